@@ -1,0 +1,2 @@
+//! The `deltabench` binary.
+fn main() {}

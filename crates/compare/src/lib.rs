@@ -1,0 +1,3 @@
+//! Is it a regression: records to paired log-ratios to verdicts.
+
+pub mod comparison;

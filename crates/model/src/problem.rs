@@ -1,0 +1,88 @@
+//! What the user is told when deltabench refuses or fails: error, detail, hint.
+
+use std::fmt;
+
+/// A refusal or failure in PostgreSQL's three parts.
+///
+/// `error` is one line, lower case, no full stop; `detail` holds the facts; `hint` is the next thing to type or do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Problem {
+    /// What is wrong, in one line.
+    pub error: String,
+    /// The facts behind it; may have several lines.
+    pub detail: Option<String>,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// A problem with only its first line.
+    #[must_use]
+    pub fn new(error: impl Into<String>) -> Self {
+        Self { error: error.into(), detail: None, hint: None }
+    }
+
+    /// Adds the facts.
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// Adds the way out.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.error)?;
+        if let Some(detail) = &self.detail {
+            write!(f, "\ndetail: {}", detail.trim_end().replace('\n', "\n        "))?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\nhint: {}", hint.trim_end().replace('\n', "\n      "))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// The candidate nearest to `wanted`, for "did you mean" hints; `None` when nothing is near.
+///
+/// Source: Damerau-Levenshtein distance, at most a third of the wanted name's length and at least 2.
+#[must_use]
+pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (wanted.chars().count() / 3).max(2);
+    known
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(wanted, name), name))
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_prints_its_three_parts_with_aligned_lines() {
+        let problem = Problem::new("no such target").detail("line 1\nline 2\n").hint("try postgres:18");
+        assert_eq!(
+            problem.to_string(),
+            "error: no such target\ndetail: line 1\n        line 2\nhint: try postgres:18"
+        );
+    }
+
+    #[test]
+    fn nearest_finds_a_typo_and_refuses_a_stranger() {
+        let known = ["point-query", "hot-points", "update-index"];
+        assert_eq!(nearest("point-qurey", known), Some("point-query"));
+        assert_eq!(nearest("tpcc", known), None);
+    }
+}

@@ -1,0 +1,90 @@
+//! The unit of everything: one server doing one piece of work.
+
+use crate::plan::{CellId, ServerId};
+use serde::{Deserialize, Serialize};
+
+/// Why a slice does not count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VoidReason {
+    /// The server went away or answered nonsense.
+    ServerLost,
+    /// No answer within the time limit.
+    Stalled,
+    /// Every operation failed.
+    NothingDone,
+}
+
+impl VoidReason {
+    /// The word stored and printed.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::ServerLost => "server-lost",
+            Self::Stalled => "stalled",
+            Self::NothingDone => "nothing-done",
+        }
+    }
+
+    /// The reason with that word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::ServerLost, Self::Stalled, Self::NothingDone].into_iter().find(|reason| reason.word() == word)
+    }
+}
+
+/// Server errors of one SQLSTATE.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// Five characters, for example `40001`.
+    pub sqlstate: String,
+    /// How often it came.
+    pub count: u64,
+    /// The first message seen with it.
+    pub first_message: String,
+}
+
+/// One server doing one piece of work. Raw: written once, never edited.
+///
+/// Identity: `operations + failed` = the operations sent; the histogram holds exactly `operations` values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slice {
+    /// Which server.
+    pub server: ServerId,
+    /// Which cell.
+    pub cell: CellId,
+    /// Restart block, from 0.
+    pub block: u32,
+    /// Round inside the visit, from 0. Every server has one slice in a round, with the same parameters.
+    pub round: u32,
+    /// Position inside the round, from 0.
+    pub position: u32,
+    /// Connection set inside the visit, from 0.
+    pub connection: u32,
+    /// Start, nanoseconds since the run's first measured moment.
+    pub started_ns: u64,
+    /// First send to last answer, nanoseconds.
+    pub duration_ns: u64,
+    /// Operations that succeeded.
+    pub operations: u64,
+    /// Operations that ended with a server error.
+    pub failed: u64,
+    /// Rows that came back.
+    pub rows: u64,
+    /// CPU of all processes of this server, nanoseconds; absent where the host cannot tell.
+    pub server_cpu_ns: Option<u64>,
+    /// Time those processes waited for a core, nanoseconds.
+    pub run_queue_wait_ns: Option<u64>,
+    /// CPU of the driver's thread, nanoseconds.
+    pub client_cpu_ns: u64,
+    /// Busy time of the whole host less server and client, nanoseconds: other load. Resolution: one clock tick.
+    pub foreign_cpu_ns: Option<u64>,
+    /// Time stolen by the hypervisor, nanoseconds; same resolution.
+    pub steal_ns: Option<u64>,
+    /// Latency of each succeeded operation in nanoseconds, as a serialized hdrhistogram (V2).
+    pub latency_histogram: Vec<u8>,
+    /// Server errors, by SQLSTATE.
+    pub errors: Vec<ErrorCount>,
+    /// Why it does not count; absent for a good slice.
+    pub void: Option<VoidReason>,
+}

@@ -1,0 +1,141 @@
+//! What the user asks to be measured, before it is resolved.
+
+use crate::problem::{Problem, nearest};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// A release of PostgreSQL: major and, when stated, minor.
+///
+/// `18.1` is major "18", minor 1; before version 10 the major has two parts: `9.6.24` is major "9.6", minor 24.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Release {
+    /// `"18"`, or `"9.6"`.
+    pub major: String,
+    /// The point release, when stated.
+    pub minor: Option<u32>,
+}
+
+impl Release {
+    /// A number that orders majors: 906 for 9.6, 1000 for 10, 1800 for 18.
+    #[must_use]
+    pub fn major_rank(&self) -> u32 {
+        let mut parts = self.major.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+        let first = parts.next().unwrap_or(0);
+        first * 100 + parts.next().unwrap_or(0)
+    }
+}
+
+impl FromStr for Release {
+    type Err = Problem;
+
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        let bad = || {
+            Problem::new(format!("`{text}` is not a PostgreSQL version"))
+                .hint("write a major (postgres:18, postgres:9.6) or a point release (postgres:17.5, postgres:9.6.24)")
+        };
+        let parts: Vec<&str> = text.split('.').collect();
+        let numbers: Vec<u32> = parts
+            .iter()
+            .map(|part| part.parse::<u32>().map_err(|_| bad()))
+            .collect::<Result<_, _>>()?;
+        match numbers.as_slice() {
+            [9, second] => Ok(Self { major: format!("9.{second}"), minor: None }),
+            [9, second, minor] => Ok(Self { major: format!("9.{second}"), minor: Some(*minor) }),
+            [major] if *major >= 10 => Ok(Self { major: major.to_string(), minor: None }),
+            [major, minor] if *major >= 10 => Ok(Self { major: major.to_string(), minor: Some(*minor) }),
+            _ => Err(bad()),
+        }
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.minor {
+            Some(minor) => write!(f, "{}.{minor}", self.major),
+            None => f.write_str(&self.major),
+        }
+    }
+}
+
+/// A target as asked for on the command line.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum TargetSpec {
+    /// `postgres:18` or `postgres:17.5`: a prebuilt server, fetched and cached.
+    Prebuilt(Release),
+    /// `path:DIR`: an installation tree with `bin/postgres`.
+    Path(PathBuf),
+    /// `installed:15`: a tree found where distributions put them.
+    Installed(Release),
+}
+
+impl FromStr for TargetSpec {
+    type Err = Problem;
+
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        let Some((kind, rest)) = text.split_once(':') else {
+            return Err(unknown_kind(text, text));
+        };
+        match kind {
+            "postgres" => Ok(Self::Prebuilt(rest.parse()?)),
+            "installed" => Ok(Self::Installed(rest.parse()?)),
+            "path" if rest.is_empty() => {
+                Err(Problem::new("`path:` names no directory").hint("write path:/usr/lib/postgresql/15"))
+            }
+            "path" => Ok(Self::Path(PathBuf::from(rest))),
+            _ => Err(unknown_kind(text, kind)),
+        }
+    }
+}
+
+fn unknown_kind(text: &str, kind: &str) -> Problem {
+    let problem = Problem::new(format!("unknown target `{text}`"))
+        .detail("a target is postgres:VERSION (prebuilt), path:DIR (a tree with bin/postgres) or installed:MAJOR");
+    if text.parse::<Release>().is_ok() {
+        return problem.hint(format!("did you mean postgres:{text}?"));
+    }
+    match nearest(kind, ["postgres", "path", "installed"]) {
+        Some(near) => {
+            let rest = text.split_once(':').map_or("...", |(_, rest)| rest);
+            problem.hint(format!("did you mean {near}:{rest}?"))
+        }
+        None => problem.hint("`deltabench targets` lists all that can be had here"),
+    }
+}
+
+impl fmt::Display for TargetSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Prebuilt(release) => write!(f, "postgres:{release}"),
+            Self::Path(path) => write!(f, "path:{}", path.display()),
+            Self::Installed(release) => write!(f, "installed:{release}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_parse_and_print_alike() {
+        for text in ["postgres:18", "postgres:17.5", "postgres:9.6", "postgres:9.6.24", "path:/opt/pg", "installed:15"] {
+            assert_eq!(text.parse::<TargetSpec>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn majors_are_ordered_by_rank() {
+        let rank = |text: &str| text.parse::<Release>().unwrap().major_rank();
+        assert!(rank("9.6.24") < rank("10.23") && rank("10.23") < rank("18"));
+    }
+
+    #[test]
+    fn bad_targets_name_the_nearest_good_one() {
+        let hint = |text: &str| text.parse::<TargetSpec>().unwrap_err().hint.unwrap();
+        assert!(hint("postgers:18").contains("postgres:18"));
+        assert!(hint("17").contains("postgres:17"));
+        assert!(hint("postgres:latest").contains("postgres:18"));
+        assert!(hint("mysql:8").contains("deltabench targets"));
+    }
+}

@@ -1,0 +1,3 @@
+//! What to send: definitions to executable plans; seeded generators.
+
+pub mod executable;
