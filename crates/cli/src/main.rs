@@ -1,2 +1,55 @@
-//! The `deltabench` binary.
-fn main() {}
+//! The `deltabench` binary: arguments, progress, exit codes.
+//!
+//! Data goes to stdout, everything else to stderr. Exit codes: 0 no regression, 1 regression, 2 bad request,
+//! 3 inconclusive, 4 host unfit, 5 could not measure, 130 interrupted.
+
+mod arguments;
+mod compare;
+mod config;
+mod interrupt;
+mod listing;
+mod output;
+mod progress;
+mod selfbench;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use deltabench_model::problem::Problem;
+use std::process::ExitCode;
+
+/// A failure with the exit code it stands for.
+#[derive(Debug)]
+pub enum Failure {
+    /// Bad input or a host that cannot do it: nothing was started. Exit 2.
+    Refused(Problem),
+    /// Measuring failed. Exit 5.
+    Failed(Problem),
+}
+
+fn main() -> ExitCode {
+    match dispatch(Arguments::parse()) {
+        Ok(code) => ExitCode::from(code),
+        Err(Failure::Refused(problem)) => {
+            eprintln!("{problem}");
+            ExitCode::from(2)
+        }
+        Err(Failure::Failed(problem)) => {
+            eprintln!("{problem}");
+            ExitCode::from(5)
+        }
+    }
+}
+
+fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
+    let config = config::Config::load(&arguments.global).map_err(Failure::Refused)?;
+    match arguments.command {
+        Command::Compare(compare) => compare::compare(*compare, &config),
+        Command::Resume(resume) => compare::resume(&resume, &config),
+        Command::Report(report) => listing::report(&report, &config),
+        Command::List => listing::runs(&config),
+        Command::Targets(targets) => listing::targets(&targets, &config),
+        Command::Fetch(fetch) => listing::fetch(&fetch, &config),
+        Command::Workloads(workloads) => listing::workloads(&workloads),
+        Command::Selfbench(selfbench) => selfbench::selfbench(&selfbench, &config),
+    }
+}

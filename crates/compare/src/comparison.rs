@@ -27,8 +27,12 @@ pub enum Metric {
 
 impl Metric {
     /// All metrics, in report order.
-    pub const ALL: [Self; 4] =
-        [Self::Throughput, Self::ServerCpuPerOperation, Self::LatencyP50, Self::LatencyP99];
+    pub const ALL: [Self; 4] = [
+        Self::Throughput,
+        Self::ServerCpuPerOperation,
+        Self::LatencyP50,
+        Self::LatencyP99,
+    ];
 
     /// The key in JSON and CSV.
     #[must_use]

@@ -1,3 +1,30 @@
 //! Is it a regression: records to paired log-ratios to verdicts.
+//!
+//! [`analyse::analyse`] turns the slices of a run into a [`comparison::Comparison`]; [`exit::exit_code`]
+//! turns that into the one number that a script sees; [`fairness::fairness`] says what differs between two
+//! servers besides what was asked. Every number that decides something is in [`thresholds`]; formulas and
+//! sources are in `docs/measuring.md`.
+//!
+//! Design decision: the sample is the restart block. Slices and rounds of one server start share its luck
+//! (memory placement, address layout), so a thousand of them are one value of the quantity in question;
+//! treating rounds as the sample gives 11 % false alarms for the stated 5 % (measurement.md 3.7). The price
+//! is that a verdict takes at least [`thresholds::MIN_BLOCKS`] restarts, however many rounds there are.
+//!
+//! It refuses to call a difference that was not found "the same": equality needs its own test, and without
+//! either answer the verdict is inconclusive.
 
+pub mod analyse;
 pub mod comparison;
+pub mod exit;
+pub mod fairness;
+mod judge;
+mod latency;
+mod pairing;
+mod placebo;
+mod sample;
+pub mod thresholds;
+mod words;
+
+pub use analyse::analyse;
+pub use exit::exit_code;
+pub use fairness::{ServerFacts, fairness};

@@ -1,1 +1,30 @@
-//! (to be written)
+//! When to send it and how long it took: the wire, slices, histograms.
+//!
+//! A [`Lane`] is one thread with connections to several servers. [`Lane::run_slice`] does a fixed number of
+//! operations on one of them and returns what they cost; the connections to the others stay open and idle
+//! meanwhile, so that a caller can alternate between servers every few milliseconds. A [`Client`] is the
+//! slow, convenient way over the same wire, for set-up work.
+//!
+//! What it refuses to do: TLS, pipelining, building result rows on the measured path, and asking the clock
+//! more than once for an operation. The price of speaking the protocol ourselves is the code in this crate;
+//! what it buys is a client that costs about what its two system calls cost (docs of [`lane`]).
+//!
+//! Source: PostgreSQL manual, chapter "Frontend/Backend Protocol", version 3.0.
+
+pub mod admin;
+mod connection;
+mod error;
+mod inbox;
+pub mod lane;
+pub mod peer;
+mod request;
+mod scan;
+mod session;
+mod slice;
+mod sys;
+mod watchdog;
+
+pub use admin::Client;
+pub use error::{ServerError, WireError};
+pub use lane::{Lane, LaneSpec};
+pub use slice::{SliceOutcome, SliceRequest};

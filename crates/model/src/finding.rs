@@ -29,6 +29,10 @@ impl Finding {
     /// A new finding.
     #[must_use]
     pub fn new(kind: &str, severity: Severity, text: impl Into<String>) -> Self {
-        Self { kind: kind.to_owned(), severity, text: text.into() }
+        Self {
+            kind: kind.to_owned(),
+            severity,
+            text: text.into(),
+        }
     }
 }

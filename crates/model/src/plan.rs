@@ -163,7 +163,11 @@ impl Plan {
     /// Indices of the candidates, in the order asked for.
     #[must_use]
     pub fn candidates(&self) -> Vec<ServerId> {
-        (0..).zip(&self.servers).filter(|(_, s)| s.role == Role::Candidate).map(|(id, _)| id).collect()
+        (0..)
+            .zip(&self.servers)
+            .filter(|(_, s)| s.role == Role::Candidate)
+            .map(|(id, _)| id)
+            .collect()
     }
 
     /// The name of a server in tables and files: `base`, `placebo` or the candidate's resolved target.
@@ -179,10 +183,17 @@ impl Plan {
     /// Placement of a cell.
     #[must_use]
     pub fn placement(&self, cell: &Cell) -> Placement {
-        if cell.clients == 1 { self.placement_single } else { self.placement_multi }
+        if cell.clients == 1 {
+            self.placement_single
+        } else {
+            self.placement_multi
+        }
     }
 
     fn find(&self, role: Role) -> Option<ServerId> {
-        (0..).zip(&self.servers).find(|(_, s)| s.role == role).map(|(id, _)| id)
+        (0..)
+            .zip(&self.servers)
+            .find(|(_, s)| s.role == role)
+            .map(|(id, _)| id)
     }
 }

@@ -19,7 +19,11 @@ impl Problem {
     /// A problem with only its first line.
     #[must_use]
     pub fn new(error: impl Into<String>) -> Self {
-        Self { error: error.into(), detail: None, hint: None }
+        Self {
+            error: error.into(),
+            detail: None,
+            hint: None,
+        }
     }
 
     /// Adds the facts.
@@ -41,7 +45,11 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.error)?;
         if let Some(detail) = &self.detail {
-            write!(f, "\ndetail: {}", detail.trim_end().replace('\n', "\n        "))?;
+            write!(
+                f,
+                "\ndetail: {}",
+                detail.trim_end().replace('\n', "\n        ")
+            )?;
         }
         if let Some(hint) = &self.hint {
             write!(f, "\nhint: {}", hint.trim_end().replace('\n', "\n      "))?;
@@ -72,7 +80,9 @@ mod tests {
 
     #[test]
     fn a_problem_prints_its_three_parts_with_aligned_lines() {
-        let problem = Problem::new("no such target").detail("line 1\nline 2\n").hint("try postgres:18");
+        let problem = Problem::new("no such target")
+            .detail("line 1\nline 2\n")
+            .hint("try postgres:18");
         assert_eq!(
             problem.to_string(),
             "error: no such target\ndetail: line 1\n        line 2\nhint: try postgres:18"

@@ -29,7 +29,9 @@ impl VoidReason {
     /// The reason with that word.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
-        [Self::ServerLost, Self::Stalled, Self::NothingDone].into_iter().find(|reason| reason.word() == word)
+        [Self::ServerLost, Self::Stalled, Self::NothingDone]
+            .into_iter()
+            .find(|reason| reason.word() == word)
     }
 }
 
@@ -61,7 +63,7 @@ pub struct Slice {
     pub position: u32,
     /// Connection set inside the visit, from 0.
     pub connection: u32,
-    /// Start, nanoseconds since the run's first measured moment.
+    /// Start, nanoseconds since the Unix epoch.
     pub started_ns: u64,
     /// First send to last answer, nanoseconds.
     pub duration_ns: u64,

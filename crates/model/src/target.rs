@@ -20,7 +20,10 @@ impl Release {
     /// A number that orders majors: 906 for 9.6, 1000 for 10, 1800 for 18.
     #[must_use]
     pub fn major_rank(&self) -> u32 {
-        let mut parts = self.major.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+        let mut parts = self
+            .major
+            .split('.')
+            .map(|part| part.parse::<u32>().unwrap_or(0));
         let first = parts.next().unwrap_or(0);
         first * 100 + parts.next().unwrap_or(0)
     }
@@ -40,10 +43,22 @@ impl FromStr for Release {
             .map(|part| part.parse::<u32>().map_err(|_| bad()))
             .collect::<Result<_, _>>()?;
         match numbers.as_slice() {
-            [9, second] => Ok(Self { major: format!("9.{second}"), minor: None }),
-            [9, second, minor] => Ok(Self { major: format!("9.{second}"), minor: Some(*minor) }),
-            [major] if *major >= 10 => Ok(Self { major: major.to_string(), minor: None }),
-            [major, minor] if *major >= 10 => Ok(Self { major: major.to_string(), minor: Some(*minor) }),
+            [9, second] => Ok(Self {
+                major: format!("9.{second}"),
+                minor: None,
+            }),
+            [9, second, minor] => Ok(Self {
+                major: format!("9.{second}"),
+                minor: Some(*minor),
+            }),
+            [major] if *major >= 10 => Ok(Self {
+                major: major.to_string(),
+                minor: None,
+            }),
+            [major, minor] if *major >= 10 => Ok(Self {
+                major: major.to_string(),
+                minor: Some(*minor),
+            }),
             _ => Err(bad()),
         }
     }
@@ -79,9 +94,8 @@ impl FromStr for TargetSpec {
         match kind {
             "postgres" => Ok(Self::Prebuilt(rest.parse()?)),
             "installed" => Ok(Self::Installed(rest.parse()?)),
-            "path" if rest.is_empty() => {
-                Err(Problem::new("`path:` names no directory").hint("write path:/usr/lib/postgresql/15"))
-            }
+            "path" if rest.is_empty() => Err(Problem::new("`path:` names no directory")
+                .hint("write path:/usr/lib/postgresql/15")),
             "path" => Ok(Self::Path(PathBuf::from(rest))),
             _ => Err(unknown_kind(text, kind)),
         }
@@ -119,7 +133,14 @@ mod tests {
 
     #[test]
     fn targets_parse_and_print_alike() {
-        for text in ["postgres:18", "postgres:17.5", "postgres:9.6", "postgres:9.6.24", "path:/opt/pg", "installed:15"] {
+        for text in [
+            "postgres:18",
+            "postgres:17.5",
+            "postgres:9.6",
+            "postgres:9.6.24",
+            "path:/opt/pg",
+            "installed:15",
+        ] {
             assert_eq!(text.parse::<TargetSpec>().unwrap().to_string(), text);
         }
     }

@@ -1,1 +1,31 @@
-//! (to be written)
+//! How people see a comparison: terminal, JSON, HTML, Markdown and CSV.
+//!
+//! Pure functions from a [`Comparison`], its [`Plan`] and a [`ReportContext`] to text: no clock, no network,
+//! no order that changes between two calls. Nothing is judged here; every verdict and reason comes from the
+//! comparison. A value that is not known is left out or called unknown, never 0.
+//!
+//! The JSON is a contract (see [`mod@format`]): fields are added, never renamed.
+
+mod context;
+mod csv;
+pub mod format;
+mod html;
+mod json;
+mod markdown;
+mod picture;
+mod summary;
+mod terminal;
+mod words;
+
+pub use context::{ReportContext, ServerFacts};
+pub use csv::csv;
+pub use html::html;
+pub use json::json;
+pub use markdown::markdown;
+pub use summary::summary;
+pub use terminal::{TerminalOptions, terminal};
+
+#[cfg(doc)]
+use deltabench_compare::comparison::Comparison;
+#[cfg(doc)]
+use deltabench_model::plan::Plan;

@@ -1,1 +1,64 @@
-//! (to be written)
+//! One database's life: initdb, configure, start, verify settings, snapshot and restore, stop, keep logs.
+//!
+//! Servers run as an unprivileged user, listen on a local socket in a directory of their own only, and
+//! are children of this process: `postgres -D` is started directly, so that its pid is known from the
+//! first moment, its exit status is reaped, and the kernel takes it down when deltabench is killed. The
+//! price is that [`Cluster::start`] must be called on a thread that outlives the server: the kernel's
+//! parent-death signal follows the thread, not the process.
+//!
+//! What this crate refuses to do: signal a process it cannot prove to be one of its servers, start a
+//! server where its user cannot read the binaries, or work in a directory that others can write to.
+//!
+//! ```no_run
+//! # fn demo(installation: &deltabench_model::installation::Installation)
+//! # -> Result<(), deltabench_model::problem::Problem> {
+//! use deltabench_server::{Cluster, ClusterSpec, ServerUser, Slot, Workspace};
+//! use std::path::Path;
+//! let user = ServerUser::choose(None)?;
+//! let parent = Workspace::default_parent(&user, Path::new("lab"));
+//! for line in deltabench_server::sweep(&parent) {
+//!     eprintln!("{line}");
+//! }
+//! let workspace = Workspace::create(&parent, "demo", &user)?;
+//! let spec = ClusterSpec { installation, checksums: None, settings: &[] };
+//! let mut cluster = Cluster::create(&workspace, "c0", &spec, Path::new("cache"), &user)?;
+//! println!("{}", cluster.start(&Slot { port: 5500, affinity: None }, &[])?.endpoint);
+//! cluster.stop()?;
+//! drop(cluster);
+//! workspace.remove()
+//! # }
+//! ```
+
+mod access;
+mod cluster;
+mod configuration;
+mod failure;
+mod huge_pages;
+mod kernel;
+mod log;
+mod probe;
+mod process;
+mod profile;
+mod remnants;
+mod room;
+mod settings;
+mod spawn;
+mod sweep;
+mod template;
+mod tree;
+mod user;
+mod workspace;
+
+pub use cluster::{Cluster, ClusterSpec, Running, Slot};
+pub use configuration::check_settings;
+pub use huge_pages::HugePages;
+pub use profile::{BaseSettings, base_settings};
+pub use room::check_room;
+pub use settings::{Normal, megabytes, normalise, unmet};
+pub use sweep::sweep;
+pub use template::Template;
+pub use user::ServerUser;
+pub use workspace::Workspace;
+
+/// The superuser of every cluster made here; its database is `postgres`.
+pub const SUPERUSER: &str = "deltabench";

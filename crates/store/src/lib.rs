@@ -1,1 +1,20 @@
-//! (to be written)
+//! What was measured, for good: an append-only SQLite file in the lab directory.
+//!
+//! A run's plan is stored first. Slices are appended while a visit to a cell is under way, inside one open
+//! transaction, so that nothing waits for the disk between two slices. The commit at the end of the visit is
+//! durable (`synchronous = full`); a process killed at any moment loses the visit in flight and nothing else.
+//! Nothing is ever updated or deleted; triggers in the file see to it. Deriving numbers from slices is not
+//! done here. `docs/store.md` describes the tables.
+
+mod error;
+mod lock;
+mod migrations;
+mod rows;
+mod runs;
+mod store;
+mod visits;
+
+pub use error::StoreError;
+pub use lock::RunLock;
+pub use runs::{RunState, RunSummary};
+pub use store::{FILE_NAME, Fact, Store};

@@ -1,1 +1,16 @@
-//! (to be written)
+//! Development only: a server that behaves as badly as a test wants, and small real ones.
+//!
+//! Not used by the product. Code here may panic: it runs inside tests.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::as_conversions
+)]
+
+pub mod cluster;
+pub mod fake;
+
+pub use cluster::Cluster;
+pub use fake::{Authentication, Behaviour, FakeServer, Record, Trouble};

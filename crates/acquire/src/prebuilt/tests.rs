@@ -1,0 +1,425 @@
+//! Resolving against a carrier made of files.
+
+use super::*;
+use crate::carrier::{Package, VerifiedBy};
+use crate::unpack::{self, UnpackError, package::server_jar};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A carrier of packages made on the spot, which counts its calls.
+#[derive(Clone, Default)]
+struct Fake {
+    versions: Arc<Mutex<Vec<&'static str>>>,
+    lists: Arc<AtomicUsize>,
+    fetches: Arc<AtomicUsize>,
+    down: Arc<AtomicBool>,
+    corrupt: Arc<AtomicBool>,
+    /// What the server says, when that is not what the package says.
+    lies: Option<&'static str>,
+    knows: bool,
+}
+
+impl Fake {
+    fn with(versions: &[&'static str]) -> Self {
+        Self {
+            versions: Arc::new(Mutex::new(versions.to_vec())),
+            ..Self::default()
+        }
+    }
+
+    fn calls(&self) -> (usize, usize) {
+        (
+            self.lists.load(Ordering::SeqCst),
+            self.fetches.load(Ordering::SeqCst),
+        )
+    }
+
+    fn reach(&self) -> Result<(), CarrierError> {
+        match self.down.load(Ordering::SeqCst) {
+            true => Err(CarrierError::Unreachable {
+                client: "fake",
+                said: "network is down".to_owned(),
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Carrier for Fake {
+    fn name(&self) -> &'static str {
+        "fake"
+    }
+
+    fn mirror(&self) -> Option<&str> {
+        None
+    }
+
+    fn has_known_versions(&self) -> bool {
+        self.knows
+    }
+
+    fn versions(&self, _work: &Path) -> Result<Vec<PackageVersion>, CarrierError> {
+        self.lists.fetch_add(1, Ordering::SeqCst);
+        self.reach()?;
+        Ok(self
+            .versions
+            .lock()
+            .unwrap()
+            .iter()
+            .filter_map(|text| PackageVersion::parse(text))
+            .collect())
+    }
+
+    fn fetch(
+        &self,
+        versions: &[PackageVersion],
+        work: &Path,
+    ) -> Result<Vec<Package>, CarrierError> {
+        self.fetches.fetch_add(1, Ordering::SeqCst);
+        self.reach()?;
+        versions
+            .iter()
+            .map(|version| {
+                let release = version.release.to_string();
+                let file = work.join(&version.text);
+                std::fs::write(&file, server_jar(self.lies.unwrap_or(&release))).unwrap();
+                if self.corrupt.load(Ordering::SeqCst) {
+                    let (package, said) = (version.text.clone(), "sums differ".to_owned());
+                    return Err(CarrierError::Checksum { package, said });
+                }
+                let sha256 = "0".repeat(64);
+                Ok(Package {
+                    version: version.clone(),
+                    file,
+                    sha256,
+                    verified_by: VerifiedBy::Sha256,
+                })
+            })
+            .collect()
+    }
+
+    fn unpack(&self, package: &Path, into: &Path) -> Result<(), UnpackError> {
+        unpack::jar(package, into)
+    }
+}
+
+struct Lab {
+    _dir: tempfile::TempDir,
+    cache: Cache,
+    fake: Fake,
+    said: Mutex<Vec<String>>,
+}
+
+impl Lab {
+    fn with(fake: Fake) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(dir.path().join("cache")).unwrap();
+        Self {
+            _dir: dir,
+            cache,
+            fake,
+            said: Mutex::default(),
+        }
+    }
+
+    fn prebuilt<'a>(&self, cache: &'a Cache, offline: bool) -> Prebuilt<'a> {
+        let platform = Platform {
+            maven: "linux-amd64",
+            npm: "linux-x64",
+        };
+        Prebuilt {
+            cache,
+            platform,
+            carrier: Ok(Box::new(self.fake.clone())),
+            offline,
+        }
+    }
+
+    fn resolve(&self, wanted: &str) -> Result<Installation, Problem> {
+        let mut say = |line: &str| self.said.lock().unwrap().push(line.to_owned());
+        self.prebuilt(&self.cache, false)
+            .resolve(&wanted.parse().unwrap(), &mut say)
+    }
+
+    fn offline(&self, wanted: &str) -> Result<Installation, Problem> {
+        self.prebuilt(&self.cache, true)
+            .resolve(&wanted.parse().unwrap(), &mut |_| {})
+    }
+
+    /// Names in the directory of trees, half-made ones included.
+    fn trees(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.cache.root().join("prebuilt")).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn age_list(&self) {
+        let file = self.cache.root().join("lists/fake-linux-amd64.json");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut list: serde_json::Value = serde_json::from_str(&text).unwrap();
+        list["fetched_unix_s"] = 1.into();
+        std::fs::write(&file, list.to_string()).unwrap();
+    }
+
+    fn last_words(&self) -> String {
+        self.said
+            .lock()
+            .unwrap()
+            .last()
+            .cloned()
+            .unwrap_or_default()
+    }
+}
+
+#[test]
+fn a_major_is_fetched_once_and_then_found_without_any_call() {
+    let lab = Lab::with(Fake::with(&["17.4.0", "18.0.0", "18.6.0", "18.5.0"]));
+    let first = lab.resolve("18").unwrap();
+    assert_eq!(
+        (first.asked.as_str(), first.resolved.as_str()),
+        ("postgres:18", "postgres:18.6")
+    );
+    assert_eq!(
+        (first.version_num, first.origin, first.build.clone()),
+        (180_006, Origin::Prebuilt, None)
+    );
+    assert_eq!(
+        first.binary_sha256,
+        crate::tree::sha256_of(&first.bin_dir.join("postgres")).unwrap()
+    );
+    assert_eq!(lab.fake.calls(), (1, 1));
+    assert_eq!(lab.resolve("18").unwrap(), first);
+    assert_eq!(lab.offline("18").unwrap(), first);
+    assert_eq!(lab.fake.calls(), (1, 1));
+    assert_eq!(lab.trees(), ["linux-amd64-18.6.0"]);
+    assert!(!lab.cache.root().join("work").exists());
+}
+
+#[test]
+fn a_known_point_release_needs_no_list() {
+    let lab = Lab::with(Fake {
+        knows: true,
+        ..Fake::with(&[])
+    });
+    assert_eq!(lab.resolve("17.5").unwrap().version, "17.5");
+    assert_eq!(lab.fake.calls(), (0, 1));
+}
+
+#[test]
+fn a_new_point_release_is_fetched_when_the_list_is_a_day_old() {
+    let lab = Lab::with(Fake::with(&["18.5.0"]));
+    assert_eq!(lab.resolve("18").unwrap().version, "18.5");
+    lab.fake.versions.lock().unwrap().push("18.6.0");
+    assert_eq!(
+        lab.resolve("18").unwrap().version,
+        "18.5",
+        "the list of today is kept"
+    );
+    lab.age_list();
+    assert_eq!(lab.resolve("18").unwrap().version, "18.6");
+}
+
+#[test]
+fn a_new_packaging_of_a_cached_release_is_not_fetched() {
+    let lab = Lab::with(Fake::with(&["18.5.0"]));
+    lab.resolve("18").unwrap();
+    lab.fake.versions.lock().unwrap().push("18.5.0-1");
+    lab.age_list();
+    assert!(
+        lab.resolve("18")
+            .unwrap()
+            .bin_dir
+            .ends_with("linux-amd64-18.5.0/bin")
+    );
+    assert_eq!(lab.fake.calls(), (2, 1));
+}
+
+#[test]
+fn without_a_network_the_newest_cached_one_serves_and_that_is_said() {
+    let lab = Lab::with(Fake::with(&["18.5.0"]));
+    lab.resolve("18").unwrap();
+    lab.age_list();
+    lab.fake.down.store(true, Ordering::SeqCst);
+    assert_eq!(lab.resolve("18").unwrap().version, "18.5", "old list");
+    assert!(lab.last_words().contains("network is down"));
+    std::fs::remove_dir_all(lab.cache.root().join("lists")).unwrap();
+    assert_eq!(lab.resolve("18").unwrap().version, "18.5", "no list");
+    assert!(lab.last_words().contains("network is down") && lab.last_words().contains("18.5"));
+    let calls = lab.fake.calls();
+    let problem = lab.resolve("17").unwrap_err();
+    assert_eq!(
+        lab.fake.calls(),
+        calls,
+        "a network that was down a moment ago is not asked again"
+    );
+    assert!(
+        problem.error.contains("PostgreSQL 17")
+            && problem.detail.unwrap().contains("network is down")
+    );
+}
+
+#[test]
+fn a_list_without_its_package_falls_back_to_the_cache_too() {
+    let lab = Lab::with(Fake::with(&["18.5.0"]));
+    lab.resolve("18").unwrap();
+    lab.fake.versions.lock().unwrap().push("18.6.0");
+    lab.age_list();
+    lab.prebuilt(&lab.cache, false)
+        .list(Duration::ZERO, &mut |_| {})
+        .unwrap();
+    lab.fake.down.store(true, Ordering::SeqCst);
+    assert_eq!(lab.resolve("18").unwrap().version, "18.5");
+    assert!(lab.last_words().contains("cannot fetch PostgreSQL 18.6"));
+}
+
+#[test]
+fn a_package_that_fails_its_checksum_is_refused_and_nothing_is_left() {
+    let lab = Lab::with(Fake::with(&["18.5.0", "18.6.0"]));
+    lab.resolve("18.5").unwrap();
+    lab.fake.corrupt.store(true, Ordering::SeqCst);
+    let problem = lab.resolve("18").unwrap_err();
+    assert!(
+        problem.error.contains("does not match its checksum"),
+        "no fallback hides it: {problem}"
+    );
+    assert_eq!(lab.trees(), ["linux-amd64-18.5.0"]);
+    assert!(!lab.cache.root().join("work").exists());
+}
+
+#[test]
+fn a_package_that_holds_another_release_is_refused_and_nothing_is_left() {
+    let lab = Lab::with(Fake {
+        lies: Some("17.1"),
+        ..Fake::with(&["18.6.0"])
+    });
+    let problem = lab.resolve("18").unwrap_err();
+    assert!(problem.error.contains("another release") && problem.detail.unwrap().contains("17.1"));
+    assert_eq!(lab.trees(), Vec::<String>::new());
+}
+
+#[test]
+fn versions_that_cannot_be_had_are_refused_with_the_nearest() {
+    let lab = Lab::with(Fake::with(&["9.6.24", "17.5.0", "18.6.0"]));
+    for (wanted, near) in [
+        ("17.99", "postgres:17.5"),
+        ("19", "postgres:18"),
+        ("9.4", "postgres:9.6"),
+    ] {
+        assert!(
+            lab.resolve(wanted)
+                .unwrap_err()
+                .hint
+                .unwrap()
+                .contains(near),
+            "{wanted}"
+        );
+    }
+    assert_eq!(
+        lab.fake.calls(),
+        (1, 0),
+        "the list of a moment ago is not fetched again"
+    );
+    lab.fake.versions.lock().unwrap().push("19.0.0");
+    lab.age_list();
+    assert_eq!(lab.resolve("19").unwrap().version, "19.0");
+}
+
+#[test]
+fn offline_names_what_the_cache_holds() {
+    let lab = Lab::with(Fake::with(&["17.5.0", "18.6.0"]));
+    assert!(
+        lab.offline("18")
+            .unwrap_err()
+            .detail
+            .unwrap()
+            .contains("holds no servers")
+    );
+    lab.resolve("18").unwrap();
+    assert_eq!(lab.offline("18.6").unwrap().resolved, "postgres:18.6");
+    let problem = lab.offline("17").unwrap_err();
+    assert!(
+        problem.detail.unwrap().contains("holds 18.6")
+            && problem.hint.unwrap().contains("postgres:18")
+    );
+    assert_eq!(lab.fake.calls(), (1, 1));
+}
+
+#[test]
+fn half_made_and_damaged_trees_do_not_count_and_are_replaced() {
+    let lab = Lab::with(Fake::with(&["18.6.0"]));
+    let trees = lab.cache.root().join("prebuilt");
+    for half_made in [
+        ".partial-linux-amd64-18.6.0/bin",
+        ".partial-linux-amd64-17.5.0",
+        "linux-amd64-18.6.0/bin",
+    ] {
+        std::fs::create_dir_all(trees.join(half_made)).unwrap();
+    }
+    let found = lab.resolve("18").unwrap();
+    assert_eq!(lab.trees(), ["linux-amd64-18.6.0"]);
+    std::fs::write(found.bin_dir.join("postgres"), "short").unwrap();
+    assert!(lab.offline("18").is_err());
+    assert_eq!(lab.resolve("18").unwrap(), found);
+    assert_eq!(lab.fake.calls(), (1, 2));
+}
+
+#[test]
+fn several_are_fetched_in_one_call_and_only_the_missing_ones() {
+    let lab = Lab::with(Fake::with(&["16.9.0", "17.5.0", "18.6.0"]));
+    let prefetch = |wanted: &[&str]| {
+        let releases: Vec<Release> = wanted.iter().map(|text| text.parse().unwrap()).collect();
+        let releases: Vec<&Release> = releases.iter().collect();
+        lab.prebuilt(&lab.cache, false)
+            .prefetch(&releases, &mut |_| {})
+    };
+    prefetch(&["17", "18", "18.6"]).unwrap();
+    assert_eq!(lab.fake.calls(), (1, 1));
+    assert_eq!(lab.trees(), ["linux-amd64-17.5.0", "linux-amd64-18.6.0"]);
+    prefetch(&["17", "18"]).unwrap();
+    assert_eq!(lab.fake.calls(), (1, 1));
+    assert!(prefetch(&["16", "19"]).unwrap_err().error.contains("19"));
+}
+
+#[test]
+fn many_at_once_make_one_tree_with_one_fetch() {
+    let lab = Lab::with(Fake::with(&["18.6.0"]));
+    let found: Vec<Installation> = std::thread::scope(|scope| {
+        let resolve = || {
+            // A cache value of its own, as another process has; the lock is one of open files.
+            let cache = Cache::open(lab.cache.root().to_owned()).unwrap();
+            lab.prebuilt(&cache, false)
+                .resolve(&"18".parse().unwrap(), &mut |_| {})
+                .unwrap()
+        };
+        let threads: Vec<_> = (0..6).map(|_| scope.spawn(resolve)).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
+    assert_eq!(lab.fake.calls(), (1, 1));
+    assert_eq!(lab.trees(), ["linux-amd64-18.6.0"]);
+}
+
+#[test]
+fn without_a_client_the_cache_still_serves() {
+    let lab = Lab::with(Fake::with(&["18.6.0"]));
+    lab.resolve("18").unwrap();
+    let mut prebuilt = lab.prebuilt(&lab.cache, false);
+    prebuilt.carrier = Err(Problem::new("no client to fetch prebuilt servers with"));
+    let mut said = String::new();
+    let found = prebuilt
+        .resolve(&"18".parse().unwrap(), &mut |line| said = line.to_owned())
+        .unwrap();
+    assert_eq!(found.version, "18.6");
+    assert!(said.contains("no client"), "{said}");
+    let problem = prebuilt
+        .resolve(&"17".parse().unwrap(), &mut |_| {})
+        .unwrap_err();
+    assert_eq!(problem.error, "no client to fetch prebuilt servers with");
+}

@@ -1,0 +1,308 @@
+//! What the user can type. Nothing is computed here.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Is this database slower than that one, where, by how much, and why - with error bars.
+#[derive(Debug, Parser)]
+#[command(
+    name = "deltabench",
+    version,
+    help_expected = true,
+    max_term_width = 110
+)]
+#[command(
+    after_help = "Exit codes: 0 no regression, 1 regression, 2 bad request, 3 inconclusive, 4 host unfit, \
+                        5 could not measure, 130 interrupted."
+)]
+pub struct Arguments {
+    /// Options of every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub struct Global {
+    /// Directory that keeps the results
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        default_value = "deltabench-lab"
+    )]
+    pub lab: PathBuf,
+    /// Directory that keeps downloaded servers [default: /var/cache/deltabench for root, else the user's cache]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
+    /// Never use the network
+    #[arg(long, global = true)]
+    pub offline: bool,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compare servers: which workloads got slower, by how much, with error bars
+    #[command(after_help = "Example: deltabench compare postgres:17 postgres:18 --quick")]
+    Compare(Box<Compare>),
+    /// Go on with a run that was interrupted or killed
+    #[command(after_help = "Example: deltabench resume last")]
+    Resume(Resume),
+    /// Analyse a run again, without measuring, and print or write its report
+    #[command(after_help = "Example: deltabench report last --format json")]
+    Report(Report),
+    /// List the runs in the lab directory
+    #[command(after_help = "Example: deltabench list --lab deltabench-lab")]
+    List,
+    /// List the servers that can be had here: prebuilt, cached, installed
+    #[command(after_help = "Example: deltabench targets --all")]
+    Targets(Targets),
+    /// Fetch prebuilt servers now, and print where their programs are
+    #[command(after_help = "Example: deltabench fetch postgres:17 postgres:18")]
+    Fetch(Fetch),
+    /// List the workloads, or show one with a sample of its SQL
+    #[command(after_help = "Example: deltabench workloads show point-query")]
+    Workloads(Workloads),
+    /// Measure deltabench itself against the tools it replaces
+    #[command(after_help = "Example: deltabench selfbench client --target postgres:18")]
+    Selfbench(Selfbench),
+}
+
+/// `deltabench compare`.
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// The side that the others are compared with, for example postgres:17
+    pub base: String,
+    /// The sides in question, for example postgres:18 or path:/opt/pg18
+    #[arg(required = true)]
+    pub candidates: Vec<String>,
+    /// A first answer within 10 minutes: small tables, short visits, 14 blocks
+    #[arg(long)]
+    pub quick: bool,
+    /// Restart blocks; an interval needs 2, a verdict 6 [default: 14 with --quick, else 24]
+    #[arg(long, value_name = "N")]
+    pub blocks: Option<u32>,
+    /// Tables
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub tables: u32,
+    /// Rows of each table [default: 200000 with --quick, else 1000000]
+    #[arg(long, value_name = "N")]
+    pub rows: Option<u64>,
+    /// Concurrent connections; a list makes a cell for each
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1")]
+    pub clients: Vec<u32>,
+    /// Only these workloads [default: the eight quick ones]
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// The smallest change that matters
+    #[arg(long, value_name = "PERCENT", default_value = "3%")]
+    pub delta: String,
+    /// Seed of every order, key and draw [default: from the clock; it is printed and stored]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Compare a target with itself on purpose (an A/A run)
+    #[arg(long)]
+    pub same_target: bool,
+    /// A setting for every server; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub settings: Vec<String>,
+    /// Data checksums: the same on every server, or each version's own default
+    #[arg(long, value_enum, default_value_t = Checksums::On)]
+    pub checksums: Checksums,
+    /// Where client and server run: one shared core, split cores, or unpinned [default: same-core for one client,
+    /// split for more]
+    #[arg(long, value_enum)]
+    pub placement: Option<PlacementWord>,
+    /// Seconds measured on each server in one visit to a cell [default: 0.8 with --quick, else 1.5]
+    #[arg(long, value_name = "SECONDS")]
+    pub visit_seconds: Option<f64>,
+    /// Aim for the length of one slice
+    #[arg(long, value_name = "MS", default_value_t = 40)]
+    pub slice_ms: u32,
+    /// How servers run here
+    #[command(flatten)]
+    pub servers: Servers,
+    /// Where the results go
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// How servers run here.
+#[derive(Debug, Args)]
+pub struct Servers {
+    /// Unprivileged user that runs the servers when deltabench is root [default: postgres, else nobody]
+    #[arg(long, value_name = "USER")]
+    pub server_user: Option<String>,
+    /// Directory for data directories and sockets, removed afterwards [default: in the lab, for root in /var/tmp]
+    #[arg(long, value_name = "DIR")]
+    pub cluster_dir: Option<PathBuf>,
+    /// Huge pages for shared buffers: they halve the spread between restarts
+    #[arg(long, value_enum, default_value_t = HugePagesWord::Try)]
+    pub huge_pages: HugePagesWord,
+}
+
+/// Where the results go.
+#[derive(Debug, Args)]
+pub struct Output {
+    /// Write the JSON report here; `-` is stdout [default: in the lab directory]
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the HTML report here [default: in the lab directory]
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// `deltabench resume`.
+#[derive(Debug, Args)]
+pub struct Resume {
+    /// The run, or the beginning of its name, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// How servers run here
+    #[command(flatten)]
+    pub servers: Servers,
+    /// Where the results go
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `deltabench report`.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// The run, or the beginning of its name, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// Form of the report
+    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    pub format: Format,
+    /// Write it here instead of stdout
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Judge with another smallest change that matters
+    #[arg(long, value_name = "PERCENT")]
+    pub delta: Option<String>,
+}
+
+/// `deltabench targets`.
+#[derive(Debug, Args)]
+pub struct Targets {
+    /// Every prebuilt point release, not only the newest of each major
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `deltabench workloads`.
+#[derive(Debug, Args)]
+pub struct Workloads {
+    /// What to show; without it all are listed
+    #[command(subcommand)]
+    pub what: Option<WorkloadsCommand>,
+}
+
+/// `deltabench workloads …`.
+#[derive(Debug, Subcommand)]
+pub enum WorkloadsCommand {
+    /// The definition of a workload and a sample of its SQL with real parameters
+    Show {
+        /// Its name
+        name: String,
+    },
+}
+
+/// `deltabench selfbench`.
+#[derive(Debug, Args)]
+pub struct Selfbench {
+    /// What to measure
+    #[command(subcommand)]
+    pub what: SelfbenchCommand,
+}
+
+/// `deltabench selfbench …`.
+#[derive(Debug, Subcommand)]
+pub enum SelfbenchCommand {
+    /// Client CPU per operation and throughput against sysbench and pgbench, as paired ratios
+    Client(SelfbenchClient),
+}
+
+/// `deltabench selfbench client`.
+#[derive(Debug, Args)]
+pub struct SelfbenchClient {
+    /// Server to run against
+    #[arg(long, value_name = "TARGET", default_value = "postgres:18")]
+    pub target: String,
+    /// Concurrent connections; a list makes a row for each
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,4")]
+    pub clients: Vec<u32>,
+    /// Paired rounds of each row
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub rounds: u32,
+    /// Seconds of each client in a round
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.5)]
+    pub seconds: f64,
+    /// Print JSON to this file; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// How servers run here
+    #[command(flatten)]
+    pub servers: Servers,
+}
+
+/// Data checksums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Checksums {
+    /// On for every server.
+    On,
+    /// Off for every server.
+    Off,
+    /// Each version's own default.
+    Default,
+}
+
+/// Placement of client and server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PlacementWord {
+    /// One shared core.
+    SameCore,
+    /// The client has a core of its own.
+    Split,
+    /// Nothing is pinned.
+    Free,
+}
+
+/// Huge pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HugePagesWord {
+    /// Where the machine gives them.
+    Try,
+    /// Or refuse.
+    On,
+    /// Never.
+    Off,
+}
+
+/// Form of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Table for a terminal.
+    Terminal,
+    /// The JSON contract.
+    Json,
+    /// One offline page.
+    Html,
+    /// Table for a pull request.
+    Markdown,
+    /// A row for each cell and metric.
+    Csv,
+}
+
+/// `deltabench fetch`.
+#[derive(Debug, Args)]
+pub struct Fetch {
+    /// What to fetch, for example postgres:17 postgres:18
+    #[arg(required = true)]
+    pub targets: Vec<String>,
+}

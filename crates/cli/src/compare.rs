@@ -1,0 +1,340 @@
+//! `deltabench compare` and `deltabench resume`: from the request to the exit code.
+
+use crate::Failure;
+use crate::arguments::{Checksums, Compare, HugePagesWord, PlacementWord, Resume, Servers};
+use crate::config::Config;
+use crate::interrupt;
+use crate::output::{self, Destinations};
+use crate::progress::Progress;
+use deltabench_acquire::Cache;
+use deltabench_model::installation::Installation;
+use deltabench_model::plan::{DataSize, Placement, Plan, Timing};
+use deltabench_model::problem::Problem;
+use deltabench_model::target::TargetSpec;
+use deltabench_run::events::Observer;
+use deltabench_run::fleet::{self, Host, HugePagesWish};
+use deltabench_run::planning::{Request, plan};
+use deltabench_run::session::{Session, SessionEnd};
+use deltabench_server::{ServerUser, Workspace, sweep};
+use deltabench_store::{RunState, Store};
+use deltabench_workload::Library;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Exit code after Ctrl-C, as shells have it.
+const INTERRUPTED: u8 = 130;
+
+/// A quick run stops after the block that would end past this many seconds of measuring.
+const QUICK_DEADLINE_SECONDS: f64 = 500.0;
+
+/// Runs a new comparison.
+pub fn compare(arguments: Compare, config: &Config) -> Result<u8, Failure> {
+    let library = Library::builtin().map_err(Failure::Failed)?;
+    let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
+    let host = host(&arguments.servers, config).map_err(Failure::Refused)?;
+    let plan = make_plan(&arguments, config, &library).map_err(Failure::Refused)?;
+    fleet::check_fit(&plan, &host).map_err(Failure::Refused)?;
+    let mut store = open_store(config)?;
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let run = run_name(now.as_secs(), plan.seed);
+    let started = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+    store
+        .create_run(&run, &plan, started)
+        .map_err(store_failure)?;
+    let mut progress = Progress::new();
+    progress.note(&format!(
+        "run {run}, seed {}; servers run as {}",
+        plan.seed, host.user.name
+    ));
+    measure(
+        &run,
+        &plan,
+        &mut store,
+        &host,
+        &library,
+        progress,
+        &destinations,
+    )
+}
+
+/// Goes on with a run.
+pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
+    let library = Library::builtin().map_err(Failure::Failed)?;
+    let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
+    let host = host(&arguments.servers, config).map_err(Failure::Refused)?;
+    let mut store = open_store(config)?;
+    let run = store.find(&arguments.run).map_err(Failure::Refused)?;
+    let plan = store.plan(&run).map_err(store_failure)?;
+    let visits = deltabench_run::session::visits(&plan);
+    let done = store.completed_visits(&run).map_err(store_failure)?.len();
+    let mut progress = Progress::new();
+    progress.note(&format!(
+        "resuming {run}: {done} of {visits} visits are done"
+    ));
+    check_still_there(&plan).map_err(Failure::Refused)?;
+    fleet::check_fit(&plan, &host).map_err(Failure::Refused)?;
+    measure(
+        &run,
+        &plan,
+        &mut store,
+        &host,
+        &library,
+        progress,
+        &destinations,
+    )
+}
+
+fn measure(
+    run: &str,
+    plan: &Plan,
+    store: &mut Store,
+    host: &Host,
+    library: &Library,
+    mut progress: Progress,
+    destinations: &Destinations,
+) -> Result<u8, Failure> {
+    let lock = store.lock_run(run).map_err(Failure::Refused)?;
+    for swept in sweep(&host.workspaces) {
+        progress.note(&swept);
+    }
+    let interrupted = interrupt::flag();
+    let end = Session {
+        plan,
+        run,
+        store,
+        host,
+        library,
+        interrupted,
+        observer: &mut progress,
+    }
+    .execute();
+    let state = match &end {
+        Ok(SessionEnd::Finished) => RunState::Finished,
+        Ok(SessionEnd::Interrupted) => RunState::Interrupted,
+        Err(_) => RunState::Failed,
+    };
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let finished = store.finish_run(
+        run,
+        state,
+        i64::try_from(now.as_millis()).unwrap_or(i64::MAX),
+    );
+    drop(lock);
+    let end = end.map_err(Failure::Failed)?;
+    finished.map_err(store_failure)?;
+    let code = output::publish(run, plan, store, destinations)?;
+    if end == SessionEnd::Interrupted {
+        eprintln!("interrupted; `deltabench resume {run}` goes on");
+        return Ok(INTERRUPTED);
+    }
+    Ok(code)
+}
+
+fn make_plan(arguments: &Compare, config: &Config, library: &Library) -> Result<Plan, Problem> {
+    let delta = percent(&arguments.delta)?;
+    let settings = arguments
+        .settings
+        .iter()
+        .map(|text| setting(text))
+        .collect::<Result<_, _>>()?;
+    let specs = std::iter::once(&arguments.base)
+        .chain(&arguments.candidates)
+        .map(|text| text.parse::<TargetSpec>())
+        .collect::<Result<Vec<_>, _>>()?;
+    // Refuse what is wrong with the rest before anything is downloaded.
+    for name in &arguments.only {
+        library.get(name)?;
+    }
+    let mut installations = resolve(&specs, config)?.into_iter();
+    let base = installations
+        .next()
+        .ok_or_else(|| Problem::new("no base given"))?;
+    let seed = arguments.seed.unwrap_or_else(|| {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        // Kept under 2^53 so that JSON readers see the same number.
+        deltabench_workload::mix(u64::from(now.subsec_nanos()), &[now.as_secs()]) >> 11
+    });
+    let request = Request {
+        base,
+        candidates: installations.collect(),
+        same_target: arguments.same_target,
+        workloads: arguments.only.clone(),
+        clients: arguments.clients.clone(),
+        data: DataSize {
+            tables: arguments.tables,
+            rows: arguments
+                .rows
+                .unwrap_or(if arguments.quick { 200_000 } else { 1_000_000 }),
+        },
+        timing: timing(arguments),
+        placement: placement(arguments.placement),
+        delta,
+        checksums: match arguments.checksums {
+            Checksums::On => Some(true),
+            Checksums::Off => Some(false),
+            Checksums::Default => None,
+        },
+        settings,
+        seed,
+        command: std::env::args().collect(),
+    };
+    plan(request, library)
+}
+
+fn timing(arguments: &Compare) -> Timing {
+    let quick = arguments.quick;
+    Timing {
+        blocks: arguments.blocks.unwrap_or(if quick { 14 } else { 24 }),
+        slice_ms: arguments.slice_ms,
+        slice_jitter: 0.2,
+        visit_seconds: arguments
+            .visit_seconds
+            .unwrap_or(if quick { 0.8 } else { 1.5 }),
+        warmup_seconds: 0.3,
+        connections_per_visit: 2,
+        deadline_seconds: quick.then_some(QUICK_DEADLINE_SECONDS),
+    }
+}
+
+fn placement(asked: Option<PlacementWord>) -> (Placement, Placement) {
+    match asked {
+        None => (Placement::SameCore, Placement::Split),
+        Some(PlacementWord::SameCore) => (Placement::SameCore, Placement::SameCore),
+        Some(PlacementWord::Split) => (Placement::Split, Placement::Split),
+        Some(PlacementWord::Free) => (Placement::Free, Placement::Free),
+    }
+}
+
+/// Finds every target; also the place where downloads happen.
+pub fn resolve(specs: &[TargetSpec], config: &Config) -> Result<Vec<Installation>, Problem> {
+    let cache = Cache::open(config.cache.clone())?;
+    specs
+        .iter()
+        .map(|spec| {
+            deltabench_acquire::resolve(spec, &cache, &config.sources, &mut |text| {
+                eprintln!("{text}")
+            })
+        })
+        .collect()
+}
+
+/// The host as the options describe it.
+pub fn host(arguments: &Servers, config: &Config) -> Result<Host, Problem> {
+    let user = ServerUser::choose(arguments.server_user.as_deref())?;
+    let workspaces = match &arguments.cluster_dir {
+        Some(directory) => std::path::absolute(directory).map_err(|error| {
+            Problem::new(format!("bad directory {}", directory.display())).detail(error.to_string())
+        })?,
+        None => Workspace::default_parent(&user, &config.lab),
+    };
+    let huge_pages = match arguments.huge_pages {
+        HugePagesWord::Try => HugePagesWish::Try,
+        HugePagesWord::On => HugePagesWish::On,
+        HugePagesWord::Off => HugePagesWish::Off,
+    };
+    Ok(Host {
+        workspaces,
+        cache: config.cache.clone(),
+        user,
+        huge_pages,
+    })
+}
+
+/// A run's binaries must be the ones it began with.
+fn check_still_there(plan: &Plan) -> Result<(), Problem> {
+    for server in &plan.servers {
+        let installation = &server.installation;
+        let binary = installation.bin_dir.join("postgres");
+        let now = deltabench_acquire::sha256_of(&binary)?;
+        if now != installation.binary_sha256 {
+            return Err(
+                Problem::new(format!("{} is another binary now", installation.resolved))
+                    .detail(format!(
+                        "{} had SHA-256 {}, now {now}",
+                        binary.display(),
+                        installation.binary_sha256
+                    ))
+                    .hint("start a new comparison"),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn open_store(config: &Config) -> Result<Store, Failure> {
+    Store::open(&config.lab).map_err(|error| {
+        Failure::Refused(Problem::new("the lab directory cannot be used").detail(error.to_string()))
+    })
+}
+
+fn store_failure(error: impl std::fmt::Display) -> Failure {
+    Failure::Failed(
+        Problem::new("the results could not be read or stored").detail(error.to_string()),
+    )
+}
+
+fn run_name(unix_seconds: u64, seed: u64) -> String {
+    let time = time::OffsetDateTime::from_unix_timestamp(i64::try_from(unix_seconds).unwrap_or(0))
+        .unwrap_or(time::OffsetDateTime::UNIX_EPOCH);
+    let (date, clock) = (time.date(), time.time());
+    format!(
+        "{:04}{:02}{:02}-{:02}{:02}{:02}-{:04x}",
+        date.year(),
+        u8::from(date.month()),
+        date.day(),
+        clock.hour(),
+        clock.minute(),
+        clock.second(),
+        seed & 0xffff
+    )
+}
+
+/// `3%` or `3` as 0.03.
+pub fn percent(text: &str) -> Result<f64, Problem> {
+    let number: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
+    match number {
+        Some(value) if value.is_finite() => Ok(value / 100.0),
+        _ => Err(Problem::new(format!("`{text}` is not a percentage"))
+            .hint("write for example --delta 2%")),
+    }
+}
+
+fn setting(text: &str) -> Result<(String, String), Problem> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((
+            name.trim().to_ascii_lowercase(),
+            value.trim().trim_matches('\'').to_owned(),
+        )),
+        _ => {
+            Err(Problem::new(format!("`{text}` is not a setting"))
+                .hint("write --set work_mem=64MB"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_and_settings_are_read_as_written() {
+        assert!((percent("3%").unwrap() - 0.03).abs() < 1e-12);
+        assert!((percent("0.5").unwrap() - 0.005).abs() < 1e-12);
+        assert!(percent("small").unwrap_err().hint.unwrap().contains("2%"));
+        assert_eq!(
+            setting("Work_Mem = '64MB'").unwrap(),
+            ("work_mem".into(), "64MB".into())
+        );
+        assert!(setting("work_mem").is_err());
+    }
+
+    #[test]
+    fn a_run_is_named_by_its_time_and_seed() {
+        assert_eq!(run_name(1_795_260_000, 0xab_cdef), "20261121-112000-cdef");
+    }
+}

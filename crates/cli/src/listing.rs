@@ -1,0 +1,185 @@
+//! `report`, `list`, `targets` and `workloads`: what is there, without measuring.
+
+use crate::Failure;
+use crate::arguments::{Fetch, Format, Report, Targets, Workloads, WorkloadsCommand};
+use crate::compare::{percent, resolve};
+use crate::config::Config;
+use crate::output::{self, Analysed, analyse_run, print_stdout, write_file};
+use deltabench_acquire::{Availability, Cache};
+use deltabench_model::plan::DataSize;
+use deltabench_model::problem::Problem;
+use deltabench_model::target::TargetSpec;
+use deltabench_store::Store;
+use deltabench_workload::Library;
+use std::collections::HashSet;
+
+/// `deltabench report`.
+pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
+    let store = open(config)?;
+    let run = store.find(&arguments.run).map_err(Failure::Refused)?;
+    let mut plan = store.plan(&run).map_err(unreadable)?;
+    if let Some(delta) = &arguments.delta {
+        plan.delta = percent(delta).map_err(Failure::Refused)?;
+    }
+    let Analysed {
+        comparison,
+        context,
+    } = analyse_run(&run, &plan, &store)?;
+    let text = match arguments.format {
+        Format::Terminal => output::terminal(&comparison, &plan, &context, arguments.out.is_none()),
+        Format::Json => deltabench_report::json(&comparison, &plan, &context),
+        Format::Html => deltabench_report::html(&comparison, &plan, &context),
+        Format::Markdown => deltabench_report::markdown(&comparison, &plan, &context),
+        Format::Csv => deltabench_report::csv(&comparison),
+    };
+    match &arguments.out {
+        Some(path) => write_file(path, &text)?,
+        None => print_stdout(text.trim_end_matches('\n'))?,
+    }
+    Ok(deltabench_compare::exit_code(&comparison))
+}
+
+/// `deltabench list`.
+pub fn runs(config: &Config) -> Result<u8, Failure> {
+    let store = open(config)?;
+    let mut lines = Vec::new();
+    for run in store.runs().map_err(unreadable)? {
+        lines.push(format!(
+            "{}  {:<11}  {} vs {}  {} cells  {}/{} blocks",
+            run.run,
+            run.state.word(),
+            run.base,
+            run.candidates.join(", "),
+            run.cells,
+            run.blocks_done,
+            run.blocks_planned
+        ));
+    }
+    if lines.is_empty() {
+        eprintln!("no runs in {}", config.lab.display());
+        return Ok(0);
+    }
+    print_stdout(&lines.join("\n"))?;
+    Ok(0)
+}
+
+/// `deltabench targets`.
+pub fn targets(arguments: &Targets, config: &Config) -> Result<u8, Failure> {
+    let cache = Cache::open(config.cache.clone()).map_err(Failure::Refused)?;
+    let listed = deltabench_acquire::list(&cache, &config.sources).map_err(Failure::Failed)?;
+    let mut lines = Vec::new();
+    let mut majors_seen = HashSet::new();
+    // The list is newest first, so the first one of each major is the one that `postgres:MAJOR` means.
+    for target in &listed {
+        let (how, fetchable) = match &target.availability {
+            Availability::Fetchable => ("prebuilt".to_owned(), true),
+            Availability::Cached(bin) => (format!("prebuilt, cached in {}", bin.display()), false),
+            Availability::Installed(bin) => (format!("installed in {}", bin.display()), false),
+        };
+        let major = target.target.parse::<TargetSpec>().map(|spec| match spec {
+            TargetSpec::Prebuilt(release) => release.major,
+            other => other.to_string(),
+        });
+        let newest = major.is_ok_and(|major| majors_seen.insert(major));
+        if arguments.all || newest || !fetchable {
+            lines.push(format!(
+                "{:<20} {:<10} {how}",
+                target.target, target.version
+            ));
+        }
+    }
+    print_stdout(&lines.join("\n"))?;
+    Ok(0)
+}
+
+/// `deltabench fetch`.
+pub fn fetch(arguments: &Fetch, config: &Config) -> Result<u8, Failure> {
+    let specs = arguments
+        .targets
+        .iter()
+        .map(|text| text.parse())
+        .collect::<Result<Vec<_>, _>>();
+    let installations =
+        resolve(&specs.map_err(Failure::Refused)?, config).map_err(Failure::Refused)?;
+    let lines: Vec<String> = installations
+        .iter()
+        .map(|found| {
+            format!(
+                "{}\t{}\t{}",
+                found.resolved,
+                found.bin_dir.display(),
+                found.binary_sha256
+            )
+        })
+        .collect();
+    print_stdout(&lines.join("\n"))?;
+    Ok(0)
+}
+
+/// `deltabench workloads`.
+pub fn workloads(arguments: &Workloads) -> Result<u8, Failure> {
+    let library = Library::builtin().map_err(Failure::Failed)?;
+    match &arguments.what {
+        None => list_workloads(&library),
+        Some(WorkloadsCommand::Show { name }) => show_workload(&library, name),
+    }
+}
+
+fn list_workloads(library: &Library) -> Result<u8, Failure> {
+    let quick: Vec<&str> = library
+        .quick()
+        .iter()
+        .map(|definition| definition.name.as_str())
+        .collect();
+    let mut lines = vec![format!(
+        "{:<24} {:<10} {:>10}  {:<6} {}",
+        "workload", "group", "statements", "writes", "quick"
+    )];
+    for name in library.names() {
+        let definition = library.get(name).map_err(Failure::Failed)?;
+        lines.push(
+            format!(
+                "{:<24} {:<10} {:>10}  {:<6} {}",
+                name,
+                definition.group.word(),
+                definition.statements_per_operation(),
+                if definition.writes { "yes" } else { "no" },
+                if quick.contains(&name) { "yes" } else { "" }
+            )
+            .trim_end()
+            .to_owned(),
+        );
+    }
+    print_stdout(&lines.join("\n"))?;
+    Ok(0)
+}
+
+fn show_workload(library: &Library, name: &str) -> Result<u8, Failure> {
+    let definition = library.get(name).map_err(Failure::Refused)?;
+    let size = DataSize {
+        tables: 1,
+        rows: 1_000_000,
+    };
+    let executable = definition.compile(&size).map_err(Failure::Failed)?;
+    let mut text = definition.text().trim_end().to_owned();
+    text.push_str("\n\n# one operation on 1 table of 1000000 rows:\n");
+    for statement in executable.sample_sql(1) {
+        text.push_str(&format!("#   {statement}\n"));
+    }
+    print_stdout(text.trim_end())?;
+    Ok(0)
+}
+
+fn open(config: &Config) -> Result<Store, Failure> {
+    if !config.lab.join(deltabench_store::FILE_NAME).exists() {
+        return Err(Failure::Refused(
+            Problem::new(format!("there is no lab in {}", config.lab.display()))
+                .hint("name the directory of an earlier run with --lab DIR"),
+        ));
+    }
+    Store::open(&config.lab).map_err(unreadable)
+}
+
+fn unreadable(error: impl std::fmt::Display) -> Failure {
+    Failure::Failed(Problem::new("the results could not be read").detail(error.to_string()))
+}

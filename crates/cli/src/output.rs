@@ -1,0 +1,228 @@
+//! Where reports go: checked before the run, written after it.
+
+use crate::Failure;
+use crate::arguments::Output;
+use crate::config::Config;
+use deltabench_compare::comparison::Comparison;
+use deltabench_compare::{analyse, exit_code};
+use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
+use deltabench_report::{ReportContext, ServerFacts, TerminalOptions};
+use deltabench_store::Store;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// Where a run's reports are written.
+#[derive(Debug)]
+pub struct Destinations {
+    json: Option<PathBuf>,
+    html: Option<PathBuf>,
+    lab: PathBuf,
+}
+
+impl Destinations {
+    /// Makes sure that every file asked for can be written, before anything is measured.
+    ///
+    /// Errors: a directory that is not there, a file that cannot be created.
+    pub fn check(output: &Output, config: &Config) -> Result<Self, Problem> {
+        for path in [&output.json, &output.html]
+            .into_iter()
+            .flatten()
+            .filter(|path| !is_stdout(path))
+        {
+            check_writable(path)?;
+        }
+        std::fs::create_dir_all(&config.lab).map_err(|error| {
+            Problem::new(format!(
+                "cannot create the lab directory {}",
+                config.lab.display()
+            ))
+            .detail(error.to_string())
+            .hint("choose another one with --lab DIR")
+        })?;
+        Ok(Self {
+            json: output.json.clone(),
+            html: output.html.clone(),
+            lab: config.lab.clone(),
+        })
+    }
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Opens a file for writing without touching what is in it.
+fn check_writable(path: &Path) -> Result<(), Problem> {
+    let existed = path.exists();
+    std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+        .map_err(|error| {
+            Problem::new(format!("cannot write {}", path.display()))
+                .detail(error.to_string())
+                .hint("name a file in a directory that exists")
+        })?;
+    if !existed {
+        // Only our own empty file is removed; a failure here shows again when the report is written.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
+/// A run, analysed.
+pub struct Analysed {
+    /// What the data say.
+    pub comparison: Comparison,
+    /// What the reports need beside it.
+    pub context: ReportContext,
+}
+
+/// Analyses what the store has of a run.
+pub fn analyse_run(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Failure> {
+    let slices = store.slices(run).map_err(unreadable)?;
+    let findings = store.findings(run).map_err(unreadable)?;
+    Ok(Analysed {
+        comparison: analyse(plan, &slices, findings),
+        context: context(run, plan, store)?,
+    })
+}
+
+fn context(run: &str, plan: &Plan, store: &Store) -> Result<ReportContext, Failure> {
+    let fact = |kind: &str| store.facts(run, kind).map_err(unreadable);
+    let last = |kind: &str, server: Option<u32>| -> Result<Option<String>, Failure> {
+        Ok(fact(kind)?
+            .into_iter()
+            .rev()
+            .find(|fact| fact.server == server)
+            .map(|fact| fact.json))
+    };
+    let mut servers = Vec::new();
+    for (server, _) in (0..).zip(&plan.servers) {
+        servers.push(ServerFacts {
+            server,
+            build: parsed(last("build", Some(server))?)?,
+            settings: parsed(last("settings", Some(server))?)?.unwrap_or_default(),
+        });
+    }
+    let summary = store
+        .runs()
+        .map_err(unreadable)?
+        .into_iter()
+        .find(|summary| summary.run == run);
+    Ok(ReportContext {
+        run: run.to_owned(),
+        state: summary
+            .as_ref()
+            .map_or(String::new(), |summary| summary.state.word().to_owned()),
+        started_unix_ms: summary.map(|summary| summary.started_unix_ms),
+        deltabench_version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: parsed(last("host", None)?)?.unwrap_or_default(),
+        conditions: parsed(last("conditions", None)?)?.unwrap_or_default(),
+        servers,
+    })
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(json: Option<String>) -> Result<Option<T>, Failure> {
+    json.map(|text| serde_json::from_str(&text))
+        .transpose()
+        .map_err(unreadable)
+}
+
+fn unreadable(error: impl std::fmt::Display) -> Failure {
+    Failure::Failed(Problem::new("the results could not be read").detail(error.to_string()))
+}
+
+/// Prints the table and writes the files; returns the exit code.
+pub fn publish(
+    run: &str,
+    plan: &Plan,
+    store: &Store,
+    destinations: &Destinations,
+) -> Result<u8, Failure> {
+    let Analysed {
+        comparison,
+        context,
+    } = analyse_run(run, plan, store)?;
+    let json = deltabench_report::json(&comparison, plan, &context);
+    let html = deltabench_report::html(&comparison, plan, &context);
+    let to_stdout = destinations.json.as_deref().is_some_and(is_stdout);
+    let table = terminal(&comparison, plan, &context, !to_stdout);
+    if to_stdout {
+        eprintln!("{table}");
+        print_stdout(&json)?;
+    } else {
+        print_stdout(&table)?;
+    }
+    let json_file = destinations
+        .json
+        .clone()
+        .unwrap_or_else(|| destinations.lab.join(format!("{run}.json")));
+    let html_file = destinations
+        .html
+        .clone()
+        .unwrap_or_else(|| destinations.lab.join(format!("{run}.html")));
+    let mut files = vec![(html_file, html)];
+    if !to_stdout {
+        files.push((json_file, json));
+    }
+    for (path, text) in files {
+        write_file(&path, &text)?;
+        eprintln!("wrote {}", path.display());
+    }
+    Ok(exit_code(&comparison))
+}
+
+/// The table, as wide as the terminal and coloured only there.
+pub fn terminal(
+    comparison: &Comparison,
+    plan: &Plan,
+    context: &ReportContext,
+    stdout: bool,
+) -> String {
+    let is_terminal = if stdout {
+        std::io::stdout().is_terminal()
+    } else {
+        std::io::stderr().is_terminal()
+    };
+    let colour = is_terminal && std::env::var_os("NO_COLOR").is_none();
+    let options = TerminalOptions {
+        width: width(),
+        colour,
+    };
+    deltabench_report::terminal(comparison, plan, context, options)
+}
+
+fn width() -> usize {
+    let from_environment = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    from_environment
+        .or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
+        .unwrap_or(120)
+}
+
+/// Writes to stdout; a reader that went away is not a failure.
+pub fn print_stdout(text: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.write_all(b"\n"))
+        .and_then(|()| stdout.flush())
+    {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Failed(
+            Problem::new("cannot write to stdout").detail(error.to_string()),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a report file.
+pub fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| {
+        Failure::Failed(
+            Problem::new(format!("cannot write {}", path.display())).detail(error.to_string()),
+        )
+    })
+}

@@ -1,0 +1,138 @@
+//! The live progress: one line for each block, a counter inside it when stderr is a terminal.
+
+use deltabench_compare::comparison::{Comparison, Metric, MetricComparison};
+use deltabench_run::events::{BlockProgress, Observer};
+use std::io::{IsTerminal, Write};
+
+/// Prints progress to stderr.
+pub struct Progress {
+    live: bool,
+}
+
+impl Progress {
+    /// Looks at stderr once.
+    pub fn new() -> Self {
+        Self {
+            live: std::io::stderr().is_terminal(),
+        }
+    }
+
+    fn clear(&self) {
+        if self.live {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+impl Observer for Progress {
+    fn note(&mut self, text: &str) {
+        self.clear();
+        eprintln!("{text}");
+    }
+
+    fn visit(&mut self, block: u32, done: u32, planned: u32) {
+        if self.live {
+            eprint!("\r\x1b[Kblock {}: {done}/{planned} cells", block + 1);
+            // A progress counter that cannot be flushed is no reason to stop measuring.
+            let _ = std::io::stderr().flush();
+        }
+    }
+
+    fn block(&mut self, progress: &BlockProgress) {
+        self.clear();
+        eprintln!("{}", line(progress));
+    }
+}
+
+/// One line: how far, what the data say so far, how long still.
+fn line(progress: &BlockProgress) -> String {
+    let mut line = format!("block {}/{}", progress.done, progress.planned);
+    if let Some(comparison) = &progress.comparison {
+        line.push_str(&format!(": {}", so_far(comparison)));
+    }
+    line.push_str(&format!("; {} left", minutes(progress.remaining_seconds)));
+    line
+}
+
+fn so_far(comparison: &Comparison) -> String {
+    let decided =
+        comparison.counts.regression + comparison.counts.improvement + comparison.counts.no_change;
+    let mut text = format!("{decided} of {} cells decided", comparison.cells.len());
+    let widest = |metric| widths(comparison, metric).fold(0.0_f64, f64::max);
+    let (throughput, cpu) = (
+        widest(Metric::Throughput),
+        widest(Metric::ServerCpuPerOperation),
+    );
+    if throughput > 0.0 {
+        text.push_str(&format!(
+            "; widest interval: throughput ±{throughput:.1} %, CPU/op ±{cpu:.1} %"
+        ));
+    }
+    if let Some((name, estimate)) = worst(comparison) {
+        text.push_str(&format!(
+            "; slowest {name} {:+.1} %{}",
+            (estimate.ratio.estimate - 1.0) * 100.0,
+            interval(estimate)
+        ));
+    }
+    text
+}
+
+fn widths(comparison: &Comparison, metric: Metric) -> impl Iterator<Item = f64> {
+    comparison
+        .cells
+        .iter()
+        .flat_map(|cell| &cell.metrics)
+        .filter(move |value| value.metric == metric)
+        .filter_map(|value| value.ratio.ci95)
+        .map(|(low, high)| (high - low) / 2.0 * 100.0)
+}
+
+fn worst(comparison: &Comparison) -> Option<(&str, &MetricComparison)> {
+    comparison
+        .cells
+        .iter()
+        .filter_map(|cell| {
+            let metric = cell
+                .metrics
+                .iter()
+                .find(|value| value.metric == Metric::Throughput)?;
+            Some((cell.workload.as_str(), metric))
+        })
+        .min_by(|a, b| a.1.ratio.estimate.total_cmp(&b.1.ratio.estimate))
+}
+
+fn interval(metric: &MetricComparison) -> String {
+    metric.ratio.ci95.map_or(String::new(), |(low, high)| {
+        format!(
+            " [{:+.1}, {:+.1}]",
+            (low - 1.0) * 100.0,
+            (high - 1.0) * 100.0
+        )
+    })
+}
+
+fn minutes(seconds: f64) -> String {
+    if seconds < 90.0 {
+        format!("{seconds:.0} s")
+    } else {
+        format!("{:.0} min", seconds / 60.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_line_says_how_far_and_how_long() {
+        let progress = BlockProgress {
+            done: 3,
+            planned: 14,
+            elapsed_seconds: 60.0,
+            remaining_seconds: 220.0,
+            comparison: None,
+        };
+        assert_eq!(line(&progress), "block 3/14; 4 min left");
+    }
+}

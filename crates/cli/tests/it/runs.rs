@@ -1,0 +1,146 @@
+//! Whole comparisons at tiny scale on real servers.
+
+use crate::lab::{Lab, TINY, join, text};
+use serde_json::Value;
+
+fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is not a number"))
+}
+
+#[test]
+fn oldest_middle_and_newest_majors_are_compared_in_one_run() {
+    let lab = Lab::new();
+    let arguments = [
+        "compare",
+        "postgres:9.6",
+        "postgres:14",
+        "postgres:18",
+        "--blocks",
+        "2",
+        "--clients",
+        "1,3",
+        "--json",
+        "-",
+    ];
+    let output = lab.run(&join(&arguments, &TINY));
+    let errors = text(&output.stderr);
+    // Two blocks are too few for a verdict, and must be said to be.
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["format"], "deltabench.report");
+    let cells = report["cells"].as_array().unwrap();
+    assert_eq!(
+        cells.len(),
+        8 * 2 * 2,
+        "8 workloads, 2 client counts, 2 candidates"
+    );
+    for cell in cells {
+        assert_eq!(cell["verdict"], "inconclusive", "{cell}");
+        assert_eq!(cell["blocks"], 2, "{cell}");
+        for metric in [
+            "throughput",
+            "server_cpu_us_per_op",
+            "latency_us_p50",
+            "latency_us_p99",
+        ] {
+            let value = &cell["metrics"][metric];
+            assert!(
+                number(&value["base"]) > 0.0 && number(&value["candidate"]) > 0.0,
+                "{cell}"
+            );
+            let (low, high) = (number(&value["ci95"][0]), number(&value["ci95"][1]));
+            let ratio = number(&value["ratio"]);
+            assert!(low <= ratio && ratio <= high, "{metric} of {cell}");
+        }
+    }
+    let kinds: Vec<&str> = report["fairness"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| finding["kind"].as_str().unwrap())
+        .collect();
+    assert!(
+        kinds.iter().any(|kind| kind.contains("compiler")),
+        "9.6 has another compiler: {kinds:?}"
+    );
+    assert!(report["placebo"].is_object());
+    assert!(lab.servers().is_empty(), "servers are left");
+    assert!(
+        lab.workspaces().is_empty(),
+        "directories are left: {:?}",
+        lab.workspaces()
+    );
+}
+
+#[test]
+fn a_target_may_be_compared_with_itself_when_said_and_a_report_says_so() {
+    let lab = Lab::new();
+    let arguments = [
+        "compare",
+        "postgres:18",
+        "postgres:18",
+        "--same-target",
+        "--blocks",
+        "6",
+        "--only",
+        "point-query",
+        "--seed",
+        "5",
+    ];
+    let output = lab.run(&join(&arguments, &TINY));
+    assert!(
+        [0, 1, 3].contains(&output.status.code().unwrap()),
+        "{}",
+        text(&output.stderr)
+    );
+    let table = text(&output.stdout);
+    assert!(
+        table.contains("point-query") && table.contains("placebo"),
+        "{table}"
+    );
+    let report = lab.report();
+    assert_eq!(report["cells"].as_array().unwrap().len(), 1);
+    assert_eq!(report["seed"], 5);
+    // Both the page and the JSON were written where the run said.
+    let run = report["run"].as_str().unwrap().to_owned();
+    for kind in ["json", "html"] {
+        assert!(
+            lab.path()
+                .join("lab")
+                .join(format!("{run}.{kind}"))
+                .is_file()
+        );
+    }
+    // A report of the same data is the same to the byte.
+    assert_eq!(lab.report(), report);
+    let listed = text(&lab.run(&["list"]).stdout);
+    assert!(
+        listed.contains(&run) && listed.contains("finished") && listed.contains("6/6 blocks"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn settings_are_applied_to_every_server_and_a_bad_one_is_named() {
+    let lab = Lab::new();
+    let arguments = [
+        "compare",
+        "postgres:14",
+        "postgres:18",
+        "--blocks",
+        "1",
+        "--only",
+        "point-query",
+    ];
+    let good = join(&arguments, &["--set", "work_mem=77MB"]);
+    let output = lab.run(&join(&good, &TINY));
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let bad = join(&arguments, &["--set", "wokr_mem=77MB"]);
+    let output = lab.run(&join(&bad, &TINY));
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{errors}");
+    assert!(errors.contains("wokr_mem"), "{errors}");
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}

@@ -1,0 +1,144 @@
+//! Kills, interrupts and dying servers: nothing measured is lost, nothing is left behind.
+
+use crate::lab::{Lab, TINY, join, text};
+use std::process::{Child, Command};
+
+const RUN: [&str; 11] = [
+    "compare",
+    "postgres:14",
+    "postgres:18",
+    "--blocks",
+    "4",
+    "--only",
+    "point-query,update-index",
+    "--seed",
+    "11",
+    "--clients",
+    "1,2",
+];
+
+fn signal(pid: u32, name: &str) {
+    assert!(
+        Command::new("kill")
+            .args([name, &pid.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+fn slices(lab: &Lab) -> Vec<(i64, i64, i64)> {
+    let store = rusqlite::Connection::open(lab.path().join("lab/deltabench.sqlite")).unwrap();
+    let mut query = store
+        .prepare("SELECT block, cell, started_ns FROM slice ORDER BY started_ns")
+        .unwrap();
+    let rows = query
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+fn finish(lab: &Lab) {
+    let output = lab.run(&["resume", "last", "--huge-pages", "off"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let report = lab.report();
+    let cells = report["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 4);
+    for cell in cells {
+        assert_eq!(cell["blocks"], 4, "{cell}");
+    }
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
+
+fn started(lab: &Lab) -> Child {
+    let mut child = lab.start(&join(&RUN, &TINY));
+    lab.wait_for(&mut child, "block 1/4");
+    child
+}
+
+#[test]
+fn a_killed_run_goes_on_where_it_was_and_its_servers_die_with_it() {
+    let lab = Lab::new();
+    let mut child = started(&lab);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lab.wait_until_no_servers();
+    let before = slices(&lab);
+    assert!(
+        before.iter().any(|(block, _, _)| *block == 0),
+        "block 1 was durable when it was reported"
+    );
+    finish(&lab);
+    let after = slices(&lab);
+    assert_eq!(
+        &after[..before.len()],
+        &before[..],
+        "what was measured before the kill is untouched"
+    );
+    assert!(after.len() > before.len());
+}
+
+#[test]
+fn an_interrupted_run_cleans_up_at_once_and_can_be_resumed() {
+    let lab = Lab::new();
+    let mut child = started(&lab);
+    signal(child.id(), "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(lab.servers().is_empty(), "servers are left");
+    assert!(lab.workspaces().is_empty(), "directories are left");
+    finish(&lab);
+}
+
+/// The main process of some running server of this test; waits for one, since blocks restart them.
+fn postmaster(lab: &Lab, parent: u32) -> u32 {
+    let is_postmaster = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let fields = stat.rsplit(") ").next().unwrap_or_default();
+        fields.split(' ').nth(1) == Some(parent.to_string().as_str())
+    };
+    let limit = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        if let Some(pid) = lab.servers().into_iter().find(is_postmaster) {
+            return pid;
+        }
+        assert!(std::time::Instant::now() < limit, "no server is running");
+    }
+}
+
+#[test]
+fn a_server_that_dies_in_mid_run_is_told_and_the_run_goes_on() {
+    let lab = Lab::new();
+    let mut child = started(&lab);
+    signal(postmaster(&lab, child.id()), "-QUIT");
+    let code = child.wait().unwrap().code();
+    let said = std::fs::read_to_string(lab.path().join("stderr")).unwrap();
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("was lost") && said.contains("log"), "{said}");
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+    let report = lab.report();
+    let kinds: Vec<_> = report["fairness"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| finding["kind"].clone())
+        .collect();
+    assert!(kinds.iter().any(|kind| kind == "server-lost"), "{kinds:?}");
+    for cell in report["cells"].as_array().unwrap() {
+        assert!(
+            cell["blocks"].as_u64().unwrap() >= 3,
+            "one visit at most was lost: {cell}"
+        );
+    }
+}
+
+#[test]
+fn two_processes_cannot_measure_the_same_run() {
+    let lab = Lab::new();
+    let mut child = started(&lab);
+    let output = lab.run(&["resume", "last", "--huge-pages", "off"]);
+    let errors = text(&output.stderr);
+    signal(child.id(), "-INT");
+    child.wait().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("error:"), "{errors}");
+}

@@ -1,0 +1,278 @@
+//! From an interval to a verdict (measurement.md 3.8).
+
+use crate::comparison::{Better, Metric, Verdict};
+use crate::thresholds::{FORECAST_LIMIT, LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_BLOCKS, log_delta};
+use crate::words;
+use deltabench_model::units::{count, to_f64, to_u64};
+use deltabench_stats::Interval;
+use deltabench_stats::student::{t_interval, t_quantile};
+use deltabench_stats::summary::{mean, sample_sd};
+
+/// What the block values of one metric say.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Judgement {
+    pub(crate) verdict: Verdict,
+    /// In words, for example `slower by 3.4 % to 5.1 %`.
+    pub(crate) reason: String,
+    /// 95 % interval of ln(candidate / base), turned so that below zero is worse; absent with fewer than
+    /// two blocks.
+    pub(crate) gain95: Option<Interval>,
+}
+
+/// The verdict that the block log-ratios of `metric` alone give.
+pub(crate) fn judge(metric: Metric, logs: &[f64], delta: f64) -> Judgement {
+    let sign = if metric.better() == Better::Higher {
+        1.0
+    } else {
+        -1.0
+    };
+    let gains: Vec<f64> = logs.iter().map(|log| sign * log).collect();
+    let (Ok(ci95), Ok(ci90)) = (
+        t_interval(&gains, LEVEL_DIFFERENT),
+        t_interval(&gains, LEVEL_EQUIVALENT),
+    ) else {
+        return Judgement {
+            verdict: Verdict::Inconclusive,
+            reason: needs(&gains, delta),
+            gain95: None,
+        };
+    };
+    let verdict = if gains.len() < MIN_BLOCKS {
+        Verdict::Inconclusive
+    } else {
+        decide(ci95, ci90, log_delta(delta))
+    };
+    let wording = Wording {
+        metric,
+        delta,
+        sign,
+    };
+    let reason = match verdict {
+        Verdict::Regression | Verdict::Improvement => wording.changed(ci95),
+        Verdict::NoChange => wording.equal(ci95, mean(&gains).unwrap_or(0.0)),
+        _ if gains.len() < MIN_BLOCKS => needs(&gains, delta),
+        _ => format!("{}; {}", wording.open(ci95), needs(&gains, delta)),
+    };
+    Judgement {
+        verdict,
+        reason,
+        gain95: Some(ci95),
+    }
+}
+
+/// The table of measurement.md 3.8, in the order that makes its rows disjoint.
+///
+/// "Not inside ±δ" in its second row is read as the 90 % interval, as in the third and fourth: what the
+/// equivalence test calls equal is never also called slower. A change that is real but shown to be below δ
+/// is therefore no change.
+fn decide(ci95: Interval, ci90: Interval, delta: f64) -> Verdict {
+    if ci90.low > -delta && ci90.high < delta {
+        Verdict::NoChange
+    } else if ci95.high < 0.0 {
+        Verdict::Regression
+    } else if ci95.low > 0.0 {
+        Verdict::Improvement
+    } else {
+        Verdict::Inconclusive
+    }
+}
+
+/// Turns intervals of gains back into what the reader knows: percent of the metric.
+struct Wording {
+    metric: Metric,
+    delta: f64,
+    sign: f64,
+}
+
+impl Wording {
+    /// The ends as ratios candidate / base, smaller distance from 1 first.
+    fn ends(&self, gain: Interval) -> (f64, f64) {
+        let (a, b) = ((self.sign * gain.low).exp(), (self.sign * gain.high).exp());
+        if words::distance(a) <= words::distance(b) {
+            (a, b)
+        } else {
+            (b, a)
+        }
+    }
+
+    fn direction(&self, worse: bool) -> &'static str {
+        match (self.metric.better(), worse) {
+            (Better::Higher, true) => "slower",
+            (Better::Higher, false) => "faster",
+            (Better::Lower, true) => "higher",
+            (Better::Lower, false) => "lower",
+        }
+    }
+
+    fn changed(&self, ci95: Interval) -> String {
+        let (near, far) = self.ends(ci95);
+        let size = format!(
+            "{} by {} to {}",
+            self.direction(ci95.high < 0.0),
+            words::percent(words::distance(near)),
+            words::percent(words::distance(far)),
+        );
+        let delta = log_delta(self.delta);
+        let material = ci95.high < -delta || ci95.low > delta;
+        if material {
+            format!("{size}, beyond ±{}", words::threshold(self.delta))
+        } else {
+            size
+        }
+    }
+
+    fn equal(&self, ci95: Interval, centre: f64) -> String {
+        let equal = format!("no change beyond ±{}", words::threshold(self.delta));
+        if ci95.contains(0.0) {
+            return equal;
+        }
+        let size = words::percent(words::distance((self.sign * centre).exp()));
+        format!(
+            "{equal} (measurably {} by {size})",
+            self.direction(ci95.high < 0.0)
+        )
+    }
+
+    fn open(&self, ci95: Interval) -> String {
+        let name = if self.metric == Metric::Throughput {
+            "throughput"
+        } else {
+            "CPU per operation"
+        };
+        let limit = words::threshold(self.delta);
+        if ci95.half_width() > log_delta(self.delta) {
+            return format!(
+                "{name} ±{} is too wide for ±{limit}",
+                words::percent(ci95.half_width().exp_m1())
+            );
+        }
+        let (a, b) = (
+            (self.sign * ci95.low).exp() - 1.0,
+            (self.sign * ci95.high).exp() - 1.0,
+        );
+        let (low, high) = (words::signed(a.min(b)), words::signed(a.max(b)));
+        format!("{name} {low} to {high} shows neither a change nor equality within ±{limit}")
+    }
+}
+
+/// `needs about N more blocks`, from what is known so far.
+fn needs(gains: &[f64], delta: f64) -> String {
+    let missing = MIN_BLOCKS.saturating_sub(gains.len());
+    let floor = || {
+        format!(
+            "needs {} (a verdict takes {MIN_BLOCKS})",
+            words::blocks(missing)
+        )
+    };
+    let (Some(centre), Some(sd)) = (mean(gains), sample_sd(gains)) else {
+        return floor();
+    };
+    match forecast(centre, sd, log_delta(delta), gains.len()) {
+        None => format!("needs more than {FORECAST_LIMIT} blocks"),
+        Some(total) if total <= MIN_BLOCKS => floor(),
+        Some(total) => format!("needs about {}", words::blocks(total - gains.len())),
+    }
+}
+
+/// Total number of blocks that would decide, if estimate and sd stay as they are; `None` beyond
+/// [`FORECAST_LIMIT`].
+///
+/// Either answer will do: the 95 % interval leaves zero out when its half-width is below |mean|, and the 90
+/// % interval fits into ±δ when its half-width is below δ − |mean|. The smaller number is given. As
+/// estimates move, about half of all cells will need more.
+/// Source: B = ⌈t²·sd²/h²⌉ (measurement.md 3.6), t with B − 1 degrees of freedom.
+fn forecast(centre: f64, sd: f64, delta: f64, have: usize) -> Option<usize> {
+    let different = blocks_for(LEVEL_DIFFERENT, sd, centre.abs(), have);
+    let equal = blocks_for(LEVEL_EQUIVALENT, sd, delta - centre.abs(), have);
+    different.into_iter().chain(equal).min()
+}
+
+/// The smallest number of blocks from `have` on whose half-width is below `half`.
+fn blocks_for(level: f64, sd: f64, half: f64, have: usize) -> Option<usize> {
+    if half <= 0.0 {
+        return None;
+    }
+    let enough = |blocks: usize| {
+        let t = t_quantile(0.5 + level / 2.0, to_f64(count(blocks - 1)));
+        t * sd / to_f64(count(blocks)).sqrt() < half
+    };
+    // t is above 1.6 at these levels for any number of blocks, so fewer than this never are enough.
+    let least = to_u64((1.6 * sd / half).powi(2).min(1e6));
+    let start = usize::try_from(least)
+        .unwrap_or(FORECAST_LIMIT)
+        .max(have)
+        .max(MIN_BLOCKS);
+    (start..=FORECAST_LIMIT).find(|&blocks| enough(blocks))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DELTA: f64 = 0.03;
+
+    #[test]
+    fn the_rows_of_the_table_are_tried_in_order() {
+        let verdict = |low95: f64, low90: f64, high90: f64, high95: f64| {
+            let interval = |low, high| Interval { low, high };
+            decide(interval(low95, high95), interval(low90, high90), DELTA)
+        };
+        assert_eq!(verdict(-0.06, -0.055, -0.045, -0.04), Verdict::Regression);
+        assert_eq!(verdict(-0.06, -0.05, -0.02, -0.01), Verdict::Regression);
+        assert_eq!(
+            verdict(-0.031, -0.029, -0.005, -0.001),
+            Verdict::NoChange,
+            "the 90 % interval decides"
+        );
+        assert_eq!(verdict(-0.03, -0.02, 0.02, 0.03), Verdict::NoChange);
+        assert_eq!(verdict(0.001, 0.01, 0.04, 0.05), Verdict::Improvement);
+        assert_eq!(verdict(-0.01, 0.001, 0.04, 0.05), Verdict::Inconclusive);
+        assert_eq!(verdict(-0.05, -0.04, 0.04, 0.05), Verdict::Inconclusive);
+        assert_eq!(
+            verdict(-0.04, -DELTA, 0.0, 0.01),
+            Verdict::Inconclusive,
+            "the edge is outside"
+        );
+    }
+
+    #[test]
+    fn a_forecast_is_the_first_number_of_blocks_that_decides() {
+        for (centre, sd) in [
+            (0.0, 0.05),
+            (0.01, 0.03),
+            (-0.02, 0.04),
+            (0.029, 0.05),
+            (0.1, 0.2),
+        ] {
+            let decides = |blocks: usize| {
+                let half = |level: f64| {
+                    t_quantile(0.5 + level / 2.0, to_f64(count(blocks - 1))) * sd
+                        / to_f64(count(blocks)).sqrt()
+                };
+                half(LEVEL_DIFFERENT) < f64::abs(centre)
+                    || half(LEVEL_EQUIVALENT) < DELTA - f64::abs(centre)
+            };
+            let first = (MIN_BLOCKS..=FORECAST_LIMIT).find(|&blocks| decides(blocks));
+            assert_eq!(forecast(centre, sd, DELTA, 6), first, "{centre} ±{sd}");
+        }
+        assert_eq!(forecast(0.0, 3.0, DELTA, 6), None);
+    }
+
+    #[test]
+    fn equal_blocks_decide_at_once_and_one_block_never() {
+        assert_eq!(
+            judge(Metric::Throughput, &[0.0; 6], DELTA).verdict,
+            Verdict::NoChange
+        );
+        assert_eq!(
+            judge(Metric::Throughput, &[-0.1; 6], DELTA).verdict,
+            Verdict::Regression
+        );
+        assert_eq!(
+            judge(Metric::ServerCpuPerOperation, &[-0.1; 6], DELTA).verdict,
+            Verdict::Improvement
+        );
+        let one = judge(Metric::Throughput, &[-0.1], DELTA);
+        assert_eq!((one.verdict, one.gain95), (Verdict::Inconclusive, None));
+    }
+}

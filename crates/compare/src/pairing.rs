@@ -1,0 +1,120 @@
+//! From slices to the rounds in which two servers did the same work.
+
+use crate::thresholds::MIN_ROUNDS;
+use deltabench_model::plan::{CellId, ServerId};
+use deltabench_model::slice::Slice;
+use deltabench_model::units::{count, to_f64};
+use std::collections::BTreeMap;
+
+/// The slices of a cell by (block, round) and server.
+type Rounds<'a> = BTreeMap<(u32, u32), BTreeMap<ServerId, &'a Slice>>;
+
+/// All slices of a run, by cell. Of two slices of the same place the later one counts: a visit that was
+/// interrupted and measured again.
+pub(crate) struct Index<'a>(BTreeMap<CellId, Rounds<'a>>);
+
+impl<'a> Index<'a> {
+    pub(crate) fn new(slices: &'a [Slice]) -> Self {
+        let mut cells: BTreeMap<CellId, Rounds<'a>> = BTreeMap::new();
+        for slice in slices {
+            let rounds = cells.entry(slice.cell).or_default();
+            rounds
+                .entry((slice.block, slice.round))
+                .or_default()
+                .insert(slice.server, slice);
+        }
+        Self(cells)
+    }
+
+    /// The counted rounds of two servers in a cell.
+    pub(crate) fn pair(&self, cell: CellId, base: ServerId, candidate: ServerId) -> Pairing<'a> {
+        let mut pairing = Pairing::default();
+        let mut blocks: BTreeMap<u32, Vec<Round<'a>>> = BTreeMap::new();
+        for (&(block, round), servers) in self.0.get(&cell).into_iter().flatten() {
+            let (left, right) = (
+                servers.get(&base).copied(),
+                servers.get(&candidate).copied(),
+            );
+            pairing.base_errors += left.map_or(0, |slice| slice.failed);
+            pairing.candidate_errors += right.map_or(0, |slice| slice.failed);
+            if [left, right]
+                .into_iter()
+                .flatten()
+                .any(|slice| !usable(slice))
+            {
+                pairing.void_rounds += 1;
+            } else if let (Some(base), Some(candidate)) = (left, right) {
+                blocks.entry(block).or_default().push(Round {
+                    round,
+                    base,
+                    candidate,
+                });
+            }
+        }
+        pairing.blocks = blocks
+            .into_iter()
+            .filter(|(_, rounds)| rounds.len() >= MIN_ROUNDS)
+            .map(|(block, rounds)| Block { block, rounds })
+            .collect();
+        pairing
+    }
+}
+
+/// Whether a slice gives a rate. One without a single success or without duration has none, whatever it is
+/// labelled.
+fn usable(slice: &Slice) -> bool {
+    slice.void.is_none() && slice.operations > 0 && slice.duration_ns > 0
+}
+
+/// What two servers did in the same rounds of a cell.
+#[derive(Default)]
+pub(crate) struct Pairing<'a> {
+    /// Blocks with enough counted rounds, in order.
+    pub(crate) blocks: Vec<Block<'a>>,
+    /// Rounds in which a slice of the two was void.
+    pub(crate) void_rounds: u64,
+    /// Failed operations of the base, void slices included.
+    pub(crate) base_errors: u64,
+    /// Failed operations of the candidate, void slices included.
+    pub(crate) candidate_errors: u64,
+}
+
+impl Pairing<'_> {
+    /// Counted rounds over all blocks.
+    pub(crate) fn rounds(&self) -> u64 {
+        self.blocks
+            .iter()
+            .map(|block| count(block.rounds.len()))
+            .sum()
+    }
+}
+
+/// One restart block.
+pub(crate) struct Block<'a> {
+    pub(crate) block: u32,
+    pub(crate) rounds: Vec<Round<'a>>,
+}
+
+/// One counted round: both slices are good.
+pub(crate) struct Round<'a> {
+    pub(crate) round: u32,
+    pub(crate) base: &'a Slice,
+    pub(crate) candidate: &'a Slice,
+}
+
+impl Round<'_> {
+    /// ln(candidate / base) of throughput.
+    pub(crate) fn throughput(&self) -> f64 {
+        let rate = |slice: &Slice| to_f64(slice.operations) / to_f64(slice.duration_ns);
+        (rate(self.candidate) / rate(self.base)).ln()
+    }
+
+    /// ln(candidate / base) of CPU per operation; `None` unless both are known and above zero.
+    pub(crate) fn server_cpu(&self) -> Option<f64> {
+        let cost = |slice: &Slice| {
+            let cpu = slice.server_cpu_ns.filter(|&cpu| cpu > 0)?;
+            Some(to_f64(cpu) / to_f64(slice.operations))
+        };
+        Some((cost(self.candidate)? / cost(self.base)?).ln())
+    }
+}

@@ -1,0 +1,63 @@
+//! Reasons in words, with percent figures.
+
+/// A share as `3.4 %`; two decimals below 0.1 %, so that a small number is not printed as zero.
+pub(crate) fn percent(share: f64) -> String {
+    let value = 100.0 * share;
+    if value.abs() < 0.095 {
+        format!("{value:.2} %")
+    } else {
+        format!("{value:.1} %")
+    }
+}
+
+/// A share with its sign, `+3.4 %`.
+pub(crate) fn signed(share: f64) -> String {
+    let text = percent(share);
+    if share < 0.0 {
+        text
+    } else {
+        format!("+{text}")
+    }
+}
+
+/// A threshold, without needless zeros: `3 %`, `2.5 %`.
+pub(crate) fn threshold(share: f64) -> String {
+    let text = format!("{:.2}", 100.0 * share);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// `1 block`, `2 blocks`.
+pub(crate) fn blocks(number: usize) -> String {
+    if number == 1 {
+        "1 more block".to_owned()
+    } else {
+        format!("{number} more blocks")
+    }
+}
+
+/// The distance of a ratio from 1, without sign.
+pub(crate) fn distance(ratio: f64) -> f64 {
+    (ratio - 1.0).abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percents_are_short_and_never_a_false_zero() {
+        assert_eq!(percent(0.034), "3.4 %");
+        assert_eq!(percent(0.0004), "0.04 %");
+        assert_eq!(percent(0.000_99), "0.1 %");
+        assert_eq!(signed(-0.012), "-1.2 %");
+        assert_eq!(signed(0.012), "+1.2 %");
+        assert_eq!(
+            (threshold(0.03), threshold(0.025), threshold(0.1)),
+            ("3 %".into(), "2.5 %".into(), "10 %".into())
+        );
+        assert_eq!(
+            (blocks(1), blocks(12)),
+            ("1 more block".into(), "12 more blocks".into())
+        );
+    }
+}

@@ -1,0 +1,171 @@
+//! Plans and slices in a few words.
+
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric, MetricComparison};
+use deltabench_model::installation::{Installation, Origin};
+use deltabench_model::plan::{
+    Cell, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, ServerId, Timing,
+};
+use deltabench_model::slice::Slice;
+use deltabench_model::units::{to_f64, to_u64};
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2Serializer};
+
+pub const BASE: ServerId = 0;
+pub const PLACEBO: ServerId = 1;
+pub const CANDIDATE: ServerId = 2;
+
+pub fn installation(resolved: &str) -> Installation {
+    Installation {
+        asked: resolved.to_owned(),
+        resolved: resolved.to_owned(),
+        origin: Origin::Path,
+        bin_dir: "/opt/bin".into(),
+        version_num: 180_000,
+        version: "18.0".to_owned(),
+        binary_sha256: format!("hash of {resolved}"),
+        build: None,
+    }
+}
+
+pub fn cell(clients: u32, writes: bool) -> Cell {
+    let group = if writes { Group::Write } else { Group::Point };
+    Cell {
+        workload: "point-query".to_owned(),
+        group,
+        clients,
+        writes,
+        statements_per_operation: 1,
+    }
+}
+
+/// Base, placebo and one candidate; δ is 3 %.
+pub fn plan(cells: Vec<Cell>) -> Plan {
+    let server = |role, name| PlannedServer {
+        role,
+        installation: installation(name),
+    };
+    Plan {
+        format: PLAN_FORMAT.0.to_owned(),
+        version: PLAN_FORMAT.1,
+        seed: 1,
+        servers: vec![
+            server(Role::Base, "postgres:17.5"),
+            server(Role::Placebo, "postgres:17.5"),
+            server(Role::Candidate, "postgres:18.6"),
+        ],
+        cells,
+        data: DataSize {
+            tables: 1,
+            rows: 1000,
+        },
+        timing: Timing {
+            blocks: 8,
+            slice_ms: 50,
+            slice_jitter: 0.2,
+            visit_seconds: 3.0,
+            warmup_seconds: 1.0,
+            connections_per_visit: 1,
+            deadline_seconds: None,
+        },
+        placement_single: Placement::SameCore,
+        placement_multi: Placement::Split,
+        delta: 0.03,
+        checksums: Some(false),
+        settings: Vec::new(),
+        command: Vec::new(),
+    }
+}
+
+/// A slice of cell 0: so many operations a second, each for so many microseconds of CPU.
+pub fn slice(server: ServerId, block: u32, round: u32, rate: f64, cpu_us: Option<f64>) -> Slice {
+    let operations = 100_000;
+    Slice {
+        server,
+        cell: 0,
+        block,
+        round,
+        position: server,
+        connection: 0,
+        started_ns: 0,
+        duration_ns: to_u64(1e9 * to_f64(operations) / rate),
+        operations,
+        failed: 0,
+        rows: operations,
+        server_cpu_ns: cpu_us.map(|us| to_u64(us * 1e3 * to_f64(operations))),
+        run_queue_wait_ns: None,
+        client_cpu_ns: 0,
+        foreign_cpu_ns: None,
+        steal_ns: None,
+        latency_histogram: Vec::new(),
+        errors: Vec::new(),
+        void: None,
+    }
+}
+
+/// A serialized histogram of these latencies, nanoseconds.
+pub fn histogram(latencies: &[u64]) -> Vec<u8> {
+    let mut histogram = Histogram::<u64>::new(3).unwrap();
+    for &latency in latencies {
+        histogram.record(latency).unwrap();
+    }
+    let mut bytes = Vec::new();
+    V2Serializer::new()
+        .serialize(&histogram, &mut bytes)
+        .unwrap();
+    bytes
+}
+
+/// Each server's block values, as ratios to 1000 operations/s and 10 µs: `rates[b]` is the throughput in
+/// block b.
+pub struct Blocks<'a> {
+    pub server: ServerId,
+    pub rates: &'a [f64],
+    pub costs: &'a [f64],
+}
+
+/// Four equal rounds for each block; the base runs at 1000/s and 10 µs everywhere.
+pub fn slices(blocks: u32, sides: &[Blocks<'_>]) -> Vec<Slice> {
+    let mut slices = Vec::new();
+    for block in 0..blocks {
+        for round in 0..4 {
+            slices.push(slice(BASE, block, round, 1000.0, Some(10.0)));
+            for side in sides {
+                let at = |values: &[f64]| values.get(usize::try_from(block).unwrap()).copied();
+                let cost = at(side.costs).map(|cost| 10.0 * cost);
+                if let Some(rate) = at(side.rates) {
+                    slices.push(slice(side.server, block, round, 1000.0 * rate, cost));
+                }
+            }
+        }
+    }
+    slices
+}
+
+/// The candidate alone.
+pub fn candidate<'a>(rates: &'a [f64], costs: &'a [f64]) -> Blocks<'a> {
+    Blocks {
+        server: CANDIDATE,
+        rates,
+        costs,
+    }
+}
+
+/// `n` values that scatter around `centre` by ±`spread`, with exactly that mean of logarithms.
+pub fn around(centre: f64, spread: f64, n: usize) -> Vec<f64> {
+    assert!(n.is_multiple_of(2), "pairs keep the mean");
+    (0..n)
+        .map(|i| centre * (if i % 2 == 0 { spread } else { -spread }).exp())
+        .collect()
+}
+
+pub fn only_cell(comparison: &Comparison) -> &CellComparison {
+    assert_eq!(comparison.cells.len(), 1);
+    &comparison.cells[0]
+}
+
+pub fn metric(cell: &CellComparison, metric: Metric) -> &MetricComparison {
+    cell.metrics
+        .iter()
+        .find(|found| found.metric == metric)
+        .unwrap()
+}

@@ -1,0 +1,17 @@
+//! The whole way from slices to verdicts, on slices that are made up and on servers that are real.
+
+// Clippy knows test functions, not the helpers that they share.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+mod builder;
+mod calibration;
+mod calibration_model;
+mod fairness;
+mod rounds;
+mod trust;
+mod verdicts;

@@ -1,0 +1,279 @@
+//! One thread with connections to several servers.
+//!
+//! With one client per server a slice is a chain of send, poll and receive; with more it is one epoll set,
+//! one operation under way on each connection, and the set drained at the end. Either way an operation
+//! costs one send, at least one wait and one receive, one reading of the clock and one histogram entry. A
+//! second thread wakes a few times per time limit to see whether the server still answers.
+
+mod many;
+mod single;
+
+use crate::connection::Connection;
+use crate::error::{ServerError, WireError};
+use crate::scan::Loss;
+use crate::slice::{SliceOutcome, SliceRequest, Tally};
+use crate::sys::{self, Poller};
+use crate::watchdog::{Sockets, Watchdog};
+use deltabench_model::endpoint::{Endpoint, Login};
+use deltabench_workload::executable::{Executable, Random};
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2Serializer};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Largest latency that is told from larger ones, nanoseconds: 60 s.
+const LONGEST_NS: u64 = 60_000_000_000;
+/// Significant decimal digits of a latency.
+const DIGITS: u8 = 3;
+
+/// What a lane connects to, and with what.
+#[derive(Debug, Clone, Copy)]
+pub struct LaneSpec<'a> {
+    /// The servers, in an order of the caller's choice.
+    pub servers: &'a [(Endpoint, Login)],
+    /// What is going to be sent; prepared on every connection.
+    pub executable: &'a Executable,
+    /// Connections to each server, at least 1.
+    pub clients: u32,
+    /// How long one operation may take before the server counts as stalled; also the limit of each step of
+    /// connecting.
+    pub op_timeout: Duration,
+}
+
+/// One thread's connections to all servers of a comparison, open across slices.
+pub struct Lane {
+    executable: Executable,
+    clients: u32,
+    op_timeout: Duration,
+    links: Vec<Link>,
+    histogram: Histogram<u64>,
+    serializer: V2Serializer,
+    watchdog: Watchdog,
+}
+
+/// The connections to one server; none while the server is not usable.
+#[derive(Debug)]
+struct Link {
+    endpoint: Endpoint,
+    login: Login,
+    connections: Vec<Connection>,
+    pids: Vec<u32>,
+    poller: Option<Poller>,
+    /// Sockets of the connections, for the watchdog.
+    sockets: Sockets,
+}
+
+impl Lane {
+    /// Connects to every server and prepares all statements.
+    ///
+    /// Errors: [`WireError::At`] with the server's index; connections made so far are closed.
+    pub fn connect(spec: &LaneSpec<'_>) -> Result<Self, WireError> {
+        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS)
+            .map_err(|error| WireError::protocol(format!("histogram: {error}")))?;
+        let links = spec.servers.iter().map(|(endpoint, login)| Link {
+            endpoint: endpoint.clone(),
+            login: login.clone(),
+            connections: Vec::new(),
+            pids: Vec::new(),
+            poller: None,
+            sockets: Sockets::from([]),
+        });
+        let mut lane = Self {
+            executable: spec.executable.clone(),
+            clients: spec.clients.max(1),
+            op_timeout: spec.op_timeout,
+            links: links.collect(),
+            histogram,
+            serializer: V2Serializer::new(),
+            watchdog: Watchdog::start(spec.op_timeout),
+        };
+        for server in 0..lane.links.len() {
+            lane.reconnect(server)?;
+        }
+        Ok(lane)
+    }
+
+    /// Closes the connections to a server and opens new ones.
+    ///
+    /// Errors: [`WireError::At`]; the server is not usable then.
+    pub fn reconnect(&mut self, server: usize) -> Result<(), WireError> {
+        let (clients, limit) = (self.clients, self.op_timeout);
+        let Some(link) = self.links.get_mut(server) else {
+            return Err(WireError::protocol(format!(
+                "the lane has no server {server}"
+            )));
+        };
+        link.close();
+        link.open(&self.executable, clients, limit)
+            .map_err(|error| {
+                link.close();
+                WireError::At {
+                    server,
+                    endpoint: link.endpoint.to_string(),
+                    error: Box::new(error),
+                }
+            })
+    }
+
+    /// Process ids of the server processes behind the connections; empty while the server is not usable.
+    #[must_use]
+    pub fn backend_pids(&self, server: usize) -> &[u32] {
+        self.links.get(server).map_or(&[], |link| &link.pids)
+    }
+
+    /// Whether the server has open connections that can be used.
+    #[must_use]
+    pub fn is_usable(&self, server: usize) -> bool {
+        self.links
+            .get(server)
+            .is_some_and(|link| !link.connections.is_empty())
+    }
+
+    /// Does exactly `request.operations` operations on one server.
+    ///
+    /// A server that stalls, closes or answers nonsense makes the slice void and loses its connections; it
+    /// can be used again after [`reconnect`](Self::reconnect). A server without connections gives a void
+    /// slice at once.
+    pub fn run_slice(&mut self, server: usize, request: SliceRequest) -> SliceOutcome {
+        let Some(link) = self
+            .links
+            .get_mut(server)
+            .filter(|link| !link.connections.is_empty())
+        else {
+            self.histogram.reset();
+            return SliceOutcome::not_started(
+                self.serialized(),
+                format!("server {server} is not connected"),
+            );
+        };
+        let mut random = deltabench_workload::stream(request.seed, &[]);
+        let cpu_before_ns = sys::thread_cpu_ns();
+        let mut tally = Tally::new(&mut self.histogram);
+        let work = Work {
+            executable: &self.executable,
+            random: &mut random,
+            operations: request.operations,
+            limit: self.op_timeout,
+            watchdog: &self.watchdog,
+        };
+        self.watchdog.arm(&link.sockets);
+        let end = match (&mut link.poller, link.connections.as_mut_slice()) {
+            (Some(poller), connections) => many::run(connections, poller, work, &mut tally),
+            (None, [connection, ..]) => single::run(connection, work, &mut tally),
+            (None, []) => Ok(()),
+        };
+        let cut_off = self.watchdog.disarm();
+        let end = if cut_off { Err(Loss::Stalled) } else { end };
+        let lost = end.is_err();
+        let mut outcome = tally.outcome(end);
+        outcome.client_cpu_ns = sys::thread_cpu_ns().saturating_sub(cpu_before_ns);
+        outcome.rows = link.connections.iter_mut().map(Connection::take_rows).sum();
+        if lost {
+            link.close();
+        }
+        outcome.latency_histogram = self.serialized();
+        outcome
+    }
+
+    /// Latencies of the last slice.
+    #[must_use]
+    pub fn histogram(&self) -> &Histogram<u64> {
+        &self.histogram
+    }
+
+    fn serialized(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(4096);
+        let written = self.serializer.serialize(&self.histogram, &mut bytes);
+        assert!(
+            written.is_ok(),
+            "a histogram of fixed bounds always fits its format"
+        );
+        bytes
+    }
+}
+
+impl std::fmt::Debug for Lane {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lane")
+            .field("clients", &self.clients)
+            .field("links", &self.links)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Link {
+    fn close(&mut self) {
+        self.poller = None;
+        self.sockets = Sockets::from([]);
+        self.pids.clear();
+        self.connections.clear();
+    }
+
+    fn open(
+        &mut self,
+        executable: &Executable,
+        clients: u32,
+        limit: Duration,
+    ) -> Result<(), WireError> {
+        for _ in 0..clients {
+            let connection = Connection::open(&self.endpoint, &self.login, executable, limit)?;
+            self.pids.push(connection.pid());
+            self.connections.push(connection);
+        }
+        self.sockets = self
+            .connections
+            .iter()
+            .map(|connection| Arc::clone(connection.socket()))
+            .collect();
+        if clients > 1 {
+            let failed = |error| WireError::transfer("watching the connections", error, None);
+            let mut poller = Poller::new(self.connections.len()).map_err(failed)?;
+            for (token, connection) in (0..).zip(&self.connections) {
+                poller
+                    .add(connection.socket().as_fd(), token)
+                    .map_err(failed)?;
+            }
+            self.poller = Some(poller);
+        }
+        Ok(())
+    }
+}
+
+/// What a loop has to do.
+struct Work<'a> {
+    executable: &'a Executable,
+    random: &'a mut Random,
+    operations: u64,
+    limit: Duration,
+    watchdog: &'a Watchdog,
+}
+
+/// The error of an operation whose steps all succeeded but which left its transaction open: a mistake in
+/// the workload.
+#[inline]
+fn left_open(connection: &Connection) -> Option<Box<ServerError>> {
+    if !connection.in_transaction() {
+        return None;
+    }
+    Some(Box::new(ServerError {
+        severity: "ERROR".to_owned(),
+        sqlstate: "25001".to_owned(),
+        message: "the operation left a transaction open".to_owned(),
+        detail: None,
+        hint: None,
+    }))
+}
+
+/// Makes sure that a ROLLBACK did what it is for.
+fn rolled_back(connection: &mut Connection) -> Result<(), Loss> {
+    if let Some(error) = connection.take_error() {
+        return Err(Loss::Nonsense(format!("ROLLBACK failed: {error}")));
+    }
+    if connection.in_transaction() {
+        return Err(Loss::Nonsense(
+            "a transaction is still open after ROLLBACK".to_owned(),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! Our own client against the peers, in the same minutes on the same server.
+
+use super::{Peer, PeerOutcome, PeerRun, PeerWork, cannot, on_cores, run_whole};
+use crate::lane::{Lane, LaneSpec};
+use crate::slice::SliceRequest;
+use deltabench_model::endpoint::{Endpoint, Login};
+use deltabench_model::plan::Placement;
+use deltabench_model::problem::Problem;
+use deltabench_workload::mix;
+use std::io;
+use std::time::Duration;
+
+/// Patience with one operation.
+const OP_TIMEOUT: Duration = Duration::from_secs(60);
+/// Start-up runs of a peer for each cell; the median counts.
+const START_UPS: usize = 5;
+
+/// What to compare.
+#[derive(Debug, Clone, Copy)]
+pub struct SelfbenchSpec<'a> {
+    /// A server with table `sbtest1` (`id` integer primary key, `k` integer, `c` and `pad` character).
+    pub endpoint: &'a Endpoint,
+    /// Who we are to it.
+    pub login: &'a Login,
+    /// Rows of `sbtest1`.
+    pub rows: u64,
+    /// Peers to compare with; those that are not installed are left out.
+    pub peers: &'a [Peer],
+    /// Work, clients, placement and operations of each row of the result.
+    pub cells: &'a [SelfbenchCell],
+    /// Rounds: in each, every client has one run, in random order.
+    pub rounds: u32,
+    /// Seed of orders and keys.
+    pub seed: u64,
+}
+
+/// One comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SelfbenchCell {
+    /// The work.
+    pub work: PeerWork,
+    /// Connections.
+    pub clients: u32,
+    /// Cores of client and server.
+    pub placement: Placement,
+    /// Operations of one run.
+    pub operations: u64,
+}
+
+/// A comparison with one peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelfbenchRow {
+    /// What was compared.
+    pub cell: SelfbenchCell,
+    /// With whom.
+    pub peer: Peer,
+    /// Our run and the peer's of each round.
+    pub rounds: Vec<SelfbenchRound>,
+}
+
+/// A pair of runs of the same round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SelfbenchRound {
+    /// Our own client.
+    pub own: PeerOutcome,
+    /// The peer.
+    pub peer: PeerOutcome,
+}
+
+/// Compares our client with every installed peer, cell by cell; raw pairs, for the caller to analyse.
+///
+/// `place` is called before each cell: it pins the server (its postmaster, so that new server processes
+/// inherit) and returns the cores for the client, none for all. Every run uses new connections. Our own CPU
+/// is that of the thread that sends and receives; a peer's is that of its process less the median of five
+/// start-ups.
+///
+/// Errors: the first run that fails, ours or a peer's.
+pub fn selfbench_client(
+    spec: &SelfbenchSpec<'_>,
+    place: &mut dyn FnMut(&SelfbenchCell) -> Result<Vec<usize>, Problem>,
+) -> Result<Vec<SelfbenchRow>, Problem> {
+    let peers: Vec<Peer> = spec
+        .peers
+        .iter()
+        .copied()
+        .filter(|peer| peer.program().is_some())
+        .collect();
+    let mut rows = Vec::new();
+    for (number, cell) in (0..).zip(spec.cells) {
+        let cores = place(cell)?;
+        rows.extend(compare(spec, cell, number, &peers, &cores)?);
+    }
+    Ok(rows)
+}
+
+/// All rounds of a cell.
+fn compare(
+    spec: &SelfbenchSpec<'_>,
+    cell: &SelfbenchCell,
+    number: u64,
+    peers: &[Peer],
+    cores: &[usize],
+) -> Result<Vec<SelfbenchRow>, Problem> {
+    let mut contenders = vec![Contender::Own];
+    for &peer in peers {
+        let run = peer_run(spec, cell, peer, cores);
+        contenders.push(Contender::Peer(run, start_up(spec, &run)?));
+    }
+    let mut rows: Vec<SelfbenchRow> = peers
+        .iter()
+        .map(|&peer| SelfbenchRow {
+            cell: *cell,
+            peer,
+            rounds: Vec::new(),
+        })
+        .collect();
+    for round in 0..spec.rounds {
+        let key = |what: u64| mix(spec.seed, &[number, u64::from(round), what]);
+        let mut order: Vec<usize> = (0..contenders.len()).collect();
+        order.sort_by_key(|&at| key(deltabench_model::units::count(at)));
+        let mut own = None;
+        let mut theirs = Vec::new();
+        for at in order {
+            match contenders.get(at) {
+                Some(Contender::Own) => own = Some(run_own(spec, cell, cores, key(u64::MAX))?),
+                Some(Contender::Peer(run, start_up)) => {
+                    theirs.push((
+                        run.peer,
+                        run_whole(run, spec.endpoint, spec.login)?.less(start_up),
+                    ));
+                }
+                None => {}
+            }
+        }
+        for row in &mut rows {
+            let peer = theirs.iter().find(|(peer, _)| *peer == row.peer);
+            if let (Some(own), Some(&(_, peer))) = (own, peer) {
+                row.rounds.push(SelfbenchRound { own, peer });
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Who takes part in a round.
+enum Contender<'a> {
+    /// Our own client.
+    Own,
+    /// A peer, and what its start-up costs.
+    Peer(PeerRun<'a>, PeerOutcome),
+}
+
+fn peer_run<'a>(
+    spec: &SelfbenchSpec<'_>,
+    cell: &SelfbenchCell,
+    peer: Peer,
+    cores: &'a [usize],
+) -> PeerRun<'a> {
+    let SelfbenchCell {
+        work,
+        clients,
+        operations,
+        ..
+    } = *cell;
+    PeerRun {
+        peer,
+        work,
+        clients,
+        operations,
+        rows: spec.rows,
+        affinity: cores,
+    }
+}
+
+/// The start-up run with the median CPU time.
+fn start_up(spec: &SelfbenchSpec<'_>, run: &PeerRun<'_>) -> Result<PeerOutcome, Problem> {
+    let shortest = PeerRun {
+        operations: u64::from(run.clients),
+        ..*run
+    };
+    let mut outcomes = Vec::with_capacity(START_UPS);
+    for _ in 0..START_UPS {
+        outcomes.push(run_whole(&shortest, spec.endpoint, spec.login)?);
+    }
+    outcomes.sort_by_key(|outcome| outcome.client_cpu_ns);
+    outcomes
+        .get(START_UPS / 2)
+        .copied()
+        .ok_or_else(|| Problem::new("no start-up was measured"))
+}
+
+fn run_own(
+    spec: &SelfbenchSpec<'_>,
+    cell: &SelfbenchCell,
+    cores: &[usize],
+    seed: u64,
+) -> Result<PeerOutcome, Problem> {
+    let executable = cell.work.executable(spec.rows);
+    let servers = [(spec.endpoint.clone(), spec.login.clone())];
+    let run = || {
+        let lane = LaneSpec {
+            servers: &servers,
+            executable: &executable,
+            clients: cell.clients,
+            op_timeout: OP_TIMEOUT,
+        };
+        let mut lane = Lane::connect(&lane).map_err(io::Error::other)?;
+        Ok(lane.run_slice(
+            0,
+            SliceRequest {
+                operations: cell.operations,
+                seed,
+            },
+        ))
+    };
+    let outcome = on_cores(cores, run).map_err(|error| cannot("our own client", &error))?;
+    if outcome.void.is_some() || outcome.failed > 0 {
+        let first = outcome
+            .errors
+            .first()
+            .map(|error| format!("{} (SQLSTATE {})", error.first_message, error.sqlstate));
+        let detail = outcome.void_detail.or(first).unwrap_or_default();
+        return Err(Problem::new("our own client failed").detail(detail));
+    }
+    Ok(PeerOutcome {
+        operations: outcome.operations,
+        duration_ns: outcome.duration_ns,
+        client_cpu_ns: outcome.client_cpu_ns,
+    })
+}

@@ -1,0 +1,327 @@
+//! The blocking way over the wire: start-up, authentication, messages one by one.
+
+use crate::error::{ServerError, WireError};
+use crate::inbox::Inbox;
+use crate::request::{TooLarge, message, zero_ended};
+use crate::sys::{self, Wait};
+use deltabench_model::endpoint::{Endpoint, Login};
+use postgres_protocol::authentication::{md5_hash, sasl};
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// Protocol version 3.0.
+const PROTOCOL: u32 = 3 << 16;
+/// Far above any message of set-up work; a longer one is nonsense.
+const LARGEST_MESSAGE: usize = 64 << 20;
+
+/// A message from the server.
+pub struct Message {
+    /// Its first byte.
+    pub tag: u8,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+/// An authenticated connection that is ready for commands.
+#[derive(Debug)]
+pub struct Session {
+    socket: OwnedFd,
+    inbox: Inbox,
+    limit: Option<Duration>,
+    pid: u32,
+}
+
+impl Session {
+    /// Connects, authenticates and waits until the server is ready. `limit` holds for each send and receive.
+    pub fn connect(endpoint: &Endpoint, login: &Login, limit: Duration) -> Result<Self, WireError> {
+        let refused = |source| WireError::Connect {
+            endpoint: endpoint.to_string(),
+            source,
+        };
+        let socket = open(endpoint, limit).map_err(refused)?;
+        let mut session = Self {
+            socket,
+            inbox: Inbox::new(),
+            limit: None,
+            pid: 0,
+        };
+        session.set_limit(Some(limit))?;
+        session.start_up(login)?;
+        Ok(session)
+    }
+
+    /// Process id of the server's end.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Changes how long one send or receive may take; `None` means for ever.
+    pub fn set_limit(&mut self, limit: Option<Duration>) -> Result<(), WireError> {
+        sys::set_timeout(self.socket.as_fd(), limit)
+            .map_err(|error| WireError::transfer("setting its time limit", error, None))?;
+        self.limit = limit;
+        Ok(())
+    }
+
+    /// Socket and receive buffer, for a connection of the hot path.
+    pub fn into_parts(self) -> (OwnedFd, Inbox, u32) {
+        (self.socket, self.inbox, self.pid)
+    }
+
+    /// Sends all of `bytes`.
+    pub fn send(&mut self, bytes: &[u8], doing: &str) -> Result<(), WireError> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let sent = sys::send(self.socket.as_fd(), rest)
+                .map_err(|error| WireError::transfer(doing, error, self.limit))?;
+            rest = rest.get(sent..).unwrap_or(&[]);
+        }
+        Ok(())
+    }
+
+    /// The next message, whatever it is.
+    pub fn receive(&mut self, doing: &str) -> Result<Message, WireError> {
+        loop {
+            let pending = self.inbox.pending();
+            let mut wanted = 5;
+            if let Some((&[tag, a, b, c, d], rest)) = pending.split_first_chunk::<5>() {
+                let length =
+                    usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+                if !(4..LARGEST_MESSAGE).contains(&length) {
+                    return Err(WireError::protocol(format!(
+                        "message {:?} of length {length}",
+                        char::from(tag)
+                    )));
+                }
+                if let Some(body) = rest.get(..length - 4) {
+                    let body = body.to_vec();
+                    let left = pending.len() - 1 - length;
+                    self.inbox.keep(left, 5);
+                    return Ok(Message { tag, body });
+                }
+                wanted = length + 1;
+            }
+            let left = pending.len();
+            self.inbox.keep(left, wanted);
+            match self.inbox.receive(self.socket.as_fd(), Wait::Block) {
+                Ok(0) => {
+                    return Err(WireError::Closed {
+                        doing: doing.to_owned(),
+                    });
+                }
+                Ok(_) => {}
+                Err(error) => return Err(WireError::transfer(doing, error, self.limit)),
+            }
+        }
+    }
+
+    /// The next message that answers something; notices and the like are passed over.
+    pub fn answer(&mut self, doing: &str) -> Result<Message, WireError> {
+        loop {
+            let message = self.receive(doing)?;
+            if !matches!(message.tag, b'N' | b'S' | b'A') {
+                return Ok(message);
+            }
+        }
+    }
+
+    /// An answer that has come before anything was asked, without waiting for one.
+    pub fn early_answer(&mut self, doing: &str) -> Result<Option<Message>, WireError> {
+        while !self.inbox.is_empty() || sys::has_input(self.socket.as_fd()) {
+            let message = self.receive(doing)?;
+            if !matches!(message.tag, b'N' | b'S' | b'A') {
+                return Ok(Some(message));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Receives until ReadyForQuery, giving each message to `each`; an error of the server is returned at
+    /// the end.
+    pub fn until_ready(
+        &mut self,
+        doing: &str,
+        mut each: impl FnMut(&Message) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
+        let mut failure = None;
+        loop {
+            let message = self.receive(doing)?;
+            match message.tag {
+                b'Z' => return failure.map_or(Ok(()), |error| Err(WireError::Server(error))),
+                b'E' => {
+                    let error = ServerError::parse(&message.body);
+                    if error.is_fatal() {
+                        return Err(WireError::Server(error));
+                    }
+                    failure.get_or_insert(error);
+                }
+                b'N' | b'S' | b'A' => {}
+                _ => each(&message)?,
+            }
+        }
+    }
+
+    fn start_up(&mut self, login: &Login) -> Result<(), WireError> {
+        let mut out = vec![0; 4];
+        out.extend_from_slice(&PROTOCOL.to_be_bytes());
+        let fixed = [("user", &login.user), ("database", &login.database)];
+        let options = login
+            .options
+            .iter()
+            .map(|(name, value)| (name.as_str(), value));
+        for (name, value) in fixed.into_iter().chain(options) {
+            zero_ended(&mut out, name.as_bytes());
+            zero_ended(&mut out, value.as_bytes());
+        }
+        out.push(0);
+        let length = u32::try_from(out.len())
+            .map_err(|_| WireError::protocol("a start-up message of 4 GiB"))?;
+        out.splice(..4, length.to_be_bytes());
+        self.send(&out, "starting up")?;
+        self.authenticate(login)?;
+        let mut pid = 0;
+        self.until_ready("starting up", |message| {
+            if let (b'K', Some(first)) = (message.tag, message.body.first_chunk::<4>()) {
+                pid = u32::from_be_bytes(*first);
+            }
+            Ok(())
+        })?;
+        self.pid = pid;
+        Ok(())
+    }
+
+    fn authenticate(&mut self, login: &Login) -> Result<(), WireError> {
+        loop {
+            let (method, body) = self.authentication_request()?;
+            match method {
+                0 => return Ok(()),
+                3 => {
+                    let password = password(login, "a password")?;
+                    self.send_answer(|out| zero_ended(out, password.as_bytes()))?;
+                }
+                5 => {
+                    let salt = body
+                        .first_chunk::<4>()
+                        .ok_or_else(|| WireError::protocol("md5 without salt"))?;
+                    let password = password(login, "a password (md5)")?;
+                    let hash = md5_hash(login.user.as_bytes(), password.as_bytes(), *salt);
+                    self.send_answer(|out| zero_ended(out, hash.as_bytes()))?;
+                }
+                10 => self.scram(login, &body)?,
+                other => {
+                    let what = format!(
+                        "the server asks for method {other}, which deltabench does not speak"
+                    );
+                    return Err(WireError::Authentication { what });
+                }
+            }
+        }
+    }
+
+    /// The method of an authentication request, and the rest of its body.
+    fn authentication_request(&mut self) -> Result<(u32, Vec<u8>), WireError> {
+        loop {
+            let message = self.receive("authenticating")?;
+            match message.tag {
+                b'R' => {
+                    let first = message.body.split_first_chunk::<4>();
+                    let (method, rest) = first
+                        .ok_or_else(|| WireError::protocol("an empty authentication request"))?;
+                    return Ok((u32::from_be_bytes(*method), rest.to_vec()));
+                }
+                b'E' => return Err(WireError::Server(ServerError::parse(&message.body))),
+                b'N' => {}
+                tag => {
+                    return Err(WireError::protocol(format!(
+                        "message {:?} at start-up",
+                        char::from(tag)
+                    )));
+                }
+            }
+        }
+    }
+
+    fn scram(&mut self, login: &Login, offered: &[u8]) -> Result<(), WireError> {
+        let name = sasl::SCRAM_SHA_256.as_bytes();
+        if !offered
+            .split(|byte| *byte == 0)
+            .any(|method| method == name)
+        {
+            let what = "the server offers no SASL method that deltabench speaks (SCRAM-SHA-256)"
+                .to_owned();
+            return Err(WireError::Authentication { what });
+        }
+        let refused = |error: io::Error| WireError::Authentication {
+            what: error.to_string(),
+        };
+        let password = password(login, "a password (SCRAM-SHA-256)")?;
+        let mut scram =
+            sasl::ScramSha256::new(password.as_bytes(), sasl::ChannelBinding::unsupported());
+        self.send_answer(|out| {
+            zero_ended(out, name);
+            let first = scram.message();
+            out.extend_from_slice(&i32::try_from(first.len()).unwrap_or(0).to_be_bytes());
+            out.extend_from_slice(first);
+        })?;
+        scram.update(&self.sasl_step(11)?).map_err(refused)?;
+        self.send_answer(|out| out.extend_from_slice(scram.message()))?;
+        scram.finish(&self.sasl_step(12)?).map_err(refused)
+    }
+
+    fn sasl_step(&mut self, wanted: u32) -> Result<Vec<u8>, WireError> {
+        match self.authentication_request()? {
+            (method, body) if method == wanted => Ok(body),
+            (method, _) => Err(WireError::protocol(format!(
+                "authentication step {method} instead of {wanted}"
+            ))),
+        }
+    }
+
+    fn send_answer(&mut self, body: impl FnOnce(&mut Vec<u8>)) -> Result<(), WireError> {
+        let mut out = Vec::new();
+        message(&mut out, b'p', body)?;
+        self.send(&out, "authenticating")
+    }
+}
+
+impl From<TooLarge> for WireError {
+    fn from(error: TooLarge) -> Self {
+        Self::protocol(error.to_string())
+    }
+}
+
+fn password<'a>(login: &'a Login, wanted: &str) -> Result<&'a str, WireError> {
+    login
+        .password
+        .as_deref()
+        .ok_or_else(|| WireError::Authentication {
+            what: format!(
+                "the server asks user {} for {wanted}, and none is given",
+                login.user
+            ),
+        })
+}
+
+fn open(endpoint: &Endpoint, limit: Duration) -> io::Result<OwnedFd> {
+    match endpoint {
+        Endpoint::Unix { directory, port } => {
+            UnixStream::connect(directory.join(format!(".s.PGSQL.{port}"))).map(OwnedFd::from)
+        }
+        Endpoint::Tcp { host, port } => {
+            let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+            for address in (host.as_str(), *port).to_socket_addrs()? {
+                match TcpStream::connect_timeout(&address, limit) {
+                    Ok(stream) => {
+                        stream.set_nodelay(true)?;
+                        return Ok(stream.into());
+                    }
+                    Err(error) => failure = error,
+                }
+            }
+            Err(failure)
+        }
+    }
+}

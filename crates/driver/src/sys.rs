@@ -1,0 +1,359 @@
+//! The few system calls of the hot path, behind safe functions. The only unsafe code of the crate.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+/// Whether [`receive`] may wait for bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// Until bytes come or the socket's time limit is over.
+    Block,
+    /// Not at all.
+    Never,
+}
+
+/// Sends some of `bytes`; a closed peer is an error, never a signal.
+pub fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        // SAFETY: the pointer and length describe a live slice, and the descriptor is borrowed, so it is
+        // open.
+        let sent = unsafe {
+            libc::send(
+                socket.as_raw_fd(),
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                libc::MSG_NOSIGNAL,
+            )
+        };
+        if let Some(result) = finished(sent) {
+            return result;
+        }
+    }
+}
+
+/// Receives into `room`; 0 means that the peer closed.
+pub fn receive(socket: BorrowedFd<'_>, room: &mut [u8], wait: Wait) -> io::Result<usize> {
+    let flags = match wait {
+        Wait::Block => 0,
+        Wait::Never => libc::MSG_DONTWAIT,
+    };
+    loop {
+        // SAFETY: the pointer and length describe a live, exclusively borrowed slice; the descriptor is open.
+        let received = unsafe {
+            libc::recv(
+                socket.as_raw_fd(),
+                room.as_mut_ptr().cast(),
+                room.len(),
+                flags,
+            )
+        };
+        if let Some(result) = finished(received) {
+            return result;
+        }
+    }
+}
+
+/// Waits, without a time limit, until bytes (or the end of the stream) can be received.
+///
+/// On a local socket this and a receive are cheaper than a receive that waits: the latter is also woken,
+/// for nothing, when the server takes the request out of the socket's buffer, which costs two more task
+/// switches per operation. (5.0 against 6.6 µs with Linux 6.18; `unix_write_space` wakes every sleeper, and
+/// only `poll` says what it waits for.)
+pub fn wait_for_input(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let mut wanted = libc::pollfd {
+        fd: socket.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    loop {
+        // SAFETY: the pointer is to one live, exclusively borrowed pollfd; its descriptor is open.
+        let ready = unsafe { libc::poll(&raw mut wanted, 1, -1) };
+        if ready > 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// Ends both directions; whoever waits on the socket sees the end of the stream.
+pub fn shut_down(socket: BorrowedFd<'_>) {
+    // SAFETY: no pointers; the descriptor is open. A failure means that the connection is gone already.
+    unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
+}
+
+/// Whether bytes (or the end of the stream) are waiting to be received.
+pub fn has_input(socket: BorrowedFd<'_>) -> bool {
+    let mut byte = [0_u8; 1];
+    let flags = libc::MSG_DONTWAIT | libc::MSG_PEEK;
+    // SAFETY: the pointer and length describe a live array; the descriptor is open.
+    unsafe {
+        libc::recv(
+            socket.as_raw_fd(),
+            byte.as_mut_ptr().cast(),
+            byte.len(),
+            flags,
+        ) >= 0
+    }
+}
+
+/// The result of a transfer, or `None` when a signal interrupted it and it must be tried again.
+fn finished(result: libc::ssize_t) -> Option<io::Result<usize>> {
+    if let Ok(count) = usize::try_from(result) {
+        return Some(Ok(count));
+    }
+    let error = io::Error::last_os_error();
+    (error.kind() != io::ErrorKind::Interrupted).then_some(Err(error))
+}
+
+/// Sets how long a blocking send or receive may take; `None` means for ever.
+pub fn set_timeout(socket: BorrowedFd<'_>, limit: Option<Duration>) -> io::Result<()> {
+    // Zero would mean "for ever" to the kernel.
+    let limit = limit.map_or(Duration::ZERO, |limit| limit.max(Duration::from_micros(1)));
+    let value = libc::timeval {
+        tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_usec: libc::suseconds_t::from(limit.subsec_micros()),
+    };
+    let size = libc::socklen_t::try_from(size_of::<libc::timeval>()).unwrap_or(0);
+    for option in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
+        let pointer: *const libc::timeval = &raw const value;
+        // SAFETY: the pointer and size describe a live timeval, as these options want; the descriptor is
+        // open.
+        let status = unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                option,
+                pointer.cast(),
+                size,
+            )
+        };
+        if status != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// CPU time of the calling thread, nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is to a live, exclusively borrowed timespec.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    assert!(
+        status == 0,
+        "CLOCK_THREAD_CPUTIME_ID exists since Linux 2.6.12"
+    );
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+/// Waits for a child process; whether it ended well, and its CPU time (user and system) in nanoseconds.
+///
+/// Nobody else may wait for this child.
+pub fn wait_for(child: u32) -> io::Result<(bool, u64)> {
+    let pid =
+        libc::pid_t::try_from(child).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let mut status = 0;
+    // SAFETY: rusage is plain numbers, for which all zero is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: both pointers are to live, exclusively borrowed values of the types that wait4 writes.
+        let ended = unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) };
+        if ended == pid {
+            let cpu_ns = nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime);
+            return Ok((
+                libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0,
+                cpu_ns,
+            ));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+fn nanoseconds(time: libc::timeval) -> u64 {
+    let part = |value: i64, scale| u64::try_from(value).unwrap_or(0) * scale;
+    part(time.tv_sec, 1_000_000_000) + part(time.tv_usec, 1_000)
+}
+
+/// Restricts the calling thread, and what it starts, to some cores; none means no restriction.
+pub fn pin_thread(cores: &[usize]) -> io::Result<()> {
+    if cores.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: cpu_set_t is an array of numbers, for which all zero is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for &core in cores {
+        if core >= size_of::<libc::cpu_set_t>() * 8 {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        // SAFETY: the index was checked against the size of the set.
+        unsafe { libc::CPU_SET(core, &mut set) };
+    }
+    // SAFETY: the pointer and size describe a live set; 0 is the calling thread.
+    let status =
+        unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) };
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Waits until bytes come on one of several sockets. Edge-triggered: whoever is told must receive all there
+/// is.
+#[derive(Debug)]
+pub struct Poller {
+    set: OwnedFd,
+    events: Vec<libc::epoll_event>,
+    ready: usize,
+}
+
+impl Poller {
+    /// An empty set with room for `capacity` sockets' news at a time.
+    pub fn new(capacity: usize) -> io::Result<Self> {
+        // SAFETY: no pointers; the result is checked before use.
+        let descriptor = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: epoll_create1 just returned this descriptor, and nobody else has it.
+        let set = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        Ok(Self {
+            set,
+            events: vec![libc::epoll_event { events: 0, u64: 0 }; capacity.max(1)],
+            ready: 0,
+        })
+    }
+
+    /// Adds a socket; `token` is what [`Poller::ready`] gives when it has news.
+    pub fn add(&mut self, socket: BorrowedFd<'_>, token: u64) -> io::Result<()> {
+        let mut event = libc::epoll_event {
+            events: (libc::EPOLLIN | libc::EPOLLET).cast_unsigned(),
+            u64: token,
+        };
+        // SAFETY: the pointer is to a live event; both descriptors are open.
+        let status = unsafe {
+            libc::epoll_ctl(
+                self.set.as_raw_fd(),
+                libc::EPOLL_CTL_ADD,
+                socket.as_raw_fd(),
+                &raw mut event,
+            )
+        };
+        if status == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+
+    /// Waits without a time limit; returns how many sockets have news.
+    pub fn wait(&mut self) -> io::Result<usize> {
+        let room = i32::try_from(self.events.len()).unwrap_or(i32::MAX);
+        loop {
+            // SAFETY: pointer and count describe the live vector of events; the descriptor is open.
+            let ready = unsafe {
+                libc::epoll_wait(self.set.as_raw_fd(), self.events.as_mut_ptr(), room, -1)
+            };
+            if let Ok(ready) = usize::try_from(ready) {
+                self.ready = ready;
+                return Ok(ready);
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Token of the `nth` ready socket of the last wait.
+    pub fn ready(&self, nth: usize) -> Option<u64> {
+        self.events
+            .get(..self.ready)?
+            .get(nth)
+            .map(|event| event.u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_receive_gives_up_at_its_time_limit() {
+        let (near, _far) = UnixStream::pair().unwrap();
+        set_timeout(near.as_fd(), Some(Duration::from_millis(5))).unwrap();
+        let error = receive(near.as_fd(), &mut [0; 8], Wait::Block).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn sending_to_a_closed_peer_is_an_error_not_a_signal() {
+        let (near, far) = UnixStream::pair().unwrap();
+        drop(far);
+        assert_eq!(
+            send(near.as_fd(), b"x").unwrap_err().kind(),
+            io::ErrorKind::BrokenPipe
+        );
+    }
+
+    #[test]
+    fn the_poller_names_the_socket_that_has_input() {
+        let (first, _first_far) = UnixStream::pair().unwrap();
+        let (second, second_far) = UnixStream::pair().unwrap();
+        let mut poller = Poller::new(2).unwrap();
+        poller.add(first.as_fd(), 7).unwrap();
+        poller.add(second.as_fd(), 8).unwrap();
+        assert!(!has_input(second.as_fd()));
+        send(second_far.as_fd(), b"x").unwrap();
+        assert!(has_input(second.as_fd()));
+        assert_eq!(poller.wait().unwrap(), 1);
+        assert_eq!((poller.ready(0), poller.ready(1)), (Some(8), None));
+    }
+
+    #[test]
+    fn a_child_gives_its_end_and_its_cpu_time() {
+        let spawn = |script: &str| {
+            std::process::Command::new("sh")
+                .args(["-c", script])
+                .spawn()
+                .unwrap()
+                .id()
+        };
+        let (success, idle_ns) = wait_for(spawn("exit 0")).unwrap();
+        assert!(success);
+        assert!(!wait_for(spawn("exit 3")).unwrap().0);
+        assert!(!wait_for(spawn("kill -9 $$")).unwrap().0);
+        let (_, busy_ns) =
+            wait_for(spawn("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")).unwrap();
+        assert!(busy_ns > idle_ns);
+    }
+
+    #[test]
+    fn a_core_that_cannot_be_is_refused() {
+        assert!(pin_thread(&[100_000]).is_err());
+        pin_thread(&[]).unwrap();
+    }
+
+    #[test]
+    fn thread_cpu_time_grows_with_work() {
+        let before = thread_cpu_ns();
+        let mut sum = 0_u64;
+        while thread_cpu_ns() - before < 100_000 {
+            sum = sum.wrapping_add(1);
+        }
+        assert!(sum > 0);
+    }
+}

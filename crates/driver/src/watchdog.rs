@@ -1,0 +1,172 @@
+//! Notices a server that does not answer, at no cost to the measured thread.
+//!
+//! A time limit inside `poll` or `epoll_wait` costs a timer to arm and to cancel: 0.5 of 5 µs per operation
+//! where this was measured. Here the measured thread only counts its operations in memory; another thread
+//! looks a few times per time limit, and shuts the sockets down when the count has stood still. To the
+//! measured thread that is an end of file.
+
+use crate::sys;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Looks per time limit; a stall is noticed within the limit and one more period.
+const LOOKS: u32 = 8;
+
+/// Sockets of one server.
+pub type Sockets = Arc<[Arc<OwnedFd>]>;
+
+/// A thread that watches one lane.
+#[derive(Debug)]
+pub struct Watchdog {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// Grows with every operation.
+    beat: AtomicU64,
+    /// Whether the present slice was cut off.
+    tripped: AtomicBool,
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Sockets of the slice under way.
+    watched: Option<Sockets>,
+    ending: bool,
+}
+
+impl Watchdog {
+    /// Starts watching: nothing yet.
+    pub fn start(limit: Duration) -> Self {
+        let shared = Arc::new(Shared {
+            beat: AtomicU64::new(0),
+            tripped: AtomicBool::new(false),
+            state: Mutex::default(),
+            ended: Condvar::new(),
+        });
+        let watching = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || watching.watch(limit));
+        Self {
+            shared,
+            thread: Some(thread),
+        }
+    }
+
+    /// A slice begins; its time limit counts from now.
+    pub fn arm(&self, sockets: &Sockets) {
+        let mut state = self.shared.lock();
+        state.watched = Some(Arc::clone(sockets));
+        self.shared.tripped.store(false, Ordering::Relaxed);
+        self.beat(self.shared.beat.load(Ordering::Relaxed).wrapping_add(1));
+    }
+
+    /// The slice is over; returns whether it was cut off.
+    pub fn disarm(&self) -> bool {
+        self.shared.lock().watched = None;
+        self.shared.tripped.load(Ordering::Relaxed)
+    }
+
+    /// Something was achieved: `count` differs from the last one given.
+    #[inline]
+    pub fn beat(&self, count: u64) {
+        self.shared.beat.store(count, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.shared.lock().ending = true;
+        self.shared.ended.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A watchdog that panicked has nothing left to clean up.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watch(&self, limit: Duration) {
+        let period = (limit / LOOKS).max(Duration::from_millis(1));
+        let mut last = (self.beat.load(Ordering::Relaxed), Instant::now());
+        let mut state = self.lock();
+        while !state.ending {
+            let woken = self.ended.wait_timeout(state, period);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            let beat = self.beat.load(Ordering::Relaxed);
+            let now = Instant::now();
+            match &state.watched {
+                Some(_) if last.0 != beat => last = (beat, now),
+                Some(sockets) if now.duration_since(last.1) >= limit => {
+                    self.tripped.store(true, Ordering::Relaxed);
+                    sockets
+                        .iter()
+                        .for_each(|socket| sys::shut_down(socket.as_fd()));
+                    state.watched = None;
+                }
+                Some(_) => {}
+                None => last = (beat, now),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::Wait;
+    use std::os::unix::net::UnixStream;
+
+    fn pair() -> (Sockets, UnixStream) {
+        let (near, far) = UnixStream::pair().unwrap();
+        (Arc::from([Arc::new(OwnedFd::from(near))]), far)
+    }
+
+    #[test]
+    fn a_slice_without_progress_is_cut_off() {
+        let (sockets, _far) = pair();
+        let watchdog = Watchdog::start(Duration::from_millis(20));
+        watchdog.arm(&sockets);
+        sys::wait_for_input(sockets[0].as_fd()).unwrap();
+        assert_eq!(
+            sys::receive(sockets[0].as_fd(), &mut [0; 8], Wait::Never).unwrap(),
+            0
+        );
+        assert!(watchdog.disarm());
+        // The next slice starts with a clean record.
+        watchdog.arm(&sockets);
+        assert!(!watchdog.disarm());
+    }
+
+    #[test]
+    fn progress_and_idleness_are_left_alone() {
+        let (sockets, _far) = pair();
+        let limit = Duration::from_millis(200);
+        let watchdog = Watchdog::start(limit);
+        watchdog.arm(&sockets);
+        let started = Instant::now();
+        let mut count = 0;
+        while started.elapsed() < limit * 2 {
+            count += 1;
+            watchdog.beat(count);
+            std::thread::yield_now();
+        }
+        assert!(!watchdog.disarm());
+        let idle = Instant::now();
+        while idle.elapsed() < limit * 2 {
+            std::thread::yield_now();
+        }
+        watchdog.arm(&sockets);
+        assert!(!watchdog.disarm());
+    }
+}

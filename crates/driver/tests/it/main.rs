@@ -1,0 +1,135 @@
+//! The driver against servers that stall, die and lie, and against real ones.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+mod real;
+mod slices;
+mod start_up;
+mod troubles;
+
+use deltabench_driver::{Lane, LaneSpec, SliceOutcome, SliceRequest};
+use deltabench_testkit::FakeServer;
+use deltabench_workload::executable::{Executable, Slot, Statement, Step, Value};
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use std::time::Duration;
+
+/// Far more than anything here takes, so that a slow machine fails no test.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Point look-ups on two tables, with a text parameter.
+pub fn look_up() -> Executable {
+    let sql = |table: u32| format!("SELECT c FROM t{table} WHERE id = $1 AND c <> $2");
+    let slots = vec![Slot::BigInt, Slot::Text(11)];
+    let values = vec![
+        Value::Uniform {
+            low: 1,
+            high: 1_000_000,
+            count: 1,
+        },
+        Value::Digits {
+            groups: 2,
+            width: 5,
+        },
+    ];
+    Executable {
+        name: "look-up".into(),
+        statements: (1..=2)
+            .map(|table| Statement {
+                sql: sql(table),
+                slots: slots.clone(),
+            })
+            .collect(),
+        steps: vec![Step {
+            statements: vec![0, 1],
+            draws_table: true,
+            values,
+        }],
+        tables: 2,
+    }
+}
+
+/// BEGIN, an update, COMMIT.
+pub fn transaction() -> Executable {
+    let statement = |sql: &str, slots| Statement {
+        sql: sql.into(),
+        slots,
+    };
+    let step = |statement, values| Step {
+        statements: vec![statement],
+        draws_table: false,
+        values,
+    };
+    let key = Value::Uniform {
+        low: 1,
+        high: 100,
+        count: 1,
+    };
+    Executable {
+        name: "transaction".into(),
+        statements: vec![
+            statement("BEGIN", vec![]),
+            statement("UPDATE t SET k = k + 1 WHERE id = $1", vec![Slot::BigInt]),
+            statement("COMMIT", vec![]),
+        ],
+        steps: vec![step(0, vec![]), step(1, vec![key]), step(2, vec![])],
+        tables: 1,
+    }
+}
+
+/// A lane over fake servers.
+pub fn lane(
+    servers: &[&FakeServer],
+    executable: &Executable,
+    clients: u32,
+    op_timeout: Duration,
+) -> Lane {
+    let servers: Vec<_> = servers.iter().map(|server| server.address()).collect();
+    Lane::connect(&LaneSpec {
+        servers: &servers,
+        executable,
+        clients,
+        op_timeout,
+    })
+    .unwrap()
+}
+
+/// One slice on the only server, with what must hold for every slice checked.
+pub fn slice(lane: &mut Lane, operations: u64, seed: u64) -> SliceOutcome {
+    slice_on(lane, 0, operations, seed)
+}
+
+/// The same on one of several servers.
+pub fn slice_on(lane: &mut Lane, server: usize, operations: u64, seed: u64) -> SliceOutcome {
+    let outcome = lane.run_slice(server, SliceRequest { operations, seed });
+    assert_eq!(
+        decoded(&outcome).len(),
+        outcome.operations,
+        "the histogram holds the operations that succeeded"
+    );
+    let done = outcome.operations + outcome.failed;
+    assert!(done <= operations, "no more than asked for");
+    if outcome.void.is_none() {
+        assert_eq!(
+            done, operations,
+            "operations and failed add up to what was asked for"
+        );
+        assert_eq!(outcome.void_detail, None);
+    } else {
+        assert!(outcome.void_detail.is_some() || outcome.operations == 0);
+    }
+    let errors: u64 = outcome.errors.iter().map(|error| error.count).sum();
+    assert!(
+        outcome.void.is_some() || errors == outcome.failed,
+        "every failure has its SQLSTATE"
+    );
+    assert!(decoded(&outcome).max() <= outcome.duration_ns + outcome.duration_ns / 100);
+    outcome
+}
+
+/// The histogram as a reader of the record gets it.
+pub fn decoded(outcome: &SliceOutcome) -> Histogram<u64> {
+    Deserializer::new()
+        .deserialize(&mut outcome.latency_histogram.as_slice())
+        .unwrap()
+}

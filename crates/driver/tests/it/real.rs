@@ -1,0 +1,282 @@
+//! Against real servers, where `DELTABENCH_TEST_TARGETS` names some.
+
+use crate::PATIENCE;
+use deltabench_driver::{Client, Lane, LaneSpec, SliceRequest};
+use deltabench_model::endpoint::Login;
+use deltabench_model::slice::VoidReason;
+use deltabench_testkit::Cluster;
+use deltabench_workload::executable::{Executable, Slot, Statement, Step, Value};
+
+const ROWS: i64 = 1000;
+
+fn client(cluster: &Cluster) -> Client {
+    Client::connect(&cluster.endpoint(), &cluster.login(), PATIENCE).unwrap()
+}
+
+fn load(client: &mut Client) {
+    client
+        .execute("CREATE TABLE t (id int PRIMARY KEY, k int NOT NULL, c text)")
+        .unwrap();
+    let mut next = 0;
+    let rows = client
+        .copy_in("COPY t FROM STDIN", &mut |data| {
+            for _ in 0..100 {
+                next += 1;
+                data.extend_from_slice(format!("{next}\t0\t{}\n", "x".repeat(100)).as_bytes());
+            }
+            next < ROWS
+        })
+        .unwrap();
+    assert_eq!(rows, u64::try_from(ROWS).unwrap());
+}
+
+fn one_step(sql: &str, slots: Vec<Slot>, values: Vec<Value>) -> Executable {
+    Executable {
+        name: "one-step".into(),
+        statements: vec![Statement {
+            sql: sql.into(),
+            slots,
+        }],
+        steps: vec![Step {
+            statements: vec![0],
+            draws_table: false,
+            values,
+        }],
+        tables: 1,
+    }
+}
+
+fn range() -> Executable {
+    let values = vec![Value::Range {
+        low: 1,
+        high: ROWS - 99,
+        add: 99,
+    }];
+    one_step(
+        "SELECT c FROM t WHERE id BETWEEN $1 AND $2",
+        vec![Slot::BigInt; 2],
+        values,
+    )
+}
+
+fn update() -> Executable {
+    let mut executable = crate::transaction();
+    executable.statements[1].sql = "UPDATE t SET k = k + 1 WHERE id = $1".into();
+    executable
+}
+
+#[test]
+fn a_real_server_does_the_operations_it_is_sent() {
+    for cluster in Cluster::for_each_target("", &[]) {
+        let mut admin = client(&cluster);
+        load(&mut admin);
+        let servers = [(cluster.endpoint(), cluster.login())];
+        for clients in [1, 4] {
+            let range = range();
+            let spec = LaneSpec {
+                servers: &servers,
+                executable: &range,
+                clients,
+                op_timeout: PATIENCE,
+            };
+            let mut lane = Lane::connect(&spec).unwrap();
+            let outcome = lane.run_slice(
+                0,
+                SliceRequest {
+                    operations: 300,
+                    seed: 1,
+                },
+            );
+            assert_eq!(
+                (outcome.operations, outcome.rows, outcome.void),
+                (300, 30_000, None)
+            );
+            assert_eq!(
+                lane.backend_pids(0).len(),
+                usize::try_from(clients).unwrap()
+            );
+            let pid = format!(
+                "SELECT count(*) FROM pg_stat_activity WHERE pid = {}",
+                lane.backend_pids(0)[0]
+            );
+            assert_eq!(admin.query(&pid).unwrap(), [[Some("1".to_owned())]]);
+
+            admin.execute("UPDATE t SET k = 0").unwrap();
+            let update = update();
+            let spec = LaneSpec {
+                executable: &update,
+                ..spec
+            };
+            let outcome = Lane::connect(&spec).unwrap().run_slice(
+                0,
+                SliceRequest {
+                    operations: 200,
+                    seed: 1,
+                },
+            );
+            assert_eq!((outcome.operations, outcome.void), (200, None));
+            assert_eq!(
+                admin.query("SELECT sum(k) FROM t").unwrap(),
+                [[Some("200".to_owned())]]
+            );
+        }
+    }
+}
+
+#[test]
+fn a_real_server_reports_errors_inside_transactions() {
+    for cluster in Cluster::for_each_target("", &[]) {
+        let mut admin = client(&cluster);
+        load(&mut admin);
+        admin
+            .execute("ALTER TABLE t ADD CHECK (id > 50 OR k < 1)")
+            .unwrap();
+        let update = update();
+        let servers = [(cluster.endpoint(), cluster.login())];
+        for clients in [1, 4] {
+            admin.execute("UPDATE t SET k = 0").unwrap();
+            let spec = LaneSpec {
+                servers: &servers,
+                executable: &update,
+                clients,
+                op_timeout: PATIENCE,
+            };
+            let outcome = Lane::connect(&spec).unwrap().run_slice(
+                0,
+                SliceRequest {
+                    operations: 400,
+                    seed: 3,
+                },
+            );
+            let done = outcome.operations.to_string();
+            assert_eq!(outcome.void, None);
+            assert_eq!(outcome.errors.len(), 1);
+            assert_eq!(
+                (outcome.errors[0].sqlstate.as_str(), outcome.errors[0].count),
+                ("23514", outcome.failed)
+            );
+            assert!(outcome.failed > 50 && outcome.operations > 50);
+            assert_eq!(
+                admin.query("SELECT sum(k) FROM t").unwrap(),
+                [[Some(done)]],
+                "failed ones left no trace"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_real_server_takes_our_passwords() {
+    let hba = "local all clear password\nlocal all hashed md5\nlocal all scram scram-sha-256";
+    for cluster in Cluster::for_each_target(hba, &[]) {
+        let mut admin = client(&cluster);
+        for (user, encryption) in [
+            ("clear", "scram-sha-256"),
+            ("hashed", "md5"),
+            ("scram", "scram-sha-256"),
+        ] {
+            let make = format!(
+                "SET password_encryption = '{encryption}'; CREATE ROLE {user} LOGIN PASSWORD 'sécret'"
+            );
+            admin.execute(&make).unwrap();
+            let login = |password: &str| Login {
+                user: user.into(),
+                database: "postgres".into(),
+                password: Some(password.into()),
+                options: vec![("application_name".into(), "deltabench test".into())],
+            };
+            let mut good =
+                Client::connect(&cluster.endpoint(), &login("sécret"), PATIENCE).unwrap();
+            let rows = good
+                .query("SELECT current_user, current_setting('application_name'), NULL")
+                .unwrap();
+            assert_eq!(
+                rows,
+                [[
+                    Some(user.to_owned()),
+                    Some("deltabench test".to_owned()),
+                    None
+                ]]
+            );
+            let error =
+                Client::connect(&cluster.endpoint(), &login("wrong"), PATIENCE).unwrap_err();
+            assert_eq!(error.sqlstate(), Some("28P01"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_real_backend_that_is_terminated_makes_the_slice_void() {
+    for cluster in Cluster::for_each_target("", &[]) {
+        let mut admin = client(&cluster);
+        load(&mut admin);
+        let servers = [(cluster.endpoint(), cluster.login())];
+        for clients in [1, 4] {
+            let range = range();
+            let spec = LaneSpec {
+                servers: &servers,
+                executable: &range,
+                clients,
+                op_timeout: PATIENCE,
+            };
+            let mut lane = Lane::connect(&spec).unwrap();
+            admin
+                .query(&format!(
+                    "SELECT pg_terminate_backend({})",
+                    lane.backend_pids(0)[0]
+                ))
+                .unwrap();
+            let outcome = lane.run_slice(
+                0,
+                SliceRequest {
+                    operations: 1_000_000,
+                    seed: 1,
+                },
+            );
+            assert_eq!(outcome.void, Some(VoidReason::ServerLost));
+            assert_eq!(outcome.errors[0].sqlstate, "57P01");
+            lane.reconnect(0).unwrap();
+            assert_eq!(
+                lane.run_slice(
+                    0,
+                    SliceRequest {
+                        operations: 10,
+                        seed: 1
+                    }
+                )
+                .operations,
+                10
+            );
+        }
+    }
+}
+
+#[test]
+fn a_real_copy_that_fails_half_way_says_why_and_leaves_the_client_usable() {
+    for cluster in Cluster::for_each_target("", &[]) {
+        let mut admin = client(&cluster);
+        admin.execute("CREATE TABLE small (id int)").unwrap();
+        let mut pieces = 0;
+        let error = admin
+            .copy_in("COPY small FROM STDIN", &mut |data| {
+                pieces += 1;
+                let text = if pieces == 3 { "not a number\n" } else { "1\n" };
+                data.extend_from_slice(text.repeat(5000).as_bytes());
+                pieces < 200
+            })
+            .unwrap_err();
+        assert_eq!(error.sqlstate(), Some("22P02"), "{error}");
+        assert_eq!(
+            admin.query("SELECT count(*) FROM small").unwrap(),
+            [[Some("0".to_owned())]]
+        );
+        let error = admin
+            .copy_in("COPY nowhere FROM STDIN", &mut |_| false)
+            .unwrap_err();
+        assert_eq!(error.sqlstate(), Some("42P01"));
+        assert_eq!(
+            admin.query("SELECT 1; SELECT 2").unwrap(),
+            [[Some("2".to_owned())]]
+        );
+    }
+}

@@ -1,0 +1,245 @@
+//! Which processes and threads belong to a server.
+
+use crate::error::ObserveError;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+const PROC: &str = "/proc";
+
+/// How often the children of a process are listed until two lists agree: the kernel may leave out children of
+/// a list while others of it end (proc_pid_children(5)).
+const LISTINGS: usize = 5;
+
+/// A process and all its descendants, the process itself first.
+///
+/// Errors: `Gone` if the process does not exist or only waits to be reaped; `File` if `/proc` cannot be read.
+/// Source: `/proc/PID/task/TID/children` where the kernel has it, else the parent ids in `/proc/*/stat`.
+pub fn process_tree(root: u32) -> Result<Vec<u32>, ObserveError> {
+    if has_ended(root) {
+        return Err(ObserveError::Gone { pid: root });
+    }
+    let mut parents = None;
+    let mut tree = vec![root];
+    let mut seen = BTreeSet::from([root]);
+    let mut next = 0;
+    while let Some(&pid) = tree.get(next) {
+        next += 1;
+        let children = match settled_children(pid) {
+            Ok(Some(children)) => children,
+            Ok(None) => {
+                let table = match parents.take() {
+                    Some(table) => table,
+                    None => children_by_parent(Path::new(PROC))?,
+                };
+                let children = table.get(&pid).cloned().unwrap_or_default();
+                parents = Some(table);
+                children
+            }
+            Err(ObserveError::Gone { .. }) if pid != root => continue,
+            Err(error) => return Err(error),
+        };
+        tree.extend(children.into_iter().filter(|child| seen.insert(*child)));
+    }
+    Ok(tree)
+}
+
+/// The threads of a process.
+///
+/// Errors: `Gone` if the process does not exist.
+pub(crate) fn threads(pid: u32) -> Result<Vec<u32>, ObserveError> {
+    let path = task_dir(pid);
+    let gone = |source: std::io::Error| match source.kind() {
+        ErrorKind::NotFound => ObserveError::Gone { pid },
+        _ if source.raw_os_error() == Some(libc::ESRCH) => ObserveError::Gone { pid },
+        _ => ObserveError::file("read", &path, source),
+    };
+    let mut ids = Vec::new();
+    for entry in fs::read_dir(&path).map_err(gone)? {
+        let entry = entry.map_err(gone)?;
+        ids.extend(
+            entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse::<u32>().ok()),
+        );
+    }
+    if ids.is_empty() {
+        return Err(ObserveError::Gone { pid });
+    }
+    Ok(ids)
+}
+
+/// The directory of a thread in `/proc`.
+pub(crate) fn thread_dir(pid: u32, tid: u32) -> PathBuf {
+    task_dir(pid).join(tid.to_string())
+}
+
+fn task_dir(pid: u32) -> PathBuf {
+    Path::new(PROC).join(pid.to_string()).join("task")
+}
+
+/// `None` where the kernel keeps no `children` files.
+fn settled_children(pid: u32) -> Result<Option<BTreeSet<u32>>, ObserveError> {
+    let Some(mut last) = listed_children(pid)? else {
+        return Ok(None);
+    };
+    for _ in 1..LISTINGS {
+        let Some(again) = listed_children(pid)? else {
+            return Ok(None);
+        };
+        if again == last {
+            break;
+        }
+        last.extend(again);
+    }
+    Ok(Some(last))
+}
+
+fn listed_children(pid: u32) -> Result<Option<BTreeSet<u32>>, ObserveError> {
+    let mut children = BTreeSet::new();
+    for tid in threads(pid)? {
+        let dir = thread_dir(pid, tid);
+        match fs::read_to_string(dir.join("children")) {
+            Ok(list) => children.extend(
+                list.split_ascii_whitespace()
+                    .filter_map(|id| id.parse::<u32>().ok()),
+            ),
+            Err(_) if !dir.exists() => {}
+            Err(_) => return Ok(None),
+        }
+    }
+    Ok(Some(children))
+}
+
+fn children_by_parent(proc: &Path) -> Result<BTreeMap<u32, BTreeSet<u32>>, ObserveError> {
+    let unreadable = |source| ObserveError::file("read", proc, source);
+    let mut table: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for entry in fs::read_dir(proc).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<u32>().ok())
+        else {
+            continue;
+        };
+        // A process that ended since the directory was listed has no parent worth knowing.
+        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else {
+            continue;
+        };
+        if let Some(parent) = parent_of(&stat) {
+            table.entry(parent).or_default().insert(pid);
+        }
+    }
+    Ok(table)
+}
+
+/// Whether a process does not exist, or has ended and only waits to be reaped by its parent.
+fn has_ended(pid: u32) -> bool {
+    let stat =
+        fs::read_to_string(Path::new(PROC).join(pid.to_string()).join("stat")).unwrap_or_default();
+    // proc_pid_stat(5), field 3. A file that cannot be read is one of a process that is gone.
+    stat.rsplit_once(") ")
+        .is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
+/// The parent id in a line of `/proc/PID/stat`: the second word after the command, which may hold blanks and
+/// parentheses itself.
+fn parent_of(stat: &str) -> Option<u32> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    /// A shell with two sleeping children. Ended and reaped on drop.
+    struct Family(Child);
+
+    impl Family {
+        fn start() -> Self {
+            let script = "sleep 60 & sleep 60 & echo ready; wait";
+            let mut shell = Command::new("sh")
+                .args(["-c", script])
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut line = [0_u8; 6];
+            std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut line).unwrap();
+            Self(shell)
+        }
+    }
+
+    impl Drop for Family {
+        fn drop(&mut self) {
+            for pid in process_tree(self.0.id()).unwrap_or_default() {
+                // SAFETY: plain system call; the ids are children of a shell that this test started.
+                unsafe { libc::kill(libc::pid_t::try_from(pid).unwrap(), libc::SIGKILL) };
+            }
+            self.0.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_tree_is_the_process_and_all_its_children() {
+        let family = Family::start();
+        let tree = process_tree(family.0.id()).unwrap();
+        assert_eq!(tree.first(), Some(&family.0.id()));
+        assert_eq!(tree.len(), 3);
+    }
+
+    #[test]
+    fn both_ways_to_find_children_agree() {
+        let family = Family::start();
+        let pid = family.0.id();
+        let scanned = children_by_parent(Path::new(PROC))
+            .unwrap()
+            .remove(&pid)
+            .unwrap();
+        assert_eq!(scanned.len(), 2);
+        if let Some(listed) = settled_children(pid).unwrap() {
+            assert_eq!(listed, scanned);
+        }
+    }
+
+    #[test]
+    fn a_process_that_ended_is_gone_even_before_it_is_reaped() {
+        let mut child = Command::new("true").stdout(Stdio::piped()).spawn().unwrap();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while process_tree(child.id()).is_ok() {
+            assert!(
+                std::time::Instant::now() < deadline,
+                "a zombie counts as alive"
+            );
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert!(
+            matches!(process_tree(child.id()), Err(ObserveError::Gone { pid }) if pid == child.id())
+        );
+    }
+
+    #[test]
+    fn the_parent_is_found_behind_a_command_with_blanks_and_parentheses() {
+        assert_eq!(
+            parent_of("812 (postgres: x (y) z) S 77 812 812 0 -1"),
+            Some(77)
+        );
+        assert_eq!(parent_of("garbage"), None);
+    }
+
+    #[test]
+    fn this_process_lists_each_of_its_threads() {
+        let (stop, wait) = std::sync::mpsc::sync_channel::<()>(0);
+        let before = threads(std::process::id()).unwrap();
+        let thread = std::thread::spawn(move || wait.recv().unwrap_err());
+        let after = threads(std::process::id()).unwrap();
+        assert!(after.iter().any(|tid| !before.contains(tid)));
+        drop(stop);
+        thread.join().unwrap();
+    }
+}

@@ -1,0 +1,41 @@
+//! What only a whole program can show: readings allocate nothing.
+
+use deltabench_observe::{CpuMeter, HostClock};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is passed on unchanged to the system's allocator; the counter allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promises are handed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the pointer came from `alloc` above, that is, from the system's allocator.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[test]
+fn readings_between_slices_allocate_nothing() {
+    let mut meter = CpuMeter::open(std::process::id()).unwrap();
+    let mut host = HostClock::open().unwrap();
+    drop(std::hint::black_box(vec![1_u8; 100]));
+    let before = ALLOCATIONS.get();
+    assert!(before > 0, "the counter counts");
+    for _ in 0..10 {
+        std::hint::black_box((meter.read(), host.read()));
+    }
+    assert_eq!(ALLOCATIONS.get(), before);
+}

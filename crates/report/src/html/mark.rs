@@ -1,0 +1,77 @@
+//! Marks and lines of the plots.
+
+use super::{class, percent};
+use crate::picture::{position, ticks};
+use crate::words;
+use deltabench_compare::comparison::{Ratio, Verdict};
+use maud::{Markup, html};
+
+/// The placebo's mark.
+pub(super) const DIAMOND: &str = "M-4 0L0-4L4 0L0 4Z";
+
+/// The background of a plot: ticks, the band of ±δ, the placebo's band, the line at equal.
+pub(super) fn background(limit: f64, delta: f64, placebo: Option<&Ratio>) -> Markup {
+    html! {
+        (band("delta", (1.0 - delta, 1.0 + delta), limit))
+        @if let Some(ends) = placebo.and_then(words::ci95) { (band("placebo", ends, limit)) }
+        @for tick in ticks(limit) { (vertical("tick", tick, limit)) }
+        (vertical("equal", 1.0, limit))
+    }
+}
+
+fn band(class: &str, (low, high): (f64, f64), limit: f64) -> Markup {
+    let (from, to) = (position(low, limit), position(high, limit));
+    html! { rect class=(class) x=(percent(from)) width=(percent(to - from)) y="0" height="100%" {} }
+}
+
+fn vertical(class: &str, ratio: f64, limit: f64) -> Markup {
+    let x = percent(position(ratio, limit));
+    html! { line class=(class) x1=(x) x2=(x) y1="0" y2="100%" {} }
+}
+
+/// An interval with its estimate; the mark's shape says the verdict, arrows say that the axis is too short.
+pub(super) fn interval(ratio: &Ratio, limit: f64, verdict: Verdict, y: u32) -> Markup {
+    let (low, high) = words::ci95(ratio).unwrap_or((ratio.estimate, ratio.estimate));
+    let (from, to) = (
+        percent(position(low, limit)),
+        percent(position(high, limit)),
+    );
+    html! {
+        g class=(class(verdict)) {
+            line.ci x1=(from) x2=(to) y1=(y) y2=(y) {}
+            (at(&from, y, if low < 1.0 - limit { "M5-5L-2 0L5 5" } else { "M0-5V5" }, "cap"))
+            (at(&to, y, if high > 1.0 + limit { "M-5-5L2 0L-5 5" } else { "M0-5V5" }, "cap"))
+            (at(&percent(position(ratio.estimate, limit)), y, shape(verdict), "mark"))
+        }
+    }
+}
+
+/// The placebo's interval in the same cell: thin, with a hollow diamond.
+pub(super) fn placebo(ratio: &Ratio, limit: f64, y: u32) -> Markup {
+    let (low, high) = words::ci95(ratio).unwrap_or((ratio.estimate, ratio.estimate));
+    let (from, to) = (
+        percent(position(low, limit)),
+        percent(position(high, limit)),
+    );
+    html! {
+        g.nothing {
+            line.ci x1=(from) x2=(to) y1=(y) y2=(y) {}
+            (at(&percent(position(ratio.estimate, limit)), y, DIAMOND, "mark"))
+        }
+    }
+}
+
+/// A small figure at a place given in percent: an inner picture that may draw outside itself.
+pub(super) fn at(x: &str, y: u32, path: &str, class: &str) -> Markup {
+    html! { svg x=(x) y=(y) overflow="visible" { path class=(class) d=(path) {} } }
+}
+
+/// Down for worse, up for better, a dot for equal, a ring for open, a cross for unfit.
+pub(super) fn shape(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Regression => "M-6-5H6L0 6Z",
+        Verdict::Improvement => "M-6 5H6L0-6Z",
+        Verdict::NoChange | Verdict::Inconclusive => "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0Z",
+        Verdict::Unfit => "M-4-4L4 4M-4 4L4-4",
+    }
+}

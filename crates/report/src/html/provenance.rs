@@ -1,0 +1,306 @@
+//! Where everything came from, and how to do it again.
+
+use crate::context::{ReportContext, planned, resolved};
+use crate::words;
+use deltabench_model::installation::{Build, Setting};
+use deltabench_model::plan::{Placement, Plan, ServerId};
+use maud::{Markup, html};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Settings that name a server's own place and so always differ.
+const PLACES: [&str; 9] = [
+    "cluster_name",
+    "config_file",
+    "data_directory",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "port",
+    "unix_socket_directories",
+    "log_directory",
+];
+
+pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
+    let sides: Vec<ServerId> = std::iter::once(plan.base())
+        .chain(plan.candidates())
+        .collect();
+    html! {
+        section {
+            h2 { "Provenance" }
+            h3 { "To do it again" }
+            pre tabindex="0" { code { (words::shell(&plan.command)) } }
+            (facts("The plan", &plan_rows(plan)))
+            (targets(plan, context, &sides))
+            (settings(plan, context, &sides))
+            (facts("The host", &flat(&context.host)))
+            (facts("Conditions", &flat(&context.conditions)))
+        }
+    }
+}
+
+fn facts(title: &str, rows: &[(String, String)]) -> Markup {
+    html! {
+        @if !rows.is_empty() {
+            details open {
+                summary { (title) }
+                dl { @for (name, value) in rows { div { dt { (name) } dd { (value) } } } }
+            }
+        }
+    }
+}
+
+fn plan_rows(plan: &Plan) -> Vec<(String, String)> {
+    let timing = &plan.timing;
+    let checksums =
+        plan.checksums.map_or(
+            "each version's own default",
+            |on| if on { "on" } else { "off" },
+        );
+    let mut rows = vec![
+        ("seed", plan.seed.to_string()),
+        (
+            "smallest change that matters",
+            format!("±{}", words::share(plan.delta)),
+        ),
+        ("blocks", timing.blocks.to_string()),
+        (
+            "visit",
+            format!(
+                "{} s measured after {} s warm-up",
+                timing.visit_seconds, timing.warmup_seconds
+            ),
+        ),
+        (
+            "slice",
+            format!(
+                "{} ms ±{}",
+                timing.slice_ms,
+                words::share(timing.slice_jitter)
+            ),
+        ),
+        (
+            "connections in a visit",
+            timing.connections_per_visit.to_string(),
+        ),
+        (
+            "data",
+            format!(
+                "{} of {} rows",
+                words::plural(u64::from(plan.data.tables), "table"),
+                plan.data.rows
+            ),
+        ),
+        (
+            "placement, one client",
+            placement(plan.placement_single).to_owned(),
+        ),
+        (
+            "placement, more clients",
+            placement(plan.placement_multi).to_owned(),
+        ),
+        ("checksums", checksums.to_owned()),
+    ];
+    if let Some(deadline) = timing.deadline_seconds {
+        rows.push(("deadline", format!("{deadline} s")));
+    }
+    let mut rows: Vec<(String, String)> = rows
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
+    rows.extend(
+        plan.settings
+            .iter()
+            .map(|(name, value)| (format!("setting {name}"), value.clone())),
+    );
+    rows
+}
+
+fn placement(placement: Placement) -> &'static str {
+    match placement {
+        Placement::SameCore => "client and server on one core, drawn for each visit",
+        Placement::Split => "client on one core, servers on the others",
+        Placement::Free => "not pinned",
+    }
+}
+
+fn targets(plan: &Plan, context: &ReportContext, sides: &[ServerId]) -> Markup {
+    let known = |text: Option<String>| text.unwrap_or_else(|| words::UNKNOWN.to_owned());
+    let file = |read: fn(&deltabench_model::installation::Installation) -> String| -> Vec<String> {
+        sides
+            .iter()
+            .map(|id| known(planned(plan, *id).map(|server| read(&server.installation))))
+            .collect()
+    };
+    let build = |read: fn(&Build) -> String| -> Vec<String> {
+        sides
+            .iter()
+            .map(|id| known(context.build(plan, *id).map(read)))
+            .collect()
+    };
+    let rows = [
+        ("asked for", file(|i| i.asked.clone())),
+        ("resolved", file(|i| i.resolved.clone())),
+        ("binaries", file(|i| i.bin_dir.display().to_string())),
+        ("SHA-256 of postgres", file(|i| i.binary_sha256.clone())),
+        ("version()", build(|b| b.version_text.clone())),
+        ("compiler", build(|b| b.compiler.clone())),
+        ("CFLAGS", build(|b| b.cflags.clone())),
+        ("configure", build(|b| b.configure.clone())),
+    ];
+    let placebo = plan.placebo().map(|id| resolved(plan, id));
+    html! {
+        details open {
+            summary { "The targets" }
+            (table(plan, sides, &rows.map(|(name, values)| (name.to_owned(), values))))
+            @if let Some(placebo) = placebo { p.muted { "The placebo is a second copy of " (placebo) "." } }
+        }
+    }
+}
+
+/// A property per row, a side per column; ≠ marks rows whose values differ.
+fn table(plan: &Plan, sides: &[ServerId], rows: &[(String, Vec<String>)]) -> Markup {
+    let differ = |values: &[String]| values.iter().any(|value| Some(value) != values.first());
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="properties by side" {
+            table.sides {
+                thead { tr {
+                    th scope="col" { "≠ differs" }
+                    @for id in sides {
+                        @let role = if *id == plan.base() { "base" } else { "candidate" };
+                        th scope="col" { (role) " " (resolved(plan, *id)) }
+                    }
+                } }
+                tbody {
+                    @for (name, values) in rows {
+                        tr {
+                            th scope="row" { @if differ(values) { "≠ " } (name) }
+                            @for value in values { td { (value) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn settings(plan: &Plan, context: &ReportContext, sides: &[ServerId]) -> Markup {
+    if sides.iter().all(|id| {
+        context
+            .facts(*id)
+            .is_none_or(|facts| facts.settings.is_empty())
+    }) {
+        return html! {};
+    }
+    let all = by_name(context, sides);
+    let (differing, set): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .filter(|(_, row)| row.differs || row.set)
+        .partition(|(_, row)| row.differs);
+    let rows = |list: Vec<(String, SettingRow)>| {
+        list.into_iter()
+            .map(|(name, row)| (name, row.values))
+            .collect::<Vec<_>>()
+    };
+    let (differing, set) = (rows(differing), rows(set));
+    html! {
+        details open {
+            summary { "Settings that differ (" (differing.len()) ")" }
+            @if differing.is_empty() { p { "none" } } @else { (table(plan, sides, &differing)) }
+        }
+        details {
+            summary { "Settings alike on all sides, not at their default (" (set.len()) ")" }
+            @if set.is_empty() { p { "none" } } @else { (table(plan, sides, &set)) }
+        }
+    }
+}
+
+struct SettingRow {
+    values: Vec<String>,
+    differs: bool,
+    set: bool,
+}
+
+fn by_name(context: &ReportContext, sides: &[ServerId]) -> BTreeMap<String, SettingRow> {
+    let of = |id: ServerId| {
+        context
+            .facts(id)
+            .map(|facts| facts.settings.as_slice())
+            .unwrap_or_default()
+    };
+    let names = sides
+        .iter()
+        .flat_map(|id| of(*id))
+        .map(|setting| setting.name.clone());
+    names
+        .filter(|name| !PLACES.contains(&name.as_str()))
+        .map(|name| {
+            let found: Vec<Option<&Setting>> = sides
+                .iter()
+                .map(|id| of(*id).iter().find(|setting| setting.name == name))
+                .collect();
+            let values: Vec<String> = found.iter().map(|setting| value(*setting)).collect();
+            let differs = values.iter().any(|value| Some(value) != values.first());
+            let set = found
+                .iter()
+                .flatten()
+                .any(|setting| setting.source != "default" && setting.source != "override");
+            (
+                name,
+                SettingRow {
+                    values,
+                    differs,
+                    set,
+                },
+            )
+        })
+        .collect()
+}
+
+fn value(setting: Option<&Setting>) -> String {
+    match setting {
+        None => "no such setting".to_owned(),
+        Some(Setting {
+            value,
+            unit: Some(unit),
+            ..
+        }) => format!("{value} × {unit}"),
+        Some(Setting { value, .. }) if value.is_empty() => "(empty)".to_owned(),
+        Some(Setting { value, .. }) => value.clone(),
+    }
+}
+
+/// A JSON value as names and values; names of inner fields are joined with dots.
+fn flat(value: &Value) -> Vec<(String, String)> {
+    let mut rows = Vec::new();
+    flatten("", value, &mut rows);
+    rows
+}
+
+fn flatten(name: &str, value: &Value, rows: &mut Vec<(String, String)>) {
+    match value {
+        Value::Null => {}
+        Value::Object(fields) => {
+            for (key, inner) in fields {
+                let name = if name.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{name}.{key}")
+                };
+                flatten(&name, inner, rows);
+            }
+        }
+        Value::Array(items) => {
+            let texts: Vec<String> = items.iter().map(scalar).collect();
+            rows.push((name.to_owned(), texts.join(", ")));
+        }
+        single => rows.push((name.to_owned(), scalar(single))),
+    }
+}
+
+fn scalar(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

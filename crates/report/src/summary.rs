@@ -1,0 +1,127 @@
+//! The sentence that matters.
+
+use crate::context::resolved;
+use crate::words;
+use deltabench_compare::comparison::{
+    CellComparison, Comparison, Metric, MetricComparison, Verdict,
+};
+use deltabench_model::plan::{Plan, ServerId};
+
+/// The result in one line for each candidate: how many cells got slower or faster, stayed, are open; then
+/// placebo and host.
+///
+/// Shape: no line break at the end; several candidates are separated by line breaks.
+#[must_use]
+pub fn summary(comparison: &Comparison, plan: &Plan) -> String {
+    let lines: Vec<String> = plan
+        .candidates()
+        .into_iter()
+        .map(|candidate| sentence(comparison, plan, candidate))
+        .collect();
+    lines.join("\n")
+}
+
+fn sentence(comparison: &Comparison, plan: &Plan, candidate: ServerId) -> String {
+    let cells: Vec<&CellComparison> = comparison
+        .cells
+        .iter()
+        .filter(|cell| cell.candidate == candidate)
+        .collect();
+    let mut parts = Vec::new();
+    if cells.iter().all(|cell| cell.blocks == 0) {
+        parts.push("nothing measured".to_owned());
+    } else {
+        parts.push(counts(&cells, comparison.delta));
+    }
+    parts.push(placebo(comparison));
+    parts.push(
+        if comparison.host_ok {
+            "host ok"
+        } else {
+            "host unfit"
+        }
+        .to_owned(),
+    );
+    format!(
+        "{} vs {}: {}",
+        resolved(plan, candidate),
+        resolved(plan, plan.base()),
+        parts.join("; ")
+    )
+}
+
+fn counts(cells: &[&CellComparison], delta: f64) -> String {
+    let of = |verdict: Verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
+    let extreme = |verdict: Verdict, word: &str| match farthest(cells, verdict) {
+        Some(text) => format!(" ({word} {text})"),
+        None => String::new(),
+    };
+    let mut parts = vec![
+        format!(
+            "{} slower{}",
+            of(Verdict::Regression),
+            extreme(Verdict::Regression, "worst")
+        ),
+        format!(
+            "{} faster{}",
+            of(Verdict::Improvement),
+            extreme(Verdict::Improvement, "best")
+        ),
+        format!(
+            "{} no change beyond ±{}",
+            of(Verdict::NoChange),
+            words::share(delta)
+        ),
+        format!("{} inconclusive", of(Verdict::Inconclusive)),
+    ];
+    if of(Verdict::Unfit) > 0 {
+        parts.push(format!("{} unfit", of(Verdict::Unfit)));
+    }
+    parts.join(", ")
+}
+
+/// The cell with that verdict whose throughput is farthest from equal.
+fn farthest(cells: &[&CellComparison], verdict: Verdict) -> Option<String> {
+    let size = |m: &MetricComparison| m.ratio.estimate.ln().abs();
+    let (cell, metric) = cells
+        .iter()
+        .filter(|cell| cell.verdict == verdict)
+        .filter_map(|cell| words::metric(cell, Metric::Throughput).map(|metric| (cell, metric)))
+        .max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)))?;
+    Some(format!(
+        "{}{} {}",
+        cell.workload,
+        at_clients(cells, cell),
+        words::change_interval(&metric.ratio)
+    ))
+}
+
+/// ` at 4 clients`, where a workload was measured at more than one number of clients.
+fn at_clients(cells: &[&CellComparison], cell: &CellComparison) -> String {
+    let ambiguous = cells
+        .iter()
+        .any(|other| other.workload == cell.workload && other.clients != cell.clients);
+    if ambiguous {
+        format!(" at {}", words::plural(u64::from(cell.clients), "client"))
+    } else {
+        String::new()
+    }
+}
+
+pub(crate) fn placebo(comparison: &Comparison) -> String {
+    let Some(placebo) = &comparison.placebo else {
+        return "no placebo".to_owned();
+    };
+    if !placebo.throughput.estimate.is_finite() {
+        return "placebo unknown".to_owned();
+    }
+    let text = format!("placebo {}", words::change_interval(&placebo.throughput));
+    if placebo.flagged == 0 {
+        return text;
+    }
+    format!(
+        "{text}, called different in {} of {}",
+        placebo.flagged,
+        words::plural(u64::from(placebo.cells), "cell")
+    )
+}

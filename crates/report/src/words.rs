@@ -1,0 +1,232 @@
+//! Numbers and verdicts in words, alike in every report.
+
+use deltabench_compare::comparison::{CellComparison, Metric, MetricComparison, Ratio, Verdict};
+use deltabench_model::finding::Severity;
+use deltabench_model::plan::Group;
+
+/// What is printed where a value is not known.
+pub(crate) const UNKNOWN: &str = "unknown";
+
+/// The word of a verdict for people; files use [`Verdict::word`].
+pub(crate) fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Regression => "slower",
+        Verdict::Improvement => "faster",
+        Verdict::NoChange => "no change",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::Unfit => "unfit",
+    }
+}
+
+/// A sign that tells verdicts apart without colour.
+pub(crate) fn sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Regression => "▼",
+        Verdict::Improvement => "▲",
+        Verdict::NoChange => "=",
+        Verdict::Inconclusive => "?",
+        Verdict::Unfit => "×",
+    }
+}
+
+/// The word of a severity.
+pub(crate) fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Confounder => "confounder",
+        Severity::Unfit => "unfit",
+    }
+}
+
+/// Verdict and reason in one phrase; the word is not said twice.
+pub(crate) fn judged(cell: &CellComparison) -> String {
+    let word = verdict(cell.verdict);
+    if cell.reason.is_empty() || cell.reason == word {
+        word.to_owned()
+    } else if cell.reason.starts_with(word) {
+        cell.reason.clone()
+    } else {
+        format!("{word}: {}", cell.reason)
+    }
+}
+
+/// Heading of a group, as published comparisons of this kind use them.
+pub(crate) fn heading(group: Group) -> &'static str {
+    match group {
+        Group::Point => "Point queries",
+        Group::Range => "Range queries without aggregation",
+        Group::RangeAgg => "Range queries with aggregation",
+        Group::Write => "Writes",
+    }
+}
+
+/// All groups in report order.
+pub(crate) const GROUPS: [Group; 4] = [Group::Point, Group::Range, Group::RangeAgg, Group::Write];
+
+/// A metric of a cell, if it was measured and is a number.
+pub(crate) fn metric(cell: &CellComparison, wanted: Metric) -> Option<&MetricComparison> {
+    cell.metrics
+        .iter()
+        .find(|m| m.metric == wanted && m.ratio.estimate.is_finite())
+}
+
+/// A ratio's 95 % interval, if it has one and its ends are numbers.
+pub(crate) fn ci95(ratio: &Ratio) -> Option<(f64, f64)> {
+    ratio
+        .ci95
+        .filter(|(low, high)| low.is_finite() && high.is_finite())
+}
+
+/// A ratio as change: `+0.2 %`.
+pub(crate) fn change(ratio: f64) -> String {
+    format!("{} %", signed(ratio))
+}
+
+fn signed(ratio: f64) -> String {
+    let text = format!("{:+.1}", 100.0 * (ratio - 1.0));
+    if text == "-0.0" {
+        "+0.0".to_owned()
+    } else {
+        text
+    }
+}
+
+/// A ratio as change with its interval: `-3.4 % [-4.1, -2.7]`.
+pub(crate) fn change_interval(ratio: &Ratio) -> String {
+    match ci95(ratio) {
+        _ if !ratio.estimate.is_finite() => UNKNOWN.to_owned(),
+        Some((low, high)) => format!(
+            "{} [{}, {}]",
+            change(ratio.estimate),
+            signed(low),
+            signed(high)
+        ),
+        None => format!("{} [no interval]", change(ratio.estimate)),
+    }
+}
+
+/// A ratio with its interval: `0.966 [0.958, 0.973]`.
+pub(crate) fn ratio_interval(ratio: &Ratio) -> String {
+    match ci95(ratio) {
+        _ if !ratio.estimate.is_finite() => UNKNOWN.to_owned(),
+        Some((low, high)) => format!("{:.3} [{low:.3}, {high:.3}]", ratio.estimate),
+        None => format!("{:.3} [no interval]", ratio.estimate),
+    }
+}
+
+/// A share without needless zeros: `3 %`, `2.5 %`.
+pub(crate) fn share(share: f64) -> String {
+    let text = format!("{:.2}", 100.0 * share);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A positive number with three to four digits that matter: `0.53`, `12.3`, `456`, `12345`.
+pub(crate) fn number(value: f64) -> String {
+    if !value.is_finite() {
+        UNKNOWN.to_owned()
+    } else if value.abs() >= 100.0 {
+        format!("{value:.0}")
+    } else if value.abs() >= 10.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+/// `base → candidate`.
+pub(crate) fn from_to(metric: &MetricComparison) -> String {
+    format!("{} → {}", number(metric.base), number(metric.candidate))
+}
+
+/// `1 client`, `4 clients`.
+pub(crate) fn plural(count: u64, noun: &str) -> String {
+    if count == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{count} {noun}s")
+    }
+}
+
+/// Milliseconds since 1970 as `2025-11-21 10:43 UTC`.
+///
+/// Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
+pub(crate) fn date(unix_ms: i64) -> String {
+    let minutes = unix_ms.div_euclid(60_000);
+    let (days, minute_of_day) = (minutes.div_euclid(1440), minutes.rem_euclid(1440));
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02} UTC",
+        minute_of_day / 60,
+        minute_of_day % 60
+    )
+}
+
+/// The command as it would be typed in a POSIX shell.
+pub(crate) fn shell(command: &[String]) -> String {
+    let quoted: Vec<String> = command.iter().map(|word| quote(word)).collect();
+    quoted.join(" ")
+}
+
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+:,./@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_never_print_minus_zero_or_nan() {
+        assert_eq!(change(0.9999), "+0.0 %");
+        assert_eq!(change(0.966), "-3.4 %");
+        let ratio = Ratio {
+            estimate: 1.002,
+            ci95: Some((0.991, f64::NAN)),
+            ci90: None,
+        };
+        assert_eq!(change_interval(&ratio), "+0.2 % [no interval]");
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        // From `date -u -d @…`.
+        assert_eq!(date(0), "1970-01-01 00:00 UTC");
+        assert_eq!(date(1_709_210_096_000), "2024-02-29 12:34 UTC");
+        assert_eq!(date(1_767_225_599_000), "2025-12-31 23:59 UTC");
+        assert_eq!(date(-60_000), "1969-12-31 23:59 UTC");
+    }
+
+    #[test]
+    fn a_command_can_be_pasted_into_a_shell() {
+        let words = ["deltabench", "compare", "path:/my dir", "it's", ""].map(str::to_owned);
+        assert_eq!(
+            shell(&words),
+            r"deltabench compare 'path:/my dir' 'it'\''s' ''"
+        );
+    }
+
+    #[test]
+    fn numbers_keep_three_digits() {
+        assert_eq!(
+            [0.5312, 12.34, 456.7, 12345.0, f64::NAN].map(number),
+            ["0.53", "12.3", "457", "12345", "unknown"]
+        );
+    }
+}

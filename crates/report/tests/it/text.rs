@@ -1,0 +1,236 @@
+use crate::fixture::{comparison, context, plan};
+use deltabench_compare::comparison::{Comparison, Verdict, VerdictCounts};
+use deltabench_model::plan::{Plan, PlannedServer};
+use deltabench_report::{TerminalOptions, csv, json, markdown, summary, terminal};
+use serde_json::Value;
+
+fn at_width(width: usize) -> String {
+    terminal(
+        &comparison(),
+        &plan(),
+        &context(),
+        TerminalOptions {
+            width,
+            colour: false,
+        },
+    )
+}
+
+#[test]
+fn the_table_on_a_terminal_of_80_columns() {
+    insta::assert_snapshot!(at_width(80));
+}
+
+#[test]
+fn the_table_on_a_terminal_of_120_columns() {
+    insta::assert_snapshot!(at_width(120));
+}
+
+#[test]
+fn the_table_on_a_terminal_of_140_columns() {
+    insta::assert_snapshot!(at_width(140));
+}
+
+#[test]
+fn the_table_on_a_terminal_of_160_columns_has_bars() {
+    insta::assert_snapshot!(at_width(160));
+}
+
+#[test]
+fn only_the_summary_is_wider_than_the_terminal() {
+    // A row of numbers is not broken; it needs 75 columns here.
+    for width in [76, 80, 100, 110, 120, 134, 140, 160, 200] {
+        for line in at_width(width).lines().skip(1) {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let plain = at_width(140);
+    let coloured = terminal(
+        &comparison(),
+        &plan(),
+        &context(),
+        TerminalOptions {
+            width: 140,
+            colour: true,
+        },
+    );
+    assert!(coloured.contains("\u{1b}[31m▼ slower\u{1b}[0m"));
+    let mut stripped = coloured;
+    for code in [
+        "\u{1b}[31m",
+        "\u{1b}[32m",
+        "\u{1b}[33m",
+        "\u{1b}[2m",
+        "\u{1b}[0m",
+    ] {
+        stripped = stripped.replace(code, "");
+    }
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn the_json_report_of_a_run() {
+    let mut comparison = comparison();
+    // The regression and the open cell, with two blocks each, show every field.
+    comparison
+        .cells
+        .retain(|cell| ["range-covered-si", "update-index"].contains(&cell.workload.as_str()));
+    comparison.placebo_cells.truncate(1);
+    for cell in comparison
+        .cells
+        .iter_mut()
+        .chain(&mut comparison.placebo_cells)
+    {
+        cell.metrics
+            .iter_mut()
+            .for_each(|metric| metric.blocks.truncate(2));
+    }
+    insta::assert_snapshot!(json(&comparison, &plan(), &context()));
+}
+
+#[test]
+fn the_markdown_of_a_run() {
+    insta::assert_snapshot!(markdown(&comparison(), &plan(), &context()));
+}
+
+#[test]
+fn csv_has_a_line_for_every_metric_and_as_many_fields_as_its_header() {
+    let text = csv(&comparison());
+    let mut lines = text.lines();
+    let fields = lines.next().unwrap().split(',').count();
+    let lines: Vec<&str> = lines.collect();
+    // 16 cells with the placebo's, 4 metrics each, one of which is missing.
+    assert_eq!(lines.len(), 63);
+    assert!(
+        lines
+            .iter()
+            .filter(|line| !line.contains('"'))
+            .all(|line| line.split(',').count() == fields)
+    );
+    assert!(
+        lines[16].starts_with("range-covered-si,range,1,postgres:18.6,regression,"),
+        "{}",
+        lines[16]
+    );
+    assert!(lines[16].contains(",throughput,ops/s,6890,"));
+}
+
+/// What a run cut short gives: one block, hence no interval, and numbers that are none.
+fn barely_measured() -> Comparison {
+    let mut comparison = comparison();
+    for cell in comparison
+        .cells
+        .iter_mut()
+        .chain(&mut comparison.placebo_cells)
+    {
+        cell.verdict = Verdict::Inconclusive;
+        for metric in &mut cell.metrics {
+            (metric.ratio.ci95, metric.ratio.ci90) = (None, None);
+            metric.blocks.truncate(1);
+        }
+        cell.metrics[0].ratio.estimate = f64::NAN;
+        cell.metrics[0].blocks = vec![f64::NAN];
+        cell.metrics[1].base = f64::INFINITY;
+        cell.series.truncate(3);
+        cell.series[0].throughput = f64::NEG_INFINITY;
+    }
+    comparison.placebo.as_mut().unwrap().throughput.estimate = f64::NAN;
+    comparison.counts = VerdictCounts {
+        inconclusive: 8,
+        ..VerdictCounts::default()
+    };
+    comparison
+}
+
+#[test]
+fn what_is_not_a_number_is_never_printed_as_one() {
+    let (comparison, plan, context) = (barely_measured(), plan(), context());
+    let options = TerminalOptions {
+        width: 140,
+        colour: false,
+    };
+    let texts = [
+        terminal(&comparison, &plan, &context, options),
+        json(&comparison, &plan, &context),
+        csv(&comparison),
+        markdown(&comparison, &plan, &context),
+        deltabench_report::html(&comparison, &plan, &context),
+    ];
+    for text in texts {
+        for word in text.split(|c: char| !c.is_ascii_alphanumeric()) {
+            assert!(
+                !["nan", "inf", "null"].contains(&word.to_lowercase().as_str()),
+                "{word} in {text}"
+            );
+        }
+    }
+    let value: Value = serde_json::from_str(&json(&comparison, &plan, &context)).unwrap();
+    let throughput = &value["cells"][0]["metrics"]["throughput"];
+    assert!(throughput.get("ratio").is_none() && throughput.get("ci95").is_none());
+    assert_eq!(throughput["base"], 21_400.0);
+}
+
+#[test]
+fn a_run_without_placebo_or_cells_says_so() {
+    let mut comparison = comparison();
+    comparison.placebo = None;
+    comparison.placebo_cells.clear();
+    assert!(summary(&comparison, &plan()).ends_with("; no placebo; host ok"));
+    comparison.cells.clear();
+    comparison.host_ok = false;
+    let line = summary(&comparison, &plan());
+    assert_eq!(
+        line,
+        "postgres:18.6 vs postgres:17.11: nothing measured; no placebo; host unfit"
+    );
+    let value: Value = serde_json::from_str(&json(&comparison, &plan(), &context())).unwrap();
+    assert!(value.get("placebo").is_none());
+    assert_eq!(
+        (&value["host"]["ok"], &value["exit_code"]),
+        (&false.into(), &5.into())
+    );
+}
+
+/// A second candidate that is everywhere equal to the first.
+pub fn two_candidates() -> (Comparison, Plan) {
+    let (mut comparison, mut plan) = (comparison(), plan());
+    let mut third: PlannedServer = plan.servers[2].clone();
+    third.installation.resolved = "path:/opt/patched".to_owned();
+    plan.servers.push(third);
+    for mut cell in comparison.cells.clone() {
+        cell.candidate = 3;
+        cell.candidate_name = "path:/opt/patched".to_owned();
+        comparison.cells.push(cell);
+    }
+    comparison
+        .cells
+        .sort_by_key(|cell| (cell.cell, cell.candidate));
+    (comparison, plan)
+}
+
+#[test]
+fn several_candidates_have_a_sentence_and_a_table_each() {
+    let (comparison, plan) = two_candidates();
+    let text = terminal(
+        &comparison,
+        &plan,
+        &context(),
+        TerminalOptions {
+            width: 120,
+            colour: false,
+        },
+    );
+    let count = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+    assert_eq!(count("path:/opt/patched vs postgres:17.11: 1 slower"), 1);
+    assert_eq!(
+        text.lines()
+            .filter(|line| *line == "path:/opt/patched vs postgres:17.11")
+            .count(),
+        1
+    );
+    assert_eq!((count("  range-covered-si"), count("workload")), (2, 2));
+}

@@ -1,0 +1,239 @@
+//! Every order and draw of a run, as functions of the plan's seed.
+//!
+//! Nothing here has state: block 7 is the same whether the run came there in one go or by `resume`.
+
+use deltabench_model::plan::{Cell, CellId, Placement, Plan, ServerId};
+use deltabench_model::units::{to_f64, to_u64};
+use deltabench_workload::mix;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// What a draw is for; part of its key, so that one draw never depends on how often another was made.
+mod purpose {
+    pub(super) const START_ORDER: u64 = 1;
+    pub(super) const PORTS: u64 = 2;
+    pub(super) const SLOTS: u64 = 3;
+    pub(super) const CELL_ORDER: u64 = 4;
+    pub(super) const ROTATION: u64 = 5;
+    pub(super) const CORE: u64 = 6;
+    pub(super) const SLICE_LENGTH: u64 = 7;
+    pub(super) const PARAMETERS: u64 = 8;
+}
+
+fn draw(plan: &Plan, purpose: u64, parts: &[u64]) -> Xoshiro256PlusPlus {
+    let mut key = vec![purpose];
+    key.extend_from_slice(parts);
+    Xoshiro256PlusPlus::seed_from_u64(mix(plan.seed, &key))
+}
+
+fn permutation(mut random: Xoshiro256PlusPlus, length: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..length).collect();
+    order.shuffle(&mut random);
+    order
+}
+
+/// How one block is set up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockSchedule {
+    /// Servers in the order in which they are started and prewarmed.
+    pub start_order: Vec<usize>,
+    /// Which cluster (data directory) plays each server: servers of one installation swap theirs.
+    pub slots: Vec<usize>,
+    /// Port of each server.
+    pub ports: Vec<u16>,
+    /// Cells in the order in which they are visited.
+    pub cells: Vec<CellId>,
+}
+
+impl BlockSchedule {
+    /// The schedule of `block`.
+    #[must_use]
+    pub fn of(plan: &Plan, block: u32) -> Self {
+        let servers = plan.servers.len();
+        let key = [u64::from(block)];
+        let mut cells: Vec<CellId> = (0..).take(plan.cells.len()).collect();
+        cells.shuffle(&mut draw(plan, purpose::CELL_ORDER, &key));
+        let ports = permutation(draw(plan, purpose::PORTS, &key), servers)
+            .into_iter()
+            .map(|place| 5500 + u16::try_from(place).unwrap_or(0))
+            .collect();
+        Self {
+            start_order: permutation(draw(plan, purpose::START_ORDER, &key), servers),
+            slots: slots(plan, block),
+            ports,
+            cells,
+        }
+    }
+}
+
+/// A permutation of clusters over servers that only exchanges clusters of the same installation.
+fn slots(plan: &Plan, block: u32) -> Vec<usize> {
+    let mut slots: Vec<usize> = (0..plan.servers.len()).collect();
+    let mut random = draw(plan, purpose::SLOTS, &[u64::from(block)]);
+    let same = |a: usize, b: usize| match (plan.servers.get(a), plan.servers.get(b)) {
+        (Some(a), Some(b)) => a.installation.bin_dir == b.installation.bin_dir,
+        _ => false,
+    };
+    for first in 0..slots.len() {
+        let group: Vec<usize> = (0..slots.len())
+            .filter(|other| same(first, *other))
+            .collect();
+        if group.first() != Some(&first) {
+            continue;
+        }
+        let mut shuffled = group.clone();
+        shuffled.shuffle(&mut random);
+        for (server, cluster) in group.into_iter().zip(shuffled) {
+            if let Some(slot) = slots.get_mut(server) {
+                *slot = cluster;
+            }
+        }
+    }
+    slots
+}
+
+/// How one visit to a cell is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VisitSchedule {
+    /// The rotation: every round runs the servers in this order, so each server always follows the same one.
+    pub rotation: Vec<ServerId>,
+    /// Cores of the client; empty means unpinned.
+    pub client_cores: Vec<usize>,
+    /// Cores of the servers; empty means unpinned.
+    pub server_cores: Vec<usize>,
+}
+
+impl VisitSchedule {
+    /// The schedule of the visit to `cell` in `block`, on a host with these `cores`.
+    #[must_use]
+    pub fn of(plan: &Plan, block: u32, cell_id: CellId, cell: &Cell, cores: &[usize]) -> Self {
+        let key = [u64::from(block), u64::from(cell_id)];
+        let mut rotation: Vec<ServerId> = (0..).take(plan.servers.len()).collect();
+        rotation.shuffle(&mut draw(plan, purpose::ROTATION, &key));
+        let chosen = match cores.len() {
+            0 => None,
+            count => cores
+                .get(draw(plan, purpose::CORE, &key).random_range(0..count))
+                .copied(),
+        };
+        let (client_cores, server_cores) = match (plan.placement(cell), chosen) {
+            (Placement::Free, _) | (_, None) => (Vec::new(), Vec::new()),
+            (Placement::Split, Some(core)) if cores.len() > 1 => (
+                vec![core],
+                cores
+                    .iter()
+                    .copied()
+                    .filter(|other| *other != core)
+                    .collect(),
+            ),
+            (_, Some(core)) => (vec![core], vec![core]),
+        };
+        Self {
+            rotation,
+            client_cores,
+            server_cores,
+        }
+    }
+}
+
+/// Operations of each slice of a round, from the visit's calibrated `operations`, with the plan's jitter.
+#[must_use]
+pub fn jittered(plan: &Plan, block: u32, cell: CellId, round: u32, operations: u64) -> u64 {
+    let key = [u64::from(block), u64::from(cell), u64::from(round)];
+    let jitter = plan.timing.slice_jitter;
+    let factor = 1.0 + jitter * draw(plan, purpose::SLICE_LENGTH, &key).random_range(-1.0..=1.0);
+    to_u64(to_f64(operations) * factor).max(1)
+}
+
+/// Seed of the parameter stream that every server gets in a round; never the same in two rounds.
+#[must_use]
+pub fn parameters(plan: &Plan, block: u32, cell: CellId, round: u32) -> u64 {
+    let key = [u64::from(block), u64::from(cell), u64::from(round)];
+    draw(plan, purpose::PARAMETERS, &key).random()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planning::tests::plan_of;
+
+    #[test]
+    fn every_cell_is_visited_once_and_every_server_started_once_in_each_block() {
+        let plan = plan_of(&["a", "a", "b"], 5);
+        for block in 0..50 {
+            let schedule = BlockSchedule::of(&plan, block);
+            let sorted = |mut values: Vec<usize>| {
+                values.sort_unstable();
+                values
+            };
+            assert_eq!(sorted(schedule.start_order.clone()), vec![0, 1, 2]);
+            let mut cells = schedule.cells.clone();
+            cells.sort_unstable();
+            assert_eq!(cells, vec![0, 1, 2, 3, 4]);
+            let mut ports = schedule.ports.clone();
+            ports.sort_unstable();
+            assert_eq!(ports, vec![5500, 5501, 5502]);
+        }
+    }
+
+    #[test]
+    fn base_and_placebo_swap_their_clusters_and_the_candidate_keeps_its_own() {
+        let plan = plan_of(&["a", "a", "b"], 1);
+        let slots: Vec<Vec<usize>> = (0..64)
+            .map(|block| BlockSchedule::of(&plan, block).slots)
+            .collect();
+        assert!(slots.iter().all(|slot| slot[2] == 2));
+        let swapped = slots.iter().filter(|slot| slot[..2] == [1, 0]).count();
+        assert!(
+            (16..=48).contains(&swapped),
+            "{swapped} of 64 blocks swapped"
+        );
+    }
+
+    #[test]
+    fn a_schedule_depends_on_seed_and_block_only() {
+        let plan = plan_of(&["a", "a", "b"], 8);
+        assert_eq!(
+            BlockSchedule::of(&plan, 3),
+            BlockSchedule::of(&plan.clone(), 3)
+        );
+        let mut other = plan.clone();
+        other.seed += 1;
+        let differs =
+            (0..8).any(|block| BlockSchedule::of(&plan, block) != BlockSchedule::of(&other, block));
+        assert!(differs);
+    }
+
+    #[test]
+    fn servers_get_equal_parameters_in_a_round_and_new_ones_in_the_next() {
+        let plan = plan_of(&["a", "a", "b"], 2);
+        let seeds: std::collections::HashSet<u64> = (0..100)
+            .map(|round| parameters(&plan, 0, 0, round))
+            .collect();
+        assert_eq!(seeds.len(), 100);
+        let lengths: Vec<u64> = (0..200)
+            .map(|round| jittered(&plan, 0, 0, round, 1000))
+            .collect();
+        assert!(lengths.iter().all(|length| (800..=1200).contains(length)));
+        assert!(lengths.iter().max() > lengths.iter().min());
+    }
+
+    #[test]
+    fn one_client_shares_a_core_and_many_are_split_from_the_server() {
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        let mut cell = plan.cells[0].clone();
+        let visit = VisitSchedule::of(&plan, 0, 0, &cell, &[0, 1]);
+        assert_eq!(visit.client_cores, visit.server_cores);
+        cell.clients = 4;
+        let visit = VisitSchedule::of(&plan, 0, 0, &cell, &[0, 1]);
+        assert_eq!((visit.client_cores.len(), visit.server_cores.len()), (1, 1));
+        assert_ne!(visit.client_cores, visit.server_cores);
+        plan.placement_multi = Placement::Free;
+        assert!(
+            VisitSchedule::of(&plan, 0, 0, &cell, &[0, 1])
+                .client_cores
+                .is_empty()
+        );
+    }
+}

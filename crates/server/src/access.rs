@@ -1,0 +1,112 @@
+//! Can the servers' user get at a path at all? Asked before anything starts, because PostgreSQL's own
+//! words for it ("could not locate a valid installation") do not say which directory is in the way.
+
+use crate::failure::failed;
+use crate::user::ServerUser;
+use deltabench_model::problem::Problem;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+const READ: u32 = 4;
+const EXECUTE: u32 = 1;
+
+/// Checks that `user` can pass through every directory of `path` and read it (a directory) or run it (a
+/// file).
+///
+/// Shape: mode bits of owner, group and others only; access control lists are not read.
+/// Errors: the first component that is in the way.
+pub(crate) fn check_reachable(
+    path: &Path,
+    user: &ServerUser,
+    way_out: &str,
+) -> Result<(), Problem> {
+    let path = std::fs::canonicalize(path).map_err(|error| failed("find", path, &error))?;
+    let mut components: Vec<PathBuf> = path.ancestors().map(Path::to_path_buf).collect();
+    components.reverse();
+    for component in &components {
+        let metadata =
+            std::fs::metadata(component).map_err(|error| failed("look at", component, &error))?;
+        let wanted = if *component == path {
+            READ | EXECUTE
+        } else {
+            EXECUTE
+        };
+        let mode = metadata.mode();
+        if !allows(mode, metadata.uid(), metadata.gid(), user, wanted) {
+            return Err(Problem::new(format!(
+                "user `{}` cannot get at {}",
+                user.name,
+                path.display()
+            ))
+            .detail(format!(
+                "{} has mode {:04o} and belongs to user {} group {}",
+                component.display(),
+                mode & 0o7777,
+                metadata.uid(),
+                metadata.gid()
+            ))
+            .hint(way_out));
+        }
+    }
+    Ok(())
+}
+
+fn allows(mode: u32, owner: u32, group: u32, user: &ServerUser, wanted: u32) -> bool {
+    let shift = if owner == user.uid {
+        6
+    } else if group == user.gid {
+        3
+    } else {
+        0
+    };
+    (mode >> shift) & wanted == wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn stranger() -> ServerUser {
+        ServerUser {
+            name: "stranger".into(),
+            uid: 64_001,
+            gid: 64_002,
+            switched: true,
+        }
+    }
+
+    #[test]
+    fn only_the_first_matching_class_of_mode_bits_counts() {
+        let user = stranger();
+        for (mode, owner, group, wanted, allowed) in [
+            (0o700, 64_001, 0, READ | EXECUTE, true),
+            (0o077, 64_001, 0, EXECUTE, false),
+            (0o050, 0, 64_002, READ | EXECUTE, true),
+            (0o705, 0, 64_002, EXECUTE, false),
+            (0o711, 0, 0, EXECUTE, true),
+            (0o711, 0, 0, READ | EXECUTE, false),
+        ] {
+            assert_eq!(
+                allows(mode, owner, group, &user, wanted),
+                allowed,
+                "{mode:o} {owner} {group}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_directory_in_the_way_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        let inner = directory.path().join("inner");
+        std::fs::create_dir(&inner).unwrap();
+        let problem = check_reachable(&inner, &stranger(), "move it").unwrap_err();
+        let detail = problem.detail.unwrap();
+        assert!(
+            detail.contains("mode 0700") && !detail.contains("inner"),
+            "{detail}"
+        );
+        assert_eq!(problem.hint.as_deref(), Some("move it"));
+    }
+}

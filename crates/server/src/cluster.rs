@@ -1,0 +1,433 @@
+//! One initialised data directory with its server.
+
+use crate::failure::failed;
+use crate::kernel;
+use crate::log;
+use crate::probe::{Answer, probe};
+use crate::process::Handle;
+use crate::remnants::{SharedMemory, end_servers};
+use crate::spawn::Launch;
+use crate::template::{SETTINGS_FILE, Template};
+use crate::tree;
+use crate::user::ServerUser;
+use crate::workspace::{Inner, Workspace, check_cluster_name};
+use crate::{check_settings, configuration};
+use deltabench_model::endpoint::Endpoint;
+use deltabench_model::installation::Installation;
+use deltabench_model::problem::Problem;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Limit for a server to accept connections.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// How often a starting server is looked at.
+const START_INTERVAL: Duration = Duration::from_millis(5);
+/// Fast shutdown, immediate shutdown, force. A fast shutdown writes a checkpoint of all that is dirty.
+const STOP_STEPS: &[(i32, Duration)] = &[
+    (libc::SIGINT, Duration::from_secs(120)),
+    (libc::SIGQUIT, Duration::from_secs(15)),
+    (libc::SIGKILL, Duration::from_secs(15)),
+];
+/// When nobody wants the data any more.
+const ABANDON_STEPS: &[(i32, Duration)] = &[
+    (libc::SIGQUIT, Duration::from_secs(15)),
+    (libc::SIGKILL, Duration::from_secs(15)),
+];
+
+/// What a cluster is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct ClusterSpec<'a> {
+    /// The server to run.
+    pub installation: &'a Installation,
+    /// Data checksums; absent means the version's own default.
+    pub checksums: Option<bool>,
+    /// Settings of every start.
+    pub settings: &'a [(String, String)],
+}
+
+/// Where a server runs during one start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// Number in the socket's name; servers of one workspace need different ones. Nothing listens on
+    /// the network.
+    pub port: u16,
+    /// Cores that the server and its backends run on; absent means all.
+    pub affinity: Option<Vec<usize>>,
+}
+
+/// A server that accepts connections.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Running {
+    /// Process id of the postmaster.
+    pub postmaster_pid: u32,
+    /// Where it listens.
+    pub endpoint: Endpoint,
+    /// From the start of the process to the first accepted connection.
+    pub start_took: Duration,
+}
+
+/// One initialised data directory with its server. Dropping it stops the server at once and without a
+/// checkpoint.
+pub struct Cluster {
+    name: String,
+    directory: PathBuf,
+    installation: Installation,
+    settings: Vec<(String, String)>,
+    user: ServerUser,
+    // Keeps the workspace's directory alive until the server is gone.
+    workspace: Arc<Inner>,
+    server: Option<Server>,
+    /// Whether the data directory was left by a clean shutdown, and so is fit to be saved.
+    clean: bool,
+    /// Where the log of the latest start begins.
+    log_start: u64,
+}
+
+struct Server {
+    child: Child,
+    handle: Handle,
+    running: Running,
+}
+
+impl Cluster {
+    /// Makes a data directory from the installation's template, which is made first if the cache has
+    /// none.
+    ///
+    /// Errors: those of [`Template::obtain`], a name that is taken, a full disk.
+    pub fn create(
+        workspace: &Workspace,
+        name: &str,
+        spec: &ClusterSpec<'_>,
+        cache_root: &Path,
+        user: &ServerUser,
+    ) -> Result<Self, Problem> {
+        check_cluster_name(name)?;
+        check_settings(spec.settings)?;
+        if workspace.inner.user != *user {
+            return Err(Problem::new(format!(
+                "cluster {name} and its workspace belong to different users"
+            )));
+        }
+        let template = Template::obtain(spec.installation, spec.checksums, cache_root, workspace)?;
+        let directory = workspace.inner.directory.join("clusters").join(name);
+        tree::make_directory(&directory, if user.switched { 0o711 } else { 0o700 }, None)?;
+        tree::copy_tree(template.directory(), &directory.join("data"), user.owner())?;
+        Ok(Self {
+            name: name.to_owned(),
+            directory,
+            installation: spec.installation.clone(),
+            settings: spec.settings.to_vec(),
+            user: user.clone(),
+            workspace: Arc::clone(&workspace.inner),
+            server: None,
+            clean: true,
+            log_start: 0,
+        })
+    }
+
+    /// Starts the server with the cluster's settings and these (which win), and waits until it accepts
+    /// connections.
+    ///
+    /// Must be called on a thread that outlives the server: the kernel stops the server when that
+    /// thread ends.
+    ///
+    /// Errors: a setting that the server does not know or take, a server that ends or is not ready
+    /// within 60 s; with the tail of its log. No process is left behind.
+    pub fn start(
+        &mut self,
+        slot: &Slot,
+        settings: &[(String, String)],
+    ) -> Result<&Running, Problem> {
+        if self.is_alive() {
+            return Err(Problem::new(format!(
+                "cluster {} is already running",
+                self.name
+            )));
+        }
+        check_settings(settings)?;
+        let all = [self.settings.as_slice(), settings].concat();
+        let text = configuration::render(&all, self.workspace.sockets(), slot.port);
+        tree::write_file(
+            &self.data_dir().join(SETTINGS_FILE),
+            &text,
+            self.user.owner(),
+        )?;
+        self.log_start = log::length(&self.log_path());
+        let started = Instant::now();
+        let launch = Launch {
+            program: &self.installation.bin_dir.join("postgres"),
+            arguments: vec!["-D".into(), self.data_dir().into()],
+            user: &self.user,
+            directory: &self.directory,
+            log: &self.log_path(),
+            cores: slot.affinity.as_deref(),
+            death_signal: libc::SIGQUIT,
+        };
+        let (child, handle) = launch.start()?;
+        self.clean = false;
+        let running = Running {
+            postmaster_pid: child.id(),
+            endpoint: Endpoint::Unix {
+                directory: self.workspace.sockets().to_path_buf(),
+                port: slot.port,
+            },
+            start_took: Duration::ZERO,
+        };
+        // Kept from here on, so that every way out stops and reaps it.
+        let mut server = Server {
+            child,
+            handle,
+            running,
+        };
+        if let Err(problem) = self.wait_until_ready(&mut server, slot.port) {
+            self.end(server, ABANDON_STEPS);
+            return Err(problem);
+        }
+        server.running.start_took = started.elapsed();
+        SharedMemory::note(&self.directory, server.running.postmaster_pid);
+        Ok(&self.server.insert(server).running)
+    }
+
+    /// Stops the server: fast shutdown, waited for; by force if it will not go. Nothing to do if it is
+    /// not running.
+    ///
+    /// Errors: it did not end cleanly, or had ended on its own before; with the tail of its log. It is
+    /// gone in any case.
+    pub fn stop(&mut self) -> Result<(), Problem> {
+        let Some(mut server) = self.server.take() else {
+            return Ok(());
+        };
+        let died = matches!(server.child.try_wait(), Ok(Some(_)));
+        let status = self.end(server, STOP_STEPS);
+        self.clean = !died && status.is_some_and(|status| status.success());
+        if self.clean {
+            return Ok(());
+        }
+        let how = status.map_or_else(
+            || "it could not be reaped".to_owned(),
+            |status| status.to_string(),
+        );
+        let what = if died {
+            "ended on its own"
+        } else {
+            "did not stop cleanly"
+        };
+        Err(self.with_tail(Problem::new(format!("{} {what} ({how})", self.title()))))
+    }
+
+    /// Keeps the data directory of the stopped cluster as the state to restore, replacing an earlier one.
+    ///
+    /// Errors: the server is running or did not stop cleanly; a full disk.
+    pub fn save(&mut self) -> Result<(), Problem> {
+        self.check_stopped("save")?;
+        if !self.clean {
+            return Err(
+                Problem::new(format!("cannot save cluster {}", self.name)).detail(
+                    "its server did not stop cleanly, so its data would have to be recovered first",
+                ),
+            );
+        }
+        let saved = self.saved_dir();
+        tree::remove_tree(&saved)?;
+        // Not synced: every restore syncs the whole file system before anything is measured.
+        tree::copy_tree(&self.data_dir(), &saved, self.user.owner())
+    }
+
+    /// Replaces the data directory with a fresh copy of the saved state, all of it on disk when this
+    /// returns, so that no write-back of it runs into a measurement.
+    ///
+    /// Errors: the server is running, nothing was saved, a full disk.
+    pub fn restore(&mut self) -> Result<(), Problem> {
+        self.check_stopped("restore")?;
+        let (saved, data) = (self.saved_dir(), self.data_dir());
+        if !saved.is_dir() {
+            return Err(Problem::new(format!(
+                "cluster {} has no saved state to restore",
+                self.name
+            )));
+        }
+        // Removed first: three copies at once would need half as much disk again.
+        tree::remove_tree(&data)?;
+        tree::copy_tree(&saved, &data, self.user.owner())?;
+        kernel::sync_file_system(&data).map_err(|error| failed("sync", &data, &error))?;
+        self.clean = true;
+        Ok(())
+    }
+
+    /// Where the server listens; absent while it is not running.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<Endpoint> {
+        self.running().map(|running| running.endpoint.clone())
+    }
+
+    /// The server as it was last started; absent while it is not running. A server that died since is
+    /// still here until [`Cluster::stop`].
+    #[must_use]
+    pub fn running(&self) -> Option<&Running> {
+        self.server.as_ref().map(|server| &server.running)
+    }
+
+    /// Process id of the postmaster; absent while it is not running.
+    #[must_use]
+    pub fn postmaster_pid(&self) -> Option<u32> {
+        self.running().map(|running| running.postmaster_pid)
+    }
+
+    /// Whether the server runs right now.
+    pub fn is_alive(&mut self) -> bool {
+        self.server
+            .as_mut()
+            .is_some_and(|server| matches!(server.child.try_wait(), Ok(None)))
+    }
+
+    /// The last lines that the server logged since its latest start.
+    #[must_use]
+    pub fn log_tail(&self, lines: usize) -> String {
+        log::last_lines(&log::since(&self.log_path(), self.log_start), lines)
+    }
+
+    /// The log of all starts. It goes with the workspace: copy it to keep it.
+    #[must_use]
+    pub fn log_path(&self) -> PathBuf {
+        self.directory.join("server.log")
+    }
+
+    /// The data directory.
+    #[must_use]
+    pub fn data_dir(&self) -> PathBuf {
+        self.directory.join("data")
+    }
+
+    /// Disk space of data directory, saved state and log, in bytes.
+    #[must_use]
+    pub fn bytes_on_disk(&self) -> u64 {
+        tree::bytes_on_disk(&self.directory)
+    }
+
+    fn saved_dir(&self) -> PathBuf {
+        self.directory.join("saved")
+    }
+
+    fn title(&self) -> String {
+        format!("{} (cluster {})", self.installation.resolved, self.name)
+    }
+
+    fn check_stopped(&mut self, action: &str) -> Result<(), Problem> {
+        if self.server.is_some() {
+            return Err(Problem::new(format!(
+                "cannot {action} cluster {} while its server runs",
+                self.name
+            )));
+        }
+        Ok(())
+    }
+
+    fn with_tail(&self, problem: Problem) -> Problem {
+        let tail = self.log_tail(log::SHOWN_LINES);
+        let known = problem
+            .detail
+            .clone()
+            .map(|detail| format!("{detail}\n"))
+            .unwrap_or_default();
+        problem.detail(format!("{known}end of its log:\n{tail}"))
+    }
+
+    fn wait_until_ready(&self, server: &mut Server, port: u16) -> Result<(), Problem> {
+        let socket = self.workspace.sockets().join(format!(".s.PGSQL.{port}"));
+        let deadline = Instant::now() + START_LIMIT;
+        loop {
+            if server.handle.wait(START_INTERVAL) {
+                return Err(self.start_failure(server));
+            }
+            // Before its own lock file says so, the socket may be another server's.
+            if self.says_ready() {
+                match probe(&socket) {
+                    Answer::Ready => return Ok(()),
+                    Answer::NotYet => {}
+                    Answer::Refused(sqlstate, message) => {
+                        let problem =
+                            Problem::new(format!("{} does not accept connections", self.title()));
+                        return Err(self.with_tail(
+                            problem.detail(format!("{message} (SQLSTATE {sqlstate})")),
+                        ));
+                    }
+                }
+            }
+            if Instant::now() >= deadline {
+                let seconds = START_LIMIT.as_secs();
+                return Err(self.with_tail(Problem::new(format!(
+                    "{} did not accept connections within {seconds} s",
+                    self.title()
+                ))));
+            }
+        }
+    }
+
+    /// Whether `postmaster.pid` is this server's and says that it can be connected to.
+    ///
+    /// Source: miscadmin.h: line 5 is the socket directory, written with the socket; from 10 on line 8
+    /// is the status.
+    fn says_ready(&self) -> bool {
+        let Ok(text) = std::fs::read_to_string(self.data_dir().join("postmaster.pid")) else {
+            return false;
+        };
+        if self.installation.version_num >= 100_000 {
+            text.lines()
+                .nth(7)
+                .is_some_and(|status| status.trim() == "ready")
+        } else {
+            text.lines()
+                .nth(4)
+                .is_some_and(|sockets| !sockets.trim().is_empty())
+        }
+    }
+
+    fn start_failure(&self, server: &mut Server) -> Problem {
+        let written = log::since(&self.log_path(), self.log_start);
+        let problem = log::explain(&written, &self.installation.resolved).unwrap_or_else(|| {
+            let how = server
+                .child
+                .wait()
+                .map_or_else(|error| error.to_string(), |status| status.to_string());
+            Problem::new(format!(
+                "{} ended while it was starting ({how})",
+                self.title()
+            ))
+        });
+        self.with_tail(problem)
+    }
+
+    /// Goes through the steps until the server has ended, reaps it and clears what it left in the system.
+    fn end(&self, mut server: Server, steps: &[(i32, Duration)]) -> Option<ExitStatus> {
+        let memory = SharedMemory::of(&self.directory);
+        for (signal, limit) in steps {
+            if server.handle.wait(Duration::ZERO) {
+                break;
+            }
+            // If it cannot be sent, the next step or the recount below tells.
+            let _ = server.handle.signal(*signal);
+            if server.handle.wait(*limit) {
+                break;
+            }
+        }
+        let status = server.child.try_wait().ok().flatten();
+        if status.is_none_or(|status| !status.success()) {
+            // Backends outlive a postmaster that was killed, if only for a moment.
+            end_servers(&self.directory, self.user.uid);
+            memory.release(self.user.uid);
+            // A killed server leaves its lock file; its pid may be somebody else's at the next start.
+            let _ = std::fs::remove_file(self.data_dir().join("postmaster.pid"));
+        }
+        status
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            self.end(server, ABANDON_STEPS);
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! Huge pages for shared buffers: reserved for a run and given back by exactly the number that was added.
+//!
+//! Why: without them, which physical pages a server happens to get at its start moves its CPU per
+//! operation by about as much as the changes that deltabench is asked to find.
+
+use crate::kernel;
+use crate::room::meminfo_bytes;
+use crate::tree;
+use crate::workspace::{Inner, Workspace};
+use deltabench_model::units::{to_f64, to_u64};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const RECORD_FILE: &str = "huge_pages.json";
+/// What a server wants beside its buffers: buffer headers (about 1 %), lock tables, WAL buffers,
+/// statistics.
+const SHARE_BESIDE: f64 = 1.03;
+const BYTES_BESIDE: u64 = 64 << 20;
+/// Share of the available memory that may become huge pages: the rest of the machine has to live too.
+const MEMORY_SHARE: f64 = 0.8;
+
+/// What was added, kept in the workspace for a sweep after a kill.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    /// `nr_hugepages` before.
+    before: u64,
+    /// Pages added by us.
+    added: u64,
+    /// False while the kernel is being asked; then only what is above `before` can be ours.
+    granted: bool,
+}
+
+/// Where the kernel is asked.
+#[derive(Debug, Clone)]
+struct Knobs {
+    meminfo: PathBuf,
+    number: PathBuf,
+}
+
+impl Knobs {
+    fn system() -> Self {
+        Self {
+            meminfo: "/proc/meminfo".into(),
+            number: "/proc/sys/vm/nr_hugepages".into(),
+        }
+    }
+
+    fn read(&self) -> Result<u64, String> {
+        let text = std::fs::read_to_string(&self.number)
+            .map_err(|_| "this kernel has no huge pages".to_owned())?;
+        text.trim()
+            .parse()
+            .map_err(|_| format!("{} holds no number", self.number.display()))
+    }
+
+    fn write(&self, pages: u64) -> Result<(), String> {
+        std::fs::write(&self.number, pages.to_string())
+            .map_err(|error| format!("cannot write {}: {error}", self.number.display()))
+    }
+
+    /// Held over every read-and-write of the number, against another deltabench doing the same.
+    fn lock(&self) -> Result<File, String> {
+        let told =
+            |error: std::io::Error| format!("cannot lock {}: {error}", self.number.display());
+        let file = File::open(&self.number).map_err(told)?;
+        file.lock().map_err(told)?;
+        Ok(file)
+    }
+}
+
+/// Huge pages reserved for the servers of a run. Dropping it gives back exactly what was added.
+pub struct HugePages {
+    knobs: Knobs,
+    workspace: Arc<Inner>,
+    added: u64,
+    needed: u64,
+}
+
+impl HugePages {
+    /// Makes sure that there are free huge pages for servers with these shared buffers.
+    ///
+    /// As root, pages are added to what the machine has. Otherwise free pages that somebody else set up
+    /// will do.
+    ///
+    /// Units:  bytes of `shared_buffers`, one entry for each server; what a server needs beside them is
+    /// added here.
+    /// Errors: why not, in words for a note.
+    pub fn reserve(shared_buffers: &[u64], workspace: &Workspace) -> Result<Self, String> {
+        let root = kernel::effective_uid() == 0;
+        reserve_from(
+            Knobs::system(),
+            root,
+            shared_buffers,
+            Arc::clone(&workspace.inner),
+        )
+    }
+
+    /// Pages that the servers need, estimated generously.
+    #[must_use]
+    pub fn needed(&self) -> u64 {
+        self.needed
+    }
+
+    /// Pages that were added to the machine's and will be given back.
+    #[must_use]
+    pub fn added(&self) -> u64 {
+        self.added
+    }
+}
+
+impl Drop for HugePages {
+    fn drop(&mut self) {
+        // Nobody is left to tell; the record stays for the next sweep if this fails.
+        if give_back(&self.knobs, self.added).is_ok() {
+            let _ = std::fs::remove_file(self.workspace.directory.join(RECORD_FILE));
+        }
+    }
+}
+
+fn reserve_from(
+    knobs: Knobs,
+    root: bool,
+    shared_buffers: &[u64],
+    workspace: Arc<Inner>,
+) -> Result<HugePages, String> {
+    let meminfo = std::fs::read_to_string(&knobs.meminfo)
+        .map_err(|_| "cannot read /proc/meminfo".to_owned())?;
+    let page = meminfo_bytes(&meminfo, "Hugepagesize").ok_or("this kernel has no huge pages")?;
+    let needed: u64 = shared_buffers
+        .iter()
+        .map(|bytes| pages_for(*bytes, page))
+        .sum();
+    if !root {
+        let count = |name: &str| plain_number(&meminfo, name).unwrap_or(0);
+        let free = count("HugePages_Free").saturating_sub(count("HugePages_Rsvd"));
+        return if free >= needed {
+            Ok(HugePages {
+                knobs,
+                workspace,
+                added: 0,
+                needed,
+            })
+        } else {
+            Err(format!(
+                "{needed} are needed, {free} are free, and only root can add some"
+            ))
+        };
+    }
+    let available = meminfo_bytes(&meminfo, "MemAvailable").unwrap_or(0);
+    let limit = to_u64(to_f64(available) * MEMORY_SHARE);
+    if needed.saturating_mul(page) > limit {
+        return Err(format!(
+            "{needed} of {} MB are needed, and {} MB of memory are available",
+            page >> 20,
+            available >> 20
+        ));
+    }
+    add(&knobs, needed, &workspace.directory)?;
+    Ok(HugePages {
+        knobs,
+        workspace,
+        added: needed,
+        needed,
+    })
+}
+
+fn pages_for(shared_buffers: u64, page: u64) -> u64 {
+    let bytes = to_u64(to_f64(shared_buffers) * SHARE_BESIDE).saturating_add(BYTES_BESIDE);
+    bytes.div_ceil(page.max(1))
+}
+
+/// `HugePages_Total` and its like have no unit.
+fn plain_number(meminfo: &str, name: &str) -> Option<u64> {
+    meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?
+        .trim()
+        .parse()
+        .ok()
+}
+
+fn add(knobs: &Knobs, pages: u64, directory: &Path) -> Result<(), String> {
+    let _lock = knobs.lock()?;
+    let before = knobs.read()?;
+    // Written first: a kill between the two leaves a record of too much rather than pages that nobody
+    // knows of.
+    write_record(
+        directory,
+        &Record {
+            before,
+            added: pages,
+            granted: false,
+        },
+    )?;
+    let asked = knobs.write(before.saturating_add(pages));
+    let now = knobs.read()?;
+    if asked.is_ok() && now >= before.saturating_add(pages) {
+        return write_record(
+            directory,
+            &Record {
+                before,
+                added: pages,
+                granted: true,
+            },
+        );
+    }
+    knobs.write(before)?;
+    let _ = std::fs::remove_file(directory.join(RECORD_FILE));
+    asked?;
+    Err(format!(
+        "the kernel gave {} of {pages}; its memory is too fragmented",
+        now.saturating_sub(before)
+    ))
+}
+
+fn give_back(knobs: &Knobs, pages: u64) -> Result<(), String> {
+    if pages == 0 {
+        return Ok(());
+    }
+    let _lock = knobs.lock()?;
+    let now = knobs.read()?;
+    knobs.write(now.saturating_sub(pages))
+}
+
+fn write_record(directory: &Path, record: &Record) -> Result<(), String> {
+    let text = serde_json::to_string(record).map_err(|error| error.to_string())?;
+    tree::write_file(&directory.join(RECORD_FILE), &text, None)
+        .map_err(|problem| format!("{}: {}", problem.error, problem.detail.unwrap_or_default()))
+}
+
+/// Gives back what a killed deltabench had reserved according to its workspace; what was done, in words.
+pub(crate) fn give_back_stale(directory: &Path) -> Option<String> {
+    give_back_recorded(&Knobs::system(), directory)
+}
+
+fn give_back_recorded(knobs: &Knobs, directory: &Path) -> Option<String> {
+    let path = directory.join(RECORD_FILE);
+    let record: Record = serde_json::from_str(&std::fs::read_to_string(&path).ok()?).ok()?;
+    let pages = if record.granted {
+        record.added
+    } else {
+        record
+            .added
+            .min(knobs.read().ok()?.saturating_sub(record.before))
+    };
+    match give_back(knobs, pages) {
+        Ok(()) if pages == 0 => None,
+        Ok(()) => {
+            // So that a sweep cut short does not give them back twice.
+            let _ = std::fs::remove_file(&path);
+            Some(format!("gave {pages} huge pages back"))
+        }
+        Err(why) => Some(format!("could not give {pages} huge pages back: {why}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::user::ServerUser;
+    use std::os::unix::fs::PermissionsExt;
+
+    struct Machine {
+        scratch: tempfile::TempDir,
+        workspace: Option<Workspace>,
+    }
+
+    impl Machine {
+        fn new(pages: u64, free: u64) -> Self {
+            let scratch = tempfile::tempdir_in("/tmp").unwrap();
+            std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o755))
+                .unwrap();
+            let meminfo = format!(
+                "MemAvailable:    4194304 kB\nHugePages_Free:  {free}\n\
+                 HugePages_Rsvd:  1\nHugepagesize:  2048 kB\n"
+            );
+            std::fs::write(scratch.path().join("meminfo"), meminfo).unwrap();
+            std::fs::write(scratch.path().join("nr"), pages.to_string()).unwrap();
+            let user = ServerUser::choose(None).unwrap();
+            let workspace = Workspace::create(scratch.path(), "run", &user).unwrap();
+            Self {
+                scratch,
+                workspace: Some(workspace),
+            }
+        }
+
+        fn knobs(&self) -> Knobs {
+            Knobs {
+                meminfo: self.scratch.path().join("meminfo"),
+                number: self.scratch.path().join("nr"),
+            }
+        }
+
+        fn reserve(&self, root: bool, bytes: &[u64]) -> Result<HugePages, String> {
+            reserve_from(
+                self.knobs(),
+                root,
+                bytes,
+                Arc::clone(&self.workspace.as_ref().unwrap().inner),
+            )
+        }
+
+        fn directory(&self) -> &Path {
+            self.workspace.as_ref().unwrap().directory()
+        }
+    }
+
+    const GB: u64 = 1 << 30;
+
+    #[test]
+    fn exactly_what_was_added_is_given_back_whatever_others_did_meanwhile() {
+        let machine = Machine::new(10, 0);
+        let pages = machine.reserve(true, &[GB, GB]).unwrap();
+        // 1 GiB * 1.03 + 64 MiB = 1118.72 MiB = 560 pages for each server.
+        assert_eq!(
+            (pages.needed(), machine.knobs().read().unwrap()),
+            (1120, 1130)
+        );
+        machine.knobs().write(1135).unwrap();
+        drop(pages);
+        assert_eq!(machine.knobs().read().unwrap(), 15);
+        assert!(!machine.directory().join(RECORD_FILE).exists());
+    }
+
+    #[test]
+    fn the_number_never_falls_below_zero() {
+        let machine = Machine::new(0, 0);
+        let pages = machine.reserve(true, &[GB]).unwrap();
+        machine.knobs().write(3).unwrap();
+        drop(pages);
+        assert_eq!(machine.knobs().read().unwrap(), 0);
+    }
+
+    #[test]
+    fn more_than_the_machine_can_spare_is_not_even_asked_for() {
+        let machine = Machine::new(0, 0);
+        let why = machine.reserve(true, &[4 * GB]).err().unwrap();
+        assert!(why.contains("4096 MB of memory are available"), "{why}");
+        assert_eq!(machine.knobs().read().unwrap(), 0);
+    }
+
+    #[test]
+    fn without_root_free_pages_will_do_and_none_are_touched() {
+        let machine = Machine::new(600, 600);
+        drop(machine.reserve(false, &[GB]).unwrap());
+        assert_eq!(machine.knobs().read().unwrap(), 600);
+        let why = machine.reserve(false, &[GB, GB]).err().unwrap();
+        assert!(
+            why.contains("599 are free") && why.contains("only root"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn a_killed_run_is_paid_back_from_its_record_once() {
+        let machine = Machine::new(5, 0);
+        std::mem::forget(machine.reserve(true, &[GB]).unwrap());
+        let said = give_back_recorded(&machine.knobs(), machine.directory()).unwrap();
+        assert_eq!(
+            (said.as_str(), machine.knobs().read().unwrap()),
+            ("gave 560 huge pages back", 5)
+        );
+        assert_eq!(
+            give_back_recorded(&machine.knobs(), machine.directory()),
+            None
+        );
+    }
+
+    #[test]
+    fn a_run_killed_before_the_kernel_was_asked_takes_nothing_from_others() {
+        let machine = Machine::new(5, 0);
+        write_record(
+            machine.directory(),
+            &Record {
+                before: 5,
+                added: 560,
+                granted: false,
+            },
+        )
+        .unwrap();
+        assert_eq!(
+            give_back_recorded(&machine.knobs(), machine.directory()),
+            None
+        );
+        assert_eq!(machine.knobs().read().unwrap(), 5);
+    }
+}

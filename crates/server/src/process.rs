@@ -1,0 +1,209 @@
+//! Processes named so that a reused pid is never mistaken for them.
+
+use crate::kernel;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+/// A process: its pid and when it started, which together never repeat until the machine restarts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    pub(crate) pid: u32,
+    /// Field 22 of `/proc/PID/stat`: clock ticks since the machine started.
+    pub(crate) start_ticks: u64,
+}
+
+impl Identity {
+    /// The process that has this pid now; `None` if there is none, or only its unreaped remains.
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let stat = parse_stat(&text)?;
+        (!matches!(stat.state, 'Z' | 'X')).then_some(Self {
+            pid,
+            start_ticks: stat.start_ticks,
+        })
+    }
+
+    /// The same for a child of ours that may already have ended, as long as it is not reaped.
+    fn of_child(pid: u32) -> Option<Self> {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        Some(Self {
+            pid,
+            start_ticks: parse_stat(&text)?.start_ticks,
+        })
+    }
+
+    /// Whether this very process still runs.
+    pub(crate) fn is_running(&self) -> bool {
+        Self::of(self.pid).as_ref() == Some(self)
+    }
+}
+
+struct Stat {
+    state: char,
+    start_ticks: u64,
+}
+
+/// Source: proc(5): the command may hold spaces and brackets, so fields are counted from its last `)`.
+fn parse_stat(text: &str) -> Option<Stat> {
+    let (_, rest) = text.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = fields.next()?.chars().next()?;
+    let start_ticks = fields.nth(18)?.parse().ok()?;
+    Some(Stat { state, start_ticks })
+}
+
+/// A process that can be signalled and waited for without a race against pid reuse.
+pub(crate) struct Handle {
+    pub(crate) identity: Identity,
+    // Absent on kernels before 5.3; there the identity is checked again before each signal.
+    pidfd: Option<OwnedFd>,
+}
+
+impl Handle {
+    /// A handle on the process that has this pid now.
+    pub(crate) fn open(pid: u32) -> Option<Self> {
+        // Opened before the identity is read: from then on the pid cannot be reused behind the
+        // descriptor's back.
+        let pidfd = kernel::pidfd_open(pid).ok()?;
+        let identity = Identity::of(pid)?;
+        Some(Self { identity, pidfd })
+    }
+
+    /// A handle on a child that has not been reaped, whether it runs or not.
+    pub(crate) fn of_child(child: &Child) -> Option<Self> {
+        let pidfd = kernel::pidfd_open(child.id()).ok()?;
+        let identity = Identity::of_child(child.id())?;
+        Some(Self { identity, pidfd })
+    }
+
+    /// Sends a signal; a process that has ended is no error.
+    pub(crate) fn signal(&self, signal: i32) -> io::Result<()> {
+        let sent = match &self.pidfd {
+            Some(pidfd) => kernel::pidfd_signal(pidfd, signal),
+            None if self.identity.is_running() => kernel::kill(self.identity.pid, signal),
+            None => Ok(()),
+        };
+        match sent {
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Waits until the process has ended (it may still have to be reaped); false when `limit` passes
+    /// first.
+    pub(crate) fn wait(&self, limit: Duration) -> bool {
+        if let Some(pidfd) = &self.pidfd
+            && let Ok(ended) = kernel::pidfd_wait(pidfd, limit)
+        {
+            return ended;
+        }
+        let deadline = Instant::now() + limit;
+        while self.identity.is_running() {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        true
+    }
+}
+
+/// The servers (and initdbs) of `uid` that work inside `directory`: every one of their processes
+/// changes into the data directory or is started in its parent. Other programs there, a user's shell
+/// for example, are not listed.
+pub(crate) fn servers_inside(directory: &Path, uid: u32) -> Vec<Handle> {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter_map(|pid| {
+            // The handle comes first, so that what is checked below is the process that would be
+            // signalled.
+            let handle = Handle::open(pid)?;
+            is_server_inside(pid, directory, uid).then_some(handle)
+        })
+        .collect()
+}
+
+fn is_server_inside(pid: u32, directory: &Path, uid: u32) -> bool {
+    let proc = PathBuf::from(format!("/proc/{pid}"));
+    let program = std::fs::read_link(proc.join("exe")).ok();
+    let is_postgres = program
+        .as_deref()
+        .and_then(Path::file_name)
+        .and_then(|name| name.to_str())
+        .is_some_and(
+            // A binary replaced since the start reads `postgres (deleted)`.
+            |name| matches!(name.trim_end_matches(" (deleted)"), "postgres" | "initdb"),
+        );
+    is_postgres
+        && real_uid(&proc) == Some(uid)
+        && std::fs::read_link(proc.join("cwd")).is_ok_and(|cwd| cwd.starts_with(directory))
+}
+
+fn real_uid(proc: &Path) -> Option<u32> {
+    let status = std::fs::read_to_string(proc.join("status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stat_is_read_past_a_command_with_brackets_and_spaces() {
+        let tail = (4..=21)
+            .map(|n| n.to_string())
+            .collect::<Vec<_>>()
+            .join(" ");
+        let stat = parse_stat(&format!("12 (a) b (c)) S {tail} 98765 1 2")).unwrap();
+        assert_eq!((stat.state, stat.start_ticks), ('S', 98765));
+        assert!(parse_stat("12 (short) S 1").is_none());
+    }
+
+    #[test]
+    fn a_reused_pid_is_another_process() {
+        let own = Identity::of(std::process::id()).unwrap();
+        assert!(own.is_running());
+        let earlier = Identity {
+            start_ticks: own.start_ticks - 1,
+            ..own
+        };
+        assert!(!earlier.is_running());
+    }
+
+    #[test]
+    fn an_unreaped_process_does_not_count_as_running() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let handle = Handle::open(child.id()).unwrap();
+        handle.signal(libc::SIGKILL).unwrap();
+        assert!(handle.wait(Duration::from_secs(10)));
+        assert!(!handle.identity.is_running());
+        handle.signal(libc::SIGKILL).unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_foreign_program_inside_the_directory_is_not_ours() {
+        let directory = tempfile::tempdir().unwrap();
+        let inside = std::fs::canonicalize(directory.path()).unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .current_dir(&inside)
+            .spawn()
+            .unwrap();
+        assert!(servers_inside(&inside, kernel::effective_uid()).is_empty());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

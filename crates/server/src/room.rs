@@ -1,0 +1,167 @@
+//! Refusals before anything starts: too little disk, too little memory, too long a socket path.
+
+use crate::failure::failed;
+use crate::kernel;
+use deltabench_model::problem::Problem;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Bytes of a socket's path, without the final NUL.
+///
+/// Source: unix(7): `sun_path` has 108 bytes.
+const SOCKET_PATH_BYTES: usize = 107;
+/// The longest name PostgreSQL gives a socket in its directory.
+const LONGEST_SOCKET_NAME: &str = "/.s.PGSQL.65535";
+
+/// Checks that the file system of `parent` (which need not exist yet) and this machine have that much
+/// to give.
+///
+/// Units:  bytes.
+/// Errors: too little disk, or too little memory, counting the limit of our control group.
+pub fn check_room(
+    parent: &Path,
+    need_disk_bytes: u64,
+    need_memory_bytes: u64,
+) -> Result<(), Problem> {
+    let existing = parent
+        .ancestors()
+        .find(|path| path.exists())
+        .unwrap_or(Path::new("."));
+    let existing = if existing.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        existing
+    };
+    let free = kernel::free_bytes(existing).map_err(|error| failed("look at", existing, &error))?;
+    if free < need_disk_bytes {
+        return Err(Problem::new("not enough disk space")
+            .detail(format!(
+                "the servers need about {} in {}, and {} are free",
+                megabytes(need_disk_bytes),
+                parent.display(),
+                megabytes(free)
+            ))
+            .hint(
+                "ask for fewer rows or tables (--rows, --tables), or keep clusters on another disk",
+            ));
+    }
+    let Some(available) = memory_available() else {
+        return Ok(());
+    };
+    if available < need_memory_bytes {
+        return Err(Problem::new("not enough memory")
+            .detail(format!(
+                "the servers need about {}, and {} are available",
+                megabytes(need_memory_bytes),
+                megabytes(available)
+            ))
+            .hint("ask for fewer rows or tables (--rows, --tables), or compare fewer targets at a time"));
+    }
+    Ok(())
+}
+
+/// Checks that sockets in `directory` can be addressed at all.
+pub(crate) fn check_socket_path(directory: &Path) -> Result<(), Problem> {
+    let length = directory.as_os_str().as_bytes().len() + LONGEST_SOCKET_NAME.len();
+    if length <= SOCKET_PATH_BYTES {
+        return Ok(());
+    }
+    Err(Problem::new("the path of the servers' sockets is too long")
+        .detail(format!(
+            "{}{LONGEST_SOCKET_NAME} has {length} bytes, and the system allows {SOCKET_PATH_BYTES}",
+            directory.display()
+        ))
+        .hint(format!(
+            "choose a place whose path is {} bytes shorter",
+            length - SOCKET_PATH_BYTES
+        )))
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes / (1 << 20))
+}
+
+fn memory_available() -> Option<u64> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let machine = meminfo_bytes(&meminfo, "MemAvailable")?;
+    let group = std::fs::read_to_string("/proc/self/cgroup")
+        .ok()
+        .and_then(|text| group_limit(&text));
+    Some(group.map_or(machine, |limit| limit.min(machine)))
+}
+
+/// A value of `/proc/meminfo` in bytes.
+pub(crate) fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// The smallest memory limit on the way from our control group up to the root.
+fn group_limit(membership: &str) -> Option<u64> {
+    let limits = membership.lines().flat_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (_, controllers, path) = (
+            parts.next(),
+            parts.next().unwrap_or(""),
+            parts.next().unwrap_or("/"),
+        );
+        let (root, file) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            list if list.split(',').any(|c| c == "memory") => {
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            }
+            _ => return Vec::new(),
+        };
+        let path = Path::new(path.trim_start_matches('/'));
+        path.ancestors()
+            .filter_map(|group| read_number(&Path::new(root).join(group).join(file)))
+            .collect()
+    });
+    limits.min()
+}
+
+fn read_number(path: &Path) -> Option<u64> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_enough_of_either_is_refused_with_both_figures() {
+        let scratch = tempfile::tempdir().unwrap();
+        let later = scratch.path().join("not/yet/there");
+        check_room(&later, 1, 1).unwrap();
+        let disk = check_room(&later, u64::MAX, 1).unwrap_err();
+        assert!(disk.error.contains("disk") && disk.detail.unwrap().contains("are free"));
+        let memory = check_room(&later, 1, u64::MAX).unwrap_err();
+        assert!(memory.error.contains("memory") && memory.hint.unwrap().contains("--rows"));
+    }
+
+    #[test]
+    fn the_socket_path_limit_counts_the_longest_port() {
+        let fits = format!("/{}", "d".repeat(91));
+        check_socket_path(Path::new(&fits)).unwrap();
+        let problem = check_socket_path(Path::new(&format!("{fits}d"))).unwrap_err();
+        assert!(problem.hint.unwrap().contains("1 bytes shorter"));
+    }
+
+    #[test]
+    fn meminfo_is_read_in_bytes_and_by_whole_name() {
+        let text = "MemAvailableX: 1 kB\nMemAvailable:   24 kB\nHugePages_Total:  3\n";
+        assert_eq!(meminfo_bytes(text, "MemAvailable"), Some(24 * 1024));
+        assert_eq!(meminfo_bytes(text, "HugePages_Total"), None);
+    }
+
+    #[test]
+    fn unknown_groups_set_no_limit() {
+        assert_eq!(
+            group_limit("12:cpu:/no-such-group\n3:memory:/no-such-group-of-deltabench/x\n"),
+            group_limit("3:memory:/")
+        );
+    }
+}

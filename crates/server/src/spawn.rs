@@ -1,0 +1,180 @@
+//! How `initdb` and `postgres` are started: as the server user, with a small fixed environment, tied to
+//! our life.
+
+use crate::failure::failed;
+use crate::kernel::{self, CoreSet};
+use crate::process::Handle;
+use crate::user::ServerUser;
+use deltabench_model::problem::Problem;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A program to start.
+pub(crate) struct Launch<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) user: &'a ServerUser,
+    /// Working directory; inside the workspace, so that a sweep knows the process from its first moment.
+    pub(crate) directory: &'a Path,
+    /// Takes standard output and standard error, appended.
+    pub(crate) log: &'a Path,
+    /// Cores to run on; absent means all.
+    pub(crate) cores: Option<&'a [usize]>,
+    /// What the kernel sends when the calling thread ends.
+    pub(crate) death_signal: i32,
+}
+
+impl Launch<'_> {
+    /// Starts it.
+    ///
+    /// Errors: the log cannot be written, the program cannot be run, a core does not exist.
+    pub(crate) fn start(self) -> Result<(Child, Handle), Problem> {
+        let cores = self.core_set()?;
+        let log = open_log(self.log)?;
+        let errors = log
+            .try_clone()
+            .map_err(|error| failed("write", self.log, &error))?;
+        let mut command = Command::new(self.program);
+        command
+            .args(&self.arguments)
+            // Small and always the same: the size of the environment moves the stack, and with it the
+            // timing.
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("LC_ALL", "C")
+            .current_dir(self.directory)
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(errors)
+            // A group of its own: Ctrl-C on the terminal is for us, and we stop servers in our order.
+            .process_group(0);
+        if self.user.switched {
+            command.gid(self.user.gid).uid(self.user.uid);
+        }
+        let parent = std::process::id();
+        let signal = libc::c_ulong::try_from(self.death_signal).unwrap_or(9);
+        // SAFETY: runs between fork and exec; makes system calls only, allocates nothing, takes no
+        // lock. The user has been changed by then, which would otherwise clear the parent-death signal.
+        unsafe {
+            command.pre_exec(move || {
+                if let Some(cores) = &cores {
+                    cores.apply()?;
+                }
+                kernel::die_with_parent(signal, parent)
+            });
+        }
+        let mut child = command.spawn().map_err(|error| {
+            failed("run", self.program, &error)
+                .hint(format!("check that user `{}` can run it", self.user.name))
+        })?;
+        match Handle::of_child(&child) {
+            Some(handle) => Ok((child, handle)),
+            None => {
+                // Only without a readable /proc. Better no server than one that cannot be watched.
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(Problem::new("cannot watch a process that was just started")
+                    .detail("/proc cannot be read"))
+            }
+        }
+    }
+
+    fn core_set(&self) -> Result<Option<CoreSet>, Problem> {
+        match self.cores {
+            None => Ok(None),
+            Some(cores) => CoreSet::new(cores).map(Some).ok_or_else(|| {
+                Problem::new(format!("there are no cores {cores:?} to run a server on"))
+            }),
+        }
+    }
+}
+
+fn open_log(path: &Path) -> Result<File, Problem> {
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| failed("write", path, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn myself() -> ServerUser {
+        ServerUser {
+            name: "me".into(),
+            uid: kernel::effective_uid(),
+            gid: kernel::effective_gid(),
+            switched: false,
+        }
+    }
+
+    fn run(script: &str, directory: &Path, cores: Option<&[usize]>) -> String {
+        let log = directory.join("log");
+        let user = myself();
+        let launch = Launch {
+            program: Path::new("/bin/sh"),
+            arguments: vec!["-c".into(), script.into()],
+            user: &user,
+            directory,
+            log: &log,
+            cores,
+            death_signal: libc::SIGKILL,
+        };
+        let (mut child, handle) = launch.start().unwrap();
+        assert!(handle.wait(Duration::from_secs(20)));
+        child.wait().unwrap();
+        std::fs::read_to_string(&log).unwrap()
+    }
+
+    #[test]
+    fn the_environment_is_small_and_free_of_ours() {
+        let scratch = tempfile::tempdir().unwrap();
+        let text = run("env", scratch.path(), None);
+        let mut names: Vec<&str> = text
+            .lines()
+            .filter_map(|line| Some(line.split_once('=')?.0))
+            .collect();
+        // The shell itself adds PWD and the like.
+        names.retain(|name| !matches!(*name, "PWD" | "OLDPWD" | "SHLVL" | "_"));
+        names.sort_unstable();
+        assert_eq!(names, ["LC_ALL", "PATH"]);
+    }
+
+    #[test]
+    fn cores_asked_for_are_the_cores_it_has() {
+        let scratch = tempfile::tempdir().unwrap();
+        let text = run(
+            "grep Cpus_allowed_list /proc/self/status",
+            scratch.path(),
+            Some(&[0]),
+        );
+        assert_eq!(text.split_ascii_whitespace().last(), Some("0"));
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let scratch = tempfile::tempdir().unwrap();
+        let user = myself();
+        let launch = Launch {
+            program: Path::new("/no/such/postgres"),
+            arguments: Vec::new(),
+            user: &user,
+            directory: scratch.path(),
+            log: &scratch.path().join("log"),
+            cores: None,
+            death_signal: libc::SIGKILL,
+        };
+        assert_eq!(
+            launch.start().err().unwrap().error,
+            "cannot run /no/such/postgres"
+        );
+    }
+}

@@ -1,0 +1,409 @@
+//! The directory of one run's clusters and sockets.
+//!
+//! ```text
+//! PARENT/RUN/            ours, 0711 when servers run as another user, else 0700
+//!   owner.json           who we are; locked for as long as we live
+//!   huge_pages.json      what was reserved, if anything
+//!   sockets/             the server user's, 0700
+//!   clusters/NAME/       ours: server.log, shared_memory; data/ and saved/ are the server user's, 0700
+//! ```
+
+use crate::access::check_reachable;
+use crate::failure::failed;
+use crate::kernel;
+use crate::process::Identity;
+use crate::room::check_socket_path;
+use crate::tree;
+use crate::user::ServerUser;
+use deltabench_model::problem::Problem;
+use serde::{Deserialize, Serialize};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Name of the file that says whose workspace it is.
+pub(crate) const OWNER_FILE: &str = "owner.json";
+/// Start of the names of workspaces that are being made.
+pub(crate) const DRAFT_PREFIX: &str = ".new-";
+const OWNER_FORMAT: (&str, u32) = ("deltabench.workspace", 1);
+
+/// Content of the owner file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OwnerRecord {
+    pub(crate) format: String,
+    pub(crate) version: u32,
+    pub(crate) run: String,
+    pub(crate) host: String,
+    /// Changes with every start of the machine: pids of another boot mean nothing.
+    pub(crate) boot_id: String,
+    pub(crate) deltabench: Identity,
+    pub(crate) server_uid: u32,
+}
+
+/// The directory of one run's clusters and sockets. Dropping it removes it, but not before the last
+/// cluster in it has been dropped.
+pub struct Workspace {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What clusters keep alive.
+pub(crate) struct Inner {
+    pub(crate) directory: PathBuf,
+    pub(crate) user: ServerUser,
+    sockets: PathBuf,
+    // Held for its lock: the kernel releases it when we end, however we end.
+    _owner: File,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Nobody is left to tell; what stays behind is found by the next sweep.
+        let _ = remove_directory(&self.directory);
+    }
+}
+
+impl Workspace {
+    /// Where workspaces go unless told otherwise: `/var/tmp/deltabench` when servers run as another
+    /// user (who may not be able to reach the lab), else `clusters` in the lab directory.
+    #[must_use]
+    pub fn default_parent(user: &ServerUser, lab: &Path) -> PathBuf {
+        if user.switched {
+            PathBuf::from("/var/tmp/deltabench")
+        } else {
+            lab.join("clusters")
+        }
+    }
+
+    /// Makes the directory of a run and marks it as ours.
+    ///
+    /// Errors: a parent that others can write to or that the server user cannot reach, a socket path
+    /// that would be too long, a run of that name that is still there.
+    pub fn create(parent: &Path, run: &str, user: &ServerUser) -> Result<Self, Problem> {
+        check_name(run)?;
+        make_parent(parent, user)?;
+        check_parent(parent)?;
+        let parent =
+            std::fs::canonicalize(parent).map_err(|error| failed("find", parent, &error))?;
+        let directory = parent.join(run);
+        let sockets = directory.join("sockets");
+        check_socket_path(&sockets)?;
+        if let Ok(record) = read_owner(&directory) {
+            return Err(Problem::new(format!("{} is already there", directory.display()))
+                .detail(format!("process {} on {} made it", record.deltabench.pid, record.host))
+                .hint("wait for that run to end; if it is gone, the next start clears its directory"));
+        }
+        let draft = parent.join(format!("{DRAFT_PREFIX}{run}-{}", std::process::id()));
+        let way_out = format!(
+            "name a directory that `{}` can reach, for example below /var/tmp",
+            user.name
+        );
+        tree::make_directory(&draft, if user.switched { 0o711 } else { 0o700 }, None)?;
+        let made = furnish(&draft, run, user)
+            .and_then(|owner| check_traversable(&draft, user, &way_out).map(|()| owner))
+            .and_then(|owner| {
+                std::fs::rename(&draft, &directory)
+                    .map_err(|error| failed("make", &directory, &error))?;
+                Ok(owner)
+            });
+        match made {
+            Ok(owner) => Ok(Self {
+                inner: Arc::new(Inner {
+                    directory,
+                    user: user.clone(),
+                    sockets,
+                    _owner: owner,
+                }),
+            }),
+            Err(problem) => {
+                // The first problem is the one to tell.
+                let _ = tree::remove_tree(&draft);
+                Err(problem)
+            }
+        }
+    }
+
+    /// The workspace itself.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.inner.directory
+    }
+
+    /// Where all servers of the run have their sockets; only the server user and root can enter.
+    #[must_use]
+    pub fn socket_dir(&self) -> &Path {
+        &self.inner.sockets
+    }
+
+    /// Removes the directory and everything in it.
+    ///
+    /// Errors: a cluster or a reservation of huge pages still uses it, or something in it cannot be
+    /// removed.
+    pub fn remove(self) -> Result<(), Problem> {
+        match Arc::try_unwrap(self.inner) {
+            Ok(inner) => remove_directory(&inner.directory),
+            Err(inner) => Err(Problem::new(format!(
+                "{} is still in use",
+                inner.directory.display()
+            ))
+            .detail("a cluster or a reservation of huge pages has not been dropped")),
+        }
+    }
+}
+
+impl Inner {
+    /// Where servers have their sockets.
+    pub(crate) fn sockets(&self) -> &Path {
+        &self.sockets
+    }
+}
+
+fn check_name(run: &str) -> Result<(), Problem> {
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !run.is_empty() && !run.starts_with('.') && run.chars().all(good) {
+        return Ok(());
+    }
+    Err(
+        Problem::new(format!("`{run}` cannot be the name of a run or cluster"))
+            .hint("use letters, digits, `-`, `_` and `.`, not starting with a dot"),
+    )
+}
+
+/// Same rule for clusters.
+pub(crate) fn check_cluster_name(name: &str) -> Result<(), Problem> {
+    check_name(name)
+}
+
+fn make_parent(parent: &Path, user: &ServerUser) -> Result<(), Problem> {
+    if parent.exists() {
+        return Ok(());
+    }
+    if let Some(above) = parent.parent() {
+        std::fs::create_dir_all(above).map_err(|error| failed("make", above, &error))?;
+    }
+    let mode = if user.switched { 0o755 } else { 0o700 };
+    match DirBuilder::new().mode(mode).create(parent) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(failed("make", parent, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whoever can write to the parent could plant a workspace there and have us clear it.
+pub(crate) fn check_parent(parent: &Path) -> Result<(), Problem> {
+    let metadata =
+        std::fs::symlink_metadata(parent).map_err(|error| failed("look at", parent, &error))?;
+    let facts = if !metadata.is_dir() {
+        "it is not a directory".to_owned()
+    } else if metadata.uid() != kernel::effective_uid() {
+        format!(
+            "it belongs to user {}, and we are user {}",
+            metadata.uid(),
+            kernel::effective_uid()
+        )
+    } else if metadata.mode() & 0o022 != 0 {
+        format!(
+            "others can write to it (mode {:04o})",
+            metadata.mode() & 0o7777
+        )
+    } else {
+        return Ok(());
+    };
+    Err(
+        Problem::new(format!("cannot keep clusters in {}", parent.display()))
+            .detail(facts)
+            .hint("name a directory of your own that only you can write to"),
+    )
+}
+
+fn check_traversable(draft: &Path, user: &ServerUser, way_out: &str) -> Result<(), Problem> {
+    check_reachable(&draft.join("sockets"), user, way_out)
+}
+
+fn furnish(draft: &Path, run: &str, user: &ServerUser) -> Result<File, Problem> {
+    let path = draft.join(OWNER_FILE);
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(|error| failed("make", &path, &error))?;
+    file.try_lock().map_err(|error| {
+        Problem::new(format!("cannot lock {}", path.display())).detail(error.to_string())
+    })?;
+    let deltabench = Identity::of(std::process::id())
+        .ok_or_else(|| Problem::new("cannot read /proc/self/stat"))?;
+    let record = OwnerRecord {
+        format: OWNER_FORMAT.0.to_owned(),
+        version: OWNER_FORMAT.1,
+        run: run.to_owned(),
+        host: host_name(),
+        boot_id: boot_id(),
+        deltabench,
+        server_uid: user.uid,
+    };
+    let text = serde_json::to_string_pretty(&record)
+        .map_err(|error| Problem::new("cannot describe the workspace").detail(error.to_string()))?;
+    file.write_all(text.as_bytes())
+        .map_err(|error| failed("write", &path, &error))?;
+    tree::make_directory(&draft.join("sockets"), 0o700, user.owner())?;
+    tree::make_directory(
+        &draft.join("clusters"),
+        if user.switched { 0o711 } else { 0o700 },
+        None,
+    )?;
+    Ok(file)
+}
+
+/// Name of this machine as the kernel has it.
+pub(crate) fn host_name() -> String {
+    read_trimmed("/proc/sys/kernel/hostname")
+}
+
+/// The kernel's id of this boot.
+pub(crate) fn boot_id() -> String {
+    read_trimmed("/proc/sys/kernel/random/boot_id")
+}
+
+fn read_trimmed(path: &str) -> String {
+    std::fs::read_to_string(path)
+        .map(|text| text.trim().to_owned())
+        .unwrap_or_default()
+}
+
+/// The owner file of a workspace.
+///
+/// Errors: in words, without the path.
+pub(crate) fn read_owner(directory: &Path) -> Result<OwnerRecord, String> {
+    let text =
+        std::fs::read_to_string(directory.join(OWNER_FILE)).map_err(|error| error.to_string())?;
+    let record: OwnerRecord = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    if (record.format.as_str(), record.version) == OWNER_FORMAT {
+        Ok(record)
+    } else {
+        Err(format!(
+            "it was made by another deltabench ({} version {})",
+            record.format, record.version
+        ))
+    }
+}
+
+/// Takes over the lock of an owner file; `None` while its maker lives.
+pub(crate) fn take_over(directory: &Path) -> Option<File> {
+    let path = directory.join(OWNER_FILE);
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(path)
+        .ok()?;
+    match file.try_lock() {
+        Ok(()) => Some(file),
+        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => None,
+    }
+}
+
+/// Removes a workspace, its owner file last: a removal cut short is still found by the next sweep.
+pub(crate) fn remove_directory(directory: &Path) -> Result<(), Problem> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed("read", directory, &error)),
+    };
+    for entry in entries
+        .flatten()
+        .filter(|entry| entry.file_name() != OWNER_FILE)
+    {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            tree::remove_tree(&path)?;
+        } else {
+            std::fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;
+        }
+    }
+    tree::remove_tree(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn reachable_scratch() -> tempfile::TempDir {
+        let scratch = tempfile::tempdir_in("/tmp").unwrap();
+        std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        scratch
+    }
+
+    fn user() -> ServerUser {
+        ServerUser::choose(None).unwrap()
+    }
+
+    #[test]
+    fn a_workspace_is_closed_marked_as_ours_and_gone_after_removal() {
+        let scratch = reachable_scratch();
+        let user = user();
+        let workspace = Workspace::create(scratch.path(), "run-1", &user).unwrap();
+        let sockets = std::fs::metadata(workspace.socket_dir()).unwrap();
+        assert_eq!((sockets.mode() & 0o777, sockets.uid()), (0o700, user.uid));
+        let record = read_owner(workspace.directory()).unwrap();
+        assert!(record.deltabench.is_running() && record.boot_id == boot_id());
+        assert!(
+            take_over(workspace.directory()).is_none(),
+            "the lock is held while we live"
+        );
+        let directory = workspace.directory().to_path_buf();
+        workspace.remove().unwrap();
+        assert!(!directory.exists());
+    }
+
+    #[test]
+    fn a_run_cannot_be_made_twice_at_once() {
+        let scratch = reachable_scratch();
+        let first = Workspace::create(scratch.path(), "run-1", &user()).unwrap();
+        let problem = Workspace::create(scratch.path(), "run-1", &user())
+            .err()
+            .unwrap();
+        assert!(
+            problem
+                .detail
+                .unwrap()
+                .contains(&std::process::id().to_string())
+        );
+        drop(first);
+        assert_eq!(
+            std::fs::read_dir(scratch.path()).unwrap().count(),
+            0,
+            "drop removes, and no draft is left"
+        );
+    }
+
+    #[test]
+    fn names_cannot_lead_out_of_the_parent() {
+        for name in ["", ".", "..", "../x", "a/b", ".hidden", "a b"] {
+            assert!(check_name(name).is_err(), "{name:?}");
+        }
+        check_name("2026-11-21_run.3").unwrap();
+    }
+
+    #[test]
+    fn a_parent_that_others_can_write_to_is_refused() {
+        let scratch = reachable_scratch();
+        std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let problem = Workspace::create(scratch.path(), "run", &user())
+            .err()
+            .unwrap();
+        assert!(problem.detail.unwrap().contains("others can write"));
+    }
+
+    #[test]
+    fn a_parent_too_deep_for_a_socket_is_refused_before_anything_is_made() {
+        let scratch = reachable_scratch();
+        let deep = scratch.path().join("d".repeat(90));
+        let problem = Workspace::create(&deep, "run", &user()).err().unwrap();
+        assert!(problem.error.contains("too long"), "{problem}");
+        assert_eq!(std::fs::read_dir(&deep).unwrap().count(), 0);
+    }
+}

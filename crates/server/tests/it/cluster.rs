@@ -1,0 +1,248 @@
+//! The life of a cluster when all goes well.
+
+use crate::lab::small_settings;
+use crate::lab::{
+    Lab, any_installation, contents, installations, is_running, processes_in, shared_memory_of,
+    slot,
+};
+use crate::query::{query, settings, value};
+use deltabench_server::{Cluster, ClusterSpec, Slot, unmet};
+use std::os::unix::fs::MetadataExt;
+
+#[test]
+fn every_version_starts_takes_the_steady_settings_and_stops_cleanly() {
+    let lab = Lab::new();
+    for (number, installation) in installations().iter().enumerate() {
+        let mut cluster = lab.cluster(&format!("c{number}"), installation);
+        let running = cluster.start(&slot(5500), &[]).unwrap().clone();
+        let reported = value(&running.endpoint, "show server_version_num");
+        assert_eq!(reported, installation.version_num.to_string());
+        assert_eq!(
+            value(
+                &running.endpoint,
+                "select rolsuper from pg_roles where rolname = current_user"
+            ),
+            "t"
+        );
+        assert_eq!(value(&running.endpoint, "show listen_addresses"), "");
+        let asked = small_settings(installation.version_num);
+        assert_eq!(
+            unmet(&asked, &settings(&running.endpoint)),
+            Vec::<String>::new(),
+            "{}",
+            installation.resolved
+        );
+        let odd = [("work_mem".to_owned(), "7MB".to_owned())];
+        assert_eq!(unmet(&odd, &settings(&running.endpoint)).len(), 1);
+        assert!(cluster.is_alive());
+        cluster.stop().unwrap();
+        assert!(!is_running(running.postmaster_pid) && cluster.endpoint().is_none());
+        assert_eq!(shared_memory_of(running.postmaster_pid), 0);
+    }
+    assert!(processes_in(lab.scratch.path()).is_empty());
+}
+
+#[test]
+fn the_server_is_unprivileged_and_its_directories_are_closed() {
+    let lab = Lab::new();
+    let mut cluster = lab.cluster("c0", &any_installation());
+    let pid = cluster.start(&slot(5500), &[]).unwrap().postmaster_pid;
+    let process = std::fs::metadata(format!("/proc/{pid}")).unwrap();
+    assert_eq!((process.uid(), process.gid()), (lab.user.uid, lab.user.gid));
+    assert_ne!(process.uid(), 0);
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    if lab.user.switched {
+        let groups = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Groups:"))
+            .unwrap();
+        assert_eq!(groups.trim(), "", "no groups of ours are kept");
+    }
+    for directory in [
+        cluster.data_dir(),
+        lab.workspace().socket_dir().to_path_buf(),
+    ] {
+        let metadata = std::fs::metadata(&directory).unwrap();
+        assert_eq!(
+            (metadata.mode() & 0o777, metadata.uid()),
+            (0o700, lab.user.uid),
+            "{}",
+            directory.display()
+        );
+    }
+}
+
+#[test]
+fn settings_of_a_start_win_over_the_cluster_s_and_last_for_it_only() {
+    let lab = Lab::new();
+    let mut cluster = lab.cluster("c0", &any_installation());
+    let more = [
+        ("work_mem".to_owned(), "7MB".to_owned()),
+        ("log_line_prefix".to_owned(), "it's \\%p ".to_owned()),
+    ];
+    let endpoint = cluster.start(&slot(5500), &more).unwrap().endpoint.clone();
+    assert_eq!(value(&endpoint, "show work_mem"), "7MB");
+    assert_eq!(value(&endpoint, "show log_line_prefix"), "it's \\%p ");
+    cluster.stop().unwrap();
+    let endpoint = cluster.start(&slot(5501), &[]).unwrap().endpoint.clone();
+    assert_eq!(value(&endpoint, "show work_mem"), "4MB");
+}
+
+#[test]
+fn checksums_are_as_asked_whatever_the_version_s_default() {
+    let lab = Lab::new();
+    for (number, installation) in installations().iter().enumerate() {
+        let default = if installation.version_num >= 180_000 {
+            "on"
+        } else {
+            "off"
+        };
+        for (asked, wanted) in [(Some(true), "on"), (Some(false), "off"), (None, default)] {
+            let mut cluster = lab.cluster_with(
+                &format!("c{number}-{asked:?}").replace(['(', ')'], "_"),
+                installation,
+                asked,
+            );
+            let endpoint = cluster.start(&slot(5500), &[]).unwrap().endpoint.clone();
+            assert_eq!(
+                value(&endpoint, "show data_checksums"),
+                wanted,
+                "{} {asked:?}",
+                installation.resolved
+            );
+        }
+    }
+}
+
+#[test]
+fn restored_data_is_the_saved_data_byte_for_byte() {
+    let lab = Lab::new();
+    let mut cluster = lab.cluster("c0", &any_installation());
+    assert!(
+        cluster
+            .restore()
+            .unwrap_err()
+            .error
+            .contains("no saved state")
+    );
+    let endpoint = cluster.start(&slot(5500), &[]).unwrap().endpoint.clone();
+    query(
+        &endpoint,
+        "create table t as select g as k from generate_series(1, 5000) g",
+    );
+    assert!(
+        cluster
+            .save()
+            .unwrap_err()
+            .error
+            .contains("while its server runs")
+    );
+    cluster.stop().unwrap();
+    cluster.save().unwrap();
+    let saved = contents(&cluster.data_dir());
+    let endpoint = cluster.start(&slot(5501), &[]).unwrap().endpoint.clone();
+    query(&endpoint, "update t set k = -k; create table u (x int)");
+    assert!(
+        cluster
+            .restore()
+            .unwrap_err()
+            .error
+            .contains("while its server runs")
+    );
+    cluster.stop().unwrap();
+    assert_ne!(contents(&cluster.data_dir()), saved);
+    for _ in 0..2 {
+        cluster.restore().unwrap();
+        assert!(contents(&cluster.data_dir()) == saved);
+    }
+    let endpoint = cluster.start(&slot(5500), &[]).unwrap().endpoint.clone();
+    assert_eq!(value(&endpoint, "select sum(k) from t"), "12502500");
+    assert!(
+        cluster.bytes_on_disk() > 2 * (16 << 20),
+        "two data directories with a WAL segment each"
+    );
+}
+
+#[test]
+fn a_pinned_server_has_pinned_backends() {
+    let lab = Lab::new();
+    let mut cluster = lab.cluster("c0", &any_installation());
+    let pinned = Slot {
+        port: 5500,
+        affinity: Some(vec![0]),
+    };
+    let endpoint = cluster.start(&pinned, &[]).unwrap().endpoint.clone();
+    let pid = value(
+        &endpoint,
+        "select min(pid) from pg_stat_activity where pid <> pg_backend_pid()",
+    );
+    let own = value(
+        &endpoint,
+        "select pg_read_file('/proc/self/status', 0, 4000)",
+    );
+    assert!(
+        own.lines().any(|line| line
+            .split_ascii_whitespace()
+            .eq(["Cpus_allowed_list:", "0"])),
+        "{own}"
+    );
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    assert!(status.lines().any(|line| {
+        line.split_ascii_whitespace()
+            .eq(["Cpus_allowed_list:", "0"])
+    }));
+}
+
+#[test]
+fn nothing_is_left_after_drop() {
+    let mut lab = Lab::new();
+    let mut cluster = lab.cluster("c0", &any_installation());
+    let pid = cluster.start(&slot(5500), &[]).unwrap().postmaster_pid;
+    let directory = lab.workspace().directory().to_path_buf();
+    // The workspace goes first: its directory has to wait for the server.
+    drop(lab.workspace.take());
+    assert!(is_running(pid) && directory.exists());
+    drop(cluster);
+    assert!(!is_running(pid) && !directory.exists());
+    assert_eq!(shared_memory_of(pid), 0);
+    assert!(processes_in(lab.scratch.path()).is_empty());
+}
+
+#[test]
+fn a_workspace_in_use_is_not_removed_under_its_server() {
+    let mut lab = Lab::new();
+    let cluster = lab.cluster("c0", &any_installation());
+    let problem = lab.workspace.take().unwrap().remove().unwrap_err();
+    assert!(problem.error.contains("still in use"));
+    assert!(cluster.data_dir().exists());
+}
+
+#[test]
+fn two_at_once_make_one_template() {
+    let lab = Lab::new();
+    let installation = any_installation();
+    let own_cache = lab.scratch.path().join("cache");
+    let spec = ClusterSpec {
+        installation: &installation,
+        checksums: None,
+        settings: &[],
+    };
+    let mut clusters = std::thread::scope(|scope| {
+        let (lab, own_cache, spec) = (&lab, &own_cache, &spec);
+        let makers = ["c0", "c1"].map(|name| {
+            scope.spawn(move || {
+                Cluster::create(lab.workspace(), name, spec, own_cache, &lab.user).unwrap()
+            })
+        });
+        makers.map(|maker| maker.join().unwrap())
+    });
+    let cached: Vec<String> = std::fs::read_dir(own_cache.join("initdb"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !name.ends_with(".lock"))
+        .collect();
+    assert_eq!(cached.len(), 1, "{cached:?}");
+    for (port, cluster) in (5500..).zip(&mut clusters) {
+        cluster.start(&slot(port), &[]).unwrap();
+    }
+}

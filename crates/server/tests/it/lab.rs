@@ -1,0 +1,192 @@
+//! A place to try servers in, and the servers to try.
+
+use deltabench_model::installation::{Installation, Origin};
+use deltabench_server::{Cluster, ClusterSpec, ServerUser, Slot, Workspace, base_settings};
+use sha2::{Digest, Sha256};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A directory that the server user can reach, with a workspace and a cache in it.
+pub struct Lab {
+    // Removed in this order.
+    pub workspace: Option<Workspace>,
+    pub user: ServerUser,
+    pub scratch: tempfile::TempDir,
+}
+
+impl Lab {
+    pub fn new() -> Self {
+        let scratch = tempfile::Builder::new()
+            .prefix("server-")
+            .tempdir_in("/tmp")
+            .unwrap();
+        std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let user = ServerUser::choose(None).unwrap();
+        let mut lab = Self {
+            workspace: None,
+            user,
+            scratch,
+        };
+        lab.workspace = Some(Workspace::create(&lab.parent(), "run", &lab.user).unwrap());
+        lab
+    }
+
+    pub fn parent(&self) -> PathBuf {
+        self.scratch.path().join("w")
+    }
+
+    pub fn workspace(&self) -> &Workspace {
+        self.workspace.as_ref().unwrap()
+    }
+
+    pub fn cluster(&self, name: &str, installation: &Installation) -> Cluster {
+        self.cluster_with(name, installation, None)
+    }
+
+    pub fn cluster_with(
+        &self,
+        name: &str,
+        installation: &Installation,
+        checksums: Option<bool>,
+    ) -> Cluster {
+        let settings = small_settings(installation.version_num);
+        let spec = ClusterSpec {
+            installation,
+            checksums,
+            settings: &settings,
+        };
+        Cluster::create(self.workspace(), name, &spec, &cache(), &self.user).unwrap()
+    }
+}
+
+/// Templates kept between tests and runs, as a user's are: making one costs a second, and its key holds
+/// all it is made from. Tests of the making have a cache of their own.
+pub fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("server-cache")
+}
+
+pub fn small_settings(version_num: u32) -> Vec<(String, String)> {
+    base_settings(version_num, 16, 10, false).settings
+}
+
+pub fn slot(port: u16) -> Slot {
+    Slot {
+        port,
+        affinity: None,
+    }
+}
+
+/// Every tree in `DELTABENCH_TEST_TREES`, else what a distribution has installed. No server is a
+/// failure, not a skip.
+pub fn installations() -> Vec<Installation> {
+    let listed = std::env::var_os("DELTABENCH_TEST_TREES").unwrap_or_default();
+    let mut trees: Vec<PathBuf> = std::env::split_paths(&listed)
+        .filter(|p| !p.as_os_str().is_empty())
+        .collect();
+    if trees.is_empty() {
+        let installed = std::fs::read_dir("/usr/lib/postgresql")
+            .into_iter()
+            .flatten()
+            .flatten();
+        trees = installed
+            .map(|entry| entry.path())
+            .filter(|tree| tree.join("bin/postgres").exists())
+            .collect();
+        trees.sort();
+    }
+    assert!(
+        !trees.is_empty(),
+        "no PostgreSQL to test with: set DELTABENCH_TEST_TREES=DIR[:DIR...], each with bin/postgres"
+    );
+    trees.iter().map(|tree| installation(tree)).collect()
+}
+
+/// Any one server, for tests that do not depend on the version.
+pub fn any_installation() -> Installation {
+    installations().pop().unwrap()
+}
+
+fn installation(tree: &Path) -> Installation {
+    let bin_dir = tree.join("bin");
+    let binary = bin_dir.join("postgres");
+    let output = Command::new(&binary).arg("--version").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let version = text
+        .trim()
+        .strip_prefix("postgres (PostgreSQL) ")
+        .unwrap()
+        .to_owned();
+    let numbers: Vec<u32> = version
+        .split([' ', '.'])
+        .map_while(|part| part.parse().ok())
+        .collect();
+    let version_num = match numbers.as_slice() {
+        [9, second, minor] => 90_000 + second * 100 + minor,
+        [major, minor, ..] => major * 10_000 + minor,
+        _ => panic!("cannot read version {version}"),
+    };
+    let hash = Sha256::digest(std::fs::read(&binary).unwrap());
+    Installation {
+        asked: format!("path:{}", tree.display()),
+        resolved: format!("postgres:{}", version.split(' ').next().unwrap()),
+        origin: Origin::Path,
+        bin_dir,
+        version_num,
+        version,
+        binary_sha256: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+        build: None,
+    }
+}
+
+/// Pids of all processes whose working directory is inside `directory`.
+pub fn processes_in(directory: &Path) -> Vec<u32> {
+    let directory = std::fs::canonicalize(directory).unwrap();
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| {
+            std::fs::read_link(format!("/proc/{pid}/cwd"))
+                .is_ok_and(|cwd| cwd.starts_with(&directory))
+        })
+        .collect()
+}
+
+/// Whether a process exists and is more than unreaped remains.
+pub fn is_running(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ")
+        .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// Ids of the System V segments on this machine with the pid of their maker.
+pub fn shared_memory_of(pid: u32) -> usize {
+    let table = std::fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    let maker = |line: &str| {
+        line.split_ascii_whitespace()
+            .nth(4)
+            .and_then(|field| field.parse::<u32>().ok())
+    };
+    table
+        .lines()
+        .skip(1)
+        .filter(|line| maker(line) == Some(pid))
+        .count()
+}
+
+/// All files below a directory with their content, by relative path.
+pub fn contents(directory: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = std::collections::BTreeMap::new();
+    let mut waiting = vec![directory.to_path_buf()];
+    while let Some(next) = waiting.pop() {
+        for entry in std::fs::read_dir(&next).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                waiting.push(path);
+            } else {
+                let name = path.strip_prefix(directory).unwrap().to_path_buf();
+                all.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    all
+}

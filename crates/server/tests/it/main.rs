@@ -1,0 +1,14 @@
+//! Real servers, started, broken, killed and cleared.
+
+#[cfg(test)]
+mod cluster;
+#[cfg(test)]
+mod failures;
+#[cfg(test)]
+mod huge_pages;
+#[cfg(test)]
+mod killed;
+#[cfg(test)]
+mod lab;
+#[cfg(test)]
+mod query;

@@ -1,0 +1,13 @@
+//! `stats` against SciPy, and against itself on seeded random data.
+
+// Clippy knows test functions, not the helpers that they share.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+mod coverage;
+mod properties;
+mod reference;

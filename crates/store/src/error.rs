@@ -1,0 +1,131 @@
+//! What can go wrong with the lab's file.
+
+use deltabench_model::problem::Problem;
+use std::path::{Path, PathBuf};
+
+/// A failure of the store. Whatever was committed before it is still there.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The lab directory could not be made or read.
+    #[error("cannot use the lab directory {path}: {source}")]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// There is no store in this lab.
+    #[error("no runs here: {path} does not exist")]
+    Missing {
+        /// The file looked for.
+        path: PathBuf,
+    },
+    /// The file is from a newer version.
+    #[error("{path} was written by a newer deltabench; upgrade")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Number of its newest migration.
+        found: u32,
+        /// Number of the newest migration known here.
+        known: u32,
+    },
+    /// The file is not a store of deltabench.
+    #[error("{path} is not a deltabench store")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No run has this name.
+    #[error("there is no run `{run}` in {path}")]
+    UnknownRun {
+        /// The file.
+        path: PathBuf,
+        /// The name.
+        run: String,
+    },
+    /// The disk is full.
+    #[error("no space left to write {path}")]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// The database could not do it: I/O, permissions, a lock held for too long.
+    #[error("cannot {action} {path}: {source}")]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What was being done, for example `append a slice to`.
+        action: &'static str,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// A stored value is not what this version writes.
+    #[error("{path} holds a record that cannot be read: {what}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Which record, and what is wrong with it.
+        what: String,
+    },
+    /// The caller broke the order of calls or gave a value that cannot be stored.
+    #[error("cannot store this in {path}: {what}")]
+    Misuse {
+        /// The file.
+        path: PathBuf,
+        /// What was wrong.
+        what: String,
+    },
+}
+
+impl StoreError {
+    /// Sorts an SQLite failure: a full disk is told apart from everything else.
+    pub(crate) fn sqlite(path: &Path, action: &'static str, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => Self::Full { path, source },
+            Some(rusqlite::ErrorCode::NotADatabase) => Self::Foreign { path },
+            _ => Self::Sqlite {
+                path,
+                action,
+                source,
+            },
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::Directory { .. } => "name another place with --lab DIR",
+            Self::Missing { .. } => {
+                "start a run with `deltabench compare`, or name the lab with --lab DIR"
+            }
+            Self::Newer { .. } => "upgrade deltabench, or name another lab with --lab DIR",
+            Self::Foreign { .. } => "name another lab with --lab DIR; the file was left as it is",
+            Self::UnknownRun { .. } => "`deltabench list` shows all runs",
+            Self::Full { .. } => {
+                "free some space, then `deltabench resume`: finished visits are kept"
+            }
+            Self::Sqlite { .. } => {
+                "check the disk and the permissions, then `deltabench resume`: finished visits are kept"
+            }
+            Self::Damaged { .. } => "keep a copy of the file and report this",
+            Self::Misuse { .. } => "this is a bug in deltabench; please report it",
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let hint = error.hint();
+        let problem = Self::new(error.to_string()).hint(hint);
+        match &error {
+            StoreError::Full { source, .. } => problem.detail(source.to_string()),
+            StoreError::Newer { found, known, .. } => problem.detail(format!(
+                "its schema is number {found}, this version knows up to {known}"
+            )),
+            _ => problem,
+        }
+    }
+}

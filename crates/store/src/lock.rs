@@ -1,0 +1,102 @@
+//! One measuring process per lab.
+
+use crate::error::StoreError;
+use crate::store::Store;
+use deltabench_model::problem::Problem;
+use std::fs::{File, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+/// Name of the lock file in the lab directory.
+const LOCK_NAME: &str = "run.lock";
+
+/// Held while a run is measured; ends with the process, however that dies.
+#[derive(Debug)]
+pub struct RunLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl RunLock {
+    /// The lock file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for RunLock {
+    fn drop(&mut self) {
+        // Closing the file unlocks it too; this only makes it explicit and early.
+        let _ = self.file.unlock();
+    }
+}
+
+impl Store {
+    /// Takes the lab for measuring `run`. Two runs at once would disturb each other, so it is the lab's.
+    ///
+    /// Errors: a problem that names the run and process holding it.
+    pub fn lock_run(&self, run: &str) -> Result<RunLock, Problem> {
+        let path = self.lab.join(LOCK_NAME);
+        let fail = |source| {
+            Problem::from(StoreError::Directory {
+                path: path.clone(),
+                source,
+            })
+        };
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(fail)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                // Only words for the message: an unreadable file is the same as an empty one.
+                let _ = file.read_to_string(&mut holder);
+                return Err(held(run, &path, holder.trim()));
+            }
+            Err(TryLockError::Error(source)) => return Err(fail(source)),
+        }
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "run {run}, process {}", std::process::id()))
+            .map_err(fail)?;
+        Ok(RunLock { file, path })
+    }
+}
+
+fn held(run: &str, path: &Path, holder: &str) -> Problem {
+    let holder = if holder.is_empty() {
+        "another deltabench process"
+    } else {
+        holder
+    };
+    Problem::new(format!("cannot measure run {run}: this lab is busy"))
+        .detail(format!("{} is held by {holder}", path.display()))
+        .hint("wait for it to end, or use another lab with --lab DIR")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lab_is_held_by_one_run_until_its_lock_is_dropped() {
+        let lab = tempfile::tempdir().unwrap();
+        let store = Store::open(lab.path()).unwrap();
+        let first = store.lock_run("one").unwrap();
+        let second = Store::open(lab.path())
+            .unwrap()
+            .lock_run("two")
+            .unwrap_err();
+        assert!(second.error.contains("run two"), "{second}");
+        let me = format!("run one, process {}", std::process::id());
+        assert!(second.detail.unwrap().ends_with(&me));
+        drop(first);
+        assert!(store.lock_run("two").is_ok());
+    }
+}

@@ -1,0 +1,186 @@
+//! The schema, as the list of steps that made it.
+//!
+//! Each step runs in its own transaction and is recorded with its SQL. A released step is never edited: a
+//! change is a new step.
+
+use crate::error::StoreError;
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use std::path::Path;
+
+/// Marks the file as ours (`pragma application_id`): "DLTB".
+pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
+
+/// The steps: number, name, SQL.
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 1] =
+    [(1, "first", include_str!("migrations/0001-first.sql"))];
+
+/// Brings the file to the newest schema; refuses a file that is newer than this program or not ours.
+pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let known = MIGRATIONS
+        .iter()
+        .map(|(number, ..)| *number)
+        .max()
+        .unwrap_or(0);
+    let fail = |source| StoreError::sqlite(path, "open", source);
+    let found = newest(connection, path)?;
+    if found > known {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            found,
+            known,
+        });
+    }
+    for (number, name, sql) in MIGRATIONS.iter().filter(|(number, ..)| *number > found) {
+        // Immediate: of two processes that open a new lab at once, the second waits and finds the step done.
+        let step = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(fail)?;
+        if newest(&step, path)? >= *number {
+            continue;
+        }
+        step.execute_batch(CREATE_MIGRATION).map_err(fail)?;
+        step.pragma_update(None, "application_id", APPLICATION_ID)
+            .map_err(fail)?;
+        step.execute_batch(sql).map_err(fail)?;
+        step.execute(
+            "insert into migration (number, name, sql, applied_by) values (?1, ?2, ?3, ?4)",
+            (number, name, sql, env!("CARGO_PKG_VERSION")),
+        )
+        .map_err(fail)?;
+        step.commit().map_err(fail)?;
+    }
+    Ok(())
+}
+
+const CREATE_MIGRATION: &str = "create table if not exists migration (
+    number     integer primary key,
+    name       text not null,
+    sql        text not null,
+    applied_by text not null
+) strict;";
+
+/// Number of the newest step in the file; 0 when it is empty.
+fn newest(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
+    let fail = |source| StoreError::sqlite(path, "open", source);
+    let tables: u32 = connection
+        .query_row("select count(*) from sqlite_schema", [], |row| row.get(0))
+        .map_err(fail)?;
+    if tables == 0 {
+        return Ok(0);
+    }
+    let id: i32 = connection
+        .query_row("pragma application_id", [], |row| row.get(0))
+        .map_err(fail)?;
+    if id != APPLICATION_ID {
+        return Err(StoreError::Foreign {
+            path: path.to_owned(),
+        });
+    }
+    let newest = connection
+        .query_row("select max(number) from migration", [], |row| {
+            row.get::<_, Option<u32>>(0)
+        })
+        .optional()
+        .map_err(fail)?;
+    Ok(newest.flatten().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FILE_NAME, Store};
+
+    #[test]
+    fn every_migration_is_recorded_with_its_sql_and_runs_once() {
+        let lab = tempfile::tempdir().unwrap();
+        drop(Store::open(lab.path()).unwrap());
+        drop(Store::open(lab.path()).unwrap());
+        let raw = Connection::open(lab.path().join(FILE_NAME)).unwrap();
+        let rows: Vec<(u32, String, String)> = raw
+            .prepare("select number, name, sql from migration order by number")
+            .unwrap()
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        let expected: Vec<_> = MIGRATIONS
+            .iter()
+            .map(|(n, name, sql)| (*n, (*name).to_owned(), (*sql).to_owned()))
+            .collect();
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn a_newer_file_is_refused_and_left_alone() {
+        let lab = tempfile::tempdir().unwrap();
+        drop(Store::open(lab.path()).unwrap());
+        let raw = Connection::open(lab.path().join(FILE_NAME)).unwrap();
+        raw.execute(
+            "insert into migration values (999, 'future', 'x', '9.9')",
+            [],
+        )
+        .unwrap();
+        let error = Store::open(lab.path()).unwrap_err();
+        assert!(
+            matches!(error, StoreError::Newer { found: 999, .. }),
+            "{error}"
+        );
+        assert!(
+            error
+                .to_string()
+                .ends_with("was written by a newer deltabench; upgrade")
+        );
+    }
+
+    #[test]
+    fn a_foreign_file_is_refused() {
+        let lab = tempfile::tempdir().unwrap();
+        let path = lab.path().join(FILE_NAME);
+        Connection::open(&path)
+            .unwrap()
+            .execute_batch("create table x (y)")
+            .unwrap();
+        assert!(matches!(
+            Store::open(lab.path()),
+            Err(StoreError::Foreign { .. })
+        ));
+        std::fs::write(
+            &path,
+            "a text file, long enough to be looked at as a database header ".repeat(9),
+        )
+        .unwrap();
+        assert!(matches!(
+            Store::open(lab.path()),
+            Err(StoreError::Foreign { .. })
+        ));
+    }
+
+    #[test]
+    fn the_schema_page_names_every_table_and_column() {
+        let page = include_str!("../../../docs/store.md");
+        let lab = tempfile::tempdir().unwrap();
+        drop(Store::open(lab.path()).unwrap());
+        let raw = Connection::open(lab.path().join(FILE_NAME)).unwrap();
+        let columns: Vec<(String, String)> = raw
+            .prepare(
+                "select m.name, c.name from sqlite_schema m, pragma_table_info(m.name) c \
+                 where m.type = 'table'",
+            )
+            .unwrap()
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        assert!(columns.len() > 40);
+        for (table, column) in columns {
+            let section = page
+                .split("\n## ")
+                .find(|part| part.starts_with(&format!("`{table}`")));
+            let section = section.unwrap_or_else(|| panic!("no section for {table}"));
+            assert!(
+                section.contains(&format!("`{column}`")),
+                "{table}.{column} is not described"
+            );
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Slices to rows and back.
+
+use crate::error::StoreError;
+use crate::store::Store;
+use deltabench_model::slice::{ErrorCount, Slice, VoidReason};
+use rusqlite::Row;
+
+pub(crate) const INSERT_SLICE: &str = "insert into slice (run, block, cell, round, position, server, \
+    connection, started_ns, duration_ns, operations, failed, rows, server_cpu_ns, run_queue_wait_ns, \
+    client_cpu_ns, foreign_cpu_ns, steal_ns, latency_histogram, void) \
+    values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
+
+pub(crate) const INSERT_ERROR: &str = "insert into slice_error (slice, ordinal, sqlstate, count, \
+    first_message) values (?1, ?2, ?3, ?4, ?5)";
+
+const SELECT_SLICES: &str = "select id, block, cell, round, position, server, connection, started_ns, \
+    duration_ns, operations, failed, rows, server_cpu_ns, run_queue_wait_ns, client_cpu_ns, \
+    foreign_cpu_ns, steal_ns, latency_histogram, void from slice where run = ?1 order by id";
+
+const SELECT_ERRORS: &str = "select e.slice, e.sqlstate, e.count, e.first_message from slice_error e \
+    join slice s on s.id = e.slice where s.run = ?1 order by e.slice, e.ordinal";
+
+impl Store {
+    /// All slices of a run, in the order they were measured. Those of a visit that never ended are not there.
+    ///
+    /// Errors: `Damaged` for a value this version cannot read, `UnknownRun`, `Sqlite`.
+    pub fn slices(&self, run: &str) -> Result<Vec<Slice>, StoreError> {
+        let run = self.run_id(run)?;
+        let rows = self.collect(SELECT_SLICES, [run], read_slice)?;
+        let errors: Vec<(i64, ErrorCount)> = self.collect(SELECT_ERRORS, [run], |row| {
+            let error = ErrorCount {
+                sqlstate: row.get(1)?,
+                count: row.get(2)?,
+                first_message: row.get(3)?,
+            };
+            Ok((row.get(0)?, error))
+        })?;
+        let mut errors = errors.into_iter().peekable();
+        let mut slices = Vec::with_capacity(rows.len());
+        for (id, mut slice, void) in rows {
+            if let Some(word) = void {
+                slice.void = Some(VoidReason::from_word(&word).ok_or_else(|| {
+                    self.damaged(format!(
+                        "slice {id} is void for an unknown reason: `{word}`"
+                    ))
+                })?);
+            }
+            while let Some((_, error)) = errors.next_if(|(owner, _)| *owner == id) {
+                slice.errors.push(error);
+            }
+            slices.push(slice);
+        }
+        Ok(slices)
+    }
+}
+
+fn read_slice(row: &Row<'_>) -> rusqlite::Result<(i64, Slice, Option<String>)> {
+    let slice = Slice {
+        block: row.get(1)?,
+        cell: row.get(2)?,
+        round: row.get(3)?,
+        position: row.get(4)?,
+        server: row.get(5)?,
+        connection: row.get(6)?,
+        started_ns: row.get(7)?,
+        duration_ns: row.get(8)?,
+        operations: row.get(9)?,
+        failed: row.get(10)?,
+        rows: row.get(11)?,
+        server_cpu_ns: row.get(12)?,
+        run_queue_wait_ns: row.get(13)?,
+        client_cpu_ns: row.get(14)?,
+        foreign_cpu_ns: row.get(15)?,
+        steal_ns: row.get(16)?,
+        latency_histogram: row.get(17)?,
+        errors: Vec::new(),
+        void: None,
+    };
+    Ok((row.get(0)?, slice, row.get(18)?))
+}

@@ -1,0 +1,245 @@
+//! Runs: making, finding and listing them.
+
+use crate::error::StoreError;
+use crate::store::Store;
+use deltabench_model::plan::Plan;
+use deltabench_model::problem::{Problem, nearest};
+use deltabench_model::units::count;
+use rusqlite::TransactionBehavior;
+use std::collections::BTreeMap;
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunState {
+    /// Being measured, or killed while it was.
+    Running,
+    /// All that was planned is measured, or it stopped by its own rule.
+    Finished,
+    /// Stopped by the user; can be resumed.
+    Interrupted,
+    /// Stopped by an error; can be resumed.
+    Failed,
+}
+
+impl RunState {
+    /// The word stored and printed.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+        }
+    }
+
+    fn from_word(word: &str) -> Option<Self> {
+        [
+            Self::Running,
+            Self::Finished,
+            Self::Interrupted,
+            Self::Failed,
+        ]
+        .into_iter()
+        .find(|state| state.word() == word)
+    }
+}
+
+/// One line of `deltabench list`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSummary {
+    /// The run's name.
+    pub run: String,
+    /// How far it has come.
+    pub state: RunState,
+    /// Start, milliseconds since 1970.
+    pub started_unix_ms: i64,
+    /// When the state was set, milliseconds since 1970; for a running one its start or resumption.
+    pub state_unix_ms: i64,
+    /// The base's resolved target.
+    pub base: String,
+    /// The candidates' resolved targets.
+    pub candidates: Vec<String>,
+    /// Number of cells.
+    pub cells: u64,
+    /// Blocks in which every cell of the plan was visited.
+    pub blocks_done: u64,
+    /// Blocks planned.
+    pub blocks_planned: u32,
+    /// Visits completed, over all blocks.
+    pub visits_done: u64,
+}
+
+impl Store {
+    /// Stores a new run with its plan, durably, before anything is measured. Its state is `Running`.
+    ///
+    /// Errors: `Misuse` for a name that is taken, is empty or is `last`; `Full`, `Sqlite`.
+    pub fn create_run(
+        &mut self,
+        run: &str,
+        plan: &Plan,
+        started_unix_ms: i64,
+    ) -> Result<(), StoreError> {
+        if run.is_empty() || run == "last" {
+            return Err(self.misuse(format!("`{run}` cannot be the name of a run")));
+        }
+        match self.run_id(run) {
+            Ok(_) => return Err(self.misuse(format!("there is a run `{run}` already"))),
+            Err(StoreError::UnknownRun { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let text =
+            serde_json::to_string(plan).map_err(|error| self.misuse(format!("plan: {error}")))?;
+        let path = self.path.clone();
+        let fail = |source| StoreError::sqlite(&path, "store a plan in", source);
+        let step = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(fail)?;
+        step.execute(
+            "insert into run (name, plan, started_unix_ms, written_by) values (?1, ?2, ?3, ?4)",
+            (run, text, started_unix_ms, env!("CARGO_PKG_VERSION")),
+        )
+        .map_err(fail)?;
+        let id = step.last_insert_rowid();
+        step.execute(
+            INSERT_STATE,
+            (id, RunState::Running.word(), started_unix_ms),
+        )
+        .map_err(fail)?;
+        step.commit().map_err(fail)
+    }
+
+    /// Records that a run has ended, and how; or, with `Running`, that it was resumed.
+    ///
+    /// Errors: `Misuse` while a visit is open, `UnknownRun`, `Full`, `Sqlite`.
+    pub fn finish_run(
+        &mut self,
+        run: &str,
+        state: RunState,
+        unix_ms: i64,
+    ) -> Result<(), StoreError> {
+        if self.visit.is_some() {
+            return Err(self.misuse("the state of a run with an open visit".to_owned()));
+        }
+        let run = self.run_id(run)?;
+        self.execute(
+            INSERT_STATE,
+            "store the end of a run in",
+            (run, state.word(), unix_ms),
+        )
+    }
+
+    /// All runs, oldest first.
+    ///
+    /// Errors: `Damaged`, `Newer`, `Sqlite`.
+    pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
+        let rows: Vec<(i64, String, String, i64, String, i64)> =
+            self.collect(SELECT_RUNS, [], |row| {
+                Ok((
+                    row.get(0)?,
+                    row.get(1)?,
+                    row.get(2)?,
+                    row.get(3)?,
+                    row.get(4)?,
+                    row.get(5)?,
+                ))
+            })?;
+        rows.into_iter()
+            .map(|(id, run, plan, started_unix_ms, state, state_unix_ms)| {
+                let plan = self.parse_plan(&plan)?;
+                let state = RunState::from_word(&state)
+                    .ok_or_else(|| self.damaged(format!("unknown state `{state}` of run {run}")))?;
+                let visits = self.visits_of(id)?;
+                let mut blocks: BTreeMap<u32, usize> = BTreeMap::new();
+                for (block, _) in &visits {
+                    *blocks.entry(*block).or_default() += 1;
+                }
+                let whole = blocks
+                    .values()
+                    .filter(|cells| **cells >= plan.cells.len())
+                    .count();
+                let server = |id| {
+                    plan.servers
+                        .get(deltabench_model::units::index(u64::from(id)))
+                };
+                let resolved = |id| server(id).map(|s| s.installation.resolved.clone());
+                Ok(RunSummary {
+                    run,
+                    state,
+                    started_unix_ms,
+                    state_unix_ms,
+                    base: resolved(plan.base()).unwrap_or_default(),
+                    candidates: plan.candidates().into_iter().filter_map(resolved).collect(),
+                    cells: count(plan.cells.len()),
+                    blocks_done: count(whole),
+                    blocks_planned: plan.timing.blocks,
+                    visits_done: count(visits.len()),
+                })
+            })
+            .collect()
+    }
+
+    /// The full name of a run from its name, a unique beginning of it, or `last` for the newest.
+    ///
+    /// Errors: a problem that lists what was meant, or what there is.
+    pub fn find(&self, wanted: &str) -> Result<String, Problem> {
+        let names: Vec<String> = self.collect(
+            "select name from run order by started_unix_ms, id",
+            [],
+            |row| row.get(0),
+        )?;
+        let Some(newest) = names.last() else {
+            return Err(Problem::new("there are no runs in this lab")
+                .detail(format!("{} is empty", self.path.display()))
+                .hint("start one with `deltabench compare`, or name the lab with --lab DIR"));
+        };
+        if wanted == "last" {
+            return Ok(newest.clone());
+        }
+        if names.iter().any(|name| name == wanted) {
+            return Ok(wanted.to_owned());
+        }
+        let matching: Vec<&String> = names
+            .iter()
+            .filter(|name| !wanted.is_empty() && name.starts_with(wanted))
+            .collect();
+        match matching.as_slice() {
+            [one] => Ok((*one).clone()),
+            [] => Err(unknown_run(wanted, &names)),
+            several => {
+                let list: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
+                Err(Problem::new(format!(
+                    "`{wanted}` begins the names of {} runs",
+                    list.len()
+                ))
+                .detail(list.join("\n"))
+                .hint("write more of the name"))
+            }
+        }
+    }
+}
+
+const INSERT_STATE: &str = "insert into run_state (run, state, at_unix_ms) values (?1, ?2, ?3)";
+
+const SELECT_RUNS: &str = "select r.id, r.name, r.plan, r.started_unix_ms, s.state, s.at_unix_ms \
+    from run r join run_state s on s.id = (select max(id) from run_state where run = r.id) \
+    order by r.started_unix_ms, r.id";
+
+/// How many runs an error message lists.
+const LISTED: usize = 8;
+
+fn unknown_run(wanted: &str, names: &[String]) -> Problem {
+    let newest: Vec<&str> = names
+        .iter()
+        .rev()
+        .take(LISTED)
+        .map(String::as_str)
+        .collect();
+    let problem = Problem::new(format!("there is no run `{wanted}` in this lab"))
+        .detail(format!("newest first: {}", newest.join(", ")));
+    match nearest(wanted, names.iter().map(String::as_str)) {
+        Some(near) => problem.hint(format!("did you mean {near}?")),
+        None => problem.hint("`deltabench list` shows all; `last` is the newest"),
+    }
+}

@@ -1,0 +1,319 @@
+//! The file: opening it, and what is stored beside slices.
+
+use crate::error::StoreError;
+use crate::migrations::migrate;
+use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::plan::{CellId, PLAN_FORMAT, Plan, ServerId};
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Name of the file in the lab directory.
+pub const FILE_NAME: &str = "deltabench.sqlite";
+
+/// How long to wait for another process that is writing to the same lab.
+const BUSY: Duration = Duration::from_secs(30);
+
+/// Pages kept in memory while a visit is open, KiB: one visit never spills to disk before its commit.
+const CACHE_KIB: i64 = 65_536;
+
+/// Something recorded beside the slices: settings, builds, the host, a core that was drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    /// The server it is about, if about one.
+    pub server: Option<ServerId>,
+    /// The block it was true in, if not for the whole run.
+    pub block: Option<u32>,
+    /// The fact, as JSON.
+    pub json: String,
+}
+
+/// The open visit: slices appended now belong to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OpenVisit {
+    pub(crate) run: String,
+    pub(crate) run_id: i64,
+    pub(crate) cell: CellId,
+    pub(crate) block: u32,
+    pub(crate) slices: u64,
+}
+
+/// The lab's file.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) connection: Connection,
+    pub(crate) path: PathBuf,
+    pub(crate) lab: PathBuf,
+    pub(crate) visit: Option<OpenVisit>,
+}
+
+impl Store {
+    /// Opens the lab, making directory and file where they are missing, and brings the schema up to date.
+    ///
+    /// Errors: `Directory`, `Newer`, `Foreign`, `Full`, `Sqlite`.
+    pub fn open(lab: &Path) -> Result<Self, StoreError> {
+        std::fs::create_dir_all(lab).map_err(|source| StoreError::Directory {
+            path: lab.to_owned(),
+            source,
+        })?;
+        let path = lab.join(FILE_NAME);
+        let fail = |source| StoreError::sqlite(&path, "open", source);
+        let mut connection = Connection::open(&path).map_err(fail)?;
+        // Every query is prepared once; the default of 16 is just enough and easily outgrown.
+        connection.set_prepared_statement_cache_capacity(32);
+        connection.busy_timeout(BUSY).map_err(fail)?;
+        migrate(&mut connection, &path)?;
+        configure(&connection, &path)?;
+        Ok(Self {
+            connection,
+            path,
+            lab: lab.to_owned(),
+            visit: None,
+        })
+    }
+
+    /// Opens a lab that must already be there: for commands that only look.
+    ///
+    /// Errors: `Missing`, otherwise as [`Store::open`].
+    pub fn open_existing(lab: &Path) -> Result<Self, StoreError> {
+        let path = lab.join(FILE_NAME);
+        if !path.is_file() {
+            return Err(StoreError::Missing { path });
+        }
+        Self::open(lab)
+    }
+
+    /// The file's path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Refuses to let the file grow beyond this many pages of 4 KiB: a quota for the lab.
+    ///
+    /// Past it, writing fails as on a full disk. Lasts until this store is closed. Errors: `Sqlite`.
+    pub fn limit_pages(&mut self, pages: u32) -> Result<(), StoreError> {
+        let fail = |source| StoreError::sqlite(&self.path, "limit the size of", source);
+        self.connection
+            .pragma_update(None, "max_page_count", pages)
+            .map_err(fail)
+    }
+
+    /// Records a fact. Inside an open visit it becomes durable with the visit, otherwise at once.
+    ///
+    /// `server` and `block` are absent for facts about the whole run. Errors: `UnknownRun`, `Full`, `Sqlite`.
+    pub fn add_facts(
+        &mut self,
+        run: &str,
+        server: Option<ServerId>,
+        block: Option<u32>,
+        kind: &str,
+        json: &str,
+    ) -> Result<(), StoreError> {
+        const SQL: &str =
+            "insert into fact (run, server, block, kind, value) values (?1, ?2, ?3, ?4, ?5)";
+        let run = self.run_id(run)?;
+        self.execute(SQL, "add a fact to", (run, server, block, kind, json))
+    }
+
+    /// The facts of one kind, in the order they were recorded.
+    ///
+    /// Errors: `UnknownRun`, `Sqlite`.
+    pub fn facts(&self, run: &str, kind: &str) -> Result<Vec<Fact>, StoreError> {
+        self.collect(
+            "select server, block, value from fact where run = ?1 and kind = ?2 order by id",
+            (self.run_id(run)?, kind),
+            |row| {
+                Ok(Fact {
+                    server: row.get(0)?,
+                    block: row.get(1)?,
+                    json: row.get(2)?,
+                })
+            },
+        )
+    }
+
+    /// Records a finding. Inside an open visit it becomes durable with the visit, otherwise at once.
+    ///
+    /// Errors: `UnknownRun`, `Full`, `Sqlite`.
+    pub fn add_finding(&mut self, run: &str, finding: &Finding) -> Result<(), StoreError> {
+        const SQL: &str = "insert into finding (run, kind, severity, text) values (?1, ?2, ?3, ?4)";
+        let severity = severity_word(finding.severity);
+        let run = self.run_id(run)?;
+        self.execute(
+            SQL,
+            "add a finding to",
+            (run, &finding.kind, severity, &finding.text),
+        )
+    }
+
+    /// The findings of a run, in the order they were recorded.
+    ///
+    /// Errors: `Damaged` for an unknown severity, `Sqlite`.
+    pub fn findings(&self, run: &str) -> Result<Vec<Finding>, StoreError> {
+        let rows: Vec<(String, String, String)> = self.collect(
+            "select kind, severity, text from finding where run = ?1 order by id",
+            [self.run_id(run)?],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )?;
+        rows.into_iter()
+            .map(|(kind, severity, text)| match severity_from(&severity) {
+                Some(severity) => Ok(Finding {
+                    kind,
+                    severity,
+                    text,
+                }),
+                None => {
+                    Err(self.damaged(format!("unknown severity `{severity}` of finding `{kind}`")))
+                }
+            })
+            .collect()
+    }
+
+    /// The plan of a run.
+    ///
+    /// Errors: `Newer` for a plan of a later format, `Damaged`, `Sqlite`.
+    pub fn plan(&self, run: &str) -> Result<Plan, StoreError> {
+        let fail = |source| StoreError::sqlite(&self.path, "read a plan from", source);
+        let text: String = self
+            .connection
+            .query_row(
+                "select plan from run where id = ?1",
+                [self.run_id(run)?],
+                |row| row.get(0),
+            )
+            .map_err(fail)?;
+        self.parse_plan(&text)
+    }
+
+    /// The number of the run with exactly this name.
+    pub(crate) fn run_id(&self, run: &str) -> Result<i64, StoreError> {
+        if let Some(open) = self.visit.as_ref().filter(|open| open.run == run) {
+            return Ok(open.run_id);
+        }
+        let ids = self.collect("select id from run where name = ?1", [run], |row| {
+            row.get(0)
+        })?;
+        let unknown = || StoreError::UnknownRun {
+            path: self.path.clone(),
+            run: run.to_owned(),
+        };
+        ids.first().copied().ok_or_else(unknown)
+    }
+
+    pub(crate) fn parse_plan(&self, text: &str) -> Result<Plan, StoreError> {
+        let bad = |error: serde_json::Error| self.damaged(format!("plan: {error}"));
+        let value: serde_json::Value = serde_json::from_str(text).map_err(bad)?;
+        let version = value.get("version").and_then(serde_json::Value::as_u64);
+        let found = version
+            .and_then(|version| u32::try_from(version).ok())
+            .unwrap_or(0);
+        if found > PLAN_FORMAT.1 {
+            return Err(StoreError::Newer {
+                path: self.path.clone(),
+                found,
+                known: PLAN_FORMAT.1,
+            });
+        }
+        let plan: Plan = serde_json::from_value(value).map_err(bad)?;
+        if plan.format != PLAN_FORMAT.0 || plan.version != PLAN_FORMAT.1 {
+            return Err(self.damaged(format!("plan of format {} {}", plan.format, plan.version)));
+        }
+        Ok(plan)
+    }
+
+    pub(crate) fn damaged(&self, what: String) -> StoreError {
+        StoreError::Damaged {
+            path: self.path.clone(),
+            what,
+        }
+    }
+
+    pub(crate) fn misuse(&self, what: String) -> StoreError {
+        StoreError::Misuse {
+            path: self.path.clone(),
+            what,
+        }
+    }
+
+    pub(crate) fn execute(
+        &mut self,
+        sql: &str,
+        action: &'static str,
+        values: impl rusqlite::Params,
+    ) -> Result<(), StoreError> {
+        let done = self
+            .connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(values));
+        match done {
+            Ok(_) => Ok(()),
+            Err(source) => Err(self.failed(action, source)),
+        }
+    }
+
+    /// Turns a failure into ours. After some (I/O errors) SQLite rolls back by itself: the visit is gone.
+    pub(crate) fn failed(&mut self, action: &'static str, source: rusqlite::Error) -> StoreError {
+        if self.connection.is_autocommit() {
+            self.visit = None;
+        }
+        StoreError::sqlite(&self.path, action, source)
+    }
+
+    pub(crate) fn collect<T>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let fail = |source| StoreError::sqlite(&self.path, "read", source);
+        let mut statement = self.connection.prepare_cached(sql).map_err(fail)?;
+        let rows = statement.query_map(values, read).map_err(fail)?;
+        rows.collect::<rusqlite::Result<Vec<T>>>().map_err(fail)
+    }
+}
+
+fn configure(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let fail = |source| StoreError::sqlite(path, "open", source);
+    let mode: String = connection
+        .query_row("pragma journal_mode = wal", [], |row| row.get(0))
+        .map_err(fail)?;
+    if mode != "wal" {
+        let what = format!("its file system allows no write-ahead log (journal mode is {mode})");
+        return Err(StoreError::Misuse {
+            path: path.to_owned(),
+            what,
+        });
+    }
+    connection
+        .pragma_update(None, "synchronous", "full")
+        .map_err(fail)?;
+    connection
+        .pragma_update(None, "foreign_keys", true)
+        .map_err(fail)?;
+    connection
+        .pragma_update(None, "cache_size", -CACHE_KIB)
+        .map_err(fail)?;
+    // The undo log of a savepoint stays in memory too.
+    connection
+        .pragma_update(None, "temp_store", "memory")
+        .map_err(fail)?;
+    // Dirty pages must not go to disk while a slice is being measured.
+    connection
+        .pragma_update(None, "cache_spill", false)
+        .map_err(fail)
+}
+
+fn severity_word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Confounder => "confounder",
+        Severity::Unfit => "unfit",
+    }
+}
+
+fn severity_from(word: &str) -> Option<Severity> {
+    [Severity::Note, Severity::Confounder, Severity::Unfit]
+        .into_iter()
+        .find(|severity| severity_word(*severity) == word)
+}

@@ -1,0 +1,85 @@
+use deltabench_model::installation::{Installation, Origin};
+use deltabench_model::plan::{
+    Cell, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
+};
+use deltabench_model::slice::Slice;
+
+fn server(role: Role, resolved: &str) -> PlannedServer {
+    PlannedServer {
+        role,
+        installation: Installation {
+            asked: resolved.to_owned(),
+            resolved: resolved.to_owned(),
+            origin: Origin::Path,
+            bin_dir: "/opt/pg/bin".into(),
+            version_num: 180_006,
+            version: "18.6".to_owned(),
+            binary_sha256: "00".repeat(32),
+            build: None,
+        },
+    }
+}
+
+pub fn plan() -> Plan {
+    let cell = |workload: &str| Cell {
+        workload: workload.to_owned(),
+        group: Group::Point,
+        clients: 1,
+        writes: false,
+        statements_per_operation: 1,
+    };
+    Plan {
+        format: PLAN_FORMAT.0.to_owned(),
+        version: PLAN_FORMAT.1,
+        seed: u64::MAX - 1,
+        servers: vec![
+            server(Role::Base, "postgres:17.11"),
+            server(Role::Placebo, "postgres:17.11"),
+            server(Role::Candidate, "postgres:18.6"),
+        ],
+        cells: vec![cell("point-query"), cell("hot-points")],
+        data: DataSize {
+            tables: 1,
+            rows: 1000,
+        },
+        timing: Timing {
+            blocks: 4,
+            slice_ms: 50,
+            slice_jitter: 0.2,
+            visit_seconds: 1.5,
+            warmup_seconds: 0.3,
+            connections_per_visit: 2,
+            deadline_seconds: None,
+        },
+        placement_single: Placement::SameCore,
+        placement_multi: Placement::Split,
+        delta: 0.03,
+        checksums: Some(true),
+        settings: vec![("work_mem".to_owned(), "4MB".to_owned())],
+        command: vec!["deltabench".to_owned(), "compare".to_owned()],
+    }
+}
+
+pub fn slice(cell: u32, block: u32, round: u32) -> Slice {
+    Slice {
+        server: round % 3,
+        cell,
+        block,
+        round,
+        position: 0,
+        connection: 0,
+        started_ns: 1_763_721_780_000_000_000 + u64::from(round),
+        duration_ns: 50_000_000,
+        operations: 1000,
+        failed: 0,
+        rows: 1000,
+        server_cpu_ns: Some(40_000_000),
+        run_queue_wait_ns: None,
+        client_cpu_ns: 9_000_000,
+        foreign_cpu_ns: Some(0),
+        steal_ns: None,
+        latency_histogram: vec![7; 2000],
+        errors: Vec::new(),
+        void: None,
+    }
+}

@@ -1,0 +1,8 @@
+//! The store from outside: runs, visits, kills, full disks.
+
+#[cfg(test)]
+mod data;
+#[cfg(test)]
+mod runs;
+#[cfg(test)]
+mod visits;

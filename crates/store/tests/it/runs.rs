@@ -1,0 +1,197 @@
+use crate::data::{plan, slice};
+use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::problem::Problem;
+use deltabench_store::{FILE_NAME, Fact, RunState, Store, StoreError};
+use rusqlite::Connection;
+
+#[test]
+fn a_plan_comes_back_as_it_was_and_before_anything_is_measured() {
+    let lab = tempfile::tempdir().unwrap();
+    Store::open(lab.path())
+        .unwrap()
+        .create_run("one", &plan(), 5)
+        .unwrap();
+    let store = Store::open_existing(lab.path()).unwrap();
+    assert_eq!(store.plan("one").unwrap(), plan());
+    assert_eq!(store.runs().unwrap()[0].state, RunState::Running);
+}
+
+#[test]
+fn a_name_is_given_once_and_last_never() {
+    let lab = tempfile::tempdir().unwrap();
+    let mut store = Store::open(lab.path()).unwrap();
+    store.create_run("one", &plan(), 5).unwrap();
+    for name in ["one", "", "last"] {
+        assert!(
+            matches!(
+                store.create_run(name, &plan(), 6),
+                Err(StoreError::Misuse { .. })
+            ),
+            "{name}"
+        );
+    }
+    assert!(matches!(
+        store.plan("two"),
+        Err(StoreError::UnknownRun { .. })
+    ));
+}
+
+#[test]
+fn a_plan_of_a_newer_format_is_refused() {
+    let lab = tempfile::tempdir().unwrap();
+    let mut store = Store::open(lab.path()).unwrap();
+    let mut newer = plan();
+    newer.version += 1;
+    store.create_run("one", &newer, 5).unwrap();
+    let error = store.plan("one").unwrap_err();
+    assert!(matches!(error, StoreError::Newer { .. }), "{error}");
+}
+
+#[test]
+fn a_summary_counts_whole_blocks_and_has_the_newest_state() {
+    let lab = tempfile::tempdir().unwrap();
+    let mut store = Store::open(lab.path()).unwrap();
+    store.create_run("one", &plan(), 5).unwrap();
+    for (block, cell) in [(0, 1), (0, 0), (1, 0)] {
+        store.begin_visit("one", cell, block).unwrap();
+        store.append("one", &slice(cell, block, 0)).unwrap();
+        store.commit_visit("one", cell, block).unwrap();
+    }
+    store.finish_run("one", RunState::Interrupted, 9).unwrap();
+    store.finish_run("one", RunState::Running, 10).unwrap();
+    store.finish_run("one", RunState::Finished, 11).unwrap();
+    let summary = &store.runs().unwrap()[0];
+    assert_eq!(
+        (
+            summary.state,
+            summary.started_unix_ms,
+            summary.state_unix_ms
+        ),
+        (RunState::Finished, 5, 11)
+    );
+    assert_eq!(
+        (
+            summary.blocks_done,
+            summary.blocks_planned,
+            summary.visits_done,
+            summary.cells
+        ),
+        (1, 4, 3, 2)
+    );
+    assert_eq!(summary.base, "postgres:17.11");
+    assert_eq!(summary.candidates, ["postgres:18.6"]);
+}
+
+#[test]
+fn facts_and_findings_come_back_in_order_and_by_run() {
+    let lab = tempfile::tempdir().unwrap();
+    let mut store = Store::open(lab.path()).unwrap();
+    store.create_run("one", &plan(), 5).unwrap();
+    store.create_run("two", &plan(), 6).unwrap();
+    store.add_facts("one", None, None, "host", "{}").unwrap();
+    store
+        .add_facts("one", Some(2), Some(3), "core", "1")
+        .unwrap();
+    store.add_facts("one", Some(0), None, "core", "0").unwrap();
+    store.add_facts("two", None, None, "core", "7").unwrap();
+    let fact = |server, block, json: &str| Fact {
+        server,
+        block,
+        json: json.to_owned(),
+    };
+    assert_eq!(
+        store.facts("one", "core").unwrap(),
+        [fact(Some(2), Some(3), "1"), fact(Some(0), None, "0")]
+    );
+    let findings = [Severity::Note, Severity::Confounder, Severity::Unfit]
+        .map(|severity| Finding::new("k", severity, "text"));
+    for finding in &findings {
+        store.add_finding("one", finding).unwrap();
+    }
+    assert_eq!(store.findings("one").unwrap(), findings);
+    assert!(store.findings("two").unwrap().is_empty());
+}
+
+#[test]
+fn a_run_is_found_by_name_beginning_or_last() {
+    let lab = tempfile::tempdir().unwrap();
+    let mut store = Store::open(lab.path()).unwrap();
+    let empty: Problem = store.find("last").unwrap_err();
+    assert!(empty.error.contains("no runs"), "{empty}");
+    // The newest by its start, not by its name or number.
+    for (name, start) in [
+        ("20251121-a", 30),
+        ("20251121-b", 20),
+        ("20251122-a", 10),
+        ("2025", 1),
+    ] {
+        store.create_run(name, &plan(), start).unwrap();
+    }
+    assert_eq!(store.find("last").unwrap(), "20251121-a");
+    assert_eq!(store.find("20251122").unwrap(), "20251122-a");
+    assert_eq!(store.find("2025").unwrap(), "2025");
+    let several = store.find("20251121").unwrap_err();
+    assert_eq!(several.detail.unwrap(), "20251121-b\n20251121-a");
+    let typo = store.find("20251211-a").unwrap_err();
+    assert_eq!(typo.hint.unwrap(), "did you mean 20251121-a?");
+    assert!(store.find("").is_err());
+}
+
+#[test]
+fn a_lab_that_is_only_looked_at_is_not_made() {
+    let lab = tempfile::tempdir().unwrap();
+    let error = Store::open_existing(lab.path()).unwrap_err();
+    assert!(matches!(error, StoreError::Missing { .. }), "{error}");
+    assert!(!lab.path().join(FILE_NAME).exists());
+}
+
+#[test]
+fn a_lab_that_cannot_be_made_is_named() {
+    let lab = tempfile::tempdir().unwrap();
+    let file = lab.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    let error = Store::open(&file.join("lab")).unwrap_err();
+    assert!(matches!(error, StoreError::Directory { .. }), "{error}");
+    assert!(Problem::from(error).error.contains("file/lab"));
+}
+
+#[test]
+fn records_can_be_neither_changed_nor_deleted() {
+    let lab = tempfile::tempdir().unwrap();
+    let mut store = Store::open(lab.path()).unwrap();
+    store.create_run("one", &plan(), 5).unwrap();
+    store.add_facts("one", None, None, "host", "{}").unwrap();
+    store
+        .add_finding("one", &Finding::new("k", Severity::Note, "text"))
+        .unwrap();
+    store.begin_visit("one", 0, 0).unwrap();
+    let mut failing = slice(0, 0, 0);
+    failing.errors.push(deltabench_model::slice::ErrorCount {
+        sqlstate: "40001".to_owned(),
+        count: 1,
+        first_message: "could not serialize".to_owned(),
+    });
+    store.append("one", &failing).unwrap();
+    store.commit_visit("one", 0, 0).unwrap();
+    let raw = Connection::open(lab.path().join(FILE_NAME)).unwrap();
+    for (table, column) in [
+        ("run", "name"),
+        ("run_state", "state"),
+        ("visit", "slices"),
+        ("slice", "rows"),
+        ("slice_error", "count"),
+        ("fact", "value"),
+        ("finding", "text"),
+    ] {
+        for sql in [
+            format!("update {table} set {column} = {column}"),
+            format!("delete from {table}"),
+        ] {
+            let error = raw.execute_batch(&sql).unwrap_err();
+            assert!(
+                error.to_string().contains("records are never"),
+                "{sql}: {error}"
+            );
+        }
+    }
+}

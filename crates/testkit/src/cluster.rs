@@ -1,0 +1,221 @@
+//! A small real cluster: made, started, stopped and removed within a test.
+
+use deltabench_model::endpoint::{Endpoint, Login};
+use deltabench_model::target::TargetSpec;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Names the installations that real-server tests use: `path:DIR`, separated by commas. Other targets are
+/// passed over.
+pub const TARGETS_VARIABLE: &str = "DELTABENCH_TEST_TARGETS";
+
+const PORT: u16 = 5432;
+
+/// A running server of an installed PostgreSQL, on a local socket and, where asked, on a loopback TCP port.
+#[derive(Debug)]
+pub struct Cluster {
+    directory: PathBuf,
+    server: Child,
+}
+
+impl Cluster {
+    /// Starts one for each `path:` target of [`TARGETS_VARIABLE`]; says on stderr when there are none.
+    ///
+    /// `hba` holds lines for `pg_hba.conf`, before the one that trusts everybody else on the local socket.
+    #[must_use]
+    pub fn for_each_target(hba: &str, settings: &[&str]) -> Vec<Self> {
+        let targets = std::env::var(TARGETS_VARIABLE).unwrap_or_default();
+        let specs = targets
+            .split(',')
+            .filter_map(|text| text.trim().parse().ok());
+        let paths = specs.filter_map(|spec| match spec {
+            TargetSpec::Path(path) => Some(path),
+            _ => None,
+        });
+        let clusters: Vec<Self> = paths
+            .map(|path| Self::start(&path.join("bin"), hba, settings))
+            .collect();
+        if clusters.is_empty() {
+            eprintln!("skipped: {TARGETS_VARIABLE} names no path:DIR target");
+        }
+        clusters
+    }
+
+    /// Makes and starts a cluster with the programs of `bin`.
+    #[must_use]
+    pub fn start(bin: &Path, hba: &str, settings: &[&str]) -> Self {
+        let directory = scratch();
+        let data = directory.join("data");
+        let user = unprivileged();
+        if let Some((_, uid)) = &user {
+            chown(&directory, Some(*uid), None).unwrap();
+        }
+        let program = |name: &str| {
+            as_user(
+                user.as_ref().map(|(name, _)| name.as_str()),
+                &bin.join(name),
+            )
+        };
+        let made = program("initdb")
+            .args([
+                "--no-sync",
+                "--auth=trust",
+                "--username=postgres",
+                "--encoding=UTF8",
+                "--locale=C",
+                "-D",
+            ])
+            .arg(&data)
+            .output()
+            .unwrap();
+        assert!(
+            made.status.success(),
+            "initdb: {}",
+            String::from_utf8_lossy(&made.stderr)
+        );
+        fs::write(
+            data.join("pg_hba.conf"),
+            format!("{hba}\nlocal all all trust\n"),
+        )
+        .unwrap();
+        let log = fs::File::create(directory.join("log")).unwrap();
+        let mut server = program("postgres");
+        server
+            .arg("-D")
+            .arg(&data)
+            .args(["-p", &PORT.to_string(), "-k"])
+            .arg(&directory);
+        for setting in ["fsync=off", "shared_buffers=32MB", "listen_addresses="]
+            .iter()
+            .chain(settings)
+        {
+            server.args(["-c", setting]);
+        }
+        let server = server
+            .current_dir(&directory)
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut cluster = Self { directory, server };
+        cluster.wait_until_ready();
+        cluster
+    }
+
+    /// Its local socket.
+    #[must_use]
+    pub fn endpoint(&self) -> Endpoint {
+        Endpoint::Unix {
+            directory: self.directory.clone(),
+            port: PORT,
+        }
+    }
+
+    /// Its superuser, who needs no password.
+    #[must_use]
+    pub fn login(&self) -> Login {
+        Login {
+            user: "postgres".into(),
+            database: "postgres".into(),
+            password: None,
+            options: Vec::new(),
+        }
+    }
+
+    /// Process id of the postmaster.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.server.id()
+    }
+
+    /// Waits until it takes connections.
+    fn wait_until_ready(&mut self) {
+        let limit = Instant::now() + Duration::from_secs(30);
+        let socket = self.directory.join(format!(".s.PGSQL.{PORT}"));
+        loop {
+            if answers(&socket) {
+                return;
+            }
+            let gone = self.server.try_wait().unwrap().is_some();
+            if gone || Instant::now() > limit {
+                panic!(
+                    "no server: {}",
+                    fs::read_to_string(self.directory.join("log")).unwrap_or_default()
+                );
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // SIGQUIT: the data is thrown away, so there is nothing to write back.
+        let _ = Command::new("kill")
+            .args(["-QUIT", &self.server.id().to_string()])
+            .status();
+        let _ = self.server.wait();
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Whether a start-up message is answered by a request to authenticate; a server still starting answers
+/// with an error.
+fn answers(socket: &Path) -> bool {
+    let start_up = b"\0\0\0\x17\0\x03\0\0user\0postgres\0\0";
+    let Ok(mut stream) = UnixStream::connect(socket) else {
+        return false;
+    };
+    let mut tag = [0];
+    stream.write_all(start_up).is_ok() && stream.read_exact(&mut tag).is_ok() && tag == *b"R"
+}
+
+fn scratch() -> PathBuf {
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let directory = std::env::temp_dir().join(format!(
+        "deltabench-cluster-{}-{number}",
+        std::process::id()
+    ));
+    fs::create_dir(&directory).unwrap();
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
+    directory
+}
+
+/// Whom to run the server as: nobody else, unless we are root.
+fn unprivileged() -> Option<(String, u32)> {
+    let id = |args: &[&str]| {
+        let output = Command::new("id")
+            .args(args)
+            .output()
+            .ok()
+            .filter(|output| output.status.success())?;
+        String::from_utf8_lossy(&output.stdout)
+            .trim()
+            .parse::<u32>()
+            .ok()
+    };
+    if id(&["-u"]) != Some(0) {
+        return None;
+    }
+    ["postgres", "nobody"]
+        .iter()
+        .find_map(|name| id(&["-u", name]).map(|uid| ((*name).to_owned(), uid)))
+}
+
+fn as_user(user: Option<&str>, program: &Path) -> Command {
+    let Some(user) = user else {
+        return Command::new(program);
+    };
+    let mut command = Command::new("setpriv");
+    command
+        .arg(format!("--reuid={user}"))
+        .args(["--clear-groups", "--"])
+        .arg(program);
+    command
+}

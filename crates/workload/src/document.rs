@@ -1,0 +1,233 @@
+//! Reading a TOML file strictly: every problem says file, line and key.
+
+use deltabench_model::problem::{Problem, nearest};
+use deltabench_model::units::count;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The file being read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Document<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) text: &'a str,
+}
+
+impl<'a> Document<'a> {
+    /// Parses the whole file.
+    pub(crate) fn parse(self) -> Result<Spanned<DeTable<'a>>, Problem> {
+        DeTable::parse(self.text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            self.at(
+                at,
+                Problem::new(format!("not TOML: {}", error.message().trim_end())),
+            )
+        })
+    }
+
+    /// `problem` with the place of byte `offset` in front.
+    pub(crate) fn at(&self, offset: usize, mut problem: Problem) -> Problem {
+        problem.error = format!("{}:{}: {}", self.file, self.line(offset), problem.error);
+        problem
+    }
+
+    /// The line of a byte, from 1.
+    pub(crate) fn line(&self, offset: usize) -> u64 {
+        let newlines = self
+            .text
+            .bytes()
+            .take(offset)
+            .filter(|&byte| byte == b'\n')
+            .count();
+        count(newlines) + 1
+    }
+}
+
+/// One table of the file, with only known keys.
+#[derive(Debug)]
+pub(crate) struct Section<'a> {
+    document: Document<'a>,
+    /// How problems call it, for example `step 2`.
+    name: String,
+    at: usize,
+    table: &'a DeTable<'a>,
+}
+
+/// A value and where it stands.
+pub(crate) type Placed<T> = (T, usize);
+
+impl<'a> Section<'a> {
+    pub(crate) fn new(
+        document: Document<'a>,
+        name: String,
+        at: usize,
+        table: &'a DeTable<'a>,
+    ) -> Self {
+        Self {
+            document,
+            name,
+            at,
+            table,
+        }
+    }
+
+    /// Refuses keys that are not in `known`.
+    pub(crate) fn allow(&self, known: &[&str]) -> Result<(), Problem> {
+        for key in self.table.keys() {
+            let name: &str = key.get_ref();
+            if known.contains(&name) {
+                continue;
+            }
+            let problem = Problem::new(format!("unknown key `{name}` in {}", self.name))
+                .detail(format!("known keys: {}", known.join(", ")));
+            let problem = match nearest(name, known.iter().copied()) {
+                Some(near) => problem.hint(format!("did you mean `{near}`?")),
+                None => problem,
+            };
+            return Err(self.document.at(key.span().start, problem));
+        }
+        Ok(())
+    }
+
+    /// A problem with the section as a whole.
+    pub(crate) fn problem(&self, what: impl std::fmt::Display) -> Problem {
+        self.document
+            .at(self.at, Problem::new(format!("{}: {what}", self.name)))
+    }
+
+    /// A problem with what stands at `at`.
+    pub(crate) fn problem_at(&self, at: usize, what: impl std::fmt::Display) -> Problem {
+        self.document
+            .at(at, Problem::new(format!("{}: {what}", self.name)))
+    }
+
+    /// Puts name and place in front of a problem found inside a value of this section.
+    pub(crate) fn wrap(&self, at: usize, mut problem: Problem) -> Problem {
+        problem.error = format!("{}: {}", self.name, problem.error);
+        self.document.at(at, problem)
+    }
+
+    /// The value of `key`, if there is one.
+    pub(crate) fn value(&self, key: &str) -> Option<Placed<&'a DeValue<'a>>> {
+        let (_, value) = self.table.iter().find(|(name, _)| name.get_ref() == key)?;
+        Some((value.get_ref(), value.span().start))
+    }
+
+    /// The value of a key that must be there.
+    pub(crate) fn required(&self, key: &str) -> Result<Placed<&'a DeValue<'a>>, Problem> {
+        self.value(key)
+            .ok_or_else(|| self.problem(format!("key `{key}` is missing")))
+    }
+
+    /// A text that must be there and not be empty.
+    pub(crate) fn text(&self, key: &str) -> Result<Placed<&'a str>, Problem> {
+        let (value, at) = self.required(key)?;
+        match value {
+            DeValue::String(text) if text.trim().is_empty() => {
+                Err(self.problem_at(at, format!("`{key}` is empty")))
+            }
+            DeValue::String(text) => Ok((text, at)),
+            other => Err(self.wrong_type(key, at, "a string", other)),
+        }
+    }
+
+    /// A yes or no.
+    pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>, Problem> {
+        match self.value(key) {
+            None => Ok(None),
+            Some((DeValue::Boolean(flag), _)) => Ok(Some(*flag)),
+            Some((other, at)) => Err(self.wrong_type(key, at, "true or false", other)),
+        }
+    }
+
+    /// A whole number within `range`.
+    pub(crate) fn number(&self, key: &str, range: Range<u32>) -> Result<Option<u32>, Problem> {
+        let Some((value, at)) = self.value(key) else {
+            return Ok(None);
+        };
+        let DeValue::Integer(integer) = value else {
+            return Err(self.wrong_type(key, at, "an integer", value));
+        };
+        match u32::from_str_radix(integer.as_str(), integer.radix()) {
+            Ok(number) if range.contains(&number) => Ok(Some(number)),
+            _ => Err(self.problem_at(
+                at,
+                format!(
+                    "`{key}` is {integer}, but must be {} to {}",
+                    range.start,
+                    range.end.saturating_sub(1)
+                ),
+            )),
+        }
+    }
+
+    /// A list of texts; empty when the key is absent.
+    pub(crate) fn texts(&self, key: &str) -> Result<Vec<String>, Problem> {
+        let Some((value, at)) = self.value(key) else {
+            return Ok(Vec::new());
+        };
+        let DeValue::Array(items) = value else {
+            return Err(self.wrong_type(key, at, "an array of strings", value));
+        };
+        let text = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
+            DeValue::String(text) => Ok(text.to_string()),
+            other => Err(self.wrong_type(key, item.span().start, "an array of strings", other)),
+        };
+        items.iter().map(text).collect()
+    }
+
+    /// "must be this, is that".
+    pub(crate) fn wrong_type(
+        &self,
+        key: &str,
+        at: usize,
+        wanted: &str,
+        found: &DeValue<'_>,
+    ) -> Problem {
+        self.problem_at(
+            at,
+            format!("`{key}` must be {wanted}, not {}", described(found)),
+        )
+    }
+}
+
+fn described(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "an integer",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "an array",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_from_one() {
+        let document = Document {
+            file: "f",
+            text: "a\nb\n",
+        };
+        assert_eq!(
+            [0, 1, 2, 4].map(|offset| document.line(offset)),
+            [1, 1, 2, 3]
+        );
+    }
+
+    #[test]
+    fn what_is_not_toml_is_refused_with_its_line() {
+        let error = Document {
+            file: "f.toml",
+            text: "a = 1\nb = = 2\n",
+        }
+        .parse()
+        .unwrap_err()
+        .error;
+        assert!(error.starts_with("f.toml:2: not TOML: "), "{error}");
+    }
+}

@@ -1,0 +1,221 @@
+//! Rules on Rust code: length of functions, names of modules.
+
+use super::Breach;
+use std::path::Path;
+use syn::visit::{self, Visit};
+
+/// Lines of one function, from its `fn` to its closing brace. Doc comments and attributes do not count.
+const FUNCTION_LINES: usize = 70;
+
+/// Names that say nothing about what is inside.
+const EMPTY_NAMES: [&str; 8] = [
+    "util", "utils", "common", "helper", "helpers", "manager", "managers", "misc",
+];
+
+pub fn check(path: &Path, text: &str) -> Vec<Breach> {
+    let mut breaches = file_names(path);
+    match syn::parse_file(text) {
+        Ok(file) => {
+            let mut visitor = Visitor {
+                path,
+                in_test: is_test_path(path),
+                breaches: Vec::new(),
+            };
+            visitor.visit_file(&file);
+            breaches.extend(visitor.breaches);
+        }
+        Err(error) => {
+            let line = error.span().start().line;
+            breaches.push(Breach::new(path, line, format!("not Rust: {error}")));
+        }
+    }
+    breaches
+}
+
+fn file_names(path: &Path) -> Vec<Breach> {
+    let words = path.iter().map(|part| part.to_string_lossy());
+    words
+        .map(|word| word.trim_end_matches(".rs").to_owned())
+        .filter(|word| EMPTY_NAMES.contains(&word.as_str()))
+        .map(|word| Breach::new(path, 0, empty_name(&word)))
+        .collect()
+}
+
+fn empty_name(name: &str) -> String {
+    format!("a module called {name} says nothing: name it after the noun it holds")
+}
+
+/// Whether the file is compiled for tests only, by where it is.
+fn is_test_path(path: &Path) -> bool {
+    path.iter().any(|part| part == "tests" || part == "benches") || path.ends_with("tests.rs")
+}
+
+struct Visitor<'a> {
+    path: &'a Path,
+    in_test: bool,
+    breaches: Vec<Breach>,
+}
+
+impl Visitor<'_> {
+    /// Visits what is inside an item, as test code if its attributes say so.
+    fn inside(&mut self, attributes: &[syn::Attribute], visit: impl FnOnce(&mut Self)) {
+        let outer = self.in_test;
+        self.in_test = outer || attributes.iter().any(is_test_attribute);
+        visit(self);
+        self.in_test = outer;
+    }
+
+    fn measure(&mut self, signature: &syn::Signature, block: &syn::Block) {
+        let first = signature.fn_token.span.start().line;
+        let last = block.brace_token.span.close().end().line;
+        let lines = last + 1 - first;
+        if !self.in_test && lines > FUNCTION_LINES {
+            let text = format!(
+                "function {} has {lines} lines; at most {FUNCTION_LINES}",
+                signature.ident
+            );
+            self.breaches.push(Breach::new(self.path, first, text));
+        }
+    }
+}
+
+/// `#[test]`, `#[cfg(test)]`, `#[cfg(all(test, …))]`.
+fn is_test_attribute(attribute: &syn::Attribute) -> bool {
+    if attribute.path().is_ident("test") {
+        return true;
+    }
+    let syn::Meta::List(list) = &attribute.meta else {
+        return false;
+    };
+    let condition = list.tokens.to_string();
+    let words: Vec<&str> = condition
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .collect();
+    list.path.is_ident("cfg") && words.contains(&"test") && !words.contains(&"not")
+}
+
+impl<'ast> Visit<'ast> for Visitor<'_> {
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.inside(&item.attrs, |visitor| {
+            visitor.measure(&item.sig, &item.block);
+            visit::visit_item_fn(visitor, item);
+        });
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.inside(&item.attrs, |visitor| {
+            visitor.measure(&item.sig, &item.block);
+            visit::visit_impl_item_fn(visitor, item);
+        });
+    }
+
+    fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
+        self.inside(&item.attrs, |visitor| {
+            if let Some(block) = &item.default {
+                visitor.measure(&item.sig, block);
+            }
+            visit::visit_trait_item_fn(visitor, item);
+        });
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        self.inside(&item.attrs, |visitor| visit::visit_item_impl(visitor, item));
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        let name = item.ident.to_string();
+        if EMPTY_NAMES.contains(&name.as_str()) {
+            let line = item.mod_token.span.start().line;
+            self.breaches
+                .push(Breach::new(self.path, line, empty_name(&name)));
+        }
+        self.inside(&item.attrs, |visitor| visit::visit_item_mod(visitor, item));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, text: &str) -> Vec<(usize, String)> {
+        check(Path::new(path), text)
+            .into_iter()
+            .map(|breach| (breach.line, breach.text))
+            .collect()
+    }
+
+    /// A function that takes `lines` lines in all.
+    fn function(head: &str, lines: usize) -> String {
+        format!("{head} {{\n{}}}\n", "let _ = 1;\n".repeat(lines - 2))
+    }
+
+    #[test]
+    fn functions_may_have_70_lines_with_their_signature() {
+        assert!(found("a.rs", &function("fn fits()", 70)).is_empty());
+        let long = [(1, "function long has 71 lines; at most 70".to_owned())];
+        assert_eq!(found("a.rs", &function("pub fn long()", 71)), long);
+        assert_eq!(found("a.rs", &function("fn long(\n)", 70)), long);
+        assert!(
+            found(
+                "a.rs",
+                &function("/// doc\n/// doc\n#[inline]\nfn fits()", 70)
+            )
+            .is_empty()
+        );
+    }
+
+    #[test]
+    fn methods_and_provided_functions_count_too() {
+        let long = function("fn long(&self)", 71);
+        assert_eq!(found("a.rs", &format!("impl X {{\n{long}}}")).len(), 1);
+        assert_eq!(found("a.rs", &format!("trait X {{\n{long}}}")).len(), 1);
+        assert_eq!(
+            found("a.rs", &format!("mod inner {{ fn outer() {{\n{long}}} }}")).len(),
+            2
+        );
+    }
+
+    #[test]
+    fn test_code_may_be_long() {
+        let long = function("fn long()", 90);
+        assert!(found("a.rs", &format!("#[test]\n{long}")).is_empty());
+        assert!(found("a.rs", &format!("#[cfg(test)]\nmod tests {{\n{long}}}")).is_empty());
+        assert!(
+            found(
+                "a.rs",
+                &format!("#[cfg(all(test, unix))]\nmod tests {{\n{long}}}")
+            )
+            .is_empty()
+        );
+        assert!(found("crates/x/tests/it/main.rs", &long).is_empty());
+        assert_eq!(
+            found("a.rs", &format!("#[cfg(not(test))]\nmod real {{\n{long}}}")).len(),
+            1
+        );
+        assert_eq!(
+            found("a.rs", &format!("#[cfg(test)]\nmod tests {{}}\n{long}")).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn modules_have_names_that_say_something() {
+        assert_eq!(found("crates/x/src/utils.rs", "").len(), 1);
+        assert_eq!(found("crates/x/src/common/mod.rs", "").len(), 1);
+        assert_eq!(found("crates/x/tests/helpers.rs", "").len(), 1);
+        assert_eq!(
+            found("a.rs", "//! doc\n\nmod manager { }\n")
+                .first()
+                .map(|breach| breach.0),
+            Some(3)
+        );
+        assert!(found("crates/x/src/commoner.rs", "mod utilities {}").is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_a_breach() {
+        let breaches = found("a.rs", "\nfn broken( {\n");
+        assert_eq!(breaches.len(), 1);
+        assert!(breaches[0].1.starts_with("not Rust"), "{breaches:?}");
+    }
+}
