@@ -449,7 +449,7 @@ impl<'a> Prebuilt<'a> {
                     "the cache in {} holds no servers",
                     self.cache.root().display()
                 ))
-                .hint("run once without offline, or use path:DIR or installed:MAJOR");
+                .hint("run once without --offline, or use path:DIR or installed:MAJOR");
         }
         let names: Vec<String> = versions::one_per_release(&cached)
             .iter()
@@ -465,7 +465,7 @@ impl<'a> Prebuilt<'a> {
                 names.join(" ")
             ))
             .hint(format!(
-                "run once without offline{}",
+                "run once without --offline{}",
                 near.unwrap_or_default()
             ))
     }

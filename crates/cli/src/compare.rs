@@ -13,15 +13,12 @@ use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_run::events::Observer;
 use deltabench_run::fleet::{self, Host, HugePagesWish};
-use deltabench_run::planning::{Request, plan};
+use deltabench_run::planning::{self, Request};
 use deltabench_run::session::{Session, SessionEnd};
 use deltabench_server::{ServerUser, Workspace, sweep};
 use deltabench_store::{RunState, Store};
 use deltabench_workload::Library;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Exit code after Ctrl-C, as shells have it.
-const INTERRUPTED: u8 = 130;
 
 /// A quick run stops after the block that would end past this many seconds of measuring.
 const QUICK_DEADLINE_SECONDS: f64 = 500.0;
@@ -98,14 +95,16 @@ fn measure(
     for swept in sweep(&host.workspaces) {
         progress.note(&swept);
     }
-    let interrupted = interrupt::flag();
+    let interrupted = interrupt::flag().map_err(|error| {
+        Failure::Failed(Problem::new("signals cannot be handled").detail(error.to_string()))
+    })?;
     let end = Session {
         plan,
         run,
         store,
         host,
         library,
-        interrupted,
+        interrupted: &interrupted,
         observer: &mut progress,
     }
     .execute();
@@ -128,62 +127,57 @@ fn measure(
     let code = output::publish(run, plan, store, destinations)?;
     if end == SessionEnd::Interrupted {
         eprintln!("interrupted; `deltabench resume {run}` goes on");
-        return Ok(INTERRUPTED);
+        return Ok(interrupt::STATUS);
     }
     Ok(code)
 }
 
 fn make_plan(arguments: &Compare, config: &Config, library: &Library) -> Result<Plan, Problem> {
-    let delta = percent(&arguments.delta)?;
-    let settings = arguments
-        .settings
-        .iter()
-        .map(|text| setting(text))
-        .collect::<Result<_, _>>()?;
+    let request = request(arguments)?;
+    planning::check(&request, library)?;
     let specs = std::iter::once(&arguments.base)
         .chain(&arguments.candidates)
         .map(|text| text.parse::<TargetSpec>())
         .collect::<Result<Vec<_>, _>>()?;
-    // Refuse what is wrong with the rest before anything is downloaded.
-    for name in &arguments.only {
-        library.get(name)?;
+    let installations = resolve(&specs, config)?;
+    match installations.as_slice() {
+        [base, candidates @ ..] => planning::plan(request, base, candidates, library),
+        [] => Err(Problem::new("no base given")),
     }
-    let mut installations = resolve(&specs, config)?.into_iter();
-    let base = installations
-        .next()
-        .ok_or_else(|| Problem::new("no base given"))?;
-    let seed = arguments.seed.unwrap_or_else(|| {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        // Kept under 2^53 so that JSON readers see the same number.
-        deltabench_workload::mix(u64::from(now.subsec_nanos()), &[now.as_secs()]) >> 11
-    });
-    let request = Request {
-        base,
-        candidates: installations.collect(),
+}
+
+fn request(arguments: &Compare) -> Result<Request, Problem> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    // Kept under 2^53 so that every reader of the JSON sees the same number.
+    let from_clock =
+        deltabench_workload::mix(u64::from(now.subsec_nanos()), &[now.as_secs()]) >> 11;
+    let default_rows = if arguments.quick { 200_000 } else { 1_000_000 };
+    Ok(Request {
         same_target: arguments.same_target,
         workloads: arguments.only.clone(),
         clients: arguments.clients.clone(),
         data: DataSize {
             tables: arguments.tables,
-            rows: arguments
-                .rows
-                .unwrap_or(if arguments.quick { 200_000 } else { 1_000_000 }),
+            rows: arguments.rows.unwrap_or(default_rows),
         },
         timing: timing(arguments),
         placement: placement(arguments.placement),
-        delta,
+        delta: percent(&arguments.delta)?,
         checksums: match arguments.checksums {
             Checksums::On => Some(true),
             Checksums::Off => Some(false),
             Checksums::Default => None,
         },
-        settings,
-        seed,
+        settings: arguments
+            .settings
+            .iter()
+            .map(|text| setting(text))
+            .collect::<Result<_, _>>()?,
+        seed: arguments.seed.unwrap_or(from_clock),
         command: std::env::args().collect(),
-    };
-    plan(request, library)
+    })
 }
 
 fn timing(arguments: &Compare) -> Timing {
@@ -213,14 +207,19 @@ fn placement(asked: Option<PlacementWord>) -> (Placement, Placement) {
 /// Finds every target; also the place where downloads happen.
 pub fn resolve(specs: &[TargetSpec], config: &Config) -> Result<Vec<Installation>, Problem> {
     let cache = Cache::open(config.cache.clone())?;
-    specs
+    let mut progress = |text: &str| eprintln!("{text}");
+    let find = |spec: &TargetSpec, progress: &mut dyn FnMut(&str)| {
+        deltabench_acquire::resolve(spec, &cache, &config.sources, progress)
+    };
+    // What needs no download is looked at first: a wrong path should not cost a minute of fetching.
+    for spec in specs
         .iter()
-        .map(|spec| {
-            deltabench_acquire::resolve(spec, &cache, &config.sources, &mut |text| {
-                eprintln!("{text}")
-            })
-        })
-        .collect()
+        .filter(|spec| !matches!(spec, TargetSpec::Prebuilt(_)))
+    {
+        find(spec, &mut progress)?;
+    }
+    deltabench_acquire::prefetch(specs, &cache, &config.sources, &mut progress)?;
+    specs.iter().map(|spec| find(spec, &mut progress)).collect()
 }
 
 /// The host as the options describe it.

@@ -1,29 +1,26 @@
-//! Ctrl-C and termination as a flag that the run looks at between slices.
+//! Ctrl-C and termination as a flag that the run looks at between rounds.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag::{register, register_conditional_shutdown};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn note(_signal: libc::c_int) {
-    // A second signal means "now": leave without clean-up; the servers end with us (PDEATHSIG) and the next start
-    // sweeps what is left.
-    if INTERRUPTED.swap(true, Ordering::Relaxed) {
-        // SAFETY: _exit is async-signal-safe.
-        unsafe { libc::_exit(130) };
-    }
-}
+/// Exit status after a signal, as shells have it.
+pub const STATUS: u8 = 130;
 
 /// Installs the handlers and returns the flag.
-pub fn flag() -> &'static AtomicBool {
-    let handler: extern "C" fn(libc::c_int) = note;
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: the handler only touches an atomic and calls _exit, both async-signal-safe.
-        unsafe {
-            libc::signal(
-                signal,
-                std::mem::transmute::<extern "C" fn(libc::c_int), libc::sighandler_t>(handler),
-            )
-        };
+///
+/// A second signal means "now": the process leaves without clean-up; its servers end with it (the parent-death
+/// signal), and the next start sweeps what is left.
+///
+/// Errors: signals that cannot be handled.
+pub fn flag() -> io::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // Registered first, so that it sees the flag as earlier signals left it.
+        register_conditional_shutdown(signal, i32::from(STATUS), Arc::clone(&flag))?;
+        register(signal, Arc::clone(&flag))?;
     }
-    &INTERRUPTED
+    Ok(flag)
 }

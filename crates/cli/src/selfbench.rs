@@ -1,7 +1,199 @@
-//! placeholder while the driver's peers are written
+//! `deltabench selfbench client`: the driver against sysbench and pgbench, as paired ratios.
+
 use crate::Failure;
-use crate::arguments::Selfbench;
+use crate::arguments::{Selfbench, SelfbenchClient, SelfbenchCommand};
+use crate::compare::{host, resolve};
 use crate::config::Config;
-pub fn selfbench(_arguments: &Selfbench, _config: &Config) -> Result<u8, Failure> {
-    Ok(2)
+use crate::output::{print_stdout, write_file};
+use deltabench_driver::peer::{Peer, SelfbenchRound, SelfbenchRow};
+use deltabench_model::plan::Placement;
+use deltabench_model::problem::Problem;
+use deltabench_model::units::to_f64;
+use deltabench_run::selfbench::{SelfbenchRequest, selfbench as measure};
+use deltabench_server::sweep;
+use deltabench_stats::student::t_interval;
+use deltabench_stats::summary::mean;
+use serde::Serialize;
+
+/// Rows of the table: 50 MB, all in shared buffers.
+const ROWS: u64 = 200_000;
+
+/// Name and version of the JSON.
+const FORMAT: (&str, u32) = ("deltabench.selfbench", 1);
+
+#[derive(Debug, Serialize)]
+struct Table {
+    format: &'static str,
+    version: u32,
+    target: String,
+    rounds: u32,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    workload: &'static str,
+    clients: u32,
+    placement: Placement,
+    peer: &'static str,
+    client_cpu_us_per_op: f64,
+    peer_cpu_us_per_op: f64,
+    client_cpu_ratio: f64,
+    client_cpu_ci95: Option<[f64; 2]>,
+    throughput_ratio: f64,
+    throughput_ci95: Option<[f64; 2]>,
+}
+
+/// `deltabench selfbench`.
+pub fn selfbench(arguments: &Selfbench, config: &Config) -> Result<u8, Failure> {
+    match &arguments.what {
+        SelfbenchCommand::Client(client) => self::client(client, config),
+    }
+}
+
+fn client(arguments: &SelfbenchClient, config: &Config) -> Result<u8, Failure> {
+    if Peer::ALL.iter().all(|peer| peer.program().is_none()) {
+        return Err(Failure::Refused(
+            Problem::new("neither sysbench nor pgbench is on the PATH")
+                .hint("scripts/install-peers.sh installs them through the package manager"),
+        ));
+    }
+    let host = host(&arguments.servers, config).map_err(Failure::Refused)?;
+    let spec = arguments.target.parse().map_err(Failure::Refused)?;
+    let installations = resolve(&[spec], config).map_err(Failure::Refused)?;
+    let Some(installation) = installations.into_iter().next() else {
+        return Err(Failure::Refused(Problem::new("no target given")));
+    };
+    for swept in sweep(&host.workspaces) {
+        eprintln!("{swept}");
+    }
+    let target = installation.resolved.clone();
+    let request = SelfbenchRequest {
+        installation,
+        clients: arguments.clients.clone(),
+        rounds: arguments.rounds,
+        seconds: arguments.seconds,
+        rows: ROWS,
+        seed: 1,
+    };
+    let rows =
+        measure(&request, &host, &mut |text| eprintln!("{text}")).map_err(Failure::Failed)?;
+    let rows = rows.iter().map(row).collect();
+    let table = Table {
+        format: FORMAT.0,
+        version: FORMAT.1,
+        target,
+        rounds: request.rounds,
+        rows,
+    };
+    publish(&table, arguments)?;
+    Ok(0)
+}
+
+fn row(measured: &SelfbenchRow) -> Row {
+    let cpu = |outcome: &deltabench_driver::peer::PeerOutcome| {
+        to_f64(outcome.client_cpu_ns) / 1e3 / to_f64(outcome.operations).max(1.0)
+    };
+    let rate = |outcome: &deltabench_driver::peer::PeerOutcome| {
+        to_f64(outcome.operations) / to_f64(outcome.duration_ns).max(1.0)
+    };
+    let each = |value: &dyn Fn(&SelfbenchRound) -> f64| -> Vec<f64> {
+        measured.rounds.iter().map(value).collect()
+    };
+    let (client_cpu_ratio, client_cpu_ci95) =
+        ratio(&each(&|round| (cpu(&round.own) / cpu(&round.peer)).ln()));
+    let (throughput_ratio, throughput_ci95) =
+        ratio(&each(&|round| (rate(&round.own) / rate(&round.peer)).ln()));
+    Row {
+        workload: measured.cell.work.word(),
+        clients: measured.cell.clients,
+        placement: measured.cell.placement,
+        peer: measured.peer.word(),
+        client_cpu_us_per_op: mean(&each(&|round| cpu(&round.own))).unwrap_or_default(),
+        peer_cpu_us_per_op: mean(&each(&|round| cpu(&round.peer))).unwrap_or_default(),
+        client_cpu_ratio,
+        client_cpu_ci95,
+        throughput_ratio,
+        throughput_ci95,
+    }
+}
+
+/// Geometric mean of the rounds' ratios with its t interval; absent with fewer than two rounds.
+fn ratio(logs: &[f64]) -> (f64, Option<[f64; 2]>) {
+    let interval = t_interval(logs, 0.95)
+        .ok()
+        .map(|found| [found.low.exp(), found.high.exp()]);
+    (mean(logs).unwrap_or_default().exp(), interval)
+}
+
+fn publish(table: &Table, arguments: &SelfbenchClient) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(table).map_err(|error| {
+        Failure::Failed(
+            Problem::new("the result cannot be written as JSON").detail(error.to_string()),
+        )
+    })?;
+    match arguments.json.as_deref() {
+        Some(path) if path.as_os_str() == "-" => print_stdout(&json),
+        Some(path) => write_file(path, &json).and_then(|()| print_stdout(&text(table))),
+        None => print_stdout(&text(table)),
+    }
+}
+
+fn text(table: &Table) -> String {
+    let mut lines = vec![
+        format!(
+            "{}, {} paired rounds; ratios are deltabench / peer with 95 % interval",
+            table.target, table.rounds
+        ),
+        format!(
+            "{:<8} {:>7} {:<10} {:<9} {:>17} {:>22} {:>22}",
+            "workload",
+            "clients",
+            "placement",
+            "peer",
+            "client CPU us/op",
+            "client CPU ratio",
+            "throughput ratio"
+        ),
+    ];
+    for row in &table.rows {
+        let placement = if row.placement == Placement::SameCore {
+            "same-core"
+        } else {
+            "split"
+        };
+        lines.push(format!(
+            "{:<8} {:>7} {:<10} {:<9} {:>8.2} / {:>6.2} {:>22} {:>22}",
+            row.workload,
+            row.clients,
+            placement,
+            row.peer,
+            row.client_cpu_us_per_op,
+            row.peer_cpu_us_per_op,
+            with_interval(row.client_cpu_ratio, row.client_cpu_ci95),
+            with_interval(row.throughput_ratio, row.throughput_ci95),
+        ));
+    }
+    lines.join("\n")
+}
+
+fn with_interval(ratio: f64, interval: Option<[f64; 2]>) -> String {
+    match interval {
+        Some([low, high]) => format!("{ratio:.2} [{low:.2}, {high:.2}]"),
+        None => format!("{ratio:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_is_the_geometric_mean_of_its_rounds() {
+        let (ratio, interval) = ratio(&[0.5_f64.ln(), 2.0_f64.ln()]);
+        assert!((ratio - 1.0).abs() < 1e-12);
+        let [low, high] = interval.unwrap();
+        assert!(low < 0.5 && high > 2.0);
+        assert_eq!(with_interval(0.7, None), "0.70");
+    }
 }

@@ -4,7 +4,7 @@
 //! yourself.
 
 use deltabench_driver::peer::{
-    Peer, PeerOutcome, PeerWork, SelfbenchCell, SelfbenchSpec, selfbench_client,
+    Peer, PeerOutcome, PeerWork, SelfbenchCell, SelfbenchRow, SelfbenchSpec, selfbench_client,
 };
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::Placement;
@@ -65,31 +65,33 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{:<10} {:>7} {:<9} {:>8} {:>8} {:>7} {:>7}",
         "work", "clients", "peer", "own us", "peer us", "cpu", "rate"
     );
-    for row in selfbench_client(&spec, &mut |_| Ok(cores.clone()))? {
-        let cost =
-            |outcome: &PeerOutcome| micros(outcome.client_cpu_ns) / to_f64(outcome.operations);
-        let rate =
-            |outcome: &PeerOutcome| to_f64(outcome.operations) / seconds(outcome.duration_ns);
-        let over = |value: &dyn Fn(&PeerOutcome, &PeerOutcome) -> f64| {
-            median(
-                row.rounds
-                    .iter()
-                    .map(|round| value(&round.own, &round.peer))
-                    .collect(),
-            )
-        };
-        println!(
-            "{:<10} {:>7} {:<9} {:>8.2} {:>8.2} {:>7.3} {:>7.3}",
-            row.cell.work.word(),
-            row.cell.clients,
-            row.peer.word(),
-            over(&|own, _| cost(own)),
-            over(&|_, peer| cost(peer)),
-            over(&|own, peer| cost(own) / cost(peer)),
-            over(&|own, peer| rate(own) / rate(peer)),
-        );
-    }
+    selfbench_client(&spec, &mut |_| Ok(cores.clone()))?
+        .iter()
+        .for_each(print);
     Ok(())
+}
+
+fn print(row: &SelfbenchRow) {
+    let cost = |outcome: &PeerOutcome| micros(outcome.client_cpu_ns) / to_f64(outcome.operations);
+    let rate = |outcome: &PeerOutcome| to_f64(outcome.operations) / seconds(outcome.duration_ns);
+    let over = |value: &dyn Fn(&PeerOutcome, &PeerOutcome) -> f64| {
+        median(
+            row.rounds
+                .iter()
+                .map(|round| value(&round.own, &round.peer))
+                .collect(),
+        )
+    };
+    println!(
+        "{:<10} {:>7} {:<9} {:>8.2} {:>8.2} {:>7.3} {:>7.3}",
+        row.cell.work.word(),
+        row.cell.clients,
+        row.peer.word(),
+        over(&|own, _| cost(own)),
+        over(&|_, peer| cost(peer)),
+        over(&|own, peer| cost(own) / cost(peer)),
+        over(&|own, peer| rate(own) / rate(peer)),
+    );
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

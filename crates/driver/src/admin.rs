@@ -138,6 +138,7 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         // Best effort: without it the server would log a lost connection.
+        let _ = self.session.set_limit(Some(Duration::from_millis(100)));
         let _ = self.session.send(b"X\0\0\0\x04", "saying goodbye");
     }
 }

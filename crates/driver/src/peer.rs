@@ -11,7 +11,7 @@ pub use selfbench::{SelfbenchCell, SelfbenchRound, SelfbenchRow, SelfbenchSpec, 
 use crate::sys;
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::problem::Problem;
-use deltabench_model::units::{index, to_f64, to_u64};
+use deltabench_model::units::{to_f64, to_u64};
 use deltabench_workload::executable::{Executable, Slot, Statement, Step, Value};
 use std::fmt::Write as _;
 use std::fs;
@@ -426,7 +426,8 @@ mod tests {
                         total number of events:              100000\n";
         assert_eq!(Peer::Sysbench.account(sysbench), Some((100_000, 5.4321)));
         let pgbench = "number of transactions actually processed: 4000/4000\nlatency average = 0.1 ms\n\
-                       initial connection time = 1.2 ms\ntps = 8000.000000 (without initial connection time)\n";
+                       initial connection time = 1.2 ms\n\
+                       tps = 8000.000000 (without initial connection time)\n";
         assert_eq!(Peer::Pgbench.account(pgbench), Some((4000, 0.5)));
         assert_eq!(
             Peer::Pgbench.account("pgbench: error: connection failed"),

@@ -10,5 +10,6 @@ pub mod fleet;
 pub mod load;
 pub mod planning;
 pub mod schedule;
+pub mod selfbench;
 pub mod session;
 pub mod visit;

@@ -9,7 +9,7 @@ use deltabench_workload::Sbtest;
 use deltabench_workload::executable::Executable;
 
 /// Schema of the tables that read cells share.
-const READ_SCHEMA: &str = "deltabench_read";
+pub(crate) const READ_SCHEMA: &str = "deltabench_read";
 
 /// Schema of the tables of one writing cell.
 fn write_schema(workload: &str, clients: u32) -> String {

@@ -7,13 +7,9 @@ use deltabench_model::plan::{
 use deltabench_model::problem::Problem;
 use deltabench_workload::Library;
 
-/// What a user asks of `deltabench compare`, with the targets already resolved.
+/// What a user asks of `deltabench compare` besides the targets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The side that the others are compared with.
-    pub base: Installation,
-    /// The sides in question; the same installation as the base only in an A/A run.
-    pub candidates: Vec<Installation>,
     /// Whether comparing a target with itself is meant.
     pub same_target: bool,
     /// Workloads; empty means the quick set.
@@ -44,30 +40,27 @@ const SPARE_CONNECTIONS: u32 = 10;
 /// `max_connections` of every server unless a setting says otherwise.
 pub const MAX_CONNECTIONS: u32 = 100;
 
-/// Turns a request into a plan.
+/// Turns a request and its resolved targets into a plan.
 ///
 /// Errors: a refusal for anything that cannot be measured as asked.
-pub fn plan(request: Request, library: &Library) -> Result<Plan, Problem> {
-    check(&request)?;
+pub fn plan(
+    request: Request,
+    base: &Installation,
+    candidates: &[Installation],
+    library: &Library,
+) -> Result<Plan, Problem> {
+    check(&request, library)?;
+    check_targets(request.same_target, base, candidates)?;
     let cells = cells(&request, library)?;
-    let mut servers = vec![
-        PlannedServer {
-            role: Role::Base,
-            installation: request.base.clone(),
-        },
-        PlannedServer {
-            role: Role::Placebo,
-            installation: request.base.clone(),
-        },
-    ];
+    let server = |role, installation: &Installation| PlannedServer {
+        role,
+        installation: installation.clone(),
+    };
+    let mut servers = vec![server(Role::Base, base), server(Role::Placebo, base)];
     servers.extend(
-        request
-            .candidates
-            .into_iter()
-            .map(|installation| PlannedServer {
-                role: Role::Candidate,
-                installation,
-            }),
+        candidates
+            .iter()
+            .map(|candidate| server(Role::Candidate, candidate)),
     );
     Ok(Plan {
         format: PLAN_FORMAT.0.to_owned(),
@@ -86,12 +79,11 @@ pub fn plan(request: Request, library: &Library) -> Result<Plan, Problem> {
     })
 }
 
-fn check(request: &Request) -> Result<(), Problem> {
-    if request.candidates.is_empty() {
-        return Err(Problem::new("nothing to compare the base with")
-            .hint("name two targets: deltabench compare postgres:17 postgres:18"));
-    }
-    check_targets(request)?;
+/// Refuses what is wrong with a request whatever its targets are: to be called before anything is downloaded.
+///
+/// Errors: too little or too much data, impossible counts, unknown workloads.
+pub fn check(request: &Request, library: &Library) -> Result<(), Problem> {
+    cells(request, library)?;
     if request.data.rows < 200 || request.data.tables == 0 {
         let DataSize { tables, rows } = request.data;
         return Err(
@@ -119,13 +111,15 @@ fn check(request: &Request) -> Result<(), Problem> {
     check_clients(request)
 }
 
-fn check_targets(request: &Request) -> Result<(), Problem> {
-    if request.same_target {
-        return Ok(());
-    }
-    let mut seen = vec![&request.base];
-    for candidate in &request.candidates {
-        if let Some(same) = seen.iter().find(|other| other.bin_dir == candidate.bin_dir) {
+fn check_targets(
+    same_target: bool,
+    base: &Installation,
+    candidates: &[Installation],
+) -> Result<(), Problem> {
+    let mut seen = vec![base];
+    for candidate in candidates {
+        let same = seen.iter().find(|other| other.bin_dir == candidate.bin_dir);
+        if let Some(same) = same.filter(|_| !same_target) {
             return Err(Problem::new(format!(
                 "{} and {} are the same server",
                 same.asked, candidate.asked
@@ -244,7 +238,8 @@ pub(crate) mod tests {
     /// A plan with a server for each name and `cells` cells.
     pub(crate) fn plan_of(names: &[&str], cells: u32) -> Plan {
         let library = Library::builtin().unwrap();
-        let mut plan = plan(request(), &library).unwrap();
+        let (base, candidate) = (installation("a"), installation("b"));
+        let mut plan = plan(request(), &base, &[candidate], &library).unwrap();
         let roles = [Role::Base, Role::Placebo]
             .into_iter()
             .chain(std::iter::repeat(Role::Candidate));
@@ -267,8 +262,6 @@ pub(crate) mod tests {
 
     fn request() -> Request {
         Request {
-            base: installation("a"),
-            candidates: vec![installation("b")],
             same_target: false,
             workloads: Vec::new(),
             clients: vec![1],
@@ -289,14 +282,16 @@ pub(crate) mod tests {
     fn refusal(change: impl FnOnce(&mut Request)) -> String {
         let mut request = request();
         change(&mut request);
-        plan(request, &Library::builtin().unwrap())
+        check(&request, &Library::builtin().unwrap())
             .unwrap_err()
             .to_string()
     }
 
     #[test]
     fn a_plan_has_base_placebo_and_candidates_and_a_cell_for_each_quick_workload() {
-        let plan = plan(request(), &Library::builtin().unwrap()).unwrap();
+        let library = Library::builtin().unwrap();
+        let candidates = [installation("b")];
+        let plan = plan(request(), &installation("a"), &candidates, &library).unwrap();
         let roles: Vec<Role> = plan.servers.iter().map(|server| server.role).collect();
         assert_eq!(roles, [Role::Base, Role::Placebo, Role::Candidate]);
         assert_eq!(plan.cells.len(), 8);
@@ -304,7 +299,6 @@ pub(crate) mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused_with_a_way_out() {
-        assert!(refusal(|r| r.candidates[0] = installation("a")).contains("--same-target"));
         assert!(refusal(|r| r.data.rows = 0).contains("--rows"));
         assert!(refusal(|r| r.clients = vec![0]).contains("zero clients"));
         assert!(refusal(|r| r.clients = vec![1000]).contains("max_connections=1010"));
@@ -314,10 +308,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_a_a_run_is_allowed_when_said() {
-        let mut request = request();
-        request.candidates = vec![installation("a")];
-        request.same_target = true;
-        assert!(plan(request, &Library::builtin().unwrap()).is_ok());
+    fn the_same_server_on_both_sides_is_refused_unless_said() {
+        let (library, base) = (Library::builtin().unwrap(), installation("a"));
+        let refused = plan(request(), &base, std::slice::from_ref(&base), &library).unwrap_err();
+        assert!(refused.to_string().contains("--same-target"));
+        let said = Request {
+            same_target: true,
+            ..request()
+        };
+        assert!(plan(said, &base, std::slice::from_ref(&base), &library).is_ok());
     }
 }

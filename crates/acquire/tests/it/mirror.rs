@@ -226,7 +226,7 @@ fn a_listed_package_that_is_not_there_and_a_mirror_that_is_not_there_are_told_ap
     let problem = mirror.resolve(&cache, "postgres:94").unwrap_err();
     assert!(problem.error.contains("there is no package"), "{problem}");
     let sources = Sources {
-        mirror: Some("file:///nonexistent/mirror".to_owned()),
+        mirror: Some(format!("file://{}/no-mirror", cache.root().display())),
         offline: false,
     };
     let problem = resolve(

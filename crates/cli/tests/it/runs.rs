@@ -102,7 +102,7 @@ fn a_target_may_be_compared_with_itself_when_said_and_a_report_says_so() {
     );
     let report = lab.report();
     assert_eq!(report["cells"].as_array().unwrap().len(), 1);
-    assert_eq!(report["seed"], 5);
+    assert_eq!(report["seed"], "5");
     // Both the page and the JSON were written where the run said.
     let run = report["run"].as_str().unwrap().to_owned();
     for kind in ["json", "html"] {

@@ -1,8 +1,12 @@
 //! Against real servers, where `DELTABENCH_TEST_TARGETS` names some.
 
 use crate::PATIENCE;
+use deltabench_driver::peer::{
+    Peer, PeerRun, PeerWork, SelfbenchCell, SelfbenchSpec, run_peer, selfbench_client,
+};
 use deltabench_driver::{Client, Lane, LaneSpec, SliceRequest};
 use deltabench_model::endpoint::Login;
+use deltabench_model::plan::Placement;
 use deltabench_model::slice::VoidReason;
 use deltabench_testkit::Cluster;
 use deltabench_workload::executable::{Executable, Slot, Statement, Step, Value};
@@ -278,5 +282,104 @@ fn a_real_copy_that_fails_half_way_says_why_and_leaves_the_client_usable() {
             admin.query("SELECT 1; SELECT 2").unwrap(),
             [[Some("2".to_owned())]]
         );
+    }
+}
+
+#[test]
+fn installed_peers_do_the_operations_they_are_given() {
+    for cluster in Cluster::for_each_target("", &[]) {
+        let mut admin = client(&cluster);
+        let make = "CREATE SCHEMA bench; SET search_path = bench;
+            CREATE TABLE sbtest1 (id int PRIMARY KEY, k int NOT NULL, c char(120), pad char(60));
+            INSERT INTO sbtest1 SELECT i, 0, 'c', 'pad' FROM generate_series(1, 1000) i";
+        admin.execute(make).unwrap();
+        let (endpoint, mut login) = (cluster.endpoint(), cluster.login());
+        login.options.push(("search_path".into(), "bench".into()));
+        let mut updates = 0;
+        for peer in Peer::ALL {
+            if peer.program().is_none() {
+                eprintln!("skipped: {} is not installed", peer.word());
+                continue;
+            }
+            for (work, clients) in PeerWork::ALL
+                .into_iter()
+                .flat_map(|work| [(work, 1), (work, 4)])
+            {
+                let run = PeerRun {
+                    peer,
+                    work,
+                    clients,
+                    operations: 400,
+                    rows: 1000,
+                    affinity: &[0],
+                };
+                let outcome = run_peer(&run, &endpoint, &login).unwrap();
+                assert_eq!(
+                    outcome.operations,
+                    400 - u64::from(clients),
+                    "the start-up run's are subtracted"
+                );
+                assert!(outcome.client_cpu_ns > 0 && outcome.duration_ns > 0);
+                updates += if work == PeerWork::Update {
+                    400 + clients
+                } else {
+                    0
+                };
+            }
+        }
+        let sum = admin
+            .query("SELECT coalesce(sum(k), 0) FROM bench.sbtest1")
+            .unwrap();
+        assert_eq!(sum, [[Some(updates.to_string())]]);
+    }
+}
+
+#[test]
+fn a_selfbench_pairs_every_round() {
+    for cluster in Cluster::for_each_target("", &[]) {
+        let mut admin = client(&cluster);
+        let make =
+            "CREATE TABLE sbtest1 (id int PRIMARY KEY, k int NOT NULL, c char(120), pad char(60));
+            INSERT INTO sbtest1 SELECT i, 0, 'c', 'pad' FROM generate_series(1, 1000) i";
+        admin.execute(make).unwrap();
+        let placement = Placement::Free;
+        let cell = SelfbenchCell {
+            work: PeerWork::Point,
+            clients: 2,
+            placement,
+            operations: 1000,
+        };
+        let spec = SelfbenchSpec {
+            endpoint: &cluster.endpoint(),
+            login: &cluster.login(),
+            rows: 1000,
+            peers: &Peer::ALL,
+            cells: &[cell],
+            rounds: 3,
+            seed: 1,
+        };
+        let mut placed = Vec::new();
+        let rows = selfbench_client(&spec, &mut |cell| {
+            placed.push(*cell);
+            Ok(Vec::new())
+        });
+        let rows = rows.unwrap();
+        assert_eq!(placed, [cell]);
+        assert_eq!(
+            rows.len(),
+            Peer::ALL
+                .iter()
+                .filter(|peer| peer.program().is_some())
+                .count()
+        );
+        for row in rows {
+            assert_eq!(row.rounds.len(), 3);
+            assert!(
+                row.rounds
+                    .iter()
+                    .all(|round| round.own.operations == 1000 && round.peer.operations == 998)
+            );
+            assert!(row.rounds.iter().all(|round| round.own.client_cpu_ns > 0));
+        }
     }
 }

@@ -1,0 +1,178 @@
+//! The driver against the tools it replaces, on a server of its own.
+
+use crate::fleet::{Fleet, Host, login};
+use crate::load::READ_SCHEMA;
+use crate::schedule::BlockSchedule;
+use crate::visit::Address;
+use deltabench_driver::peer::{
+    Peer, PeerWork, SelfbenchCell, SelfbenchRow, SelfbenchSpec, selfbench_client,
+};
+use deltabench_driver::{Lane, LaneSpec, SliceRequest};
+use deltabench_model::installation::Installation;
+use deltabench_model::plan::{
+    Cell, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
+};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::{seconds, to_f64, to_u64};
+use deltabench_observe::{own_affinity, pin_tree};
+use std::time::Duration;
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SelfbenchRequest {
+    /// The server to run against.
+    pub installation: Installation,
+    /// Connections, one row each.
+    pub clients: Vec<u32>,
+    /// Paired rounds of each row.
+    pub rounds: u32,
+    /// Seconds of one run of our own client.
+    pub seconds: f64,
+    /// Rows of the table.
+    pub rows: u64,
+    /// Seed of order and keys.
+    pub seed: u64,
+}
+
+/// Runs our client and every peer that is installed, paired round by round.
+///
+/// Errors: a server that cannot be had, a peer that fails.
+pub fn selfbench(
+    request: &SelfbenchRequest,
+    host: &Host,
+    note: &mut dyn FnMut(String),
+) -> Result<Vec<SelfbenchRow>, Problem> {
+    let plan = plan(request);
+    let cores = own_affinity().unwrap_or_default();
+    let mut fleet = Fleet::create(&plan, "selfbench", host, note)?;
+    let rows = fleet.load(0, &[]).and_then(|_| {
+        let address = fleet
+            .start(&BlockSchedule::of(&plan, 0))?
+            .into_iter()
+            .next();
+        let address = address.ok_or_else(|| Problem::new("the server did not start"))?;
+        measure(request, &address, &cores, note)
+    });
+    let dismantled = fleet.dismantle();
+    let rows = rows?;
+    dismantled.map(|()| rows)
+}
+
+fn measure(
+    request: &SelfbenchRequest,
+    address: &Address,
+    cores: &[usize],
+    note: &mut dyn FnMut(String),
+) -> Result<Vec<SelfbenchRow>, Problem> {
+    let login = login(Some(READ_SCHEMA));
+    let mut rows = Vec::new();
+    for &clients in &request.clients {
+        for work in PeerWork::ALL {
+            note(format!("{} at {clients} clients", work.word()));
+            let placement = if clients == 1 {
+                Placement::SameCore
+            } else {
+                Placement::Split
+            };
+            let (client_cores, server_cores) = place(placement, cores);
+            pin_tree(address.postmaster_pid, &server_cores).map_err(|error| {
+                Problem::new("the server cannot be pinned").detail(error.to_string())
+            })?;
+            let operations = operations(request, address, work, clients)?;
+            let cell = SelfbenchCell {
+                work,
+                clients,
+                placement,
+                operations,
+            };
+            let spec = SelfbenchSpec {
+                endpoint: &address.endpoint,
+                login: &login,
+                rows: request.rows,
+                peers: &Peer::ALL,
+                cells: &[cell],
+                rounds: request.rounds,
+                seed: request.seed,
+            };
+            rows.extend(selfbench_client(&spec, &mut |_| Ok(client_cores.clone()))?);
+        }
+    }
+    Ok(rows)
+}
+
+/// Cores of the client and of the server.
+fn place(placement: Placement, cores: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    match (placement, cores) {
+        (Placement::Split, [client, server @ ..]) if !server.is_empty() => {
+            (vec![*client], server.to_vec())
+        }
+        (_, [first, ..]) => (vec![*first], vec![*first]),
+        (_, []) => (Vec::new(), Vec::new()),
+    }
+}
+
+/// How many operations our own client does in the asked seconds, roughly.
+fn operations(
+    request: &SelfbenchRequest,
+    address: &Address,
+    work: PeerWork,
+    clients: u32,
+) -> Result<u64, Problem> {
+    let executable = work.executable(request.rows);
+    let servers = [(address.endpoint.clone(), login(Some(READ_SCHEMA)))];
+    let mut lane = Lane::connect(&LaneSpec {
+        servers: &servers,
+        executable: &executable,
+        clients,
+        op_timeout: Duration::from_secs(30),
+    })
+    .map_err(|error| Problem::new("cannot connect").detail(error.to_string()))?;
+    let pilot = SliceRequest {
+        operations: 4000,
+        seed: request.seed,
+    };
+    lane.run_slice(0, pilot);
+    let outcome = lane.run_slice(0, pilot);
+    let rate = to_f64(outcome.operations) / seconds(outcome.duration_ns).max(1e-6);
+    Ok(to_u64(rate * request.seconds).max(1000))
+}
+
+/// A plan of one server with one read cell, so that a fleet can be made of it.
+fn plan(request: &SelfbenchRequest) -> Plan {
+    let cell = Cell {
+        workload: "point-query".to_owned(),
+        group: Group::Point,
+        clients: request.clients.iter().copied().max().unwrap_or(1),
+        writes: false,
+        statements_per_operation: 1,
+    };
+    Plan {
+        format: PLAN_FORMAT.0.to_owned(),
+        version: PLAN_FORMAT.1,
+        seed: request.seed,
+        servers: vec![PlannedServer {
+            role: Role::Base,
+            installation: request.installation.clone(),
+        }],
+        cells: vec![cell],
+        data: DataSize {
+            tables: 1,
+            rows: request.rows,
+        },
+        timing: Timing {
+            blocks: 1,
+            slice_ms: 40,
+            slice_jitter: 0.0,
+            visit_seconds: 1.0,
+            warmup_seconds: 0.0,
+            connections_per_visit: 1,
+            deadline_seconds: None,
+        },
+        placement_single: Placement::SameCore,
+        placement_multi: Placement::Split,
+        delta: 0.03,
+        checksums: Some(true),
+        settings: Vec::new(),
+        command: Vec::new(),
+    }
+}
