@@ -35,7 +35,8 @@ pub struct Global {
         default_value = "deltabench-lab"
     )]
     pub lab: PathBuf,
-    /// Directory that keeps downloaded servers [default: /var/cache/deltabench for root, else the user's cache]
+    /// Directory that keeps downloaded servers [default: /var/cache/deltabench for root, else the user's
+    /// cache]
     #[arg(long, global = true, value_name = "DIR")]
     pub cache: Option<PathBuf>,
     /// Never use the network
@@ -113,8 +114,8 @@ pub struct Compare {
     /// Data checksums: the same on every server, or each version's own default
     #[arg(long, value_enum, default_value_t = Checksums::On)]
     pub checksums: Checksums,
-    /// Where client and server run: one shared core, split cores, or unpinned [default: same-core for one client,
-    /// split for more]
+    /// Where client and server run: one shared core, split cores, or unpinned [default: same-core for one
+    /// client, split for more]
     #[arg(long, value_enum)]
     pub placement: Option<PlacementWord>,
     /// Seconds measured on each server in one visit to a cell [default: 0.8 with --quick, else 1.5]
@@ -137,7 +138,8 @@ pub struct Servers {
     /// Unprivileged user that runs the servers when deltabench is root [default: postgres, else nobody]
     #[arg(long, value_name = "USER")]
     pub server_user: Option<String>,
-    /// Directory for data directories and sockets, removed afterwards [default: in the lab, for root in /var/tmp]
+    /// Directory for data directories and sockets, removed afterwards [default: in the lab, for root in
+    /// /var/tmp]
     #[arg(long, value_name = "DIR")]
     pub cluster_dir: Option<PathBuf>,
     /// Huge pages for shared buffers: they halve the spread between restarts

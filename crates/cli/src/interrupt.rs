@@ -11,8 +11,8 @@ pub const STATUS: u8 = 130;
 
 /// Installs the handlers and returns the flag.
 ///
-/// A second signal means "now": the process leaves without clean-up; its servers end with it (the parent-death
-/// signal), and the next start sweeps what is left.
+/// A second signal means "now": the process leaves without clean-up; its servers end with it (the
+/// parent-death signal), and the next start sweeps what is left.
 ///
 /// Errors: signals that cannot be handled.
 pub fn flag() -> io::Result<Arc<AtomicBool>> {

@@ -1,8 +1,8 @@
 //! What are we talking about: the nouns of deltabench.
 //!
-//! Targets, installations, plans, slices and findings as plain data. Nothing here reads a file, opens a socket
-//! or asks the clock; the crates that do speak to each other in these types. Types that are written to disk carry
-//! their own format version ([`plan::PLAN_FORMAT`]).
+//! Targets, installations, plans, slices and findings as plain data. Nothing here reads a file, opens a
+//! socket or asks the clock; the crates that do speak to each other in these types. Types that are written to
+//! disk carry their own format version ([`plan::PLAN_FORMAT`]).
 
 pub mod endpoint;
 pub mod finding;

@@ -1,6 +1,7 @@
 //! What a run is going to do, decided before it starts and stored first.
 //!
-//! The plan with its seed fixes every order, key and draw of the run; a killed run continues from the same plan.
+//! The plan with its seed fixes every order, key and draw of the run; a killed run continues from the same
+//! plan.
 
 use crate::installation::Installation;
 use serde::{Deserialize, Serialize};

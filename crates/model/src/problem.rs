@@ -4,7 +4,8 @@ use std::fmt;
 
 /// A refusal or failure in PostgreSQL's three parts.
 ///
-/// `error` is one line, lower case, no full stop; `detail` holds the facts; `hint` is the next thing to type or do.
+/// `error` is one line, lower case, no full stop; `detail` holds the facts; `hint` is the next thing to type
+/// or do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Problem {
     /// What is wrong, in one line.

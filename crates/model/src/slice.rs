@@ -79,7 +79,8 @@ pub struct Slice {
     pub run_queue_wait_ns: Option<u64>,
     /// CPU of the driver's thread, nanoseconds.
     pub client_cpu_ns: u64,
-    /// Busy time of the whole host less server and client, nanoseconds: other load. Resolution: one clock tick.
+    /// Busy time of the whole host less server and client, nanoseconds: other load. Resolution: one clock
+    /// tick.
     pub foreign_cpu_ns: Option<u64>,
     /// Time stolen by the hypervisor, nanoseconds; same resolution.
     pub steal_ns: Option<u64>,

@@ -7,7 +7,8 @@ use std::str::FromStr;
 
 /// A release of PostgreSQL: major and, when stated, minor.
 ///
-/// `18.1` is major "18", minor 1; before version 10 the major has two parts: `9.6.24` is major "9.6", minor 24.
+/// `18.1` is major "18", minor 1; before version 10 the major has two parts: `9.6.24` is major "9.6", minor
+/// 24.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Release {
     /// `"18"`, or `"9.6"`.
@@ -34,8 +35,10 @@ impl FromStr for Release {
 
     fn from_str(text: &str) -> Result<Self, Problem> {
         let bad = || {
-            Problem::new(format!("`{text}` is not a PostgreSQL version"))
-                .hint("write a major (postgres:18, postgres:9.6) or a point release (postgres:17.5, postgres:9.6.24)")
+            Problem::new(format!("`{text}` is not a PostgreSQL version")).hint(
+                "write a major (postgres:18, postgres:9.6) or a point release (postgres:17.5, \
+                     postgres:9.6.24)",
+            )
         };
         let parts: Vec<&str> = text.split('.').collect();
         let numbers: Vec<u32> = parts
@@ -103,8 +106,10 @@ impl FromStr for TargetSpec {
 }
 
 fn unknown_kind(text: &str, kind: &str) -> Problem {
-    let problem = Problem::new(format!("unknown target `{text}`"))
-        .detail("a target is postgres:VERSION (prebuilt), path:DIR (a tree with bin/postgres) or installed:MAJOR");
+    let problem = Problem::new(format!("unknown target `{text}`")).detail(
+        "a target is postgres:VERSION (prebuilt), path:DIR (a tree with bin/postgres) or \
+             installed:MAJOR",
+    );
     if text.parse::<Release>().is_ok() {
         return problem.hint(format!("did you mean postgres:{text}?"));
     }

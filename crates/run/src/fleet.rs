@@ -72,7 +72,8 @@ pub struct Fleet<'a> {
 impl<'a> Fleet<'a> {
     /// Makes an empty cluster for every server of the plan; `note` hears what the user should know.
     ///
-    /// Errors: too little disk or memory, a bad directory, huge pages insisted on and refused, initdb failing.
+    /// Errors: too little disk or memory, a bad directory, huge pages insisted on and refused, initdb
+    /// failing.
     pub fn create(
         plan: &'a Plan,
         run: &str,
@@ -176,7 +177,8 @@ impl<'a> Fleet<'a> {
         Ok(readback)
     }
 
-    /// Starts all servers as the block's schedule says, on restored state if any cell writes, and warms their caches.
+    /// Starts all servers as the block's schedule says, on restored state if any cell writes, and warms their
+    /// caches.
     ///
     /// Errors: with the tail of the log of the server that failed. Returns the addresses in the plan's order.
     pub fn start(&mut self, schedule: &BlockSchedule) -> Result<Vec<Address>, Problem> {
@@ -346,7 +348,8 @@ pub fn check_fit(plan: &Plan, host: &Host) -> Result<(), Problem> {
     } else {
         1
     };
-    // Beside the data: WAL of the load (about its size again, recycled) and 64 MB of catalogs for each cluster.
+    // Beside the data: WAL of the load (about its size again, recycled) and 64 MB of catalogs for each
+    // cluster.
     let disk = servers * (data * copies + data + (256 << 20));
     let memory = servers * ((shared_buffers_mb << 20) + (96 << 20));
     check_room(&host.workspaces, disk, memory)

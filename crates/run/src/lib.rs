@@ -1,9 +1,9 @@
 //! Carry out a plan: blocks, rounds, restarts, resume.
 //!
-//! The only crate that composes acquire, server, workload, driver, observe and store. A run is: clusters made and
-//! loaded, then restart blocks; in a block every cell is visited once, in random order, for a few seconds of slices
-//! that alternate between the servers. All orders come from the plan's seed ([`schedule`]); every visit is durable
-//! when it ends, so a killed run goes on where it was.
+//! The only crate that composes acquire, server, workload, driver, observe and store. A run is: clusters made
+//! and loaded, then restart blocks; in a block every cell is visited once, in random order, for a few seconds
+//! of slices that alternate between the servers. All orders come from the plan's seed ([`schedule`]); every
+//! visit is durable when it ends, so a killed run goes on where it was.
 
 pub mod events;
 pub mod fleet;

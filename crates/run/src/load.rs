@@ -49,8 +49,9 @@ pub fn data_bytes(plan: &Plan) -> u64 {
 /// Errors: whatever the server answered, with the statement.
 pub fn load(client: &mut Client, plan: &Plan) -> Result<(), Problem> {
     let data = Sbtest::new(plan.data.clone(), plan.seed);
-    // An asynchronous commit cannot be hinted before its WAL is on disk, and VACUUM would leave pages that hold
-    // such rows out of the visibility map: half of the index-only scans then visit the heap, on some servers.
+    // An asynchronous commit cannot be hinted before its WAL is on disk, and VACUUM would leave pages that
+    // hold such rows out of the visibility map: half of the index-only scans then visit the heap, on some
+    // servers.
     run(client, "SET synchronous_commit = on")?;
     run(client, "CREATE EXTENSION IF NOT EXISTS pg_prewarm")?;
     for schema in schemas(plan) {
@@ -93,7 +94,8 @@ const VISIBLE_SHARE_MIN: f64 = 0.9;
 /// Makes sure that index-only scans will be index-only, on every server alike.
 fn check_visibility(client: &mut Client) -> Result<(), Problem> {
     let sql = "SELECT n.nspname || '.' || c.relname, c.relpages, c.relallvisible FROM pg_class c \
-               JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname LIKE 'deltabench%' AND c.relkind = 'r'";
+               JOIN pg_namespace n ON n.oid = c.relnamespace \
+               WHERE n.nspname LIKE 'deltabench%' AND c.relkind = 'r'";
     for row in query(client, sql)? {
         let [Some(table), Some(pages), Some(visible)] = row.as_slice() else {
             continue;
@@ -148,8 +150,10 @@ pub fn plans(
 ///
 /// Errors: whatever the server answered.
 pub fn prewarm(client: &mut Client) -> Result<u64, Problem> {
-    // The visibility map and free space map matter to index-only scans and updates; they are small and come by use.
-    let sql = "SELECT coalesce(sum(pg_prewarm(c.oid)), 0) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+    // The visibility map and free space map matter to index-only scans and updates; they are small and come
+    // by use.
+    let sql = "SELECT coalesce(sum(pg_prewarm(c.oid)), 0) FROM pg_class c \
+               JOIN pg_namespace n ON n.oid = c.relnamespace \
                WHERE n.nspname LIKE 'deltabench%' AND c.relkind IN ('r', 'i')";
     let rows = query(client, sql)?;
     Ok(rows

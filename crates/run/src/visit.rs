@@ -1,8 +1,8 @@
 //! One visit to a cell: a few seconds of alternating slices over open connections.
 //!
-//! The order of work: pin, connect, calibrate the work of a slice (the same on every server), warm up, then rounds.
-//! A round gives each server one slice with the same operations. Half-way the connections are opened anew, because
-//! one connection is one draw of memory placement (driver.md 5).
+//! The order of work: pin, connect, calibrate the work of a slice (the same on every server), warm up, then
+//! rounds. A round gives each server one slice with the same operations. Half-way the connections are opened
+//! anew, because one connection is one draw of memory placement (driver.md 5).
 
 use crate::schedule::{VisitSchedule, jittered, parameters};
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
@@ -78,7 +78,8 @@ impl Visit<'_> {
         let end = self.pin().and_then(|()| self.measure(sink));
         restore(&own_cores).map_err(host_problem)?;
         match (end, self.dead()) {
-            // What could not be done because a server is gone is that server's loss, not a failure of the host.
+            // What could not be done because a server is gone is that server's loss, not a failure of the
+            // host.
             (Err(_), Some(server)) => Ok(VisitEnd::Lost(server, VoidReason::ServerLost)),
             (end, _) => end,
         }
