@@ -157,6 +157,7 @@ impl<'a> Fleet<'a> {
         let name = self.planned(place)?.installation.resolved.clone();
         let settings = self.asked_settings(place).to_vec();
         let plan = self.plan;
+        self.refill_huge_pages()?;
         let cluster = self.cluster(place)?;
         let slot = Slot {
             port: 5500,
@@ -182,6 +183,7 @@ impl<'a> Fleet<'a> {
     ///
     /// Errors: with the tail of the log of the server that failed. Returns the addresses in the plan's order.
     pub fn start(&mut self, schedule: &BlockSchedule) -> Result<Vec<Address>, Problem> {
+        self.refill_huge_pages()?;
         let writes = self.plan.cells.iter().any(|cell| cell.writes);
         let mut addresses: Vec<Option<Address>> = vec![None; self.plan.servers.len()];
         for &server in &schedule.start_order {
@@ -210,6 +212,17 @@ impl<'a> Fleet<'a> {
             .into_iter()
             .collect::<Option<Vec<_>>>()
             .ok_or_else(|| Problem::new("a block's schedule left a server out"))
+    }
+
+    fn refill_huge_pages(&mut self) -> Result<(), Problem> {
+        let Some(pages) = &mut self.huge_pages else {
+            return Ok(());
+        };
+        pages.refill().map_err(|why| {
+            Problem::new("another program took huge pages that this run needs")
+                .detail(why)
+                .hint("end it and run `deltabench resume`, or use --huge-pages off in a new run")
+        })
     }
 
     /// Stops every server.

@@ -97,6 +97,49 @@ impl HugePages {
         )
     }
 
+    /// Adds pages again if another program has taken some of those that were free for our servers.
+    ///
+    /// To be called while none of our servers is running. Any PostgreSQL with `huge_pages = try`, the default,
+    /// takes what it finds; the pages are not earmarked.
+    ///
+    /// Errors: why not, in words.
+    pub fn refill(&mut self) -> Result<(), String> {
+        let meminfo = std::fs::read_to_string(&self.knobs.meminfo)
+            .map_err(|_| "cannot read /proc/meminfo".to_owned())?;
+        let missing = self.needed.saturating_sub(free_pages(&meminfo));
+        if missing == 0 {
+            return Ok(());
+        }
+        if self.added == 0 {
+            return Err(format!(
+                "{missing} huge pages are gone, and only root can add some"
+            ));
+        }
+        let _lock = self.knobs.lock()?;
+        let before = self.knobs.read()?;
+        let record = Record {
+            before: before.saturating_sub(self.added),
+            added: self.added + missing,
+            granted: false,
+        };
+        write_record(&self.workspace.directory, &record)?;
+        self.knobs.write(before.saturating_add(missing))?;
+        let given = self.knobs.read()?.saturating_sub(before);
+        self.added += given;
+        let record = Record {
+            added: self.added,
+            granted: true,
+            ..record
+        };
+        write_record(&self.workspace.directory, &record)?;
+        if given < missing {
+            return Err(format!(
+                "the kernel gave {given} of {missing} huge pages that were gone"
+            ));
+        }
+        Ok(())
+    }
+
     /// Pages that the servers need, estimated generously.
     #[must_use]
     pub fn needed(&self) -> u64 {
@@ -133,8 +176,7 @@ fn reserve_from(
         .map(|bytes| pages_for(*bytes, page))
         .sum();
     if !root {
-        let count = |name: &str| plain_number(&meminfo, name).unwrap_or(0);
-        let free = count("HugePages_Free").saturating_sub(count("HugePages_Rsvd"));
+        let free = free_pages(&meminfo);
         return if free >= needed {
             Ok(HugePages {
                 knobs,
@@ -169,6 +211,12 @@ fn reserve_from(
 fn pages_for(shared_buffers: u64, page: u64) -> u64 {
     let bytes = to_u64(to_f64(shared_buffers) * SHARE_BESIDE).saturating_add(BYTES_BESIDE);
     bytes.div_ceil(page.max(1))
+}
+
+/// Huge pages that nobody has and nobody was promised.
+fn free_pages(meminfo: &str) -> u64 {
+    let count = |name: &str| plain_number(meminfo, name).unwrap_or(0);
+    count("HugePages_Free").saturating_sub(count("HugePages_Rsvd"))
 }
 
 /// `HugePages_Total` and its like have no unit.
@@ -322,6 +370,26 @@ mod tests {
         drop(pages);
         assert_eq!(machine.knobs().read().unwrap(), 15);
         assert!(!machine.directory().join(RECORD_FILE).exists());
+    }
+
+    #[test]
+    fn pages_that_a_neighbour_took_are_added_again_and_all_of_ours_given_back() {
+        let machine = Machine::new(10, 0);
+        let mut pages = machine.reserve(true, &[GB]).unwrap();
+        // One more than needed is free, less the one that is promised: nothing is missing.
+        let free = |count: u64| {
+            let text =
+                format!("Hugepagesize: 2048 kB\nHugePages_Free: {count}\nHugePages_Rsvd: 1\n");
+            std::fs::write(machine.scratch.path().join("meminfo"), text).unwrap();
+        };
+        free(561);
+        pages.refill().unwrap();
+        assert_eq!((pages.added(), machine.knobs().read().unwrap()), (560, 570));
+        free(461);
+        pages.refill().unwrap();
+        assert_eq!((pages.added(), machine.knobs().read().unwrap()), (660, 670));
+        drop(pages);
+        assert_eq!(machine.knobs().read().unwrap(), 10);
     }
 
     #[test]

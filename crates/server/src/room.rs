@@ -12,17 +12,21 @@ use std::path::Path;
 const SOCKET_PATH_BYTES: usize = 107;
 /// The longest name PostgreSQL gives a socket in its directory.
 const LONGEST_SOCKET_NAME: &str = "/.s.PGSQL.65535";
+/// Where sockets will be below the parent of a run's directory, with a run's name of the usual length.
+const SOCKETS_OF_A_RUN: &str = "20000101-000000-0000/sockets";
 
 /// Checks that the file system of `parent` (which need not exist yet) and this machine have that much
 /// to give.
 ///
 /// Units:  bytes.
-/// Errors: too little disk, or too little memory, counting the limit of our control group.
+/// Errors: too little disk, too little memory (counting the limit of our control group), or a path too long
+/// for the sockets of a run in it.
 pub fn check_room(
     parent: &Path,
     need_disk_bytes: u64,
     need_memory_bytes: u64,
 ) -> Result<(), Problem> {
+    check_socket_path(&parent.join(SOCKETS_OF_A_RUN))?;
     let existing = parent
         .ancestors()
         .find(|path| path.exists())

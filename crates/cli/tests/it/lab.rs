@@ -43,6 +43,11 @@ impl Lab {
 
     /// The binary with this test's lab and clusters.
     pub fn command(&self, arguments: &[&str]) -> Command {
+        self.command_in(&self.clusters(), arguments)
+    }
+
+    /// The same with its clusters elsewhere.
+    pub fn command_in(&self, clusters: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_deltabench"));
         command
             .args(arguments)
@@ -50,7 +55,7 @@ impl Lab {
             .arg(self.path().join("lab"))
             .current_dir(self.path());
         if ["compare", "resume"].contains(&arguments[0]) {
-            command.arg("--cluster-dir").arg(self.clusters());
+            command.arg("--cluster-dir").arg(clusters);
         }
         command.env_remove("COLUMNS").stdin(Stdio::null());
         command

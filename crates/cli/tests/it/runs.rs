@@ -144,3 +144,39 @@ fn settings_are_applied_to_every_server_and_a_bad_one_is_named() {
     assert!(errors.contains("wokr_mem"), "{errors}");
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }
+
+#[test]
+fn the_same_target_twice_is_refused_before_anything_starts() {
+    let lab = Lab::new();
+    let output = lab.run(&join(&["compare", "postgres:18", "postgres:18"], &TINY));
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("--same-target"), "{errors}");
+    assert!(lab.workspaces().is_empty());
+}
+
+#[test]
+fn a_host_without_room_is_a_refusal() {
+    let lab = Lab::new();
+    let much = [
+        "compare",
+        "postgres:14",
+        "postgres:18",
+        "--rows",
+        "3000000000",
+    ];
+    let output = lab.run(&much);
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("not enough"), "{errors}");
+    let deep = lab.path().join("x".repeat(120));
+    let arguments = ["compare", "postgres:14", "postgres:18"];
+    let output = lab
+        .command_in(&deep, &join(&arguments, &TINY))
+        .output()
+        .unwrap();
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("socket"), "{errors}");
+    assert!(!deep.exists());
+}
