@@ -99,8 +99,8 @@ impl HugePages {
 
     /// Adds pages again if another program has taken some of those that were free for our servers.
     ///
-    /// To be called while none of our servers is running. Any PostgreSQL with `huge_pages = try`, the default,
-    /// takes what it finds; the pages are not earmarked.
+    /// To be called while none of our servers is running. Any PostgreSQL with `huge_pages = try`, the
+    /// default, takes what it finds; the pages are not earmarked.
     ///
     /// Errors: why not, in words.
     pub fn refill(&mut self) -> Result<(), String> {

@@ -20,6 +20,7 @@ const PORT: u16 = 5432;
 #[derive(Debug)]
 pub struct Cluster {
     directory: PathBuf,
+    port: u16,
     server: Child,
 }
 
@@ -41,6 +42,10 @@ impl Cluster {
             .map(|path| Self::start(&path.join("bin"), hba, settings))
             .collect();
         if clusters.is_empty() {
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "{TARGETS_VARIABLE} names no path:DIR target"
+            );
             eprintln!("skipped: {TARGETS_VARIABLE} names no path:DIR target");
         }
         clusters
@@ -102,7 +107,12 @@ impl Cluster {
             .stderr(log)
             .spawn()
             .unwrap();
-        let mut cluster = Self { directory, server };
+        let port = port(settings);
+        let mut cluster = Self {
+            directory,
+            port,
+            server,
+        };
         cluster.wait_until_ready();
         cluster
     }
@@ -112,7 +122,16 @@ impl Cluster {
     pub fn endpoint(&self) -> Endpoint {
         Endpoint::Unix {
             directory: self.directory.clone(),
-            port: PORT,
+            port: self.port,
+        }
+    }
+
+    /// Its port on 127.0.0.1, for a cluster that was started with `port=N` and `listen_addresses=127.0.0.1`.
+    #[must_use]
+    pub fn tcp_endpoint(&self) -> Endpoint {
+        Endpoint::Tcp {
+            host: "127.0.0.1".into(),
+            port: self.port,
         }
     }
 
@@ -136,7 +155,7 @@ impl Cluster {
     /// Waits until it takes connections.
     fn wait_until_ready(&mut self) {
         let limit = Instant::now() + Duration::from_secs(30);
-        let socket = self.directory.join(format!(".s.PGSQL.{PORT}"));
+        let socket = self.directory.join(format!(".s.PGSQL.{}", self.port));
         loop {
             if answers(&socket) {
                 return;
@@ -218,4 +237,12 @@ fn as_user(user: Option<&str>, program: &Path) -> Command {
         .args(["--clear-groups", "--"])
         .arg(program);
     command
+}
+
+/// The port that the settings ask for.
+fn port(settings: &[&str]) -> u16 {
+    let asked = settings
+        .iter()
+        .find_map(|setting| setting.strip_prefix("port="));
+    asked.map_or(PORT, |port| port.parse().unwrap())
 }

@@ -128,6 +128,42 @@ fn a_real_server_does_the_operations_it_is_sent() {
 }
 
 #[test]
+fn a_real_server_is_driven_over_tcp_as_over_its_socket() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = format!("port={}", free.local_addr().unwrap().port());
+    drop(free);
+    let settings = ["listen_addresses=127.0.0.1", port.as_str()];
+    for cluster in Cluster::for_each_target("host all all 127.0.0.1/32 trust", &settings) {
+        load(&mut client(&cluster));
+        let servers = [
+            (cluster.endpoint(), cluster.login()),
+            (cluster.tcp_endpoint(), cluster.login()),
+        ];
+        let range = range();
+        for clients in [1, 4] {
+            let spec = LaneSpec {
+                servers: &servers,
+                executable: &range,
+                clients,
+                op_timeout: PATIENCE,
+            };
+            let mut lane = Lane::connect(&spec).unwrap();
+            for server in [0, 1] {
+                let request = SliceRequest {
+                    operations: 300,
+                    seed: 1,
+                };
+                let outcome = lane.run_slice(server, request);
+                assert_eq!(
+                    (outcome.operations, outcome.rows, outcome.void),
+                    (300, 30_000, None)
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn a_real_server_reports_errors_inside_transactions() {
     for cluster in Cluster::for_each_target("", &[]) {
         let mut admin = client(&cluster);
