@@ -11,12 +11,13 @@ use deltabench_model::installation::Installation;
 use deltabench_model::plan::{DataSize, Placement, Plan, Timing};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
+use deltabench_model::units::count;
 use deltabench_run::events::Observer;
 use deltabench_run::fleet::{self, Host, HugePagesWish};
 use deltabench_run::planning::{self, Request};
 use deltabench_run::session::{Session, SessionEnd};
 use deltabench_server::{ServerUser, Workspace, sweep};
-use deltabench_store::{RunState, Store};
+use deltabench_store::{RunLock, RunState, Store};
 use deltabench_workload::Library;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -27,109 +28,129 @@ const QUICK_DEADLINE_SECONDS: f64 = 500.0;
 pub fn compare(arguments: Compare, config: &Config) -> Result<u8, Failure> {
     let library = Library::builtin().map_err(Failure::Failed)?;
     let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
-    let host = host(&arguments.servers, config).map_err(Failure::Refused)?;
+    let host = swept_host(&arguments.servers, config)?;
     let plan = make_plan(&arguments, config, &library).map_err(Failure::Refused)?;
     fleet::check_fit(&plan, &host).map_err(Failure::Refused)?;
     let mut store = open_store(config)?;
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let run = run_name(now.as_secs(), plan.seed);
-    let started = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+    let (seconds, started) = now();
+    let run = run_name(seconds, plan.seed);
+    let lock = store.lock_run(&run).map_err(Failure::Refused)?;
     store
         .create_run(&run, &plan, started)
         .map_err(store_failure)?;
-    let mut progress = Progress::new();
-    progress.note(&format!(
+    let said = format!(
         "run {run}, seed {}; servers run as {}",
         plan.seed, host.user.name
-    ));
-    measure(
-        &run,
-        &plan,
-        &mut store,
-        &host,
-        &library,
-        progress,
-        &destinations,
-    )
+    );
+    Job {
+        run,
+        plan,
+        store,
+        host,
+        library,
+        destinations,
+        lock,
+    }
+    .measure(&said)
 }
 
 /// Goes on with a run.
 pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     let library = Library::builtin().map_err(Failure::Failed)?;
     let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
-    let host = host(&arguments.servers, config).map_err(Failure::Refused)?;
+    let host = swept_host(&arguments.servers, config)?;
     let mut store = open_store(config)?;
     let run = store.find(&arguments.run).map_err(Failure::Refused)?;
+    let lock = store.lock_run(&run).map_err(Failure::Refused)?;
     let plan = store.plan(&run).map_err(store_failure)?;
     let visits = deltabench_run::session::visits(&plan);
-    let done = store.completed_visits(&run).map_err(store_failure)?.len();
-    let mut progress = Progress::new();
-    progress.note(&format!(
-        "resuming {run}: {done} of {visits} visits are done"
-    ));
+    let done = count(store.completed_visits(&run).map_err(store_failure)?.len());
+    if done == visits {
+        eprintln!("{run} is finished: all {visits} visits are done");
+        return output::publish(&run, &plan, &store, &destinations);
+    }
     check_still_there(&plan).map_err(Failure::Refused)?;
     fleet::check_fit(&plan, &host).map_err(Failure::Refused)?;
-    measure(
-        &run,
-        &plan,
-        &mut store,
-        &host,
-        &library,
-        progress,
-        &destinations,
-    )
-}
-
-fn measure(
-    run: &str,
-    plan: &Plan,
-    store: &mut Store,
-    host: &Host,
-    library: &Library,
-    mut progress: Progress,
-    destinations: &Destinations,
-) -> Result<u8, Failure> {
-    let lock = store.lock_run(run).map_err(Failure::Refused)?;
-    for swept in sweep(&host.workspaces) {
-        progress.note(&swept);
-    }
-    let interrupted = interrupt::flag().map_err(|error| {
-        Failure::Failed(Problem::new("signals cannot be handled").detail(error.to_string()))
-    })?;
-    let end = Session {
-        plan,
+    store
+        .finish_run(&run, RunState::Running, now().1)
+        .map_err(store_failure)?;
+    let said = format!("resuming {run}: {done} of {visits} visits are done");
+    Job {
         run,
+        plan,
         store,
         host,
         library,
-        interrupted: &interrupted,
-        observer: &mut progress,
+        destinations,
+        lock,
     }
-    .execute();
-    let state = match &end {
-        Ok(SessionEnd::Finished) => RunState::Finished,
-        Ok(SessionEnd::Interrupted) => RunState::Interrupted,
-        Err(_) => RunState::Failed,
-    };
+    .measure(&said)
+}
+
+/// A run that is ours to carry out.
+struct Job {
+    run: String,
+    plan: Plan,
+    store: Store,
+    host: Host,
+    library: Library,
+    destinations: Destinations,
+    lock: RunLock,
+}
+
+impl Job {
+    fn measure(mut self, said: &str) -> Result<u8, Failure> {
+        let interrupted = interrupt::flag().map_err(|error| {
+            Failure::Failed(Problem::new("signals cannot be handled").detail(error.to_string()))
+        })?;
+        let mut progress = Progress::new();
+        progress.note(said);
+        let end = Session {
+            plan: &self.plan,
+            run: &self.run,
+            store: &mut self.store,
+            host: &self.host,
+            library: &self.library,
+            interrupted: &interrupted,
+            observer: &mut progress,
+        }
+        .execute();
+        let state = match &end {
+            Ok(SessionEnd::Finished) => RunState::Finished,
+            Ok(SessionEnd::Interrupted) => RunState::Interrupted,
+            Err(_) => RunState::Failed,
+        };
+        let finished = self.store.finish_run(&self.run, state, now().1);
+        drop(self.lock);
+        let end = end.map_err(Failure::Failed)?;
+        finished.map_err(store_failure)?;
+        let code = output::publish(&self.run, &self.plan, &self.store, &self.destinations)?;
+        if end == SessionEnd::Interrupted {
+            eprintln!("interrupted; `deltabench resume {}` goes on", self.run);
+            return Ok(interrupt::STATUS);
+        }
+        Ok(code)
+    }
+}
+
+/// Seconds and milliseconds since 1970.
+fn now() -> (u64, i64) {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    let finished = store.finish_run(
-        run,
-        state,
+    (
+        now.as_secs(),
         i64::try_from(now.as_millis()).unwrap_or(i64::MAX),
-    );
-    drop(lock);
-    let end = end.map_err(Failure::Failed)?;
-    finished.map_err(store_failure)?;
-    let code = output::publish(run, plan, store, destinations)?;
-    if end == SessionEnd::Interrupted {
-        eprintln!("interrupted; `deltabench resume {run}` goes on");
-        return Ok(interrupt::STATUS);
+    )
+}
+
+/// The host as asked for, after what killed runs left there has been cleared away.
+pub fn swept_host(arguments: &Servers, config: &Config) -> Result<Host, Failure> {
+    let host = host(arguments, config).map_err(Failure::Refused)?;
+    for swept in sweep(&host.workspaces) {
+        eprintln!("{swept}");
     }
-    Ok(code)
+    Ok(host)
 }
 
 fn make_plan(arguments: &Compare, config: &Config, library: &Library) -> Result<Plan, Problem> {
@@ -223,7 +244,7 @@ pub fn resolve(specs: &[TargetSpec], config: &Config) -> Result<Vec<Installation
 }
 
 /// The host as the options describe it.
-pub fn host(arguments: &Servers, config: &Config) -> Result<Host, Problem> {
+fn host(arguments: &Servers, config: &Config) -> Result<Host, Problem> {
     let user = ServerUser::choose(arguments.server_user.as_deref())?;
     let workspaces = match &arguments.cluster_dir {
         Some(directory) => std::path::absolute(directory).map_err(|error| {

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::{Selfbench, SelfbenchClient, SelfbenchCommand};
-use crate::compare::{host, resolve};
+use crate::compare::{resolve, swept_host};
 use crate::config::Config;
 use crate::output::{print_stdout, write_file};
 use deltabench_driver::peer::{Peer, SelfbenchRound, SelfbenchRow};
@@ -10,7 +10,6 @@ use deltabench_model::plan::Placement;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
 use deltabench_run::selfbench::{SelfbenchRequest, selfbench as measure};
-use deltabench_server::sweep;
 use deltabench_stats::student::t_interval;
 use deltabench_stats::summary::mean;
 use serde::Serialize;
@@ -58,15 +57,12 @@ fn client(arguments: &SelfbenchClient, config: &Config) -> Result<u8, Failure> {
                 .hint("scripts/install-peers.sh installs them through the package manager"),
         ));
     }
-    let host = host(&arguments.servers, config).map_err(Failure::Refused)?;
+    let host = swept_host(&arguments.servers, config)?;
     let spec = arguments.target.parse().map_err(Failure::Refused)?;
     let installations = resolve(&[spec], config).map_err(Failure::Refused)?;
     let Some(installation) = installations.into_iter().next() else {
         return Err(Failure::Refused(Problem::new("no target given")));
     };
-    for swept in sweep(&host.workspaces) {
-        eprintln!("{swept}");
-    }
     let target = installation.resolved.clone();
     let request = SelfbenchRequest {
         installation,

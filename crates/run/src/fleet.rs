@@ -11,8 +11,7 @@ use deltabench_model::plan::{Plan, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, index};
 use deltabench_server::{
-    Cluster, ClusterSpec, HugePages, ServerUser, Slot, Workspace, base_settings, check_room,
-    check_settings, unmet,
+    Cluster, ClusterSpec, HugePages, ServerUser, Slot, Workspace, base_settings, check_room, unmet,
 };
 use deltabench_workload::executable::Executable;
 use std::path::PathBuf;
@@ -352,7 +351,6 @@ fn shared_buffers_mb(plan: &Plan) -> u64 {
 ///
 /// Errors: how much disk or memory is missing, or a socket path that is too long.
 pub fn check_fit(plan: &Plan, host: &Host) -> Result<(), Problem> {
-    check_settings(&plan.settings)?;
     let shared_buffers_mb = shared_buffers_mb(plan);
     let servers = count(plan.servers.len());
     let data = load::data_bytes(plan);

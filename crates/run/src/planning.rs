@@ -5,6 +5,7 @@ use deltabench_model::plan::{
     Cell, DataSize, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
 };
 use deltabench_model::problem::Problem;
+use deltabench_server::check_settings;
 use deltabench_workload::Library;
 
 /// What a user asks of `deltabench compare` besides the targets.
@@ -84,6 +85,7 @@ pub fn plan(
 /// Errors: too little or too much data, impossible counts, unknown workloads.
 pub fn check(request: &Request, library: &Library) -> Result<(), Problem> {
     cells(request, library)?;
+    check_settings(&request.settings)?;
     if request.data.rows < 200 || request.data.tables == 0 {
         let DataSize { tables, rows } = request.data;
         return Err(
