@@ -41,7 +41,12 @@ pub fn ci(root: &Path) -> anyhow::Result<()> {
     for (name, arguments, environment) in CHECKS {
         cargo(root, name, arguments, environment)?;
     }
-    cargo(root, "test", &["test", "--workspace", "--no-fail-fast"], &[])?;
+    cargo(
+        root,
+        "test",
+        &["test", "--workspace", "--no-fail-fast"],
+        &[],
+    )?;
     println!(
         "ci: tidy, fmt, clippy, doc and test passed in {} s",
         start.elapsed().as_secs()
