@@ -1,6 +1,6 @@
 //! Ctrl-C and termination as a flag that the run looks at between rounds.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_conditional_shutdown};
 use std::io;
 use std::sync::Arc;
@@ -17,7 +17,9 @@ pub const STATUS: u8 = 130;
 /// Errors: signals that cannot be handled.
 pub fn flag() -> io::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    // Not SIGHUP: `nohup` has it ignored, and a closed terminal is as good as a kill: servers end with us, and
+    // the next start sweeps.
+    for signal in [SIGINT, SIGTERM] {
         // Registered first, so that it sees the flag as earlier signals left it.
         register_conditional_shutdown(signal, i32::from(STATUS), Arc::clone(&flag))?;
         register(signal, Arc::clone(&flag))?;

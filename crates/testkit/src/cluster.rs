@@ -4,6 +4,7 @@ use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::target::TargetSpec;
 use std::fs;
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -89,11 +90,12 @@ impl Cluster {
         )
         .unwrap();
         let log = fs::File::create(directory.join("log")).unwrap();
+        let port = port(settings);
         let mut server = program("postgres");
         server
             .arg("-D")
             .arg(&data)
-            .args(["-p", &PORT.to_string(), "-k"])
+            .args(["-p", &port.to_string(), "-k"])
             .arg(&directory);
         for setting in ["fsync=off", "shared_buffers=32MB", "listen_addresses="]
             .iter()
@@ -107,7 +109,6 @@ impl Cluster {
             .stderr(log)
             .spawn()
             .unwrap();
-        let port = port(settings);
         let mut cluster = Self {
             directory,
             port,
@@ -126,7 +127,7 @@ impl Cluster {
         }
     }
 
-    /// Its port on 127.0.0.1, for a cluster that was started with `port=N` and `listen_addresses=127.0.0.1`.
+    /// Its port on 127.0.0.1, for a cluster that was started with `listen_addresses=127.0.0.1`.
     #[must_use]
     pub fn tcp_endpoint(&self) -> Endpoint {
         Endpoint::Tcp {
@@ -239,10 +240,14 @@ fn as_user(user: Option<&str>, program: &Path) -> Command {
     command
 }
 
-/// The port that the settings ask for.
+/// The number in the socket's name; for a cluster that listens on TCP, a port that is free now.
 fn port(settings: &[&str]) -> u16 {
-    let asked = settings
+    if !settings
         .iter()
-        .find_map(|setting| setting.strip_prefix("port="));
-    asked.map_or(PORT, |port| port.parse().unwrap())
+        .any(|setting| setting.starts_with("listen_addresses="))
+    {
+        return PORT;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
 }

@@ -129,10 +129,7 @@ fn a_real_server_does_the_operations_it_is_sent() {
 
 #[test]
 fn a_real_server_is_driven_over_tcp_as_over_its_socket() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = format!("port={}", free.local_addr().unwrap().port());
-    drop(free);
-    let settings = ["listen_addresses=127.0.0.1", port.as_str()];
+    let settings = ["listen_addresses=127.0.0.1"];
     for cluster in Cluster::for_each_target("host all all 127.0.0.1/32 trust", &settings) {
         load(&mut client(&cluster));
         let servers = [
