@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::{Checksums, Compare, HugePagesWord, PlacementWord, Resume, Servers};
 use crate::config::Config;
 use crate::interrupt;
-use crate::output::{self, Destinations};
+use crate::output::{self, Destinations, say};
 use crate::progress::Progress;
 use deltabench_acquire::Cache;
 use deltabench_model::installation::Installation;
@@ -66,7 +66,7 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     let visits = deltabench_run::session::visits(&plan);
     let done = count(store.completed_visits(&run).map_err(store_failure)?.len());
     if done == visits {
-        eprintln!("{run} is finished: all {visits} visits are done");
+        say(&format!("{run} is finished: all {visits} visits are done"));
         return output::publish(&run, &plan, &store, &destinations);
     }
     check_still_there(&plan).map_err(Failure::Refused)?;
@@ -126,7 +126,10 @@ impl Job {
         finished.map_err(store_failure)?;
         let code = output::publish(&self.run, &self.plan, &self.store, &self.destinations)?;
         if end == SessionEnd::Interrupted {
-            eprintln!("interrupted; `deltabench resume {}` goes on", self.run);
+            say(&format!(
+                "interrupted; `deltabench resume {}` goes on",
+                self.run
+            ));
             return Ok(interrupt::STATUS);
         }
         Ok(code)
@@ -148,7 +151,7 @@ fn now() -> (u64, i64) {
 pub fn swept_host(arguments: &Servers, config: &Config) -> Result<Host, Failure> {
     let host = host(arguments, config).map_err(Failure::Refused)?;
     for swept in sweep(&host.workspaces) {
-        eprintln!("{swept}");
+        say(&swept);
     }
     Ok(host)
 }
@@ -228,7 +231,7 @@ fn placement(asked: Option<PlacementWord>) -> (Placement, Placement) {
 /// Finds every target; also the place where downloads happen.
 pub fn resolve(specs: &[TargetSpec], config: &Config) -> Result<Vec<Installation>, Problem> {
     let cache = Cache::open(config.cache.clone())?;
-    let mut progress = |text: &str| eprintln!("{text}");
+    let mut progress = |text: &str| say(text);
     let find = |spec: &TargetSpec, progress: &mut dyn FnMut(&str)| {
         deltabench_acquire::resolve(spec, &cache, &config.sources, progress)
     };

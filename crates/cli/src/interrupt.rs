@@ -17,8 +17,8 @@ pub const STATUS: u8 = 130;
 /// Errors: signals that cannot be handled.
 pub fn flag() -> io::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
-    // Not SIGHUP: `nohup` has it ignored, and a closed terminal is as good as a kill: servers end with us, and
-    // the next start sweeps.
+    // Not SIGHUP: `nohup` has it ignored, and a closed terminal is as good as a kill: servers end with us,
+    // and the next start sweeps.
     for signal in [SIGINT, SIGTERM] {
         // Registered first, so that it sees the flag as earlier signals left it.
         register_conditional_shutdown(signal, i32::from(STATUS), Arc::clone(&flag))?;

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::{Fetch, Format, Report, Targets, Workloads, WorkloadsCommand};
 use crate::compare::{percent, resolve};
 use crate::config::Config;
-use crate::output::{self, Analysed, analyse_run, print_stdout, write_file};
+use crate::output::{self, Analysed, analyse_run, print_stdout, say, write_file};
 use deltabench_acquire::{Availability, Cache};
 use deltabench_model::plan::DataSize;
 use deltabench_model::problem::Problem;
@@ -56,7 +56,7 @@ pub fn runs(config: &Config) -> Result<u8, Failure> {
         ));
     }
     if lines.is_empty() {
-        eprintln!("no runs in {}", config.lab.display());
+        say(&format!("no runs in {}", config.lab.display()));
         return Ok(0);
     }
     print_stdout(&lines.join("\n"))?;

@@ -15,6 +15,7 @@ mod selfbench;
 use arguments::{Arguments, Command};
 use clap::Parser;
 use deltabench_model::problem::Problem;
+use output::say;
 use std::process::ExitCode;
 
 /// A failure with the exit code it stands for.
@@ -30,11 +31,11 @@ fn main() -> ExitCode {
     match dispatch(Arguments::parse()) {
         Ok(code) => ExitCode::from(code),
         Err(Failure::Refused(problem)) => {
-            eprintln!("{problem}");
+            say(&problem.to_string());
             ExitCode::from(2)
         }
         Err(Failure::Failed(problem)) => {
-            eprintln!("{problem}");
+            say(&problem.to_string());
             ExitCode::from(5)
         }
     }

@@ -150,7 +150,7 @@ pub fn publish(
     let to_stdout = destinations.json.as_deref().is_some_and(is_stdout);
     let table = terminal(&comparison, plan, &context, !to_stdout);
     if to_stdout {
-        eprintln!("{table}");
+        say(&table);
         print_stdout(&json)?;
     } else {
         print_stdout(&table)?;
@@ -169,7 +169,7 @@ pub fn publish(
     }
     for (path, text) in files {
         write_file(&path, &text)?;
-        eprintln!("wrote {}", path.display());
+        say(&format!("wrote {}", path.display()));
     }
     Ok(exit_code(&comparison))
 }
@@ -201,6 +201,11 @@ fn width() -> usize {
     from_environment
         .or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
         .unwrap_or(120)
+}
+
+/// Says a line on stderr; nobody listening there is no reason to stop a run.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 /// Writes to stdout; a reader that went away is not a failure.

@@ -1,5 +1,6 @@
 //! The live progress: one line for each block, a counter inside it when stderr is a terminal.
 
+use crate::output::say;
 use deltabench_compare::comparison::{Comparison, Metric, MetricComparison};
 use deltabench_run::events::{BlockProgress, Observer};
 use std::io::{IsTerminal, Write};
@@ -19,28 +20,32 @@ impl Progress {
 
     fn clear(&self) {
         if self.live {
-            eprint!("\r\x1b[K");
+            live("");
         }
     }
+}
+
+/// Replaces the line under the cursor. A counter that cannot be drawn is no reason to stop measuring.
+fn live(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = write!(stderr, "\r\x1b[K{text}").and_then(|()| stderr.flush());
 }
 
 impl Observer for Progress {
     fn note(&mut self, text: &str) {
         self.clear();
-        eprintln!("{text}");
+        say(text);
     }
 
     fn visit(&mut self, block: u32, done: u32, planned: u32) {
         if self.live {
-            eprint!("\r\x1b[Kblock {}: {done}/{planned} cells", block + 1);
-            // A progress counter that cannot be flushed is no reason to stop measuring.
-            let _ = std::io::stderr().flush();
+            live(&format!("block {}: {done}/{planned} cells", block + 1));
         }
     }
 
     fn block(&mut self, progress: &BlockProgress) {
         self.clear();
-        eprintln!("{}", line(progress));
+        say(&line(progress));
     }
 }
 

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::{Selfbench, SelfbenchClient, SelfbenchCommand};
 use crate::compare::{resolve, swept_host};
 use crate::config::Config;
-use crate::output::{print_stdout, write_file};
+use crate::output::{print_stdout, say, write_file};
 use deltabench_driver::peer::{Peer, SelfbenchRound, SelfbenchRow};
 use deltabench_model::plan::Placement;
 use deltabench_model::problem::Problem;
@@ -72,8 +72,7 @@ fn client(arguments: &SelfbenchClient, config: &Config) -> Result<u8, Failure> {
         rows: ROWS,
         seed: 1,
     };
-    let rows =
-        measure(&request, &host, &mut |text| eprintln!("{text}")).map_err(Failure::Failed)?;
+    let rows = measure(&request, &host, &mut |text| say(&text)).map_err(Failure::Failed)?;
     let rows = rows.iter().map(row).collect();
     let table = Table {
         format: FORMAT.0,

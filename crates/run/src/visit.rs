@@ -21,7 +21,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// No answer for this long voids the slice.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Rounds below this number are warm-up or calibration; their parameters never meet those of measured rounds.
+/// Rounds of the shortest visit: a block with fewer than three has no value, and some may be void.
+const ROUNDS_MIN: u64 = 5;
+
+/// Rounds from this number on are warm-up or calibration; their parameters never meet those of measured ones.
 const FIRST_WARMUP_ROUND: u32 = 1 << 24;
 
 /// A running server as a visit needs it.
@@ -106,7 +109,9 @@ impl Visit<'_> {
     fn measure(&self, sink: Sink<'_>) -> Result<VisitEnd, Problem> {
         let sets = self.plan.timing.connections_per_visit.max(1);
         let slice_seconds = f64::from(self.plan.timing.slice_ms) / 1e3;
-        let rounds = to_u64(self.plan.timing.visit_seconds / slice_seconds).max(u64::from(sets));
+        let rounds = to_u64(self.plan.timing.visit_seconds / slice_seconds)
+            .max(ROUNDS_MIN)
+            .max(u64::from(sets));
         let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
         let mut operations = None;
         for set in 0..sets {
