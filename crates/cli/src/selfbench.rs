@@ -141,7 +141,7 @@ fn text(table: &Table) -> String {
             table.target, table.rounds
         ),
         format!(
-            "{:<8} {:>7} {:<10} {:<9} {:>17} {:>22} {:>22}",
+            "{:<9} {:>7} {:<10} {:<9} {:>17} {:>22} {:>22}",
             "workload",
             "clients",
             "placement",
@@ -158,7 +158,7 @@ fn text(table: &Table) -> String {
             "split"
         };
         lines.push(format!(
-            "{:<8} {:>7} {:<10} {:<9} {:>8.2} / {:>6.2} {:>22} {:>22}",
+            "{:<9} {:>7} {:<10} {:<9} {:>8.2} / {:>6.2} {:>22} {:>22}",
             row.workload,
             row.clients,
             placement,
