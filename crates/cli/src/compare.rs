@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::{Checksums, Compare, HugePagesWord, PlacementWord, Resume, Servers};
 use crate::config::Config;
 use crate::interrupt;
-use crate::output::{self, Destinations, say};
+use crate::output::{self, Destinations, say, store_problem};
 use crate::progress::Progress;
 use deltabench_acquire::Cache;
 use deltabench_model::installation::Installation;
@@ -37,7 +37,7 @@ pub fn compare(arguments: Compare, config: &Config) -> Result<u8, Failure> {
     let lock = store.lock_run(&run).map_err(Failure::Refused)?;
     store
         .create_run(&run, &plan, started)
-        .map_err(store_failure)?;
+        .map_err(store_problem)?;
     let said = format!(
         "run {run}, seed {}; servers run as {}",
         plan.seed, host.user.name
@@ -62,9 +62,9 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     let mut store = open_store(config)?;
     let run = store.find(&arguments.run).map_err(Failure::Refused)?;
     let lock = store.lock_run(&run).map_err(Failure::Refused)?;
-    let plan = store.plan(&run).map_err(store_failure)?;
+    let plan = store.plan(&run).map_err(store_problem)?;
     let visits = deltabench_run::session::visits(&plan);
-    let done = count(store.completed_visits(&run).map_err(store_failure)?.len());
+    let done = count(store.completed_visits(&run).map_err(store_problem)?.len());
     if done == visits {
         say(&format!("{run} is finished: all {visits} visits are done"));
         return output::publish(&run, &plan, &store, &destinations);
@@ -73,7 +73,7 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     fleet::check_fit(&plan, &host).map_err(Failure::Refused)?;
     store
         .finish_run(&run, RunState::Running, now().1)
-        .map_err(store_failure)?;
+        .map_err(store_problem)?;
     let said = format!("resuming {run}: {done} of {visits} visits are done");
     Job {
         run,
@@ -123,7 +123,7 @@ impl Job {
         let finished = self.store.finish_run(&self.run, state, now().1);
         drop(self.lock);
         let end = end.map_err(Failure::Failed)?;
-        finished.map_err(store_failure)?;
+        finished.map_err(store_problem)?;
         let code = output::publish(&self.run, &self.plan, &self.store, &self.destinations)?;
         if end == SessionEnd::Interrupted {
             say(&format!(
@@ -293,12 +293,6 @@ fn open_store(config: &Config) -> Result<Store, Failure> {
     Store::open(&config.lab).map_err(|error| {
         Failure::Refused(Problem::new("the lab directory cannot be used").detail(error.to_string()))
     })
-}
-
-fn store_failure(error: impl std::fmt::Display) -> Failure {
-    Failure::Failed(
-        Problem::new("the results could not be read or stored").detail(error.to_string()),
-    )
 }
 
 fn run_name(unix_seconds: u64, seed: u64) -> String {

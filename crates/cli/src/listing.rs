@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::{Fetch, Format, Report, Targets, Workloads, WorkloadsCommand};
 use crate::compare::{percent, resolve};
 use crate::config::Config;
-use crate::output::{self, Analysed, analyse_run, print_stdout, say, write_file};
+use crate::output::{self, Analysed, analyse_run, print_stdout, say, store_problem, write_file};
 use deltabench_acquire::{Availability, Cache};
 use deltabench_model::plan::DataSize;
 use deltabench_model::problem::Problem;
@@ -17,7 +17,7 @@ use std::collections::HashSet;
 pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     let store = open(config)?;
     let run = store.find(&arguments.run).map_err(Failure::Refused)?;
-    let mut plan = store.plan(&run).map_err(unreadable)?;
+    let mut plan = store.plan(&run).map_err(store_problem)?;
     if let Some(delta) = &arguments.delta {
         plan.delta = percent(delta).map_err(Failure::Refused)?;
     }
@@ -43,7 +43,7 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
 pub fn runs(config: &Config) -> Result<u8, Failure> {
     let store = open(config)?;
     let mut lines = Vec::new();
-    for run in store.runs().map_err(unreadable)? {
+    for run in store.runs().map_err(store_problem)? {
         lines.push(format!(
             "{}  {:<11}  {} vs {}  {} cells  {}/{} blocks",
             run.run,
@@ -177,9 +177,5 @@ fn open(config: &Config) -> Result<Store, Failure> {
                 .hint("name the directory of an earlier run with --lab DIR"),
         ));
     }
-    Store::open(&config.lab).map_err(unreadable)
-}
-
-fn unreadable(error: impl std::fmt::Display) -> Failure {
-    Failure::Failed(Problem::new("the results could not be read").detail(error.to_string()))
+    Store::open(&config.lab).map_err(store_problem)
 }

@@ -81,8 +81,8 @@ pub struct Analysed {
 
 /// Analyses what the store has of a run.
 pub fn analyse_run(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Failure> {
-    let slices = store.slices(run).map_err(unreadable)?;
-    let findings = store.findings(run).map_err(unreadable)?;
+    let slices = store.slices(run).map_err(store_problem)?;
+    let findings = store.findings(run).map_err(store_problem)?;
     Ok(Analysed {
         comparison: analyse(plan, &slices, findings),
         context: context(run, plan, store)?,
@@ -90,7 +90,7 @@ pub fn analyse_run(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Fa
 }
 
 fn context(run: &str, plan: &Plan, store: &Store) -> Result<ReportContext, Failure> {
-    let fact = |kind: &str| store.facts(run, kind).map_err(unreadable);
+    let fact = |kind: &str| store.facts(run, kind).map_err(store_problem);
     let last = |kind: &str, server: Option<u32>| -> Result<Option<String>, Failure> {
         Ok(fact(kind)?
             .into_iter()
@@ -108,7 +108,7 @@ fn context(run: &str, plan: &Plan, store: &Store) -> Result<ReportContext, Failu
     }
     let summary = store
         .runs()
-        .map_err(unreadable)?
+        .map_err(store_problem)?
         .into_iter()
         .find(|summary| summary.run == run);
     Ok(ReportContext {
@@ -127,11 +127,14 @@ fn context(run: &str, plan: &Plan, store: &Store) -> Result<ReportContext, Failu
 fn parsed<T: serde::de::DeserializeOwned>(json: Option<String>) -> Result<Option<T>, Failure> {
     json.map(|text| serde_json::from_str(&text))
         .transpose()
-        .map_err(unreadable)
+        .map_err(store_problem)
 }
 
-fn unreadable(error: impl std::fmt::Display) -> Failure {
-    Failure::Failed(Problem::new("the results could not be read").detail(error.to_string()))
+/// A store that fails, as exit code 5.
+pub fn store_problem(error: impl std::fmt::Display) -> Failure {
+    Failure::Failed(
+        Problem::new("the results could not be read or stored").detail(error.to_string()),
+    )
 }
 
 /// Prints the table and writes the files; returns the exit code.
