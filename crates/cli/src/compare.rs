@@ -3,9 +3,9 @@
 use crate::Failure;
 use crate::arguments::{Checksums, Compare, HugePagesWord, PlacementWord, Resume, Servers};
 use crate::config::Config;
-use crate::interrupt;
 use crate::output::{self, Destinations, say, store_problem};
 use crate::progress::Progress;
+use crate::{interrupt, listing};
 use deltabench_acquire::Cache;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{DataSize, Placement, Plan, Timing};
@@ -59,7 +59,7 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     let library = Library::builtin().map_err(Failure::Failed)?;
     let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
     let host = swept_host(&arguments.servers, config)?;
-    let mut store = open_store(config)?;
+    let mut store = listing::open(config)?;
     let run = store.find(&arguments.run).map_err(Failure::Refused)?;
     let lock = store.lock_run(&run).map_err(Failure::Refused)?;
     let plan = store.plan(&run).map_err(store_problem)?;

@@ -9,7 +9,7 @@ use deltabench_acquire::{Availability, Cache};
 use deltabench_model::plan::DataSize;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
-use deltabench_store::Store;
+use deltabench_store::{Store, StoreError};
 use deltabench_workload::Library;
 use std::collections::HashSet;
 
@@ -170,12 +170,13 @@ fn show_workload(library: &Library, name: &str) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn open(config: &Config) -> Result<Store, Failure> {
-    if !config.lab.join(deltabench_store::FILE_NAME).exists() {
-        return Err(Failure::Refused(
+/// Opens a lab that must be there.
+pub fn open(config: &Config) -> Result<Store, Failure> {
+    Store::open_existing(&config.lab).map_err(|error| match error {
+        StoreError::Missing { .. } => Failure::Refused(
             Problem::new(format!("there is no lab in {}", config.lab.display()))
                 .hint("name the directory of an earlier run with --lab DIR"),
-        ));
-    }
-    Store::open(&config.lab).map_err(store_problem)
+        ),
+        other => store_problem(other),
+    })
 }

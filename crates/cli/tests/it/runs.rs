@@ -137,6 +137,20 @@ fn settings_are_applied_to_every_server_and_a_bad_one_is_named() {
     let good = join(&arguments, &["--set", "work_mem=77MB"]);
     let output = lab.run(&join(&good, &TINY));
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let store = rusqlite::Connection::open(lab.path().join("lab/deltabench.sqlite")).unwrap();
+    let mut query = store
+        .prepare("SELECT value FROM fact WHERE kind = 'settings'")
+        .unwrap();
+    let facts = query.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    let values: Vec<Value> = facts
+        .flat_map(|json| serde_json::from_str::<Vec<Value>>(&json.unwrap()).unwrap())
+        .filter(|setting| setting["name"] == "work_mem")
+        .map(|setting| setting["value"].clone())
+        .collect();
+    assert_eq!(
+        values, ["78848"; 3],
+        "77 MB in kB, read back from three servers"
+    );
     let bad = join(&arguments, &["--set", "wokr_mem=77MB"]);
     let output = lab.run(&join(&bad, &TINY));
     let errors = text(&output.stderr);
