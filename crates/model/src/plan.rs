@@ -33,6 +33,10 @@ pub struct PlannedServer {
     pub role: Role,
     /// What it runs.
     pub installation: Installation,
+    /// CPU that every message from a client costs this server on top, nanoseconds: a known slowdown, made on
+    /// purpose to see whether it is found. Absent for a server as it is.
+    #[serde(default)]
+    pub burn_ns: Option<u64>,
 }
 
 /// The family a workload is reported with.
@@ -62,6 +66,47 @@ impl Group {
     }
 }
 
+/// The state of the tables that a cell starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DataState {
+    /// Just loaded, vacuumed and settled.
+    #[default]
+    Fresh,
+    /// After the published write phase at fixed work, then vacuumed and settled.
+    Aged,
+}
+
+impl DataState {
+    /// The word used in files and tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fresh => "fresh",
+            Self::Aged => "aged",
+        }
+    }
+}
+
+/// How published studies count the work of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PublishedRate {
+    /// Published units of one operation: 16 statements of a transaction, 1000 thousands of rows of a scan.
+    /// Throughput in ops/s times this is the published figure.
+    pub per_operation: f64,
+    /// The published unit: `queries/s`, or `krows/s` of one client for scans.
+    pub unit: String,
+}
+
+impl Default for PublishedRate {
+    fn default() -> Self {
+        Self {
+            per_operation: 1.0,
+            unit: "queries/s".to_owned(),
+        }
+    }
+}
+
 /// A workload step at a number of clients: one row of the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
@@ -75,6 +120,15 @@ pub struct Cell {
     pub writes: bool,
     /// SQL statements per operation, transaction control included, as published studies count them.
     pub statements_per_operation: u32,
+    /// What its tables have been through before.
+    #[serde(default)]
+    pub state: DataState,
+    /// Operations per second that are scheduled (open loop); absent for a closed loop.
+    #[serde(default)]
+    pub rate: Option<f64>,
+    /// How published studies count it.
+    #[serde(default)]
+    pub published: PublishedRate,
 }
 
 /// Which cores do what during a visit.
@@ -87,6 +141,79 @@ pub enum Placement {
     Split,
     /// Nothing is pinned.
     Free,
+}
+
+/// When a cell has been measured enough.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stopping {
+    /// Every cell gets all blocks.
+    #[default]
+    Fixed,
+    /// Looks after these numbers of blocks, in rising order; a cell with an answer leaves the plan.
+    Sequential {
+        /// Blocks of each look.
+        looks: Vec<u32>,
+    },
+    /// A cell leaves the plan when its interval is narrow enough.
+    Precision {
+        /// Half-width of the interval to reach, as a share.
+        half_width: f64,
+    },
+}
+
+/// What makes a script stop.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Gate {
+    /// Whether the exit code is that of a gate: family-wise over all cells.
+    pub on: bool,
+    /// Largest loss of throughput that passes, as a share: a test of non-inferiority. Absent: any
+    /// regression fails.
+    pub not_worse_than: Option<f64>,
+    /// Whether cells without an answer pass.
+    pub inconclusive_passes: bool,
+}
+
+/// The order of cells inside a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CellOrder {
+    /// Drawn for each block; no cell sees what another has written.
+    #[default]
+    Drawn,
+    /// As published: one after another on the same tables, each with the debt of those before.
+    Published,
+}
+
+/// How the client reaches the servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// Local socket.
+    #[default]
+    Socket,
+    /// TCP on the loopback address.
+    Tcp,
+    /// TLS over TCP on the loopback address.
+    Tls,
+}
+
+/// Cores given by hand instead of drawn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pins {
+    /// Cores of the servers.
+    pub server: Vec<usize>,
+    /// Cores of the client.
+    pub client: Vec<usize>,
+}
+
+/// A workload file of the user's, kept with the plan so that the run can be resumed and read without it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkloadSource {
+    /// How problems call it.
+    pub file: String,
+    /// Its text.
+    pub text: String,
 }
 
 /// Durations and counts that shape the measurement.
@@ -146,6 +273,27 @@ pub struct Plan {
     pub settings: Vec<(String, String)>,
     /// The command line, for the report.
     pub command: Vec<String>,
+    /// When a cell has been measured enough.
+    #[serde(default)]
+    pub stopping: Stopping,
+    /// What the exit code answers.
+    #[serde(default)]
+    pub gate: Gate,
+    /// Order of the cells in a block.
+    #[serde(default)]
+    pub order: CellOrder,
+    /// How the client reaches the servers.
+    #[serde(default)]
+    pub transport: Transport,
+    /// Cores given by hand; absent: drawn by placement.
+    #[serde(default)]
+    pub pins: Option<Pins>,
+    /// The user's own workloads.
+    #[serde(default)]
+    pub workloads: Vec<WorkloadSource>,
+    /// The run whose regressions this one measures again, if it does.
+    #[serde(default)]
+    pub confirms: Option<String>,
 }
 
 impl Plan {

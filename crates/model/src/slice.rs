@@ -84,7 +84,17 @@ pub struct Slice {
     pub foreign_cpu_ns: Option<u64>,
     /// Time stolen by the hypervisor, nanoseconds; same resolution.
     pub steal_ns: Option<u64>,
-    /// Latency of each succeeded operation in nanoseconds, as a serialized hdrhistogram (V2).
+    /// CPU of all other servers of the run during this slice, nanoseconds: what should be nothing.
+    pub idle_cpu_ns: Option<u64>,
+    /// Times that a process of this server was given a core.
+    pub switches: Option<u64>,
+    /// Time in which some task of the host waited for a core (pressure stall information), nanoseconds.
+    pub cpu_pressure_ns: Option<u64>,
+    /// Open loop only: the longest that an operation was sent after its scheduled start although a
+    /// connection was free, nanoseconds: the client's own lag.
+    pub schedule_lag_ns: Option<u64>,
+    /// Latency of each succeeded operation in nanoseconds, as a serialized hdrhistogram (V2). In an open loop
+    /// it counts from the scheduled start.
     pub latency_histogram: Vec<u8>,
     /// Server errors, by SQLSTATE.
     pub errors: Vec<ErrorCount>,

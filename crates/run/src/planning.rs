@@ -56,6 +56,7 @@ pub fn plan(
     let server = |role, installation: &Installation| PlannedServer {
         role,
         installation: installation.clone(),
+        burn_ns: None,
     };
     let mut servers = vec![server(Role::Base, base), server(Role::Placebo, base)];
     servers.extend(
@@ -77,6 +78,13 @@ pub fn plan(
         checksums: request.checksums,
         settings: request.settings,
         command: request.command,
+        stopping: Default::default(),
+        gate: Default::default(),
+        order: Default::default(),
+        transport: Default::default(),
+        pins: None,
+        workloads: Vec::new(),
+        confirms: None,
     })
 }
 
@@ -194,6 +202,9 @@ fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
                 clients,
                 writes: definition.writes,
                 statements_per_operation: definition.statements_per_operation(),
+                state: Default::default(),
+                rate: None,
+                published: Default::default(),
             };
             if cells.contains(&cell) {
                 return Err(Problem::new(format!(
@@ -251,6 +262,7 @@ pub(crate) mod tests {
             .map(|(name, role)| PlannedServer {
                 role,
                 installation: installation(name),
+                burn_ns: None,
             })
             .collect();
         plan.cells = (0..cells)

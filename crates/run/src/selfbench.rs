@@ -145,6 +145,9 @@ fn plan(request: &SelfbenchRequest) -> Plan {
         clients: request.clients.iter().copied().max().unwrap_or(1),
         writes: false,
         statements_per_operation: 1,
+        state: Default::default(),
+        rate: None,
+        published: Default::default(),
     };
     Plan {
         format: PLAN_FORMAT.0.to_owned(),
@@ -153,6 +156,7 @@ fn plan(request: &SelfbenchRequest) -> Plan {
         servers: vec![PlannedServer {
             role: Role::Base,
             installation: request.installation.clone(),
+            burn_ns: None,
         }],
         cells: vec![cell],
         data: DataSize {
@@ -174,5 +178,12 @@ fn plan(request: &SelfbenchRequest) -> Plan {
         checksums: Some(true),
         settings: Vec::new(),
         command: Vec::new(),
+        stopping: Default::default(),
+        gate: Default::default(),
+        order: Default::default(),
+        transport: Default::default(),
+        pins: None,
+        workloads: Vec::new(),
+        confirms: None,
     }
 }

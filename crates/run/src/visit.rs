@@ -308,6 +308,10 @@ impl<'a, 'v> Connected<'a, 'v> {
             latency_histogram: outcome.latency_histogram,
             errors: outcome.errors,
             void: outcome.void,
+            idle_cpu_ns: None,
+            switches: None,
+            cpu_pressure_ns: None,
+            schedule_lag_ns: None,
         })
     }
 }

@@ -11,8 +11,14 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
 
 /// The steps: number, name, SQL.
-pub(crate) const MIGRATIONS: [(u32, &str, &str); 1] =
-    [(1, "first", include_str!("migrations/0001-first.sql"))];
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 2] = [
+    (1, "first", include_str!("migrations/0001-first.sql")),
+    (
+        2,
+        "neighbours",
+        include_str!("migrations/0002-neighbours.sql"),
+    ),
+];
 
 /// Brings the file to the newest schema; refuses a file that is newer than this program or not ours.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

@@ -7,15 +7,17 @@ use rusqlite::Row;
 
 pub(crate) const INSERT_SLICE: &str = "insert into slice (run, block, cell, round, position, server, \
     connection, started_ns, duration_ns, operations, failed, rows, server_cpu_ns, run_queue_wait_ns, \
-    client_cpu_ns, foreign_cpu_ns, steal_ns, latency_histogram, void) \
-    values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
+    client_cpu_ns, foreign_cpu_ns, steal_ns, latency_histogram, void, idle_cpu_ns, switches, \
+    cpu_pressure_ns, schedule_lag_ns) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
+    ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)";
 
 pub(crate) const INSERT_ERROR: &str = "insert into slice_error (slice, ordinal, sqlstate, count, \
     first_message) values (?1, ?2, ?3, ?4, ?5)";
 
 const SELECT_SLICES: &str = "select id, block, cell, round, position, server, connection, started_ns, \
     duration_ns, operations, failed, rows, server_cpu_ns, run_queue_wait_ns, client_cpu_ns, \
-    foreign_cpu_ns, steal_ns, latency_histogram, void from slice where run = ?1 order by id";
+    foreign_cpu_ns, steal_ns, latency_histogram, void, idle_cpu_ns, switches, cpu_pressure_ns, \
+    schedule_lag_ns from slice where run = ?1 order by id";
 
 const SELECT_ERRORS: &str = "select e.slice, e.sqlstate, e.count, e.first_message from slice_error e \
     join slice s on s.id = e.slice where s.run = ?1 order by e.slice, e.ordinal";
@@ -73,6 +75,10 @@ fn read_slice(row: &Row<'_>) -> rusqlite::Result<(i64, Slice, Option<String>)> {
         foreign_cpu_ns: row.get(15)?,
         steal_ns: row.get(16)?,
         latency_histogram: row.get(17)?,
+        idle_cpu_ns: row.get(19)?,
+        switches: row.get(20)?,
+        cpu_pressure_ns: row.get(21)?,
+        schedule_lag_ns: row.get(22)?,
         errors: Vec::new(),
         void: None,
     };

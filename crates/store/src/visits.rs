@@ -111,6 +111,10 @@ impl Store {
                     .void
                     .as_ref()
                     .map(deltabench_model::slice::VoidReason::word),
+                slice.idle_cpu_ns,
+                slice.switches,
+                slice.cpu_pressure_ns,
+                slice.schedule_lag_ns,
             ])?;
         let id = step.last_insert_rowid();
         for (ordinal, error) in (0_u32..).zip(&slice.errors) {

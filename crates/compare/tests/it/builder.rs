@@ -35,6 +35,9 @@ pub fn cell(clients: u32, writes: bool) -> Cell {
         clients,
         writes,
         statements_per_operation: 1,
+        state: Default::default(),
+        rate: None,
+        published: Default::default(),
     }
 }
 
@@ -43,6 +46,7 @@ pub fn plan(cells: Vec<Cell>) -> Plan {
     let server = |role, name| PlannedServer {
         role,
         installation: installation(name),
+        burn_ns: None,
     };
     Plan {
         format: PLAN_FORMAT.0.to_owned(),
@@ -73,6 +77,13 @@ pub fn plan(cells: Vec<Cell>) -> Plan {
         checksums: Some(false),
         settings: Vec::new(),
         command: Vec::new(),
+        stopping: Default::default(),
+        gate: Default::default(),
+        order: Default::default(),
+        transport: Default::default(),
+        pins: None,
+        workloads: Vec::new(),
+        confirms: None,
     }
 }
 
@@ -99,6 +110,10 @@ pub fn slice(server: ServerId, block: u32, round: u32, rate: f64, cpu_us: Option
         latency_histogram: Vec::new(),
         errors: Vec::new(),
         void: None,
+        idle_cpu_ns: None,
+        switches: None,
+        cpu_pressure_ns: None,
+        schedule_lag_ns: None,
     }
 }
 

@@ -325,6 +325,7 @@ pub fn plan() -> Plan {
     let server = |role, installation: &Installation| PlannedServer {
         role,
         installation: installation.clone(),
+        burn_ns: None,
     };
     let cells = ROWS.iter().map(|row| Cell {
         workload: row.0.to_owned(),
@@ -332,6 +333,9 @@ pub fn plan() -> Plan {
         clients: row.2,
         writes: row.1 == Group::Write,
         statements_per_operation: 1,
+        state: Default::default(),
+        rate: None,
+        published: Default::default(),
     });
     Plan {
         format: PLAN_FORMAT.0.to_owned(),
@@ -374,6 +378,13 @@ pub fn plan() -> Plan {
         ]
         .map(str::to_owned)
         .to_vec(),
+        stopping: Default::default(),
+        gate: Default::default(),
+        order: Default::default(),
+        transport: Default::default(),
+        pins: None,
+        workloads: Vec::new(),
+        confirms: None,
     }
 }
 

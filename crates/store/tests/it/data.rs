@@ -17,6 +17,7 @@ fn server(role: Role, resolved: &str) -> PlannedServer {
             binary_sha256: "00".repeat(32),
             build: None,
         },
+        burn_ns: None,
     }
 }
 
@@ -27,6 +28,9 @@ pub fn plan() -> Plan {
         clients: 1,
         writes: false,
         statements_per_operation: 1,
+        state: Default::default(),
+        rate: None,
+        published: Default::default(),
     };
     Plan {
         format: PLAN_FORMAT.0.to_owned(),
@@ -57,6 +61,13 @@ pub fn plan() -> Plan {
         checksums: Some(true),
         settings: vec![("work_mem".to_owned(), "4MB".to_owned())],
         command: vec!["deltabench".to_owned(), "compare".to_owned()],
+        stopping: Default::default(),
+        gate: Default::default(),
+        order: Default::default(),
+        transport: Default::default(),
+        pins: None,
+        workloads: Vec::new(),
+        confirms: None,
     }
 }
 
@@ -81,5 +92,9 @@ pub fn slice(cell: u32, block: u32, round: u32) -> Slice {
         latency_histogram: vec![7; 2000],
         errors: Vec::new(),
         void: None,
+        idle_cpu_ns: None,
+        switches: None,
+        cpu_pressure_ns: None,
+        schedule_lag_ns: None,
     }
 }

@@ -57,7 +57,8 @@ prop_compose! {
         Slice {
             server, cell: 1, block: 3, round, position, connection, started_ns, duration_ns, operations,
             failed, rows, server_cpu_ns, run_queue_wait_ns, client_cpu_ns, foreign_cpu_ns, steal_ns,
-            latency_histogram, errors, void,
+            idle_cpu_ns: server_cpu_ns, switches: steal_ns, cpu_pressure_ns: foreign_cpu_ns,
+            schedule_lag_ns: run_queue_wait_ns, latency_histogram, errors, void,
         }
     }
 }
