@@ -267,6 +267,9 @@ pub struct Plan {
     pub placement_multi: Placement,
     /// The smallest change that matters, as a share: 0.03 is 3 %.
     pub delta: f64,
+    /// Whether each cell gets a δ of its own from its placebo's noise; then `delta` is the largest.
+    #[serde(default)]
+    pub delta_from_noise: bool,
     /// Whether data checksums are on (`Some`) or left to each version's own default (`None`).
     pub checksums: Option<bool>,
     /// Settings asked for on every server, in order; later ones win.

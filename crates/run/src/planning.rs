@@ -85,6 +85,7 @@ pub fn plan(
         pins: None,
         workloads: Vec::new(),
         confirms: None,
+        delta_from_noise: false,
     })
 }
 

@@ -185,5 +185,6 @@ fn plan(request: &SelfbenchRequest) -> Plan {
         pins: None,
         workloads: Vec::new(),
         confirms: None,
+        delta_from_noise: false,
     }
 }

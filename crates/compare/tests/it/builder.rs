@@ -84,6 +84,7 @@ pub fn plan(cells: Vec<Cell>) -> Plan {
         pins: None,
         workloads: Vec::new(),
         confirms: None,
+        delta_from_noise: false,
     }
 }
 

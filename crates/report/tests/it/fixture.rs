@@ -385,6 +385,7 @@ pub fn plan() -> Plan {
         pins: None,
         workloads: Vec::new(),
         confirms: None,
+        delta_from_noise: false,
     }
 }
 
