@@ -2,7 +2,9 @@
 # Installs the tools that `deltabench selfbench client` compares itself with, through the package manager.
 set -euo pipefail
 
-if command -v apt-get >/dev/null 2>&1; then
+if command -v sysbench >/dev/null 2>&1 && command -v pgbench >/dev/null 2>&1; then
+    printf 'sysbench and pgbench are here already\n' >&2
+elif command -v apt-get >/dev/null 2>&1; then
     # Debian and Ubuntu ship pgbench in the server's package.
     apt-get update
     apt-get install -y --no-install-recommends sysbench postgresql-contrib

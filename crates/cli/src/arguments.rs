@@ -1,5 +1,8 @@
 //! What the user can type. Nothing is computed here.
 
+use crate::calibrate::CalibrateArguments;
+use crate::doctor::DoctorArguments;
+use crate::ledger::LedgerArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -53,9 +56,21 @@ pub enum Command {
     /// Go on with a run that was interrupted or killed
     #[command(after_help = "Example: deltabench resume last")]
     Resume(Resume),
+    /// Measure the regressions of a run again, on a fresh load; only what recurs is confirmed
+    #[command(after_help = "Example: deltabench confirm last")]
+    Confirm(Confirm),
     /// Analyse a run again, without measuring, and print or write its report
     #[command(after_help = "Example: deltabench report last --format json")]
     Report(Report),
+    /// Look at this host: what spoils measurements here, and how to mend it
+    #[command(after_help = "Example: deltabench doctor")]
+    Doctor(DoctorArguments),
+    /// How often this host's placebos were called different: the false alarms so far
+    #[command(after_help = "Example: deltabench ledger --json -")]
+    Ledger(LedgerArguments),
+    /// Compare a server with itself, or with a known slowdown, to see how often the verdict is right
+    #[command(after_help = "Example: deltabench calibrate postgres:18 --runs 10 --inject 3%")]
+    Calibrate(CalibrateArguments),
     /// List the runs in the lab directory
     #[command(after_help = "Example: deltabench list --lab deltabench-lab")]
     List,
@@ -84,7 +99,10 @@ pub struct Compare {
     /// A first answer within 10 minutes: small tables, short visits, 14 blocks
     #[arg(long)]
     pub quick: bool,
-    /// Restart blocks; an interval needs 2, a verdict 6 [default: 14 with --quick, else 24]
+    /// All 32 sysbench microbenchmarks of the published studies
+    #[arg(long, conflicts_with_all = ["quick", "only"])]
+    pub all: bool,
+    /// Most restart blocks of a cell; an interval needs 2, a verdict 6 [default: 14 with --quick, else 24]
     #[arg(long, value_name = "N")]
     pub blocks: Option<u32>,
     /// Tables
@@ -99,9 +117,27 @@ pub struct Compare {
     /// Only these workloads [default: the eight quick ones]
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// The smallest change that matters
-    #[arg(long, value_name = "PERCENT", default_value = "3%")]
-    pub delta: String,
+    /// A workload file of your own; may be repeated, and is measured beside --only
+    #[arg(long = "workload", value_name = "FILE")]
+    pub workloads: Vec<PathBuf>,
+    /// Tables as loaded, or after the published write phase
+    #[arg(long, value_enum, default_value_t = StateWord::Fresh)]
+    pub state: StateWord,
+    /// Cells in random order on tables of their own, or one after another as published
+    #[arg(long, value_enum, default_value_t = OrderWord::Drawn)]
+    pub order: OrderWord,
+    /// Open loop: so many operations per second over all clients of a server
+    #[arg(long, value_name = "PER SECOND")]
+    pub rate: Option<f64>,
+    /// How the client reaches the servers
+    #[arg(long, value_enum, default_value_t = TransportWord::Socket)]
+    pub transport: TransportWord,
+    /// The smallest change that matters [default: 1 % to 5 %, for each cell what its placebo's noise allows]
+    #[arg(long, value_name = "PERCENT")]
+    pub delta: Option<String>,
+    /// How the measurement ends and what its exit code answers
+    #[command(flatten)]
+    pub ending: Ending,
     /// Seed of every order, key and draw [default: from the clock; it is printed and stored]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -118,6 +154,9 @@ pub struct Compare {
     /// client, split for more]
     #[arg(long, value_enum)]
     pub placement: Option<PlacementWord>,
+    /// Cores by hand, for example server=0,client=1 or server=2-5,client=0-1
+    #[arg(long, value_name = "CORES", conflicts_with = "placement")]
+    pub pin: Option<String>,
     /// Seconds measured on each server in one visit to a cell [default: 0.8 with --quick, else 1.5]
     #[arg(long, value_name = "SECONDS")]
     pub visit_seconds: Option<f64>,
@@ -132,8 +171,37 @@ pub struct Compare {
     pub output: Output,
 }
 
-/// How servers run here.
+/// How a measurement ends and what its exit code answers.
 #[derive(Debug, Args)]
+pub struct Ending {
+    /// Every cell gets all blocks; without it, looks in between end a cell that has its answer
+    #[arg(long)]
+    pub fixed: bool,
+    /// End a cell when its interval is this narrow
+    #[arg(long, value_name = "PERCENT", conflicts_with = "fixed")]
+    pub precision: Option<String>,
+    /// End after this time, for example 15m or 2h, set-up included
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<String>,
+    /// Do not measure first how long an answer will take
+    #[arg(long)]
+    pub no_pilot: bool,
+    /// Measure regressions of at most 5 % again, on a fresh load with other ports; only what recurs counts
+    #[arg(long)]
+    pub confirm: bool,
+    /// The exit code is that of a gate: 1 only for regressions that hold over all cells together
+    #[arg(long)]
+    pub gate: bool,
+    /// The gate passes unless a loss of more than this cannot be excluded
+    #[arg(long, value_name = "PERCENT")]
+    pub not_worse_than: Option<String>,
+    /// What the gate does with cells that have no answer
+    #[arg(long, value_enum, default_value_t = InconclusiveWord::Fail)]
+    pub on_inconclusive: InconclusiveWord,
+}
+
+/// How servers run here.
+#[derive(Debug, Clone, Args)]
 pub struct Servers {
     /// Unprivileged user that runs the servers when deltabench is root [default: postgres, else nobody]
     #[arg(long, value_name = "USER")]
@@ -161,6 +229,20 @@ pub struct Output {
 /// `deltabench resume`.
 #[derive(Debug, Args)]
 pub struct Resume {
+    /// The run, or the beginning of its name, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// How servers run here
+    #[command(flatten)]
+    pub servers: Servers,
+    /// Where the results go
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `deltabench confirm`.
+#[derive(Debug, Args)]
+pub struct Confirm {
     /// The run, or the beginning of its name, or `last`
     #[arg(default_value = "last")]
     pub run: String,
@@ -228,6 +310,31 @@ pub struct Selfbench {
 pub enum SelfbenchCommand {
     /// Client CPU per operation and throughput against sysbench and pgbench, as paired ratios
     Client(SelfbenchClient),
+    /// How often identical servers are called different: sysbench on A then on B, and deltabench
+    Verdict(SelfbenchVerdict),
+}
+
+/// `deltabench selfbench verdict`.
+#[derive(Debug, Args)]
+pub struct SelfbenchVerdict {
+    /// The server that is compared with itself
+    #[arg(long, value_name = "TARGET", default_value = "postgres:18")]
+    pub target: String,
+    /// Pairs of identical servers
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub pairs: u32,
+    /// Seconds of sysbench on each server; deltabench gets twice that in all, loading included
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub seconds: u32,
+    /// Rows of the table
+    #[arg(long, value_name = "N", default_value_t = 200_000)]
+    pub rows: u64,
+    /// Write JSON to this file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// How servers run here
+    #[command(flatten)]
+    pub servers: Servers,
 }
 
 /// `deltabench selfbench client`.
@@ -237,7 +344,12 @@ pub struct SelfbenchClient {
     #[arg(long, value_name = "TARGET", default_value = "postgres:18")]
     pub target: String,
     /// Concurrent connections; a list makes a row for each
-    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,4")]
+    #[arg(
+        long,
+        value_name = "N,N",
+        value_delimiter = ',',
+        default_value = "1,4,16"
+    )]
     pub clients: Vec<u32>,
     /// Paired rounds of each row
     #[arg(long, value_name = "N", default_value_t = 8)]
@@ -251,6 +363,44 @@ pub struct SelfbenchClient {
     /// How servers run here
     #[command(flatten)]
     pub servers: Servers,
+}
+
+/// State of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StateWord {
+    /// Just loaded.
+    Fresh,
+    /// After the published write phase at fixed work.
+    Aged,
+}
+
+/// Order of the cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OrderWord {
+    /// Drawn anew for each block.
+    Drawn,
+    /// As in the published scripts.
+    Published,
+}
+
+/// How the client reaches the servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TransportWord {
+    /// Local socket.
+    Socket,
+    /// TCP on the loopback address.
+    Tcp,
+    /// TLS over TCP on the loopback address.
+    Tls,
+}
+
+/// What a gate does with cells that have no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InconclusiveWord {
+    /// They pass.
+    Pass,
+    /// They fail, with exit code 3.
+    Fail,
 }
 
 /// Data checksums.

@@ -1,117 +1,210 @@
-//! `deltabench compare` and `deltabench resume`: from the request to the exit code.
+//! `deltabench compare`, `resume` and `confirm`: from the request to the exit code.
 
 use crate::Failure;
-use crate::arguments::{Checksums, Compare, HugePagesWord, PlacementWord, Resume, Servers};
+use crate::arguments::{Compare, Confirm, HugePagesWord, Resume, Servers};
+use crate::calibrate::{self, CalibrateArguments, CalibrationRun};
 use crate::config::Config;
 use crate::output::{self, Destinations, say, store_problem};
 use crate::progress::Progress;
+use crate::request::{calibration, request};
 use crate::{interrupt, listing};
 use deltabench_acquire::Cache;
 use deltabench_model::installation::Installation;
-use deltabench_model::plan::{DataSize, Placement, Plan, Timing};
+use deltabench_model::plan::{Plan, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::count;
 use deltabench_run::events::Observer;
-use deltabench_run::fleet::{self, Host, HugePagesWish};
+use deltabench_run::fleet::{Host, HugePagesWish};
 use deltabench_run::planning::{self, Request};
+use deltabench_run::residence::residence;
 use deltabench_run::session::{Session, SessionEnd};
 use deltabench_server::{ServerUser, Workspace, sweep};
 use deltabench_store::{RunLock, RunState, Store};
 use deltabench_workload::Library;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// A quick run stops after the block that would end past this many seconds of measuring.
-const QUICK_DEADLINE_SECONDS: f64 = 500.0;
 
 /// Runs a new comparison.
 pub fn compare(arguments: Compare, config: &Config) -> Result<u8, Failure> {
     let library = Library::builtin().map_err(Failure::Failed)?;
     let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
+    let request = request(&arguments).map_err(Failure::Refused)?;
+    let library = library
+        .with_sources(&request.sources)
+        .map_err(Failure::Refused)?;
+    planning::check(&request, &library).map_err(Failure::Refused)?;
     let host = swept_host(&arguments.servers, config)?;
-    let plan = make_plan(&arguments, config, &library).map_err(Failure::Refused)?;
-    fleet::check_fit(&plan, &host).map_err(Failure::Refused)?;
-    let mut store = open_store(config)?;
-    let (seconds, started) = now();
-    let run = run_name(seconds, plan.seed);
-    let lock = store.lock_run(&run).map_err(Failure::Refused)?;
-    store
-        .create_run(&run, &plan, started)
-        .map_err(store_problem)?;
-    let said = format!(
-        "run {run}, seed {}; servers run as {}",
-        plan.seed, host.user.name
-    );
-    Job {
-        run,
-        plan,
-        store,
+    let plan = make_plan(request, &arguments, config, &library).map_err(Failure::Refused)?;
+    residence(&plan, &host).map_err(Failure::Refused)?;
+    let mut bench = Bench {
+        store: open_store(config)?,
         host,
-        library,
-        destinations,
-        lock,
+        interrupted: interrupt::flag()?,
+    };
+    let pilot = !arguments.ending.no_pilot;
+    let (run, end) = bench.measure_new(&plan, &library, None, pilot)?;
+    if end == SessionEnd::Finished && arguments.ending.confirm {
+        bench.confirm(&run, &plan, &library)?;
     }
-    .measure(&said)
+    bench.publish(&run, &plan, end, &destinations)
 }
 
 /// Goes on with a run.
 pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
-    let library = Library::builtin().map_err(Failure::Failed)?;
     let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
     let host = swept_host(&arguments.servers, config)?;
-    let mut store = listing::open(config)?;
+    let store = listing::open(config)?;
     let run = store.find(&arguments.run).map_err(Failure::Refused)?;
     let lock = store.lock_run(&run).map_err(Failure::Refused)?;
     let plan = store.plan(&run).map_err(store_problem)?;
-    let visits = deltabench_run::session::visits(&plan);
-    let done = count(store.completed_visits(&run).map_err(store_problem)?.len());
-    if done == visits {
-        say(&format!("{run} is finished: all {visits} visits are done"));
+    let library = library_of(&plan)?;
+    let finished = store
+        .runs()
+        .map_err(store_problem)?
+        .iter()
+        .any(|summary| summary.run == run && summary.state == RunState::Finished);
+    if finished {
+        say(&format!("{run} is finished"));
         return output::publish(&run, &plan, &store, &destinations);
     }
     check_still_there(&plan).map_err(Failure::Refused)?;
-    fleet::check_fit(&plan, &host).map_err(Failure::Refused)?;
-    store
-        .finish_run(&run, RunState::Running, now().1)
-        .map_err(store_problem)?;
-    let said = format!("resuming {run}: {done} of {visits} visits are done");
-    Job {
-        run,
-        plan,
+    residence(&plan, &host).map_err(Failure::Refused)?;
+    let mut bench = Bench {
         store,
         host,
-        library,
-        destinations,
-        lock,
+        interrupted: interrupt::flag()?,
+    };
+    bench
+        .store
+        .finish_run(&run, RunState::Running, now().1)
+        .map_err(store_problem)?;
+    let done = count(
+        bench
+            .store
+            .completed_visits(&run)
+            .map_err(store_problem)?
+            .len(),
+    );
+    let said = format!("resuming {run}: {done} visits are done");
+    let end = bench.measure(&run, &plan, &library, lock, false, &said)?;
+    bench.publish(&run, &plan, end, &destinations)
+}
+
+/// `deltabench confirm`: measures the regressions of a finished run again.
+pub fn confirm(arguments: &Confirm, config: &Config) -> Result<u8, Failure> {
+    let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
+    let host = swept_host(&arguments.servers, config)?;
+    let store = listing::open(config)?;
+    let run = store.find(&arguments.run).map_err(Failure::Refused)?;
+    let plan = store.plan(&run).map_err(store_problem)?;
+    let library = library_of(&plan)?;
+    check_still_there(&plan).map_err(Failure::Refused)?;
+    let mut bench = Bench {
+        store,
+        host,
+        interrupted: interrupt::flag()?,
+    };
+    let end = bench.confirm(&run, &plan, &library)?;
+    bench.publish(&run, &plan, end, &destinations)
+}
+
+/// `deltabench calibrate`: runs whose truth is known.
+pub fn calibrate(arguments: &CalibrateArguments, config: &Config) -> Result<u8, Failure> {
+    calibrate::check(arguments).map_err(Failure::Refused)?;
+    let library = Library::builtin().map_err(Failure::Failed)?;
+    let spec = arguments.target.parse().map_err(Failure::Refused)?;
+    let found = resolve(&[spec], config).map_err(Failure::Refused)?;
+    let Some(target) = found.first() else {
+        return Err(Failure::Refused(Problem::new("no target given")));
+    };
+    let host = swept_host(&arguments.servers, config)?;
+    let mut bench = Bench {
+        store: open_store(config)?,
+        host,
+        interrupted: interrupt::flag()?,
+    };
+    let mut run = |wanted: &CalibrationRun| {
+        let request = calibration(arguments, wanted).map_err(Failure::Refused)?;
+        let mut plan = planning::plan(request, target, std::slice::from_ref(target), &library)
+            .map_err(Failure::Refused)?;
+        for server in &mut plan.servers {
+            let is_candidate = server.role == Role::Candidate;
+            server.burn_ns = wanted
+                .burn_ns
+                .map(|burn_ns| if is_candidate { burn_ns } else { 0 });
+        }
+        let name = format!("{}-{}", run_name(now().0, plan.seed), wanted.number);
+        let (run, end) = bench.measure_new(&plan, &library, Some(name), false)?;
+        if end == SessionEnd::Interrupted {
+            return Ok(None);
+        }
+        let comparison = output::analyse_run(&run, &plan, &bench.store)?.comparison;
+        Ok(Some((plan, comparison)))
+    };
+    calibrate::calibrate(arguments, &mut run)
+}
+
+/// The built-in workloads and those that a plan brings.
+fn library_of(plan: &Plan) -> Result<Library, Failure> {
+    Library::builtin()
+        .and_then(|library| library.with_sources(&plan.workloads))
+        .map_err(Failure::Failed)
+}
+
+/// What measures runs: where results go, where servers live, and whether to stop.
+pub struct Bench {
+    /// Where results go.
+    pub store: Store,
+    /// Where servers live.
+    pub host: Host,
+    /// Set when the user wants to stop.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+impl Bench {
+    /// Measures a plan as a new run, named by the clock or as asked; returns its name and how it ended.
+    pub fn measure_new(
+        &mut self,
+        plan: &Plan,
+        library: &Library,
+        name: Option<String>,
+        pilot: bool,
+    ) -> Result<(String, SessionEnd), Failure> {
+        let (seconds, started) = now();
+        let run = name.unwrap_or_else(|| run_name(seconds, plan.seed));
+        let lock = self.store.lock_run(&run).map_err(Failure::Refused)?;
+        self.store
+            .create_run(&run, plan, started)
+            .map_err(store_problem)?;
+        let said = format!(
+            "run {run}, seed {}; servers run as {}",
+            plan.seed, self.host.user.name
+        );
+        let end = self.measure(&run, plan, library, lock, pilot, &said)?;
+        Ok((run, end))
     }
-    .measure(&said)
-}
 
-/// A run that is ours to carry out.
-struct Job {
-    run: String,
-    plan: Plan,
-    store: Store,
-    host: Host,
-    library: Library,
-    destinations: Destinations,
-    lock: RunLock,
-}
-
-impl Job {
-    fn measure(mut self, said: &str) -> Result<u8, Failure> {
-        let interrupted = interrupt::flag().map_err(|error| {
-            Failure::Failed(Problem::new("signals cannot be handled").detail(error.to_string()))
-        })?;
+    fn measure(
+        &mut self,
+        run: &str,
+        plan: &Plan,
+        library: &Library,
+        lock: RunLock,
+        pilot: bool,
+        said: &str,
+    ) -> Result<SessionEnd, Failure> {
         let mut progress = Progress::new();
         progress.note(said);
         let end = Session {
-            plan: &self.plan,
-            run: &self.run,
+            plan,
+            run,
             store: &mut self.store,
             host: &self.host,
-            library: &self.library,
-            interrupted: &interrupted,
+            library,
+            pilot,
+            interrupted: &self.interrupted,
             observer: &mut progress,
         }
         .execute();
@@ -120,16 +213,45 @@ impl Job {
             Ok(SessionEnd::Interrupted) => RunState::Interrupted,
             Err(_) => RunState::Failed,
         };
-        let finished = self.store.finish_run(&self.run, state, now().1);
-        drop(self.lock);
+        let finished = self.store.finish_run(run, state, now().1);
+        drop(lock);
         let end = end.map_err(Failure::Failed)?;
         finished.map_err(store_problem)?;
-        let code = output::publish(&self.run, &self.plan, &self.store, &self.destinations)?;
+        output::remember_placebo(run, plan, &mut self.store)?;
+        Ok(end)
+    }
+
+    /// Measures the small regressions of `run` again: fresh load, other ports, other environment size.
+    fn confirm(
+        &mut self,
+        run: &str,
+        plan: &Plan,
+        library: &Library,
+    ) -> Result<SessionEnd, Failure> {
+        let comparison = output::analyse_run(run, plan, &self.store)?.comparison;
+        let Some(confirmation) = planning::confirmation(run, plan, &comparison) else {
+            say("no regression of at most 5 % to confirm");
+            return Ok(SessionEnd::Finished);
+        };
+        say(&format!(
+            "measuring {} cells again, on a fresh load",
+            confirmation.cells.len()
+        ));
+        let name = output::confirmation_name(run);
+        let (_, end) = self.measure_new(&confirmation, library, Some(name), false)?;
+        Ok(end)
+    }
+
+    fn publish(
+        &self,
+        run: &str,
+        plan: &Plan,
+        end: SessionEnd,
+        destinations: &Destinations,
+    ) -> Result<u8, Failure> {
+        let code = output::publish(run, plan, &self.store, destinations)?;
         if end == SessionEnd::Interrupted {
-            say(&format!(
-                "interrupted; `deltabench resume {}` goes on",
-                self.run
-            ));
+            say("interrupted; `deltabench resume` goes on");
             return Ok(interrupt::STATUS);
         }
         Ok(code)
@@ -137,7 +259,7 @@ impl Job {
 }
 
 /// Seconds and milliseconds since 1970.
-fn now() -> (u64, i64) {
+pub fn now() -> (u64, i64) {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -156,9 +278,12 @@ pub fn swept_host(arguments: &Servers, config: &Config) -> Result<Host, Failure>
     Ok(host)
 }
 
-fn make_plan(arguments: &Compare, config: &Config, library: &Library) -> Result<Plan, Problem> {
-    let request = request(arguments)?;
-    planning::check(&request, library)?;
+fn make_plan(
+    request: Request,
+    arguments: &Compare,
+    config: &Config,
+    library: &Library,
+) -> Result<Plan, Problem> {
     let specs = std::iter::once(&arguments.base)
         .chain(&arguments.candidates)
         .map(|text| text.parse::<TargetSpec>())
@@ -167,64 +292,6 @@ fn make_plan(arguments: &Compare, config: &Config, library: &Library) -> Result<
     match installations.as_slice() {
         [base, candidates @ ..] => planning::plan(request, base, candidates, library),
         [] => Err(Problem::new("no base given")),
-    }
-}
-
-fn request(arguments: &Compare) -> Result<Request, Problem> {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    // Kept under 2^53 so that every reader of the JSON sees the same number.
-    let from_clock =
-        deltabench_workload::mix(u64::from(now.subsec_nanos()), &[now.as_secs()]) >> 11;
-    let default_rows = if arguments.quick { 200_000 } else { 1_000_000 };
-    Ok(Request {
-        same_target: arguments.same_target,
-        workloads: arguments.only.clone(),
-        clients: arguments.clients.clone(),
-        data: DataSize {
-            tables: arguments.tables,
-            rows: arguments.rows.unwrap_or(default_rows),
-        },
-        timing: timing(arguments),
-        placement: placement(arguments.placement),
-        delta: percent(&arguments.delta)?,
-        checksums: match arguments.checksums {
-            Checksums::On => Some(true),
-            Checksums::Off => Some(false),
-            Checksums::Default => None,
-        },
-        settings: arguments
-            .settings
-            .iter()
-            .map(|text| setting(text))
-            .collect::<Result<_, _>>()?,
-        seed: arguments.seed.unwrap_or(from_clock),
-        command: std::env::args().collect(),
-    })
-}
-
-fn timing(arguments: &Compare) -> Timing {
-    let quick = arguments.quick;
-    Timing {
-        blocks: arguments.blocks.unwrap_or(if quick { 14 } else { 24 }),
-        slice_ms: arguments.slice_ms,
-        slice_jitter: 0.2,
-        visit_seconds: arguments
-            .visit_seconds
-            .unwrap_or(if quick { 0.8 } else { 1.5 }),
-        warmup_seconds: 0.3,
-        connections_per_visit: 2,
-        deadline_seconds: quick.then_some(QUICK_DEADLINE_SECONDS),
-    }
-}
-
-fn placement(asked: Option<PlacementWord>) -> (Placement, Placement) {
-    match asked {
-        None => (Placement::SameCore, Placement::Split),
-        Some(PlacementWord::SameCore) => (Placement::SameCore, Placement::SameCore),
-        Some(PlacementWord::Split) => (Placement::Split, Placement::Split),
-        Some(PlacementWord::Free) => (Placement::Free, Placement::Free),
     }
 }
 
@@ -289,13 +356,15 @@ fn check_still_there(plan: &Plan) -> Result<(), Problem> {
     Ok(())
 }
 
-fn open_store(config: &Config) -> Result<Store, Failure> {
+/// The lab's store, made if there is none.
+pub fn open_store(config: &Config) -> Result<Store, Failure> {
     Store::open(&config.lab).map_err(|error| {
         Failure::Refused(Problem::new("the lab directory cannot be used").detail(error.to_string()))
     })
 }
 
-fn run_name(unix_seconds: u64, seed: u64) -> String {
+/// A run's name: its start and the end of its seed.
+pub fn run_name(unix_seconds: u64, seed: u64) -> String {
     let time = time::OffsetDateTime::from_unix_timestamp(i64::try_from(unix_seconds).unwrap_or(0))
         .unwrap_or(time::OffsetDateTime::UNIX_EPOCH);
     let (date, clock) = (time.date(), time.time());
@@ -311,44 +380,9 @@ fn run_name(unix_seconds: u64, seed: u64) -> String {
     )
 }
 
-/// `3%` or `3` as 0.03.
-pub fn percent(text: &str) -> Result<f64, Problem> {
-    let number: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
-    match number {
-        Some(value) if value.is_finite() => Ok(value / 100.0),
-        _ => Err(Problem::new(format!("`{text}` is not a percentage"))
-            .hint("write for example --delta 2%")),
-    }
-}
-
-fn setting(text: &str) -> Result<(String, String), Problem> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.trim().is_empty() => Ok((
-            name.trim().to_ascii_lowercase(),
-            value.trim().trim_matches('\'').to_owned(),
-        )),
-        _ => {
-            Err(Problem::new(format!("`{text}` is not a setting"))
-                .hint("write --set work_mem=64MB"))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn percentages_and_settings_are_read_as_written() {
-        assert!((percent("3%").unwrap() - 0.03).abs() < 1e-12);
-        assert!((percent("0.5").unwrap() - 0.005).abs() < 1e-12);
-        assert!(percent("small").unwrap_err().hint.unwrap().contains("2%"));
-        assert_eq!(
-            setting("Work_Mem = '64MB'").unwrap(),
-            ("work_mem".into(), "64MB".into())
-        );
-        assert!(setting("work_mem").is_err());
-    }
 
     #[test]
     fn a_run_is_named_by_its_time_and_seed() {

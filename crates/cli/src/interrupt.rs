@@ -1,5 +1,7 @@
 //! Ctrl-C and termination as a flag that the run looks at between rounds.
 
+use crate::Failure;
+use deltabench_model::problem::Problem;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_conditional_shutdown};
 use std::io;
@@ -15,7 +17,13 @@ pub const STATUS: u8 = 130;
 /// parent-death signal), and the next start sweeps what is left.
 ///
 /// Errors: signals that cannot be handled.
-pub fn flag() -> io::Result<Arc<AtomicBool>> {
+pub fn flag() -> Result<Arc<AtomicBool>, Failure> {
+    install().map_err(|error| {
+        Failure::Failed(Problem::new("signals cannot be handled").detail(error.to_string()))
+    })
+}
+
+fn install() -> io::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     // Not SIGHUP: `nohup` has it ignored, and a closed terminal is as good as a kill: servers end with us,
     // and the next start sweeps.

@@ -1,16 +1,15 @@
-//! `report`, `list`, `targets` and `workloads`: what is there, without measuring.
+//! `report`, `list`, `targets` and `fetch`: what is there, without measuring.
 
 use crate::Failure;
-use crate::arguments::{Fetch, Format, Report, Targets, Workloads, WorkloadsCommand};
-use crate::compare::{percent, resolve};
+use crate::arguments::{Fetch, Format, Report, Targets};
+use crate::compare::resolve;
 use crate::config::Config;
 use crate::output::{self, Analysed, analyse_run, print_stdout, say, store_problem, write_file};
+use crate::request::percent;
 use deltabench_acquire::{Availability, Cache};
-use deltabench_model::plan::DataSize;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_store::{Store, StoreError};
-use deltabench_workload::Library;
 use std::collections::HashSet;
 
 /// `deltabench report`.
@@ -20,6 +19,7 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     let mut plan = store.plan(&run).map_err(store_problem)?;
     if let Some(delta) = &arguments.delta {
         plan.delta = percent(delta).map_err(Failure::Refused)?;
+        plan.delta_from_noise = false;
     }
     let Analysed {
         comparison,
@@ -30,7 +30,7 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
         Format::Json => deltabench_report::json(&comparison, &plan, &context),
         Format::Html => deltabench_report::html(&comparison, &plan, &context),
         Format::Markdown => deltabench_report::markdown(&comparison, &plan, &context),
-        Format::Csv => deltabench_report::csv(&comparison),
+        Format::Csv => deltabench_report::csv(&comparison, &plan),
     };
     match &arguments.out {
         Some(path) => write_file(path, &text)?,
@@ -113,60 +113,6 @@ pub fn fetch(arguments: &Fetch, config: &Config) -> Result<u8, Failure> {
         })
         .collect();
     print_stdout(&lines.join("\n"))?;
-    Ok(0)
-}
-
-/// `deltabench workloads`.
-pub fn workloads(arguments: &Workloads) -> Result<u8, Failure> {
-    let library = Library::builtin().map_err(Failure::Failed)?;
-    match &arguments.what {
-        None => list_workloads(&library),
-        Some(WorkloadsCommand::Show { name }) => show_workload(&library, name),
-    }
-}
-
-fn list_workloads(library: &Library) -> Result<u8, Failure> {
-    let quick: Vec<&str> = library
-        .quick()
-        .iter()
-        .map(|definition| definition.name.as_str())
-        .collect();
-    let mut lines = vec![format!(
-        "{:<24} {:<10} {:>10}  {:<6} {}",
-        "workload", "group", "statements", "writes", "quick"
-    )];
-    for name in library.names() {
-        let definition = library.get(name).map_err(Failure::Failed)?;
-        lines.push(
-            format!(
-                "{:<24} {:<10} {:>10}  {:<6} {}",
-                name,
-                definition.group.word(),
-                definition.statements_per_operation(),
-                if definition.writes { "yes" } else { "no" },
-                if quick.contains(&name) { "yes" } else { "" }
-            )
-            .trim_end()
-            .to_owned(),
-        );
-    }
-    print_stdout(&lines.join("\n"))?;
-    Ok(0)
-}
-
-fn show_workload(library: &Library, name: &str) -> Result<u8, Failure> {
-    let definition = library.get(name).map_err(Failure::Refused)?;
-    let size = DataSize {
-        tables: 1,
-        rows: 1_000_000,
-    };
-    let executable = definition.compile(&size).map_err(Failure::Failed)?;
-    let mut text = definition.text().trim_end().to_owned();
-    text.push_str("\n\n# one operation on 1 table of 1000000 rows:\n");
-    for statement in executable.sample_sql(1) {
-        text.push_str(&format!("#   {statement}\n"));
-    }
-    print_stdout(text.trim_end())?;
     Ok(0)
 }
 

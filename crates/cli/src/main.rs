@@ -4,13 +4,20 @@
 //! 3 inconclusive, 4 host unfit, 5 could not measure, 130 interrupted.
 
 mod arguments;
+mod calibrate;
 mod compare;
 mod config;
+mod doctor;
 mod interrupt;
+mod ledger;
 mod listing;
 mod output;
+mod practice;
 mod progress;
+mod request;
 mod selfbench;
+mod text;
+mod workloads;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -46,11 +53,15 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
     match arguments.command {
         Command::Compare(compare) => compare::compare(*compare, &config),
         Command::Resume(resume) => compare::resume(&resume, &config),
+        Command::Confirm(confirm) => compare::confirm(&confirm, &config),
         Command::Report(report) => listing::report(&report, &config),
+        Command::Calibrate(calibrate) => compare::calibrate(&calibrate, &config),
+        Command::Doctor(doctor) => doctor::doctor(&doctor, &config),
+        Command::Ledger(ledger) => ledger::ledger(&ledger, &config),
         Command::List => listing::runs(&config),
         Command::Targets(targets) => listing::targets(&targets, &config),
         Command::Fetch(fetch) => listing::fetch(&fetch, &config),
-        Command::Workloads(workloads) => listing::workloads(&workloads),
+        Command::Workloads(workloads) => workloads::workloads(&workloads),
         Command::Selfbench(selfbench) => selfbench::selfbench(&selfbench, &config),
     }
 }

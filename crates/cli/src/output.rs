@@ -4,11 +4,13 @@ use crate::Failure;
 use crate::arguments::Output;
 use crate::config::Config;
 use deltabench_compare::comparison::Comparison;
-use deltabench_compare::{analyse, exit_code};
-use deltabench_model::plan::Plan;
+use deltabench_compare::{analyse, confirm, exit_code};
+use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::problem::Problem;
-use deltabench_report::{ReportContext, ServerFacts, TerminalOptions};
+use deltabench_report::{CellWarmUp, LedgerLine, ReportContext, ServerFacts, TerminalOptions};
+use deltabench_run::visit::WarmUp;
 use deltabench_store::Store;
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -48,12 +50,13 @@ impl Destinations {
     }
 }
 
-fn is_stdout(path: &Path) -> bool {
+/// Whether a destination is stdout.
+pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
 /// Opens a file for writing without touching what is in it.
-fn check_writable(path: &Path) -> Result<(), Problem> {
+pub fn check_writable(path: &Path) -> Result<(), Problem> {
     let existed = path.exists();
     std::fs::OpenOptions::new()
         .append(true)
@@ -79,14 +82,95 @@ pub struct Analysed {
     pub context: ReportContext,
 }
 
-/// Analyses what the store has of a run.
+/// The name of the run that confirms another.
+pub fn confirmation_name(run: &str) -> String {
+    format!("{run}-confirm")
+}
+
+/// Analyses what the store has of a run, and of the run that confirms it.
 pub fn analyse_run(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Failure> {
-    let slices = store.slices(run).map_err(store_problem)?;
-    let findings = store.findings(run).map_err(store_problem)?;
+    let mut comparison = analyse_alone(run, plan, store)?;
+    let again = confirmation_name(run);
+    let known = store.runs().map_err(store_problem)?;
+    if known.iter().any(|summary| summary.run == again) {
+        let second = store.plan(&again).map_err(store_problem)?;
+        confirm(&mut comparison, &analyse_alone(&again, &second, store)?);
+    }
     Ok(Analysed {
-        comparison: analyse(plan, &slices, findings),
+        comparison,
         context: context(run, plan, store)?,
     })
+}
+
+fn analyse_alone(run: &str, plan: &Plan, store: &Store) -> Result<Comparison, Failure> {
+    let slices = store.slices(run).map_err(store_problem)?;
+    let findings = store.findings(run).map_err(store_problem)?;
+    let mut comparison = analyse(plan, &slices, findings);
+    mark_drifting(&mut comparison, &warm_ups(run, store)?);
+    Ok(comparison)
+}
+
+/// A stored warm-up.
+#[derive(serde::Deserialize)]
+struct StoredWarmUp {
+    cell: CellId,
+    warm_up: Option<WarmUp>,
+}
+
+/// The warm-ups of all visits, by cell.
+fn warm_ups(run: &str, store: &Store) -> Result<BTreeMap<CellId, Vec<WarmUp>>, Failure> {
+    let mut cells: BTreeMap<CellId, Vec<WarmUp>> = BTreeMap::new();
+    for fact in store.facts(run, "warm_up").map_err(store_problem)? {
+        let stored: StoredWarmUp = serde_json::from_str(&fact.json).map_err(store_problem)?;
+        if let Some(warm_up) = stored.warm_up {
+            cells.entry(stored.cell).or_default().push(warm_up);
+        }
+    }
+    Ok(cells)
+}
+
+fn shown_warm_up(cell: CellId, visits: &[WarmUp]) -> CellWarmUp {
+    let number = |found: usize| u32::try_from(found).unwrap_or(u32::MAX);
+    // The last visit stands for the others: its servers have seen the cell most often.
+    let curves = visits.last().map(|visit| visit.us_per_operation.clone());
+    CellWarmUp {
+        cell,
+        visits: number(visits.len()),
+        steady: number(visits.iter().filter(|visit| visit.steady).count()),
+        us_per_operation: curves.unwrap_or_default(),
+    }
+}
+
+/// What the placebos of this host have said so far.
+fn ledger_line(store: &Store) -> Result<Option<LedgerLine>, Failure> {
+    let lines = store.placebo_results().map_err(store_problem)?;
+    Ok(crate::ledger::so_far(&lines).map(|row| LedgerLine {
+        flagged: row.flagged(),
+        total: row.total,
+        upper_bound: row.upper95,
+    }))
+}
+
+/// A cell drifts when most of its visits began before its servers were steady.
+fn mark_drifting(comparison: &mut Comparison, warm_ups: &BTreeMap<CellId, Vec<WarmUp>>) {
+    for cell in &mut comparison.cells {
+        let visits = warm_ups.get(&cell.cell).map_or(&[][..], Vec::as_slice);
+        let unsteady = visits.iter().filter(|visit| !visit.steady).count();
+        if 2 * unsteady > visits.len() {
+            cell.drifting = Some(format!(
+                "not steady after the longest warm-up in {unsteady} of {} visits",
+                visits.len()
+            ));
+        }
+    }
+}
+
+/// Keeps what a run's placebo came to for the ledger.
+pub fn remember_placebo(run: &str, plan: &Plan, store: &mut Store) -> Result<(), Failure> {
+    let comparison = analyse_alone(run, plan, store)?;
+    store
+        .add_placebo_results(run, &crate::ledger::results(&comparison, plan))
+        .map_err(store_problem)
 }
 
 fn context(run: &str, plan: &Plan, store: &Store) -> Result<ReportContext, Failure> {
@@ -121,6 +205,11 @@ fn context(run: &str, plan: &Plan, store: &Store) -> Result<ReportContext, Failu
         host: parsed(last("host", None)?)?.unwrap_or_default(),
         conditions: parsed(last("conditions", None)?)?.unwrap_or_default(),
         servers,
+        ledger: ledger_line(store)?,
+        warm_up: warm_ups(run, store)?
+            .into_iter()
+            .map(|(cell, visits)| shown_warm_up(cell, &visits))
+            .collect(),
     })
 }
 
@@ -197,7 +286,8 @@ pub fn terminal(
     deltabench_report::terminal(comparison, plan, context, options)
 }
 
-fn width() -> usize {
+/// Columns of the terminal, or a default where there is none.
+pub fn width() -> usize {
     let from_environment = std::env::var("COLUMNS")
         .ok()
         .and_then(|text| text.parse().ok());

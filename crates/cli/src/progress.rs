@@ -3,6 +3,7 @@
 use crate::output::say;
 use deltabench_compare::comparison::{Comparison, Metric, MetricComparison};
 use deltabench_run::events::{BlockProgress, Observer};
+use deltabench_run::pilot::Pilot;
 use std::io::{IsTerminal, Write};
 
 /// Prints progress to stderr.
@@ -37,6 +38,22 @@ impl Observer for Progress {
         say(text);
     }
 
+    fn pilot(&mut self, pilot: &Pilot) {
+        self.clear();
+        let forecast = &pilot.forecast;
+        say(&format!(
+            "pilot on {}: throughput {}",
+            pilot.workloads.join(" and "),
+            forecast.throughput_line()
+        ));
+        if pilot.sd.1.is_some() {
+            say(&format!(
+                "  CPU per operation {}",
+                forecast.server_cpu_line()
+            ));
+        }
+    }
+
     fn visit(&mut self, block: u32, done: u32, planned: u32) {
         if self.live {
             live(&format!("block {}: {done}/{planned} cells", block + 1));
@@ -45,17 +62,69 @@ impl Observer for Progress {
 
     fn block(&mut self, progress: &BlockProgress) {
         self.clear();
+        if let Some(comparison) = &progress.comparison
+            && shows_table(progress)
+        {
+            say(&table(comparison));
+        }
         say(&line(progress));
     }
 }
 
+/// Whether the whole table is shown after this block: as soon as there is one, as soon as it has intervals,
+/// and then now and again.
+fn shows_table(progress: &BlockProgress) -> bool {
+    let now = matches!(progress.done, 1 | 2) || progress.done.is_multiple_of(6);
+    now && progress.cells > 1 && progress.open_cells > 0
+}
+
+/// A row for each cell and candidate: what is known so far.
+fn table(comparison: &Comparison) -> String {
+    let width = comparison
+        .cells
+        .iter()
+        .map(|cell| cell.workload.len())
+        .max()
+        .unwrap_or(0);
+    let mut lines = Vec::new();
+    for cell in &comparison.cells {
+        let metric = |wanted: Metric| cell.metrics.iter().find(|value| value.metric == wanted);
+        let Some(throughput) = metric(Metric::Throughput) else {
+            continue;
+        };
+        let cpu = metric(Metric::ServerCpuPerOperation).map_or(String::new(), |cpu| {
+            format!("  CPU/op {:>6}{}", percent(cpu), interval(cpu))
+        });
+        lines.push(format!(
+            "  {:<width$} {:>3} clients  {:>9.0} ops/s  {}  {:>6}{}{cpu}",
+            cell.workload,
+            cell.clients,
+            throughput.base,
+            cell.candidate_name,
+            percent(throughput),
+            interval(throughput),
+        ));
+    }
+    lines.join("\n")
+}
+
+fn percent(metric: &MetricComparison) -> String {
+    format!("{:+.1} %", (metric.ratio.estimate - 1.0) * 100.0)
+}
+
 /// One line: how far, what the data say so far, how long still.
 fn line(progress: &BlockProgress) -> String {
-    let mut line = format!("block {}/{}", progress.done, progress.planned);
+    let mut line = format!("block {}", progress.done);
+    if progress.done <= progress.planned {
+        line.push_str(&format!("/{}", progress.planned));
+    }
     if let Some(comparison) = &progress.comparison {
         line.push_str(&format!(": {}", so_far(comparison)));
     }
-    line.push_str(&format!("; {} left", minutes(progress.remaining_seconds)));
+    let (open, left) = (progress.open_cells, minutes(progress.remaining_seconds));
+    if open > 0 {
+        line.push_str(&format!("; {open} cells open, at most {left} left"));
+    }
     line
 }
 
@@ -134,10 +203,15 @@ mod tests {
         let progress = BlockProgress {
             done: 3,
             planned: 14,
+            open_cells: 5,
+            cells: 8,
             elapsed_seconds: 60.0,
             remaining_seconds: 220.0,
             comparison: None,
         };
-        assert_eq!(line(&progress), "block 3/14; 4 min left");
+        assert_eq!(
+            line(&progress),
+            "block 3/14; 5 cells open, at most 4 min left"
+        );
     }
 }

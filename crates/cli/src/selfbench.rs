@@ -47,6 +47,7 @@ struct Row {
 pub fn selfbench(arguments: &Selfbench, config: &Config) -> Result<u8, Failure> {
     match &arguments.what {
         SelfbenchCommand::Client(client) => self::client(client, config),
+        SelfbenchCommand::Verdict(verdict) => crate::practice::verdict(verdict, config),
     }
 }
 
@@ -96,16 +97,16 @@ fn row(measured: &SelfbenchRow) -> Row {
         measured.rounds.iter().map(value).collect()
     };
     let (client_cpu_ratio, client_cpu_ci95) =
-        ratio(&each(&|round| (cpu(&round.own) / cpu(&round.peer)).ln()));
+        ratio(&each(&|round| (cpu(&round.own) / cpu(&round.rival)).ln()));
     let (throughput_ratio, throughput_ci95) =
-        ratio(&each(&|round| (rate(&round.own) / rate(&round.peer)).ln()));
+        ratio(&each(&|round| (rate(&round.own) / rate(&round.rival)).ln()));
     Row {
         workload: measured.cell.work.word(),
         clients: measured.cell.clients,
         placement: measured.cell.placement,
-        peer: measured.peer.word(),
+        peer: measured.rival.word(),
         client_cpu_us_per_op: mean(&each(&|round| cpu(&round.own))).unwrap_or_default(),
-        peer_cpu_us_per_op: mean(&each(&|round| cpu(&round.peer))).unwrap_or_default(),
+        peer_cpu_us_per_op: mean(&each(&|round| cpu(&round.rival))).unwrap_or_default(),
         client_cpu_ratio,
         client_cpu_ci95,
         throughput_ratio,

@@ -1,7 +1,7 @@
 //! The result of a comparison: what every report is made from.
 
 use deltabench_model::finding::Finding;
-use deltabench_model::plan::{CellId, Group, ServerId};
+use deltabench_model::plan::{CellId, Gate, Group, ServerId, Stopping};
 
 /// Which way a metric gets better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,9 +99,10 @@ impl Verdict {
 pub struct Ratio {
     /// exp of the mean of the block values.
     pub estimate: f64,
-    /// 95 % interval; absent with fewer than two blocks.
+    /// Interval that holds the true ratio in 95 of 100 runs; absent with fewer than two blocks. Where
+    /// measuring stopped at a width it is computed at [`CellComparison::interval_level`] to keep that rate.
     pub ci95: Option<(f64, f64)>,
-    /// 90 % interval (for the equivalence test); absent likewise.
+    /// 90 % interval (for the equivalence test); absent and widened likewise.
     pub ci90: Option<(f64, f64)>,
 }
 
@@ -118,7 +119,8 @@ pub struct MetricComparison {
     pub ratio: Ratio,
     /// The verdict this metric alone would give; only for the metrics that are judged.
     pub verdict: Option<Verdict>,
-    /// Log-ratio of each block, in block order: the sample behind the interval.
+    /// Log-ratio of each block, in block order: the sample behind the interval. With looks these are the
+    /// blocks of the decision: those up to the look, or the fresh ones that confirmed what a look had found.
     pub blocks: Vec<f64>,
 }
 
@@ -137,10 +139,41 @@ pub struct CellComparison {
     pub candidate: ServerId,
     /// Its name.
     pub candidate_name: String,
-    /// The answer.
+    /// The answer, as listed among all cells: a regression or improvement only where
+    /// [`CellComparison::p_bh`] is at most 5 %.
     pub verdict: Verdict,
+    /// What the answer would be if this were the only cell.
+    pub alone: Verdict,
     /// Why, in words, for example `slower by 3.4 % to 5.1 %`.
     pub reason: String,
+    /// The smallest change that matters here, as a share: the plan's, or one of its own from the placebo's
+    /// noise.
+    pub delta: f64,
+    /// Two-sided p of "throughput is equal", valid however often was looked; absent before the first look
+    /// or with fewer than two blocks. Where fresh blocks followed a detection it is that of both together.
+    pub p: Option<f64>,
+    /// `p` adjusted by Holm over all cells and candidates: for the gate.
+    pub p_holm: Option<f64>,
+    /// `p` adjusted by Benjamini and Hochberg over all cells and candidates: for the listing.
+    pub p_bh: Option<f64>,
+    /// Looks made at this cell so far; 0 where the plan has none.
+    pub looks: u32,
+    /// The look, from 1, that decided; absent while open, and where the plan has no looks.
+    pub decided_at: Option<u32>,
+    /// A difference that a look found before the last one, which is then measured again on fresh blocks.
+    pub detection: Option<Detection>,
+    /// In a run that confirms another: whether what was found there came again.
+    pub confirmation: Option<Confirmation>,
+    /// Level of Student's interval behind `ci95`: 0.95, or 0.97 where measuring stopped at a width.
+    pub interval_level: f64,
+    /// Why a server of this cell never became steady, in words; filled by who measures.
+    pub drifting: Option<String>,
+    /// Rounds that other load disturbed, and what the estimates are with and without them.
+    pub interference: Interference,
+    /// Blocks that might still decide an inconclusive cell; absent beyond a thousand, or when decided.
+    pub blocks_to_verdict: Option<u32>,
+    /// Minutes for these blocks at the pace of this run; absent where the pace is not known.
+    pub minutes_to_verdict: Option<f64>,
     /// Restart blocks that count.
     pub blocks: u32,
     /// Rounds that count, over all blocks.
@@ -155,6 +188,105 @@ pub struct CellComparison {
     pub base_errors: u64,
     /// Server errors seen on the candidate.
     pub candidate_errors: u64,
+}
+
+/// A difference that a look found before the last one.
+///
+/// An estimate at the moment of its discovery is biased outward, so fresh blocks are measured and the printed
+/// numbers come from these alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Detection {
+    /// The look, from 1.
+    pub look: u32,
+    /// Blocks behind it.
+    pub blocks: u32,
+    /// Throughput as estimated there.
+    pub throughput: Ratio,
+    /// Its p there, valid however often was looked.
+    pub p: f64,
+    /// What the fresh blocks say.
+    pub outcome: DetectionOutcome,
+}
+
+/// What fresh blocks say about a detection.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum DetectionOutcome {
+    /// Not yet all measured.
+    Confirming {
+        /// Fresh blocks still needed.
+        blocks_left: u32,
+    },
+    /// Same direction, one-sided p at most 2.5 %.
+    Recurred {
+        /// That p.
+        p: f64,
+    },
+    /// Not so: the cell is inconclusive.
+    DidNotRecur {
+        /// The one-sided p of the direction that was found.
+        p: f64,
+    },
+}
+
+/// Whether a regression of another run came again in this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Confirmation {
+    /// Slower again, one-sided p at most 2.5 %.
+    Recurred,
+    /// Not so, although all blocks were measured or the cell was decided otherwise.
+    DidNotRecur,
+}
+
+impl Confirmation {
+    /// The word in files.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Recurred => "recurred",
+            Self::DidNotRecur => "did-not-recur",
+        }
+    }
+}
+
+/// Rounds that other load disturbed: steal, foreign CPU, or servers that should have been idle.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Interference {
+    /// Rounds disturbed, by a rule that does not look at outcomes. They are left out unless `contended`.
+    pub disturbed_rounds: u64,
+    /// More than half of the cell's rounds are disturbed: all stay in.
+    pub contended: bool,
+    /// Estimates with the disturbed rounds in; absent where there are none.
+    pub with_voided: Option<Estimates>,
+    /// Estimates with the disturbed rounds left out; absent where there are none, or no block is left.
+    pub without_voided: Option<Estimates>,
+}
+
+/// Both primary metrics.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimates {
+    /// Throughput.
+    pub throughput: Ratio,
+    /// CPU per operation, where known.
+    pub server_cpu: Option<Ratio>,
+}
+
+/// The geometric mean over the cells of a group, or over all, for one candidate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupSummary {
+    /// The side compared with the base.
+    pub candidate: ServerId,
+    /// Its name.
+    pub candidate_name: String,
+    /// The group; absent for all cells.
+    pub group: Option<Group>,
+    /// Cells in it that have an estimate.
+    pub cells: u32,
+    /// Cells in it of the plan.
+    pub of: u32,
+    /// Geometric mean of throughput, with an interval that knows that cells share blocks.
+    pub throughput: Ratio,
+    /// The same of CPU per operation, over the cells where it is known.
+    pub server_cpu: Option<Ratio>,
 }
 
 /// The log-ratios of one round.
@@ -201,14 +333,20 @@ pub struct PlaceboSummary {
 /// Everything that a report shows about one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// δ used for the verdicts, as a share.
+    /// The plan's δ, as a share; each cell has its own in [`CellComparison::delta`].
     pub delta: f64,
+    /// When the plan stops measuring a cell.
+    pub stopping: Stopping,
+    /// What the exit code answers.
+    pub gate: Gate,
     /// Candidates' cells, ordered by cell and then by candidate.
     pub cells: Vec<CellComparison>,
     /// The placebo's cells, in the same form.
     pub placebo_cells: Vec<CellComparison>,
     /// The placebo in one line; absent when the run has none or nothing was measured.
     pub placebo: Option<PlaceboSummary>,
+    /// Geometric means for each candidate: each group of the plan in its order, then all cells.
+    pub summaries: Vec<GroupSummary>,
     /// How often each verdict was given.
     pub counts: VerdictCounts,
     /// Whether the host could be trusted, and what was wrong if not.

@@ -1,9 +1,11 @@
 //! From an interval to a verdict (measurement.md 3.8).
 
 use crate::comparison::{Better, Metric, Verdict};
-use crate::thresholds::{FORECAST_LIMIT, LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_BLOCKS, log_delta};
+use crate::thresholds::{
+    FORECAST_LIMIT, LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_BLOCKS, PRECISION_LEVEL, log_delta,
+};
 use crate::words;
-use deltabench_model::units::{count, to_f64, to_u64};
+use deltabench_model::units::{count, to_f64};
 use deltabench_stats::Interval;
 use deltabench_stats::student::{t_interval, t_quantile};
 use deltabench_stats::summary::{mean, sample_sd};
@@ -17,30 +19,77 @@ pub(crate) struct Judgement {
     /// 95 % interval of ln(candidate / base), turned so that below zero is worse; absent with fewer than
     /// two blocks.
     pub(crate) gain95: Option<Interval>,
+    /// Blocks that it might still take, where that is a number.
+    pub(crate) missing: Option<usize>,
 }
 
-/// The verdict that the block log-ratios of `metric` alone give.
-pub(crate) fn judge(metric: Metric, logs: &[f64], delta: f64) -> Judgement {
-    let sign = if metric.better() == Better::Higher {
+/// Levels of the intervals behind a verdict.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Levels {
+    /// Of the interval that must leave out zero to be different.
+    pub(crate) different: f64,
+    /// Of the interval that must lie within ±δ to be equal.
+    pub(crate) equivalent: f64,
+    /// Of the interval that is printed as the 95 % one.
+    pub(crate) printed: f64,
+}
+
+impl Levels {
+    /// The number of blocks was fixed before.
+    pub(crate) const FIXED: Self = Self {
+        different: LEVEL_DIFFERENT,
+        equivalent: LEVEL_EQUIVALENT,
+        printed: LEVEL_DIFFERENT,
+    };
+
+    /// Measuring stopped at a width: the same share more for each.
+    pub(crate) const PRECISION: Self = Self {
+        different: PRECISION_LEVEL,
+        equivalent: 2.0 * PRECISION_LEVEL - 1.0,
+        printed: PRECISION_LEVEL,
+    };
+
+    /// Level of what is printed as the 90 % interval.
+    pub(crate) fn printed_equivalent(&self) -> f64 {
+        2.0 * self.printed - 1.0
+    }
+}
+
+/// Log-ratios turned so that below zero is worse.
+pub(crate) fn gains(metric: Metric, logs: &[f64]) -> Vec<f64> {
+    logs.iter().map(|log| sign(metric) * log).collect()
+}
+
+fn sign(metric: Metric) -> f64 {
+    if metric.better() == Better::Higher {
         1.0
     } else {
         -1.0
-    };
-    let gains: Vec<f64> = logs.iter().map(|log| sign * log).collect();
-    let (Ok(ci95), Ok(ci90)) = (
-        t_interval(&gains, LEVEL_DIFFERENT),
-        t_interval(&gains, LEVEL_EQUIVALENT),
+    }
+}
+
+/// The verdict that the block log-ratios of `metric` alone give.
+pub(crate) fn judge(metric: Metric, logs: &[f64], delta: f64, levels: Levels) -> Judgement {
+    let sign = sign(metric);
+    let gains = gains(metric, logs);
+    let interval = |level| t_interval(&gains, level).ok();
+    let (Some(different), Some(equivalent), Some(ci95), Some(ci90)) = (
+        interval(levels.different),
+        interval(levels.equivalent),
+        interval(levels.printed),
+        interval(LEVEL_EQUIVALENT),
     ) else {
         return Judgement {
             verdict: Verdict::Inconclusive,
-            reason: needs(&gains, delta),
+            reason: needs(&gains, delta, levels),
             gain95: None,
+            missing: missing(&gains, delta, levels),
         };
     };
     let verdict = if gains.len() < MIN_BLOCKS {
         Verdict::Inconclusive
     } else {
-        decide(ci95, ci90, log_delta(delta))
+        decide(different, equivalent, ci90, log_delta(delta))
     };
     let wording = Wording {
         metric,
@@ -50,13 +99,36 @@ pub(crate) fn judge(metric: Metric, logs: &[f64], delta: f64) -> Judgement {
     let reason = match verdict {
         Verdict::Regression | Verdict::Improvement => wording.changed(ci95),
         Verdict::NoChange => wording.equal(ci95, mean(&gains).unwrap_or(0.0)),
-        _ if gains.len() < MIN_BLOCKS => needs(&gains, delta),
-        _ => format!("{}; {}", wording.open(ci95), needs(&gains, delta)),
+        _ if gains.len() < MIN_BLOCKS => needs(&gains, delta, levels),
+        _ => format!("{}; {}", wording.open(ci95), needs(&gains, delta, levels)),
     };
     Judgement {
         verdict,
         reason,
         gain95: Some(ci95),
+        missing: (verdict == Verdict::Inconclusive)
+            .then(|| missing(&gains, delta, levels))
+            .flatten(),
+    }
+}
+
+/// A judgement that waits for `what`, on these block values: never a verdict, whatever they look like.
+pub(crate) fn waiting(metric: Metric, logs: &[f64], delta: f64, what: &str) -> Judgement {
+    let gains = gains(metric, logs);
+    let wording = Wording {
+        metric,
+        delta,
+        sign: sign(metric),
+    };
+    let gain95 = t_interval(&gains, LEVEL_DIFFERENT).ok();
+    Judgement {
+        verdict: Verdict::Inconclusive,
+        reason: match gain95.filter(|_| gains.len() >= MIN_BLOCKS) {
+            Some(ci95) => format!("{}; {what}", wording.open(ci95)),
+            None => what.to_owned(),
+        },
+        gain95,
+        missing: missing(&gains, delta, Levels::FIXED),
     }
 }
 
@@ -65,12 +137,18 @@ pub(crate) fn judge(metric: Metric, logs: &[f64], delta: f64) -> Judgement {
 /// "Not inside ±δ" in its second row is read as the 90 % interval, as in the third and fourth: what the
 /// equivalence test calls equal is never also called slower. A change that is real but shown to be below δ
 /// is therefore no change.
-fn decide(ci95: Interval, ci90: Interval, delta: f64) -> Verdict {
-    if ci90.low > -delta && ci90.high < delta {
+///
+/// Where a look tests "equal" more strictly than by the 90 % interval, what lies between is neither equal nor
+/// slower: it stays open.
+fn decide(different: Interval, equivalent: Interval, ci90: Interval, delta: f64) -> Verdict {
+    let within = |interval: Interval| interval.low > -delta && interval.high < delta;
+    if within(equivalent) {
         Verdict::NoChange
-    } else if ci95.high < 0.0 {
+    } else if within(ci90) {
+        Verdict::Inconclusive
+    } else if different.high < 0.0 {
         Verdict::Regression
-    } else if ci95.low > 0.0 {
+    } else if different.low > 0.0 {
         Verdict::Improvement
     } else {
         Verdict::Inconclusive
@@ -140,37 +218,45 @@ impl Wording {
             "CPU per operation"
         };
         let limit = words::threshold(self.delta);
-        if ci95.half_width() > log_delta(self.delta) {
-            return format!(
-                "{name} ±{} is too wide for ±{limit}",
-                words::percent(ci95.half_width().exp_m1())
-            );
-        }
         let (a, b) = (
             (self.sign * ci95.low).exp() - 1.0,
             (self.sign * ci95.high).exp() - 1.0,
         );
         let (low, high) = (words::signed(a.min(b)), words::signed(a.max(b)));
-        format!("{name} {low} to {high} shows neither a change nor equality within ±{limit}")
+        if !ci95.contains(0.0) {
+            // Fixed plans never come here: they look once.
+            format!("{name} {low} to {high} is beyond chance for one look, not for several")
+        } else if ci95.half_width() > log_delta(self.delta) {
+            format!(
+                "{name} ±{} is too wide for ±{limit}",
+                words::percent(ci95.half_width().exp_m1())
+            )
+        } else {
+            format!("{name} {low} to {high} shows neither a change nor equality within ±{limit}")
+        }
     }
 }
 
-/// `needs about N more blocks`, from what is known so far.
-fn needs(gains: &[f64], delta: f64) -> String {
-    let missing = MIN_BLOCKS.saturating_sub(gains.len());
-    let floor = || {
-        format!(
-            "needs {} (a verdict takes {MIN_BLOCKS})",
-            words::blocks(missing)
-        )
-    };
+/// The number of blocks that might still decide; absent beyond [`FORECAST_LIMIT`].
+fn missing(gains: &[f64], delta: f64, levels: Levels) -> Option<usize> {
+    let least = MIN_BLOCKS.saturating_sub(gains.len()).max(1);
     let (Some(centre), Some(sd)) = (mean(gains), sample_sd(gains)) else {
-        return floor();
+        return Some(least);
     };
-    match forecast(centre, sd, log_delta(delta), gains.len()) {
+    let total = forecast(centre, sd, log_delta(delta), gains.len(), levels)?;
+    Some(total.saturating_sub(gains.len()).max(least))
+}
+
+/// `needs about N more blocks`, from what is known so far.
+fn needs(gains: &[f64], delta: f64, levels: Levels) -> String {
+    let short = MIN_BLOCKS.saturating_sub(gains.len());
+    match missing(gains, delta, levels) {
         None => format!("needs more than {FORECAST_LIMIT} blocks"),
-        Some(total) if total <= MIN_BLOCKS => floor(),
-        Some(total) => format!("needs about {}", words::blocks(total - gains.len())),
+        Some(missing) if missing == short => format!(
+            "needs {} (a verdict takes {MIN_BLOCKS})",
+            words::blocks(short)
+        ),
+        Some(missing) => format!("needs about {}", words::blocks(missing)),
     }
 }
 
@@ -181,14 +267,14 @@ fn needs(gains: &[f64], delta: f64) -> String {
 /// % interval fits into ±δ when its half-width is below δ − |mean|. The smaller number is given. As
 /// estimates move, about half of all cells will need more.
 /// Source: B = ⌈t²·sd²/h²⌉ (measurement.md 3.6), t with B − 1 degrees of freedom.
-fn forecast(centre: f64, sd: f64, delta: f64, have: usize) -> Option<usize> {
-    let different = blocks_for(LEVEL_DIFFERENT, sd, centre.abs(), have);
-    let equal = blocks_for(LEVEL_EQUIVALENT, sd, delta - centre.abs(), have);
+fn forecast(centre: f64, sd: f64, delta: f64, have: usize, levels: Levels) -> Option<usize> {
+    let different = blocks_for(levels.different, sd, centre.abs(), have);
+    let equal = blocks_for(levels.equivalent, sd, delta - centre.abs(), have);
     different.into_iter().chain(equal).min()
 }
 
 /// The smallest number of blocks from `have` on whose half-width is below `half`.
-fn blocks_for(level: f64, sd: f64, half: f64, have: usize) -> Option<usize> {
+pub(crate) fn blocks_for(level: f64, sd: f64, half: f64, have: usize) -> Option<usize> {
     if half <= 0.0 {
         return None;
     }
@@ -196,13 +282,20 @@ fn blocks_for(level: f64, sd: f64, half: f64, have: usize) -> Option<usize> {
         let t = t_quantile(0.5 + level / 2.0, to_f64(count(blocks - 1)));
         t * sd / to_f64(count(blocks)).sqrt() < half
     };
-    // t is above 1.6 at these levels for any number of blocks, so fewer than this never are enough.
-    let least = to_u64((1.6 * sd / half).powi(2).min(1e6));
-    let start = usize::try_from(least)
-        .unwrap_or(FORECAST_LIMIT)
-        .max(have)
-        .max(MIN_BLOCKS);
-    (start..=FORECAST_LIMIT).find(|&blocks| enough(blocks))
+    // The half-width falls with every block, so the first that is enough can be bisected.
+    let (mut short, mut first) = (have.max(MIN_BLOCKS).checked_sub(1)?, FORECAST_LIMIT);
+    if first <= short || !enough(first) {
+        return None;
+    }
+    while first - short > 1 {
+        let middle = short + (first - short) / 2;
+        if enough(middle) {
+            first = middle;
+        } else {
+            short = middle;
+        }
+    }
+    Some(first)
 }
 
 #[cfg(test)]
@@ -215,7 +308,8 @@ mod tests {
     fn the_rows_of_the_table_are_tried_in_order() {
         let verdict = |low95: f64, low90: f64, high90: f64, high95: f64| {
             let interval = |low, high| Interval { low, high };
-            decide(interval(low95, high95), interval(low90, high90), DELTA)
+            let ci90 = interval(low90, high90);
+            decide(interval(low95, high95), ci90, ci90, DELTA)
         };
         assert_eq!(verdict(-0.06, -0.055, -0.045, -0.04), Verdict::Regression);
         assert_eq!(verdict(-0.06, -0.05, -0.02, -0.01), Verdict::Regression);
@@ -253,26 +347,36 @@ mod tests {
                     || half(LEVEL_EQUIVALENT) < DELTA - f64::abs(centre)
             };
             let first = (MIN_BLOCKS..=FORECAST_LIMIT).find(|&blocks| decides(blocks));
-            assert_eq!(forecast(centre, sd, DELTA, 6), first, "{centre} ±{sd}");
+            assert_eq!(
+                forecast(centre, sd, DELTA, 6, Levels::FIXED),
+                first,
+                "{centre} ±{sd}"
+            );
         }
-        assert_eq!(forecast(0.0, 3.0, DELTA, 6), None);
+        assert_eq!(forecast(0.0, 3.0, DELTA, 6, Levels::FIXED), None);
     }
 
     #[test]
     fn equal_blocks_decide_at_once_and_one_block_never() {
         assert_eq!(
-            judge(Metric::Throughput, &[0.0; 6], DELTA).verdict,
+            judge(Metric::Throughput, &[0.0; 6], DELTA, Levels::FIXED).verdict,
             Verdict::NoChange
         );
         assert_eq!(
-            judge(Metric::Throughput, &[-0.1; 6], DELTA).verdict,
+            judge(Metric::Throughput, &[-0.1; 6], DELTA, Levels::FIXED).verdict,
             Verdict::Regression
         );
         assert_eq!(
-            judge(Metric::ServerCpuPerOperation, &[-0.1; 6], DELTA).verdict,
+            judge(
+                Metric::ServerCpuPerOperation,
+                &[-0.1; 6],
+                DELTA,
+                Levels::FIXED
+            )
+            .verdict,
             Verdict::Improvement
         );
-        let one = judge(Metric::Throughput, &[-0.1], DELTA);
+        let one = judge(Metric::Throughput, &[-0.1], DELTA, Levels::FIXED);
         assert_eq!((one.verdict, one.gain95), (Verdict::Inconclusive, None));
     }
 }

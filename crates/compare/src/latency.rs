@@ -1,6 +1,6 @@
 //! Quantiles of latency, block by block.
 
-use crate::pairing::{Block, Pairing};
+use crate::pairing::Block;
 use crate::sample::BlockValue;
 use deltabench_model::units::micros;
 use hdrhistogram::Histogram;
@@ -14,13 +14,13 @@ pub(crate) struct Latencies {
 }
 
 impl Latencies {
-    /// From each block's merged histograms.
+    /// From the merged histograms of each of these blocks.
     ///
     /// A block is left out if a histogram of it cannot be read: half of a block is not its quantile.
-    pub(crate) fn new(pairing: &Pairing<'_>) -> Self {
+    pub(crate) fn new(blocks: &[&Block<'_>]) -> Self {
         let mut reader = Deserializer::new();
         let mut latencies = Self::default();
-        for block in &pairing.blocks {
+        for block in blocks {
             let base = block
                 .rounds
                 .iter()

@@ -15,16 +15,36 @@
 
 pub mod analyse;
 pub mod comparison;
+mod confirm;
+mod course;
 pub mod exit;
 pub mod fairness;
+pub mod forecast;
+pub mod gate;
+mod history;
+mod interference;
 mod judge;
 mod latency;
+pub mod ledger;
+pub mod looks;
+mod multiple;
+mod noise;
+mod pace;
 mod pairing;
-mod placebo;
+pub mod progress;
 mod sample;
+mod side;
+mod summaries;
 pub mod thresholds;
+mod warmth;
 mod words;
 
 pub use analyse::analyse;
+pub use confirm::confirm;
 pub use exit::exit_code;
 pub use fairness::{ServerFacts, fairness};
+pub use forecast::{Forecast, block_sd, forecast};
+pub use gate::gate_line;
+pub use looks::looks;
+pub use progress::{CellProgress, progress};
+pub use warmth::is_steady;

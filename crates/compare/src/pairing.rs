@@ -1,13 +1,14 @@
 //! From slices to the rounds in which two servers did the same work.
 
+use crate::interference::disturbed;
 use crate::thresholds::MIN_ROUNDS;
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The slices of a cell by (block, round) and server.
-type Rounds<'a> = BTreeMap<(u32, u32), BTreeMap<ServerId, &'a Slice>>;
+/// The slices of a cell by (block, round): one of each server.
+type Rounds<'a> = BTreeMap<(u32, u32), Vec<&'a Slice>>;
 
 /// All slices of a run, by cell. Of two slices of the same place the later one counts: a visit that was
 /// interrupted and measured again.
@@ -18,23 +19,42 @@ impl<'a> Index<'a> {
         let mut cells: BTreeMap<CellId, Rounds<'a>> = BTreeMap::new();
         for slice in slices {
             let rounds = cells.entry(slice.cell).or_default();
-            rounds
-                .entry((slice.block, slice.round))
-                .or_default()
-                .insert(slice.server, slice);
+            let round = rounds.entry((slice.block, slice.round)).or_default();
+            match round.iter_mut().find(|other| other.server == slice.server) {
+                Some(earlier) => *earlier = slice,
+                None => round.push(slice),
+            }
         }
         Self(cells)
     }
 
-    /// The counted rounds of two servers in a cell.
-    pub(crate) fn pair(&self, cell: CellId, base: ServerId, candidate: ServerId) -> Pairing<'a> {
+    /// Visits of a cell, and its rounds that other load disturbed.
+    pub(crate) fn rounds(&self, cell: CellId) -> CellRounds {
+        let mut rounds = CellRounds::default();
+        for (&(block, round), servers) in self.0.get(&cell).into_iter().flatten() {
+            let (disturbances, all) = rounds.visits.entry(block).or_default();
+            *all += 1;
+            if disturbed(servers.iter().copied()) {
+                *disturbances += 1;
+                rounds.disturbed.insert((block, round));
+            }
+        }
+        rounds
+    }
+
+    /// The counted rounds of two servers in a cell, without those `excluded`.
+    pub(crate) fn pair(
+        &self,
+        cell: CellId,
+        base: ServerId,
+        candidate: ServerId,
+        excluded: &BTreeSet<(u32, u32)>,
+    ) -> Pairing<'a> {
         let mut pairing = Pairing::default();
         let mut blocks: BTreeMap<u32, Vec<Round<'a>>> = BTreeMap::new();
         for (&(block, round), servers) in self.0.get(&cell).into_iter().flatten() {
-            let (left, right) = (
-                servers.get(&base).copied(),
-                servers.get(&candidate).copied(),
-            );
+            let of = |server| servers.iter().copied().find(|slice| slice.server == server);
+            let (left, right) = (of(base), of(candidate));
             pairing.base_errors += left.map_or(0, |slice| slice.failed);
             pairing.candidate_errors += right.map_or(0, |slice| slice.failed);
             if [left, right]
@@ -43,7 +63,9 @@ impl<'a> Index<'a> {
                 .any(|slice| !usable(slice))
             {
                 pairing.void_rounds += 1;
-            } else if let (Some(base), Some(candidate)) = (left, right) {
+            } else if let (Some(base), Some(candidate)) = (left, right)
+                && !excluded.contains(&(block, round))
+            {
                 blocks.entry(block).or_default().push(Round {
                     round,
                     base,
@@ -58,6 +80,15 @@ impl<'a> Index<'a> {
             .collect();
         pairing
     }
+}
+
+/// What a cell's rounds say about themselves, whatever was measured in them.
+#[derive(Default)]
+pub(crate) struct CellRounds {
+    /// Blocks in which it was visited, with the number of disturbed rounds and of all.
+    pub(crate) visits: BTreeMap<u32, (u64, u64)>,
+    /// Disturbed rounds by (block, round).
+    pub(crate) disturbed: BTreeSet<(u32, u32)>,
 }
 
 /// Whether a slice gives a rate. One without a single success or without duration has none, whatever it is

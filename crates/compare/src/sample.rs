@@ -1,8 +1,9 @@
 //! One value for each block: the sample behind every interval.
 
 use crate::comparison::{Metric, MetricComparison, Ratio};
+use crate::judge::Levels;
 use crate::pairing::{Block, Pairing, Round};
-use crate::thresholds::{LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_ROUNDS, TRIM};
+use crate::thresholds::{MIN_ROUNDS, TRIM};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{micros, seconds, to_f64};
 use deltabench_stats::student::t_interval;
@@ -84,7 +85,7 @@ pub(crate) fn log_ratios(values: &[BlockValue]) -> Vec<f64> {
 }
 
 /// exp(mean) of block log-ratios with its t intervals over blocks; `None` without a block.
-pub(crate) fn ratio(logs: &[f64]) -> Option<Ratio> {
+pub(crate) fn ratio(logs: &[f64], levels: Levels) -> Option<Ratio> {
     let interval = |level| {
         t_interval(logs, level)
             .ok()
@@ -92,13 +93,17 @@ pub(crate) fn ratio(logs: &[f64]) -> Option<Ratio> {
     };
     Some(Ratio {
         estimate: mean(logs)?.exp(),
-        ci95: interval(LEVEL_DIFFERENT),
-        ci90: interval(LEVEL_EQUIVALENT),
+        ci95: interval(levels.printed),
+        ci90: interval(levels.printed_equivalent()),
     })
 }
 
 /// The metric as reported, not yet judged; `None` where no block has it.
-pub(crate) fn compare_metric(metric: Metric, values: &[BlockValue]) -> Option<MetricComparison> {
+pub(crate) fn compare_metric(
+    metric: Metric,
+    values: &[BlockValue],
+    levels: Levels,
+) -> Option<MetricComparison> {
     let blocks = log_ratios(values);
     let base: Vec<f64> = values.iter().map(|value| value.base).collect();
     let candidate: Vec<f64> = values.iter().map(|value| value.candidate).collect();
@@ -106,7 +111,7 @@ pub(crate) fn compare_metric(metric: Metric, values: &[BlockValue]) -> Option<Me
         metric,
         base: geometric_mean(&base)?,
         candidate: geometric_mean(&candidate)?,
-        ratio: ratio(&blocks)?,
+        ratio: ratio(&blocks, levels)?,
         verdict: None,
         blocks,
     })

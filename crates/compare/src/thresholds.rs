@@ -40,6 +40,105 @@ pub const PLACEBO_P: f64 = 0.01;
 /// edge.
 pub const PLACEBO_RELEVANCE: f64 = 1.0 / 3.0;
 
+/// Error that all looks together may spend on "different", two-sided.
+///
+/// Spent as [`deltabench_stats::spending::obrien_fleming`] says. Source: measurement.md 3.9.
+pub const ALPHA: f64 = 0.05;
+
+/// Error that all looks together may spend on "equal within ±δ".
+///
+/// Below 5 % because t at a few blocks spends about a fiftieth more than the normal theory behind the levels;
+/// with it, of changes by exactly δ at most 5 % are called no change (simulated in tests/it/pipeline.rs).
+pub const ALPHA_EQUIVALENT: f64 = 0.045;
+
+/// Exponent of the power family by which the error of "equal" is spent.
+///
+/// Without spending, four looks at CI90 call 12 % of the changes by exactly δ equal. Square: quiet cells may
+/// still stop at the first look (sd up to δ/3), and noisy ones keep nearly all for the last.
+pub const EQUIVALENT_EXPONENT: f64 = 2.0;
+
+/// Looks are about this share of the largest number of blocks apart.
+pub const LOOK_EVERY: f64 = 0.25;
+
+/// Fresh blocks that confirm a difference found before the last look.
+pub const CONFIRM_BLOCKS: usize = 6;
+
+/// One-sided p that the fresh blocks must reach, in the direction found.
+///
+/// So a difference recurs exactly if the 95 % interval of the fresh blocks, which is the one that is printed,
+/// leaves out zero on the same side.
+pub const CONFIRM_P: f64 = 0.025;
+
+/// A look stops at a difference only if the fresh blocks would confirm it with this probability, at the size
+/// found; else the cell is measured on to the next look.
+///
+/// Six fresh blocks confirm a difference that just crossed a late look in a third of cases: stopping there
+/// would throw it away. At the last look all blocks count and nothing needs confirming.
+pub const CONFIRM_POWER: f64 = 0.97;
+
+/// Blocks before measuring may stop at a width.
+///
+/// Source: measurement.md 3.9.
+pub const PRECISION_MIN_BLOCKS: usize = 8;
+
+/// Level of Student's interval that holds the truth 95 times in 100 after stopping at a width: it stops
+/// where the sd happens to look small.
+///
+/// Source: measurement.md 3.9.
+pub const PRECISION_LEVEL: f64 = 0.97;
+
+/// False regressions and improvements tolerated among those listed (Benjamini-Hochberg), on average.
+pub const LISTED_FALSE: f64 = 0.05;
+
+/// Chance of any false failure of the gate (Holm).
+pub const GATE_FALSE: f64 = 0.05;
+
+/// Steal above this share of a round's duration disturbs it.
+///
+/// `/proc/stat` counts in ticks of 10 ms: in a round below 500 ms one tick is above it. So 1 % of steal
+/// voids about a tenth of the rounds of 100 ms, and 5 % half of them.
+/// Source: measurement.md 3.4.
+pub const STEAL_SHARE: f64 = 0.02;
+
+/// Foreign CPU above this share of a core, beyond [`FOREIGN_FLOOR_NS`], disturbs a round.
+///
+/// Source: measurement.md 3.4.
+pub const FOREIGN_SHARE: f64 = 0.10;
+
+/// Foreign CPU of a round that the 10 ms tick can feign: busy time is a sum of rounded counters, and
+/// negative remainders are cut to zero.
+///
+/// With it, of quiet rounds of three slices of 40 ms 0.01 % are voided, with half a core of foreign load 99
+/// %, with a quarter of a core half of them, with a tenth 2 % (simulated). Less than that cannot be seen.
+pub const FOREIGN_FLOOR_NS: u64 = 20_000_000;
+
+/// CPU of servers that should be idle above this share of a core disturbs a round, if it is also above
+/// [`IDLE_FLOOR_NS`].
+///
+/// Source: measurement.md 3.1.
+pub const IDLE_SHARE: f64 = 0.005;
+
+/// A background process that wakes up costs some tens of microseconds; a round with a few of these is quiet.
+pub const IDLE_FLOOR_NS: u64 = 1_000_000;
+
+/// Share of a cell's rounds above which nothing is left out: what disturbs most rounds is the host as it is.
+///
+/// Source: measurement.md 3.4.
+pub const CONTENDED_SHARE: f64 = 0.5;
+
+/// The δ that noise may choose from.
+pub const DELTA_LADDER: [f64; 5] = [0.01, 0.02, 0.03, 0.05, 0.10];
+
+/// Probability that an unchanged cell is shown to be within the δ that noise chose, by the last look.
+pub const DELTA_POWER: f64 = 0.8;
+
+/// The sd behind that δ is the one that the true sd exceeds with one less this probability: six blocks know
+/// their sd to −40…+150 %.
+pub const DELTA_SD_LEVEL: f64 = 0.8;
+
+/// Level of the upper limit of sd behind the longer time of a forecast.
+pub const FORECAST_SD_LEVEL: f64 = 0.9;
+
 /// Blocks beyond which a forecast is not worth a number.
 pub const FORECAST_LIMIT: usize = 1000;
 
@@ -56,3 +155,9 @@ pub const SIZE_TOLERANCE: f64 = 0.01;
 pub fn log_delta(delta: f64) -> f64 {
     delta.ln_1p()
 }
+
+/// Share of δ that a trend over a warm-up may come to. Source: measurement.md 3.3.
+pub const TREND_SHARE: f64 = 0.25;
+
+/// A trend with a larger p than this is noise.
+pub const TREND_P: f64 = 0.05;

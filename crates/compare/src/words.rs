@@ -35,6 +35,24 @@ pub(crate) fn blocks(number: usize) -> String {
     }
 }
 
+/// `p = 0.0123`, or `p < 0.0001`.
+pub(crate) fn p(p: f64) -> String {
+    if p < 0.0001 {
+        "p < 0.0001".to_owned()
+    } else {
+        format!("p = {p:.4}")
+    }
+}
+
+/// `1 client`, `4 clients`.
+pub(crate) fn clients(number: u32) -> String {
+    if number == 1 {
+        "1 client".to_owned()
+    } else {
+        format!("{number} clients")
+    }
+}
+
 /// The distance of a ratio from 1, without sign.
 pub(crate) fn distance(ratio: f64) -> f64 {
     (ratio - 1.0).abs()

@@ -2,26 +2,32 @@
 
 use crate::error::{ServerError, WireError};
 use crate::inbox::Inbox;
-use crate::request::{Request, message, parse, zero_ended};
+use crate::request::{Request, Requests, message, parse, zero_ended};
 use crate::scan::{Loss, Progress, Scanner, Transaction};
-use crate::session::Session;
+use crate::session::{BackendKey, Session};
 use crate::sys::{self, Wait};
+use crate::wire::Wire;
 use deltabench_model::endpoint::{Endpoint, Login};
-use deltabench_workload::executable::{Executable, Random};
+use deltabench_workload::executable::{Draws, Executable, Statement};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A connection with all statements prepared and one request template for each step.
 #[derive(Debug)]
 pub struct Connection {
-    socket: Arc<OwnedFd>,
+    wire: Wire,
     inbox: Inbox,
     scanner: Scanner,
-    requests: Vec<Request>,
+    requests: Requests,
+    /// The steps of the operation drawn last.
+    drawn: Range<usize>,
+    /// Its number among the connections to its server, from 0.
+    number: u32,
     rollback: Vec<u8>,
-    pid: u32,
+    key: BackendKey,
 }
 
 impl Connection {
@@ -36,6 +42,9 @@ impl Connection {
         let mut out = Vec::new();
         // One statement at a time: a server that refuses one is asked about it by name.
         for (index, statement) in executable.statements.iter().enumerate() {
+            if !statement.prepared {
+                continue;
+            }
             out.clear();
             parse(&mut out, index, statement)?;
             message(&mut out, b'S', |_| {})?;
@@ -51,25 +60,27 @@ impl Connection {
         let requests = requests(executable)?;
         let mut rollback = Vec::new();
         message(&mut rollback, b'Q', |out| zero_ended(out, b"ROLLBACK"))?;
-        let (socket, inbox, pid) = session.into_parts();
+        let (wire, inbox, key) = session.into_parts();
         Ok(Self {
-            socket: Arc::new(socket),
+            wire,
             inbox,
             scanner: Scanner::new(),
             requests,
+            drawn: 0..0,
+            number: 0,
             rollback,
-            pid,
+            key,
         })
     }
 
-    /// Process id of the server's end.
-    pub fn pid(&self) -> u32 {
-        self.pid
+    /// The server's end.
+    pub fn key(&self) -> BackendKey {
+        self.key
     }
 
     /// The socket.
     pub fn socket(&self) -> &Arc<OwnedFd> {
-        &self.socket
+        self.wire.socket()
     }
 
     /// Rows since the last call.
@@ -77,49 +88,59 @@ impl Connection {
         self.scanner.take_rows()
     }
 
-    /// Draws the parameters of a whole operation, so that the stream does not depend on which answers come
-    /// first.
+    /// Tells the connections to a server apart: what belongs to one client goes by this number.
+    pub fn with_number(mut self, number: u32) -> Self {
+        self.number = number;
+        self
+    }
+
+    /// Draws a whole operation, so that the stream does not depend on which answers come first.
     #[inline]
-    pub fn draw(&mut self, executable: &Executable, random: &mut Random) {
-        let mut table = 0;
-        for (step, request) in executable.steps.iter().zip(&mut self.requests) {
-            if step.draws_table {
-                table = executable.draw_table(random);
-            }
-            if let Some(statement) = step.statement(table) {
-                request.select(statement);
-            }
-            step.fill(random, request);
-        }
+    pub fn draw(&mut self, executable: &Executable, draws: &mut Draws) {
+        self.drawn = executable.draw(draws, self.number, &mut self.requests);
     }
 
     /// Sends a step of the operation drawn last; `false` if there is no such step.
     #[inline]
     pub fn send_step(&mut self, step: usize) -> Result<bool, Loss> {
-        let Some(request) = self.requests.get(step) else {
+        let place = self.drawn.start + step;
+        let Some(request) = self.requests.get(place).filter(|_| place < self.drawn.end) else {
             return Ok(false);
         };
-        self.scanner.expect_execution();
-        send_all(self.socket.as_fd(), request.bytes())?;
+        if request.is_text() {
+            self.scanner.expect_query();
+        } else {
+            self.scanner.expect_execution();
+        }
+        send_all(&mut self.wire, request.bytes())?;
         Ok(true)
+    }
+
+    /// The first request of the operation drawn last, as it is sent.
+    pub fn first_request(&self) -> &[u8] {
+        self.requests
+            .get(self.drawn.start)
+            .map_or(&[], |request| request.bytes())
     }
 
     /// Sends ROLLBACK.
     #[cold]
     pub fn send_rollback(&mut self) -> Result<(), Loss> {
         self.scanner.expect_command();
-        send_all(self.socket.as_fd(), &self.rollback)
+        send_all(&mut self.wire, &self.rollback)
     }
 
-    /// Waits until the server is ready again.
+    /// Waits until the server is ready again; returns how often it had to.
     #[inline]
-    pub fn answer(&mut self) -> Result<(), Loss> {
+    pub fn answer(&mut self) -> Result<u64, Loss> {
+        let mut waits = 0;
         loop {
-            if let Err(error) = sys::wait_for_input(self.socket.as_fd()) {
+            waits += 1;
+            if let Err(error) = sys::wait_for_input(self.wire.socket().as_fd()) {
                 return Err(Loss::Closed(format!("waiting: {error}")));
             }
             if self.receive()? == Progress::Ready {
-                return Ok(());
+                return Ok(waits);
             }
         }
     }
@@ -128,9 +149,10 @@ impl Connection {
     #[inline]
     pub fn receive(&mut self) -> Result<Progress, Loss> {
         loop {
-            let full = match self.inbox.receive(self.socket.as_fd(), Wait::Never) {
+            let full = match self.inbox.receive(&mut self.wire, Wait::Never) {
                 Ok(0) => return Err(Loss::Closed("the server closed the connection".to_owned())),
-                Ok(_) => self.inbox.is_full(),
+                // TLS may hold more that the socket will not tell of.
+                Ok(_) => self.inbox.is_full() || !self.wire.is_plain(),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return Ok(Progress::More);
                 }
@@ -159,61 +181,57 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         // Best effort, and never waiting: without it the server would log a lost connection.
-        let _ = sys::set_timeout(self.socket.as_fd(), Some(Duration::from_millis(1)));
-        let _ = sys::send(self.socket.as_fd(), b"X\0\0\0\x04");
+        let _ = sys::set_timeout(self.wire.socket().as_fd(), Some(Duration::from_millis(1)));
+        let _ = self.wire.send(b"X\0\0\0\x04");
     }
 }
 
 /// One template for each step; all candidates of a step must have the same slots.
-fn requests(executable: &Executable) -> Result<Vec<Request>, WireError> {
+fn requests(executable: &Executable) -> Result<Requests, WireError> {
     let wrong = |what: String| WireError::Workload {
         workload: executable.name.clone(),
         what,
     };
     let mut requests = Vec::with_capacity(executable.steps.len());
     for (number, step) in (1..).zip(&executable.steps) {
-        let mut slots = None;
+        let mut candidates = Vec::with_capacity(step.statements.len());
         for &index in &step.statements {
             let statement = executable.statements.get(index);
             let statement =
                 statement.ok_or_else(|| wrong(format!("step {number} names statement {index}")))?;
-            if slots.is_some_and(|slots| slots != &statement.slots) {
-                return Err(wrong(format!(
-                    "the statements of step {number} differ in their placeholders"
-                )));
-            }
-            slots = Some(&statement.slots);
-            if slots.is_some() && requests.len() < number {
-                requests.push(Request::new(index, statement)?);
-            }
+            candidates.push((index, statement));
         }
-        if slots.is_none() {
+        let Some(&(index, first)) = candidates.first() else {
             return Err(wrong(format!("step {number} has no statement")));
+        };
+        let same = |(_, other): &(usize, &Statement)| {
+            other.slots == first.slots && other.prepared == first.prepared
+        };
+        if !candidates.iter().all(same) {
+            return Err(wrong(format!(
+                "the statements of step {number} differ in their placeholders"
+            )));
         }
+        requests.push(if first.prepared {
+            Request::new(index, first)?
+        } else {
+            Request::text(&candidates)?
+        });
     }
     if requests.is_empty() {
         return Err(wrong("it has no steps".to_owned()));
     }
-    Ok(requests)
+    Ok(Requests::new(requests))
 }
 
 /// Sends all of `bytes`.
 ///
 /// A peer that has closed is not an error yet: its last words may still be there to be received.
 #[inline]
-fn send_all(socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), Loss> {
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        match sys::send(socket, rest) {
-            Ok(sent) => rest = rest.get(sent..).unwrap_or(&[]),
-            Err(error) => {
-                return match error.kind() {
-                    io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
-                    io::ErrorKind::WouldBlock => Err(Loss::Stalled),
-                    _ => Err(Loss::Closed(format!("sending: {error}"))),
-                };
-            }
-        }
-    }
-    Ok(())
+fn send_all(wire: &mut Wire, bytes: &[u8]) -> Result<(), Loss> {
+    wire.send(bytes).or_else(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
+        io::ErrorKind::WouldBlock => Err(Loss::Stalled),
+        _ => Err(Loss::Closed(format!("sending: {error}"))),
+    })
 }

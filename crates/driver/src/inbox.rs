@@ -1,8 +1,8 @@
 //! The receive buffer of a connection.
 
-use crate::sys::{self, Wait};
+use crate::sys::Wait;
+use crate::wire::Wire;
 use std::io;
-use std::os::fd::BorrowedFd;
 
 /// One receive takes at most this much: eight of the server's 8 KiB send buffers.
 const ROOM: usize = 64 * 1024;
@@ -60,12 +60,10 @@ impl Inbox {
     }
 
     /// Receives once; 0 means that the peer closed.
-    pub fn receive(&mut self, socket: BorrowedFd<'_>, wait: Wait) -> io::Result<usize> {
-        let count = sys::receive(
-            socket,
-            self.bytes.get_mut(self.end..).unwrap_or(&mut []),
-            wait,
-        )?;
+    #[inline]
+    pub fn receive(&mut self, wire: &mut Wire, wait: Wait) -> io::Result<usize> {
+        let room = self.bytes.get_mut(self.end..).unwrap_or(&mut []);
+        let count = wire.receive(room, wait)?;
         self.end += count;
         Ok(count)
     }

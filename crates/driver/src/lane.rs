@@ -4,10 +4,16 @@
 //! one operation under way on each connection, and the set drained at the end. Either way an operation
 //! costs one send, at least one wait and one receive, one reading of the clock and one histogram entry. A
 //! second thread wakes a few times per time limit to see whether the server still answers.
+//!
+//! With a rate, operations are scheduled at a constant distance and their latency counts from the schedule,
+//! also when no connection was free: a server that stands still for a second shows that second in every
+//! operation that was due in it. Nothing is skipped; what is due is sent late, in order.
 
 mod many;
 mod single;
+mod turns;
 
+use self::turns::Turns;
 use crate::connection::Connection;
 use crate::error::{ServerError, WireError};
 use crate::scan::Loss;
@@ -15,7 +21,8 @@ use crate::slice::{SliceOutcome, SliceRequest, Tally};
 use crate::sys::{self, Poller};
 use crate::watchdog::{Sockets, Watchdog};
 use deltabench_model::endpoint::{Endpoint, Login};
-use deltabench_workload::executable::{Executable, Random};
+use deltabench_model::slice::VoidReason;
+use deltabench_workload::executable::{Draws, Executable};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use std::os::fd::AsFd;
@@ -39,6 +46,9 @@ pub struct LaneSpec<'a> {
     /// How long one operation may take before the server counts as stalled; also the limit of each step of
     /// connecting.
     pub op_timeout: Duration,
+    /// Operations per second over all connections to a server, scheduled at a constant distance whatever the
+    /// server does (open loop); absent for a closed loop, in which the end of an operation starts the next.
+    pub rate: Option<f64>,
 }
 
 /// One thread's connections to all servers of a comparison, open across slices.
@@ -46,10 +56,12 @@ pub struct Lane {
     executable: Executable,
     clients: u32,
     op_timeout: Duration,
+    rate: Option<f64>,
     links: Vec<Link>,
     histogram: Histogram<u64>,
     serializer: V2Serializer,
     watchdog: Watchdog,
+    turns: Turns,
 }
 
 /// The connections to one server; none while the server is not usable.
@@ -68,7 +80,14 @@ impl Lane {
     /// Connects to every server and prepares all statements.
     ///
     /// Errors: [`WireError::At`] with the server's index; connections made so far are closed.
+    /// [`WireError::Workload`] for a rate that is none.
     pub fn connect(spec: &LaneSpec<'_>) -> Result<Self, WireError> {
+        if let Some(rate) = spec.rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+            return Err(WireError::Workload {
+                workload: spec.executable.name.clone(),
+                what: format!("a rate of {rate} operations per second"),
+            });
+        }
         let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS)
             .map_err(|error| WireError::protocol(format!("histogram: {error}")))?;
         let links = spec.servers.iter().map(|(endpoint, login)| Link {
@@ -83,10 +102,12 @@ impl Lane {
             executable: spec.executable.clone(),
             clients: spec.clients.max(1),
             op_timeout: spec.op_timeout,
+            rate: spec.rate,
             links: links.collect(),
             histogram,
             serializer: V2Serializer::new(),
             watchdog: Watchdog::start(spec.op_timeout),
+            turns: Turns::default(),
         };
         for server in 0..lane.links.len() {
             lane.reconnect(server)?;
@@ -99,6 +120,7 @@ impl Lane {
     /// Errors: [`WireError::At`]; the server is not usable then.
     pub fn reconnect(&mut self, server: usize) -> Result<(), WireError> {
         let (clients, limit) = (self.clients, self.op_timeout);
+        let polled = clients > 1 || self.rate.is_some();
         let Some(link) = self.links.get_mut(server) else {
             return Err(WireError::protocol(format!(
                 "the lane has no server {server}"
@@ -106,6 +128,7 @@ impl Lane {
         };
         link.close();
         link.open(&self.executable, clients, limit)
+            .and_then(|()| if polled { link.watch() } else { Ok(()) })
             .map_err(|error| {
                 link.close();
                 WireError::At {
@@ -147,22 +170,35 @@ impl Lane {
                 format!("server {server} is not connected"),
             );
         };
-        let mut random = deltabench_workload::stream(request.seed, &[]);
+        let last = request.first_operation.saturating_add(request.operations);
+        if let Some(most) = self.executable.operations_max.filter(|most| last > *most) {
+            let name = &self.executable.name;
+            let detail = format!("{name} ends after {most} operations: a sequence is used up");
+            self.histogram.reset();
+            let mut outcome = SliceOutcome::not_started(self.serialized(), detail);
+            outcome.void = Some(VoidReason::NothingDone);
+            return outcome;
+        }
+        let mut draws = Draws::new(request.seed, request.first_operation);
         let cpu_before_ns = sys::thread_cpu_ns();
         let mut tally = Tally::new(&mut self.histogram);
         let work = Work {
             executable: &self.executable,
-            random: &mut random,
+            draws: &mut draws,
             operations: request.operations,
+            rate: self.rate,
             limit: self.op_timeout,
             watchdog: &self.watchdog,
+            turns: &mut self.turns,
         };
+        work.turns.begin();
         self.watchdog.arm(&link.sockets);
         let end = match (&mut link.poller, link.connections.as_mut_slice()) {
             (Some(poller), connections) => many::run(connections, poller, work, &mut tally),
             (None, [connection, ..]) => single::run(connection, work, &mut tally),
             (None, []) => Ok(()),
         };
+        self.turns.end();
         let cut_off = self.watchdog.disarm();
         let end = if cut_off { Err(Loss::Stalled) } else { end };
         let lost = end.is_err();
@@ -170,6 +206,9 @@ impl Lane {
         outcome.client_cpu_ns = sys::thread_cpu_ns().saturating_sub(cpu_before_ns);
         outcome.rows = link.connections.iter_mut().map(Connection::take_rows).sum();
         if lost {
+            if outcome.void == Some(VoidReason::Stalled) {
+                link.cancel();
+            }
             link.close();
         }
         outcome.latency_histogram = self.serialized();
@@ -216,9 +255,10 @@ impl Link {
         clients: u32,
         limit: Duration,
     ) -> Result<(), WireError> {
-        for _ in 0..clients {
-            let connection = Connection::open(&self.endpoint, &self.login, executable, limit)?;
-            self.pids.push(connection.pid());
+        for client in 0..clients {
+            let connection = Connection::open(&self.endpoint, &self.login, executable, limit)?
+                .with_number(client);
+            self.pids.push(connection.key().pid);
             self.connections.push(connection);
         }
         self.sockets = self
@@ -226,27 +266,40 @@ impl Link {
             .iter()
             .map(|connection| Arc::clone(connection.socket()))
             .collect();
-        if clients > 1 {
-            let failed = |error| WireError::transfer("watching the connections", error, None);
-            let mut poller = Poller::new(self.connections.len()).map_err(failed)?;
-            for (token, connection) in (0..).zip(&self.connections) {
-                poller
-                    .add(connection.socket().as_fd(), token)
-                    .map_err(failed)?;
-            }
-            self.poller = Some(poller);
-        }
         Ok(())
+    }
+
+    /// Makes the set that tells which connections have answers.
+    fn watch(&mut self) -> Result<(), WireError> {
+        let failed = |error| WireError::transfer("watching the connections", error, None);
+        let mut poller = Poller::new(self.connections.len()).map_err(failed)?;
+        for (token, connection) in (0..).zip(&self.connections) {
+            poller
+                .add(connection.socket().as_fd(), token)
+                .map_err(failed)?;
+        }
+        self.poller = Some(poller);
+        Ok(())
+    }
+
+    /// Asks the server to give up what these connections have sent, so that it does not work on for nobody.
+    fn cancel(&self) {
+        for connection in &self.connections {
+            // A server that does not even take this has other troubles, and the slice is void already.
+            let _ = connection.key().cancel(&self.endpoint);
+        }
     }
 }
 
 /// What a loop has to do.
 struct Work<'a> {
     executable: &'a Executable,
-    random: &'a mut Random,
+    draws: &'a mut Draws,
     operations: u64,
+    rate: Option<f64>,
     limit: Duration,
     watchdog: &'a Watchdog,
+    turns: &'a mut Turns,
 }
 
 /// The error of an operation whose steps all succeeded but which left its transaction open: a mistake in

@@ -5,7 +5,7 @@
 //! meanwhile, so that a caller can alternate between servers every few milliseconds. A [`Client`] is the
 //! slow, convenient way over the same wire, for set-up work.
 //!
-//! What it refuses to do: TLS, pipelining, building result rows on the measured path, and asking the clock
+//! What it refuses to do: pipelining, building result rows on the measured path, and asking the clock
 //! more than once for an operation. The price of speaking the protocol ourselves is the code in this crate;
 //! what it buys is a client that costs about what its two system calls cost (docs of [`lane`]).
 //!
@@ -16,6 +16,7 @@ mod connection;
 mod error;
 mod inbox;
 pub mod lane;
+mod limit;
 pub mod peer;
 mod request;
 mod scan;
@@ -23,8 +24,10 @@ mod session;
 mod slice;
 mod sys;
 mod watchdog;
+mod wire;
 
 pub use admin::Client;
 pub use error::{ServerError, WireError};
 pub use lane::{Lane, LaneSpec};
+pub use limit::{ClientLimit, ClientLoad, client_limited};
 pub use slice::{SliceOutcome, SliceRequest};

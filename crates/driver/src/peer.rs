@@ -4,15 +4,18 @@
 //! possible length: reading the script, connecting, preparing. The scripts are ours (`workloads/peers`),
 //! compiled in.
 
+mod bare;
 mod selfbench;
 
-pub use selfbench::{SelfbenchCell, SelfbenchRound, SelfbenchRow, SelfbenchSpec, selfbench_client};
+pub use selfbench::{
+    Rival, SelfbenchCell, SelfbenchRound, SelfbenchRow, SelfbenchSpec, selfbench_client,
+};
 
 use crate::sys;
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{to_f64, to_u64};
-use deltabench_workload::executable::{Executable, Slot, Statement, Step, Value};
+use deltabench_workload::executable::{Executable, Slot, Statement, Step, TableChoice, Value};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read};
@@ -194,19 +197,13 @@ impl PeerWork {
             }
             Self::Update => ("UPDATE sbtest1 SET k=k+1 WHERE id=$1", 1, one),
         };
-        Executable {
-            name: self.word().to_owned(),
-            statements: vec![Statement {
-                sql: sql.to_owned(),
-                slots: vec![Slot::BigInt; slots],
-            }],
-            steps: vec![Step {
-                statements: vec![0],
-                draws_table: false,
-                values: vec![value],
-            }],
-            tables: 1,
-        }
+        let step = Step {
+            statements: vec![0],
+            table: TableChoice::Keep,
+            values: vec![value],
+        };
+        let statement = Statement::prepared(sql, vec![Slot::BigInt; slots]);
+        Executable::single(self.word(), vec![statement], vec![step], 1)
     }
 }
 
@@ -293,7 +290,7 @@ fn command(
 ) -> Command {
     let (host, port) = match endpoint {
         Endpoint::Unix { directory, port } => (directory.display().to_string(), port),
-        Endpoint::Tcp { host, port } => (host.clone(), port),
+        Endpoint::Tcp { host, port, .. } => (host.clone(), port),
     };
     let mut command = Command::new(program);
     match run.peer {

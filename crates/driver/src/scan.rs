@@ -16,6 +16,8 @@ const LARGEST_TAG: usize = 64;
 const BOUND: u8 = 1;
 /// CommandComplete or EmptyQueryResponse was seen.
 const COMPLETED: u8 = 2;
+/// A simple query was sent: rows are described before they come.
+const DESCRIBED: u8 = 4;
 
 /// Whether the answer is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +93,12 @@ impl Scanner {
     /// A simple query without rows is being sent.
     pub fn expect_command(&mut self) {
         self.seen = BOUND;
+        self.waiting = true;
+    }
+
+    /// A simple query that may have rows is being sent.
+    pub fn expect_query(&mut self) {
+        self.seen = BOUND | DESCRIBED;
         self.waiting = true;
     }
 
@@ -180,6 +188,7 @@ impl Scanner {
                 self.seen |= BOUND;
                 return Ok(());
             }
+            b'T' if self.seen & DESCRIBED != 0 => return Ok(()),
             b'C' | b'I' => {
                 self.seen |= COMPLETED;
                 return Ok(());
@@ -210,7 +219,7 @@ impl Scanner {
                 )));
             }
         };
-        if self.error.is_none() && self.seen != BOUND | COMPLETED {
+        if self.error.is_none() && self.seen & !DESCRIBED != BOUND | COMPLETED {
             return Err(Loss::nonsense("ready without having executed"));
         }
         self.waiting = false;
@@ -264,6 +273,28 @@ mod tests {
     fn message(tag: u8, body: &[u8]) -> Vec<u8> {
         let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
         [&[tag], &length[..], body].concat()
+    }
+
+    #[test]
+    fn rows_are_described_only_after_a_simple_query() {
+        let answer = [
+            message(b'T', &[0; 40]),
+            message(b'D', b"row"),
+            message(b'C', b"SELECT 1\0"),
+            message(b'Z', b"I"),
+        ];
+        let scan = |expect: fn(&mut Scanner)| {
+            let mut scanner = Scanner::new();
+            let mut inbox = Inbox::new();
+            expect(&mut scanner);
+            inbox.push(&answer.concat());
+            let progress = scanner.scan(&mut inbox);
+            (progress, scanner.take_rows())
+        };
+        assert_eq!(scan(Scanner::expect_query), (Ok(Progress::Ready), 1));
+        for expect in [Scanner::expect_command, Scanner::expect_execution] {
+            assert!(matches!(scan(expect), (Err(Loss::Nonsense(_)), 0)));
+        }
     }
 
     /// What a scanner makes of `bytes` when they come in the given chunks.

@@ -4,16 +4,21 @@ use crate::error::{ServerError, WireError};
 use crate::inbox::Inbox;
 use crate::request::{TooLarge, message, zero_ended};
 use crate::sys::{self, Wait};
-use deltabench_model::endpoint::{Endpoint, Login};
+use crate::wire::Wire;
+use deltabench_model::endpoint::{Endpoint, Login, Tls};
 use postgres_protocol::authentication::{md5_hash, sasl};
 use std::io;
-use std::net::{TcpStream, ToSocketAddrs};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// Protocol version 3.0.
 const PROTOCOL: u32 = 3 << 16;
+/// CancelRequest: length and code.
+///
+/// Source: PostgreSQL manual, "Message Formats".
+const CANCEL: [u8; 8] = *b"\0\0\0\x10\x04\xd2\x16\x2e";
+/// Limit for getting a CancelRequest to the server.
+const CANCEL_LIMIT: Duration = Duration::from_secs(1);
 /// Far above any message of set-up work; a longer one is nonsense.
 const LARGEST_MESSAGE: usize = 64 << 20;
 
@@ -25,13 +30,38 @@ pub struct Message {
     pub body: Vec<u8>,
 }
 
+/// What names a process of the server, and what proves that we may ask it to give up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BackendKey {
+    /// Process id.
+    pub pid: u32,
+    secret: [u8; 4],
+}
+
+impl BackendKey {
+    /// Asks the server to give up what the process is doing: best effort, no answer is waited for.
+    ///
+    /// Without TLS in any case: the server takes the request before it asks for any, and the secret is worth
+    /// nothing but this.
+    pub fn cancel(self, endpoint: &Endpoint) -> io::Result<()> {
+        let mut endpoint = endpoint.clone();
+        if let Endpoint::Tcp { tls, .. } = &mut endpoint {
+            *tls = Tls::Off;
+        }
+        let mut request = CANCEL.to_vec();
+        request.extend_from_slice(&self.pid.to_be_bytes());
+        request.extend_from_slice(&self.secret);
+        Wire::open(&endpoint, CANCEL_LIMIT)?.send(&request)
+    }
+}
+
 /// An authenticated connection that is ready for commands.
 #[derive(Debug)]
 pub struct Session {
-    socket: OwnedFd,
+    wire: Wire,
     inbox: Inbox,
     limit: Option<Duration>,
-    pid: u32,
+    key: BackendKey,
 }
 
 impl Session {
@@ -41,45 +71,39 @@ impl Session {
             endpoint: endpoint.to_string(),
             source,
         };
-        let socket = open(endpoint, limit).map_err(refused)?;
         let mut session = Self {
-            socket,
+            wire: Wire::open(endpoint, limit).map_err(refused)?,
             inbox: Inbox::new(),
-            limit: None,
-            pid: 0,
+            limit: Some(limit),
+            key: BackendKey::default(),
         };
-        session.set_limit(Some(limit))?;
         session.start_up(login)?;
         Ok(session)
     }
 
     /// Process id of the server's end.
     pub fn pid(&self) -> u32 {
-        self.pid
+        self.key.pid
     }
 
     /// Changes how long one send or receive may take; `None` means for ever.
     pub fn set_limit(&mut self, limit: Option<Duration>) -> Result<(), WireError> {
-        sys::set_timeout(self.socket.as_fd(), limit)
+        sys::set_timeout(self.wire.socket().as_fd(), limit)
             .map_err(|error| WireError::transfer("setting its time limit", error, None))?;
         self.limit = limit;
         Ok(())
     }
 
-    /// Socket and receive buffer, for a connection of the hot path.
-    pub fn into_parts(self) -> (OwnedFd, Inbox, u32) {
-        (self.socket, self.inbox, self.pid)
+    /// Wire and receive buffer, for a connection of the hot path.
+    pub fn into_parts(self) -> (Wire, Inbox, BackendKey) {
+        (self.wire, self.inbox, self.key)
     }
 
     /// Sends all of `bytes`.
     pub fn send(&mut self, bytes: &[u8], doing: &str) -> Result<(), WireError> {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let sent = sys::send(self.socket.as_fd(), rest)
-                .map_err(|error| WireError::transfer(doing, error, self.limit))?;
-            rest = rest.get(sent..).unwrap_or(&[]);
-        }
-        Ok(())
+        self.wire
+            .send(bytes)
+            .map_err(|error| WireError::transfer(doing, error, self.limit))
     }
 
     /// The next message, whatever it is.
@@ -106,7 +130,7 @@ impl Session {
             }
             let left = pending.len();
             self.inbox.keep(left, wanted);
-            match self.inbox.receive(self.socket.as_fd(), Wait::Block) {
+            match self.inbox.receive(&mut self.wire, Wait::Block) {
                 Ok(0) => {
                     return Err(WireError::Closed {
                         doing: doing.to_owned(),
@@ -130,7 +154,7 @@ impl Session {
 
     /// An answer that has come before anything was asked, without waiting for one.
     pub fn early_answer(&mut self, doing: &str) -> Result<Option<Message>, WireError> {
-        while !self.inbox.is_empty() || sys::has_input(self.socket.as_fd()) {
+        while !self.inbox.is_empty() || self.wire.has_input() {
             let message = self.receive(doing)?;
             if !matches!(message.tag, b'N' | b'S' | b'A') {
                 return Ok(Some(message));
@@ -182,14 +206,17 @@ impl Session {
         out.splice(..4, length.to_be_bytes());
         self.send(&out, "starting up")?;
         self.authenticate(login)?;
-        let mut pid = 0;
+        let mut key = BackendKey::default();
         self.until_ready("starting up", |message| {
-            if let (b'K', Some(first)) = (message.tag, message.body.first_chunk::<4>()) {
-                pid = u32::from_be_bytes(*first);
+            if let (b'K', Some(&[a, b, c, d, secret @ ..])) =
+                (message.tag, message.body.first_chunk::<8>())
+            {
+                let pid = u32::from_be_bytes([a, b, c, d]);
+                key = BackendKey { pid, secret };
             }
             Ok(())
         })?;
-        self.pid = pid;
+        self.key = key;
         Ok(())
     }
 
@@ -303,25 +330,4 @@ fn password<'a>(login: &'a Login, wanted: &str) -> Result<&'a str, WireError> {
                 login.user
             ),
         })
-}
-
-fn open(endpoint: &Endpoint, limit: Duration) -> io::Result<OwnedFd> {
-    match endpoint {
-        Endpoint::Unix { directory, port } => {
-            UnixStream::connect(directory.join(format!(".s.PGSQL.{port}"))).map(OwnedFd::from)
-        }
-        Endpoint::Tcp { host, port } => {
-            let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-            for address in (host.as_str(), *port).to_socket_addrs()? {
-                match TcpStream::connect_timeout(&address, limit) {
-                    Ok(stream) => {
-                        stream.set_nodelay(true)?;
-                        return Ok(stream.into());
-                    }
-                    Err(error) => failure = error,
-                }
-            }
-            Err(failure)
-        }
-    }
 }

@@ -13,6 +13,9 @@ pub struct SliceRequest {
     pub operations: u64,
     /// Seed of the parameter stream; the same seed gives the same operations on every server.
     pub seed: u64,
+    /// Operations that every server has done of this cell since its tables were last restored: where
+    /// sequences go on.
+    pub first_operation: u64,
 }
 
 /// What a slice came to.
@@ -47,6 +50,11 @@ pub struct SliceOutcome {
     pub first_op_ns: Option<u64>,
     /// Most operations that were under way at once.
     pub max_in_flight: u32,
+    /// Open loop only: the longest that an operation was sent after its scheduled start although a
+    /// connection was free, nanoseconds: the client's own lag.
+    pub schedule_lag_ns: Option<u64>,
+    /// Open loop only: most operations that were due and waited for a free connection.
+    pub longest_queue: Option<u64>,
 }
 
 impl SliceOutcome {
@@ -64,6 +72,8 @@ impl SliceOutcome {
             void_detail: Some(detail),
             first_op_ns: None,
             max_in_flight: 0,
+            schedule_lag_ns: None,
+            longest_queue: None,
         }
     }
 }
@@ -98,6 +108,10 @@ pub struct Tally<'a> {
     pub sent: u64,
     /// Most operations that were under way at once.
     pub max_in_flight: u32,
+    /// The client's lag behind the schedule, if there is one.
+    pub schedule_lag_ns: Option<u64>,
+    /// Most operations that waited for a connection, if there is a schedule.
+    pub longest_queue: Option<u64>,
     operations: u64,
     failed: u64,
     first_op_ns: Option<u64>,
@@ -113,6 +127,8 @@ impl<'a> Tally<'a> {
             clock: Clock::start(),
             sent: 0,
             max_in_flight: 0,
+            schedule_lag_ns: None,
+            longest_queue: None,
             operations: 0,
             failed: 0,
             first_op_ns: None,
@@ -166,6 +182,8 @@ impl<'a> Tally<'a> {
             void_detail,
             first_op_ns: self.first_op_ns,
             max_in_flight: self.max_in_flight,
+            schedule_lag_ns: self.schedule_lag_ns,
+            longest_queue: self.longest_queue,
         }
     }
 

@@ -138,6 +138,12 @@ pub fn set_timeout(socket: BorrowedFd<'_>, limit: Option<Duration>) -> io::Resul
     Ok(())
 }
 
+/// Makes the calling thread's timers exact; the kernel's default lets them be 50 µs late, to save wake-ups.
+pub fn exact_timers() {
+    // SAFETY: no pointers. It cannot fail for a positive number; if it did, timers would only be late.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64) };
+}
+
 /// CPU time of the calling thread, nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     let mut time = libc::timespec {
@@ -209,6 +215,54 @@ pub fn pin_thread(cores: &[usize]) -> io::Result<()> {
     }
 }
 
+/// Whether the calling thread may use one core only, and process `pid` that one only, too.
+pub fn shares_only_core(pid: u32) -> bool {
+    let theirs = libc::pid_t::try_from(pid).ok().and_then(cores);
+    match (cores(0), theirs) {
+        (Some((1, own)), Some((1, theirs))) => own == theirs,
+        _ => false,
+    }
+}
+
+/// How many cores a thread may use, and which is the first; 0 is the calling thread.
+fn cores(pid: libc::pid_t) -> Option<(i32, usize)> {
+    // SAFETY: cpu_set_t is an array of numbers, for which all zero is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer and size describe a live, exclusively borrowed set.
+    let status =
+        unsafe { libc::sched_getaffinity(pid, size_of::<libc::cpu_set_t>(), &raw mut set) };
+    if status != 0 {
+        return None;
+    }
+    // SAFETY: the set is live; every index is inside it.
+    let first =
+        (0..size_of::<libc::cpu_set_t>() * 8).find(|at| unsafe { libc::CPU_ISSET(*at, &set) });
+    // SAFETY: the set is live.
+    Some((unsafe { libc::CPU_COUNT(&set) }, first?))
+}
+
+/// Makes the calling thread wait for its turn when it is woken (SCHED_BATCH), or not; returns whether that
+/// was done. Left alone: a thread with another policy than the default.
+pub fn wait_for_turn(wait: bool) -> bool {
+    let (from, to) = if wait {
+        (libc::SCHED_OTHER, libc::SCHED_BATCH)
+    } else {
+        (libc::SCHED_BATCH, libc::SCHED_OTHER)
+    };
+    if policy() != from {
+        return false;
+    }
+    let priority = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the pointer is to a live sched_param; 0 is the calling thread.
+    unsafe { libc::sched_setscheduler(0, to, &raw const priority) == 0 }
+}
+
+/// Scheduling policy of the calling thread.
+pub fn policy() -> i32 {
+    // SAFETY: no pointers; 0 is the calling thread.
+    unsafe { libc::sched_getscheduler(0) }
+}
+
 /// Waits until bytes come on one of several sockets. Edge-triggered: whoever is told must receive all there
 /// is.
 #[derive(Debug)]
@@ -259,11 +313,57 @@ impl Poller {
 
     /// Waits without a time limit; returns how many sockets have news.
     pub fn wait(&mut self) -> io::Result<usize> {
-        let room = i32::try_from(self.events.len()).unwrap_or(i32::MAX);
+        self.wait_ms(-1)
+    }
+
+    /// Waits for at most `limit`; returns how many sockets have news. May return early with none.
+    ///
+    /// To the nanosecond with Linux 5.11 and later; before, to the next millisecond, which shows as lag.
+    pub fn wait_for(&mut self, limit: Duration) -> io::Result<usize> {
+        let time = libc::timespec {
+            tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: libc::c_long::from(limit.subsec_nanos().cast_signed()),
+        };
+        // SAFETY: pointers and count describe the live vector of events and a live timespec; no signal mask
+        // is given, so its size does not matter; the descriptor is open.
+        let ready = unsafe {
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.set.as_raw_fd(),
+                self.events.as_mut_ptr(),
+                self.room(),
+                &raw const time,
+                std::ptr::null::<libc::sigset_t>(),
+                0_usize,
+            )
+        };
+        if let Ok(ready) = usize::try_from(ready) {
+            self.ready = ready;
+            return Ok(ready);
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EINTR) => {
+                self.ready = 0;
+                Ok(0)
+            }
+            Some(libc::ENOSYS) => {
+                self.wait_ms(i32::try_from(limit.as_millis() + 1).unwrap_or(i32::MAX))
+            }
+            _ => Err(error),
+        }
+    }
+
+    fn wait_ms(&mut self, limit: i32) -> io::Result<usize> {
         loop {
             // SAFETY: pointer and count describe the live vector of events; the descriptor is open.
             let ready = unsafe {
-                libc::epoll_wait(self.set.as_raw_fd(), self.events.as_mut_ptr(), room, -1)
+                libc::epoll_wait(
+                    self.set.as_raw_fd(),
+                    self.events.as_mut_ptr(),
+                    self.room(),
+                    limit,
+                )
             };
             if let Ok(ready) = usize::try_from(ready) {
                 self.ready = ready;
@@ -274,6 +374,10 @@ impl Poller {
                 return Err(error);
             }
         }
+    }
+
+    fn room(&self) -> i32 {
+        i32::try_from(self.events.len()).unwrap_or(i32::MAX)
     }
 
     /// Token of the `nth` ready socket of the last wait.
@@ -339,6 +443,23 @@ mod tests {
         let (_, busy_ns) =
             wait_for(spawn("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")).unwrap();
         assert!(busy_ns > idle_ns);
+    }
+
+    #[test]
+    fn a_thread_with_one_core_shares_it_with_its_own_process_only_if_that_has_one_too() {
+        assert!(!shares_only_core(0x7fff_fff0), "there is no such process");
+        std::thread::spawn(|| {
+            let (_, first) = cores(0).unwrap();
+            pin_thread(&[first]).unwrap();
+            assert_eq!(cores(0), Some((1, first)));
+            let child = std::process::Command::new("sleep").arg("60").spawn();
+            let mut child = child.unwrap();
+            assert!(shares_only_core(child.id()), "a child inherits its cores");
+            child.kill().unwrap();
+            child.wait().unwrap();
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

@@ -19,14 +19,30 @@ pub enum Endpoint {
         host: String,
         /// Port.
         port: u16,
+        /// Whether the connection is encrypted.
+        tls: Tls,
     },
+}
+
+/// Encryption of a TCP connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tls {
+    /// None.
+    #[default]
+    Off,
+    /// TLS; the server's certificate is not verified. For servers of our own on the loopback address, whose
+    /// certificates are made for the run.
+    Unverified,
 }
 
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unix { directory, port } => write!(f, "{}/.s.PGSQL.{port}", directory.display()),
-            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Tcp { host, port, tls } => {
+                let tls = if *tls == Tls::Off { "" } else { " (TLS)" };
+                write!(f, "{host}:{port}{tls}")
+            }
         }
     }
 }

@@ -197,13 +197,42 @@ fn own_cgroup(kind: CgroupKind) -> Result<PathBuf, ObserveError> {
     Ok(if nested.is_dir() { nested } else { mount })
 }
 
-fn mount_point(kind: CgroupKind, mounts: &str) -> Option<PathBuf> {
+/// Where the hierarchy with CPU accounting is mounted.
+pub(crate) fn mount_point(kind: CgroupKind, mounts: &str) -> Option<PathBuf> {
+    mount_of(kind, "cpuacct", mounts)
+}
+
+/// This process's cgroup with a controller of version 1, or in version 2, and all groups above it that its
+/// mount shows. Paths are below `root`.
+pub(crate) fn cgroup_dirs(root: &Path, kind: CgroupKind, controller: &str) -> Vec<PathBuf> {
+    let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+    let below = |path: &Path| root.join(path.strip_prefix("/").unwrap_or(path));
+    let mount = mount_of(kind, controller, &text("proc/self/mounts")).map(|dir| below(&dir));
+    let own = membership_of(kind, controller, &text("proc/self/cgroup"));
+    let (Some(mount), Some(own)) = (mount, own) else {
+        return Vec::new();
+    };
+    let nested = mount.join(own.trim_start_matches('/'));
+    // In a container the path may be the host's, which its own mount does not show.
+    let start = if nested.is_dir() {
+        nested
+    } else {
+        mount.clone()
+    };
+    start
+        .ancestors()
+        .take_while(|dir| dir.starts_with(&mount))
+        .map(Path::to_owned)
+        .collect()
+}
+
+fn mount_of(kind: CgroupKind, controller: &str, mounts: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let mut words = line.split(' ');
         let (dir, fs_type, options) = (words.nth(1)?, words.next()?, words.next()?);
         let fits = match kind {
             CgroupKind::V1 => {
-                fs_type == "cgroup" && options.split(',').any(|word| word == "cpuacct")
+                fs_type == "cgroup" && options.split(',').any(|word| word == controller)
             }
             CgroupKind::V2 => fs_type == "cgroup2",
         };
@@ -214,11 +243,15 @@ fn mount_point(kind: CgroupKind, mounts: &str) -> Option<PathBuf> {
 /// This process's path in a hierarchy, from lines `id:controllers:path`; version 2 has id 0 and no
 /// controllers.
 fn membership(kind: CgroupKind, lines: &str) -> Option<String> {
+    membership_of(kind, "cpuacct", lines)
+}
+
+fn membership_of(kind: CgroupKind, controller: &str, lines: &str) -> Option<String> {
     lines.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':');
         let (id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
         let fits = match kind {
-            CgroupKind::V1 => controllers.split(',').any(|name| name == "cpuacct"),
+            CgroupKind::V1 => controllers.split(',').any(|name| name == controller),
             CgroupKind::V2 => id == "0" && controllers.is_empty(),
         };
         fits.then(|| path.to_owned())

@@ -1,16 +1,23 @@
 //! What kind of machine this is, and in which mood.
 
+use crate::cgroup::{CgroupKind, cgroup_dirs};
+use crate::perf::hardware_counters;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 
 /// Facts about the host that bear on measurements. What cannot be read is absent, never a default.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct HostFacts {
     /// Model name of the first core.
     pub cpu_model: Option<String>,
     /// Cores online.
     pub online_cores: u64,
+    /// Cores that this process may run on.
+    pub allowed_cores: Option<u64>,
+    /// Cores' worth of CPU time that its cgroups allow; absent without a limit.
+    pub cpu_quota_cores: Option<f64>,
     /// Kernel release.
     pub kernel: Option<String>,
     /// Main memory, bytes.
@@ -35,10 +42,14 @@ pub struct HostFacts {
     pub huge_pages_free: Option<u64>,
     /// Size of one of them, bytes.
     pub huge_page_bytes: Option<u64>,
+    /// Whether this process may reserve more of them.
+    pub huge_pages_reservable: Option<bool>,
     /// Whether this is a virtual machine (the `hypervisor` flag of the processor).
     pub virtual_machine: Option<bool>,
     /// Clock source of the kernel, for example `tsc`.
     pub clock_source: Option<String>,
+    /// Whether the processor's event counters can be used (`perf`).
+    pub hardware_counters: Option<bool>,
     /// Load average over one minute.
     pub load_1min: Option<f64>,
     /// Share of the last 10 s in which some task waited for a core, percent.
@@ -51,7 +62,10 @@ impl HostFacts {
     /// Reads the facts of this host.
     #[must_use]
     pub fn read() -> Self {
-        Self::read_below(Path::new("/"))
+        Self {
+            hardware_counters: hardware_counters(),
+            ..Self::read_below(Path::new("/"))
+        }
     }
 
     /// Reads them from a tree with `proc` and `sys` in it.
@@ -70,6 +84,8 @@ impl HostFacts {
             cpu_model: cpuinfo_field(&cpuinfo, "model name")
                 .or_else(|| cpuinfo_field(&cpuinfo, "cpu model")),
             online_cores: online_cores(&stat),
+            allowed_cores: text("proc/self/status").and_then(|status| allowed_cores(&status)),
+            cpu_quota_cores: cpu_quota(root),
             kernel: word("proc/sys/kernel/osrelease"),
             memory_bytes: memory_field(&memory, "MemTotal"),
             memory_available_bytes: memory_field(&memory, "MemAvailable"),
@@ -86,12 +102,14 @@ impl HostFacts {
             huge_pages_total: memory_field(&memory, "HugePages_Total"),
             huge_pages_free: memory_field(&memory, "HugePages_Free"),
             huge_page_bytes: memory_field(&memory, "Hugepagesize"),
+            huge_pages_reservable: writable(&root.join("proc/sys/vm/nr_hugepages")),
             virtual_machine: cpuinfo_field(&cpuinfo, "flags").map(|flags| {
                 flags
                     .split_ascii_whitespace()
                     .any(|flag| flag == "hypervisor")
             }),
             clock_source: word("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            hardware_counters: None,
             load_1min: text("proc/loadavg").and_then(|line| line.split(' ').next()?.parse().ok()),
             pressure_cpu_some_avg10: text("proc/pressure/cpu")
                 .and_then(|text| pressure_some(&text)),
@@ -129,6 +147,56 @@ fn online_cores(stat: &str) -> u64 {
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     };
     deltabench_model::units::count(stat.lines().filter(core).count())
+}
+
+fn allowed_cores(status: &str) -> Option<u64> {
+    let list = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    list_length(list)
+}
+
+/// The tightest CPU quota of this process's cgroups, in cores.
+///
+/// Source: cgroup-v2.rst, `cpu.max`; sched-bwc.rst, `cpu.cfs_quota_us`. A limit on a group holds for all
+/// below it.
+fn cpu_quota(root: &Path) -> Option<f64> {
+    let quotas = [CgroupKind::V1, CgroupKind::V2]
+        .into_iter()
+        .flat_map(|kind| {
+            cgroup_dirs(root, kind, "cpu")
+                .into_iter()
+                .filter_map(move |dir| {
+                    let text = |name: &str| fs::read_to_string(dir.join(name)).ok();
+                    let words = match kind {
+                        CgroupKind::V1 => format!(
+                            "{} {}",
+                            text("cpu.cfs_quota_us")?.trim(),
+                            text("cpu.cfs_period_us")?.trim()
+                        ),
+                        CgroupKind::V2 => text("cpu.max")?,
+                    };
+                    quota_cores(&words)
+                })
+        });
+    quotas.min_by(f64::total_cmp)
+}
+
+/// Quota over period; `max` and `-1` are no limit.
+fn quota_cores(words: &str) -> Option<f64> {
+    let mut words = words.split_ascii_whitespace();
+    let quota: f64 = words.next()?.parse().ok()?;
+    let period: f64 = words.next()?.parse().ok()?;
+    (quota > 0.0 && period > 0.0).then(|| quota / period)
+}
+
+/// Whether a file could be written; `None` if there is none.
+fn writable(path: &Path) -> Option<bool> {
+    match fs::OpenOptions::new().write(true).open(path) {
+        Ok(_) => Some(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(_) => Some(false),
+    }
 }
 
 fn steal_percent(stat: &str) -> Option<f64> {
@@ -211,6 +279,8 @@ mod tests {
         let expected = HostFacts {
             cpu_model: Some("Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz".to_owned()),
             online_cores: 4,
+            allowed_cores: Some(3),
+            cpu_quota_cores: Some(1.5),
             kernel: Some("5.15.0-91-generic".to_owned()),
             memory_bytes: Some(196_608_000 * 1024),
             memory_available_bytes: Some(150_000_000 * 1024),
@@ -223,8 +293,10 @@ mod tests {
             huge_pages_total: Some(512),
             huge_pages_free: Some(500),
             huge_page_bytes: Some(2_097_152),
+            huge_pages_reservable: None,
             virtual_machine: Some(false),
             clock_source: Some("hpet".to_owned()),
+            hardware_counters: None,
             load_1min: Some(3.5),
             pressure_cpu_some_avg10: Some(42.5),
             steal_percent_since_boot: Some(5.0),
@@ -244,6 +316,22 @@ mod tests {
         assert!(facts.online_cores >= 1);
         assert!(facts.memory_bytes.unwrap() > 1 << 20);
         assert!(facts.kernel.is_some() && facts.load_1min.is_some());
+        assert!((1..=facts.online_cores).contains(&facts.allowed_cores.unwrap()));
+        assert!(facts.hardware_counters.is_some());
+    }
+
+    #[test]
+    fn quotas_are_cores_and_no_limit_is_absent() {
+        assert_eq!(quota_cores("150000 100000\n"), Some(1.5));
+        assert_eq!(quota_cores("max 100000\n"), None);
+        assert_eq!(quota_cores("-1 100000"), None);
+        assert_eq!(quota_cores(""), None);
+    }
+
+    #[test]
+    fn facts_of_an_older_version_can_be_read() {
+        let facts: HostFacts = serde_json::from_str("{\"online_cores\": 2}").unwrap();
+        assert_eq!((facts.online_cores, facts.allowed_cores), (2, None));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Reads `/proc`, `/sys` and cgroups; changes nothing but the affinity of processes that it is told to pin
 //! and cgroups that it made itself. It never starts or stops a process and judges no measurement.
 //!
-//! What is read between slices ([`CpuMeter::read`], [`HostClock::read`]) keeps its files open and its memory
+//! What is read between slices ([`SliceMeters`]) keeps its files open and its memory
 //! allocated, so that it costs microseconds. The price: the set of processes is fixed at
 //! [`CpuMeter::refresh`]; a process that is born and dies between two refreshes is not seen by the
 //! `schedstat` source (it shows as foreign CPU). The cgroup sources see it. See
@@ -20,20 +20,31 @@
 //! ```
 
 mod affinity;
+mod busy;
 mod cgroup;
+mod check;
+mod disk;
 mod error;
-mod finding;
 mod host_clock;
 mod host_facts;
+mod host_sample;
 mod meter;
+mod perf;
+mod pressure;
 mod process;
 mod reader;
+mod slice_meters;
 
 pub use affinity::{own_affinity, pin_self, pin_tree, restore};
+pub use busy::BusySource;
 pub use cgroup::{CgroupKind, ServerCgroup};
+pub use check::{Check, Outcome, host_findings, preflight};
+pub use disk::{DiskFacts, Fsync};
 pub use error::ObserveError;
-pub use finding::host_findings;
 pub use host_clock::{HostClock, HostReading, foreign_cpu_ns};
 pub use host_facts::HostFacts;
+pub use host_sample::{HostSample, Neighbour};
 pub use meter::{Changes, CpuMeter, CpuReading, CpuSource};
+pub use pressure::PressureClock;
 pub use process::process_tree;
+pub use slice_meters::{MeterSources, SliceCosts, SliceMeters};

@@ -39,16 +39,21 @@ pub struct CpuReading {
     pub cpu_ns: u64,
     /// Time spent runnable but waiting for a core, nanoseconds; absent where the source cannot tell.
     pub run_queue_wait_ns: Option<u64>,
+    /// Times that a thread was given a core; absent where the source cannot tell.
+    pub switches: Option<u64>,
 }
 
 impl CpuReading {
     /// What was spent since an earlier reading of the same meter.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        let wait = self.run_queue_wait_ns.zip(earlier.run_queue_wait_ns);
+        let passed = |now: Option<u64>, then: Option<u64>| {
+            now.zip(then).map(|(now, then)| now.saturating_sub(then))
+        };
         Self {
             cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
-            run_queue_wait_ns: wait.map(|(now, then)| now.saturating_sub(then)),
+            run_queue_wait_ns: passed(self.run_queue_wait_ns, earlier.run_queue_wait_ns),
+            switches: passed(self.switches, earlier.switches),
         }
     }
 }
@@ -185,7 +190,7 @@ impl CpuMeter {
                 *last = cgroup.cpu_ns().unwrap_or(*last).max(*last);
                 CpuReading {
                     cpu_ns: *last,
-                    run_queue_wait_ns: None,
+                    ..CpuReading::default()
                 }
             }
         }
@@ -196,7 +201,7 @@ impl CpuMeter {
 fn preferred_source() -> Result<CpuSource, ObserveError> {
     // A kernel without CONFIG_SCHED_INFO either lacks the file or prints zeros; this process has run by now.
     let own = fs::read("/proc/self/schedstat").unwrap_or_default();
-    if schedstat(&own).is_some_and(|(cpu, _)| cpu > 0) {
+    if schedstat(&own).is_some_and(|own| own.cpu_ns > 0) {
         return Ok(CpuSource::Schedstat);
     }
     let mut reasons = vec!["/proc/self/schedstat is missing or zero".to_owned()];
@@ -214,12 +219,30 @@ fn preferred_source() -> Result<CpuSource, ObserveError> {
     })
 }
 
-/// CPU and run-queue wait, in nanoseconds, of a schedstat line.
-fn schedstat(line: &[u8]) -> Option<(u64, u64)> {
+/// The three numbers of a schedstat line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Schedstat {
+    cpu_ns: u64,
+    wait_ns: u64,
+    /// How often the thread was given a core.
+    timeslices: u64,
+}
+
+impl std::ops::AddAssign for Schedstat {
+    fn add_assign(&mut self, other: Self) {
+        self.cpu_ns += other.cpu_ns;
+        self.wait_ns += other.wait_ns;
+        self.timeslices += other.timeslices;
+    }
+}
+
+fn schedstat(line: &[u8]) -> Option<Schedstat> {
     let mut fields = numbers(line);
-    let cpu = fields.next()?;
-    let wait = fields.next()?;
-    fields.next().map(|_timeslices| (cpu, wait))
+    Some(Schedstat {
+        cpu_ns: fields.next()?,
+        wait_ns: fields.next()?,
+        timeslices: fields.next()?,
+    })
 }
 
 #[derive(Debug)]
@@ -227,8 +250,7 @@ struct Thread {
     pid: u32,
     tid: u32,
     file: KernelFile<96>,
-    cpu_ns: u64,
-    wait_ns: u64,
+    last: Schedstat,
     gone: bool,
 }
 
@@ -239,8 +261,7 @@ impl Thread {
             pid,
             tid,
             file,
-            cpu_ns: 0,
-            wait_ns: 0,
+            last: Schedstat::default(),
             gone: false,
         })
     }
@@ -252,7 +273,7 @@ impl Thread {
         // An open file of /proc names the thread, not its number: if the number is used again, this read
         // fails.
         match self.file.read(schedstat) {
-            Ok((cpu, wait)) => (self.cpu_ns, self.wait_ns) = (cpu, wait),
+            Ok(now) => self.last = now,
             Err(_) => self.gone = true,
         }
     }
@@ -262,29 +283,27 @@ impl Thread {
 #[derive(Debug, Default)]
 struct Threads {
     alive: Vec<Thread>,
-    ended_cpu_ns: u64,
-    ended_wait_ns: u64,
+    ended: Schedstat,
 }
 
 impl Threads {
     fn read(&mut self) -> CpuReading {
-        let (mut cpu, mut wait) = (self.ended_cpu_ns, self.ended_wait_ns);
+        let mut sum = self.ended;
         for thread in &mut self.alive {
             thread.read();
-            cpu += thread.cpu_ns;
-            wait += thread.wait_ns;
+            sum += thread.last;
         }
         CpuReading {
-            cpu_ns: cpu,
-            run_queue_wait_ns: Some(wait),
+            cpu_ns: sum.cpu_ns,
+            run_queue_wait_ns: Some(sum.wait_ns),
+            switches: Some(sum.timeslices),
         }
     }
 
     fn update(&mut self, processes: &BTreeSet<u32>) -> Result<(), ObserveError> {
         self.read();
         for thread in self.alive.extract_if(.., |thread| thread.gone) {
-            self.ended_cpu_ns += thread.cpu_ns;
-            self.ended_wait_ns += thread.wait_ns;
+            self.ended += thread.last;
         }
         let known: BTreeSet<(u32, u32)> = self
             .alive
@@ -549,9 +568,14 @@ mod tests {
 
     #[test]
     fn schedstat_lines_need_three_numbers() {
-        assert_eq!(schedstat(b"74191 57336 2\n"), Some((74191, 57336)));
+        let line = Schedstat {
+            cpu_ns: 74191,
+            wait_ns: 57336,
+            timeslices: 2,
+        };
+        assert_eq!(schedstat(b"74191 57336 2\n"), Some(line));
         assert_eq!(schedstat(b"74191 57336\n"), None);
-        assert_eq!(schedstat(b"0 0 0\n"), Some((0, 0)));
+        assert_eq!(schedstat(b"0 0 0\n"), Some(Schedstat::default()));
         assert_eq!(schedstat(b""), None);
     }
 
@@ -560,23 +584,26 @@ mod tests {
         let with = CpuReading {
             cpu_ns: 10,
             run_queue_wait_ns: Some(4),
+            switches: Some(3),
         };
         let without = CpuReading {
             cpu_ns: 25,
-            run_queue_wait_ns: None,
+            ..CpuReading::default()
         };
         assert_eq!(
             without.since(&with),
             CpuReading {
                 cpu_ns: 15,
-                run_queue_wait_ns: None
+                run_queue_wait_ns: None,
+                switches: None
             }
         );
         assert_eq!(
             with.since(&with),
             CpuReading {
                 cpu_ns: 0,
-                run_queue_wait_ns: Some(0)
+                run_queue_wait_ns: Some(0),
+                switches: Some(0)
             }
         );
         assert_eq!(with.since(&without).cpu_ns, 0, "never below zero");

@@ -1,7 +1,7 @@
 //! What a report says besides the comparison and the plan.
 
 use deltabench_model::installation::{Build, Setting};
-use deltabench_model::plan::{Plan, PlannedServer, ServerId};
+use deltabench_model::plan::{Cell, CellId, Plan, PlannedServer, ServerId};
 use deltabench_model::units::index;
 
 /// Facts recorded with the run, for the report's provenance.
@@ -21,6 +21,36 @@ pub struct ReportContext {
     pub conditions: serde_json::Value,
     /// What each started server said of itself.
     pub servers: Vec<ServerFacts>,
+    /// What runs on this host have said about their placebos so far, this one included; absent when nothing
+    /// is kept.
+    pub ledger: Option<LedgerLine>,
+    /// The warm-ups of the cells, as far as they are known.
+    pub warm_up: Vec<CellWarmUp>,
+}
+
+/// The placebo cells of all runs on this host, counted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LedgerLine {
+    /// Cells in which the placebo was called slower or faster.
+    pub flagged: u64,
+    /// Placebo cells judged.
+    pub total: u64,
+    /// Upper bound of the rate of false alarms, as a share; its level is the caller's.
+    pub upper_bound: f64,
+}
+
+/// How the servers of a cell became warm.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CellWarmUp {
+    /// The cell.
+    pub cell: CellId,
+    /// Visits whose warm-up is known.
+    pub visits: u32,
+    /// Visits that began with every server steady.
+    pub steady: u32,
+    /// The discarded rounds of one visit that stands for the others: microseconds per operation, in order;
+    /// by server, in the plan's order.
+    pub us_per_operation: Vec<Vec<f64>>,
 }
 
 /// What one started server said of itself.
@@ -44,10 +74,20 @@ impl ReportContext {
     pub(crate) fn facts(&self, id: ServerId) -> Option<&ServerFacts> {
         self.servers.iter().find(|facts| facts.server == id)
     }
+
+    pub(crate) fn warm_up(&self, cell: CellId) -> Option<&CellWarmUp> {
+        self.warm_up.iter().find(|warm_up| warm_up.cell == cell)
+    }
 }
 
+/// A server as planned.
 pub(crate) fn planned(plan: &Plan, id: ServerId) -> Option<&PlannedServer> {
     plan.servers.get(index(u64::from(id)))
+}
+
+/// A cell as planned.
+pub(crate) fn planned_cell(plan: &Plan, id: CellId) -> Option<&Cell> {
+    plan.cells.get(index(u64::from(id)))
 }
 
 /// The resolved target of a server, for sentences.

@@ -1,20 +1,24 @@
 //! A comparison as a table for spreadsheets.
 
+use crate::context::planned_cell;
+use crate::published::published;
+use crate::standing::Standing;
 use crate::words;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric};
+use deltabench_model::plan::Plan;
 
 /// Comma-separated values (RFC 4180, line breaks as LF): a header, then a line per cell, candidate and
 /// metric; the placebo's lines come last.
 ///
-/// Units: as the column `unit` says; ratios are candidate / base. What is not known is an empty field.
+/// Units: as the column `unit` says, for the published figures as `published_unit` says (they are on the
+///        lines of throughput only); ratios are candidate / base; δ is a share. What is not known or does
+///        not apply is an empty field.
 #[must_use]
-pub fn csv(comparison: &Comparison) -> String {
-    let header = "workload,group,clients,candidate,verdict,reason,blocks,rounds,void_rounds,base_errors,\
-                  candidate_errors,metric,unit,base,candidate_value,ratio,ci95_low,ci95_high";
-    let mut text = format!("{header}\n");
+pub fn csv(comparison: &Comparison, plan: &Plan) -> String {
+    let mut text = format!("{}\n", HEADER.join(","));
     for cell in comparison.cells.iter().chain(&comparison.placebo_cells) {
         for metric in Metric::ALL {
-            if let Some(line) = line(cell, metric) {
+            if let Some(line) = line(cell, plan, metric) {
                 text.push_str(&line.join(","));
                 text.push('\n');
             }
@@ -23,7 +27,41 @@ pub fn csv(comparison: &Comparison) -> String {
     text
 }
 
-fn line(cell: &CellComparison, metric: Metric) -> Option<Vec<String>> {
+/// The columns; new ones come last, so that numbers of columns keep their meaning.
+const HEADER: [&str; 28] = [
+    "workload",
+    "group",
+    "clients",
+    "candidate",
+    "verdict",
+    "reason",
+    "blocks",
+    "rounds",
+    "void_rounds",
+    "base_errors",
+    "candidate_errors",
+    "metric",
+    "unit",
+    "base",
+    "candidate_value",
+    "ratio",
+    "ci95_low",
+    "ci95_high",
+    "state",
+    "rate",
+    "delta",
+    "p_holm",
+    "p_bh",
+    "confirmed",
+    "disturbed_rounds",
+    "published_base",
+    "published_candidate",
+    "published_unit",
+];
+
+fn line(cell: &CellComparison, plan: &Plan, metric: Metric) -> Option<Vec<String>> {
+    let planned = planned_cell(plan, cell.cell);
+    let published = published(cell, plan).filter(|_| metric == Metric::Throughput);
     let value = words::metric(cell, metric)?;
     let ci95 = words::ci95(&value.ratio);
     let known = |value: f64| {
@@ -53,6 +91,16 @@ fn line(cell: &CellComparison, metric: Metric) -> Option<Vec<String>> {
         known(value.ratio.estimate),
         end(ci95.map(|(low, _)| low)),
         end(ci95.map(|(_, high)| high)),
+        planned.map_or_else(String::new, |planned| planned.state.word().to_owned()),
+        end(planned.and_then(|planned| planned.rate)),
+        known(cell.delta),
+        end(cell.p_holm),
+        end(cell.p_bh),
+        Standing::of(cell).map_or_else(String::new, |standing| standing.word().to_owned()),
+        cell.interference.disturbed_rounds.to_string(),
+        end(published.as_ref().and_then(|published| published.base)),
+        end(published.as_ref().and_then(|published| published.candidate)),
+        published.map_or_else(String::new, |published| field(&published.unit)),
     ])
 }
 

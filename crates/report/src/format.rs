@@ -41,15 +41,29 @@ pub struct Report {
     /// What the run says about a second copy of the base.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placebo: Option<Placebo>,
-    /// The smallest change that matters, as a share.
+    /// What runs on this host have said about their placebos so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<Ledger>,
+    /// The smallest change that matters, as a share, as asked for; each cell has its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delta: Option<f64>,
+    /// When measuring a cell stops.
+    pub stopping: Stopping,
+    /// What the exit code answers.
+    pub gate: Gate,
     /// The machine.
     pub host: Host,
     /// Shape of the measurement.
     pub plan: PlanFacts,
     /// How often each verdict was given.
     pub counts: Counts,
+    /// Geometric means over groups of cells and over all cells.
+    pub summaries: Vec<GroupSummary>,
+    /// How many verdicts were given at once and what was done about it, in words; absent for one verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub multiplicity: Option<String>,
+    /// What restarts cannot average, in words; empty where all sides run the same binary.
+    pub not_averaged: Vec<String>,
     /// Differences besides what was asked, and doubts.
     pub fairness: Vec<Fairness>,
     /// The candidates' cells.
@@ -125,6 +139,66 @@ pub struct Host {
     pub conditions: serde_json::Value,
 }
 
+/// The placebo cells of all runs on this host, counted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Ledger {
+    /// Cells in which the placebo was called different.
+    pub flagged: u64,
+    /// Placebo cells judged.
+    pub total: u64,
+    /// Upper bound of the rate of false alarms, as a share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upper_bound: Option<f64>,
+}
+
+/// When measuring a cell stops.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stopping {
+    /// `fixed`: after all blocks; `sequential`: at a look that decides; `precision`: at a width.
+    pub mode: &'static str,
+    /// `sequential`: blocks of each look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looks: Option<Vec<u32>>,
+    /// `precision`: half-width of the interval to reach, as a share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub half_width: Option<f64>,
+}
+
+/// What the exit code answers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Gate {
+    /// Whether the exit code is that of a gate: family-wise over all cells.
+    pub on: bool,
+    /// Largest loss of throughput that passes, as a share; absent: any regression fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_worse_than: Option<f64>,
+    /// Whether cells without an answer pass.
+    pub inconclusive_passes: bool,
+    /// Its answer in one line; absent where there is no gate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+}
+
+/// The geometric mean over the cells of a group, or over all, for one candidate.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupSummary {
+    /// The candidate's resolved target.
+    pub candidate: String,
+    /// `point`, `range`, `range-agg` or `write`; absent for all cells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<&'static str>,
+    /// Cells in it that have an estimate.
+    pub cells: u32,
+    /// Cells in it.
+    pub of: u32,
+    /// Mean of throughput; its interval knows that cells share blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Relative>,
+    /// The same of CPU per operation, over the cells where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_cpu_us_per_op: Option<Relative>,
+}
+
 /// Shape of the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanFacts {
@@ -145,6 +219,39 @@ pub struct PlanFacts {
     pub checksums: Option<bool>,
     /// Settings asked for on every server, in order.
     pub settings: Vec<[String; 2]>,
+    /// Whether each cell has a δ of its own from its placebo's noise.
+    pub delta_from_noise: bool,
+    /// Order of the cells in a block: `drawn`, or `published`: each on what those before it left behind.
+    pub order: deltabench_model::plan::CellOrder,
+    /// How the client reaches the servers: `socket`, `tcp` or `tls`.
+    pub transport: deltabench_model::plan::Transport,
+    /// Cores given by hand; absent where they are drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pins: Option<Pins>,
+    /// Servers made slower on purpose.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub burns: Vec<Burn>,
+    /// The run whose regressions this one measures again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirms: Option<String>,
+}
+
+/// Cores given by hand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Pins {
+    /// Cores of the servers.
+    pub server: Vec<u64>,
+    /// Cores of the client.
+    pub client: Vec<u64>,
+}
+
+/// A server that is made slower on purpose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Burn {
+    /// `base`, `placebo` or the candidate's resolved target.
+    pub server: String,
+    /// CPU that every message from a client costs it on top, nanoseconds.
+    pub burn_ns: u64,
 }
 
 /// How often each verdict was given.
@@ -183,12 +290,68 @@ pub struct Cell {
     pub group: &'static str,
     /// Concurrent connections.
     pub clients: u32,
+    /// What its tables have been through before: `fresh` or `aged`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<&'static str>,
+    /// Operations per second that are scheduled (open loop); absent for a closed loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
     /// The candidate's resolved target, or `placebo`.
     pub candidate: String,
-    /// `regression`, `improvement`, `no-change`, `inconclusive` or `unfit`.
+    /// `regression`, `improvement`, `no-change`, `inconclusive` or `unfit`; a regression or improvement only
+    /// where `p_bh` is at most 0.05.
     pub verdict: &'static str,
+    /// What the verdict would be if this were the only cell.
+    pub alone: &'static str,
     /// Why, in words.
     pub reason: String,
+    /// The smallest change that matters here, as a share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delta: Option<f64>,
+    /// Two-sided p of "throughput is equal", valid however often was looked. Where fresh blocks confirmed a
+    /// look it is that of both together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+    /// `p` adjusted by Holm over all cells and candidates: for the gate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p_holm: Option<f64>,
+    /// `p` adjusted by Benjamini and Hochberg over all cells and candidates: for the listing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p_bh: Option<f64>,
+    /// Looks made at this cell so far; 0 where the plan has none.
+    pub looks: u32,
+    /// The look, from 1, that decided; absent while open, and where the plan has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<u32>,
+    /// A difference that a look found before the last one; `metrics` then come from the fresh blocks after
+    /// it, once these are measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detection: Option<Detection>,
+    /// Whether a run on freshly loaded data found the regression again: `recurred` or `did-not-recur`; absent
+    /// where none was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<&'static str>,
+    /// Whether a difference came again, in one word: `fresh-load` (another run), `fresh-blocks` (of this
+    /// run), `not-yet` or `did-not-recur`; absent where nothing had to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<&'static str>,
+    /// Level of Student's interval behind `ci95`: 0.95, or more where measuring stopped at a width, so that
+    /// it still holds the truth in 95 of 100 runs.
+    pub interval_level: f64,
+    /// Why a server of this cell never became steady, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drifting: Option<String>,
+    /// How the servers became warm, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<WarmUp>,
+    /// Rounds that other load disturbed.
+    pub interference: Interference,
+    /// Blocks that might still decide an inconclusive cell; absent beyond a thousand, or when decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks_to_verdict: Option<u32>,
+    /// Minutes for these blocks at the pace of this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minutes_to_verdict: Option<f64>,
     /// Restart blocks that count.
     pub blocks: u32,
     /// Rounds that count.
@@ -201,6 +364,93 @@ pub struct Cell {
     pub candidate_errors: u64,
     /// What was compared, by key; a metric that could not be measured is not there.
     pub metrics: Metrics,
+    /// Throughput as published studies count it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
+}
+
+/// A difference that a look found before the last one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Detection {
+    /// The look, from 1.
+    pub look: u32,
+    /// Blocks behind it.
+    pub blocks: u32,
+    /// Throughput as estimated there: biased outward, because it is what made the look stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Relative>,
+    /// Its p there, valid however often was looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+    /// What the fresh blocks say: `confirming` (not yet all measured), `recurred` or `did-not-recur`.
+    pub outcome: &'static str,
+    /// `confirming`: fresh blocks still needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks_left: Option<u32>,
+    /// Else: one-sided p of the direction that was found, from the fresh blocks alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fresh_p: Option<f64>,
+}
+
+/// Rounds that other load disturbed: steal, foreign CPU, or servers that should have been idle.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Interference {
+    /// Rounds disturbed, by a rule that does not look at outcomes; left out unless `contended`.
+    pub disturbed_rounds: u64,
+    /// More than half of the rounds are disturbed: all stay in.
+    pub contended: bool,
+    /// Estimates with the disturbed rounds; absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub with_voided: Option<Estimates>,
+    /// Estimates without them; absent where there are none, or no block is left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_voided: Option<Estimates>,
+}
+
+/// Both metrics that are judged.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Estimates {
+    /// Operations per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Relative>,
+    /// CPU of the server for each operation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_cpu_us_per_op: Option<Relative>,
+}
+
+/// How the servers of a cell became warm.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WarmUp {
+    /// Visits whose warm-up is known.
+    pub visits: u32,
+    /// Visits that began with every server steady.
+    pub steady: u32,
+    /// The discarded rounds of one visit that stands for the others.
+    pub curves: Vec<WarmUpCurve>,
+}
+
+/// The discarded rounds of one server.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WarmUpCurve {
+    /// `base`, `placebo` or the candidate's resolved target.
+    pub server: String,
+    /// Microseconds per operation in each round, in order.
+    pub us_per_op: Vec<f64>,
+}
+
+/// Throughput as published studies count it: `per_operation` times ours, so its ratio is the same.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Published {
+    /// On the base.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<f64>,
+    /// On the candidate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<f64>,
+    /// The published unit, for example `queries/s`.
+    pub unit: String,
+    /// Published units of one operation: 16 statements of a transaction, 1000 thousands of rows of a scan.
+    pub per_operation: f64,
 }
 
 /// The metrics of a cell.
@@ -236,7 +486,7 @@ pub struct MetricValue {
     /// Candidate / base: mean over the blocks, not the quotient of the two fields above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// 95 % interval of the ratio.
+    /// 95 % interval of the ratio; see `interval_level` of the cell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ci95: Option<[f64; 2]>,
     /// 90 % interval of the ratio, for the equivalence test.
@@ -245,6 +495,7 @@ pub struct MetricValue {
     /// The verdict of this metric alone; only for metrics that are judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<&'static str>,
-    /// Ratio of each block, in block order: the sample behind the interval.
+    /// Ratio of each block, in block order: the sample behind the interval. After a `detection` that recurred
+    /// these are the fresh blocks only.
     pub block_ratios: Vec<f64>,
 }

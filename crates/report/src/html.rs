@@ -3,14 +3,19 @@
 //! No script, no font, no network: a policy in the page forbids them all. Plots are SVG made here. The words
 //! beside them are HTML, so that they keep their size on a phone; colour never is the only sign.
 
+mod cards;
 mod forest;
 mod mark;
 mod numbers;
 mod provenance;
 mod strips;
+mod warm_up;
 
+use crate::conditions::Conditions;
 use crate::context::ReportContext;
-use crate::summary::summary;
+use crate::remarks::{remarks, totals, troubles};
+use crate::standing::marks;
+use crate::summary::{summary, unchanged_delta};
 use crate::words;
 use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
 use deltabench_model::finding::Severity;
@@ -42,9 +47,10 @@ pub fn html(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> St
                     (byline(context, plan))
                     (counts(comparison))
                     (forest::section(comparison, plan))
+                    (ground(comparison, plan, context))
                     (findings(comparison))
                     (numbers::section(comparison, plan))
-                    (strips::section(comparison, plan))
+                    (cards::section(comparison, plan, context))
                     (provenance::section(plan, context))
                 }
             }
@@ -64,11 +70,28 @@ fn byline(context: &ReportContext, plan: &Plan) -> Markup {
             @if let Some(start) = context.started_unix_ms { ", started " (words::date(start)) }
             ", " (blocks) " planned, deltabench " (context.deltabench_version)
         }
+        @let unusual = Conditions::new(plan).unusual();
+        @if !unusual.is_empty() { p.unusual { b { "conditions: " } (typeset(&unusual.join("; "))) } }
+    }
+}
+
+/// What the verdicts rest on: placebo, error rates, other load, what restarts cannot average.
+fn ground(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Markup {
+    let mut lines = remarks(comparison, plan, context);
+    lines.extend(totals(comparison, plan, context));
+    lines.extend(troubles(comparison, plan));
+    markup! {
+        section {
+            h2 { "What the verdicts rest on" }
+            ul.findings { @for line in &lines { li { (typeset(line)) } } }
+        }
     }
 }
 
 fn counts(comparison: &Comparison) -> Markup {
     let counts = comparison.counts;
+    let cells: Vec<&CellComparison> = comparison.cells.iter().collect();
+    let delta = unchanged_delta(&cells, comparison.delta);
     let chips = [
         (Verdict::Regression, counts.regression),
         (Verdict::Improvement, counts.improvement),
@@ -83,7 +106,7 @@ fn counts(comparison: &Comparison) -> Markup {
                     li class=(class(verdict)) {
                         span aria-hidden="true" { (words::sign(verdict)) " " }
                         (count) " " (words::verdict(verdict))
-                        @if verdict == Verdict::NoChange { " beyond ±" (words::share(comparison.delta)) }
+                        @if verdict == Verdict::NoChange { " beyond " (delta) }
                     }
                 }
             }
@@ -128,19 +151,19 @@ fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The verdict's sign and word.
-fn verdict(verdict: Verdict) -> Markup {
+/// The verdict's sign and word, with the cell's marks.
+fn verdict(cell: &CellComparison) -> Markup {
     markup! {
-        b class=(class(verdict)) {
-            span aria-hidden="true" { (words::sign(verdict)) " " }
-            (words::verdict(verdict))
+        b class=(class(cell.verdict)) {
+            span aria-hidden="true" { (words::sign(cell.verdict)) (marks(cell)) " " }
+            (words::verdict(cell.verdict))
         }
     }
 }
 
 /// Name and clients of a cell.
-fn cell_name(cell: &CellComparison) -> Markup {
-    markup! { (cell.workload) " " small { (words::plural(u64::from(cell.clients), "client")) } }
+fn cell_name(cell: &CellComparison, conditions: &Conditions<'_>) -> Markup {
+    markup! { (conditions.label(cell)) " " small { (words::plural(u64::from(cell.clients), "client")) } }
 }
 
 /// A share of a length as CSS and SVG take it.

@@ -1,16 +1,19 @@
 //! A comparison as the JSON report.
 
+mod cell;
+
 use crate::context::{ReportContext, planned};
 use crate::format::{
-    Cell, Counts, Fairness, Host, MetricValue, Metrics, Placebo, PlanFacts, REPORT_FORMAT,
-    Relative, Report, Target,
+    Burn, Counts, Fairness, Gate, GroupSummary, Host, Ledger, Pins, Placebo, PlanFacts,
+    REPORT_FORMAT, Relative, Report, Stopping, Target,
 };
+use crate::remarks::{layout, multiplicity};
 use crate::summary::summary;
-use deltabench_compare::comparison::{
-    Better, CellComparison, Comparison, Metric, MetricComparison, PlaceboSummary, Ratio, Verdict,
-};
-use deltabench_compare::exit_code;
-use deltabench_model::plan::{Plan, ServerId};
+use cell::Cells;
+use deltabench_compare::comparison::{self, Comparison, PlaceboSummary, Ratio};
+use deltabench_compare::{exit_code, gate_line};
+use deltabench_model::plan::{self, Plan, ServerId};
+use deltabench_model::units::count;
 
 /// The JSON report (see [`crate::format`]), indented, with a line break at the end.
 #[must_use]
@@ -23,6 +26,7 @@ pub fn json(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> St
 }
 
 fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Report {
+    let cells = Cells { plan, context };
     Report {
         format: REPORT_FORMAT.0,
         version: REPORT_FORMAT.1,
@@ -41,7 +45,14 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Repo
             .filter_map(|id| target(plan, context, id))
             .collect(),
         placebo: comparison.placebo.as_ref().map(placebo),
+        ledger: context.ledger.map(|ledger| Ledger {
+            flagged: ledger.flagged,
+            total: ledger.total,
+            upper_bound: finite(ledger.upper_bound),
+        }),
         delta: finite(comparison.delta),
+        stopping: stopping(&comparison.stopping),
+        gate: gate(comparison, plan),
         host: Host {
             ok: comparison.host_ok,
             facts: context.host.clone(),
@@ -49,17 +60,57 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Repo
         },
         plan: plan_facts(plan),
         counts: counts(comparison),
-        fairness: comparison
-            .findings
-            .iter()
-            .map(|f| Fairness {
-                kind: f.kind.clone(),
-                severity: f.severity,
-                text: f.text.clone(),
-            })
-            .collect(),
-        cells: comparison.cells.iter().map(cell).collect(),
-        placebo_cells: comparison.placebo_cells.iter().map(cell).collect(),
+        summaries: comparison.summaries.iter().map(group).collect(),
+        multiplicity: multiplicity(comparison),
+        not_averaged: layout(plan).into_iter().collect(),
+        fairness: fairness(comparison),
+        cells: cells.all(&comparison.cells),
+        placebo_cells: cells.all(&comparison.placebo_cells),
+    }
+}
+
+fn fairness(comparison: &Comparison) -> Vec<Fairness> {
+    let findings = comparison.findings.iter();
+    findings
+        .map(|f| Fairness {
+            kind: f.kind.clone(),
+            severity: f.severity,
+            text: f.text.clone(),
+        })
+        .collect()
+}
+
+fn stopping(stopping: &plan::Stopping) -> Stopping {
+    let (mode, looks, half_width) = match stopping {
+        plan::Stopping::Fixed => ("fixed", None, None),
+        plan::Stopping::Sequential { looks } => ("sequential", Some(looks.clone()), None),
+        plan::Stopping::Precision { half_width } => ("precision", None, finite(*half_width)),
+    };
+    Stopping {
+        mode,
+        looks,
+        half_width,
+    }
+}
+
+fn gate(comparison: &Comparison, plan: &Plan) -> Gate {
+    let gate = &comparison.gate;
+    Gate {
+        on: gate.on,
+        not_worse_than: gate.not_worse_than.and_then(finite),
+        inconclusive_passes: gate.inconclusive_passes,
+        line: gate_line(comparison, plan),
+    }
+}
+
+fn group(summary: &comparison::GroupSummary) -> GroupSummary {
+    GroupSummary {
+        candidate: summary.candidate_name.clone(),
+        group: summary.group.map(plan::Group::word),
+        cells: summary.cells,
+        of: summary.of,
+        throughput: relative(&summary.throughput),
+        server_cpu_us_per_op: summary.server_cpu.as_ref().and_then(relative),
     }
 }
 
@@ -110,7 +161,33 @@ fn plan_facts(plan: &Plan) -> PlanFacts {
             .iter()
             .map(|(name, value)| [name.clone(), value.clone()])
             .collect(),
+        delta_from_noise: plan.delta_from_noise,
+        order: plan.order,
+        transport: plan.transport,
+        pins: plan.pins.as_ref().map(pins),
+        burns: burns(plan),
+        confirms: plan.confirms.clone(),
     }
+}
+
+fn pins(pins: &plan::Pins) -> Pins {
+    let cores = |cores: &[usize]| cores.iter().map(|core| count(*core)).collect();
+    Pins {
+        server: cores(&pins.server),
+        client: cores(&pins.client),
+    }
+}
+
+fn burns(plan: &Plan) -> Vec<Burn> {
+    let servers = (0..).zip(&plan.servers);
+    servers
+        .filter_map(|(id, server)| {
+            Some(Burn {
+                server: plan.server_name(id),
+                burn_ns: server.burn_ns?,
+            })
+        })
+        .collect()
 }
 
 fn counts(comparison: &Comparison) -> Counts {
@@ -121,59 +198,6 @@ fn counts(comparison: &Comparison) -> Counts {
         no_change: counts.no_change,
         inconclusive: counts.inconclusive,
         unfit: counts.unfit,
-    }
-}
-
-fn cell(cell: &CellComparison) -> Cell {
-    Cell {
-        workload: cell.workload.clone(),
-        group: cell.group.word(),
-        clients: cell.clients,
-        candidate: cell.candidate_name.clone(),
-        verdict: cell.verdict.word(),
-        reason: cell.reason.clone(),
-        blocks: cell.blocks,
-        rounds: cell.rounds,
-        void_rounds: cell.void_rounds,
-        base_errors: cell.base_errors,
-        candidate_errors: cell.candidate_errors,
-        metrics: metrics(&cell.metrics),
-    }
-}
-
-fn metrics(measured: &[MetricComparison]) -> Metrics {
-    let mut metrics = Metrics::default();
-    for value in measured {
-        let place = match value.metric {
-            Metric::Throughput => &mut metrics.throughput,
-            Metric::ServerCpuPerOperation => &mut metrics.server_cpu_us_per_op,
-            Metric::LatencyP50 => &mut metrics.latency_us_p50,
-            Metric::LatencyP99 => &mut metrics.latency_us_p99,
-        };
-        *place = Some(metric(value));
-    }
-    metrics
-}
-
-fn metric(value: &MetricComparison) -> MetricValue {
-    MetricValue {
-        unit: value.metric.unit(),
-        better: match value.metric.better() {
-            Better::Higher => "higher",
-            Better::Lower => "lower",
-        },
-        base: finite(value.base),
-        candidate: finite(value.candidate),
-        ratio: finite(value.ratio.estimate),
-        ci95: interval(value.ratio.ci95),
-        ci90: interval(value.ratio.ci90),
-        verdict: value.verdict.map(Verdict::word),
-        block_ratios: value
-            .blocks
-            .iter()
-            .map(|log| log.exp())
-            .filter_map(finite)
-            .collect(),
     }
 }
 

@@ -6,6 +6,7 @@
 //!
 //! The JSON is a contract (see [`mod@format`]): fields are added, never renamed.
 
+mod conditions;
 mod context;
 mod csv;
 pub mod format;
@@ -13,11 +14,14 @@ mod html;
 mod json;
 mod markdown;
 mod picture;
+mod published;
+mod remarks;
+mod standing;
 mod summary;
 mod terminal;
 mod words;
 
-pub use context::{ReportContext, ServerFacts};
+pub use context::{CellWarmUp, LedgerLine, ReportContext, ServerFacts};
 pub use csv::csv;
 pub use html::html;
 pub use json::json;

@@ -28,13 +28,19 @@ pub(crate) fn axis_limit(comparison: &Comparison) -> f64 {
                 .unwrap_or((metric.ratio.estimate, metric.ratio.estimate));
             [(low - 1.0).abs(), (high - 1.0).abs()]
         })
-        .chain([2.0 * comparison.delta])
+        .chain([2.0 * largest_delta(comparison)])
         .filter(|value| value.is_finite())
         .fold(0.0, f64::max);
     LIMITS
         .into_iter()
         .find(|limit| *limit >= farthest)
         .unwrap_or(LARGEST)
+}
+
+/// The largest δ that a cell is judged by.
+fn largest_delta(comparison: &Comparison) -> f64 {
+    let own = comparison.cells.iter().map(|cell| cell.delta);
+    own.reduce(f64::max).unwrap_or(comparison.delta)
 }
 
 /// Half the height of the strips of rounds, as a share: holds 98 of 100 rounds.
@@ -51,7 +57,7 @@ pub(crate) fn round_limit(comparison: &Comparison) -> f64 {
         .get(sizes.len() * 98 / 100)
         .copied()
         .unwrap_or(0.0)
-        .max(2.0 * comparison.delta);
+        .max(2.0 * largest_delta(comparison));
     LIMITS
         .into_iter()
         .find(|limit| *limit >= wanted)
@@ -74,8 +80,9 @@ pub(crate) fn ticks(limit: f64) -> [f64; 5] {
     ]
 }
 
-/// An interval drawn with characters: `├─●─┤`, with │ at equal and ┊ at ±δ; ‹ and › where it is cut.
-pub(crate) fn text_bar(ratio: &Ratio, delta: f64, limit: f64, width: usize) -> String {
+/// An interval drawn with characters: `├─●─┤`, with │ at equal and, where there is a δ, ┊ at ±δ; ‹ and ›
+/// where it is cut.
+pub(crate) fn text_bar(ratio: &Ratio, delta: Option<f64>, limit: f64, width: usize) -> String {
     let last = width.saturating_sub(1);
     let column = |value: f64| index(to_u64(position(value, limit) * to_f64(count(last))));
     let mut bar = vec![' '; width];
@@ -84,8 +91,10 @@ pub(crate) fn text_bar(ratio: &Ratio, delta: f64, limit: f64, width: usize) -> S
             *place = sign;
         }
     };
-    put(column(1.0 - delta), '┊');
-    put(column(1.0 + delta), '┊');
+    if let Some(delta) = delta {
+        put(column(1.0 - delta), '┊');
+        put(column(1.0 + delta), '┊');
+    }
     put(column(1.0), '│');
     if let Some((low, high)) = words::ci95(ratio) {
         let (from, to) = (column(low), column(high));
@@ -108,13 +117,19 @@ mod tests {
             ci95: Some((0.94, 0.98)),
             ci90: None,
         };
-        assert_eq!(text_bar(&ratio, 0.03, 0.1, 21), "    ├─●─┤ │  ┊       ");
+        assert_eq!(
+            text_bar(&ratio, Some(0.03), 0.1, 21),
+            "    ├─●─┤ │  ┊       "
+        );
         let wild = Ratio {
             estimate: 2.0,
             ci95: Some((0.5, 3.0)),
             ci90: None,
         };
-        assert_eq!(text_bar(&wild, 0.03, 0.1, 21), "‹───────────────────●");
+        assert_eq!(
+            text_bar(&wild, Some(0.03), 0.1, 21),
+            "‹───────────────────●"
+        );
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The sentence that matters.
 
+use crate::conditions::Conditions;
 use crate::context::resolved;
 use crate::words;
 use deltabench_compare::comparison::{
-    CellComparison, Comparison, Metric, MetricComparison, Verdict,
+    CellComparison, Comparison, GroupSummary, Metric, MetricComparison, Verdict,
 };
 use deltabench_model::plan::{Plan, ServerId};
 
@@ -31,7 +32,7 @@ fn sentence(comparison: &Comparison, plan: &Plan, candidate: ServerId) -> String
     if cells.iter().all(|cell| cell.blocks == 0) {
         parts.push("nothing measured".to_owned());
     } else {
-        parts.push(counts(&cells, comparison.delta));
+        parts.push(counts(&cells, &Conditions::new(plan), comparison.delta));
     }
     parts.push(placebo(comparison));
     parts.push(
@@ -50,9 +51,9 @@ fn sentence(comparison: &Comparison, plan: &Plan, candidate: ServerId) -> String
     )
 }
 
-fn counts(cells: &[&CellComparison], delta: f64) -> String {
+fn counts(cells: &[&CellComparison], conditions: &Conditions<'_>, delta: f64) -> String {
     let of = |verdict: Verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
-    let extreme = |verdict: Verdict, word: &str| match farthest(cells, verdict) {
+    let extreme = |verdict: Verdict, word: &str| match farthest(cells, conditions, verdict) {
         Some(text) => format!(" ({word} {text})"),
         None => String::new(),
     };
@@ -68,9 +69,9 @@ fn counts(cells: &[&CellComparison], delta: f64) -> String {
             extreme(Verdict::Improvement, "best")
         ),
         format!(
-            "{} no change beyond ±{}",
+            "{} no change beyond {}",
             of(Verdict::NoChange),
-            words::share(delta)
+            unchanged_delta(cells, delta)
         ),
         format!("{} inconclusive", of(Verdict::Inconclusive)),
     ];
@@ -80,8 +81,40 @@ fn counts(cells: &[&CellComparison], delta: f64) -> String {
     parts.join(", ")
 }
 
+/// The δ of the cells without change; the plan's where there is none.
+pub(crate) fn unchanged_delta(cells: &[&CellComparison], delta: f64) -> String {
+    let mut same = cells
+        .iter()
+        .copied()
+        .filter(|cell| cell.verdict == Verdict::NoChange)
+        .peekable();
+    if same.peek().is_none() {
+        format!("±{}", words::share(delta))
+    } else {
+        words::deltas(same)
+    }
+}
+
+/// The means worth a row: of groups with several cells if there are several groups, and of all cells.
+pub(crate) fn shown_summaries(comparison: &Comparison, candidate: ServerId) -> Vec<&GroupSummary> {
+    let of: Vec<&GroupSummary> = comparison
+        .summaries
+        .iter()
+        .filter(|summary| summary.candidate == candidate)
+        .collect();
+    let groups = of.iter().filter(|summary| summary.group.is_some()).count();
+    let shown = |summary: &&GroupSummary| {
+        summary.of > 1 && summary.cells > 0 && (summary.group.is_none() || groups > 1)
+    };
+    of.into_iter().filter(shown).collect()
+}
+
 /// The cell with that verdict whose throughput is farthest from equal.
-fn farthest(cells: &[&CellComparison], verdict: Verdict) -> Option<String> {
+fn farthest(
+    cells: &[&CellComparison],
+    conditions: &Conditions<'_>,
+    verdict: Verdict,
+) -> Option<String> {
     let size = |m: &MetricComparison| m.ratio.estimate.ln().abs();
     let (cell, metric) = cells
         .iter()
@@ -90,7 +123,7 @@ fn farthest(cells: &[&CellComparison], verdict: Verdict) -> Option<String> {
         .max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)))?;
     Some(format!(
         "{}{} {}",
-        cell.workload,
+        conditions.label(cell),
         at_clients(cells, cell),
         words::change_interval(&metric.ratio)
     ))

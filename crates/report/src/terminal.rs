@@ -1,10 +1,15 @@
 //! The table on the terminal.
 
+use crate::conditions::Conditions;
 use crate::context::{ReportContext, resolved};
 use crate::picture::{axis_limit, text_bar};
-use crate::summary::summary;
+use crate::remarks::{remarks, totals, troubles};
+use crate::standing::{legend, marks, notes};
+use crate::summary::{shown_summaries, summary};
 use crate::words;
-use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
+use deltabench_compare::comparison::{
+    CellComparison, Comparison, GroupSummary, Metric, Ratio, Verdict,
+};
 use deltabench_model::finding::Severity;
 use deltabench_model::plan::{Group, Plan, ServerId};
 
@@ -39,6 +44,10 @@ pub fn terminal(
         .lines()
         .map(str::to_owned)
         .collect();
+    let unusual = table.conditions.unusual();
+    if !unusual.is_empty() {
+        lines.extend(table.wrap(&format!("conditions: {}", unusual.join("; "))));
+    }
     let candidates = plan.candidates();
     for candidate in &candidates {
         lines.push(String::new());
@@ -53,22 +62,12 @@ pub fn terminal(
     }
     lines.push(String::new());
     lines.extend(table.legend());
-    lines.extend(
-        placebo(comparison)
-            .into_iter()
-            .chain(totals(comparison, plan, context))
-            .flat_map(|text| table.wrap(&text)),
-    );
-    lines.extend(
-        troubles(comparison)
-            .iter()
-            .flat_map(|text| table.wrap(text)),
-    );
-    lines.extend(
-        findings(comparison)
-            .iter()
-            .flat_map(|text| table.wrap(text)),
-    );
+    let sentences = remarks(comparison, plan, context)
+        .into_iter()
+        .chain(totals(comparison, plan, context))
+        .chain(troubles(comparison, plan))
+        .chain(findings(comparison));
+    lines.extend(sentences.flat_map(|text| table.wrap(&text)));
     let mut text = lines
         .iter()
         .map(|line| line.trim_end())
@@ -80,6 +79,7 @@ pub fn terminal(
 
 struct Table<'a> {
     comparison: &'a Comparison,
+    conditions: Conditions<'a>,
     width: usize,
     colour: bool,
     workload: usize,
@@ -90,7 +90,7 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn new(comparison: &'a Comparison, plan: &Plan, options: TerminalOptions) -> Self {
+    fn new(comparison: &'a Comparison, plan: &'a Plan, options: TerminalOptions) -> Self {
         let cells = &comparison.cells;
         let widest = |texts: &mut dyn Iterator<Item = String>, least: usize| {
             texts
@@ -103,14 +103,13 @@ impl<'a> Table<'a> {
         let ratios = cells.iter().flat_map(|cell| {
             [Metric::Throughput, Metric::ServerCpuPerOperation].map(|metric| relative(cell, metric))
         });
+        let conditions = Conditions::new(plan);
         Self {
             comparison,
             width: options.width.max(60),
             colour: options.colour,
-            workload: widest(
-                &mut plan.cells.iter().map(|cell| cell.workload.clone()),
-                "workload".len(),
-            ),
+            workload: conditions.widest().max("workload".len()),
+            conditions,
             ratio: widest(&mut ratios.into_iter(), "throughput".len()),
             p50: widest(&mut of(Metric::LatencyP50), "p50 µs".chars().count()),
             p99: widest(&mut of(Metric::LatencyP99), "p99 µs".chars().count()),
@@ -151,9 +150,30 @@ impl<'a> Table<'a> {
             if !cells.is_empty() {
                 lines.push(words::heading(group).to_owned());
                 lines.extend(cells.into_iter().flat_map(|cell| self.row(cell)));
+                lines.extend(self.mean(candidate, Some(group)));
             }
         }
+        if let Some(line) = self.mean(candidate, None) {
+            lines.extend(["All cells".to_owned(), line]);
+        }
         lines
+    }
+
+    /// The geometric mean of a group, or of all cells, as a row without a verdict.
+    fn mean(&self, candidate: ServerId, group: Option<Group>) -> Option<String> {
+        let summary = shown_summaries(self.comparison, candidate)
+            .into_iter()
+            .find(|summary| summary.group == group)?;
+        let name = format!("  {}", words::mean_of(summary));
+        let mut texts = vec![
+            left(&name, self.workload + 2 + 2 + "clients".len()),
+            left(&words::ratio_interval(&summary.throughput), self.ratio),
+        ];
+        if self.with_bar() {
+            texts.push(text_bar(&summary.throughput, None, self.limit, BAR));
+        }
+        texts.push(mean_cpu(summary));
+        Some(texts.join("  "))
     }
 
     fn header(&self) -> String {
@@ -183,7 +203,7 @@ impl<'a> Table<'a> {
     }
 
     fn row(&self, cell: &CellComparison) -> Vec<String> {
-        let name = format!("  {}", cell.workload);
+        let name = format!("  {}", self.conditions.label(cell));
         let mut texts = self.start(
             &name,
             &cell.clients.to_string(),
@@ -191,15 +211,14 @@ impl<'a> Table<'a> {
         );
         if self.with_bar() {
             let throughput = words::metric(cell, Metric::Throughput);
-            let bar =
-                throughput.map(|m| text_bar(&m.ratio, self.comparison.delta, self.limit, BAR));
+            let bar = throughput.map(|m| text_bar(&m.ratio, Some(cell.delta), self.limit, BAR));
             texts.push(left(&bar.unwrap_or_default(), BAR));
         }
         texts.push(left(
             &relative(cell, Metric::ServerCpuPerOperation),
             self.ratio,
         ));
-        let judged = format!("{} {}", words::sign(cell.verdict), words::judged(cell));
+        let judged = self.judged(cell);
         let (p50, p99) = (
             latency(cell, Metric::LatencyP50),
             latency(cell, Metric::LatencyP99),
@@ -208,7 +227,7 @@ impl<'a> Table<'a> {
             let text = format!("{judged}; p50 {p50} µs, p99 {p99} µs");
             let mut lines = vec![texts.join("  ")];
             lines.extend(wrapped(&text, self.width, 4, 6));
-            return self.painted(cell.verdict, lines, 1);
+            return self.painted(cell, lines, 1);
         }
         texts.extend([left(&p50, self.p50), left(&p99, self.p99)]);
         let before = texts.join("  ") + "  ";
@@ -217,18 +236,25 @@ impl<'a> Table<'a> {
         let first = reason.next().unwrap_or_default();
         let mut lines = vec![before + first.trim_start()];
         lines.extend(reason);
-        self.painted(cell.verdict, lines, 0)
+        self.painted(cell, lines, 0)
+    }
+
+    /// Sign, marks, verdict, reason and what is to be said of it.
+    fn judged(&self, cell: &CellComparison) -> String {
+        let mut texts = vec![format!("{} {}", signs(cell), words::judged(cell))];
+        texts.extend(notes(cell, &self.comparison.stopping));
+        texts.join("; ")
     }
 
     /// Colours the verdict's word in the line that has it.
-    fn painted(&self, verdict: Verdict, mut lines: Vec<String>, line: usize) -> Vec<String> {
-        let code = match verdict {
+    fn painted(&self, cell: &CellComparison, mut lines: Vec<String>, line: usize) -> Vec<String> {
+        let code = match cell.verdict {
             Verdict::Regression | Verdict::Unfit => "31",
             Verdict::Improvement => "32",
             Verdict::NoChange => "2",
             Verdict::Inconclusive => "33",
         };
-        let plain = format!("{} {}", words::sign(verdict), words::verdict(verdict));
+        let plain = format!("{} {}", signs(cell), words::verdict(cell.verdict));
         if let Some(line) = lines.get_mut(line).filter(|_| self.colour) {
             *line = line.replacen(&plain, &format!("\u{1b}[{code}m{plain}\u{1b}[0m"), 1);
         }
@@ -241,8 +267,11 @@ impl<'a> Table<'a> {
                         1.0 is equal; latency: base → candidate"
                 .to_owned();
         if self.with_bar() {
-            let delta = words::share(self.comparison.delta);
-            text.push_str(&format!("; bar: throughput, │ is equal, ┊ is ±{delta}"));
+            let delta = words::deltas(&self.comparison.cells);
+            text.push_str(&format!("; bar: throughput, │ is equal, ┊ is {delta}"));
+        }
+        for (mark, meaning) in legend(&self.comparison.cells) {
+            text.push_str(&format!("; {mark} {meaning}"));
         }
         self.wrap(&text)
     }
@@ -256,6 +285,19 @@ fn shown(cell: &CellComparison, candidate: ServerId, group: Group) -> bool {
     cell.candidate == candidate && cell.group == group
 }
 
+/// The verdict's sign and the cell's marks.
+fn signs(cell: &CellComparison) -> String {
+    format!("{}{}", words::sign(cell.verdict), marks(cell))
+}
+
+fn mean_cpu(summary: &GroupSummary) -> String {
+    let known = |ratio: &Ratio| words::ratio_interval(ratio);
+    summary
+        .server_cpu
+        .as_ref()
+        .map_or_else(|| words::UNKNOWN.to_owned(), known)
+}
+
 fn relative(cell: &CellComparison, metric: Metric) -> String {
     words::metric(cell, metric).map_or_else(
         || words::UNKNOWN.to_owned(),
@@ -265,63 +307,6 @@ fn relative(cell: &CellComparison, metric: Metric) -> String {
 
 fn latency(cell: &CellComparison, metric: Metric) -> String {
     words::metric(cell, metric).map_or_else(|| words::UNKNOWN.to_owned(), words::from_to)
-}
-
-fn placebo(comparison: &Comparison) -> Option<String> {
-    let placebo = comparison.placebo.as_ref()?;
-    let ratio = |ratio| words::ratio_interval(ratio);
-    let cpu = placebo
-        .server_cpu
-        .as_ref()
-        .map_or_else(|| words::UNKNOWN.to_owned(), ratio);
-    Some(format!(
-        "placebo (a second copy of the base): throughput {}, CPU/op {cpu}; called different in {} of {}",
-        ratio(&placebo.throughput),
-        placebo.flagged,
-        words::plural(u64::from(placebo.cells), "cell"),
-    ))
-}
-
-fn totals(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Option<String> {
-    let cells = &comparison.cells;
-    let blocks = cells.iter().map(|cell| cell.blocks).max()?;
-    let rounds: u64 = cells.iter().map(|cell| cell.rounds).sum();
-    let void: u64 = cells.iter().map(|cell| cell.void_rounds).sum();
-    let errors: u64 = cells
-        .iter()
-        .map(|cell| cell.base_errors + cell.candidate_errors)
-        .sum();
-    Some(format!(
-        "run {}: {blocks} of {}, {}, {}, {void} void, {}; seed {}",
-        context.run,
-        words::plural(u64::from(plan.timing.blocks), "block"),
-        words::plural(deltabench_model::units::count(plan.cells.len()), "cell"),
-        words::plural(rounds, "round"),
-        words::plural(errors, "server error"),
-        plan.seed,
-    ))
-}
-
-/// Cells with void rounds or server errors, one sentence each.
-fn troubles(comparison: &Comparison) -> Vec<String> {
-    let troubled =
-        |cell: &&CellComparison| cell.void_rounds + cell.base_errors + cell.candidate_errors > 0;
-    comparison
-        .cells
-        .iter()
-        .filter(troubled)
-        .map(|cell| {
-            format!(
-                "{} at {}: {}, server errors {} on the base, {} on {}",
-                cell.workload,
-                words::plural(u64::from(cell.clients), "client"),
-                words::plural(cell.void_rounds, "void round"),
-                cell.base_errors,
-                cell.candidate_errors,
-                cell.candidate_name,
-            )
-        })
-        .collect()
 }
 
 /// The findings, those that matter most first.

@@ -1,6 +1,8 @@
 //! Numbers and verdicts in words, alike in every report.
 
-use deltabench_compare::comparison::{CellComparison, Metric, MetricComparison, Ratio, Verdict};
+use deltabench_compare::comparison::{
+    CellComparison, GroupSummary, Metric, MetricComparison, Ratio, Verdict,
+};
 use deltabench_model::finding::Severity;
 use deltabench_model::plan::Group;
 
@@ -118,6 +120,44 @@ pub(crate) fn ratio_interval(ratio: &Ratio) -> String {
 pub(crate) fn share(share: f64) -> String {
     let text = format!("{:.2}", 100.0 * share);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// The δ of some cells: `±3 %`, or `±1 % to ±3 %` where they have their own.
+pub(crate) fn deltas<'a>(cells: impl IntoIterator<Item = &'a CellComparison>) -> String {
+    let (low, high) = cells
+        .into_iter()
+        .map(|cell| cell.delta)
+        .filter(|delta| delta.is_finite())
+        .fold((f64::INFINITY, 0.0), |(low, high), delta| {
+            (delta.min(low), delta.max(high))
+        });
+    if !low.is_finite() {
+        "±δ".to_owned()
+    } else if share(low) == share(high) {
+        format!("±{}", share(high))
+    } else {
+        format!("±{} to ±{}", share(low), share(high))
+    }
+}
+
+/// `geometric mean of 3`, or `of 2 of 3` where a cell has no estimate.
+pub(crate) fn mean_of(summary: &GroupSummary) -> String {
+    if summary.cells == summary.of {
+        format!("geometric mean of {}", summary.of)
+    } else {
+        format!("geometric mean of {} of {}", summary.cells, summary.of)
+    }
+}
+
+/// A probability: `0.031`, `< 0.001`.
+pub(crate) fn p_value(p: f64) -> String {
+    if !p.is_finite() {
+        UNKNOWN.to_owned()
+    } else if p < 0.001 {
+        "< 0.001".to_owned()
+    } else {
+        format!("{p:.3}")
+    }
 }
 
 /// A positive number with three to four digits that matter: `0.53`, `12.3`, `456`, `12345`.

@@ -1,5 +1,6 @@
 //! What a run tells while it goes on. Only ever called between slices' visits, never inside one.
 
+use crate::pilot::Pilot;
 use deltabench_compare::comparison::Comparison;
 
 /// Where a run stands after a block.
@@ -7,11 +8,15 @@ use deltabench_compare::comparison::Comparison;
 pub struct BlockProgress {
     /// Blocks done.
     pub done: u32,
-    /// Blocks planned.
+    /// Most blocks of a cell.
     pub planned: u32,
-    /// Seconds since measuring began, in this process.
+    /// Cells that go on in the next block.
+    pub open_cells: u32,
+    /// Cells of the plan.
+    pub cells: u32,
+    /// Seconds since this session began, set-up included.
     pub elapsed_seconds: f64,
-    /// Seconds that the remaining blocks will take at the pace so far.
+    /// Seconds that will be left at most, at the pace so far.
     pub remaining_seconds: f64,
     /// What the data say so far; absent until there is something to compare.
     pub comparison: Option<Comparison>,
@@ -23,6 +28,8 @@ pub trait Observer {
     fn note(&mut self, text: &str);
     /// A visit has ended: `done` of `planned` cells of block `block` (from 0).
     fn visit(&mut self, block: u32, done: u32, planned: u32);
+    /// The pilot has ended.
+    fn pilot(&mut self, pilot: &Pilot);
     /// A block has ended.
     fn block(&mut self, progress: &BlockProgress);
 }

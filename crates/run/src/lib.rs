@@ -5,10 +5,16 @@
 //! of slices that alternate between the servers. All orders come from the plan's seed ([`schedule`]); every
 //! visit is durable when it ends, so a killed run goes on where it was.
 
+mod admin;
+pub mod aging;
 pub mod events;
 pub mod fleet;
 pub mod load;
+pub mod pilot;
 pub mod planning;
+pub mod practice;
+pub mod readback;
+pub mod residence;
 pub mod schedule;
 pub mod selfbench;
 pub mod session;

@@ -1,89 +1,235 @@
-//! Puts the same data on a server and reads back what the server is.
+//! Where the tables of a cell are, and how they come there.
+//!
+//! A server has up to four databases. `deltabench_fresh` is loaded once. `deltabench_aged` is a copy of it
+//! that went through the write phase ([`crate::aging`]); it is there only if a cell asks for it. Cells that
+//! only read use those two directly. Cells that write use `deltabench_work`, which [`renew`] makes anew
+//! before each visit from the database of the cell's state; in the published order all cells use it. In each
+//! database deltabench uses one schema, which it created, and nothing else.
 
-use deltabench_driver::WireError;
+use crate::admin::{connect, failed, number, query, run, text};
+use crate::visit::Address;
 use deltabench_driver::admin::Client;
-use deltabench_model::installation::{Build, Setting};
-use deltabench_model::plan::{Cell, Plan};
+use deltabench_model::endpoint::{Endpoint, Login};
+use deltabench_model::plan::{Cell, CellOrder, DataState, Plan};
 use deltabench_model::problem::Problem;
-use deltabench_workload::Sbtest;
-use deltabench_workload::executable::Executable;
+use deltabench_workload::{Library, Sbtest, TableDefinition};
 
-/// Schema of the tables that read cells share.
-pub(crate) const READ_SCHEMA: &str = "deltabench_read";
+/// The schema of all tables, in each database.
+pub(crate) const SCHEMA: &str = "deltabench";
 
-/// Schema of the tables of one writing cell.
-fn write_schema(workload: &str, clients: u32) -> String {
-    format!("deltabench_{}_{clients}", workload.replace('-', "_"))
+/// The database that set-up work connects to when it may not be in one of ours.
+const MAINTENANCE: &str = "postgres";
+
+/// The database of cells that write, and of all cells in the published order.
+const WORK: &str = "deltabench_work";
+
+/// First version whose `CREATE DATABASE` copies through the WAL unless told not to.
+const STRATEGY_SINCE: u32 = 150_000;
+
+/// The database that holds a state, as it was made.
+pub(crate) fn database_of(state: DataState) -> &'static str {
+    match state {
+        DataState::Fresh => "deltabench_fresh",
+        DataState::Aged => "deltabench_aged",
+    }
 }
 
-/// The schema whose tables a cell uses.
-#[must_use]
-pub fn schema_of(cell: &Cell) -> String {
-    if cell.writes {
-        write_schema(&cell.workload, cell.clients)
+/// Whether a cell uses tables that are made anew for it, rather than those that its state is kept in.
+pub(crate) fn uses_work(order: CellOrder, cell: &Cell) -> bool {
+    cell.writes || order == CellOrder::Published
+}
+
+/// States that the plan's cells start from, the fresh one first.
+///
+/// Shape: the fresh one is always there, since the aged one is made from it.
+pub(crate) fn states(plan: &Plan) -> Vec<DataState> {
+    let aged = plan.cells.iter().any(|cell| cell.state == DataState::Aged);
+    let all = [Some(DataState::Fresh), aged.then_some(DataState::Aged)];
+    all.into_iter().flatten().collect()
+}
+
+/// States that cells read where they are kept.
+pub(crate) fn states_read(plan: &Plan) -> Vec<DataState> {
+    let is_read = |state: &DataState| {
+        let reads = |cell: &&Cell| !uses_work(plan.order, cell) && cell.state == *state;
+        plan.cells.iter().any(|cell| reads(&cell))
+    };
+    states(plan).into_iter().filter(is_read).collect()
+}
+
+/// How the clients of a cell log in: to the database with its tables, which its search path names.
+pub(crate) fn login_of(order: CellOrder, cell: &Cell) -> Login {
+    login(if uses_work(order, cell) {
+        WORK
     } else {
-        READ_SCHEMA.to_owned()
+        database_of(cell.state)
+    })
+}
+
+/// A server's address for the clients of a cell: with the database of its tables, and the password where
+/// there is one.
+#[must_use]
+pub fn address_for(address: &Address, order: CellOrder, cell: &Cell) -> Address {
+    let login = Login {
+        password: address.login.password.clone(),
+        ..login_of(order, cell)
+    };
+    Address {
+        login,
+        ..address.clone()
     }
 }
 
-/// Every schema that the plan's cells need, the shared one first.
-#[must_use]
-pub fn schemas(plan: &Plan) -> Vec<String> {
-    let mut schemas = Vec::new();
-    if plan.cells.iter().any(|cell| !cell.writes) {
-        schemas.push(READ_SCHEMA.to_owned());
+/// How deltabench logs in to a database of a server of its own.
+pub(crate) fn login(database: &str) -> Login {
+    Login {
+        user: deltabench_server::SUPERUSER.to_owned(),
+        database: database.to_owned(),
+        password: None,
+        options: vec![("search_path".to_owned(), SCHEMA.to_owned())],
     }
-    schemas.extend(plan.cells.iter().filter(|cell| cell.writes).map(schema_of));
-    schemas
 }
 
-/// Bytes of all tables and indexes of one server when freshly loaded.
-#[must_use]
-pub fn data_bytes(plan: &Plan) -> u64 {
-    let copies = deltabench_model::units::count(schemas(plan).len());
-    Sbtest::estimate_bytes(&plan.data) * copies
+/// A connection to a database for set-up work.
+pub(crate) fn open(endpoint: &Endpoint, state: DataState) -> Result<Client, Problem> {
+    connect(endpoint, &login(database_of(state)))
 }
 
-/// Loads every schema of the plan: COPY, then indexes, then vacuum, statistics and a checkpoint.
+/// The tables that a plan's workloads run on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DataSet {
+    /// Those of sysbench; absent when no cell needs them.
+    sbtest: Option<Sbtest>,
+    /// Those that users' workloads bring along.
+    own: Vec<TableDefinition>,
+}
+
+impl DataSet {
+    /// All tables that some cell of the plan needs. The write phase is on those of sysbench; others are in
+    /// the aged state as they were loaded.
+    ///
+    /// Errors: unknown workloads; two tables of one name that are not the same.
+    pub(crate) fn of(plan: &Plan, library: &Library) -> Result<Self, Problem> {
+        let mut sysbench = states(plan).contains(&DataState::Aged);
+        let mut own: Vec<TableDefinition> = Vec::new();
+        for cell in &plan.cells {
+            let definition = library.get(&cell.workload)?;
+            sysbench |= definition.tables().is_none();
+            for table in definition.tables().unwrap_or_default() {
+                match own.iter().find(|known| known.name == table.name) {
+                    Some(known) if !same(known, table, plan)? => {
+                        return Err(clash(&table.name, "two workloads bring along"));
+                    }
+                    Some(_) => {}
+                    None => own.push(table.clone()),
+                }
+            }
+        }
+        if sysbench && let Some(taken) = own.iter().find(|table| table.name.starts_with("sbtest")) {
+            return Err(clash(&taken.name, "a workload and sysbench bring along"));
+        }
+        let sbtest = sysbench.then(|| Sbtest::new(plan.data.clone(), plan.seed));
+        Ok(Self { sbtest, own })
+    }
+
+    /// Bytes of all tables and indexes of one server when freshly loaded.
+    ///
+    /// Errors: a table of the user's with a number of rows that cannot be.
+    pub(crate) fn bytes(&self, plan: &Plan) -> Result<u64, Problem> {
+        let mut bytes = match self.sbtest {
+            Some(_) => Sbtest::estimate_bytes(&plan.data),
+            None => 0,
+        };
+        for table in &self.own {
+            bytes = bytes.saturating_add(table.estimate_bytes(&plan.data)?);
+        }
+        Ok(bytes)
+    }
+}
+
+/// Whether two tables come out the same.
+fn same(one: &TableDefinition, other: &TableDefinition, plan: &Plan) -> Result<bool, Problem> {
+    let of = |table: &TableDefinition| -> Result<_, Problem> {
+        let fill = table.fill_sql(SCHEMA, &plan.data)?;
+        Ok((table.create_sql(SCHEMA), fill, table.index_sql(SCHEMA)))
+    };
+    Ok(of(one)? == of(other)?)
+}
+
+fn clash(table: &str, who: &str) -> Problem {
+    Problem::new(format!("{who} different tables called {table}"))
+        .detail("all tables of a run are in one schema")
+        .hint("change the table's `name` in one of the workload files")
+}
+
+/// Loads the fresh state: rows, then indexes, then vacuum, statistics and a checkpoint.
 ///
 /// Errors: whatever the server answered, with the statement.
-pub fn load(client: &mut Client, plan: &Plan) -> Result<(), Problem> {
-    let data = Sbtest::new(plan.data.clone(), plan.seed);
+pub(crate) fn load_fresh(
+    endpoint: &Endpoint,
+    plan: &Plan,
+    tables: &DataSet,
+) -> Result<(), Problem> {
+    let mut maintenance = connect(endpoint, &login(MAINTENANCE))?;
+    let database = database_of(DataState::Fresh);
+    run(&mut maintenance, &format!("CREATE DATABASE {database}"))?;
+    let client = &mut open(endpoint, DataState::Fresh)?;
     // An asynchronous commit cannot be hinted before its WAL is on disk, and VACUUM would leave pages that
     // hold such rows out of the visibility map: half of the index-only scans then visit the heap, on some
     // servers.
     run(client, "SET synchronous_commit = on")?;
-    run(client, "CREATE EXTENSION IF NOT EXISTS pg_prewarm")?;
-    for schema in schemas(plan) {
-        run(client, &format!("CREATE SCHEMA {schema}"))?;
+    run(client, "CREATE EXTENSION pg_prewarm SCHEMA public")?;
+    run(client, &format!("CREATE SCHEMA {SCHEMA}"))?;
+    if let Some(data) = &tables.sbtest {
         for table in 1..=plan.data.tables {
-            for sql in data.create_sql(&schema, table) {
-                run(client, &sql)?;
-            }
-            let mut rows = data.rows(table);
-            let sql = data.copy_sql(&schema, table);
-            let copied = client
-                .copy_in(&sql, &mut |buffer| rows.fill(buffer))
-                .map_err(|error| failed(&sql, &error))?;
-            if copied != plan.data.rows {
-                return Err(Problem::new(format!(
-                    "{copied} of {} rows were loaded",
-                    plan.data.rows
-                ))
-                .detail(sql));
-            }
-            for sql in data
-                .index_sql(&schema, table)
-                .iter()
-                .chain(&data.settle_sql(&schema, table))
-            {
-                run(client, sql)?;
-            }
+            load_table(client, data, table, plan.data.rows)?;
         }
     }
+    for table in &tables.own {
+        fill_table(client, table, plan)?;
+    }
     run(client, "CHECKPOINT")?;
-    check_visibility(client)?;
-    run(client, "RESET synchronous_commit")
+    check_visibility(client)
+}
+
+/// Loads a table of sysbench.
+fn load_table(client: &mut Client, data: &Sbtest, table: u32, rows: u64) -> Result<(), Problem> {
+    for sql in data.create_sql(SCHEMA, table) {
+        run(client, &sql)?;
+    }
+    let mut source = data.rows(table);
+    let sql = data.copy_sql(SCHEMA, table);
+    let copied = client
+        .copy_in(&sql, &mut |buffer| source.fill(buffer))
+        .map_err(|error| failed(&sql, &error))?;
+    if copied != rows {
+        return Err(Problem::new(format!("{copied} of {rows} rows were loaded")).detail(sql));
+    }
+    let indexes = data.index_sql(SCHEMA, table);
+    for sql in indexes.iter().chain(&data.settle_sql(SCHEMA, table)) {
+        run(client, sql)?;
+    }
+    Ok(())
+}
+
+/// Loads a table of the user's.
+fn fill_table(client: &mut Client, table: &TableDefinition, plan: &Plan) -> Result<(), Problem> {
+    run(client, &table.create_sql(SCHEMA))?;
+    let fill = table.fill_sql(SCHEMA, &plan.data)?;
+    run(client, &fill)?;
+    let (name, wanted) = (&table.name, table.rows(&plan.data)?);
+    let rows = number(client, &format!("SELECT count(*) FROM {name}"))?;
+    if rows != wanted {
+        return Err(Problem::new(format!(
+            "table {name} has {rows} rows after its `fill`, and `rows` says {wanted}"
+        ))
+        .detail(fill));
+    }
+    let indexes = table.index_sql(SCHEMA);
+    for sql in indexes.iter().chain(&table.settle_sql(SCHEMA)) {
+        run(client, sql)?;
+    }
+    Ok(())
 }
 
 /// Share of a table's pages that must be in the visibility map after loading.
@@ -92,11 +238,12 @@ pub fn load(client: &mut Client, plan: &Plan) -> Result<(), Problem> {
 const VISIBLE_SHARE_MIN: f64 = 0.9;
 
 /// Makes sure that index-only scans will be index-only, on every server alike.
-fn check_visibility(client: &mut Client) -> Result<(), Problem> {
-    let sql = "SELECT n.nspname || '.' || c.relname, c.relpages, c.relallvisible FROM pg_class c \
-               JOIN pg_namespace n ON n.oid = c.relnamespace \
-               WHERE n.nspname LIKE 'deltabench%' AND c.relkind = 'r'";
-    for row in query(client, sql)? {
+pub(crate) fn check_visibility(client: &mut Client) -> Result<(), Problem> {
+    let sql = format!(
+        "SELECT relname, relpages, relallvisible FROM pg_class \
+         WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind = 'r'"
+    );
+    for row in query(client, &sql)? {
         let [Some(table), Some(pages), Some(visible)] = row.as_slice() else {
             continue;
         };
@@ -113,131 +260,283 @@ fn check_visibility(client: &mut Client) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The plan of every statement of `executable`, without costs: its shape.
+/// First version whose VACUUM cleans indexes of few dead rows only when told to.
+const INDEX_CLEANUP_SINCE: u32 = 120_000;
+
+/// Statements of the published step after a write phase: every table vacuumed, its statistics taken, and a
+/// checkpoint.
 ///
-/// Shape:  one text for each statement that the server plans, in the order of the operation.
-/// Errors: whatever the server answered.
-pub fn plans(
-    client: &mut Client,
-    executable: &Executable,
-    schema: &str,
-) -> Result<Vec<String>, Problem> {
-    run(client, &format!("SET search_path = {schema}"))?;
-    let mut plans = Vec::new();
-    for sql in executable.sample_sql(1) {
-        if ["BEGIN", "COMMIT", "ROLLBACK"].contains(&sql.trim()) {
-            continue;
-        }
-        let rows = query(client, &format!("EXPLAIN (COSTS OFF) {sql}"))?;
-        let lines: Vec<String> = rows
-            .into_iter()
-            .filter_map(|row| row.into_iter().next().flatten())
-            .collect();
-        let shape = lines
-            .iter()
-            .filter(|line| !line.contains("Cond:"))
-            .cloned()
-            .collect::<Vec<_>>()
-            .join("\n");
-        if plans.last() != Some(&shape) {
-            plans.push(shape);
-        }
-    }
-    Ok(plans)
+/// Source: workloads.md 1.7.
+pub(crate) fn settle_sql(version_num: u32, tables: &[String]) -> Vec<String> {
+    let options = if version_num >= INDEX_CLEANUP_SINCE {
+        "ANALYZE, INDEX_CLEANUP ON"
+    } else {
+        "ANALYZE"
+    };
+    let vacuum = |table: &String| format!("VACUUM ({options}) {table}");
+    let mut statements: Vec<String> = tables.iter().map(vacuum).collect();
+    statements.push("CHECKPOINT".to_owned());
+    statements
 }
 
-/// Brings every table and index into shared buffers; returns the blocks read.
+/// Makes the aged database, as yet fresh.
+pub(crate) fn clone_fresh(endpoint: &Endpoint, version_num: u32) -> Result<(), Problem> {
+    let mut client = connect(endpoint, &login(MAINTENANCE))?;
+    let aged = database_of(DataState::Aged);
+    copy_database(&mut client, aged, DataState::Fresh, version_num)
+}
+
+/// Gives `deltabench_work` the tables of a state as they were made, and brings them into shared buffers.
+///
+/// When it returns, all of it is on disk, no more buffers are dirty than a handful of catalog pages of the
+/// new connection, and the latest checkpoint is a moment old. Cost at 1M rows (280 MB) on the two-core
+/// machine of docs/measuring.md: 0.9 s while it is quiet. Copying through the WAL (`STRATEGY wal_log`) took
+/// three times as long there and left 7000 dirty buffers and a checkpoint to do.
+///
+/// Errors: whatever the server answered; a connection to one of the two databases that is still open.
+pub(crate) fn renew(
+    endpoint: &Endpoint,
+    state: DataState,
+    version_num: u32,
+) -> Result<(), Problem> {
+    let mut client = connect(endpoint, &login(MAINTENANCE))?;
+    run(&mut client, &format!("DROP DATABASE IF EXISTS {WORK}"))?;
+    copy_database(&mut client, WORK, state, version_num)?;
+    prewarm(endpoint, WORK)?;
+    run(&mut client, "CHECKPOINT")
+}
+
+fn copy_database(
+    client: &mut Client,
+    name: &str,
+    from: DataState,
+    version_num: u32,
+) -> Result<(), Problem> {
+    let from = database_of(from);
+    // Files are copied as they are and synced; before 15 there is no other way.
+    let strategy = if version_num >= STRATEGY_SINCE {
+        " STRATEGY file_copy"
+    } else {
+        ""
+    };
+    let sql = format!("CREATE DATABASE {name} TEMPLATE {from}{strategy}");
+    run(client, &sql)
+}
+
+/// Warms the databases that cells read where they are kept.
 ///
 /// Errors: whatever the server answered.
-pub fn prewarm(client: &mut Client) -> Result<u64, Problem> {
+pub(crate) fn prewarm_read(endpoint: &Endpoint, plan: &Plan) -> Result<(), Problem> {
+    for state in states_read(plan) {
+        prewarm(endpoint, database_of(state))?;
+    }
+    Ok(())
+}
+
+/// Warms the database that a cell uses; false if that is `deltabench_work` and has not been made yet.
+///
+/// Errors: whatever the server answered.
+pub(crate) fn prewarm_for(
+    endpoint: &Endpoint,
+    order: CellOrder,
+    cell: &Cell,
+) -> Result<bool, Problem> {
+    let database = login_of(order, cell).database;
+    let mut client = connect(endpoint, &login(MAINTENANCE))?;
+    let sql = format!("SELECT count(*) FROM pg_database WHERE datname = '{database}'");
+    if number(&mut client, &sql)? == 0 {
+        return Ok(false);
+    }
+    prewarm(endpoint, &database).map(|_| true)
+}
+
+/// Brings every table and index of a database into shared buffers; returns the blocks read.
+fn prewarm(endpoint: &Endpoint, database: &str) -> Result<u64, Problem> {
     // The visibility map and free space map matter to index-only scans and updates; they are small and come
     // by use.
-    let sql = "SELECT coalesce(sum(pg_prewarm(c.oid)), 0) FROM pg_class c \
-               JOIN pg_namespace n ON n.oid = c.relnamespace \
-               WHERE n.nspname LIKE 'deltabench%' AND c.relkind IN ('r', 'i')";
-    let rows = query(client, sql)?;
-    Ok(rows
-        .first()
-        .and_then(|row| row.first().cloned().flatten())
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(0))
+    let sql = format!(
+        "SELECT coalesce(sum(public.pg_prewarm(oid)), 0) FROM pg_class \
+         WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind IN ('r', 'i') \
+         OR oid IN (SELECT reltoastrelid FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace)"
+    );
+    number(&mut connect(endpoint, &login(database))?, &sql)
 }
 
-/// Bytes of all relations in deltabench's schemas, as the server sees them.
-///
-/// Errors: whatever the server answered.
-pub fn relation_bytes(client: &mut Client) -> Result<u64, Problem> {
-    let sql = "SELECT coalesce(sum(pg_relation_size(c.oid)), 0)::bigint FROM pg_class c \
-               JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname LIKE 'deltabench%'";
-    let rows = query(client, sql)?;
-    rows.first()
-        .and_then(|row| row.first().cloned().flatten())
-        .and_then(|text| text.parse().ok())
-        .ok_or_else(|| Problem::new("the server did not say how large its tables are").detail(sql))
+/// Rows and bytes of the tables in one state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct StateSize {
+    /// Which state.
+    pub state: DataState,
+    /// Rows of all tables, counted.
+    pub rows: u64,
+    /// Bytes of all tables and indexes.
+    pub relation_bytes: u64,
 }
 
-/// All settings of a server.
-///
-/// Errors: whatever the server answered.
-pub fn settings(client: &mut Client) -> Result<Vec<Setting>, Problem> {
-    let sql = "SELECT name, setting, unit, boot_val, source FROM pg_settings ORDER BY name";
-    let rows = query(client, sql)?;
-    let setting = |row: Vec<Option<String>>| {
-        let mut fields = row.into_iter();
-        let mut next = || fields.next().flatten();
-        Some(Setting {
-            name: next()?,
-            value: next().unwrap_or_default(),
-            unit: next(),
-            boot_value: next(),
-            source: next().unwrap_or_default(),
-        })
-    };
-    Ok(rows.into_iter().filter_map(setting).collect())
-}
-
-/// How the server was compiled, as it says itself.
-///
-/// Errors: whatever the server answered. Source: `version()` and the `pg_config` view (9.6 and later).
-pub fn build(client: &mut Client) -> Result<Build, Problem> {
-    let one = |client: &mut Client, sql: &str| -> Result<String, Problem> {
-        let rows = query(client, sql)?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .and_then(|row| row.into_iter().next().flatten())
-            .unwrap_or_default())
-    };
-    let version_text = one(client, "SELECT version()")?;
-    let compiler = version_text
-        .split_once("compiled by ")
-        .map_or(String::new(), |(_, rest)| {
-            rest.trim_end_matches(", 64-bit").to_owned()
-        });
-    let cflags = one(
-        client,
-        "SELECT setting FROM pg_config WHERE name = 'CFLAGS'",
-    )?;
-    let configure = one(
-        client,
-        "SELECT setting FROM pg_config WHERE name = 'CONFIGURE'",
-    )?;
-    Ok(Build {
-        version_text,
-        compiler,
-        cflags,
-        configure,
+/// Counts and measures the tables of a state.
+pub(crate) fn size(endpoint: &Endpoint, state: DataState) -> Result<StateSize, Problem> {
+    let mut client = open(endpoint, state)?;
+    let relations = format!("FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace");
+    let sql = format!("SELECT relname {relations} AND relkind = 'r'");
+    let mut rows = 0;
+    for row in query(&mut client, &sql)? {
+        let table = text(row);
+        rows += number(&mut client, &format!("SELECT count(*) FROM \"{table}\""))?;
+    }
+    let sql = format!("SELECT coalesce(sum(pg_relation_size(oid)), 0)::bigint {relations}");
+    Ok(StateSize {
+        state,
+        rows,
+        relation_bytes: number(&mut client, &sql)?,
     })
 }
 
-fn run(client: &mut Client, sql: &str) -> Result<(), Problem> {
-    client.execute(sql).map_err(|error| failed(sql, &error))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planning::tests::plan_of;
+    use deltabench_model::plan::WorkloadSource;
 
-fn query(client: &mut Client, sql: &str) -> Result<Vec<Vec<Option<String>>>, Problem> {
-    client.query(sql).map_err(|error| failed(sql, &error))
-}
+    fn plan(cells: &[(&str, bool, DataState)]) -> Plan {
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        let like = plan.cells.remove(0);
+        plan.cells = cells
+            .iter()
+            .map(|(workload, writes, state)| Cell {
+                workload: (*workload).to_owned(),
+                writes: *writes,
+                state: *state,
+                ..like.clone()
+            })
+            .collect();
+        plan
+    }
 
-fn failed(sql: &str, error: &WireError) -> Problem {
-    Problem::new("a server refused a set-up statement").detail(format!("{error}\nin: {sql}"))
+    #[test]
+    fn cells_that_write_have_a_database_of_their_own_and_share_one_in_the_published_order() {
+        let plan = plan(&[
+            ("point-query", false, DataState::Fresh),
+            ("scan", false, DataState::Aged),
+            ("update-one", true, DataState::Aged),
+        ]);
+        let databases = |order| -> Vec<String> {
+            let cells = plan.cells.iter();
+            cells.map(|cell| login_of(order, cell).database).collect()
+        };
+        assert_eq!(
+            databases(CellOrder::Drawn),
+            ["deltabench_fresh", "deltabench_aged", "deltabench_work"]
+        );
+        assert_eq!(databases(CellOrder::Published), ["deltabench_work"; 3]);
+        let [cell, ..] = plan.cells.as_slice() else {
+            panic!("no cells");
+        };
+        let login = login_of(CellOrder::Drawn, cell);
+        assert_eq!(
+            login.options,
+            [("search_path".to_owned(), "deltabench".to_owned())]
+        );
+    }
+
+    #[test]
+    fn only_states_that_cells_ask_for_are_made_and_only_those_read_in_place_are_warmed() {
+        let (fresh, aged) = (DataState::Fresh, DataState::Aged);
+        let reading = plan(&[("point-query", false, fresh)]);
+        assert_eq!(
+            (states(&reading), states_read(&reading)),
+            (vec![fresh], vec![fresh])
+        );
+        let mut both = plan(&[("update-one", true, fresh), ("scan", false, aged)]);
+        assert_eq!(
+            (states(&both), states_read(&both)),
+            (vec![fresh, aged], vec![aged])
+        );
+        both.order = CellOrder::Published;
+        assert_eq!(
+            (states(&both), states_read(&both)),
+            (vec![fresh, aged], vec![])
+        );
+    }
+
+    #[test]
+    fn an_address_for_a_cell_keeps_its_password() {
+        let plan = plan(&[("point-query", false, DataState::Fresh)]);
+        let mut address = Address {
+            endpoint: Endpoint::Unix {
+                directory: "/tmp".into(),
+                port: 1,
+            },
+            login: login(MAINTENANCE),
+            postmaster_pid: 1,
+        };
+        address.login.password = Some("secret".to_owned());
+        let found = address_for(&address, plan.order, plan.cells.first().unwrap());
+        assert_eq!(found.login.password.as_deref(), Some("secret"));
+        assert_eq!(found.login.database, "deltabench_fresh");
+    }
+
+    #[test]
+    fn indexes_are_cleaned_whatever_the_version_thinks_of_it() {
+        let tables = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(
+            settle_sql(90_624, &tables).join("; "),
+            "VACUUM (ANALYZE) a; VACUUM (ANALYZE) b; CHECKPOINT"
+        );
+        let new = settle_sql(180_006, &tables);
+        assert_eq!(new.first().unwrap(), "VACUUM (ANALYZE, INDEX_CLEANUP ON) a");
+    }
+
+    fn source(name: &str, table: &str, rows: &str) -> WorkloadSource {
+        let text = format!(
+            "format = \"deltabench.workload\"\nversion = 1\nname = \"{name}\"\ngroup = \"point\"\n\
+             label = \"1\"\nwrites = false\ndescription = \"x\"\nsource = \"x\"\n\
+             [[table]]\nname = \"{table}\"\ncreate = \"CREATE TABLE {{table}} (id integer)\"\n\
+             rows = \"{rows}\"\nrow_bytes = 50\n\
+             fill = \"INSERT INTO {{table}} SELECT generate_series(1, {{rows}})\"\n\
+             [[step]]\nsql = \"SELECT count(*) FROM {table}\"\n"
+        );
+        WorkloadSource {
+            file: format!("{name}.toml"),
+            text,
+        }
+    }
+
+    fn set(sources: &[WorkloadSource], cells: &[(&str, bool, DataState)]) -> Result<u64, Problem> {
+        let plan = plan(cells);
+        let library = Library::builtin()?.with_sources(sources)?;
+        DataSet::of(&plan, &library)?.bytes(&plan)
+    }
+
+    #[test]
+    fn tables_of_users_come_beside_those_of_sysbench_once_each() {
+        let (fresh, aged) = (DataState::Fresh, DataState::Aged);
+        let sources = [source("one", "t", "rows"), source("two", "t", "rows")];
+        let own = [("one", false, fresh), ("two", false, fresh)];
+        // 1000 rows of 50 bytes.
+        assert_eq!(set(&sources, &own), Ok(50_000));
+        let sysbench = set(&[], &[("point-query", false, fresh)]).unwrap();
+        let with = [("one", false, fresh), ("point-query", false, fresh)];
+        assert_eq!(set(&sources, &with), Ok(50_000 + sysbench));
+        assert_eq!(
+            set(&sources, &[("one", false, aged)]),
+            Ok(50_000 + sysbench)
+        );
+    }
+
+    #[test]
+    fn two_tables_of_one_name_are_refused_unless_they_are_the_same() {
+        let fresh = DataState::Fresh;
+        let sources = [source("one", "t", "rows"), source("two", "t", "rows * 2")];
+        let refused = set(&sources, &[("one", false, fresh), ("two", false, fresh)]).unwrap_err();
+        assert!(refused.error.contains("called t"), "{refused}");
+        let sources = [source("one", "sbtest1", "rows")];
+        let cells = [("one", false, fresh), ("point-query", false, fresh)];
+        assert!(
+            set(&sources, &cells)
+                .unwrap_err()
+                .error
+                .contains("called sbtest1")
+        );
+        assert!(set(&sources, &[("one", false, fresh)]).is_ok());
+    }
 }

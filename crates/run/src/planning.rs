@@ -1,20 +1,36 @@
 //! From what was asked to a plan, or a refusal before anything starts.
 
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{
-    Cell, DataSize, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
+    Cell, CellId, CellOrder, DataSize, DataState, Gate, PLAN_FORMAT, Pins, Placement, Plan,
+    PlannedServer, Role, Stopping, Timing, Transport, WorkloadSource,
 };
 use deltabench_model::problem::Problem;
+use deltabench_model::units::index;
 use deltabench_server::check_settings;
-use deltabench_workload::Library;
+use deltabench_workload::{Definition, Library, PublishedStep, mix, published_order};
+use std::collections::HashSet;
 
 /// What a user asks of `deltabench compare` besides the targets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// Whether comparing a target with itself is meant.
     pub same_target: bool,
-    /// Workloads; empty means the quick set.
-    pub workloads: Vec<String>,
+    /// Which workloads.
+    pub selection: Selection,
+    /// The user's own workloads; measured beside the selection.
+    pub sources: Vec<WorkloadSource>,
+    /// State of the tables, but for workloads that fix their own.
+    pub state: DataState,
+    /// Order of the cells in a block.
+    pub order: CellOrder,
+    /// Scheduled operations per second of an open loop.
+    pub rate: Option<f64>,
+    /// How the client reaches the servers.
+    pub transport: Transport,
+    /// Cores given by hand.
+    pub pins: Option<Pins>,
     /// Client counts.
     pub clients: Vec<u32>,
     /// Data set.
@@ -23,8 +39,12 @@ pub struct Request {
     pub timing: Timing,
     /// Placement for one client and for several.
     pub placement: (Placement, Placement),
-    /// Smallest change that matters, as a share.
-    pub delta: f64,
+    /// Smallest change that matters, as a share; absent: each cell gets one from its placebo's noise.
+    pub delta: Option<f64>,
+    /// When a cell has been measured enough.
+    pub stopping: Stopping,
+    /// What the exit code answers.
+    pub gate: Gate,
     /// Data checksums on every server, or each version's default.
     pub checksums: Option<bool>,
     /// Settings for every server.
@@ -34,6 +54,21 @@ pub struct Request {
     /// Command line, for the report.
     pub command: Vec<String>,
 }
+
+/// Which workloads are measured.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Selection {
+    /// The few that stand for the rest.
+    Quick,
+    /// All of the published studies.
+    All,
+    /// These.
+    Named(Vec<String>),
+}
+
+/// δ of a request that names none: no cell is asked for more than its noise allows, and none for less than
+/// this.
+const DELTA_WIDEST: f64 = 0.05;
 
 /// Connections that stay free for set-up work beside the clients.
 const SPARE_CONNECTIONS: u32 = 10;
@@ -74,18 +109,18 @@ pub fn plan(
         timing: request.timing,
         placement_single: request.placement.0,
         placement_multi: request.placement.1,
-        delta: request.delta,
+        delta: request.delta.unwrap_or(DELTA_WIDEST),
+        delta_from_noise: request.delta.is_none(),
         checksums: request.checksums,
         settings: request.settings,
         command: request.command,
-        stopping: Default::default(),
-        gate: Default::default(),
-        order: Default::default(),
-        transport: Default::default(),
-        pins: None,
-        workloads: Vec::new(),
+        stopping: request.stopping,
+        gate: request.gate,
+        order: request.order,
+        transport: request.transport,
+        pins: request.pins,
+        workloads: request.sources,
         confirms: None,
-        delta_from_noise: false,
     })
 }
 
@@ -106,13 +141,7 @@ pub fn check(request: &Request, library: &Library) -> Result<(), Problem> {
     if request.data.rows * u64::from(request.data.tables) > 10_000_000_000 {
         return Err(Problem::new("more than 10 billion rows").hint("lower --rows or --tables"));
     }
-    if !(0.001..=0.5).contains(&request.delta) {
-        return Err(Problem::new(format!(
-            "a δ of {} % is out of range",
-            request.delta * 100.0
-        ))
-        .hint("use --delta between 0.1% and 50%"));
-    }
+    check_shares(request)?;
     if request.timing.blocks == 0 || request.timing.slice_ms == 0 {
         return Err(
             Problem::new("zero blocks or slices of zero length measure nothing")
@@ -120,6 +149,34 @@ pub fn check(request: &Request, library: &Library) -> Result<(), Problem> {
         );
     }
     check_clients(request)
+}
+
+/// Refuses shares and rates that mean nothing.
+fn check_shares(request: &Request) -> Result<(), Problem> {
+    let precision = match &request.stopping {
+        Stopping::Precision { half_width } => Some(*half_width),
+        _ => None,
+    };
+    let shares = [
+        ("δ", "--delta", request.delta),
+        ("margin", "--not-worse-than", request.gate.not_worse_than),
+        ("precision", "--precision", precision),
+    ];
+    for (what, option, share) in shares {
+        if let Some(share) = share.filter(|share| !(0.001..=0.5).contains(share)) {
+            return Err(
+                Problem::new(format!("a {what} of {} % is out of range", share * 100.0))
+                    .hint(format!("use {option} between 0.1% and 50%")),
+            );
+        }
+    }
+    if let Some(rate) = request.rate.filter(|rate| !(0.1..=10e6).contains(rate)) {
+        return Err(
+            Problem::new(format!("a rate of {rate} per second is out of range"))
+                .hint("use --rate between 0.1 and 10000000 operations per second"),
+        );
+    }
+    Ok(())
 }
 
 fn check_targets(
@@ -185,28 +242,10 @@ pub fn max_connections(settings: &[(String, String)]) -> Result<u32, Problem> {
 }
 
 fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
-    let definitions = if request.workloads.is_empty() {
-        library.quick()
-    } else {
-        request
-            .workloads
-            .iter()
-            .map(|name| library.get(name))
-            .collect::<Result<Vec<_>, _>>()?
-    };
     let mut cells: Vec<Cell> = Vec::new();
-    for definition in definitions {
+    for name in names(request, library)? {
         for &clients in &request.clients {
-            let cell = Cell {
-                workload: definition.name.clone(),
-                group: definition.group,
-                clients,
-                writes: definition.writes,
-                statements_per_operation: definition.statements_per_operation(),
-                state: Default::default(),
-                rate: None,
-                published: Default::default(),
-            };
+            let cell = cell(&name, clients, request, library)?;
             if cells.contains(&cell) {
                 return Err(Problem::new(format!(
                     "{} at {clients} clients is asked for twice",
@@ -218,6 +257,128 @@ fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
     }
     Ok(cells)
 }
+
+/// The workloads of a request, in report order or, if asked for, in the published one.
+fn names(request: &Request, library: &Library) -> Result<Vec<String>, Problem> {
+    let name = |definition: &&Definition| definition.name.clone();
+    let published = request.order == CellOrder::Published;
+    let mut names: Vec<String> = match &request.selection {
+        Selection::All if published => published_names(|_| true),
+        Selection::Named(asked) if published => {
+            published_names(|name| asked.iter().any(|other| other == name))
+        }
+        Selection::Quick => library.quick().iter().map(name).collect(),
+        Selection::All => library.sysbench().iter().map(name).collect(),
+        Selection::Named(names) => names.clone(),
+    };
+    for source in &request.sources {
+        names.push(Definition::parse(&source.file, &source.text)?.name);
+    }
+    if let (Selection::Named(asked), true) = (&request.selection, published)
+        && let Some(other) = asked.iter().find(|name| !names.contains(name))
+    {
+        library.get(other)?;
+        return Err(
+            Problem::new(format!("{other} has no place in the published order"))
+                .hint("measure it without --order published"),
+        );
+    }
+    if names.is_empty() {
+        return Err(Problem::new("no workload to measure").hint("use --only NAME or --quick"));
+    }
+    Ok(names)
+}
+
+/// The measured workloads of the published order that are wanted.
+fn published_names(wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    published_order()
+        .iter()
+        .filter_map(|step| step.measured())
+        .filter(|name| wanted(name))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Whether the published order vacuums and checkpoints between the plan's previous cell and this one.
+pub(crate) fn settles_before(plan: &Plan, cell: CellId) -> bool {
+    let place = |id: CellId| {
+        let cell = plan.cells.get(index(u64::from(id)))?;
+        published_order()
+            .iter()
+            .position(|step| step.measured() == Some(&cell.workload))
+    };
+    let (Some(before), Some(this)) = (cell.checked_sub(1).and_then(place), place(cell)) else {
+        return false;
+    };
+    published_order()
+        .iter()
+        .take(this)
+        .skip(before)
+        .any(|step| *step == PublishedStep::PostWrite)
+}
+
+fn cell(name: &str, clients: u32, request: &Request, library: &Library) -> Result<Cell, Problem> {
+    let definition = library.get(name)?;
+    Ok(Cell {
+        workload: name.to_owned(),
+        group: definition.group,
+        clients,
+        writes: definition.writes,
+        statements_per_operation: definition.statements_per_operation(),
+        state: definition.state().unwrap_or(request.state),
+        rate: request.rate,
+        published: definition.published_rate(&request.data, clients),
+    })
+}
+
+/// Largest loss that is measured again to be confirmed: larger ones are beyond what a session's luck makes.
+/// Source: measurement.md 3.11.
+const CONFIRM_UP_TO: f64 = 0.05;
+
+/// Blocks of a confirmation.
+const CONFIRM_BLOCKS: u32 = 12;
+
+/// The plan that measures the small regressions of a finished run again; `None` if there are none.
+///
+/// Everything that luck may sit in is drawn anew: the load, directories, ports, the size of the environment,
+/// every order and key.
+#[must_use]
+pub fn confirmation(run: &str, plan: &Plan, comparison: &Comparison) -> Option<Plan> {
+    let small = |cell: &&CellComparison| {
+        let estimate = cell
+            .metrics
+            .iter()
+            .find(|value| value.metric == Metric::Throughput)
+            .map_or(1.0, |value| value.ratio.estimate);
+        cell.verdict == Verdict::Regression && estimate >= 1.0 - CONFIRM_UP_TO
+    };
+    let wanted: HashSet<CellId> = comparison
+        .cells
+        .iter()
+        .filter(small)
+        .map(|cell| cell.cell)
+        .collect();
+    let cells: Vec<Cell> = (0..)
+        .zip(&plan.cells)
+        .filter(|(id, _)| wanted.contains(id))
+        .map(|(_, cell)| cell.clone())
+        .collect();
+    if cells.is_empty() {
+        return None;
+    }
+    let mut again = plan.clone();
+    again.cells = cells;
+    again.seed = mix(plan.seed, &[CONFIRM_SEED]) >> 11;
+    again.timing.blocks = CONFIRM_BLOCKS;
+    again.timing.deadline_seconds = None;
+    again.stopping = Stopping::Fixed;
+    again.gate = Gate::default();
+    again.confirms = Some(run.to_owned());
+    Some(again)
+}
+
+/// Makes the seed of a confirmation another one than that of its run.
+const CONFIRM_SEED: u64 = 0xc0_4f_19;
 
 #[cfg(test)]
 pub(crate) mod tests {
@@ -278,7 +439,13 @@ pub(crate) mod tests {
     fn request() -> Request {
         Request {
             same_target: false,
-            workloads: Vec::new(),
+            selection: Selection::Quick,
+            sources: Vec::new(),
+            state: DataState::Fresh,
+            order: CellOrder::Drawn,
+            rate: None,
+            transport: Transport::Socket,
+            pins: None,
             clients: vec![1],
             data: DataSize {
                 tables: 1,
@@ -286,7 +453,9 @@ pub(crate) mod tests {
             },
             timing: timing(),
             placement: (Placement::SameCore, Placement::Split),
-            delta: 0.03,
+            delta: Some(0.03),
+            stopping: Stopping::Fixed,
+            gate: Gate::default(),
             checksums: Some(true),
             settings: Vec::new(),
             seed: 7,
@@ -317,9 +486,37 @@ pub(crate) mod tests {
         assert!(refusal(|r| r.data.rows = 0).contains("--rows"));
         assert!(refusal(|r| r.clients = vec![0]).contains("zero clients"));
         assert!(refusal(|r| r.clients = vec![1000]).contains("max_connections=1010"));
-        assert!(refusal(|r| r.workloads = vec!["point-qurey".into()]).contains("point-query"));
+        assert!(
+            refusal(|r| r.selection = Selection::Named(vec!["point-qurey".into()]))
+                .contains("point-query")
+        );
         assert!(refusal(|r| r.clients = vec![1, 1]).contains("twice"));
-        assert!(refusal(|r| r.delta = 0.0).contains("--delta"));
+        assert!(refusal(|r| r.delta = Some(0.0)).contains("--delta"));
+        assert!(refusal(|r| r.rate = Some(-1.0)).contains("--rate"));
+    }
+
+    #[test]
+    fn the_published_order_is_kept_and_settles_after_its_write_phase() {
+        let library = Library::builtin().unwrap();
+        let request = Request {
+            order: CellOrder::Published,
+            selection: Selection::Named(
+                ["scan", "read-write-100", "update-index"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ),
+            ..request()
+        };
+        let plan = plan(request, &installation("a"), &[installation("b")], &library).unwrap();
+        let names: Vec<&str> = plan.cells.iter().map(|cell| &*cell.workload).collect();
+        assert_eq!(names, ["update-index", "read-write-100", "scan"]);
+        let settles: Vec<bool> = (0..3).map(|cell| settles_before(&plan, cell)).collect();
+        assert_eq!(settles, [false, false, true]);
+        let unknown = refusal(|r| {
+            r.order = CellOrder::Published;
+            r.selection = Selection::Named(vec!["delete-existing".into()]);
+        });
+        assert!(unknown.contains("published order"), "{unknown}");
     }
 
     #[test]

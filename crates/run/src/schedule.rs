@@ -2,7 +2,7 @@
 //!
 //! Nothing here has state: block 7 is the same whether the run came there in one go or by `resume`.
 
-use deltabench_model::plan::{Cell, CellId, Placement, Plan, ServerId};
+use deltabench_model::plan::{Cell, CellId, CellOrder, Placement, Plan, ServerId};
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_workload::mix;
 use rand::seq::SliceRandom;
@@ -19,6 +19,7 @@ mod purpose {
     pub(super) const CORE: u64 = 6;
     pub(super) const SLICE_LENGTH: u64 = 7;
     pub(super) const PARAMETERS: u64 = 8;
+    pub(super) const PADDING: u64 = 9;
 }
 
 fn draw(plan: &Plan, purpose: u64, parts: &[u64]) -> Xoshiro256PlusPlus {
@@ -42,9 +43,17 @@ pub struct BlockSchedule {
     pub slots: Vec<usize>,
     /// Port of each server.
     pub ports: Vec<u16>,
+    /// Bytes of padding in the environment of each server: it moves the stack. None but in a confirmation.
+    pub padding: Vec<usize>,
     /// Cells in the order in which they are visited.
     pub cells: Vec<CellId>,
 }
+
+/// First port of a run's servers, and of a run that confirms another.
+const PORTS: (u16, u16) = (5500, 5700);
+
+/// Most bytes of padding of the environment.
+const PADDING_MAX: usize = 4096;
 
 impl BlockSchedule {
     /// The schedule of `block`.
@@ -53,15 +62,28 @@ impl BlockSchedule {
         let servers = plan.servers.len();
         let key = [u64::from(block)];
         let mut cells: Vec<CellId> = (0..).take(plan.cells.len()).collect();
-        cells.shuffle(&mut draw(plan, purpose::CELL_ORDER, &key));
+        if plan.order == CellOrder::Drawn {
+            cells.shuffle(&mut draw(plan, purpose::CELL_ORDER, &key));
+        }
+        let confirms = plan.confirms.is_some();
+        let first_port = if confirms { PORTS.1 } else { PORTS.0 };
+        let mut random = draw(plan, purpose::PADDING, &key);
+        let mut padding = || {
+            if confirms {
+                random.random_range(0..PADDING_MAX)
+            } else {
+                0
+            }
+        };
         let ports = permutation(draw(plan, purpose::PORTS, &key), servers)
             .into_iter()
-            .map(|place| 5500 + u16::try_from(place).unwrap_or(0))
+            .map(|place| first_port + u16::try_from(place).unwrap_or(0))
             .collect();
         Self {
             start_order: permutation(draw(plan, purpose::START_ORDER, &key), servers),
             slots: slots(plan, block),
             ports,
+            padding: (0..servers).map(|_| padding()).collect(),
             cells,
         }
     }
@@ -111,6 +133,13 @@ impl VisitSchedule {
         let key = [u64::from(block), u64::from(cell_id)];
         let mut rotation: Vec<ServerId> = (0..).take(plan.servers.len()).collect();
         rotation.shuffle(&mut draw(plan, purpose::ROTATION, &key));
+        if let Some(pins) = &plan.pins {
+            return Self {
+                rotation,
+                client_cores: pins.client.clone(),
+                server_cores: pins.server.clone(),
+            };
+        }
         let chosen = match cores.len() {
             0 => None,
             count => cores
@@ -157,6 +186,7 @@ pub fn parameters(plan: &Plan, block: u32, cell: CellId, round: u32) -> u64 {
 mod tests {
     use super::*;
     use crate::planning::tests::plan_of;
+    use deltabench_model::plan::Pins;
 
     #[test]
     fn every_cell_is_visited_once_and_every_server_started_once_in_each_block() {
@@ -217,6 +247,35 @@ mod tests {
             .collect();
         assert!(lengths.iter().all(|length| (800..=1200).contains(length)));
         assert!(lengths.iter().max() > lengths.iter().min());
+    }
+
+    #[test]
+    fn a_confirmation_has_other_ports_and_padding_and_the_published_order_is_kept() {
+        let mut plan = plan_of(&["a", "a", "b"], 9);
+        assert_eq!(BlockSchedule::of(&plan, 0).padding, vec![0, 0, 0]);
+        plan.confirms = Some("20261121-112000-cdef".to_owned());
+        let schedule = BlockSchedule::of(&plan, 0);
+        assert!(schedule.ports.iter().all(|port| *port >= PORTS.1));
+        assert!(schedule.padding.iter().any(|bytes| *bytes > 0));
+        plan.order = CellOrder::Published;
+        assert_eq!(
+            BlockSchedule::of(&plan, 4).cells,
+            (0..9).collect::<Vec<CellId>>()
+        );
+    }
+
+    #[test]
+    fn cores_given_by_hand_are_used_as_given() {
+        let mut plan = plan_of(&["a", "b"], 1);
+        plan.pins = Some(Pins {
+            server: vec![2, 3],
+            client: vec![1],
+        });
+        let visit = VisitSchedule::of(&plan, 0, 0, &plan.cells[0], &[0, 1]);
+        assert_eq!(
+            (visit.client_cores, visit.server_cores),
+            (vec![1], vec![2, 3])
+        );
     }
 
     #[test]

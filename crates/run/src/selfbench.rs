@@ -1,7 +1,7 @@
 //! The driver against the tools it replaces, on a server of its own.
 
-use crate::fleet::{Fleet, Host, login};
-use crate::load::READ_SCHEMA;
+use crate::fleet::{Fleet, Host};
+use crate::load::address_for;
 use crate::schedule::BlockSchedule;
 use crate::visit::Address;
 use deltabench_driver::peer::{
@@ -15,6 +15,7 @@ use deltabench_model::plan::{
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{seconds, to_f64, to_u64};
 use deltabench_observe::{own_affinity, pin_tree};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// What to measure.
@@ -45,14 +46,16 @@ pub fn selfbench(
     let plan = plan(request);
     let cores = own_affinity().unwrap_or_default();
     let mut fleet = Fleet::create(&plan, "selfbench", host, note)?;
-    let rows = fleet.load(0, &[]).and_then(|_| {
-        let address = fleet
-            .start(&BlockSchedule::of(&plan, 0))?
-            .into_iter()
-            .next();
-        let address = address.ok_or_else(|| Problem::new("the server did not start"))?;
-        measure(request, &address, &cores, note)
-    });
+    let rows = fleet
+        .load(&[], &AtomicBool::new(false), note)
+        .and_then(|_| {
+            let address = fleet.start_one(&BlockSchedule::of(&plan, 0), 0)?;
+            let address = match plan.cells.first() {
+                Some(cell) => address_for(&address, plan.order, cell),
+                None => address,
+            };
+            measure(request, &address, &cores, note)
+        });
     let dismantled = fleet.dismantle();
     let rows = rows?;
     dismantled.map(|()| rows)
@@ -64,7 +67,7 @@ fn measure(
     cores: &[usize],
     note: &mut dyn FnMut(String),
 ) -> Result<Vec<SelfbenchRow>, Problem> {
-    let login = login(Some(READ_SCHEMA));
+    let login = &address.login;
     let mut rows = Vec::new();
     for &clients in &request.clients {
         for work in PeerWork::ALL {
@@ -87,7 +90,7 @@ fn measure(
             };
             let spec = SelfbenchSpec {
                 endpoint: &address.endpoint,
-                login: &login,
+                login,
                 rows: request.rows,
                 peers: &Peer::ALL,
                 cells: &[cell],
@@ -119,17 +122,19 @@ fn operations(
     clients: u32,
 ) -> Result<u64, Problem> {
     let executable = work.executable(request.rows);
-    let servers = [(address.endpoint.clone(), login(Some(READ_SCHEMA)))];
+    let servers = [(address.endpoint.clone(), address.login.clone())];
     let mut lane = Lane::connect(&LaneSpec {
         servers: &servers,
         executable: &executable,
         clients,
         op_timeout: Duration::from_secs(30),
+        rate: None,
     })
     .map_err(|error| Problem::new("cannot connect").detail(error.to_string()))?;
     let pilot = SliceRequest {
         operations: 4000,
         seed: request.seed,
+        first_operation: 0,
     };
     lane.run_slice(0, pilot);
     let outcome = lane.run_slice(0, pilot);

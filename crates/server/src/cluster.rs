@@ -3,7 +3,8 @@
 use crate::failure::failed;
 use crate::kernel;
 use crate::log;
-use crate::probe::{Answer, probe};
+use crate::network::Network;
+use crate::probe::{Answer, command, probe};
 use crate::process::Handle;
 use crate::remnants::{SharedMemory, end_servers};
 use crate::spawn::Launch;
@@ -11,9 +12,10 @@ use crate::template::{SETTINGS_FILE, Template};
 use crate::tree;
 use crate::user::ServerUser;
 use crate::workspace::{Inner, Workspace, check_cluster_name};
-use crate::{check_settings, configuration};
+use crate::{burn, check_settings, configuration};
 use deltabench_model::endpoint::Endpoint;
 use deltabench_model::installation::Installation;
+use deltabench_model::plan::Transport;
 use deltabench_model::problem::Problem;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
@@ -48,13 +50,18 @@ pub struct ClusterSpec<'a> {
 }
 
 /// Where a server runs during one start.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Slot {
-    /// Number in the socket's name; servers of one workspace need different ones. Nothing listens on
-    /// the network.
+    /// Number in the socket's name; servers of one workspace need different ones. A server that listens on
+    /// the network has a free port of the system's choice instead, and that is in the name.
     pub port: u16,
+    /// What it listens on beside its local socket: nothing, or the loopback address.
+    pub listen: Transport,
     /// Cores that the server and its backends run on; absent means all.
     pub affinity: Option<Vec<usize>>,
+    /// Variables of the server's environment beside `PATH` and `LC_ALL`: those of a
+    /// [`Burn`](crate::Burn), or none.
+    pub environment: Vec<(String, String)>,
 }
 
 /// A server that accepts connections.
@@ -62,8 +69,10 @@ pub struct Slot {
 pub struct Running {
     /// Process id of the postmaster.
     pub postmaster_pid: u32,
-    /// Where it listens.
+    /// Its local socket.
     pub endpoint: Endpoint,
+    /// Where it listens on the loopback address, if it was asked to.
+    pub network: Option<Network>,
     /// From the start of the process to the first accepted connection.
     pub start_took: Duration,
 }
@@ -79,7 +88,7 @@ pub struct Cluster {
     // Keeps the workspace's directory alive until the server is gone.
     workspace: Arc<Inner>,
     server: Option<Server>,
-    /// Whether the data directory was left by a clean shutdown, and so is fit to be saved.
+    /// Whether the data directory was left by a clean shutdown, and so is fit to be copied.
     clean: bool,
     /// Where the log of the latest start begins.
     log_start: u64,
@@ -148,7 +157,11 @@ impl Cluster {
         }
         check_settings(settings)?;
         let all = [self.settings.as_slice(), settings].concat();
-        let text = configuration::render(&all, self.workspace.sockets(), slot.port);
+        let owner = self.user.owner();
+        let network = Network::prepare(slot.listen, &self.data_dir(), owner)?;
+        let port = network.as_ref().map_or(slot.port, Network::port);
+        let listen = network.as_ref().map_or(&[][..], Network::settings);
+        let text = configuration::render(&all, self.workspace.sockets(), port, listen);
         tree::write_file(
             &self.data_dir().join(SETTINGS_FILE),
             &text,
@@ -163,6 +176,7 @@ impl Cluster {
             directory: &self.directory,
             log: &self.log_path(),
             cores: slot.affinity.as_deref(),
+            environment: &slot.environment,
             death_signal: libc::SIGQUIT,
         };
         let (child, handle) = launch.start()?;
@@ -171,8 +185,9 @@ impl Cluster {
             postmaster_pid: child.id(),
             endpoint: Endpoint::Unix {
                 directory: self.workspace.sockets().to_path_buf(),
-                port: slot.port,
+                port,
             },
+            network,
             start_took: Duration::ZERO,
         };
         // Kept from here on, so that every way out stops and reaps it.
@@ -181,7 +196,11 @@ impl Cluster {
             handle,
             running,
         };
-        if let Err(problem) = self.wait_until_ready(&mut server, slot.port) {
+        let ready = self
+            .wait_until_ready(&mut server, port)
+            .and_then(|()| self.set_password(&server.running))
+            .and_then(|()| burn::check_preloaded(&slot.environment, server.running.postmaster_pid));
+        if let Err(problem) = ready {
             self.end(server, ABANDON_STEPS);
             return Err(problem);
         }
@@ -217,40 +236,32 @@ impl Cluster {
         Err(self.with_tail(Problem::new(format!("{} {what} ({how})", self.title()))))
     }
 
-    /// Keeps the data directory of the stopped cluster as the state to restore, replacing an earlier one.
+    /// Replaces the data directory with a copy of that of another cluster of the same installation, all of
+    /// it on disk when this returns, so that no write-back of it runs into a measurement. Blocks are shared
+    /// where the file system can.
     ///
-    /// Errors: the server is running or did not stop cleanly; a full disk.
-    pub fn save(&mut self) -> Result<(), Problem> {
-        self.check_stopped("save")?;
-        if !self.clean {
+    /// Errors: one of the servers is running or `from` did not stop cleanly; other binaries or checksums; a
+    /// full disk.
+    pub fn copy_data(&mut self, from: &Self) -> Result<(), Problem> {
+        self.check_stopped("replace the data of")?;
+        from.check_stopped("copy")?;
+        if !from.clean {
             return Err(
-                Problem::new(format!("cannot save cluster {}", self.name)).detail(
+                Problem::new(format!("cannot copy cluster {}", from.name)).detail(
                     "its server did not stop cleanly, so its data would have to be recovered first",
                 ),
             );
         }
-        let saved = self.saved_dir();
-        tree::remove_tree(&saved)?;
-        // Not synced: every restore syncs the whole file system before anything is measured.
-        tree::copy_tree(&self.data_dir(), &saved, self.user.owner())
-    }
-
-    /// Replaces the data directory with a fresh copy of the saved state, all of it on disk when this
-    /// returns, so that no write-back of it runs into a measurement.
-    ///
-    /// Errors: the server is running, nothing was saved, a full disk.
-    pub fn restore(&mut self) -> Result<(), Problem> {
-        self.check_stopped("restore")?;
-        let (saved, data) = (self.saved_dir(), self.data_dir());
-        if !saved.is_dir() {
+        if self.installation.binary_sha256 != from.installation.binary_sha256 {
             return Err(Problem::new(format!(
-                "cluster {} has no saved state to restore",
-                self.name
-            )));
+                "cannot copy cluster {} to {}",
+                from.name, self.name
+            ))
+            .detail("their servers are different builds"));
         }
-        // Removed first: three copies at once would need half as much disk again.
+        let data = self.data_dir();
         tree::remove_tree(&data)?;
-        tree::copy_tree(&saved, &data, self.user.owner())?;
+        tree::copy_tree(&from.data_dir(), &data, self.user.owner())?;
         kernel::sync_file_system(&data).map_err(|error| failed("sync", &data, &error))?;
         self.clean = true;
         Ok(())
@@ -300,21 +311,17 @@ impl Cluster {
         self.directory.join("data")
     }
 
-    /// Disk space of data directory, saved state and log, in bytes.
+    /// Disk space of data directory and log, in bytes.
     #[must_use]
     pub fn bytes_on_disk(&self) -> u64 {
         tree::bytes_on_disk(&self.directory)
-    }
-
-    fn saved_dir(&self) -> PathBuf {
-        self.directory.join("saved")
     }
 
     fn title(&self) -> String {
         format!("{} (cluster {})", self.installation.resolved, self.name)
     }
 
-    fn check_stopped(&mut self, action: &str) -> Result<(), Problem> {
+    fn check_stopped(&self, action: &str) -> Result<(), Problem> {
         if self.server.is_some() {
             return Err(Problem::new(format!(
                 "cannot {action} cluster {} while its server runs",
@@ -363,6 +370,19 @@ impl Cluster {
                 ))));
             }
         }
+    }
+
+    fn set_password(&self, running: &Running) -> Result<(), Problem> {
+        let Some(network) = &running.network else {
+            return Ok(());
+        };
+        let socket = running.endpoint.to_string();
+        command(Path::new(&socket), &network.set_password()).map_err(|error| {
+            self.with_tail(
+                Problem::new(format!("{} does not take a password", self.title()))
+                    .detail(error.to_string()),
+            )
+        })
     }
 
     /// Whether `postmaster.pid` is this server's and says that it can be connected to.

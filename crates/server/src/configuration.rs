@@ -57,8 +57,14 @@ fn is_name(name: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.'))
 }
 
-/// The settings file: what was asked for, later ones winning, then where the server listens.
-pub(crate) fn render(settings: &[(String, String)], sockets: &Path, port: u16) -> String {
+/// The settings file: what was asked for, later ones winning, then where the server listens: on the local
+/// socket, and where `network` says.
+pub(crate) fn render(
+    settings: &[(String, String)],
+    sockets: &Path,
+    port: u16,
+    network: &[(&str, &str)],
+) -> String {
     let mut text = "# written by deltabench at every start\n".to_owned();
     for (place, (name, value)) in settings.iter().enumerate() {
         let overridden = settings
@@ -80,6 +86,9 @@ pub(crate) fn render(settings: &[(String, String)], sockets: &Path, port: u16) -
         ("logging_collector", "off"),
         ("log_destination", "stderr"),
     ] {
+        text.push_str(&line(name, value));
+    }
+    for (name, value) in network {
         text.push_str(&line(name, value));
     }
     text
@@ -107,7 +116,7 @@ mod tests {
     #[test]
     fn later_settings_win_and_where_it_listens_is_ours() {
         let settings = pairs(&[("work_mem", "1MB"), ("jit", "off"), ("Work_Mem", "2MB")]);
-        let text = render(&settings, Path::new("/s"), 5501);
+        let text = render(&settings, Path::new("/s"), 5501, &[]);
         assert!(
             !text.contains("1MB")
                 && text.contains("Work_Mem = '2MB'")

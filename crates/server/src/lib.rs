@@ -1,4 +1,4 @@
-//! One database's life: initdb, configure, start, verify settings, snapshot and restore, stop, keep logs.
+//! One database's life: initdb, configure, start, verify settings, copy, stop, keep logs.
 //!
 //! Servers run as an unprivileged user, listen on a local socket in a directory of their own only, and
 //! are children of this process: `postgres -D` is started directly, so that its pid is known from the
@@ -22,7 +22,8 @@
 //! let workspace = Workspace::create(&parent, "demo", &user)?;
 //! let spec = ClusterSpec { installation, checksums: None, settings: &[] };
 //! let mut cluster = Cluster::create(&workspace, "c0", &spec, Path::new("cache"), &user)?;
-//! println!("{}", cluster.start(&Slot { port: 5500, affinity: None }, &[])?.endpoint);
+//! let slot = Slot { port: 5500, ..Slot::default() };
+//! println!("{}", cluster.start(&slot, &[])?.endpoint);
 //! cluster.stop()?;
 //! drop(cluster);
 //! workspace.remove()
@@ -30,12 +31,14 @@
 //! ```
 
 mod access;
+mod burn;
 mod cluster;
 mod configuration;
 mod failure;
 mod huge_pages;
 mod kernel;
 mod log;
+mod network;
 mod probe;
 mod process;
 mod profile;
@@ -49,11 +52,13 @@ mod tree;
 mod user;
 mod workspace;
 
+pub use burn::Burn;
 pub use cluster::{Cluster, ClusterSpec, Running, Slot};
 pub use configuration::check_settings;
 pub use huge_pages::HugePages;
+pub use network::Network;
 pub use profile::{BaseSettings, base_settings};
-pub use room::check_room;
+pub use room::{check_room, memory_available};
 pub use settings::{Normal, megabytes, normalise, unmet};
 pub use sweep::sweep;
 pub use template::Template;

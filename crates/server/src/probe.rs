@@ -1,4 +1,5 @@
-//! Does a server let its superuser in? One start-up message on the socket, nothing more.
+//! Does a server let its superuser in? One start-up message on the socket and, where it has to be told
+//! something, one command.
 //!
 //! The same for every version: 9.6 does not say in `postmaster.pid` when it is ready, and what counts
 //! in the end is that a connection is accepted.
@@ -28,22 +29,38 @@ pub(crate) enum Answer {
 /// Asks the server behind a socket.
 pub(crate) fn probe(socket: &Path) -> Answer {
     UnixStream::connect(socket)
-        .and_then(talk)
+        .and_then(|stream| talk(stream, None))
         .unwrap_or(Answer::NotYet)
 }
 
-fn talk(mut stream: UnixStream) -> io::Result<Answer> {
+/// Runs a command that gives no rows.
+///
+/// Errors: what the server or the system says.
+pub(crate) fn command(socket: &Path, sql: &str) -> io::Result<()> {
+    match talk(UnixStream::connect(socket)?, Some(sql))? {
+        Answer::Ready => Ok(()),
+        Answer::NotYet => Err(io::Error::other("the server is not ready")),
+        Answer::Refused(sqlstate, message) => {
+            Err(io::Error::other(format!("{message} (SQLSTATE {sqlstate})")))
+        }
+    }
+}
+
+fn talk(mut stream: UnixStream, mut sql: Option<&str>) -> io::Result<Answer> {
     stream.set_read_timeout(Some(LIMIT))?;
     stream.set_write_timeout(Some(LIMIT))?;
     stream.write_all(&startup_message())?;
     loop {
         let (kind, body) = read_message(&mut stream)?;
         match kind {
-            b'Z' => {
-                // Terminate, so that the backend leaves without a line in the log.
-                stream.write_all(&[b'X', 0, 0, 0, 4])?;
-                return Ok(Answer::Ready);
-            }
+            b'Z' => match sql.take() {
+                Some(sql) => stream.write_all(&query(sql))?,
+                None => {
+                    // Terminate, so that the backend leaves without a line in the log.
+                    stream.write_all(&[b'X', 0, 0, 0, 4])?;
+                    return Ok(Answer::Ready);
+                }
+            },
             b'E' => return Ok(refusal(&body)),
             b'R' if body.iter().any(|byte| *byte != 0) => {
                 return Ok(Answer::Refused(
@@ -65,6 +82,12 @@ fn startup_message() -> Vec<u8> {
     }
     let length = u32::try_from(body.len() + 4).unwrap_or(u32::MAX);
     [length.to_be_bytes().as_slice(), &body].concat()
+}
+
+/// Source: PostgreSQL manual, "Message Formats", Query.
+fn query(sql: &str) -> Vec<u8> {
+    let length = u32::try_from(sql.len() + 5).unwrap_or(u32::MAX);
+    [b"Q", length.to_be_bytes().as_slice(), sql.as_bytes(), b"\0"].concat()
 }
 
 fn read_message(stream: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
@@ -117,7 +140,7 @@ mod tests {
             let _ = theirs.read_to_end(&mut goodbye);
             goodbye
         });
-        let answer = talk(ours).unwrap_or(Answer::NotYet);
+        let answer = talk(ours, None).unwrap_or(Answer::NotYet);
         let goodbye = server.join().unwrap();
         assert_eq!(goodbye == b"X\0\0\0\x04", answer == Answer::Ready);
         answer

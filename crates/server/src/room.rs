@@ -85,7 +85,10 @@ fn megabytes(bytes: u64) -> String {
     format!("{} MB", bytes / (1 << 20))
 }
 
-fn memory_available() -> Option<u64> {
+/// Memory that programs can still have, in bytes, counting the limit of our control group; `None` where the
+/// host does not tell.
+#[must_use]
+pub fn memory_available() -> Option<u64> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
     let machine = meminfo_bytes(&meminfo, "MemAvailable")?;
     let group = std::fs::read_to_string("/proc/self/cgroup")

@@ -24,6 +24,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) log: &'a Path,
     /// Cores to run on; absent means all.
     pub(crate) cores: Option<&'a [usize]>,
+    /// Variables beside the fixed ones.
+    pub(crate) environment: &'a [(String, String)],
     /// What the kernel sends when the calling thread ends.
     pub(crate) death_signal: i32,
 }
@@ -46,6 +48,7 @@ impl Launch<'_> {
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("LC_ALL", "C")
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.directory)
             .stdin(Stdio::null())
             .stdout(log)
@@ -126,6 +129,7 @@ mod tests {
             directory,
             log: &log,
             cores,
+            environment: &[],
             death_signal: libc::SIGKILL,
         };
         let (mut child, handle) = launch.start().unwrap();
@@ -170,6 +174,7 @@ mod tests {
             directory: scratch.path(),
             log: &scratch.path().join("log"),
             cores: None,
+            environment: &[],
             death_signal: libc::SIGKILL,
         };
         assert_eq!(

@@ -5,7 +5,7 @@
 //!   owner.json           who we are; locked for as long as we live
 //!   huge_pages.json      what was reserved, if anything
 //!   sockets/             the server user's, 0700
-//!   clusters/NAME/       ours: server.log, shared_memory; data/ and saved/ are the server user's, 0700
+//!   clusters/NAME/       ours: server.log, shared_memory; data/ is the server user's, 0700
 //! ```
 
 use crate::access::check_reachable;

@@ -38,6 +38,20 @@ pub fn clopper_pearson(successes: u64, trials: u64, level: f64) -> Interval {
     Interval { low, high }
 }
 
+/// Two-sided p of "both kinds are equally likely" after `first` of one and `second` of the other.
+///
+/// Shape:  1 when there are none.
+/// Source: exact binomial (sign) test; as `scipy.stats.binomtest(first, first + second)`.
+#[must_use]
+pub fn symmetry_p(first: u64, second: u64) -> f64 {
+    if first == second {
+        return 1.0;
+    }
+    // P(X ≥ k) = I_½(k, n − k + 1) for n trials at ½.
+    let (more, fewer) = (first.max(second), first.min(second));
+    (2.0 * beta_reg(real_u64(more), real_u64(fewer + 1), 0.5)).min(1.0)
+}
+
 /// The x with I_x(a, b) = p, by bisection to the limit of `f64`.
 fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     let (mut low, mut high) = (0.0_f64, 1.0_f64);

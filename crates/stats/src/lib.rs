@@ -1,7 +1,8 @@
 //! What do these numbers say: pure maths on slices of `f64`.
 //!
-//! Summaries ([`summary`]), Student's t ([`student`]) and binomial intervals ([`binomial`]). It knows no
-//! database, does no I/O, draws no random numbers and holds no threshold: what counts as a regression is
+//! Summaries ([`summary`]), Student's t ([`student`]), the normal and chi-square distributions ([`normal`],
+//! [`chi_square`]), counted shares ([`binomial`]), many tests ([`multiplicity`]), repeated looks
+//! ([`spending`]) and series that settle ([`steady`](mod@steady)). It knows no database, does no I/O, draws no random numbers and holds no threshold: what counts as a regression is
 //! decided in `compare`.
 //!
 //! Design decision: a quantity that does not exist (the mean of nothing, the interval of one value) is
@@ -16,7 +17,12 @@
 //! ```
 
 pub mod binomial;
+pub mod chi_square;
+pub mod multiplicity;
+pub mod normal;
 mod number;
+pub mod spending;
+pub mod steady;
 pub mod student;
 pub mod summary;
 

@@ -7,6 +7,7 @@
 //! done here. `docs/store.md` describes the tables.
 
 mod error;
+mod ledger;
 mod lock;
 mod migrations;
 mod rows;
@@ -15,6 +16,7 @@ mod store;
 mod visits;
 
 pub use error::StoreError;
+pub use ledger::{LedgerLine, PlaceboResult, RecordedRatio};
 pub use lock::RunLock;
 pub use runs::{RunState, RunSummary};
 pub use store::{FILE_NAME, Fact, Store};

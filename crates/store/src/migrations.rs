@@ -11,12 +11,17 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
 
 /// The steps: number, name, SQL.
-pub(crate) const MIGRATIONS: [(u32, &str, &str); 2] = [
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 3] = [
     (1, "first", include_str!("migrations/0001-first.sql")),
     (
         2,
         "neighbours",
         include_str!("migrations/0002-neighbours.sql"),
+    ),
+    (
+        3,
+        "placebo-ledger",
+        include_str!("migrations/0003-placebo-ledger.sql"),
     ),
 ];
 

@@ -1,6 +1,6 @@
 //! A small real cluster: made, started, stopped and removed within a test.
 
-use deltabench_model::endpoint::{Endpoint, Login};
+use deltabench_model::endpoint::{Endpoint, Login, Tls};
 use deltabench_model::target::TargetSpec;
 use std::fs;
 use std::io::{Read, Write};
@@ -89,6 +89,9 @@ impl Cluster {
             format!("{hba}\nlocal all all trust\n"),
         )
         .unwrap();
+        if settings.contains(&"ssl=on") {
+            certificate(&data, user.as_ref().map(|(_, uid)| *uid));
+        }
         let log = fs::File::create(directory.join("log")).unwrap();
         let port = port(settings);
         let mut server = program("postgres");
@@ -133,6 +136,17 @@ impl Cluster {
         Endpoint::Tcp {
             host: "127.0.0.1".into(),
             port: self.port,
+            tls: Tls::Off,
+        }
+    }
+
+    /// The same with TLS, for a cluster that was started with `ssl=on` too.
+    #[must_use]
+    pub fn tls_endpoint(&self) -> Endpoint {
+        Endpoint::Tcp {
+            host: "127.0.0.1".into(),
+            port: self.port,
+            tls: Tls::Unverified,
         }
     }
 
@@ -181,6 +195,20 @@ impl Drop for Cluster {
             .status();
         let _ = self.server.wait();
         let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// A certificate and its key, under the names that the server looks for.
+fn certificate(data: &Path, owner: Option<u32>) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    for (name, text) in [
+        ("server.crt", made.cert.pem()),
+        ("server.key", made.signing_key.serialize_pem()),
+    ] {
+        let path = data.join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        chown(&path, owner, None).unwrap();
     }
 }
 

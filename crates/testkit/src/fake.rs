@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What goes wrong. Executions are counted from 1 over all connections; BEGIN and COMMIT count like any
 /// other.
@@ -25,6 +25,13 @@ pub enum Trouble {
         /// The execution.
         at: u64,
         /// How late.
+        pause: Duration,
+    },
+    /// From this execution on, no connection is answered for a while.
+    FreezeAll {
+        /// First execution without an answer.
+        at: u64,
+        /// For how long.
         pause: Duration,
     },
     /// This execution is answered by closing the connection, and no new one is taken.
@@ -108,6 +115,8 @@ pub struct Record {
     pub passwords: Vec<String>,
     /// Connections that said goodbye.
     pub goodbyes: u64,
+    /// Process ids of CancelRequests.
+    pub cancels: Vec<u32>,
 }
 
 #[derive(Debug, Default)]
@@ -117,7 +126,11 @@ struct Shared {
     /// Executions that are neither BEGIN nor COMMIT.
     work: AtomicU64,
     ending: AtomicBool,
+    /// When a freeze of all connections ends.
+    frozen_until: Mutex<Option<Instant>>,
     record: Mutex<Record>,
+    /// A signal for each CancelRequest.
+    cancelled: Condvar,
     /// Connections being served, and a signal for each one that ends.
     open: Mutex<HashMap<u32, UnixStream>>,
     changed: Condvar,
@@ -191,6 +204,19 @@ impl FakeServer {
     #[must_use]
     pub fn executions(&self) -> u64 {
         self.shared.executions.load(Ordering::SeqCst)
+    }
+
+    /// Waits until there were this many CancelRequests; false if that takes longer than five seconds.
+    #[must_use]
+    pub fn was_cancelled(&self, times: usize) -> bool {
+        let record = self.shared.record.lock().unwrap();
+        let limit = Duration::from_secs(5);
+        let (record, _) = self
+            .shared
+            .cancelled
+            .wait_timeout_while(record, limit, |record| record.cancels.len() < times)
+            .unwrap();
+        record.cancels.len() == times
     }
 
     /// Waits until every connection that was made has ended; false if that takes longer than five seconds.
@@ -383,6 +409,12 @@ impl Serving<'_> {
     fn start_up(&mut self) -> io::Result<()> {
         let length = self.length()?;
         let body = self.exact(length)?;
+        if let Some(&[0x04, 0xd2, 0x16, 0x2e, a, b, c, d]) = body.first_chunk() {
+            let pid = u32::from_be_bytes([a, b, c, d]);
+            self.record(|record| record.cancels.push(pid));
+            self.shared.cancelled.notify_all();
+            return Err(gone());
+        }
         let mut parameters = Vec::new();
         let mut rest = &body[4..];
         while rest.len() > 1 {
@@ -473,6 +505,7 @@ impl Serving<'_> {
                     return self.silence();
                 }
                 Trouble::Freeze { at, pause } if count == *at => std::thread::sleep(*pause),
+                Trouble::FreezeAll { at, pause } if count >= *at => self.freeze(*pause),
                 Trouble::Die { at } if count == *at => return Err(gone()),
                 Trouble::Terminate { at } if count == *at => {
                     let text = "terminating connection due to administrator command";
@@ -506,6 +539,17 @@ impl Serving<'_> {
             out.extend_from_slice(NO_READY);
         }
         Ok(())
+    }
+
+    /// Waits until the one freeze of all connections is over; the first to come starts it.
+    fn freeze(&self, pause: Duration) {
+        let until = *self
+            .shared
+            .frozen_until
+            .lock()
+            .unwrap()
+            .get_or_insert_with(|| Instant::now() + pause);
+        std::thread::sleep(until.saturating_duration_since(Instant::now()));
     }
 
     fn answer(&mut self, sql: &str, out: &mut Vec<u8>) {

@@ -1,16 +1,23 @@
 //! A workload as its file says it.
 
+mod checks;
+mod parameter;
 mod reading;
+mod script;
 
+use crate::chore::Chore;
 use crate::document::Document;
-use crate::executable::{Executable, Slot, Statement, Step, Value};
-use crate::expression::Expression;
+use crate::executable::{Executable, Script, Slot, Statement, Step, TableChoice, Value};
+use crate::expression::Sizes;
+use crate::sample::Sample;
 use crate::sbtest;
-use crate::template::Template;
-use deltabench_model::plan::{DataSize, Group};
+use crate::table::TableDefinition;
+use deltabench_model::plan::{DataSize, DataState, Group, PublishedRate};
 use deltabench_model::problem::Problem;
-use deltabench_model::units::index;
-use std::collections::HashSet;
+use deltabench_model::units::{index, to_f64, to_u64};
+use parameter::Parameter;
+pub(crate) use parameter::{Bound, bound};
+use script::{ScriptDefinition, StepDefinition};
 
 /// A workload, read and checked, for tables of any size.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,8 +26,12 @@ pub struct Definition {
     pub name: String,
     /// Family for the report.
     pub group: Group,
-    /// The label published studies print beside the name, for example `100`.
+    /// What tells it from others of the same kind, for example the rows of a range; empty if nothing does.
     pub label: String,
+    /// The row of published tables that this is or stands in for, for example `random-points range=100`.
+    pub published: Option<String>,
+    /// What it does otherwise than the published test; absent if nothing.
+    pub differs: Option<String>,
     /// Whether it changes data.
     pub writes: bool,
     /// Whether it belongs to the few that stand for the rest when minutes count.
@@ -33,52 +44,25 @@ pub struct Definition {
     pub notes: Vec<String>,
     file: String,
     text: String,
+    /// Whether there is a variant for freshly loaded tables under the name with `.pre`.
+    pre: bool,
+    state: Option<DataState>,
+    rate: Rate,
+    slice_operations: Option<u64>,
     parameters: Vec<Parameter>,
-    steps: Vec<StepDefinition>,
+    scripts: Vec<ScriptDefinition>,
+    tables: Option<Vec<TableDefinition>>,
+    before: Vec<Chore>,
+    after: Vec<Chore>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-struct Parameter {
-    name: String,
-    kind: Kind,
-    line: u64,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum Kind {
-    Uniform {
-        low: Bound,
-        high: Bound,
-        count: Option<u32>,
-    },
-    Consecutive {
-        start: Bound,
-        count: u32,
-    },
-    Range {
-        low: Bound,
-        high: Bound,
-        add: Bound,
-    },
-    Digits {
-        groups: u32,
-        width: u32,
-    },
-}
-
-/// An expression and its line.
-#[derive(Debug, Clone, PartialEq)]
-struct Bound {
-    expression: Expression,
-    line: u64,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-struct StepDefinition {
-    template: Template,
-    repeat: u32,
-    draws_table: bool,
-    line: u64,
+/// What published studies count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rate {
+    /// SQL statements.
+    Statements,
+    /// Rows of a table for each operation, in thousands, of one client.
+    RowsOfOneClient,
 }
 
 impl Definition {
@@ -96,10 +80,99 @@ impl Definition {
         &self.text
     }
 
+    /// The file it was read from, as problems call it.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The state of the tables it must start from; absent: whatever the user chooses.
+    #[must_use]
+    pub fn state(&self) -> Option<DataState> {
+        self.state
+    }
+
+    /// The user's own tables; absent: the tables of sysbench.
+    #[must_use]
+    pub fn tables(&self) -> Option<&[TableDefinition]> {
+        self.tables.as_deref()
+    }
+
+    /// The names of its tables, without a schema.
+    #[must_use]
+    pub fn table_names(&self, size: &DataSize) -> Vec<String> {
+        match &self.tables {
+            Some(own) => own.iter().map(|table| table.name.clone()).collect(),
+            None => (1..=size.tables).map(sbtest::table_name).collect(),
+        }
+    }
+
+    /// What is done before each visit, in order.
+    #[must_use]
+    pub fn before(&self) -> &[Chore] {
+        &self.before
+    }
+
+    /// What is done after each visit, in order.
+    #[must_use]
+    pub fn after(&self) -> &[Chore] {
+        &self.after
+    }
+
     /// SQL statements of one operation; `BEGIN` and `COMMIT` count, as in published studies.
+    ///
+    /// Shape: of a mix, the nearest whole number to the mean.
     #[must_use]
     pub fn statements_per_operation(&self) -> u32 {
-        self.steps.iter().map(|step| step.repeat).sum()
+        u32::try_from(to_u64(self.mean_statements())).unwrap_or(u32::MAX)
+    }
+
+    fn mean_statements(&self) -> f64 {
+        let weight = |script: &ScriptDefinition| f64::from(script.weight);
+        let all: f64 = self.scripts.iter().map(weight).sum();
+        let sum: f64 = self
+            .scripts
+            .iter()
+            .map(|script| weight(script) * f64::from(script.statements()))
+            .sum();
+        sum / all.max(1.0)
+    }
+
+    /// How published studies count it.
+    ///
+    /// Units: throughput of all clients in operations per second times `per_operation` is the published
+    /// figure.
+    #[must_use]
+    pub fn published_rate(&self, size: &DataSize, clients: u32) -> PublishedRate {
+        match self.rate {
+            Rate::Statements => PublishedRate {
+                per_operation: self.mean_statements(),
+                ..PublishedRate::default()
+            },
+            Rate::RowsOfOneClient => PublishedRate {
+                per_operation: to_f64(size.rows) / 1000.0 / f64::from(clients.max(1)),
+                unit: "krows/s".to_owned(),
+            },
+        }
+    }
+
+    /// One operation of each script with real parameters, for people to read.
+    ///
+    /// Errors: as [`Definition::compile`].
+    pub fn sample(&self, size: &DataSize, seed: u64) -> Result<Vec<Sample>, Problem> {
+        Ok(self.compile(size)?.samples(seed))
+    }
+
+    /// The variant for freshly loaded tables, if there is one.
+    pub(crate) fn pre(&self) -> Option<Self> {
+        self.pre.then(|| Self {
+            name: format!("{}{PRE}", self.name),
+            quick: false,
+            pre: false,
+            state: Some(DataState::Fresh),
+            published: self.published.as_ref().map(|row| pre_row(row)),
+            ..self.clone()
+        })
     }
 
     /// The workload made ready for tables of this size. Tables are named without a schema (`sbtest1`): the
@@ -107,159 +180,107 @@ impl Definition {
     ///
     /// Errors: a size without rows or tables, or one for which a parameter has no possible value.
     pub fn compile(&self, size: &DataSize) -> Result<Executable, Problem> {
-        let rows = sbtest::checked_rows(size)?;
-        let values = self
-            .parameters
-            .iter()
-            .map(|p| self.value(p, rows))
+        let sizes = Sizes {
+            rows: sbtest::checked_rows(size)?,
+            tables: i64::from(size.tables),
+        };
+        let values = (0..)
+            .zip(&self.parameters)
+            .map(|(number, parameter)| self.value(number, parameter, sizes))
             .collect::<Result<Vec<_>, _>>()?;
-        let mut statements: Vec<Statement> = Vec::new();
-        let mut steps = Vec::new();
-        for definition in &self.steps {
-            let drawn: Vec<Value> = definition
-                .template
-                .parameters
-                .iter()
-                .filter_map(|&place| values.get(place).cloned())
-                .collect();
-            let slots: Vec<Slot> = drawn.iter().flat_map(slots).collect();
-            let tables = if definition.template.has_table {
-                size.tables
-            } else {
-                1
-            };
-            let mut places = Vec::new();
-            for table in 1..=tables {
-                let sql = definition.template.sql(&sbtest::table_name(table));
-                let statement = Statement {
-                    sql,
-                    slots: slots.clone(),
-                };
-                places.push(place_of(&mut statements, statement));
+        let mut executable = Executable::single(&self.name, Vec::new(), Vec::new(), size.tables);
+        executable.scripts.clear();
+        executable.slice_operations = self.slice_operations;
+        for definition in &self.scripts {
+            let start = executable.steps.len();
+            for step in &definition.steps {
+                add_step(&mut executable, step, &values);
             }
-            for repetition in 0..definition.repeat {
-                steps.push(Step {
-                    statements: places.clone(),
-                    draws_table: definition.draws_table && repetition == 0,
-                    values: drawn.clone(),
-                });
-            }
+            let steps = executable.steps.get(start..).unwrap_or(&[]);
+            let (name, weight) = (definition.name.clone(), definition.weight);
+            let script = Script::new(name, weight, start, steps);
+            let limit = self.operations_max(definition, &values, script.takes_turns, size.tables);
+            executable.operations_max = [executable.operations_max, limit]
+                .into_iter()
+                .flatten()
+                .min();
+            executable.scripts.push(script);
         }
-        Ok(Executable {
-            name: self.name.clone(),
-            statements,
-            steps,
-            tables: size.tables,
-        })
+        Ok(executable)
     }
 
-    fn value(&self, parameter: &Parameter, rows: i64) -> Result<Value, Problem> {
-        let of = |bound: &Bound| {
-            bound.expression.value(rows).map_err(|why| {
-                let name = &parameter.name;
-                Problem::new(format!(
-                    "{}:{}: parameter `{name}`: the expression {why}",
-                    self.file, bound.line
-                ))
-                .detail(format!("rows = {rows}"))
-            })
-        };
-        let between = |low: &Bound, high: &Bound| {
-            let (least, most) = (of(low)?, of(high)?);
-            if least > most {
-                let name = &parameter.name;
-                let place = format!("{}:{}", self.file, low.line);
-                return Err(Problem::new(format!(
-                    "{place}: parameter `{name}`: low {least} is above high {most}"
-                ))
-                .detail(format!("rows = {rows}")));
-            }
-            Ok((least, most))
-        };
-        Ok(match &parameter.kind {
-            Kind::Uniform { low, high, count } => {
-                let (low, high) = between(low, high)?;
-                Value::Uniform {
-                    low,
-                    high,
-                    count: count.unwrap_or(1),
-                }
-            }
-            Kind::Consecutive { start, count } => Value::Consecutive {
-                start: of(start)?,
-                count: *count,
-            },
-            Kind::Range { low, high, add } => {
-                let (low, high) = between(low, high)?;
-                Value::Range {
-                    low,
-                    high,
-                    add: of(add)?,
-                }
-            }
-            Kind::Digits { groups, width } => Value::Digits {
-                groups: *groups,
-                width: *width,
-            },
-        })
-    }
-
-    /// What only the whole shows: parameters never used, transactions left open, writes that are not
-    /// declared.
-    fn check_use(&self) -> Result<(), Problem> {
-        let used: HashSet<usize> = self
+    /// Operations until a sequence that must not start again has given all its values.
+    fn operations_max(
+        &self,
+        script: &ScriptDefinition,
+        values: &[Value],
+        takes_turns: bool,
+        tables: u32,
+    ) -> Option<u64> {
+        let turns = if takes_turns { u64::from(tables) } else { 1 };
+        let used = script
             .steps
             .iter()
-            .flat_map(|step| step.template.parameters.clone())
-            .collect();
-        for (place, parameter) in self.parameters.iter().enumerate() {
-            if !used.contains(&place) {
-                let name = &parameter.name;
-                return Err(self.problem_at(
-                    parameter.line,
-                    format!("parameter `{name}` is not used by any step"),
-                ));
+            .flat_map(|step| &step.template.parameters);
+        let limits = used.filter_map(|&place| {
+            let stops = self.parameters.get(place)?.stops();
+            match values.get(place)? {
+                Value::Sequence(sequence) if stops => Some(sequence.count.saturating_mul(turns)),
+                _ => None,
             }
-        }
-        let mut open = None;
-        for (number, step) in (1..).zip(&self.steps) {
-            let sql = step.template.sql("");
-            let verb = sql
-                .split_whitespace()
-                .next()
-                .unwrap_or_default()
-                .to_ascii_uppercase();
-            let problem = |what: &str| {
-                Err(self.problem_at(step.line, format!("step {number} is {verb}, but {what}")))
-            };
-            match verb.as_str() {
-                "BEGIN" | "START" if open.is_some() || step.repeat > 1 => {
-                    return problem("a transaction is open");
-                }
-                "BEGIN" | "START" => open = Some((number, step.line)),
-                "COMMIT" | "END" | "ROLLBACK" if open.is_none() || step.repeat > 1 => {
-                    return problem("no transaction is open");
-                }
-                "COMMIT" | "END" | "ROLLBACK" => open = None,
-                "INSERT" | "UPDATE" | "DELETE" | "MERGE" | "TRUNCATE" if !self.writes => {
-                    return problem("`writes` is false");
-                }
-                _ => {}
-            }
-        }
-        match open {
-            Some((number, line)) => Err(self
-                .problem_at(
-                    line,
-                    format!("the transaction of step {number} is not closed"),
-                )
-                .hint("add a step with COMMIT")),
-            None => Ok(()),
-        }
+        });
+        limits.min()
     }
 
     fn problem_at(&self, line: u64, what: String) -> Problem {
         Problem::new(format!("{}:{line}: {what}", self.file))
+    }
+}
+
+/// What the name of a test on freshly loaded tables ends with.
+const PRE: &str = ".pre";
+
+/// The row of a test on freshly loaded tables.
+fn pre_row(row: &str) -> String {
+    match row.split_once(' ') {
+        Some((test, label)) => format!("{test}{PRE} {label}"),
+        None => format!("{row}{PRE}"),
+    }
+}
+
+fn add_step(executable: &mut Executable, definition: &StepDefinition, values: &[Value]) {
+    let template = &definition.template;
+    let drawn: Vec<Value> = template
+        .parameters
+        .iter()
+        .filter_map(|&place| values.get(place).cloned())
+        .collect();
+    let slots: Vec<Slot> = drawn.iter().flat_map(slots).collect();
+    let tables = if template.has_table {
+        executable.tables
+    } else {
+        1
+    };
+    let mut places = Vec::new();
+    for table in 1..=tables {
+        let statement = Statement {
+            sql: template.sql(&sbtest::table_name(table)),
+            slots: slots.clone(),
+            prepared: definition.prepared,
+        };
+        places.push(place_of(&mut executable.statements, statement));
+    }
+    for repetition in 0..definition.repeat {
+        let table = if repetition == 0 {
+            definition.table
+        } else {
+            TableChoice::Keep
+        };
+        executable.steps.push(Step {
+            statements: places.clone(),
+            table,
+            values: drawn.clone(),
+        });
     }
 }
 
@@ -276,116 +297,12 @@ fn place_of(statements: &mut Vec<Statement>, statement: Statement) -> usize {
 fn slots(value: &Value) -> Vec<Slot> {
     let slot = match value {
         Value::Digits { groups, width } => Slot::Text(index(u64::from(groups * (width + 1) - 1))),
+        Value::Letters { length } => Slot::Text(index(u64::from(*length))),
+        Value::Shared { value, .. } => return slots(value),
         _ => Slot::BigInt,
     };
     vec![slot; value.slots()]
 }
 
 #[cfg(test)]
-mod tests {
-    use super::reading::tests::{GOOD, refused};
-    use super::*;
-
-    fn size(tables: u32, rows: u64) -> DataSize {
-        DataSize { tables, rows }
-    }
-
-    #[test]
-    fn a_definition_compiles_for_its_tables() {
-        let executable = Definition::parse("x.toml", GOOD)
-            .unwrap()
-            .compile(&size(2, 50))
-            .unwrap();
-        let sql: Vec<&str> = executable
-            .statements
-            .iter()
-            .map(|statement| statement.sql.as_str())
-            .collect();
-        assert_eq!(
-            sql,
-            [
-                "SELECT c FROM sbtest1 WHERE id=$1",
-                "SELECT c FROM sbtest2 WHERE id=$1"
-            ]
-        );
-        assert_eq!(
-            executable.steps,
-            [Step {
-                statements: vec![0, 1],
-                draws_table: true,
-                values: vec![Value::Uniform {
-                    low: 1,
-                    high: 50,
-                    count: 1
-                }],
-            }]
-        );
-    }
-
-    #[test]
-    fn tables_are_drawn_before_they_are_kept() {
-        let keep = "repeat = 1\ntable = \"keep\"\nsql =";
-        assert!(refused("sql =", keep).contains("x.toml:17: step 1: no table to keep"));
-        assert!(refused("sql =", "table = \"kepe\"\nsql =").contains("did you mean \"keep\"?"));
-        let begin = "sql = \"SELECT :id\"\ntable = \"draw\"";
-        let problem = refused("sql = \"SELECT c FROM {table} WHERE id=:id\"", begin);
-        assert!(
-            problem.contains("x.toml:17: step 1: `table` is set"),
-            "{problem}"
-        );
-        let two = format!(
-            "{GOOD}[[step]]\nsql = \"SELECT k FROM {{table}}\"\ntable = \"keep\"\nrepeat = 2\n"
-        );
-        let executable = Definition::parse("x.toml", &two)
-            .unwrap()
-            .compile(&size(3, 9))
-            .unwrap();
-        assert_eq!(
-            executable
-                .steps
-                .iter()
-                .map(|step| step.draws_table)
-                .collect::<Vec<_>>(),
-            [true, false, false]
-        );
-    }
-
-    #[test]
-    fn a_repeated_step_draws_one_table_for_all_its_repetitions() {
-        let repeated = GOOD.replacen("sql =", "repeat = 3\nsql =", 1);
-        let definition = Definition::parse("x.toml", &repeated).unwrap();
-        assert_eq!(definition.statements_per_operation(), 3);
-        let steps = definition.compile(&size(3, 9)).unwrap().steps;
-        assert_eq!(
-            steps
-                .iter()
-                .map(|step| step.draws_table)
-                .collect::<Vec<_>>(),
-            [true, false, false]
-        );
-    }
-
-    #[test]
-    fn sizes_that_leave_no_value_are_refused_when_compiling() {
-        let definition =
-            |low: &str| Definition::parse("x.toml", &GOOD.replacen("low = 1", low, 1)).unwrap();
-        let problem = |low: &str, rows| {
-            definition(low)
-                .compile(&size(1, rows))
-                .unwrap_err()
-                .to_string()
-        };
-        let found = problem("low = 100", 99);
-        assert!(
-            found.contains("x.toml:12: parameter `id`: low 100 is above high 99"),
-            "{found}"
-        );
-        assert!(definition("low = 100").compile(&size(1, 100)).is_ok());
-        let found = problem("low = \"1 / (rows - 5)\"", 5);
-        assert!(
-            found.contains("x.toml:12: parameter `id`: the expression divides by zero"),
-            "{found}"
-        );
-        assert!(problem("low = 1", 0).contains("tables without rows"));
-    }
-}
+mod tests;

@@ -161,6 +161,122 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// A number with or without a fraction, above 0 and at most `most`.
+    pub(crate) fn fraction(&self, key: &str, most: f64) -> Result<Option<f64>, Problem> {
+        let Some((value, at)) = self.value(key) else {
+            return Ok(None);
+        };
+        let (text, number) = match value {
+            DeValue::Integer(integer) => (integer.as_str(), integer.as_str().parse::<f64>()),
+            DeValue::Float(float) => (float.as_str(), float.as_str().parse::<f64>()),
+            other => return Err(self.wrong_type(key, at, "a number", other)),
+        };
+        match number {
+            Ok(number) if number > 0.0 && number <= most => Ok(Some(number)),
+            _ => Err(self.problem_at(
+                at,
+                format!("`{key}` is {text}, but must be above 0 and at most {most}"),
+            )),
+        }
+    }
+
+    /// One of some words; `None` when the key is absent.
+    pub(crate) fn word<T: Copy>(
+        &self,
+        key: &str,
+        known: &[(&str, T)],
+    ) -> Result<Option<T>, Problem> {
+        if self.value(key).is_none() {
+            return Ok(None);
+        }
+        let (word, at) = self.text(key)?;
+        if let Some((_, value)) = known.iter().find(|(name, _)| *name == word) {
+            return Ok(Some(*value));
+        }
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        Err(self.unknown_word(at, key, word, &names))
+    }
+
+    /// A word that is none of those known.
+    pub(crate) fn unknown_word(&self, at: usize, key: &str, word: &str, known: &[&str]) -> Problem {
+        let problem = Problem::new(format!("unknown {key} \"{word}\""))
+            .detail(format!("known: {}", known.join(", ")));
+        self.wrap(
+            at,
+            match nearest(word, known.iter().copied()) {
+                Some(near) => problem.hint(format!("did you mean \"{near}\"?")),
+                None => problem,
+            },
+        )
+    }
+
+    /// The text of a key, if it is there.
+    pub(crate) fn optional_text(&self, key: &str) -> Result<Option<Placed<&'a str>>, Problem> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(_) => self.text(key).map(Some),
+        }
+    }
+
+    /// The tables of an array of tables, each as a section called `name` and its number; empty when the key
+    /// is absent. `header` is how such tables begin.
+    pub(crate) fn sections(
+        &self,
+        key: &str,
+        name: &str,
+        header: &str,
+    ) -> Result<Vec<Section<'a>>, Problem> {
+        let Some((value, at)) = self.value(key) else {
+            return Ok(Vec::new());
+        };
+        let wanted = format!("tables, each headed [[{header}]]");
+        let DeValue::Array(items) = value else {
+            return Err(self.wrong_type(key, at, &wanted, value));
+        };
+        if items.is_empty() {
+            return Err(self.problem_at(at, format!("there is no {key}")));
+        }
+        let section = |(number, item): (u32, &'a Spanned<DeValue<'a>>)| {
+            let at = item.span().start;
+            let DeValue::Table(table) = item.get_ref() else {
+                return Err(self.wrong_type(key, at, &wanted, item.get_ref()));
+            };
+            let name = format!("{name} {number}");
+            Ok(Section::new(self.document, name, at, table))
+        };
+        (1..).zip(items.iter()).map(section).collect()
+    }
+
+    /// The line on which the section begins.
+    pub(crate) fn line(&self) -> u64 {
+        self.document.line(self.at)
+    }
+
+    /// The line of a byte.
+    pub(crate) fn line_of(&self, at: usize) -> u64 {
+        self.document.line(at)
+    }
+
+    /// How problems call it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file it is in.
+    pub(crate) fn document(&self) -> Document<'a> {
+        self.document
+    }
+
+    /// Its keys and values, in order.
+    pub(crate) fn entries(
+        &self,
+    ) -> impl Iterator<Item = (Placed<&'a str>, &'a Spanned<DeValue<'a>>)> {
+        self.table.iter().map(|(key, value)| {
+            let name: &str = key.get_ref();
+            ((name, key.span().start), value)
+        })
+    }
+
     /// A list of texts; empty when the key is absent.
     pub(crate) fn texts(&self, key: &str) -> Result<Vec<String>, Problem> {
         let Some((value, at)) = self.value(key) else {

@@ -1,11 +1,15 @@
 //! Drawing tables and parameters: the part of a workload that runs between two statements of a measured
 //! slice.
 //!
-//! Nothing here allocates or divides, except a division in about `width / 2^64` of the uniform draws.
+//! Nothing here allocates. Nothing divides but a table that takes turns or belongs to a client, a sequence
+//! that starts again, and about `width / 2^64` of the uniform draws.
 
-use crate::executable::{Executable, Random, Slot, Slots, Step, Value};
+use crate::executable::{
+    Draws, Executable, Outbox, Random, Script, Slots, TableChoice, Value, total_weight,
+};
 use deltabench_model::units::index;
 use rand::RngCore;
+use std::ops::Range;
 
 /// A uniform integer in `low..=high`; needs `low <= high`.
 ///
@@ -36,20 +40,26 @@ pub(crate) fn digits(random: &mut Random, text: &mut [u8], width: usize) {
     for group in text.chunks_mut(width + 1) {
         let (digits, joint) = group.split_at_mut(width.min(group.len()));
         for part in digits.chunks_mut(12) {
-            let mut fraction = random.next_u64();
-            for pair in part.chunks_mut(2) {
-                let number;
-                (fraction, number) = fraction.carrying_mul(100, 0);
-                for (digit, spelled) in pair
-                    .iter_mut()
-                    .zip(PAIRS.get(index(number)).unwrap_or(b"00"))
-                {
-                    *digit = *spelled;
-                }
+            let spelled = twelve(random.next_u64());
+            if let Some(spelled) = spelled.get(..part.len()) {
+                part.copy_from_slice(spelled);
             }
         }
         joint.fill(b'-');
     }
+}
+
+/// The first twelve decimal digits of a fraction.
+#[inline]
+fn twelve(mut fraction: u64) -> [u8; 12] {
+    let mut digits = [0; 12];
+    let (pairs, _) = digits.as_chunks_mut::<2>();
+    for pair in pairs {
+        let number;
+        (fraction, number) = fraction.carrying_mul(100, 0);
+        *pair = PAIRS.get(index(number)).copied().unwrap_or(*b"00");
+    }
+    digits
 }
 
 /// `00` to `99`.
@@ -67,91 +77,141 @@ const fn pairs() -> [[u8; 2]; 100] {
     pairs
 }
 
+/// Fills `text` with random lower-case letters.
+///
+/// Shape: twelve letters come from one 64-bit number; each is uniform to better than one part in a hundred.
+#[inline]
+fn letters(random: &mut Random, text: &mut [u8]) {
+    for part in text.chunks_mut(12) {
+        let mut fraction = random.next_u64();
+        for letter in part {
+            let number;
+            (fraction, number) = fraction.carrying_mul(26, 0);
+            *letter = b'a' + u8::try_from(number).unwrap_or(0);
+        }
+    }
+}
+
+/// What the values of one operation are drawn from.
+struct Source<'a> {
+    random: &'a mut Random,
+    /// Where sequences stand.
+    position: u64,
+    /// What shared values are drawn from.
+    shared: u64,
+}
+
 impl Executable {
-    /// Draws a table for a step with [`Step::draws_table`]: an index into [`Step::statements`], from 0.
+    /// Draws the next operation, all of its statements, tables and parameters, so that the stream does not
+    /// depend on which answers come first; returns its part of [`Executable::steps`].
     ///
-    /// Shape: with one table nothing is drawn from `random`.
+    /// Shape: `client` is the number of the connection on its server, from 0. Nothing is drawn where there is
+    /// one script, or one table.
     #[inline]
-    #[must_use]
-    pub fn draw_table(&self, random: &mut Random) -> usize {
+    pub fn draw(&self, draws: &mut Draws, client: u32, outbox: &mut impl Outbox) -> Range<usize> {
+        let operation = draws.next;
+        draws.next = operation.wrapping_add(1);
+        let Some(script) = self.draw_script(&mut draws.random) else {
+            return 0..0;
+        };
+        self.fill(script, operation, &mut draws.random, client, outbox);
+        script.steps.clone()
+    }
+
+    /// Draws which script the operation is.
+    #[inline]
+    fn draw_script(&self, random: &mut Random) -> Option<&Script> {
+        let [_, _, ..] = self.scripts.as_slice() else {
+            return self.scripts.first();
+        };
+        let most = total_weight(&self.scripts).saturating_sub(1);
+        let mut place = uniform(random, 0, most.cast_signed()).cast_unsigned();
+        for script in &self.scripts {
+            match place.checked_sub(u64::from(script.weight)) {
+                Some(rest) => place = rest,
+                None => return Some(script),
+            }
+        }
+        self.scripts.last()
+    }
+
+    #[inline]
+    fn fill(
+        &self,
+        script: &Script,
+        operation: u64,
+        random: &mut Random,
+        client: u32,
+        outbox: &mut impl Outbox,
+    ) {
+        let tables = u64::from(self.tables.max(1));
+        let mut source = Source {
+            position: if script.takes_turns {
+                operation / tables
+            } else {
+                operation
+            },
+            shared: if script.shares { random.next_u64() } else { 0 },
+            random,
+        };
+        let mut table = 0;
+        let steps = self.steps.get(script.steps.clone()).unwrap_or(&[]);
+        for (place, step) in (script.steps.start..).zip(steps) {
+            match step.table {
+                TableChoice::Keep => {}
+                TableChoice::Draw => table = self.draw_table(source.random),
+                TableChoice::Client => table = index(u64::from(client) % tables),
+                TableChoice::Turn => table = index(operation % tables),
+            }
+            let statement = step.statements.get(table).or(step.statements.first());
+            let Some(slots) = statement.and_then(|&statement| outbox.step(place, statement)) else {
+                continue;
+            };
+            let mut slot = 0;
+            for value in &step.values {
+                slot = value.fill(&mut source, slots, slot);
+            }
+            slots.finish();
+        }
+    }
+
+    /// Draws a table, from 0.
+    #[inline]
+    fn draw_table(&self, random: &mut Random) -> usize {
         if self.tables <= 1 {
             return 0;
         }
         index(uniform(random, 0, i64::from(self.tables) - 1).cast_unsigned())
     }
-
-    /// The statements of the first operation of a seed, with their parameters spelled out, for people to
-    /// read.
-    #[must_use]
-    pub fn sample_sql(&self, seed: u64) -> Vec<String> {
-        let mut random = crate::stream(seed, &[]);
-        let mut table = 0;
-        let mut sample = Vec::new();
-        for step in &self.steps {
-            if step.draws_table {
-                table = self.draw_table(&mut random);
-            }
-            let Some(statement) = step
-                .statement(table)
-                .and_then(|number| self.statements.get(number))
-            else {
-                continue;
-            };
-            let mut spelled = Spelled::new(&statement.slots);
-            step.fill(&mut random, &mut spelled);
-            sample.push(spelled.put_into(&statement.sql));
-        }
-        sample
-    }
-}
-
-impl Step {
-    /// The statement to send when `table` (from 0) is the one drawn: an index into
-    /// [`Executable::statements`].
-    #[inline]
-    #[must_use]
-    pub fn statement(&self, table: usize) -> Option<usize> {
-        self.statements
-            .get(table)
-            .or(self.statements.first())
-            .copied()
-    }
-
-    /// Draws the parameters of one round trip, in the order of the placeholders.
-    ///
-    /// A step that draws a table does so first ([`Executable::draw_table`]), from the same stream.
-    #[inline]
-    pub fn fill(&self, random: &mut Random, slots: &mut impl Slots) {
-        let mut slot = 0;
-        for value in &self.values {
-            slot = value.fill(random, slots, slot);
-        }
-    }
 }
 
 impl Value {
-    /// Number of placeholders it fills.
-    #[must_use]
-    pub fn slots(&self) -> usize {
-        match self {
-            Self::Uniform { count, .. } | Self::Consecutive { count, .. } => {
-                index(u64::from(*count))
-            }
-            Self::Range { .. } => 2,
-            Self::Digits { .. } => 1,
-        }
-    }
-
     /// Fills the placeholders from `slot` on; returns the next one.
     #[inline]
-    fn fill(&self, random: &mut Random, slots: &mut impl Slots, slot: usize) -> usize {
+    fn fill(&self, source: &mut Source<'_>, slots: &mut impl Slots, slot: usize) -> usize {
         match *self {
             Self::Uniform { low, high, count } => {
                 let end = slot + index(u64::from(count));
                 for place in slot..end {
-                    slots.set_big_int(place, uniform(random, low, high));
+                    slots.set_big_int(place, uniform(source.random, low, high));
                 }
                 end
+            }
+            Self::Zipf {
+                low,
+                ref rank,
+                count,
+            } => {
+                let end = slot + index(u64::from(count));
+                for place in slot..end {
+                    let rank = rank.draw(source.random).cast_signed();
+                    slots.set_big_int(place, low.wrapping_add(rank - 1));
+                }
+                end
+            }
+            Self::Sequence(ref sequence) => {
+                slots.set_big_int(slot, sequence.value(source.position));
+                slot + 1
             }
             Self::Consecutive { start, count } => {
                 let end = slot + index(u64::from(count));
@@ -161,88 +221,30 @@ impl Value {
                 end
             }
             Self::Range { low, high, add } => {
-                let from = uniform(random, low, high);
+                let from = uniform(source.random, low, high);
                 slots.set_big_int(slot, from);
                 slots.set_big_int(slot + 1, from.wrapping_add(add));
                 slot + 2
             }
             Self::Digits { width, .. } => {
-                digits(random, slots.text_mut(slot), index(u64::from(width)));
+                digits(source.random, slots.text_mut(slot), index(u64::from(width)));
                 slot + 1
             }
-        }
-    }
-}
-
-/// Parameters as SQL literals.
-struct Spelled {
-    numbers: Vec<i64>,
-    texts: Vec<Vec<u8>>,
-}
-
-impl Spelled {
-    fn new(slots: &[Slot]) -> Self {
-        let text = |slot: &Slot| match slot {
-            Slot::BigInt => Vec::new(),
-            Slot::Text(bytes) => vec![b' '; *bytes],
-        };
-        Self {
-            numbers: vec![0; slots.len()],
-            texts: slots.iter().map(text).collect(),
-        }
-    }
-
-    fn literal(&self, slot: usize) -> Option<String> {
-        let text = self.texts.get(slot)?;
-        if text.is_empty() {
-            return self.numbers.get(slot).map(i64::to_string);
-        }
-        Some(format!("'{}'", String::from_utf8_lossy(text)))
-    }
-
-    /// `sql` with `$1 …` replaced, except inside quotes.
-    fn put_into(&self, sql: &str) -> String {
-        let mut out = String::with_capacity(sql.len());
-        let mut quote = None;
-        let mut rest = sql;
-        while let Some(letter) = rest.chars().next() {
-            let (_, after) = rest.split_at(letter.len_utf8());
-            rest = after;
-            match (letter, quote) {
-                ('\'' | '"', None) => quote = Some(letter),
-                (_, Some(open)) if letter == open => quote = None,
-                ('$', None) => {
-                    let end = after
-                        .find(|c: char| !c.is_ascii_digit())
-                        .unwrap_or(after.len());
-                    let (number, tail) = after.split_at(end);
-                    let slot = number
-                        .parse::<usize>()
-                        .ok()
-                        .and_then(|number| number.checked_sub(1));
-                    if let Some(literal) = slot.and_then(|slot| self.literal(slot)) {
-                        out.push_str(&literal);
-                        rest = tail;
-                        continue;
-                    }
-                }
-                _ => {}
+            Self::Letters { .. } => {
+                letters(source.random, slots.text_mut(slot));
+                slot + 1
             }
-            out.push(letter);
+            // A stream of its own, begun again at every place where the value stands: nothing is stored.
+            Self::Shared { number, ref value } => {
+                let mut random = crate::stream(source.shared, &[u64::from(number)]);
+                let mut own = Source {
+                    random: &mut random,
+                    position: source.position,
+                    shared: source.shared,
+                };
+                value.fill(&mut own, slots, slot)
+            }
         }
-        out
-    }
-}
-
-impl Slots for Spelled {
-    fn set_big_int(&mut self, slot: usize, value: i64) {
-        if let Some(number) = self.numbers.get_mut(slot) {
-            *number = value;
-        }
-    }
-
-    fn text_mut(&mut self, slot: usize) -> &mut [u8] {
-        self.texts.get_mut(slot).map_or(&mut [], Vec::as_mut_slice)
     }
 }
 
@@ -330,12 +332,7 @@ mod tests {
 
     #[test]
     fn one_table_is_not_drawn() {
-        let executable = |tables| Executable {
-            name: String::new(),
-            statements: vec![],
-            steps: vec![],
-            tables,
-        };
+        let executable = |tables| Executable::single("", vec![], vec![], tables);
         let (mut one, mut many) = (stream(5, &[]), stream(5, &[]));
         assert_eq!(executable(1).draw_table(&mut one), 0);
         assert_eq!(one, stream(5, &[]));
@@ -349,13 +346,19 @@ mod tests {
     }
 
     #[test]
-    fn spelling_out_leaves_quotes_alone() {
-        let mut spelled = Spelled::new(&[Slot::BigInt, Slot::Text(3)]);
-        spelled.set_big_int(0, -7);
-        spelled.text_mut(1).copy_from_slice(b"abc");
-        assert_eq!(
-            spelled.put_into("a=$1 b=$2 c='$1' d=$1"),
-            "a=-7 b='abc' c='$1' d=-7"
+    fn letters_are_uniform() {
+        let mut random = stream(6, &[]);
+        let mut counts = [0_u32; 26];
+        let mut text = [0; 25];
+        for _ in 0..10_400 {
+            letters(&mut random, &mut text);
+            for byte in text {
+                counts[usize::from(byte - b'a')] += 1;
+            }
+        }
+        assert!(
+            counts.iter().all(|count| (9_600..10_400).contains(count)),
+            "{counts:?}"
         );
     }
 }

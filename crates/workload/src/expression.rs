@@ -1,4 +1,4 @@
-//! Integer expressions over the number of rows, such as `rows / 2 + 1`.
+//! Integer expressions over the size of the data, such as `rows / 2 + 1`.
 
 use deltabench_model::problem::{Problem, nearest};
 
@@ -9,9 +9,22 @@ const MAX_BYTES: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Expression {
     Number(i64),
+    /// Rows of each table.
     Rows,
+    /// Tables.
+    Tables,
     Binary(Box<Self>, Operator, Box<Self>),
 }
+
+/// What the names in an expression stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) rows: i64,
+    pub(crate) tables: i64,
+}
+
+/// The names that an expression knows.
+const NAMES: [&str; 2] = ["rows", "tables"];
 
 /// `+ - * /`; division drops the remainder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,13 +48,13 @@ impl Expression {
             Some(letter) => Err(Stop::Unexpected(letter)),
         });
         expression.map_err(|stop| match stop {
-            Stop::End => bad("it ends where a number, `rows` or `(` must follow".to_owned()),
+            Stop::End => bad("it ends where a number, a name or `(` must follow".to_owned()),
             Stop::Unexpected(letter) => bad(format!("`{letter}` is not expected there")),
             Stop::TooLarge(number) => bad(format!("{number} does not fit 64 bits")),
             Stop::Unknown(name) => {
                 let problem = bad(format!("unknown name `{name}`"))
-                    .detail("the only name is rows: rows of each table");
-                match nearest(&name, ["rows"]) {
+                    .detail("known names: rows (of each table), tables (how many)");
+                match nearest(&name, NAMES) {
                     Some(near) => problem.hint(format!("did you mean `{near}`?")),
                     None => problem,
                 }
@@ -49,15 +62,16 @@ impl Expression {
         })
     }
 
-    /// Its value for tables of `rows` rows.
+    /// Its value for data of that size.
     ///
     /// Errors: a division by zero or a value beyond 64 bits, as a phrase.
-    pub(crate) fn value(&self, rows: i64) -> Result<i64, &'static str> {
+    pub(crate) fn value(&self, sizes: Sizes) -> Result<i64, &'static str> {
         match self {
             Self::Number(number) => Ok(*number),
-            Self::Rows => Ok(rows),
+            Self::Rows => Ok(sizes.rows),
+            Self::Tables => Ok(sizes.tables),
             Self::Binary(left, operator, right) => {
-                let (left, right) = (left.value(rows)?, right.value(rows)?);
+                let (left, right) = (left.value(sizes)?, right.value(sizes)?);
                 let value = match operator {
                     Operator::Add => left.checked_add(right),
                     Operator::Subtract => left.checked_sub(right),
@@ -154,6 +168,7 @@ impl<'a> Parser<'a> {
             Some(letter) if letter.is_alphabetic() => {
                 match self.take_while(|letter| letter.is_alphanumeric() || letter == '_') {
                     "rows" => Ok(Expression::Rows),
+                    "tables" => Ok(Expression::Tables),
                     name => Err(Stop::Unknown(name.to_owned())),
                 }
             }
@@ -165,6 +180,29 @@ impl<'a> Parser<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn of(rows: i64) -> Sizes {
+        Sizes { rows, tables: 3 }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_written_makes_the_parser_fall(text in "[rowstabl0-9+*/() -]{0,40}") {
+            if let Ok(expression) = Expression::parse(&text) {
+                let _ = expression.value(of(1000));
+            }
+        }
+
+        #[test]
+        fn sums_of_products_are_what_they_are(a in 0_i64..1000, b in 0_i64..1000, c in 1_i64..1000) {
+            let text = format!("{a}+ {b} *rows/{c} - tables");
+            prop_assert_eq!(
+                Expression::parse(&text).unwrap().value(of(77)),
+                Ok(a + b * 77 / c - 3)
+            );
+        }
+    }
 
     #[test]
     fn expressions_have_the_usual_precedence_and_integer_division() {
@@ -177,9 +215,10 @@ mod tests {
             ("(2 + 3) * 4", 20),
             ("100 / 10 / 5", 2),
             ("0 - 5", -5),
+            ("rows * tables", 3003),
         ] {
             assert_eq!(
-                Expression::parse(text).unwrap().value(1001),
+                Expression::parse(text).unwrap().value(of(1001)),
                 Ok(value),
                 "{text}"
             );
@@ -216,11 +255,13 @@ mod tests {
     #[test]
     fn values_that_cannot_be_are_errors() {
         assert_eq!(
-            Expression::parse("1 / (rows - rows)").unwrap().value(5),
+            Expression::parse("1 / (rows - rows)").unwrap().value(of(5)),
             Err("divides by zero")
         );
         assert_eq!(
-            Expression::parse("rows * rows").unwrap().value(i64::MAX),
+            Expression::parse("rows * rows")
+                .unwrap()
+                .value(of(i64::MAX)),
             Err("is beyond 64 bits")
         );
     }

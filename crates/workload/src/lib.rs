@@ -5,8 +5,9 @@
 //! prepare and how to draw their parameters. [`Sbtest`] is the data that the sysbench workloads run on.
 //!
 //! What it refuses to do: talk to a server, read a clock, or let a definition contain code. The language
-//! has four kinds of parameter and no branches, so what a workload sends can be read off its file; the
-//! price is that a load that needs a decision per operation must be written as a driver of its own.
+//! has seven kinds of parameter, weights, and no branches, so what a workload sends can be read off its
+//! file; the price is that a load whose next statement depends on the last answer must be written as a
+//! driver of its own.
 //!
 //! Every random number comes from [`stream`], whose output for a seed is fixed by published algorithms and
 //! not by the version of a library: the same seed sends the same operations to every server, today and
@@ -24,17 +25,29 @@
 //! # Ok::<(), deltabench_model::problem::Problem>(())
 //! ```
 
+mod chore;
 mod definition;
 mod document;
 mod draw;
 pub mod executable;
 mod expression;
 mod library;
+mod permutation;
+mod published;
+mod sample;
 mod sbtest;
 mod seed;
+mod table;
 mod template;
+mod zipf;
 
+pub use chore::{Chore, settle_seconds};
 pub use definition::Definition;
 pub use library::Library;
+pub use permutation::Permutation;
+pub use published::{PublishedStep, StepLength, WarmUpClients, published_order, write_phase};
+pub use sample::Sample;
 pub use sbtest::{Rows, Sbtest};
 pub use seed::{mix, stream};
+pub use table::TableDefinition;
+pub use zipf::Zipf;

@@ -1,6 +1,7 @@
-//! The definitions that come with deltabench.
+//! The definitions that come with deltabench, and the user's.
 
 use crate::Definition;
+use deltabench_model::plan::{DataState, WorkloadSource};
 use deltabench_model::problem::{Problem, nearest};
 
 macro_rules! sysbench {
@@ -12,51 +13,100 @@ macro_rules! sysbench {
     };
 }
 
-/// Every built-in file and its text, in the order in which reports list them.
+/// Every built-in file and its text, in the order of the rows of published reports.
 const BUILTIN: &[(&str, &str)] = sysbench![
-    "point-query",
-    "random-points-10",
-    "random-points-100",
-    "random-points-1000",
     "hot-points",
+    "point-query",
     "points-covered-pk",
-    "points-notcovered-pk",
     "points-covered-si",
+    "points-notcovered-pk",
     "points-notcovered-si",
+    "random-points-1000",
+    "random-points-100",
+    "random-points-10",
     "range-covered-pk",
-    "range-notcovered-pk",
     "range-covered-si",
+    "range-notcovered-pk",
     "range-notcovered-si",
+    "scan",
     "read-only-count",
     "read-only-distinct",
     "read-only-order",
+    "read-only-10000",
+    "read-only-100",
+    "read-only-10",
     "read-only-simple",
     "read-only-sum",
-    "read-only-10",
-    "read-only-100",
-    "read-only-10000",
-    "update-inlist",
+    "delete",
+    "delete-existing",
+    "insert",
+    "read-write-100",
+    "read-write-10",
     "update-index",
+    "update-inlist",
     "update-nonindex",
     "update-one",
+    "update-zipf",
+    "write-only",
 ];
+
+/// The published test that another one stands in for, because its figures depend on how long it runs.
+const NOT_BY_DEFAULT: &str = "delete";
 
 /// All workloads that can be asked for by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Library {
     definitions: Vec<Definition>,
+    /// How many of them are built in; the user's come after.
+    built_in: usize,
 }
 
 impl Library {
-    /// The definitions compiled into this binary, in report order.
+    /// The definitions compiled into this binary, in report order, and after them the variants on fresh
+    /// tables.
     ///
     /// Errors: a definition that does not parse; a test of this crate says that there is none.
     pub fn builtin() -> Result<Self, Problem> {
-        let definitions = BUILTIN
+        let mut definitions = BUILTIN
             .iter()
             .map(|(file, text)| Definition::parse(file, text))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { definitions })
+        let pre: Vec<Definition> = definitions.iter().filter_map(Definition::pre).collect();
+        definitions.extend(pre);
+        let built_in = definitions.len();
+        Ok(Self {
+            definitions,
+            built_in,
+        })
+    }
+
+    /// This library with the user's files added after its own.
+    ///
+    /// Errors: a file that does not read, or a name that there is already.
+    pub fn with_sources(mut self, sources: &[WorkloadSource]) -> Result<Self, Problem> {
+        for source in sources {
+            let definition = Definition::parse(&source.file, &source.text)?;
+            let pre = definition.pre();
+            for definition in [Some(definition), pre].into_iter().flatten() {
+                self.add(definition)?;
+            }
+        }
+        Ok(self)
+    }
+
+    fn add(&mut self, definition: Definition) -> Result<(), Problem> {
+        let name = &definition.name;
+        if let Some(known) = self.definitions.iter().find(|known| known.name == *name) {
+            let what = format!(
+                "{}: there is a workload `{name}` already",
+                definition.file()
+            );
+            return Err(Problem::new(what)
+                .detail(format!("it is in {}", known.file()))
+                .hint("change `name` in the file"));
+        }
+        self.definitions.push(definition);
+        Ok(())
     }
 
     /// The names, in report order.
@@ -70,6 +120,24 @@ impl Library {
     #[must_use]
     pub fn all(&self) -> &[Definition] {
         &self.definitions
+    }
+
+    /// The 32 rows of published reports, in report order; where the published test does not measure what
+    /// its name says, the one that does.
+    #[must_use]
+    pub fn sysbench(&self) -> Vec<&Definition> {
+        self.definitions
+            .iter()
+            .take(BUILTIN.len())
+            .filter(|definition| definition.name != NOT_BY_DEFAULT)
+            .collect()
+    }
+
+    /// The published tests on freshly loaded tables, in report order.
+    #[must_use]
+    pub fn pre(&self) -> Vec<&Definition> {
+        let built_in = self.definitions.iter().take(self.built_in);
+        built_in.skip(BUILTIN.len()).collect()
     }
 
     /// The definition of that name.
@@ -93,11 +161,29 @@ impl Library {
         })
     }
 
+    /// The user's own, in the order in which they were added.
+    #[must_use]
+    pub fn own(&self) -> Vec<&Definition> {
+        let own = self.definitions.iter().skip(self.built_in);
+        own.filter(|definition| definition.state().is_none())
+            .collect()
+    }
+
+    /// The state of the tables that the workload of that name must start from, if it must.
+    #[must_use]
+    pub fn state(&self, name: &str) -> Option<DataState> {
+        let mut definitions = self.definitions.iter();
+        definitions
+            .find(|definition| definition.name == name)?
+            .state()
+    }
+
     /// The few that stand for the rest when minutes count, in report order.
     #[must_use]
     pub fn quick(&self) -> Vec<&Definition> {
         self.definitions
             .iter()
+            .take(BUILTIN.len())
             .filter(|definition| definition.quick)
             .collect()
     }

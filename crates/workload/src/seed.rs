@@ -26,7 +26,7 @@ pub fn stream(seed: u64, parts: &[u64]) -> Random {
     Random::seed_from_u64(mix(seed, parts))
 }
 
-fn split_mix(state: u64) -> u64 {
+pub(crate) fn split_mix(state: u64) -> u64 {
     let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

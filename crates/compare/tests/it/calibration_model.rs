@@ -89,6 +89,11 @@ impl Simulation {
         slices
     }
 
+    /// A number between 0 and 1.
+    pub fn uniform(&mut self) -> f64 {
+        self.random.random()
+    }
+
     /// A normal number, Box & Muller 1958.
     fn normal(&mut self) -> f64 {
         let (u, v): (f64, f64) = (1.0 - self.random.random::<f64>(), self.random.random());

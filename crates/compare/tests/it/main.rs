@@ -12,6 +12,7 @@ mod builder;
 mod calibration;
 mod calibration_model;
 mod fairness;
+mod pipeline;
 mod rounds;
 mod trust;
 mod verdicts;

@@ -1,6 +1,6 @@
 //! Our own client against the peers, in the same minutes on the same server.
 
-use super::{Peer, PeerOutcome, PeerRun, PeerWork, cannot, on_cores, run_whole};
+use super::{Peer, PeerOutcome, PeerRun, PeerWork, bare, cannot, on_cores, run_whole};
 use crate::lane::{Lane, LaneSpec};
 use crate::slice::SliceRequest;
 use deltabench_model::endpoint::{Endpoint, Login};
@@ -53,7 +53,7 @@ pub struct SelfbenchRow {
     /// What was compared.
     pub cell: SelfbenchCell,
     /// With whom.
-    pub peer: Peer,
+    pub rival: Rival,
     /// Our run and the peer's of each round.
     pub rounds: Vec<SelfbenchRound>,
 }
@@ -63,16 +63,39 @@ pub struct SelfbenchRow {
 pub struct SelfbenchRound {
     /// Our own client.
     pub own: PeerOutcome,
-    /// The peer.
-    pub peer: PeerOutcome,
+    /// The other.
+    pub rival: PeerOutcome,
 }
 
-/// Compares our client with every installed peer, cell by cell; raw pairs, for the caller to analyse.
+/// Who our client is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rival {
+    /// A tool.
+    Peer(Peer),
+    /// The system calls alone: the same bytes sent and received in a loop that draws nothing, reads no clock
+    /// and keeps no histogram.
+    Bare,
+}
+
+impl Rival {
+    /// The word used in tables and files.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Peer(peer) => peer.word(),
+            Self::Bare => "bare",
+        }
+    }
+}
+
+/// Compares our client with every installed peer and with the bare system calls, cell by cell; raw pairs, for
+/// the caller to analyse.
 ///
 /// `place` is called before each cell: it pins the server (its postmaster, so that new server processes
 /// inherit) and returns the cores for the client, none for all. Every run uses new connections. Our own CPU
 /// is that of the thread that sends and receives; a peer's is that of its process less the median of five
-/// start-ups.
+/// start-ups. The bare system calls ask for the same rows again and again, which is less work for the server:
+/// of them CPU compares, throughput does not.
 ///
 /// Errors: the first run that fails, ours or a peer's.
 pub fn selfbench_client(
@@ -101,53 +124,78 @@ fn compare(
     peers: &[Peer],
     cores: &[usize],
 ) -> Result<Vec<SelfbenchRow>, Problem> {
-    let mut contenders = vec![Contender::Own];
+    let mut rivals = vec![Contender::Bare];
     for &peer in peers {
         let run = peer_run(spec, cell, peer, cores);
-        contenders.push(Contender::Peer(run, start_up(spec, &run)?));
+        rivals.push(Contender::Peer(run, start_up(spec, &run)?));
     }
-    let mut rows: Vec<SelfbenchRow> = peers
+    let mut rows: Vec<SelfbenchRow> = rivals
         .iter()
-        .map(|&peer| SelfbenchRow {
+        .map(|contender| SelfbenchRow {
             cell: *cell,
-            peer,
+            rival: contender.rival(),
             rounds: Vec::new(),
         })
         .collect();
     for round in 0..spec.rounds {
         let key = |what: u64| mix(spec.seed, &[number, u64::from(round), what]);
-        let mut order: Vec<usize> = (0..contenders.len()).collect();
+        let mut order: Vec<usize> = (0..=rivals.len()).collect();
         order.sort_by_key(|&at| key(deltabench_model::units::count(at)));
         let mut own = None;
-        let mut theirs = Vec::new();
+        let mut theirs = vec![None; rivals.len()];
         for at in order {
-            match contenders.get(at) {
-                Some(Contender::Own) => own = Some(run_own(spec, cell, cores, key(u64::MAX))?),
-                Some(Contender::Peer(run, start_up)) => {
-                    theirs.push((
-                        run.peer,
-                        run_whole(run, spec.endpoint, spec.login)?.less(start_up),
-                    ));
+            // The one place past the rivals is ours.
+            match (rivals.get(at), theirs.get_mut(at)) {
+                (Some(contender), Some(place)) => {
+                    *place = Some(contender.run(spec, cell, cores)?);
                 }
-                None => {}
+                _ => own = Some(run_own(spec, cell, cores, key(u64::MAX))?),
             }
         }
-        for row in &mut rows {
-            let peer = theirs.iter().find(|(peer, _)| *peer == row.peer);
-            if let (Some(own), Some(&(_, peer))) = (own, peer) {
-                row.rounds.push(SelfbenchRound { own, peer });
+        for (row, rival) in rows.iter_mut().zip(theirs) {
+            if let (Some(own), Some(rival)) = (own, rival) {
+                row.rounds.push(SelfbenchRound { own, rival });
             }
         }
     }
     Ok(rows)
 }
 
-/// Who takes part in a round.
+/// Who takes part in a round beside our own client.
 enum Contender<'a> {
-    /// Our own client.
-    Own,
+    /// The bare system calls.
+    Bare,
     /// A peer, and what its start-up costs.
     Peer(PeerRun<'a>, PeerOutcome),
+}
+
+impl Contender<'_> {
+    fn rival(&self) -> Rival {
+        match self {
+            Self::Bare => Rival::Bare,
+            Self::Peer(run, _) => Rival::Peer(run.peer),
+        }
+    }
+
+    fn run(
+        &self,
+        spec: &SelfbenchSpec<'_>,
+        cell: &SelfbenchCell,
+        cores: &[usize],
+    ) -> Result<PeerOutcome, Problem> {
+        match self {
+            Self::Peer(run, start_up) => {
+                Ok(run_whole(run, spec.endpoint, spec.login)?.less(start_up))
+            }
+            Self::Bare => on_cores(cores, || {
+                let executable = cell.work.executable(spec.rows);
+                let (clients, operations) = (cell.clients, cell.operations);
+                bare::run(spec.endpoint, spec.login, &executable, clients, operations)
+                    .map_err(io::Error::other)
+            })
+            .map_err(|error| cannot("the bare system calls", &error)),
+        }
+    }
 }
 
 fn peer_run<'a>(
@@ -203,6 +251,7 @@ fn run_own(
             executable: &executable,
             clients: cell.clients,
             op_timeout: OP_TIMEOUT,
+            rate: None,
         };
         let mut lane = Lane::connect(&lane).map_err(io::Error::other)?;
         Ok(lane.run_slice(
@@ -210,6 +259,7 @@ fn run_own(
             SliceRequest {
                 operations: cell.operations,
                 seed,
+                first_operation: 0,
             },
         ))
     };

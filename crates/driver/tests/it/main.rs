@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod builtin;
+mod paced;
 mod real;
 mod slices;
 mod start_up;
@@ -9,7 +11,7 @@ mod troubles;
 
 use deltabench_driver::{Lane, LaneSpec, SliceOutcome, SliceRequest};
 use deltabench_testkit::FakeServer;
-use deltabench_workload::executable::{Executable, Slot, Statement, Step, Value};
+use deltabench_workload::executable::{Executable, Slot, Statement, Step, TableChoice, Value};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use std::time::Duration;
@@ -32,32 +34,21 @@ pub fn look_up() -> Executable {
             width: 5,
         },
     ];
-    Executable {
-        name: "look-up".into(),
-        statements: (1..=2)
-            .map(|table| Statement {
-                sql: sql(table),
-                slots: slots.clone(),
-            })
-            .collect(),
-        steps: vec![Step {
-            statements: vec![0, 1],
-            draws_table: true,
-            values,
-        }],
-        tables: 2,
-    }
+    let statements = (1..=2).map(|table| Statement::prepared(sql(table), slots.clone()));
+    let step = Step {
+        statements: vec![0, 1],
+        table: TableChoice::Draw,
+        values,
+    };
+    Executable::single("look-up", statements.collect(), vec![step], 2)
 }
 
 /// BEGIN, an update, COMMIT.
 pub fn transaction() -> Executable {
-    let statement = |sql: &str, slots| Statement {
-        sql: sql.into(),
-        slots,
-    };
+    let statement = |sql: &str, slots| Statement::prepared(sql, slots);
     let step = |statement, values| Step {
         statements: vec![statement],
-        draws_table: false,
+        table: TableChoice::Keep,
         values,
     };
     let key = Value::Uniform {
@@ -65,16 +56,13 @@ pub fn transaction() -> Executable {
         high: 100,
         count: 1,
     };
-    Executable {
-        name: "transaction".into(),
-        statements: vec![
-            statement("BEGIN", vec![]),
-            statement("UPDATE t SET k = k + 1 WHERE id = $1", vec![Slot::BigInt]),
-            statement("COMMIT", vec![]),
-        ],
-        steps: vec![step(0, vec![]), step(1, vec![key]), step(2, vec![])],
-        tables: 1,
-    }
+    let statements = vec![
+        statement("BEGIN", vec![]),
+        statement("UPDATE t SET k = k + 1 WHERE id = $1", vec![Slot::BigInt]),
+        statement("COMMIT", vec![]),
+    ];
+    let steps = vec![step(0, vec![]), step(1, vec![key]), step(2, vec![])];
+    Executable::single("transaction", statements, steps, 1)
 }
 
 /// A lane over fake servers.
@@ -90,6 +78,7 @@ pub fn lane(
         executable,
         clients,
         op_timeout,
+        rate: None,
     })
     .unwrap()
 }
@@ -101,7 +90,12 @@ pub fn slice(lane: &mut Lane, operations: u64, seed: u64) -> SliceOutcome {
 
 /// The same on one of several servers.
 pub fn slice_on(lane: &mut Lane, server: usize, operations: u64, seed: u64) -> SliceOutcome {
-    let outcome = lane.run_slice(server, SliceRequest { operations, seed });
+    let request = SliceRequest {
+        operations,
+        seed,
+        first_operation: 0,
+    };
+    let outcome = lane.run_slice(server, request);
     assert_eq!(
         decoded(&outcome).len(),
         outcome.operations,

@@ -9,7 +9,8 @@ use deltabench_model::endpoint::Login;
 use deltabench_model::plan::Placement;
 use deltabench_model::slice::VoidReason;
 use deltabench_testkit::Cluster;
-use deltabench_workload::executable::{Executable, Slot, Statement, Step, Value};
+use deltabench_workload::executable::{Executable, Slot, Statement, Step, TableChoice, Value};
+use std::time::{Duration, Instant};
 
 const ROWS: i64 = 1000;
 
@@ -35,19 +36,13 @@ fn load(client: &mut Client) {
 }
 
 fn one_step(sql: &str, slots: Vec<Slot>, values: Vec<Value>) -> Executable {
-    Executable {
-        name: "one-step".into(),
-        statements: vec![Statement {
-            sql: sql.into(),
-            slots,
-        }],
-        steps: vec![Step {
-            statements: vec![0],
-            draws_table: false,
-            values,
-        }],
-        tables: 1,
-    }
+    let step = Step {
+        statements: vec![0],
+        table: TableChoice::Keep,
+        values,
+    };
+    let statement = Statement::prepared(sql, slots);
+    Executable::single("one-step", vec![statement], vec![step], 1)
 }
 
 fn range() -> Executable {
@@ -82,6 +77,7 @@ fn a_real_server_does_the_operations_it_is_sent() {
                 executable: &range,
                 clients,
                 op_timeout: PATIENCE,
+                rate: None,
             };
             let mut lane = Lane::connect(&spec).unwrap();
             let outcome = lane.run_slice(
@@ -89,6 +85,7 @@ fn a_real_server_does_the_operations_it_is_sent() {
                 SliceRequest {
                     operations: 300,
                     seed: 1,
+                    first_operation: 0,
                 },
             );
             assert_eq!(
@@ -116,6 +113,7 @@ fn a_real_server_does_the_operations_it_is_sent() {
                 SliceRequest {
                     operations: 200,
                     seed: 1,
+                    first_operation: 0,
                 },
             );
             assert_eq!((outcome.operations, outcome.void), (200, None));
@@ -128,14 +126,17 @@ fn a_real_server_does_the_operations_it_is_sent() {
 }
 
 #[test]
-fn a_real_server_is_driven_over_tcp_as_over_its_socket() {
-    let settings = ["listen_addresses=127.0.0.1"];
+fn a_real_server_is_driven_over_tcp_and_tls_as_over_its_socket() {
+    let settings = ["listen_addresses=127.0.0.1", "ssl=on"];
     for cluster in Cluster::for_each_target("host all all 127.0.0.1/32 trust", &settings) {
-        load(&mut client(&cluster));
-        let servers = [
-            (cluster.endpoint(), cluster.login()),
-            (cluster.tcp_endpoint(), cluster.login()),
-        ];
+        // COPY with much data both ways through TLS.
+        let tls = cluster.tls_endpoint();
+        let mut admin = Client::connect(&tls, &cluster.login(), PATIENCE).unwrap();
+        load(&mut admin);
+        let encrypted = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        assert_eq!(admin.query(encrypted).unwrap(), [[Some("t".to_owned())]]);
+        let servers = [cluster.endpoint(), cluster.tcp_endpoint(), tls]
+            .map(|endpoint| (endpoint, cluster.login()));
         let range = range();
         for clients in [1, 4] {
             let spec = LaneSpec {
@@ -143,12 +144,14 @@ fn a_real_server_is_driven_over_tcp_as_over_its_socket() {
                 executable: &range,
                 clients,
                 op_timeout: PATIENCE,
+                rate: None,
             };
             let mut lane = Lane::connect(&spec).unwrap();
-            for server in [0, 1] {
+            for server in [0, 1, 2] {
                 let request = SliceRequest {
                     operations: 300,
                     seed: 1,
+                    first_operation: 0,
                 };
                 let outcome = lane.run_slice(server, request);
                 assert_eq!(
@@ -157,6 +160,19 @@ fn a_real_server_is_driven_over_tcp_as_over_its_socket() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn a_real_server_without_tls_is_told_from_one_that_is_not_there() {
+    let settings = ["listen_addresses=127.0.0.1"];
+    for cluster in Cluster::for_each_target("host all all 127.0.0.1/32 trust", &settings) {
+        let refused = Client::connect(&cluster.tls_endpoint(), &cluster.login(), PATIENCE);
+        let error = refused.unwrap_err().to_string();
+        assert!(
+            error.contains("does not do TLS") && error.contains("(TLS)"),
+            "{error}"
+        );
     }
 }
 
@@ -177,12 +193,14 @@ fn a_real_server_reports_errors_inside_transactions() {
                 executable: &update,
                 clients,
                 op_timeout: PATIENCE,
+                rate: None,
             };
             let outcome = Lane::connect(&spec).unwrap().run_slice(
                 0,
                 SliceRequest {
                     operations: 400,
                     seed: 3,
+                    first_operation: 0,
                 },
             );
             let done = outcome.operations.to_string();
@@ -255,6 +273,7 @@ fn a_real_backend_that_is_terminated_makes_the_slice_void() {
                 executable: &range,
                 clients,
                 op_timeout: PATIENCE,
+                rate: None,
             };
             let mut lane = Lane::connect(&spec).unwrap();
             admin
@@ -268,6 +287,7 @@ fn a_real_backend_that_is_terminated_makes_the_slice_void() {
                 SliceRequest {
                     operations: 1_000_000,
                     seed: 1,
+                    first_operation: 0,
                 },
             );
             assert_eq!(outcome.void, Some(VoidReason::ServerLost));
@@ -278,12 +298,49 @@ fn a_real_backend_that_is_terminated_makes_the_slice_void() {
                     0,
                     SliceRequest {
                         operations: 10,
-                        seed: 1
+                        seed: 1,
+                        first_operation: 0,
                     }
                 )
                 .operations,
                 10
             );
+        }
+    }
+}
+
+#[test]
+fn a_real_server_does_not_work_on_for_a_slice_that_stalled() {
+    for cluster in Cluster::for_each_target("", &[]) {
+        let mut admin = client(&cluster);
+        let sleep = one_step("SELECT pg_sleep(600 + $1)", vec![Slot::BigInt], {
+            vec![Value::Uniform {
+                low: 1,
+                high: 1,
+                count: 1,
+            }]
+        });
+        for clients in [1, 3] {
+            let spec = LaneSpec {
+                servers: &[(cluster.endpoint(), cluster.login())],
+                executable: &sleep,
+                clients,
+                op_timeout: Duration::from_millis(300),
+                rate: None,
+            };
+            let mut lane = Lane::connect(&spec).unwrap();
+            let request = SliceRequest {
+                operations: 10,
+                seed: 1,
+                first_operation: 0,
+            };
+            assert_eq!(lane.run_slice(0, request).void, Some(VoidReason::Stalled));
+            let asleep = "SELECT count(*) FROM pg_stat_activity
+                WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%'";
+            let limit = Instant::now() + PATIENCE;
+            while admin.query(asleep).unwrap() != [[Some("0".to_owned())]] {
+                assert!(Instant::now() < limit, "it still sleeps");
+            }
         }
     }
 }
@@ -404,15 +461,21 @@ fn a_selfbench_pairs_every_round() {
                 .iter()
                 .filter(|peer| peer.program().is_some())
                 .count()
+                + 1,
+            "and the bare system calls"
         );
         for row in rows {
             assert_eq!(row.rounds.len(), 3);
             assert!(
                 row.rounds
                     .iter()
-                    .all(|round| round.own.operations == 1000 && round.peer.operations == 998)
+                    .all(|round| round.own.operations == 1000 && round.rival.operations >= 998)
             );
-            assert!(row.rounds.iter().all(|round| round.own.client_cpu_ns > 0));
+            assert!(
+                row.rounds
+                    .iter()
+                    .all(|round| round.own.client_cpu_ns > 0 && round.rival.client_cpu_ns > 0)
+            );
         }
     }
 }

@@ -184,6 +184,7 @@ fn a_workload_that_cannot_be_sent_is_refused_by_name() {
             executable: &executable,
             clients: 1,
             op_timeout: PATIENCE,
+            rate: None,
         };
         Lane::connect(&spec).unwrap_err().to_string()
     };
@@ -206,6 +207,7 @@ fn a_server_that_cannot_be_reached_is_named() {
         executable: &look_up(),
         clients: 1,
         op_timeout: PATIENCE,
+        rate: None,
     };
     match Lane::connect(&spec).unwrap_err() {
         WireError::At {

@@ -70,6 +70,7 @@ fn a_server_that_says_nothing_at_start_up_does_not_hang_us() {
         executable: &look_up(),
         clients: 2,
         op_timeout: limit,
+        rate: None,
     };
     assert!(matches!(
         Lane::connect(&spec).unwrap_err(),

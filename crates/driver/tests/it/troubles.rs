@@ -35,6 +35,11 @@ fn a_server_that_stalls_is_noticed_in_time_and_can_be_reconnected() {
         );
         assert!(!lane.is_usable(0) && lane.backend_pids(0).is_empty());
         assert!(stalling.all_closed());
+        assert!(stalling.was_cancelled(usize::try_from(clients).unwrap()));
+        let mut cancels = stalling.record().cancels;
+        cancels.sort_unstable();
+        let pids: Vec<u32> = (1..=clients).collect();
+        assert_eq!(cancels, pids, "the server is told to give up");
         assert_eq!(
             slice(&mut lane, 5, 1).void,
             Some(VoidReason::ServerLost),
@@ -268,6 +273,7 @@ fn a_slice_in_which_everything_fails_is_void_but_keeps_its_connections() {
         deltabench_driver::SliceRequest {
             operations: 5,
             seed: 1,
+            first_operation: 0,
         },
     );
     assert_eq!((outcome.operations, outcome.failed), (0, 5));

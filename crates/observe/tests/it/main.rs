@@ -1,6 +1,6 @@
 //! What only a whole program can show: readings allocate nothing.
 
-use deltabench_observe::{CpuMeter, HostClock};
+use deltabench_observe::SliceMeters;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -29,13 +29,13 @@ static COUNTING: Counting = Counting;
 
 #[test]
 fn readings_between_slices_allocate_nothing() {
-    let mut meter = CpuMeter::open(std::process::id()).unwrap();
-    let mut host = HostClock::open().unwrap();
+    let mut meters = SliceMeters::open(&[std::process::id()]).unwrap();
     drop(std::hint::black_box(vec![1_u8; 100]));
     let before = ALLOCATIONS.get();
     assert!(before > 0, "the counter counts");
     for _ in 0..10 {
-        std::hint::black_box((meter.read(), host.read()));
+        meters.start();
+        std::hint::black_box(meters.end(0, 0));
     }
     assert_eq!(ALLOCATIONS.get(), before);
 }

@@ -2,13 +2,16 @@
 
 use super::mark;
 use super::{cell_name, percent, reason, typeset, verdict};
+use crate::conditions::Conditions;
 use crate::context::resolved;
 use crate::picture::{axis_limit, position, ticks};
+use crate::standing::{self, CONTENDED, DRIFTING, notes};
+use crate::summary::shown_summaries;
 use crate::words;
 use deltabench_compare::comparison::{
-    CellComparison, Comparison, Metric, MetricComparison, Ratio, Verdict,
+    CellComparison, Comparison, GroupSummary, Metric, MetricComparison, Ratio, Verdict,
 };
-use deltabench_model::plan::{Plan, ServerId};
+use deltabench_model::plan::{Group, Plan, ServerId};
 use maud::{Markup, html};
 
 /// The two metrics that are judged, with what their directions mean.
@@ -36,12 +39,14 @@ struct Column {
 
 struct Forest<'a> {
     comparison: &'a Comparison,
+    conditions: Conditions<'a>,
     limit: f64,
 }
 
 pub(super) fn section(comparison: &Comparison, plan: &Plan) -> Markup {
     let forest = Forest {
         comparison,
+        conditions: Conditions::new(plan),
         limit: axis_limit(comparison),
     };
     let base = resolved(plan, plan.base());
@@ -72,22 +77,65 @@ impl Forest<'_> {
                     }
                 }
                 @for group in words::GROUPS {
-                    @let cells = self.cells(candidate, group.word());
+                    @let cells = self.cells(candidate, group);
                     @if !cells.is_empty() {
                         tbody {
                             tr.group { th colspan="6" scope="rowgroup" { (words::heading(group)) } }
                             @for cell in cells { (self.row(cell)) }
+                            (self.mean(candidate, Some(group)))
                         }
+                    }
+                }
+                @let all = self.mean(candidate, None);
+                @if !all.0.is_empty() {
+                    tbody {
+                        tr.group { th colspan="6" scope="rowgroup" { "All cells" } }
+                        (all)
                     }
                 }
             }
         }
     }
 
-    fn cells(&self, candidate: ServerId, group: &str) -> Vec<&CellComparison> {
-        let shown =
-            |cell: &&CellComparison| cell.candidate == candidate && cell.group.word() == group;
+    fn cells(&self, candidate: ServerId, group: Group) -> Vec<&CellComparison> {
+        let shown = |cell: &&CellComparison| cell.candidate == candidate && cell.group == group;
         self.comparison.cells.iter().filter(shown).collect()
+    }
+
+    /// The geometric mean of a group, or of all cells; nothing where it would only repeat a cell.
+    fn mean(&self, candidate: ServerId, group: Option<Group>) -> Markup {
+        let shown = shown_summaries(self.comparison, candidate);
+        let Some(summary) = shown.into_iter().find(|summary| summary.group == group) else {
+            return html! {};
+        };
+        html! {
+            tr.mean {
+                th.name scope="row" colspan="2" { (words::mean_of(summary)) " cells" }
+                @for column in &COLUMNS { (self.mean_plot(summary, column)) }
+            }
+        }
+    }
+
+    fn mean_plot(&self, summary: &GroupSummary, column: &Column) -> Markup {
+        let ratio = if column.metric == Metric::Throughput {
+            Some(&summary.throughput)
+        } else {
+            summary.server_cpu.as_ref()
+        };
+        let Some(ratio) = ratio else {
+            return html! { td.plot {} td.value { small.label { (column.name) " " } (words::UNKNOWN) } };
+        };
+        let text = typeset(&words::change_interval(ratio));
+        let label = format!("{} {text}", column.name);
+        html! {
+            td.plot {
+                svg width="100%" height="24" role="img" aria-label=(label) {
+                    (mark::background(self.limit, None, self.placebo_band(column.metric)))
+                    (mark::mean(ratio, self.limit, 12))
+                }
+            }
+            td.value { small.label { (column.name) " " } (in_parts(&text)) }
+        }
     }
 
     fn axis(&self, column: &Column) -> Markup {
@@ -105,10 +153,12 @@ impl Forest<'_> {
     fn row(&self, cell: &CellComparison) -> Markup {
         html! {
             tr {
-                th.name scope="row" { (cell_name(cell)) }
+                th.name scope="row" { (cell_name(cell, &self.conditions)) }
                 td.verdict {
-                    (verdict(cell.verdict))
-                    @if !reason(cell).is_empty() { small { (reason(cell)) } }
+                    (verdict(cell))
+                    @let said = self.said(cell);
+                    @if !said.is_empty() { small { (said) } }
+                    (doubts(cell))
                 }
                 @for column in &COLUMNS {
                     @match words::metric(cell, column.metric) {
@@ -120,6 +170,18 @@ impl Forest<'_> {
         }
     }
 
+    /// The reason, and how the difference was found and confirmed.
+    fn said(&self, cell: &CellComparison) -> String {
+        let mut texts = vec![reason(cell)];
+        texts.extend(
+            notes(cell, &self.comparison.stopping)
+                .iter()
+                .map(|note| typeset(note)),
+        );
+        texts.retain(|text| !text.is_empty());
+        texts.join("; ")
+    }
+
     fn plot(&self, cell: &CellComparison, metric: &MetricComparison, column: &Column) -> Markup {
         let text = typeset(&words::change_interval(&metric.ratio));
         let placebo = self.placebo_cell(cell, column.metric);
@@ -128,7 +190,7 @@ impl Forest<'_> {
         html! {
             td.plot {
                 svg width="100%" height="38" role="img" aria-label=(label) {
-                    (mark::background(self.limit, self.comparison.delta, self.placebo_band(column.metric)))
+                    (mark::background(self.limit, Some(cell.delta), self.placebo_band(column.metric)))
                     (mark::interval(&metric.ratio, self.limit, shown_verdict(cell, metric), 14))
                     @if let Some(ratio) = placebo { (mark::placebo(ratio, self.limit, 30)) }
                 }
@@ -156,7 +218,12 @@ impl Forest<'_> {
     }
 
     fn legend(&self) -> Markup {
-        let delta = words::share(self.comparison.delta);
+        let delta = words::deltas(&self.comparison.cells);
+        let means = self
+            .comparison
+            .summaries
+            .iter()
+            .any(|summary| summary.of > 1);
         let key = |verdict| {
             html! { svg.key width="18" height="14" aria-hidden="true" {
                 g class=(super::class(verdict)) { (mark::at("9", 7, mark::shape(verdict), "mark")) }
@@ -168,13 +235,21 @@ impl Forest<'_> {
                 "The axis ends at ±" (words::share(self.limit)) " and does not start at 0. "
                 span { (key(Verdict::Regression)) "worse" } " "
                 span { (key(Verdict::Improvement)) "better" } " "
-                span { (key(Verdict::NoChange)) "no change beyond ±" (delta) } " "
+                span { (key(Verdict::NoChange)) "no change beyond " (delta) } " "
                 span { (key(Verdict::Inconclusive)) "open" } " "
                 span { (key(Verdict::Unfit)) "not trusted" } " "
                 span {
                     svg.key width="18" height="14" aria-hidden="true" { rect.delta width="18" height="14" {} }
-                    "±" (delta)
+                    (delta) @if delta.contains(" to ") { ", each cell its own" }
                 } " "
+                @if means {
+                    span {
+                        svg.key width="18" height="14" aria-hidden="true" {
+                            g.same { (mark::at("9", 7, mark::MEAN, "mark")) }
+                        }
+                        "geometric mean"
+                    } " "
+                }
                 @if self.comparison.placebo.is_some() {
                     span {
                         svg.key width="18" height="14" aria-hidden="true" {
@@ -187,10 +262,28 @@ impl Forest<'_> {
                             g.nothing { (mark::at("9", 7, mark::DIAMOND, "mark")) }
                         }
                         "placebo in this cell: a second copy of the base"
-                    }
+                    } " "
+                }
+                @for (mark, meaning) in standing::legend(&self.comparison.cells) {
+                    span { (mark) " " (meaning) } " "
                 }
             }
         }
+    }
+}
+
+/// What weakens the verdict, as words with a mark.
+fn doubts(cell: &CellComparison) -> Markup {
+    let drifting = cell
+        .drifting
+        .as_ref()
+        .map(|_| format!("{DRIFTING} drifting"));
+    let contended = cell
+        .interference
+        .contended
+        .then(|| format!("{CONTENDED} contended"));
+    html! {
+        @for text in [drifting, contended].into_iter().flatten() { small.doubt { (text) } }
     }
 }
 

@@ -9,14 +9,22 @@ use maud::{Markup, html};
 /// The placebo's mark.
 pub(super) const DIAMOND: &str = "M-4 0L0-4L4 0L0 4Z";
 
-/// The background of a plot: ticks, the band of ±δ, the placebo's band, the line at equal.
-pub(super) fn background(limit: f64, delta: f64, placebo: Option<&Ratio>) -> Markup {
+/// The mark of a mean.
+pub(super) const MEAN: &str = "M-7 0L0-5L7 0L0 5Z";
+
+/// The background of a plot: ticks, the band of ±δ if there is one, the placebo's band, the line at equal.
+pub(super) fn background(limit: f64, delta: Option<f64>, placebo: Option<&Ratio>) -> Markup {
     html! {
-        (band("delta", (1.0 - delta, 1.0 + delta), limit))
+        @if let Some(delta) = delta { (band("delta", band_between(delta), limit)) }
         @if let Some(ends) = placebo.and_then(words::ci95) { (band("placebo", ends, limit)) }
         @for tick in ticks(limit) { (vertical("tick", tick, limit)) }
         (vertical("equal", 1.0, limit))
     }
+}
+
+/// The ends of the band of ±δ: the same factor either way.
+pub(super) fn band_between(delta: f64) -> (f64, f64) {
+    (1.0 / (1.0 + delta), 1.0 + delta)
 }
 
 fn band(class: &str, (low, high): (f64, f64), limit: f64) -> Markup {
@@ -42,6 +50,23 @@ pub(super) fn interval(ratio: &Ratio, limit: f64, verdict: Verdict, y: u32) -> M
             (at(&from, y, if low < 1.0 - limit { "M5-5L-2 0L5 5" } else { "M0-5V5" }, "cap"))
             (at(&to, y, if high > 1.0 + limit { "M-5-5L2 0L-5 5" } else { "M0-5V5" }, "cap"))
             (at(&percent(position(ratio.estimate, limit)), y, shape(verdict), "mark"))
+        }
+    }
+}
+
+/// The mean of several cells: a wide diamond on its interval.
+pub(super) fn mean(ratio: &Ratio, limit: f64, y: u32) -> Markup {
+    let (low, high) = words::ci95(ratio).unwrap_or((ratio.estimate, ratio.estimate));
+    let (from, to) = (
+        percent(position(low, limit)),
+        percent(position(high, limit)),
+    );
+    html! {
+        g.same {
+            line.ci x1=(from) x2=(to) y1=(y) y2=(y) {}
+            (at(&from, y, "M0-4V4", "cap"))
+            (at(&to, y, "M0-4V4", "cap"))
+            (at(&percent(position(ratio.estimate, limit)), y, MEAN, "mark"))
         }
     }
 }

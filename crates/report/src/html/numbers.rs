@@ -1,6 +1,7 @@
 //! The table of absolute values.
 
 use super::{cell_name, typeset};
+use crate::conditions::Conditions;
 use crate::words;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric};
 use deltabench_model::plan::Plan;
@@ -15,6 +16,7 @@ const HEADINGS: [(Metric, &str); 4] = [
 
 pub(super) fn section(comparison: &Comparison, plan: &Plan) -> Markup {
     let several = plan.candidates().len() > 1;
+    let conditions = Conditions::new(plan);
     html! {
         section {
             h2 { "Values" }
@@ -32,17 +34,17 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan) -> Markup {
                             th scope="col" { "server errors" br; small { "base, candidate" } }
                         }
                     }
-                    tbody { @for cell in &comparison.cells { (row(cell, several)) } }
+                    tbody { @for cell in &comparison.cells { (row(cell, &conditions, several)) } }
                 }
             }
         }
     }
 }
 
-fn row(cell: &CellComparison, several: bool) -> Markup {
+fn row(cell: &CellComparison, conditions: &Conditions<'_>, several: bool) -> Markup {
     html! {
         tr {
-            th scope="row" { (cell_name(cell)) }
+            th scope="row" { (cell_name(cell, conditions)) }
             @if several { td { (cell.candidate_name) } }
             @for (metric, _) in HEADINGS {
                 td {

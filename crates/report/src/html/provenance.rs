@@ -3,7 +3,7 @@
 use crate::context::{ReportContext, planned, resolved};
 use crate::words;
 use deltabench_model::installation::{Build, Setting};
-use deltabench_model::plan::{Placement, Plan, ServerId};
+use deltabench_model::plan::{CellOrder, Placement, Plan, ServerId, Stopping, Transport};
 use maud::{Markup, html};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -101,6 +101,7 @@ fn plan_rows(plan: &Plan) -> Vec<(String, String)> {
         ),
         ("checksums", checksums.to_owned()),
     ];
+    rows.extend(choices(plan));
     if let Some(deadline) = timing.deadline_seconds {
         rows.push(("deadline", format!("{deadline} s")));
     }
@@ -113,6 +114,53 @@ fn plan_rows(plan: &Plan) -> Vec<(String, String)> {
             .iter()
             .map(|(name, value)| (format!("setting {name}"), value.clone())),
     );
+    rows
+}
+
+/// What may be chosen besides: stopping, order, way to the servers, cores, gate.
+fn choices(plan: &Plan) -> Vec<(&'static str, String)> {
+    let stopping = match &plan.stopping {
+        Stopping::Fixed => "after all blocks".to_owned(),
+        Stopping::Sequential { looks } => {
+            let looks: Vec<String> = looks.iter().map(ToString::to_string).collect();
+            format!("at a look that decides, after {} blocks", looks.join(", "))
+        }
+        Stopping::Precision { half_width } => {
+            format!("when the interval is within ±{}", words::share(*half_width))
+        }
+    };
+    let order = match plan.order {
+        CellOrder::Drawn => "drawn for each block",
+        CellOrder::Published => "as published, each on what those before it left",
+    };
+    let transport = match plan.transport {
+        Transport::Socket => "local socket",
+        Transport::Tcp => "TCP",
+        Transport::Tls => "TLS",
+    };
+    let mut rows = vec![
+        ("a cell is done", stopping),
+        ("order of the cells", order.to_owned()),
+        ("connection", transport.to_owned()),
+    ];
+    if plan.delta_from_noise {
+        rows.push(("each cell's δ", "from its placebo's noise".to_owned()));
+    }
+    if plan.gate.on {
+        let limit = plan.gate.not_worse_than;
+        let fails = limit.map_or("any regression".to_owned(), |limit| {
+            format!("not shown to lose less than {}", words::share(limit))
+        });
+        let open = if plan.gate.inconclusive_passes {
+            "pass"
+        } else {
+            "fail"
+        };
+        rows.push((
+            "gate fails on",
+            format!("{fails}; cells without an answer {open}"),
+        ));
+    }
     rows
 }
 

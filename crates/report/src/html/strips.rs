@@ -1,194 +1,224 @@
-//! What the intervals are made of: every block and every round.
+//! Every block and every round of a cell, in order.
 
-use super::mark::background;
-use super::{cell_name, percent, typeset, verdict};
-use crate::picture::{axis_limit, position, round_limit};
-use crate::words;
+use super::mark::band_between;
+use crate::picture::position;
 use deltabench_compare::comparison::{
-    CellComparison, Comparison, Metric, MetricComparison, RoundRatio,
+    CellComparison, DetectionOutcome, MetricComparison, RoundRatio,
 };
-use deltabench_model::plan::Plan;
-use deltabench_model::units::{count, to_f64, to_u64};
+use deltabench_compare::thresholds::TRIM;
+use deltabench_model::units::{count, index, to_f64, to_u64};
 use maud::{Markup, html};
 use std::fmt::Write;
 
 /// Dots in one strip; beyond it neighbours in a block are averaged, which the page says.
-const DOTS: usize = 1200;
+const DOTS: u32 = 1200;
 
 /// Size of a strip in its own units; the page stretches it.
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 100.0;
 
 /// A metric that rounds have.
-type Value = fn(&RoundRatio) -> Option<f64>;
+pub(super) type Value = fn(&RoundRatio) -> Option<f64>;
 
-struct Strips<'a> {
-    comparison: &'a Comparison,
-    blocks: f64,
-    rounds: f64,
+/// What a block is for its cell's figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// It is in the figures.
+    Counted,
+    /// It is in the figures, and was measured to confirm what a look had found.
+    Fresh,
+    /// It is behind what a look found, and not in the figures.
+    Found,
+    /// It was measured after the decision.
+    Later,
 }
 
-pub(super) fn section(comparison: &Comparison, plan: &Plan) -> Markup {
-    let strips = Strips {
-        comparison,
-        blocks: axis_limit(comparison),
-        rounds: round_limit(comparison),
-    };
-    let several = plan.candidates().len() > 1;
-    html! {
-        section {
-            h2 { "Blocks and rounds" }
-            p.legend {
-                "In each card, first the restart blocks: one dot for each, left is less, on an axis of ±"
-                (words::share(strips.blocks)) " around equal. Their spread makes the interval. "
-                "Then every round in the order measured, up is more, ±" (words::share(strips.rounds))
-                " around equal; a thin line parts blocks, a short bar is the block's value. "
-                "Rounds outside are drawn on the edge."
-            }
-            div.cards { @for cell in &comparison.cells { (strips.card(cell, several)) } }
-        }
-    }
-}
-
-impl Strips<'_> {
-    fn card(&self, cell: &CellComparison, several: bool) -> Markup {
-        html! {
-            article {
-                h3 { (cell_name(cell)) " " (verdict(cell.verdict)) }
-                @if several { p.muted { (cell.candidate_name) } }
-                @if let Some(metric) = words::metric(cell, Metric::Throughput) {
-                    (self.metric(cell, metric, "throughput", |round| Some(round.throughput)))
-                }
-                @if let Some(metric) = words::metric(cell, Metric::ServerCpuPerOperation) {
-                    (self.metric(cell, metric, "CPU/op", |round| round.server_cpu))
-                }
-                @if cell.metrics.is_empty() { p { "nothing measured" } }
-            }
+impl Part {
+    pub(super) fn class(self) -> Option<&'static str> {
+        match self {
+            Self::Counted => None,
+            Self::Fresh => Some("fresh"),
+            Self::Found | Self::Later => Some("found"),
         }
     }
 
-    fn metric(
-        &self,
-        cell: &CellComparison,
-        metric: &MetricComparison,
-        name: &str,
-        value: Value,
-    ) -> Markup {
-        let change = typeset(&words::change_interval(&metric.ratio));
-        let label = format!(
-            "{name} of {}",
-            words::plural(count(metric.blocks.len()), "block")
-        );
-        html! {
-            p.metric { (name) " " (change) }
-            svg.blocks width="100%" height="26" role="img" aria-label=(label) {
-                (background(self.blocks, self.comparison.delta, None))
-                @for (place, log) in metric.blocks.iter().enumerate() {
-                    @if log.is_finite() { (self.dot(place, metric.blocks.len(), log.exp())) }
-                }
-            }
-            (self.rounds(cell, metric, name, value))
-        }
-    }
-
-    fn dot(&self, place: usize, blocks: usize, ratio: f64) -> Markup {
-        // Spread downwards in order of time, so that equal blocks do not hide each other.
-        let y = 5.0 + 16.0 * to_f64(count(place)) / to_f64(count(blocks.saturating_sub(1).max(1)));
-        html! {
-            circle cx=(percent(position(ratio, self.blocks))) cy=(format!("{y:.1}")) r="3.5" {
-                title { "block " (place + 1) ": " (typeset(&words::change(ratio))) }
-            }
-        }
-    }
-
-    fn rounds(
-        &self,
-        cell: &CellComparison,
-        metric: &MetricComparison,
-        name: &str,
-        value: Value,
-    ) -> Markup {
-        let blocks = by_block(&cell.series, value);
-        let total: usize = blocks.iter().map(Vec::len).sum();
-        if total == 0 {
-            return html! {};
-        }
-        let fold = total.div_ceil(DOTS);
-        let strip = Strip::draw(&blocks, &metric.blocks, fold, self.rounds);
-        let label = format!(
-            "{name} of {} in order",
-            words::plural(count(total), "round")
-        );
-        let delta = |sign: f64| height(1.0 + sign * self.comparison.delta, self.rounds);
-        let (top, bottom) = (delta(1.0), delta(-1.0));
-        let view = format!("0 0 {WIDTH} {HEIGHT}");
-        html! {
-            svg.rounds width="100%" height="72" viewBox=(view) preserveAspectRatio="none" role="img"
-                aria-label=(label) {
-                rect.delta x="0" width=(WIDTH) y=(top) height=(bottom.saturating_sub(top)) {}
-                path.equal d=(format!("M0 {}H{WIDTH}", height(1.0, self.rounds))) {}
-                path.part d=(strip.parts) {}
-                path.round d=(strip.dots) {}
-                path.level d=(strip.levels) {}
-            }
-            @if fold > 1 { p.muted { "each dot is the mean of " (fold) " rounds" } }
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Counted => "",
+            Self::Fresh => " (fresh)",
+            Self::Found => " (behind what was found)",
+            Self::Later => " (after the decision)",
         }
     }
 }
 
-/// The rounds' log-ratios, block by block, in order.
-fn by_block(series: &[RoundRatio], value: Value) -> Vec<Vec<f64>> {
-    let blocks = series.chunk_by(|a, b| a.block == b.block);
+/// A block of a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Block {
+    /// Its number in the run, from 0.
+    pub(super) number: u32,
+    /// ln(candidate / base).
+    pub(super) value: f64,
+    pub(super) part: Part,
+    /// By round: the log-ratio, or nothing where the round does not count. Rounds without the metric are in
+    /// neither form.
+    rounds: Vec<(u32, Option<f64>)>,
+}
+
+/// The blocks of a cell in order, each with its rounds.
+///
+/// The sample's values are those of the comparison. For blocks outside it, which only pictures show, the
+/// value is the same trimmed mean of the rounds.
+pub(super) fn by_block(
+    cell: &CellComparison,
+    metric: &MetricComparison,
+    value: Value,
+) -> Vec<Block> {
+    let visits: Vec<&[RoundRatio]> = cell
+        .series
+        .chunk_by(|a, b| a.block == b.block)
+        .filter(|rounds| rounds.iter().any(|r| value(r).is_some_and(f64::is_finite)))
+        .collect();
+    let slots = cell.series.iter().map(|round| round.round + 1).max();
+    let (have, sample) = (visits.len(), metric.blocks.len());
+    // What a look found comes before the fresh blocks, and other sides may need blocks after them.
+    let confirmed = after_detection(cell);
+    let skipped = confirmed.map_or(0, |found| {
+        index(u64::from(found)).min(have.saturating_sub(sample))
+    });
+    if visits.is_empty() {
+        return only_values(metric);
+    }
+    let blocks = visits.into_iter().enumerate().map(|(place, visit)| {
+        let known = place
+            .checked_sub(skipped)
+            .and_then(|place| metric.blocks.get(place));
+        Block {
+            number: visit.first().map_or(0, |round| round.block),
+            value: known
+                .copied()
+                .unwrap_or_else(|| trimmed_mean(visit.iter().filter_map(value).collect())),
+            part: match known {
+                Some(_) if confirmed.is_some() => Part::Fresh,
+                Some(_) => Part::Counted,
+                None if place < skipped => Part::Found,
+                None => Part::Later,
+            },
+            rounds: rounds(visit, slots.unwrap_or(0), value),
+        }
+    });
+    blocks.collect()
+}
+
+/// The blocks before those of the figures, if these are fresh blocks that had to confirm a look.
+fn after_detection(cell: &CellComparison) -> Option<u32> {
+    let found = cell.detection.as_ref()?;
+    let measured = !matches!(found.outcome, DetectionOutcome::Confirming { .. });
+    measured.then_some(found.blocks)
+}
+
+/// Blocks whose rounds are not known.
+fn only_values(metric: &MetricComparison) -> Vec<Block> {
+    let blocks = (0..).zip(&metric.blocks);
     blocks
-        .map(|rounds| {
-            rounds
-                .iter()
-                .filter_map(value)
-                .filter(|log| log.is_finite())
-                .collect()
+        .map(|(number, value)| Block {
+            number,
+            value: *value,
+            part: Part::Counted,
+            rounds: Vec::new(),
         })
-        .filter(|rounds: &Vec<f64>| !rounds.is_empty())
         .collect()
 }
 
+fn rounds(visit: &[RoundRatio], slots: u32, value: Value) -> Vec<(u32, Option<f64>)> {
+    let mut rounds = Vec::new();
+    for slot in 0..slots {
+        match visit.iter().find(|round| round.round == slot) {
+            None => rounds.push((slot, None)),
+            Some(round) => {
+                if let Some(log) = value(round).filter(|log| log.is_finite()) {
+                    rounds.push((slot, Some(log)));
+                }
+            }
+        }
+    }
+    rounds
+}
+
+/// The mean without the share [`TRIM`] at each end, as block values are made.
+fn trimmed_mean(mut logs: Vec<f64>) -> f64 {
+    logs.retain(|log| log.is_finite());
+    logs.sort_by(f64::total_cmp);
+    let cut = index(to_u64(TRIM * to_f64(count(logs.len()))));
+    let kept = logs.len().saturating_sub(2 * cut);
+    let kept: Vec<f64> = logs.into_iter().skip(cut).take(kept).collect();
+    mean(&kept)
+}
+
 /// The paths of one strip.
-#[derive(Default)]
-struct Strip {
-    dots: String,
-    parts: String,
-    levels: String,
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Strip {
+    /// Rounds that have a dot, before folding.
+    pub(super) total: u64,
+    /// Rounds in one dot.
+    pub(super) fold: u32,
+    pub(super) dots: String,
+    pub(super) parts: String,
+    pub(super) levels: String,
+    pub(super) gaps: String,
+}
+
+/// The strip of some blocks.
+pub(super) fn strip(blocks: &[Block], limit: f64) -> Strip {
+    let slots = blocks.iter().flat_map(|block| &block.rounds);
+    let slots = slots.map(|(slot, _)| slot + 1).max().unwrap_or(0);
+    let all = slots.saturating_mul(u32::try_from(count(blocks.len())).unwrap_or(u32::MAX));
+    Strip::draw(blocks, slots, all.div_ceil(DOTS).max(1), limit)
 }
 
 impl Strip {
-    fn draw(blocks: &[Vec<f64>], means: &[f64], fold: usize, limit: f64) -> Self {
-        let folded: Vec<Vec<f64>> = blocks
-            .iter()
-            .map(|rounds| rounds.chunks(fold).map(mean).collect())
-            .collect();
-        let total: usize = folded.iter().map(Vec::len).sum();
-        let column =
-            |place: usize| to_u64(WIDTH * (to_f64(count(place)) + 0.5) / to_f64(count(total)));
-        let border = |place: usize| to_u64(WIDTH * to_f64(count(place)) / to_f64(count(total)));
-        let mut strip = Self::default();
-        let mut place = 0;
-        for (block, rounds) in folded.iter().enumerate() {
-            let (from, to) = (border(place), border(place + rounds.len()));
-            if block > 0 {
-                strip.part(from);
+    pub(super) const VIEW: &str = "0 0 1000 100";
+
+    fn draw(blocks: &[Block], slots: u32, fold: u32, limit: f64) -> Self {
+        let columns = f64::from(slots.div_ceil(fold).max(1));
+        let width = WIDTH / (columns * to_f64(count(blocks.len().max(1))));
+        let mut strip = Self {
+            fold,
+            ..Self::default()
+        };
+        for (place, block) in blocks.iter().enumerate() {
+            let left = width * columns * to_f64(count(place));
+            if place > 0 {
+                strip.part(to_u64(left));
             }
-            // Where blocks are left out of the sample, which level belongs to which block is not known here.
-            if let Some(log) = means
-                .get(block)
-                .filter(|log| means.len() == folded.len() && log.is_finite())
-            {
-                strip.level(from, to, height(log.exp(), limit));
+            if block.value.is_finite() {
+                let right = to_u64(left + width * columns);
+                strip.level(to_u64(left), right, height(block.value.exp(), limit));
             }
-            for log in rounds {
-                strip.dot(column(place), height(log.exp(), limit));
-                place += 1;
+            for together in block.rounds.chunk_by(|(a, _), (b, _)| a / fold == b / fold) {
+                let column = together.first().map_or(0, |(slot, _)| slot / fold);
+                let x = to_u64(left + width * (f64::from(column) + 0.5));
+                let logs: Vec<f64> = together.iter().filter_map(|(_, log)| *log).collect();
+                strip.total += count(logs.len());
+                if logs.len() < together.len() {
+                    strip.gap(x);
+                }
+                if !logs.is_empty() {
+                    strip.dot(x, height(mean(&logs).exp(), limit));
+                }
             }
         }
         strip
+    }
+
+    /// The band of ±δ and the line at equal.
+    pub(super) fn band(delta: f64, limit: f64) -> Markup {
+        let (low, high) = band_between(delta);
+        let (top, bottom) = (height(high, limit), height(low, limit));
+        html! {
+            rect.delta x="0" width=(WIDTH) y=(top) height=(bottom.saturating_sub(top)) {}
+            path.equal d=(format!("M0 {}H{WIDTH}", height(1.0, limit))) {}
+        }
     }
 
     // Writing to a string cannot fail.
@@ -198,6 +228,10 @@ impl Strip {
 
     fn part(&mut self, x: u64) {
         let _ = write!(self.parts, "M{x} 0V{HEIGHT}");
+    }
+
+    fn gap(&mut self, x: u64) {
+        let _ = write!(self.gaps, "M{x} 88V{HEIGHT}");
     }
 
     fn level(&mut self, from: u64, to: u64, y: u64) {
@@ -223,18 +257,43 @@ fn height(ratio: f64, limit: f64) -> u64 {
 mod tests {
     use super::*;
 
+    fn block(value: f64, logs: &[Option<f64>]) -> Block {
+        Block {
+            number: 0,
+            value,
+            part: Part::Counted,
+            rounds: (0..).zip(logs.iter().copied()).collect(),
+        }
+    }
+
     #[test]
     fn a_strip_has_a_dot_for_every_round_and_a_level_for_every_block() {
-        let strip = Strip::draw(&[vec![0.0, 0.1], vec![-0.1]], &[0.05, -0.1], 1, 0.2);
+        let blocks = [
+            block(0.05, &[Some(0.0), Some(0.1)]),
+            block(-0.1, &[Some(-0.1), None]),
+        ];
+        let strip = strip(&blocks, 0.2);
+        assert_eq!((strip.total, strip.fold), (3, 1));
         assert_eq!(strip.dots.matches('M').count(), 3);
         assert_eq!(strip.levels.matches('M').count(), 2);
-        assert_eq!(strip.parts, "M667 0V100");
+        assert_eq!(strip.parts, "M500 0V100");
+        assert_eq!(strip.gaps, "M875 88V100");
     }
 
     #[test]
     fn folding_never_mixes_blocks() {
-        let strip = Strip::draw(&[vec![0.0; 5], vec![0.2; 4]], &[], 3, 0.2);
+        let blocks = [
+            block(f64::NAN, &[Some(0.0); 5]),
+            block(f64::NAN, &[Some(0.2); 4]),
+        ];
+        let strip = Strip::draw(&blocks, 5, 3, 0.2);
         assert_eq!(strip.dots.matches('M').count(), 2 + 2);
-        assert!(strip.levels.is_empty());
+        assert!(strip.levels.is_empty() && strip.gaps.is_empty());
+    }
+
+    #[test]
+    fn trimming_cuts_a_fifth_from_each_end() {
+        assert!((trimmed_mean(vec![9.0, 1.0, 2.0, 3.0, -50.0]) - 2.0).abs() < 1e-12);
+        assert!((trimmed_mean(vec![1.0, 2.0]) - 1.5).abs() < 1e-12);
     }
 }

@@ -1,8 +1,8 @@
 //! A comparison as a run of eight cells would give it, made by hand.
 
 use deltabench_compare::comparison::{
-    CellComparison, Comparison, Metric, MetricComparison, PlaceboSummary, Ratio, RoundRatio,
-    Verdict, VerdictCounts,
+    CellComparison, Comparison, GroupSummary, Metric, MetricComparison, PlaceboSummary, Ratio,
+    RoundRatio, Verdict, VerdictCounts,
 };
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::{Build, Installation, Origin, Setting};
@@ -134,7 +134,7 @@ impl Noise {
     }
 }
 
-fn ratio(change: f64, half: f64) -> Ratio {
+pub fn ratio(change: f64, half: f64) -> Ratio {
     let centre = change.ln_1p();
     let ends = |half: f64| Some(((centre - half).exp(), (centre + half).exp()));
     Ratio {
@@ -228,7 +228,21 @@ fn cell(id: u32, row: &Row, candidate: u32, noise: &mut Noise) -> CellComparison
             "postgres:18.6".to_owned()
         },
         verdict: *verdict,
+        alone: *verdict,
         reason: (*reason).to_owned(),
+        delta: DELTA,
+        p: None,
+        p_holm: None,
+        p_bh: None,
+        looks: 0,
+        decided_at: None,
+        detection: None,
+        confirmation: None,
+        interval_level: 0.95,
+        drifting: None,
+        interference: Default::default(),
+        blocks_to_verdict: None,
+        minutes_to_verdict: None,
         blocks: BLOCKS,
         rounds: u64::from(BLOCKS * ROUNDS),
         void_rounds: 0,
@@ -268,6 +282,9 @@ pub fn comparison() -> Comparison {
     let placebo_cells = (0..).zip(&ROWS).map(nothing).collect();
     Comparison {
         delta: DELTA,
+        stopping: Default::default(),
+        gate: Default::default(),
+        summaries: summaries(),
         cells,
         placebo_cells,
         placebo: Some(PlaceboSummary {
@@ -304,6 +321,27 @@ pub fn comparison() -> Comparison {
             ),
         ],
     }
+}
+
+/// The means of the candidate; one group has a single cell.
+fn summaries() -> Vec<GroupSummary> {
+    let groups = [
+        (Some(Group::Point), 3, -0.004, 0.004),
+        (Some(Group::Range), 2, -0.027, 0.027),
+        (Some(Group::RangeAgg), 1, 0.011, -0.012),
+        (Some(Group::Write), 2, -0.009, 0.006),
+        (None, 8, -0.009, 0.009),
+    ];
+    let summary = |(group, of, change, cpu)| GroupSummary {
+        candidate: 2,
+        candidate_name: "postgres:18.6".to_owned(),
+        group,
+        cells: of,
+        of,
+        throughput: ratio(change, 0.007),
+        server_cpu: Some(ratio(cpu, 0.003)),
+    };
+    groups.map(summary).to_vec()
 }
 
 fn installation(asked: &str, resolved: &str, version_num: u32, sha: &str) -> Installation {
@@ -443,5 +481,7 @@ pub fn context() -> ReportContext {
             facts(1, "17.11", "gcc (Ubuntu 7.5.0-3ubuntu1~18.04) 7.5.0", "1"),
             facts(2, "18.6", "gcc (Debian 12.2.0-14) 12.2.0", "16"),
         ],
+        ledger: None,
+        warm_up: Vec::new(),
     }
 }

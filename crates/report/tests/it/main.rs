@@ -3,6 +3,10 @@
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod full;
+#[cfg(test)]
 mod page;
+#[cfg(test)]
+mod shown;
 #[cfg(test)]
 mod text;

@@ -103,7 +103,7 @@ fn the_same_comparison_gives_the_same_bytes() {
                 },
             ),
             json(&comparison, &plan, &context),
-            csv(&comparison),
+            csv(&comparison, &plan),
             markdown(&comparison, &plan, &context),
             html(&comparison, &plan, &context),
         ]

@@ -99,7 +99,7 @@ fn the_markdown_of_a_run() {
 
 #[test]
 fn csv_has_a_line_for_every_metric_and_as_many_fields_as_its_header() {
-    let text = csv(&comparison());
+    let text = csv(&comparison(), &plan());
     let mut lines = text.lines();
     let fields = lines.next().unwrap().split(',').count();
     let lines: Vec<&str> = lines.collect();
@@ -156,7 +156,7 @@ fn what_is_not_a_number_is_never_printed_as_one() {
     let texts = [
         terminal(&comparison, &plan, &context, options),
         json(&comparison, &plan, &context),
-        csv(&comparison),
+        csv(&comparison, &plan),
         markdown(&comparison, &plan, &context),
         deltabench_report::html(&comparison, &plan, &context),
     ];

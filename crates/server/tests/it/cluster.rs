@@ -115,52 +115,50 @@ fn checksums_are_as_asked_whatever_the_version_s_default() {
 }
 
 #[test]
-fn restored_data_is_the_saved_data_byte_for_byte() {
+fn copied_data_is_the_other_cluster_s_byte_for_byte_and_both_can_start() {
     let lab = Lab::new();
-    let mut cluster = lab.cluster("c0", &any_installation());
-    assert!(
-        cluster
-            .restore()
-            .unwrap_err()
-            .error
-            .contains("no saved state")
+    let installation = any_installation();
+    let (mut from, mut to) = (
+        lab.cluster("c0", &installation),
+        lab.cluster("c1", &installation),
     );
-    let endpoint = cluster.start(&slot(5500), &[]).unwrap().endpoint.clone();
+    let endpoint = from.start(&slot(5500), &[]).unwrap().endpoint.clone();
     query(
         &endpoint,
         "create table t as select g as k from generate_series(1, 5000) g",
     );
+    let running = to.copy_data(&from).unwrap_err();
+    assert!(running.error.contains("while its server runs"), "{running}");
+    from.stop().unwrap();
+    to.start(&slot(5501), &[]).unwrap();
+    let running = to.copy_data(&from).unwrap_err();
+    assert!(running.error.contains("while its server runs"), "{running}");
+    to.stop().unwrap();
+    to.copy_data(&from).unwrap();
+    assert!(contents(&to.data_dir()) == contents(&from.data_dir()));
+    let endpoints = [
+        from.start(&slot(5500), &[]).unwrap().endpoint.clone(),
+        to.start(&slot(5501), &[]).unwrap().endpoint.clone(),
+    ];
+    query(&endpoints[1], "update t set k = -k");
+    assert_eq!(value(&endpoints[0], "select sum(k) from t"), "12502500");
+    assert_eq!(value(&endpoints[1], "select sum(k) from t"), "-12502500");
     assert!(
-        cluster
-            .save()
-            .unwrap_err()
-            .error
-            .contains("while its server runs")
+        to.bytes_on_disk() > 16 << 20,
+        "a data directory with a WAL segment"
     );
-    cluster.stop().unwrap();
-    cluster.save().unwrap();
-    let saved = contents(&cluster.data_dir());
-    let endpoint = cluster.start(&slot(5501), &[]).unwrap().endpoint.clone();
-    query(&endpoint, "update t set k = -k; create table u (x int)");
-    assert!(
-        cluster
-            .restore()
-            .unwrap_err()
-            .error
-            .contains("while its server runs")
-    );
-    cluster.stop().unwrap();
-    assert_ne!(contents(&cluster.data_dir()), saved);
-    for _ in 0..2 {
-        cluster.restore().unwrap();
-        assert!(contents(&cluster.data_dir()) == saved);
-    }
-    let endpoint = cluster.start(&slot(5500), &[]).unwrap().endpoint.clone();
-    assert_eq!(value(&endpoint, "select sum(k) from t"), "12502500");
-    assert!(
-        cluster.bytes_on_disk() > 2 * (16 << 20),
-        "two data directories with a WAL segment each"
-    );
+}
+
+#[test]
+fn data_of_another_build_is_refused() {
+    let lab = Lab::new();
+    let installation = any_installation();
+    let mut other = installation.clone();
+    other.binary_sha256 = other.binary_sha256.chars().rev().collect();
+    let from = lab.cluster("c0", &installation);
+    let mut to = lab.cluster("c1", &other);
+    let problem = to.copy_data(&from).unwrap_err();
+    assert!(problem.detail.unwrap().contains("different builds"));
 }
 
 #[test]
@@ -168,8 +166,8 @@ fn a_pinned_server_has_pinned_backends() {
     let lab = Lab::new();
     let mut cluster = lab.cluster("c0", &any_installation());
     let pinned = Slot {
-        port: 5500,
         affinity: Some(vec![0]),
+        ..slot(5500)
     };
     let endpoint = cluster.start(&pinned, &[]).unwrap().endpoint.clone();
     let pid = value(
@@ -191,6 +189,45 @@ fn a_pinned_server_has_pinned_backends() {
         line.split_ascii_whitespace()
             .eq(["Cpus_allowed_list:", "0"])
     }));
+}
+
+#[test]
+fn a_server_asked_to_listens_on_loopback_and_wants_the_password_there() {
+    use deltabench_model::endpoint::{Endpoint, Tls};
+    use deltabench_model::plan::Transport;
+    for installation in installations() {
+        let lab = Lab::new();
+        let mut cluster = lab.cluster("c0", &installation);
+        for (listen, wanted) in [
+            (Transport::Tcp, Tls::Off),
+            (Transport::Tls, Tls::Unverified),
+        ] {
+            let asked = Slot {
+                listen,
+                ..slot(5500)
+            };
+            let running = cluster.start(&asked, &[]).unwrap().clone();
+            let network = running.network.unwrap();
+            let Endpoint::Tcp { host, tls, .. } = &network.endpoint else {
+                panic!("{:?}", network.endpoint);
+            };
+            assert_eq!((host.as_str(), *tls), ("127.0.0.1", wanted));
+            assert_eq!(
+                value(&running.endpoint, "show listen_addresses"),
+                "127.0.0.1"
+            );
+            let ssl = value(&running.endpoint, "show ssl");
+            assert_eq!(ssl, if wanted == Tls::Off { "off" } else { "on" });
+            let secret =
+                "select rolpassword is not null from pg_authid where rolname = current_user";
+            assert_eq!(value(&running.endpoint, secret), "t");
+            assert!(!cluster.log_tail(1000).contains(&network.password));
+            cluster.stop().unwrap();
+        }
+        let plain = cluster.start(&slot(5500), &[]).unwrap().clone();
+        assert_eq!(plain.network, None);
+        assert_eq!(value(&plain.endpoint, "show listen_addresses"), "");
+    }
 }
 
 #[test]

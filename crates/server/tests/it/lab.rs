@@ -73,7 +73,7 @@ pub fn small_settings(version_num: u32) -> Vec<(String, String)> {
 pub fn slot(port: u16) -> Slot {
     Slot {
         port,
-        affinity: None,
+        ..Slot::default()
     }
 }
 

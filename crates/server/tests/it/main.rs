@@ -1,6 +1,8 @@
 //! Real servers, started, broken, killed and cleared.
 
 #[cfg(test)]
+mod burn;
+#[cfg(test)]
 mod cluster;
 #[cfg(test)]
 mod failures;

@@ -5,24 +5,38 @@ use deltabench_model::installation::Setting;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
-/// Rows of a statement as text; SQL null is `None`.
+/// A connection.
+pub struct Session(UnixStream);
+
+impl Session {
+    pub fn open(endpoint: &Endpoint) -> Self {
+        let mut stream = UnixStream::connect(endpoint.to_string()).unwrap();
+        let start = b"user\0deltabench\0database\0postgres\0\0";
+        stream
+            .write_all(&u32::try_from(start.len() + 8).unwrap().to_be_bytes())
+            .unwrap();
+        stream.write_all(&196_608_u32.to_be_bytes()).unwrap();
+        stream.write_all(start).unwrap();
+        read_until_ready(&mut stream);
+        Self(stream)
+    }
+
+    /// Sends a statement in one packet; its rows as text, SQL null is `None`.
+    pub fn query(&mut self, sql: &str) -> Vec<Vec<Option<String>>> {
+        let mut message = vec![b'Q'];
+        message.extend(u32::try_from(sql.len() + 5).unwrap().to_be_bytes());
+        message.extend(sql.as_bytes());
+        message.push(0);
+        self.0.write_all(&message).unwrap();
+        read_until_ready(&mut self.0)
+    }
+}
+
+/// Rows of a statement as text, over a connection of its own; SQL null is `None`.
 pub fn query(endpoint: &Endpoint, sql: &str) -> Vec<Vec<Option<String>>> {
-    let mut stream = UnixStream::connect(endpoint.to_string()).unwrap();
-    let start = b"user\0deltabench\0database\0postgres\0\0";
-    stream
-        .write_all(&u32::try_from(start.len() + 8).unwrap().to_be_bytes())
-        .unwrap();
-    stream.write_all(&196_608_u32.to_be_bytes()).unwrap();
-    stream.write_all(start).unwrap();
-    read_until_ready(&mut stream);
-    stream.write_all(b"Q").unwrap();
-    stream
-        .write_all(&u32::try_from(sql.len() + 5).unwrap().to_be_bytes())
-        .unwrap();
-    stream.write_all(sql.as_bytes()).unwrap();
-    stream.write_all(&[0]).unwrap();
-    let rows = read_until_ready(&mut stream);
-    stream.write_all(&[b'X', 0, 0, 0, 4]).unwrap();
+    let mut session = Session::open(endpoint);
+    let rows = session.query(sql);
+    session.0.write_all(&[b'X', 0, 0, 0, 4]).unwrap();
     rows
 }
 

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod data;
 #[cfg(test)]
+mod ledger;
+#[cfg(test)]
 mod runs;
 #[cfg(test)]
 mod visits;

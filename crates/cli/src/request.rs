@@ -1,0 +1,311 @@
+//! From what was typed to a request for a plan.
+
+use crate::arguments::{
+    Checksums, Compare, Ending, InconclusiveWord, OrderWord, PlacementWord, StateWord,
+    TransportWord,
+};
+use crate::calibrate::{CalibrateArguments, CalibrationRun};
+use deltabench_compare::looks;
+use deltabench_model::plan::{
+    CellOrder, DataSize, DataState, Gate, Pins, Placement, Stopping, Timing, Transport,
+    WorkloadSource,
+};
+use deltabench_model::problem::Problem;
+use deltabench_run::planning::{Request, Selection};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A quick run stops after the block that would end past this many seconds, set-up included.
+const QUICK_DEADLINE_SECONDS: f64 = 560.0;
+
+/// The request that the arguments stand for.
+///
+/// Errors: a percentage, time, core list, setting or file that cannot be read.
+pub fn request(arguments: &Compare) -> Result<Request, Problem> {
+    let default_rows = if arguments.quick { 200_000 } else { 1_000_000 };
+    let timing = timing(arguments)?;
+    Ok(Request {
+        same_target: arguments.same_target,
+        selection: selection(arguments),
+        sources: arguments
+            .workloads
+            .iter()
+            .map(|path| source(path))
+            .collect::<Result<_, _>>()?,
+        state: match arguments.state {
+            StateWord::Fresh => DataState::Fresh,
+            StateWord::Aged => DataState::Aged,
+        },
+        order: match arguments.order {
+            OrderWord::Drawn => CellOrder::Drawn,
+            OrderWord::Published => CellOrder::Published,
+        },
+        rate: arguments.rate,
+        transport: match arguments.transport {
+            TransportWord::Socket => Transport::Socket,
+            TransportWord::Tcp => Transport::Tcp,
+            TransportWord::Tls => Transport::Tls,
+        },
+        pins: arguments.pin.as_deref().map(pins).transpose()?,
+        clients: arguments.clients.clone(),
+        data: DataSize {
+            tables: arguments.tables,
+            rows: arguments.rows.unwrap_or(default_rows),
+        },
+        placement: placement(arguments.placement),
+        delta: arguments.delta.as_deref().map(percent).transpose()?,
+        stopping: stopping(&arguments.ending, timing.blocks)?,
+        gate: gate(&arguments.ending)?,
+        timing,
+        checksums: match arguments.checksums {
+            Checksums::On => Some(true),
+            Checksums::Off => Some(false),
+            Checksums::Default => None,
+        },
+        settings: arguments
+            .settings
+            .iter()
+            .map(|text| setting(text))
+            .collect::<Result<_, _>>()?,
+        seed: arguments.seed.unwrap_or_else(seed_from_clock),
+        command: std::env::args().collect(),
+    })
+}
+
+/// The request of a run whose truth is known: a target against itself, one client.
+///
+/// Errors: a percentage or time that cannot be read.
+pub fn calibration(
+    arguments: &CalibrateArguments,
+    run: &CalibrationRun,
+) -> Result<Request, Problem> {
+    Ok(Request {
+        same_target: true,
+        selection: Selection::Named(arguments.only.clone()),
+        sources: Vec::new(),
+        state: DataState::Fresh,
+        order: CellOrder::Drawn,
+        rate: None,
+        transport: Transport::Socket,
+        pins: None,
+        clients: vec![1],
+        data: DataSize {
+            tables: 1,
+            rows: arguments.rows,
+        },
+        timing: Timing {
+            blocks: run.blocks,
+            slice_ms: 40,
+            slice_jitter: 0.2,
+            visit_seconds: 0.8,
+            warmup_seconds: 0.3,
+            connections_per_visit: 2,
+            deadline_seconds: arguments.budget.as_deref().map(time).transpose()?,
+        },
+        placement: placement(None),
+        delta: arguments.delta.as_deref().map(percent).transpose()?,
+        stopping: Stopping::Sequential {
+            looks: looks(run.blocks),
+        },
+        gate: Gate::default(),
+        checksums: Some(true),
+        settings: Vec::new(),
+        seed: run.seed,
+        command: std::env::args().collect(),
+    })
+}
+
+/// A seed that differs from run to run. Kept under 2^53 so that every reader of the JSON sees the same number.
+pub fn seed_from_clock() -> u64 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    deltabench_workload::mix(u64::from(now.subsec_nanos()), &[now.as_secs()]) >> 11
+}
+
+fn selection(arguments: &Compare) -> Selection {
+    let own_only = !arguments.workloads.is_empty() && !arguments.quick;
+    match (
+        arguments.all || arguments.order == OrderWord::Published,
+        own_only,
+    ) {
+        _ if !arguments.only.is_empty() => Selection::Named(arguments.only.clone()),
+        (true, _) => Selection::All,
+        (false, true) => Selection::Named(Vec::new()),
+        (false, false) => Selection::Quick,
+    }
+}
+
+fn source(path: &Path) -> Result<WorkloadSource, Problem> {
+    let file = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(WorkloadSource { file, text }),
+        Err(error) => Err(Problem::new(format!("cannot read {file}"))
+            .detail(error.to_string())
+            .hint("`deltabench workloads show point-query` prints a definition to start from")),
+    }
+}
+
+fn timing(arguments: &Compare) -> Result<Timing, Problem> {
+    let quick = arguments.quick;
+    let budget = arguments.ending.budget.as_deref().map(time).transpose()?;
+    Ok(Timing {
+        blocks: arguments.blocks.unwrap_or(if quick { 14 } else { 24 }),
+        slice_ms: arguments.slice_ms,
+        slice_jitter: 0.2,
+        visit_seconds: arguments
+            .visit_seconds
+            .unwrap_or(if quick { 0.8 } else { 1.5 }),
+        warmup_seconds: 0.3,
+        connections_per_visit: 2,
+        deadline_seconds: budget.or(quick.then_some(QUICK_DEADLINE_SECONDS)),
+    })
+}
+
+fn stopping(ending: &Ending, blocks: u32) -> Result<Stopping, Problem> {
+    Ok(match &ending.precision {
+        Some(text) => Stopping::Precision {
+            half_width: percent(text)?,
+        },
+        None if ending.fixed => Stopping::Fixed,
+        None => Stopping::Sequential {
+            looks: looks(blocks),
+        },
+    })
+}
+
+fn gate(ending: &Ending) -> Result<Gate, Problem> {
+    let not_worse_than = ending.not_worse_than.as_deref().map(percent).transpose()?;
+    Ok(Gate {
+        on: ending.gate || not_worse_than.is_some(),
+        not_worse_than,
+        inconclusive_passes: ending.on_inconclusive == InconclusiveWord::Pass,
+    })
+}
+
+fn placement(asked: Option<PlacementWord>) -> (Placement, Placement) {
+    match asked {
+        None => (Placement::SameCore, Placement::Split),
+        Some(PlacementWord::SameCore) => (Placement::SameCore, Placement::SameCore),
+        Some(PlacementWord::Split) => (Placement::Split, Placement::Split),
+        Some(PlacementWord::Free) => (Placement::Free, Placement::Free),
+    }
+}
+
+/// `server=0,client=1`, `server=2-5+7,client=0-1`.
+fn pins(text: &str) -> Result<Pins, Problem> {
+    let bad = || {
+        Problem::new(format!("`{text}` does not say which cores"))
+            .hint("write for example --pin server=0,client=1 or --pin server=2-5+7,client=0-1")
+    };
+    let (mut server, mut client) = (None, None);
+    for part in text.split(',') {
+        let (side, list) = part.split_once('=').ok_or_else(bad)?;
+        let place = match side.trim() {
+            "server" => &mut server,
+            "client" => &mut client,
+            _ => return Err(bad()),
+        };
+        if place.replace(cores(list).ok_or_else(bad)?).is_some() {
+            return Err(bad());
+        }
+    }
+    match (server, client) {
+        (Some(server), Some(client)) => Ok(Pins { server, client }),
+        _ => Err(bad()),
+    }
+}
+
+/// `0`, `2-5`, `2-5+7`; at most 4096 cores.
+fn cores(text: &str) -> Option<Vec<usize>> {
+    let mut cores = Vec::new();
+    for part in text.split('+') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        if first > last || last >= 4096 {
+            return None;
+        }
+        cores.extend(first..=last);
+    }
+    Some(cores)
+}
+
+/// `90s`, `15m`, `1.5h` as seconds.
+fn time(text: &str) -> Result<f64, Problem> {
+    let text = text.trim();
+    let seconds = [("s", 1.0), ("m", 60.0), ("h", 3600.0)]
+        .into_iter()
+        .find_map(|(unit, seconds)| {
+            let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+            Some(number * seconds)
+        });
+    match seconds {
+        Some(seconds) if seconds.is_finite() && seconds >= 1.0 => Ok(seconds),
+        _ => Err(Problem::new(format!("`{text}` is not a time"))
+            .hint("write for example --budget 15m, 90s or 2h")),
+    }
+}
+
+/// `3%` or `3` as 0.03.
+pub fn percent(text: &str) -> Result<f64, Problem> {
+    let number: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
+    match number {
+        Some(value) if value.is_finite() => Ok(value / 100.0),
+        _ => Err(Problem::new(format!("`{text}` is not a percentage"))
+            .hint("write for example --delta 2%")),
+    }
+}
+
+fn setting(text: &str) -> Result<(String, String), Problem> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((
+            name.trim().to_ascii_lowercase(),
+            value.trim().trim_matches('\'').to_owned(),
+        )),
+        _ => {
+            Err(Problem::new(format!("`{text}` is not a setting"))
+                .hint("write --set work_mem=64MB"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_and_settings_are_read_as_written() {
+        assert!((percent("3%").unwrap() - 0.03).abs() < 1e-12);
+        assert!((percent("0.5").unwrap() - 0.005).abs() < 1e-12);
+        assert!(percent("small").unwrap_err().hint.unwrap().contains("2%"));
+        assert_eq!(
+            setting("Work_Mem = '64MB'").unwrap(),
+            ("work_mem".into(), "64MB".into())
+        );
+        assert!(setting("work_mem").is_err());
+    }
+
+    #[test]
+    fn times_have_a_unit() {
+        assert!((time("15m").unwrap() - 900.0).abs() < 1e-9);
+        assert!((time("1.5h").unwrap() - 5400.0).abs() < 1e-9);
+        for bad in ["15", "m", "-3s", "0s", "infs", ""] {
+            assert!(time(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn cores_are_numbers_ranges_and_sums_of_them() {
+        let pins = pins("server=2-4+7,client=0").unwrap();
+        assert_eq!((pins.server, pins.client), (vec![2, 3, 4, 7], vec![0]));
+        for bad in [
+            "server=0",
+            "server=0,client=x",
+            "server=3-1,client=0",
+            "0,1",
+            "server=0,server=1",
+        ] {
+            assert!(super::pins(bad).is_err(), "{bad}");
+        }
+    }
+}

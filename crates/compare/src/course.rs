@@ -1,0 +1,405 @@
+//! The course of one pair of servers through the looks of a plan: where it stands, and what it says.
+
+use crate::comparison::{Detection, DetectionOutcome, Metric, Verdict};
+use crate::history::History;
+use crate::judge::{Judgement, Levels, gains, judge, waiting};
+use crate::looks::Rules;
+use crate::progress::CellProgress;
+use crate::sample::{log_ratios, ratio};
+use crate::thresholds::{
+    CONFIRM_BLOCKS, CONFIRM_P, CONFIRM_POWER, GATE_FALSE, LEVEL_DIFFERENT, MIN_BLOCKS,
+    PRECISION_LEVEL, PRECISION_MIN_BLOCKS,
+};
+use crate::words;
+use deltabench_model::plan::{Plan, Stopping};
+use deltabench_model::units::{count, index, to_f64};
+use deltabench_stats::multiplicity::fisher_of_two;
+use deltabench_stats::student::{t_cdf, t_interval, t_quantile, t_test_above_p, t_test_p};
+use deltabench_stats::summary::{mean, sample_sd};
+use std::ops::Range;
+
+/// Where a pair of servers stands in a cell.
+pub(crate) struct Course {
+    /// What is still to be measured.
+    pub(crate) progress: CellProgress,
+    /// Looks made.
+    pub(crate) looks: usize,
+    /// The look that decided, from 1.
+    pub(crate) decided_at: Option<usize>,
+    pub(crate) detection: Option<Detection>,
+    /// p of throughput, valid however often was looked.
+    pub(crate) p: Option<f64>,
+    pub(crate) speed: Judgement,
+    /// Absent where CPU is not known.
+    pub(crate) cost: Option<Judgement>,
+    /// Visits behind the numbers of throughput.
+    pub(crate) speed_visits: Range<usize>,
+    /// Visits behind the numbers of CPU per operation.
+    pub(crate) cost_visits: Range<usize>,
+    pub(crate) levels: Levels,
+}
+
+/// What a course is asked of.
+pub(crate) struct Question<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) history: &'a History<'a>,
+    /// δ of the cell, as a share.
+    pub(crate) delta: f64,
+}
+
+impl Question<'_> {
+    /// The course under the plan's own stopping rule.
+    pub(crate) fn course(&self) -> Course {
+        match &self.plan.stopping {
+            Stopping::Fixed => self.fixed(),
+            Stopping::Precision { half_width } => self.precision(*half_width),
+            Stopping::Sequential { looks } => Walk::new(self, looks).course(),
+        }
+    }
+
+    /// The course of a pair that is judged once, on whatever there is.
+    pub(crate) fn fixed(&self) -> Course {
+        let have = self.history.visits();
+        let planned = index(u64::from(self.plan.timing.blocks));
+        self.plain(have, have >= planned, planned, Levels::FIXED)
+    }
+
+    /// Stops at the first block from [`PRECISION_MIN_BLOCKS`] on whose interval is narrow enough. Only the
+    /// width is looked at, so the estimate is not biased by stopping.
+    fn precision(&self, half_width: f64) -> Course {
+        let have = self.history.visits();
+        let narrow = (PRECISION_MIN_BLOCKS..=have).find(|&visits| {
+            let logs = self.speed(&(0..visits));
+            logs.len() >= PRECISION_MIN_BLOCKS
+                && t_interval(&logs, PRECISION_LEVEL)
+                    .is_ok_and(|interval| interval.half_width() <= half_width.ln_1p())
+        });
+        let planned = index(u64::from(self.plan.timing.blocks));
+        let next = (have + 1).max(PRECISION_MIN_BLOCKS);
+        let done = narrow.is_some() || have >= planned;
+        let mut course = self.plain(narrow.unwrap_or(have), done, next, Levels::PRECISION);
+        // The 97 % interval is the one that holds 95 times in 100, so p = 3 % stands for 5 %.
+        let factor = (1.0 - LEVEL_DIFFERENT) / (1.0 - PRECISION_LEVEL);
+        course.p = course.p.map(|p| (p * factor).min(1.0));
+        course
+    }
+
+    /// One judgement on the first `visits` visits.
+    fn plain(&self, visits: usize, done: bool, next: usize, levels: Levels) -> Course {
+        let (speed, cost) = (self.speed(&(0..visits)), self.cost(&(0..visits)));
+        Course {
+            progress: if done {
+                CellProgress::Decided
+            } else {
+                CellProgress::Measuring {
+                    next_look: number(next),
+                }
+            },
+            looks: 0,
+            decided_at: None,
+            detection: None,
+            p: t_test_p(&speed).ok(),
+            speed: judge(Metric::Throughput, &speed, self.delta, levels),
+            cost: self.judge_cost(&cost, levels),
+            speed_visits: 0..visits,
+            cost_visits: 0..visits,
+            levels,
+        }
+    }
+
+    /// Block log-ratios of throughput.
+    fn speed(&self, visits: &Range<usize>) -> Vec<f64> {
+        log_ratios(&self.history.sample(visits.clone()).throughput)
+    }
+
+    /// Block log-ratios of CPU per operation.
+    fn cost(&self, visits: &Range<usize>) -> Vec<f64> {
+        log_ratios(&self.history.sample(visits.clone()).server_cpu)
+    }
+
+    fn judge_cost(&self, logs: &[f64], levels: Levels) -> Option<Judgement> {
+        (!logs.is_empty()).then(|| judge(Metric::ServerCpuPerOperation, logs, self.delta, levels))
+    }
+
+    /// Comparisons that share the gate's error.
+    fn family(&self) -> f64 {
+        let cells = self.plan.cells.len() * self.plan.candidates().len();
+        to_f64(count(cells.max(1)))
+    }
+}
+
+/// A walk from look to look.
+///
+/// Each look judges what was measured up to it, whatever has come since, so that the same data always give
+/// the same course. Looks count visits: a visit whose rounds are void has been spent too.
+struct Walk<'a> {
+    question: &'a Question<'a>,
+    rules: std::sync::Arc<Rules>,
+    looks: usize,
+    p: Option<f64>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(question: &'a Question<'a>, looks: &[u32]) -> Self {
+        Self {
+            question,
+            rules: Rules::of(looks),
+            looks: 0,
+            p: None,
+        }
+    }
+
+    fn course(mut self) -> Course {
+        let have = self.question.history.visits();
+        let looks = self.rules.looks.clone();
+        for (look, &at) in looks.iter().enumerate() {
+            if have < at {
+                return self.wait(at);
+            }
+            self.looks = look + 1;
+            let visits = 0..at;
+            let levels = self.rules.levels(look);
+            let logs = self.question.speed(&visits);
+            self.note_p(look, &logs);
+            let speed = judge(Metric::Throughput, &logs, self.question.delta, levels);
+            let last = look + 1 == looks.len();
+            let next = looks.get(look + 1).copied();
+            match (speed.verdict, next) {
+                (Verdict::NoChange, Some(next)) => return self.equal(speed, at, next),
+                (Verdict::Regression | Verdict::Improvement, Some(_))
+                    if self.settles(at, &logs) =>
+                {
+                    return self.confirm(look, at, &logs);
+                }
+                _ if last => return self.end(speed, at, levels),
+                _ => {}
+            }
+        }
+        // A plan without looks has nothing to say yet.
+        self.wait(1)
+    }
+
+    fn note_p(&mut self, look: usize, logs: &[f64]) {
+        if logs.len() >= MIN_BLOCKS
+            && let Ok(p) = t_test_p(logs)
+        {
+            let repeated = self.rules.repeated_p(look, p);
+            self.p = Some(self.p.map_or(repeated, |before| before.min(repeated)));
+        }
+    }
+
+    /// Whether a difference found here is worth stopping for: the fresh blocks fit in, would very likely
+    /// confirm it at the size found, and both together would hold in the whole family.
+    fn settles(&self, at: usize, logs: &[f64]) -> bool {
+        let last = self.rules.looks.last().copied().unwrap_or(0);
+        let (Some(centre), Some(sd)) = (mean(logs), sample_sd(logs)) else {
+            return false;
+        };
+        let fresh = to_f64(count(CONFIRM_BLOCKS));
+        let expected = centre.abs() / (sd / fresh.sqrt());
+        let df = fresh - 1.0;
+        let enough = t_quantile(1.0 - CONFIRM_P, df) + t_quantile(CONFIRM_POWER, df);
+        let together = fisher_of_two(self.p.unwrap_or(1.0), t_cdf(-expected, df));
+        at + CONFIRM_BLOCKS <= last
+            && expected >= enough
+            && together * self.question.family() <= GATE_FALSE
+    }
+
+    /// Equal. If CPU per operation is still open, it gets the blocks up to the next look, and no more.
+    fn equal(self, speed: Judgement, at: usize, next: usize) -> Course {
+        let look = self.looks - 1;
+        let (question, rules) = (self.question, std::sync::Arc::clone(&self.rules));
+        let cost = question.judge_cost(&question.cost(&(0..at)), rules.levels(look));
+        let open = cost
+            .as_ref()
+            .is_some_and(|cost| cost.verdict == Verdict::Inconclusive);
+        let mut course = self.decided(speed, 0..at, Levels::FIXED);
+        course.cost = cost;
+        if open && question.history.visits() < next {
+            course.progress = CellProgress::Measuring {
+                next_look: number(next),
+            };
+        } else if open {
+            course.cost = question.judge_cost(&question.cost(&(0..next)), rules.levels(look + 1));
+            course.cost_visits = 0..next;
+            course.looks += 1;
+        }
+        course
+    }
+
+    /// A difference before the last look: fresh blocks decide, and all numbers come from them.
+    fn confirm(self, look: usize, at: usize, logs: &[f64]) -> Course {
+        let question = self.question;
+        let fresh = self.fresh(at);
+        let found = gains(Metric::Throughput, logs);
+        let slower = mean(&found).is_some_and(|gain| gain < 0.0);
+        let p = self.p.unwrap_or(1.0);
+        let logs_fresh = question.speed(&fresh);
+        let blocks_left = CONFIRM_BLOCKS.saturating_sub(logs_fresh.len());
+        let outcome = if blocks_left > 0 {
+            DetectionOutcome::Confirming {
+                blocks_left: number(blocks_left),
+            }
+        } else {
+            recurrence(&logs_fresh, slower)
+        };
+        let detection = ratio(logs, Levels::FIXED).map(|throughput| Detection {
+            look: number(look + 1),
+            blocks: number(logs.len()),
+            throughput,
+            p,
+            outcome,
+        });
+        let mut course = match outcome {
+            DetectionOutcome::Confirming { blocks_left } => {
+                let what = format!(
+                    "{} at look {}, {} to confirm it",
+                    found_word(slower),
+                    look + 1,
+                    words::blocks(index(u64::from(blocks_left)))
+                );
+                let mut course = self.waiting(&what, CellProgress::Confirming { blocks_left });
+                course.speed.missing = Some(index(u64::from(blocks_left)));
+                course
+            }
+            DetectionOutcome::Recurred { p: again }
+            | DetectionOutcome::DidNotRecur { p: again } => {
+                let mut speed = judge(
+                    Metric::Throughput,
+                    &logs_fresh,
+                    question.delta,
+                    Levels::FIXED,
+                );
+                speed = after_detection(speed, outcome, slower, look + 1, question.delta);
+                let mut course = self.decided(speed, fresh, Levels::FIXED);
+                course.p = Some(fisher_of_two(p, again));
+                course
+            }
+        };
+        course.detection = detection;
+        course
+    }
+
+    /// The visits after a look up to the one that gives the last fresh block.
+    fn fresh(&self, at: usize) -> Range<usize> {
+        let history = self.question.history;
+        let enough = |end: &usize| self.question.speed(&(at..*end)).len() >= CONFIRM_BLOCKS;
+        let end = (at + CONFIRM_BLOCKS..=history.visits()).find(enough);
+        at..end.unwrap_or(history.visits())
+    }
+
+    /// The last look: all blocks count.
+    fn end(self, speed: Judgement, at: usize, levels: Levels) -> Course {
+        let question = self.question;
+        let cost = question.judge_cost(&question.cost(&(0..at)), levels);
+        let open = speed.verdict == Verdict::Inconclusive;
+        let mut course = self.decided(speed, 0..at, Levels::FIXED);
+        course.cost = cost;
+        course.decided_at = course.decided_at.filter(|_| !open);
+        course
+    }
+
+    /// Nothing decided: the numbers are those of all visits.
+    fn wait(self, next: usize) -> Course {
+        let what = format!("next look after {next} blocks");
+        let have = self.question.history.visits();
+        let next_look = number(next);
+        let mut course = self.waiting(&what, CellProgress::Measuring { next_look });
+        let least = next.saturating_sub(have);
+        course.speed.missing = course.speed.missing.map(|missing| missing.max(least));
+        course
+    }
+
+    fn waiting(self, what: &str, progress: CellProgress) -> Course {
+        let question = self.question;
+        let all = 0..question.history.visits();
+        let speed = waiting(
+            Metric::Throughput,
+            &question.speed(&all),
+            question.delta,
+            what,
+        );
+        let cost = question.cost(&all);
+        let cost = (!cost.is_empty())
+            .then(|| waiting(Metric::ServerCpuPerOperation, &cost, question.delta, what));
+        let mut course = self.decided(speed, all, Levels::FIXED);
+        course.cost = cost;
+        course.decided_at = None;
+        course.progress = progress;
+        course
+    }
+
+    fn decided(self, speed: Judgement, visits: Range<usize>, levels: Levels) -> Course {
+        let cost = self.question.cost(&visits);
+        Course {
+            progress: CellProgress::Decided,
+            looks: self.looks,
+            decided_at: Some(self.looks),
+            detection: None,
+            p: self.p,
+            speed,
+            cost: self.question.judge_cost(&cost, levels),
+            speed_visits: visits.clone(),
+            cost_visits: visits,
+            levels,
+        }
+    }
+}
+
+/// What fresh blocks say about a direction that was found.
+fn recurrence(logs: &[f64], slower: bool) -> DetectionOutcome {
+    let turned: Vec<f64> = gains(Metric::Throughput, logs)
+        .into_iter()
+        .map(|gain| if slower { -gain } else { gain })
+        .collect();
+    let p = t_test_above_p(&turned).unwrap_or(1.0);
+    if p <= CONFIRM_P {
+        DetectionOutcome::Recurred { p }
+    } else {
+        DetectionOutcome::DidNotRecur { p }
+    }
+}
+
+/// The judgement of fresh blocks, told with what had been found before.
+///
+/// They confirm or they do not. "No change" would need an error of its own to spend, so where they lie within
+/// ±δ the cell is open: no regression either.
+fn after_detection(
+    fresh: Judgement,
+    outcome: DetectionOutcome,
+    slower: bool,
+    look: usize,
+    delta: f64,
+) -> Judgement {
+    let found = format!("{} at look {look}", found_word(slower));
+    let recurred = matches!(outcome, DetectionOutcome::Recurred { .. });
+    let (verdict, reason) = match fresh.verdict {
+        Verdict::NoChange => {
+            let limit = words::threshold(delta);
+            let reason = format!("{found}; fresh blocks lie within ±{limit}");
+            (Verdict::Inconclusive, reason)
+        }
+        verdict if recurred => (verdict, format!("{} (look {look}, recurred)", fresh.reason)),
+        _ => {
+            let reason = format!("{found}, did not recur: fresh blocks {}", fresh.reason);
+            (Verdict::Inconclusive, reason)
+        }
+    };
+    Judgement {
+        verdict,
+        reason,
+        ..fresh
+    }
+}
+
+fn found_word(slower: bool) -> &'static str {
+    if slower {
+        "found slower"
+    } else {
+        "found faster"
+    }
+}
+
+fn number(value: usize) -> u32 {
+    u32::try_from(count(value)).unwrap_or(u32::MAX)
+}

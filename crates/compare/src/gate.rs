@@ -1,0 +1,151 @@
+//! What makes a script stop.
+
+use crate::comparison::{CellComparison, Comparison, Metric, Verdict};
+use crate::judge::gains;
+use crate::thresholds::{GATE_FALSE, MIN_BLOCKS};
+use crate::words;
+use deltabench_model::plan::{Gate, Plan};
+use deltabench_model::units::index;
+use deltabench_stats::multiplicity::holm;
+use deltabench_stats::student::t_test_above_p;
+
+/// What a cell is to the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nothing against it.
+    Passed,
+    /// A loss is shown.
+    Failed,
+    /// No answer.
+    Open,
+    /// Placebo or host say that it cannot be trusted.
+    Untrusted,
+}
+
+/// The standing of every candidate's cell.
+///
+/// Three questions, by what the plan's gate asks:
+/// - without a gate: is the cell listed as a regression?
+/// - a gate: is it a regression that holds in the whole family (Holm)? One that only holds alone, or only in
+///   the listing, is open.
+/// - a gate with a margin: is a loss beyond the margin excluded (the one-sided 95 % bound, which is the lower
+///   end of the 90 % interval, lies above it)? It fails where such a loss is shown, family-wise (Holm).
+///   Passing needs no correction: *every* cell has to pass (intersection-union).
+pub(crate) fn standings(comparison: &Comparison) -> Vec<Standing> {
+    let cells = &comparison.cells;
+    if let Some(margin) = comparison.gate.not_worse_than {
+        return not_worse(cells, margin);
+    }
+    let standing = |cell: &CellComparison| match cell.verdict {
+        Verdict::Unfit => Standing::Untrusted,
+        Verdict::Inconclusive => Standing::Open,
+        Verdict::Improvement | Verdict::NoChange => Standing::Passed,
+        Verdict::Regression if !comparison.gate.on => Standing::Failed,
+        Verdict::Regression if cell.p_holm.is_none_or(|p| p <= GATE_FALSE) => Standing::Failed,
+        Verdict::Regression => Standing::Open,
+    };
+    cells.iter().map(standing).collect()
+}
+
+fn not_worse(cells: &[CellComparison], margin: f64) -> Vec<Standing> {
+    // A ratio, not a factor: a loss of 2 % is 0.98.
+    let bound = (-margin).ln_1p();
+    let shown: Vec<f64> = cells
+        .iter()
+        .map(|cell| loss_p(cell, bound).unwrap_or(1.0))
+        .collect();
+    let standing = |(cell, shown): (&CellComparison, f64)| {
+        let low = throughput(cell).and_then(|found| found.ratio.ci90);
+        if cell.verdict == Verdict::Unfit {
+            Standing::Untrusted
+        } else if index(u64::from(cell.blocks)) < MIN_BLOCKS {
+            Standing::Open
+        } else if low.is_some_and(|(low, _)| low.ln() > bound) {
+            Standing::Passed
+        } else if shown <= GATE_FALSE {
+            Standing::Failed
+        } else {
+            Standing::Open
+        }
+    };
+    std::iter::zip(cells, holm(&shown)).map(standing).collect()
+}
+
+fn throughput(cell: &CellComparison) -> Option<&crate::comparison::MetricComparison> {
+    cell.metrics
+        .iter()
+        .find(|found| found.metric == Metric::Throughput)
+}
+
+/// One-sided p of "the loss is within the margin".
+fn loss_p(cell: &CellComparison, bound: f64) -> Option<f64> {
+    let gains = gains(Metric::Throughput, &throughput(cell)?.blocks);
+    let beyond: Vec<f64> = gains.iter().map(|gain| bound - gain).collect();
+    t_test_above_p(&beyond).ok()
+}
+
+/// The gate in one line, for the end of a report; `None` where the plan has none.
+///
+/// Shape:  `gate passed: …`, `gate failed: …` with the cells that fail it, or `gate open: …`; what has no answer
+///         is counted in each. The same answer as [`crate::exit_code`], which also knows unfit hosts and empty
+///         runs.
+#[must_use]
+pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
+    let Gate {
+        on,
+        not_worse_than,
+        inconclusive_passes,
+    } = plan.gate;
+    if !on && not_worse_than.is_none() {
+        return None;
+    }
+    let standings = standings(comparison);
+    let number = |standing| standings.iter().filter(|&&s| s == standing).count();
+    let (all, failed) = (standings.len(), number(Standing::Failed));
+    let open = number(Standing::Open);
+    let untrusted = number(Standing::Untrusted);
+    let question = match not_worse_than {
+        Some(margin) => format!("slower by more than {}", words::threshold(margin)),
+        None => "slower".to_owned(),
+    };
+    let mut parts = Vec::new();
+    let word = if failed > 0 {
+        let named: Vec<String> = std::iter::zip(&comparison.cells, &standings)
+            .filter(|(_, standing)| **standing == Standing::Failed)
+            .map(|(cell, _)| name(cell, plan))
+            .collect();
+        parts.push(format!(
+            "{question} in {failed} of {all} cells ({})",
+            named.join(", ")
+        ));
+        "failed"
+    } else if untrusted > 0 || (open > 0 && !inconclusive_passes) {
+        "open"
+    } else {
+        "passed"
+    };
+    if failed == 0 {
+        parts.push(format!("none of {all} cells is shown to be {question}"));
+    }
+    if open > 0 {
+        let passes = if inconclusive_passes {
+            ", which passes"
+        } else {
+            ""
+        };
+        parts.push(format!("{open} without an answer{passes}"));
+    }
+    if untrusted > 0 {
+        parts.push(format!("{untrusted} not trusted"));
+    }
+    Some(format!("gate {word}: {}", parts.join("; ")))
+}
+
+fn name(cell: &CellComparison, plan: &Plan) -> String {
+    let name = format!("{} at {}", cell.workload, words::clients(cell.clients));
+    if plan.candidates().len() > 1 {
+        format!("{name} on {}", cell.candidate_name)
+    } else {
+        name
+    }
+}

@@ -1,0 +1,129 @@
+//! Everything that two servers did in one cell, ready to be asked about any part of it.
+
+use crate::pairing::{CellRounds, Index, Pairing};
+use crate::sample::{BlockValue, server_cpu, throughput};
+use crate::thresholds::CONTENDED_SHARE;
+use deltabench_model::plan::{CellId, ServerId};
+use deltabench_model::units::to_f64;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// One pair of servers in one cell.
+pub(crate) struct History<'a> {
+    /// Blocks in which the cell was visited, with (disturbed, all) rounds, in order.
+    visits: Vec<(u32, (u64, u64))>,
+    /// With every good round.
+    with: Part<'a>,
+    /// Without the disturbed ones; absent where there are none.
+    without: Option<Part<'a>>,
+}
+
+/// The pairs of a history and their block values.
+pub(crate) struct Part<'a> {
+    pub(crate) pairing: Pairing<'a>,
+    throughput: Vec<BlockValue>,
+    server_cpu: Vec<BlockValue>,
+}
+
+impl<'a> Part<'a> {
+    fn new(pairing: Pairing<'a>) -> Self {
+        Self {
+            throughput: throughput(&pairing),
+            server_cpu: server_cpu(&pairing),
+            pairing,
+        }
+    }
+}
+
+/// The block values of both primary metrics in some visits.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sample {
+    pub(crate) throughput: Vec<BlockValue>,
+    pub(crate) server_cpu: Vec<BlockValue>,
+}
+
+impl<'a> History<'a> {
+    pub(crate) fn new(
+        index: &Index<'a>,
+        rounds: &CellRounds,
+        cell: CellId,
+        base: ServerId,
+        candidate: ServerId,
+    ) -> Self {
+        let pair = |excluded: &BTreeSet<(u32, u32)>| index.pair(cell, base, candidate, excluded);
+        Self {
+            visits: rounds.visits.iter().map(|(&b, &c)| (b, c)).collect(),
+            with: Part::new(pair(&BTreeSet::new())),
+            without: (!rounds.disturbed.is_empty()).then(|| Part::new(pair(&rounds.disturbed))),
+        }
+    }
+
+    /// Number of visits so far.
+    pub(crate) fn visits(&self) -> usize {
+        self.visits.len()
+    }
+
+    /// Rounds disturbed in the first `visits` visits.
+    pub(crate) fn disturbed(&self, visits: usize) -> u64 {
+        self.visits
+            .iter()
+            .take(visits)
+            .map(|(_, (disturbed, _))| disturbed)
+            .sum()
+    }
+
+    /// Whether more than half of the rounds up to there were disturbed.
+    ///
+    /// Asked for a look, it knows the rounds up to that look only: what comes later cannot change it.
+    pub(crate) fn contended(&self, visits: usize) -> bool {
+        let all = self.visits.iter().take(visits).map(|(_, (_, all))| all);
+        to_f64(self.disturbed(visits)) > CONTENDED_SHARE * to_f64(all.sum())
+    }
+
+    /// The rounds that count up to there.
+    pub(crate) fn counted(&self, visits: usize) -> &Part<'a> {
+        match &self.without {
+            Some(without) if !self.contended(visits) => without,
+            _ => &self.with,
+        }
+    }
+
+    /// The block values that count in these visits.
+    pub(crate) fn sample(&self, visits: Range<usize>) -> Sample {
+        self.part(self.counted(visits.end), visits)
+    }
+
+    /// The block values with the disturbed rounds, and without them; `None` where none is disturbed.
+    pub(crate) fn both(&self, visits: Range<usize>) -> Option<(Sample, Sample)> {
+        let without = self.without.as_ref()?;
+        (self.disturbed(visits.end) > 0).then(|| {
+            (
+                self.part(&self.with, visits.clone()),
+                self.part(without, visits),
+            )
+        })
+    }
+
+    /// First and last block of these visits; `None` for none.
+    pub(crate) fn bounds(&self, visits: &Range<usize>) -> Option<(u32, u32)> {
+        let visits = self.visits.get(visits.clone())?;
+        Some((visits.first()?.0, visits.last()?.0))
+    }
+
+    fn part(&self, part: &Part<'a>, visits: Range<usize>) -> Sample {
+        let Some((first, last)) = self.bounds(&visits) else {
+            return Sample::default();
+        };
+        let within = |values: &[BlockValue]| {
+            let inside = values
+                .iter()
+                .filter(|value| (first..=last).contains(&value.block))
+                .copied();
+            inside.collect()
+        };
+        Sample {
+            throughput: within(&part.throughput),
+            server_cpu: within(&part.server_cpu),
+        }
+    }
+}

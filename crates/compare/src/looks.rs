@@ -1,0 +1,181 @@
+//! When to look, and at which level each look tests.
+
+use crate::judge::Levels;
+use crate::thresholds::{
+    ALPHA, ALPHA_EQUIVALENT, EQUIVALENT_EXPONENT, LEVEL_DIFFERENT, LOOK_EVERY, MIN_BLOCKS,
+};
+use deltabench_model::units::{count, index, to_f64, to_u64};
+use deltabench_stats::spending::{Sides, nominal_levels, obrien_fleming, power_family};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The looks of a plan of at most so many blocks: the first as soon as a verdict is possible, the last at
+/// the end, the others about a quarter of the whole apart.
+///
+/// Shape:  rising, without repeats; at most five. A plan of fewer than seven blocks has one look, at its end.
+/// Source: measurement.md 3.9; spending functions let looks lie anywhere.
+#[must_use]
+pub fn looks(max_blocks: u32) -> Vec<u32> {
+    let first = u32::try_from(count(MIN_BLOCKS)).unwrap_or(u32::MAX);
+    if max_blocks <= first {
+        return vec![max_blocks.max(1)];
+    }
+    let rest = f64::from(max_blocks - first);
+    let steps = (rest / (LOOK_EVERY * f64::from(max_blocks)))
+        .round()
+        .max(1.0);
+    let at = |step: u64| first + u32::try_from(to_u64(rest * to_f64(step) / steps)).unwrap_or(0);
+    let mut looks: Vec<u32> = (0..=to_u64(steps)).map(at).collect();
+    looks.dedup();
+    looks
+}
+
+/// What each look of a plan tests at.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    /// Visits of each look, rising.
+    pub(crate) looks: Vec<usize>,
+    /// Two-sided nominal level of "different" of each look.
+    different: Vec<f64>,
+    /// One-sided nominal level of "equal" of each look.
+    equivalent: Vec<f64>,
+    /// (total error, nominal level of each look), rising: from a p back to the error that it stands for.
+    table: Vec<(f64, Vec<f64>)>,
+}
+
+/// Total errors in the table for each factor of ten.
+const PER_DECADE: u32 = 6;
+/// Factors of ten that it covers; a smaller p stands for the smallest error.
+const DECADES: u32 = 6;
+
+impl Rules {
+    /// The rules for these looks, computed once in a process.
+    pub(crate) fn of(looks: &[u32]) -> Arc<Self> {
+        type Known = Vec<(Vec<u32>, Arc<Rules>)>;
+        static KNOWN: Mutex<Known> = Mutex::new(Vec::new());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, rules)) = known.iter().find(|(of, _)| of == looks) {
+            return Arc::clone(rules);
+        }
+        let rules = Arc::new(Self::new(looks));
+        known.push((looks.to_vec(), Arc::clone(&rules)));
+        rules
+    }
+
+    fn new(looks: &[u32]) -> Self {
+        let mut looks: Vec<u32> = looks.iter().copied().filter(|&look| look > 0).collect();
+        looks.sort_unstable();
+        looks.dedup();
+        let last = f64::from(looks.last().copied().unwrap_or(1));
+        let spent = |spending: &dyn Fn(f64) -> f64| -> Vec<(f64, f64)> {
+            let fractions = looks.iter().map(|&look| f64::from(look) / last);
+            fractions
+                .map(|fraction| (fraction, spending(fraction)))
+                .collect()
+        };
+        let different =
+            |alpha: f64| nominal_levels(&spent(&|at| obrien_fleming(alpha, at)), Sides::Two);
+        let equal = spent(&|at| power_family(ALPHA_EQUIVALENT, EQUIVALENT_EXPONENT, at));
+        let errors = (0..DECADES * PER_DECADE).rev().map(|step| {
+            10.0_f64
+                .powf(-f64::from(step) / f64::from(PER_DECADE))
+                .min(0.999)
+        });
+        Self {
+            different: different(ALPHA),
+            equivalent: nominal_levels(&equal, Sides::One),
+            table: errors.map(|error| (error, different(error))).collect(),
+            looks: looks.iter().map(|&look| index(u64::from(look))).collect(),
+        }
+    }
+
+    /// Levels of the intervals at a look, from 0.
+    pub(crate) fn levels(&self, look: usize) -> Levels {
+        let at = |levels: &[f64]| levels.get(look).copied().unwrap_or(0.0);
+        let inside = |level: f64| level.clamp(1e-12, 1.0 - 1e-12);
+        Levels {
+            different: inside(1.0 - at(&self.different)),
+            equivalent: inside(1.0 - 2.0 * at(&self.equivalent)),
+            printed: LEVEL_DIFFERENT,
+        }
+    }
+
+    /// One-sided level at which the last look tests "equal".
+    pub(crate) fn last_equivalent(&self) -> f64 {
+        self.equivalent.last().copied().unwrap_or(ALPHA_EQUIVALENT)
+    }
+
+    /// The total error whose boundary at this look a nominal p just reaches: a p that stays valid however
+    /// often was looked, as the smallest over the looks made.
+    ///
+    /// Source: repeated p-values, Jennison & Turnbull 2000, 9.3; Liu & Anderson 2008.
+    pub(crate) fn repeated_p(&self, look: usize, p: f64) -> f64 {
+        let level = |levels: &[f64]| levels.get(look).copied().unwrap_or(0.0);
+        // Between two entries the logarithms are nearly on a line; before the first the first is the answer.
+        let mut below: Option<(f64, f64)> = None;
+        for (error, levels) in &self.table {
+            let here = level(levels);
+            if p <= here {
+                let Some((small, small_level)) = below.filter(|(_, level)| *level > 0.0) else {
+                    return *error;
+                };
+                let part = (p / small_level).ln() / (here / small_level).ln();
+                return small * (error / small).powf(part.clamp(0.0, 1.0));
+            }
+            below = Some((*error, here));
+        }
+        1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_start_at_six_end_at_the_last_block_and_are_few() {
+        for (blocks, expected) in [
+            (1, vec![1]),
+            (6, vec![6]),
+            (7, vec![6, 7]),
+            (8, vec![6, 8]),
+            (12, vec![6, 9, 12]),
+            (16, vec![6, 9, 13, 16]),
+            (24, vec![6, 12, 18, 24]),
+            (100, vec![6, 30, 53, 77, 100]),
+        ] {
+            assert_eq!(looks(blocks), expected, "{blocks}");
+        }
+        assert!((7..500).all(|blocks| {
+            let looks = looks(blocks);
+            looks.len() <= 5
+                && looks.is_sorted_by(|a, b| a < b)
+                && looks.first() == Some(&6)
+                && looks.last() == Some(&blocks)
+        }));
+    }
+
+    #[test]
+    fn a_nominal_p_at_its_boundary_stands_for_the_whole_error() {
+        let rules = Rules::of(&[6, 12, 18, 24]);
+        for look in 0..4 {
+            let p = rules.repeated_p(look, rules.different[look]);
+            assert!((p / ALPHA - 1.0).abs() < 0.02, "look {look}: {p}");
+        }
+        assert!((rules.repeated_p(3, 1.0) - 1.0).abs() < 0.01);
+        assert!(rules.repeated_p(0, 1e-4) > 0.04, "early looks are strict");
+        assert!(rules.repeated_p(3, 0.01) < 0.012, "the last is not");
+        let rising: Vec<f64> = (1..100)
+            .map(|p| rules.repeated_p(2, f64::from(p) / 100.0))
+            .collect();
+        assert!(rising.is_sorted());
+    }
+
+    #[test]
+    fn one_look_is_a_plain_test() {
+        let rules = Rules::of(&[8]);
+        assert!((rules.levels(0).different - 0.95).abs() < 1e-6);
+        for p in [0.9, 0.3, 0.04, 1e-4] {
+            assert!((rules.repeated_p(0, p) / p - 1.0).abs() < 0.001, "{p}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What a run still has to measure.
+
+use crate::course::Question;
+use crate::history::History;
+use crate::noise::cell_delta;
+use crate::pairing::Index;
+use deltabench_model::plan::Plan;
+use deltabench_model::slice::Slice;
+
+/// What a cell still needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CellProgress {
+    /// More blocks.
+    Measuring {
+        /// Blocks in which the cell has been visited when it is looked at next.
+        next_look: u32,
+    },
+    /// Fresh blocks for a difference that a look has found; nothing else about it is open.
+    Confirming {
+        /// Blocks still needed.
+        blocks_left: u32,
+    },
+    /// Nothing: further blocks would not be looked at.
+    Decided,
+}
+
+/// What each cell of the plan still needs, in the plan's order. A cell is open while any candidate is.
+///
+/// It can be called after any block. The answer depends on the plan and on whole blocks only, and once a cell
+/// is decided it stays so, whatever is measured in others.
+///
+/// With [`deltabench_model::plan::Stopping::Sequential`], a candidate is done at a look when
+/// - throughput is equal within ±δ; if CPU per operation is then open, the cell goes on to the next look, and
+///   stops there; or
+/// - throughput is different, and six fresh blocks have said whether that recurs. Where six blocks would
+///   hardly confirm it, or are not left, the cell goes on to the next look instead; or
+/// - it was the last look.
+///
+/// [`Fixed`](deltabench_model::plan::Stopping::Fixed) takes all blocks of the plan. With
+/// [`Precision`](deltabench_model::plan::Stopping::Precision) a candidate is done when throughput's interval
+/// is narrow enough, or after all blocks of the plan.
+///
+/// Shape:  slices in any order, as [`crate::analyse`] takes them.
+/// Source: measurement.md 3.9; levels and rules are in docs/measuring.md.
+#[must_use]
+pub fn progress(plan: &Plan, slices: &[Slice]) -> Vec<CellProgress> {
+    let index = Index::new(slices);
+    let cells = (0..).zip(&plan.cells).map(|(cell, _)| {
+        let rounds = index.rounds(cell);
+        let pair = |server| History::new(&index, &rounds, cell, plan.base(), server);
+        let delta = cell_delta(plan, plan.placebo().map(pair).as_ref());
+        let candidates = plan.candidates();
+        let courses = candidates.iter().map(|&candidate| {
+            let question = Question {
+                plan,
+                history: &pair(candidate),
+                delta,
+            };
+            question.course().progress
+        });
+        courses.fold(CellProgress::Decided, CellProgress::and)
+    });
+    cells.collect()
+}
+
+impl CellProgress {
+    /// What two candidates need together.
+    fn and(self, other: Self) -> Self {
+        use CellProgress::{Confirming, Decided, Measuring};
+        match (self, other) {
+            (Measuring { next_look: a }, Measuring { next_look: b }) => Measuring {
+                next_look: a.min(b),
+            },
+            (Confirming { blocks_left: a }, Confirming { blocks_left: b }) => Confirming {
+                blocks_left: a.max(b),
+            },
+            (Decided, other) | (other, Decided) => other,
+            (measuring @ Measuring { .. }, _) | (_, measuring) => measuring,
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! One server against the base in one cell.
+
+use crate::comparison::{
+    CellComparison, Confirmation, Estimates, Interference, Metric, MetricComparison, RoundRatio,
+    Verdict,
+};
+use crate::course::{Course, Question};
+use crate::history::{History, Sample};
+use crate::judge::{Judgement, gains};
+use crate::latency::Latencies;
+use crate::pairing::{Block, Pairing};
+use crate::progress::CellProgress;
+use crate::sample::{BlockValue, compare_metric, log_ratios, ratio};
+use crate::thresholds::{CONFIRM_P, MIN_BLOCKS};
+use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
+use deltabench_model::units::{count, index};
+use deltabench_stats::student::t_test_above_p;
+use std::ops::Range;
+
+/// A comparison before the placebo and the other cells have been asked, with the block values behind it.
+pub(crate) struct Side {
+    pub(crate) comparison: CellComparison,
+    pub(crate) sample: Sample,
+}
+
+impl Side {
+    pub(crate) fn new(
+        question: &Question<'_>,
+        course: Course,
+        id: CellId,
+        server: ServerId,
+    ) -> Option<Self> {
+        let (plan, history) = (question.plan, question.history);
+        let cell = plan.cells.get(index(u64::from(id)))?;
+        let all = history.counted(history.visits());
+        let pairing = &all.pairing;
+        let sample = Sample {
+            throughput: history.sample(course.speed_visits.clone()).throughput,
+            server_cpu: history.sample(course.cost_visits.clone()).server_cpu,
+        };
+        let (verdict, reason) = cell_verdict(
+            cell,
+            pairing.blocks.len(),
+            &course.speed,
+            course.cost.as_ref(),
+        );
+        let open = verdict == Verdict::Inconclusive;
+        let comparison = CellComparison {
+            cell: id,
+            workload: cell.workload.clone(),
+            group: cell.group,
+            clients: cell.clients,
+            candidate: server,
+            candidate_name: plan.server_name(server),
+            verdict,
+            alone: verdict,
+            reason,
+            delta: question.delta,
+            p: course.p,
+            p_holm: None,
+            p_bh: None,
+            looks: number(course.looks),
+            decided_at: course.decided_at.map(number),
+            confirmation: confirmation(plan, &course, &sample),
+            interval_level: course.levels.printed,
+            drifting: None,
+            interference: interference(history, &course),
+            blocks_to_verdict: course.speed.missing.filter(|_| open).map(number),
+            minutes_to_verdict: None,
+            blocks: number(pairing.blocks.len()),
+            rounds: pairing.rounds(),
+            void_rounds: pairing.void_rounds,
+            metrics: metrics(history, &course, &sample),
+            series: series(pairing),
+            base_errors: pairing.base_errors,
+            candidate_errors: pairing.candidate_errors,
+            detection: course.detection,
+        };
+        Some(Self { comparison, sample })
+    }
+}
+
+fn metrics(history: &History<'_>, course: &Course, sample: &Sample) -> Vec<MetricComparison> {
+    let part = history.counted(course.speed_visits.end);
+    let latency = Latencies::new(&blocks_of(history, &part.pairing, &course.speed_visits));
+    let judged = |metric, values: &[BlockValue], judgement: Option<&Judgement>| {
+        let comparison = compare_metric(metric, values, course.levels)?;
+        Some(MetricComparison {
+            verdict: judgement.map(|judgement| judgement.verdict),
+            ..comparison
+        })
+    };
+    let metrics = [
+        judged(Metric::Throughput, &sample.throughput, Some(&course.speed)),
+        judged(
+            Metric::ServerCpuPerOperation,
+            &sample.server_cpu,
+            course.cost.as_ref(),
+        ),
+        judged(Metric::LatencyP50, &latency.p50, None),
+        judged(Metric::LatencyP99, &latency.p99, None),
+    ];
+    metrics.into_iter().flatten().collect()
+}
+
+/// The counted blocks of these visits.
+fn blocks_of<'a, 'b>(
+    history: &History<'_>,
+    pairing: &'b Pairing<'a>,
+    visits: &Range<usize>,
+) -> Vec<&'b Block<'a>> {
+    let bounds = history.bounds(visits);
+    let inside = |block: u32| bounds.is_some_and(|(first, last)| first <= block && block <= last);
+    let blocks = pairing.blocks.iter();
+    blocks.filter(|block| inside(block.block)).collect()
+}
+
+fn series(pairing: &Pairing<'_>) -> Vec<RoundRatio> {
+    let rounds = pairing
+        .blocks
+        .iter()
+        .flat_map(|block| block.rounds.iter().map(move |round| (block.block, round)));
+    rounds
+        .map(|(block, round)| RoundRatio {
+            block,
+            round: round.round,
+            throughput: round.throughput(),
+            server_cpu: round.server_cpu(),
+        })
+        .collect()
+}
+
+/// The disturbed rounds of the visits behind the numbers, and both estimates.
+fn interference(history: &History<'_>, course: &Course) -> Interference {
+    let visits = history.visits();
+    let estimates = |sample: &Sample| {
+        Some(Estimates {
+            throughput: ratio(&log_ratios(&sample.throughput), course.levels)?,
+            server_cpu: ratio(&log_ratios(&sample.server_cpu), course.levels),
+        })
+    };
+    let both = history.both(course.speed_visits.clone());
+    let (with, without) = both.unzip();
+    Interference {
+        disturbed_rounds: history.disturbed(visits),
+        contended: history.contended(visits),
+        with_voided: with.as_ref().and_then(estimates),
+        without_voided: without.as_ref().and_then(estimates),
+    }
+}
+
+/// Whether the regression of another run came again, once this run knows.
+fn confirmation(plan: &Plan, course: &Course, sample: &Sample) -> Option<Confirmation> {
+    plan.confirms.as_ref()?;
+    let losses: Vec<f64> = gains(Metric::Throughput, &log_ratios(&sample.throughput))
+        .iter()
+        .map(|gain| -gain)
+        .collect();
+    if course.progress != CellProgress::Decided || losses.len() < MIN_BLOCKS {
+        return None;
+    }
+    let again = t_test_above_p(&losses).is_ok_and(|p| p <= CONFIRM_P);
+    Some(if again && course.speed.verdict != Verdict::NoChange {
+        Confirmation::Recurred
+    } else {
+        Confirmation::DidNotRecur
+    })
+}
+
+fn number(value: usize) -> u32 {
+    u32::try_from(count(value)).unwrap_or(u32::MAX)
+}
+
+/// The verdict of throughput, unless CPU per operation says otherwise.
+fn cell_verdict(
+    cell: &Cell,
+    blocks: usize,
+    speed: &Judgement,
+    cost: Option<&Judgement>,
+) -> (Verdict, String) {
+    if blocks == 0 {
+        return (Verdict::Inconclusive, "nothing measured".to_owned());
+    }
+    let Some(cost) = cost else {
+        return (speed.verdict, speed.reason.clone());
+    };
+    let both = format!("{}; CPU per operation: {}", speed.reason, cost.reason);
+    match speed.verdict {
+        Verdict::Regression | Verdict::Improvement
+            if cpu_bound(cell) && contradicts(speed, cost) =>
+        {
+            (
+                Verdict::Inconclusive,
+                format!("contradicted by CPU: throughput {both}"),
+            )
+        }
+        Verdict::Inconclusive if cost.verdict != Verdict::Inconclusive => {
+            (Verdict::Inconclusive, both)
+        }
+        _ => (speed.verdict, speed.reason.clone()),
+    }
+}
+
+/// Whether throughput and CPU per operation must tell the same story.
+///
+/// One client has at most one process at work, and a read that finds its pages in memory does not wait.
+/// Commits wait for the disk, and several clients wait for each other, so there throughput may move without
+/// CPU.
+fn cpu_bound(cell: &Cell) -> bool {
+    cell.clients == 1 && !cell.writes
+}
+
+/// Whether CPU per operation denies what throughput claims: the opposite direction, or no change beyond ±δ.
+///
+/// "No change" is no denial when it is measurably in the same direction and both intervals overlap: −3.2 %
+/// [−3.4, −3.0] and +2.8 % [+2.6, +3.1] are one finding on both sides of a threshold.
+fn contradicts(speed: &Judgement, cost: &Judgement) -> bool {
+    let opposite = match speed.verdict {
+        Verdict::Regression => Verdict::Improvement,
+        _ => Verdict::Regression,
+    };
+    if cost.verdict != Verdict::NoChange {
+        return cost.verdict == opposite;
+    }
+    let (Some(speed), Some(cost)) = (speed.gain95, cost.gain95) else {
+        return true;
+    };
+    let same_direction = !cost.contains(0.0) && (cost.low > 0.0) == (speed.low > 0.0);
+    let overlap = cost.low <= speed.high && speed.low <= cost.high;
+    !(same_direction && overlap)
+}

@@ -1,0 +1,252 @@
+//! A connected socket, and TLS over it where that is asked for.
+
+use crate::sys::{self, Wait};
+use deltabench_model::endpoint::{Endpoint, Tls};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme};
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// SSLRequest: length and code.
+///
+/// Source: PostgreSQL manual, "Message Formats".
+const TLS_REQUEST: [u8; 8] = *b"\0\0\0\x08\x04\xd2\x16\x2f";
+
+/// One end of a connection.
+#[derive(Debug)]
+pub struct Wire {
+    socket: Arc<OwnedFd>,
+    tls: Option<Box<ClientConnection>>,
+}
+
+impl Wire {
+    /// Connects. `limit` holds for the connection and each step of TLS, and stays the socket's time limit.
+    pub fn open(endpoint: &Endpoint, limit: Duration) -> io::Result<Self> {
+        let mut wire = Self {
+            socket: Arc::new(connect(endpoint, limit)?),
+            tls: None,
+        };
+        sys::set_timeout(wire.socket.as_fd(), Some(limit))?;
+        if let Endpoint::Tcp {
+            host,
+            tls: Tls::Unverified,
+            ..
+        } = endpoint
+        {
+            wire.start_tls(host)?;
+        }
+        Ok(wire)
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> &Arc<OwnedFd> {
+        &self.socket
+    }
+
+    /// Whether what is on the socket is what was sent: no TLS.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.tls.is_none()
+    }
+
+    /// Sends all of `bytes`.
+    #[inline]
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.tls {
+            None => send_all(self.socket.as_fd(), bytes),
+            Some(tls) => {
+                tls.writer().write_all(bytes)?;
+                flush(tls, self.socket.as_fd())
+            }
+        }
+    }
+
+    /// Receives into `room`; 0 means that the peer closed.
+    #[inline]
+    pub fn receive(&mut self, room: &mut [u8], wait: Wait) -> io::Result<usize> {
+        match &mut self.tls {
+            None => sys::receive(self.socket.as_fd(), room, wait),
+            Some(tls) => receive_tls(tls, self.socket.as_fd(), room, wait),
+        }
+    }
+
+    /// Whether bytes (or the end of the stream) are waiting to be received.
+    pub fn has_input(&mut self) -> bool {
+        let Some(tls) = &mut self.tls else {
+            return sys::has_input(self.socket.as_fd());
+        };
+        // What is on the socket may be for TLS alone, such as a session ticket.
+        match receive_tls(tls, self.socket.as_fd(), &mut [], Wait::Never) {
+            Ok(count) => count > 0,
+            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+        }
+    }
+
+    fn start_tls(&mut self, host: &str) -> io::Result<()> {
+        send_all(self.socket.as_fd(), &TLS_REQUEST)?;
+        // One byte and no more: what follows it unencrypted would be somebody else's (CVE-2021-23222).
+        let mut answer = [0];
+        match sys::receive(self.socket.as_fd(), &mut answer, Wait::Block)? {
+            0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+            _ if answer != *b"S" => {
+                return Err(io::Error::new(
+                    io::ErrorKind::Unsupported,
+                    "the server does not do TLS",
+                ));
+            }
+            _ => {}
+        }
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let mut tls = ClientConnection::new(unverified()?, name).map_err(io::Error::other)?;
+        // What does not fit would be cut off; our requests are bounded by the workload.
+        tls.set_buffer_limit(None);
+        let mut socket = Plain(self.socket.as_fd(), Wait::Block);
+        while tls.is_handshaking() {
+            tls.complete_io(&mut socket)?;
+        }
+        self.tls = Some(Box::new(tls));
+        Ok(())
+    }
+}
+
+fn connect(endpoint: &Endpoint, limit: Duration) -> io::Result<OwnedFd> {
+    match endpoint {
+        Endpoint::Unix { directory, port } => {
+            UnixStream::connect(directory.join(format!(".s.PGSQL.{port}"))).map(OwnedFd::from)
+        }
+        Endpoint::Tcp { host, port, .. } => {
+            let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+            for address in (host.as_str(), *port).to_socket_addrs()? {
+                match TcpStream::connect_timeout(&address, limit) {
+                    Ok(stream) => {
+                        stream.set_nodelay(true)?;
+                        return Ok(stream.into());
+                    }
+                    Err(error) => failure = error,
+                }
+            }
+            Err(failure)
+        }
+    }
+}
+
+#[inline]
+fn send_all(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let sent = sys::send(socket, rest)?;
+        rest = rest.get(sent..).unwrap_or(&[]);
+    }
+    Ok(())
+}
+
+/// Plain text that has come, or else that of the next records. With no room it is only told whether there
+/// is any.
+fn receive_tls(
+    tls: &mut ClientConnection,
+    socket: BorrowedFd<'_>,
+    room: &mut [u8],
+    wait: Wait,
+) -> io::Result<usize> {
+    let mut state = tls.process_new_packets().map_err(io::Error::other)?;
+    loop {
+        match state.plaintext_bytes_to_read() {
+            0 if state.peer_has_closed() => return Ok(0),
+            0 => {}
+            waiting if room.is_empty() => return Ok(waiting),
+            _ => return tls.reader().read(room),
+        }
+        if tls.read_tls(&mut Plain(socket, wait))? == 0 {
+            return Ok(0);
+        }
+        state = tls.process_new_packets().map_err(io::Error::other)?;
+        // An alert or a new key may have to be sent.
+        flush(tls, socket)?;
+    }
+}
+
+fn flush(tls: &mut ClientConnection, socket: BorrowedFd<'_>) -> io::Result<()> {
+    while tls.wants_write() {
+        tls.write_tls(&mut Plain(socket, Wait::Block))?;
+    }
+    Ok(())
+}
+
+/// The socket as TLS sees it.
+struct Plain<'a>(BorrowedFd<'a>, Wait);
+
+impl Read for Plain<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        sys::receive(self.0, room, self.1)
+    }
+}
+
+impl Write for Plain<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        sys::send(self.0, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// TLS with whoever answers.
+fn unverified() -> io::Result<Arc<ClientConfig>> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+/// Takes every certificate, but wants proof that the server has its key.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,197 @@
+//! What others do with the machine during a short look.
+
+use crate::host_clock::{HostClock, tick_ns};
+use crate::pressure::PressureClock;
+use deltabench_model::units::{seconds, to_f64};
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// A program beside us that used CPU.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Neighbour {
+    /// Its name, as the kernel has it: at most 15 characters, no arguments.
+    pub name: String,
+    /// CPU of all processes of that name, percent of one core.
+    pub core_percent: f64,
+}
+
+/// Other load, sampled while nothing of ours runs. What cannot be read is absent.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HostSample {
+    /// How long was looked.
+    pub seconds: f64,
+    /// Share of all cores' time that others used, percent.
+    pub foreign_percent: f64,
+    /// Share of all cores' time that the hypervisor took, percent.
+    pub steal_percent: Option<f64>,
+    /// Share of the time in which some task waited for a core, percent.
+    pub pressure_percent: Option<f64>,
+    /// Pages that went to swap or came from it.
+    pub swapped_pages: Option<u64>,
+    /// Programs that used CPU, most first.
+    pub neighbours: Vec<Neighbour>,
+}
+
+impl HostSample {
+    /// Looks for so long, asleep. `None` on a host without `/proc/stat`.
+    ///
+    /// Resolution: a neighbour's CPU counts in ticks of 10 ms, so 2 s tell 0.5 % of a core.
+    #[must_use]
+    pub fn take(length: Duration, online_cores: u64) -> Option<Self> {
+        let mut clock = HostClock::open().ok()?;
+        let mut pressure = PressureClock::open();
+        let started = Instant::now();
+        let before = (
+            clock.read(),
+            pressure.as_mut().map(PressureClock::read),
+            swapped_pages(),
+            processes(),
+        );
+        std::thread::sleep(length);
+        let waited = pressure.as_mut().map(PressureClock::read).zip(before.1);
+        let host = clock.read().since(&before.0);
+        let took = started.elapsed().as_secs_f64();
+        let cores_time = took * to_f64(online_cores.max(1));
+        let share = |ns: u64| 100.0 * seconds(ns) / cores_time;
+        Some(Self {
+            seconds: took,
+            foreign_percent: share(host.busy_ns).min(100.0),
+            steal_percent: Some(share(host.steal_ns)),
+            pressure_percent: waited
+                .map(|(now, then)| 100.0 * seconds(now.saturating_sub(then)) / took),
+            swapped_pages: swapped_pages()
+                .zip(before.2)
+                .map(|(now, then)| now.saturating_sub(then)),
+            neighbours: neighbours(&before.3, &processes(), took),
+        })
+    }
+}
+
+/// A process by number and start, so that a number used again is not taken for the same.
+type Identity = (u32, u64);
+
+/// Name and CPU ticks of every process but this one.
+fn processes() -> BTreeMap<Identity, (String, u64)> {
+    let own = std::process::id();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|&pid| pid != own)
+        .filter_map(|pid| {
+            let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            let (start, name, ticks) = parse_stat(&line)?;
+            Some(((pid, start), (name, ticks)))
+        })
+        .collect()
+}
+
+/// Start, name and CPU ticks. Source: proc_pid_stat(5), fields 22, 2, and 14 with 15; the name may hold
+/// blanks and parentheses itself.
+fn parse_stat(line: &str) -> Option<(u64, String, u64)> {
+    let (head, rest) = line.rsplit_once(") ")?;
+    let (_, name) = head.split_once('(')?;
+    let field = |number: usize| -> Option<u64> {
+        rest.split_ascii_whitespace()
+            .nth(number.checked_sub(3)?)?
+            .parse()
+            .ok()
+    };
+    Some((field(22)?, name.to_owned(), field(14)? + field(15)?))
+}
+
+fn neighbours(
+    before: &BTreeMap<Identity, (String, u64)>,
+    after: &BTreeMap<Identity, (String, u64)>,
+    took: f64,
+) -> Vec<Neighbour> {
+    let mut ticks: BTreeMap<&str, u64> = BTreeMap::new();
+    for (identity, (name, now)) in after {
+        // One that was not there before has spent all its CPU since.
+        let then = before.get(identity).map_or(0, |(_, then)| *then);
+        *ticks.entry(name).or_default() += now.saturating_sub(then);
+    }
+    let mut named: Vec<Neighbour> = ticks
+        .into_iter()
+        .filter(|(_, ticks)| *ticks > 0)
+        .map(|(name, ticks)| Neighbour {
+            name: name.to_owned(),
+            core_percent: 100.0 * seconds(ticks * tick_ns()) / took,
+        })
+        .collect();
+    named.sort_by(|one, other| other.core_percent.total_cmp(&one.core_percent));
+    named
+}
+
+/// Source: proc_vmstat(5), `pswpin` and `pswpout`.
+fn swapped_pages() -> Option<u64> {
+    let text = fs::read_to_string("/proc/vmstat").ok()?;
+    let field = |name: &str| -> Option<u64> {
+        text.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?
+            .parse()
+            .ok()
+    };
+    Some(field("pswpin")? + field("pswpout")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(rows: &[(u32, u64, &str, u64)]) -> BTreeMap<Identity, (String, u64)> {
+        rows.iter()
+            .map(|(pid, start, name, ticks)| ((*pid, *start), ((*name).to_owned(), *ticks)))
+            .collect()
+    }
+
+    #[test]
+    fn neighbours_are_added_up_by_name_most_first() {
+        let before = table(&[(1, 5, "init", 50), (7, 9, "cc1", 10), (8, 9, "cc1", 10)]);
+        let after = table(&[
+            (1, 5, "init", 50),
+            (7, 9, "cc1", 30),
+            (8, 99, "rustc", 120),
+            (9, 99, "cc1", 5),
+        ]);
+        let found = neighbours(&before, &after, 2.0);
+        let names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["rustc", "cc1"]);
+        let ratio = found[0].core_percent / found[1].core_percent;
+        assert!((ratio - 120.0 / 25.0).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn stat_is_read_past_a_name_with_blanks_and_parentheses() {
+        let numbers: Vec<String> = (4..=30).map(|field| field.to_string()).collect();
+        let line = format!("12 (a) b (c)) S {}", numbers.join(" "));
+        assert_eq!(
+            parse_stat(&line),
+            Some((22, "a) b (c)".to_owned(), 14 + 15))
+        );
+        assert_eq!(parse_stat("12 (short) S 1"), None);
+    }
+
+    #[test]
+    fn a_busy_neighbour_is_seen_by_name_and_we_are_not() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "while :; do :; done"])
+            .spawn()
+            .unwrap();
+        let sample = HostSample::take(Duration::from_millis(300), 2).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(sample.seconds >= 0.3 && sample.foreign_percent > 0.0);
+        assert!(
+            sample.neighbours.iter().any(|one| one.name == "sh"),
+            "{sample:?}"
+        );
+        let own = fs::read_to_string("/proc/self/comm").unwrap();
+        assert!(
+            processes()
+                .keys()
+                .all(|(pid, _)| *pid != std::process::id()),
+            "{own}"
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! Under which conditions was measured, where they are not the usual ones.
+
+use crate::context::{planned_cell, resolved};
+use crate::words;
+use deltabench_compare::comparison::CellComparison;
+use deltabench_model::plan::{Cell, CellOrder, DataState, Plan, Transport};
+
+/// The conditions of a plan: what all cells share is said once, what they do not at each cell.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Conditions<'a> {
+    plan: &'a Plan,
+    /// Whether the cells start from different states.
+    states: bool,
+    /// Whether the cells have different rates.
+    rates: bool,
+}
+
+impl<'a> Conditions<'a> {
+    pub(crate) fn new(plan: &'a Plan) -> Self {
+        let first = plan.cells.first();
+        let differ = |same: fn(&Cell, &Cell) -> bool| {
+            first.is_some_and(|first| plan.cells.iter().any(|cell| !same(first, cell)))
+        };
+        Self {
+            plan,
+            states: differ(|a, b| a.state == b.state),
+            rates: differ(|a, b| rate(a) == rate(b)),
+        }
+    }
+
+    /// A workload's name, with state and rate where other cells have others.
+    pub(crate) fn label(&self, cell: &CellComparison) -> String {
+        match planned_cell(self.plan, cell.cell) {
+            Some(planned) => self.of(planned, &cell.workload),
+            None => cell.workload.clone(),
+        }
+    }
+
+    /// The longest label of the plan.
+    pub(crate) fn widest(&self) -> usize {
+        let labels = self.plan.cells.iter();
+        labels
+            .map(|cell| self.of(cell, &cell.workload).chars().count())
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// A cell's label and clients, for sentences.
+    pub(crate) fn name(&self, cell: &CellComparison) -> String {
+        let clients = words::plural(u64::from(cell.clients), "client");
+        format!("{} at {clients}", self.label(cell))
+    }
+
+    fn of(&self, cell: &Cell, workload: &str) -> String {
+        let state = if self.states && cell.state != DataState::default() {
+            format!(" ({})", cell.state.word())
+        } else {
+            String::new()
+        };
+        format!("{workload}{state}{}", self.rate_of(cell))
+    }
+
+    /// A workload's name, with the rate where other cells have others: for tables with a column for states.
+    pub(crate) fn label_without_state(&self, cell: &CellComparison) -> String {
+        let planned = planned_cell(self.plan, cell.cell);
+        let rate = planned.map_or_else(String::new, |planned| self.rate_of(planned));
+        format!("{}{rate}", cell.workload)
+    }
+
+    fn rate_of(&self, cell: &Cell) -> String {
+        rate(cell)
+            .filter(|_| self.rates)
+            .map_or_else(String::new, |rate| format!(" {rate}/s"))
+    }
+
+    /// Whether a cell starts from anything but freshly loaded tables.
+    pub(crate) fn any_state(&self) -> bool {
+        let mut cells = self.plan.cells.iter();
+        cells.any(|cell| cell.state != DataState::default())
+    }
+
+    /// What is not as usual and the same for all cells, in words; empty when all is as usual.
+    pub(crate) fn unusual(&self) -> Vec<String> {
+        let mut list = Vec::new();
+        let first = self.plan.cells.first();
+        if let Some(state) = first.map(|cell| cell.state).filter(|_| !self.states)
+            && state == DataState::Aged
+        {
+            list.push("aged tables: after the published write phase".to_owned());
+        }
+        if let Some(rate) = first.and_then(rate).filter(|_| !self.rates) {
+            list.push(format!(
+                "open loop at {rate} ops/s, latency from the scheduled start"
+            ));
+        }
+        match self.plan.transport {
+            Transport::Socket => {}
+            Transport::Tcp => list.push("over TCP".to_owned()),
+            Transport::Tls => list.push("over TLS".to_owned()),
+        }
+        if self.plan.order == CellOrder::Published {
+            list.push("published order: each cell on what those before it left".to_owned());
+        }
+        if let Some(pins) = &self.plan.pins {
+            list.push(format!(
+                "pinned: server to core {}, client to core {}",
+                cores(&pins.server),
+                cores(&pins.client)
+            ));
+        }
+        list.extend(self.burns());
+        if let Some(run) = &self.plan.confirms {
+            list.push(format!("measures again what run {run} found"));
+        }
+        list
+    }
+
+    /// Servers that are made slower on purpose.
+    fn burns(&self) -> Vec<String> {
+        let servers = (0..).zip(&self.plan.servers);
+        servers
+            .filter_map(|(id, server)| {
+                Some(format!(
+                    "{} ({}) burns {} ns of CPU more for each message, on purpose",
+                    self.plan.server_name(id),
+                    resolved(self.plan, id),
+                    server.burn_ns?
+                ))
+            })
+            .collect()
+    }
+}
+
+/// The scheduled rate of a cell as it is printed.
+fn rate(cell: &Cell) -> Option<String> {
+    cell.rate.map(|rate| {
+        let text = format!("{rate:.1}");
+        text.strip_suffix(".0").unwrap_or(&text).to_owned()
+    })
+}
+
+fn cores(cores: &[usize]) -> String {
+    let texts: Vec<String> = cores.iter().map(ToString::to_string).collect();
+    texts.join(",")
+}

@@ -1,0 +1,314 @@
+//! A card for each cell: what the intervals are made of, how the servers warmed up, and every figure.
+
+use super::mark::background;
+use super::strips::{Block, Strip, Value, by_block, strip};
+use super::warm_up;
+use super::{cell_name, percent, typeset, verdict};
+use crate::conditions::Conditions;
+use crate::context::{ReportContext, planned_cell};
+use crate::picture::{axis_limit, position, round_limit};
+use crate::published::published;
+use crate::remarks::{left_out_of, telling};
+use crate::standing::{Standing, look, more_minutes};
+use crate::words;
+use deltabench_compare::comparison::{
+    CellComparison, Comparison, Detection, DetectionOutcome, Metric, MetricComparison, Verdict,
+};
+use deltabench_model::plan::{Plan, Stopping};
+use deltabench_model::units::{count, index, to_f64};
+use maud::{Markup, html};
+
+struct Cards<'a> {
+    comparison: &'a Comparison,
+    plan: &'a Plan,
+    context: &'a ReportContext,
+    conditions: Conditions<'a>,
+    blocks: f64,
+    rounds: f64,
+}
+
+pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Markup {
+    let cards = Cards {
+        comparison,
+        plan,
+        context,
+        conditions: Conditions::new(plan),
+        blocks: axis_limit(comparison),
+        rounds: round_limit(comparison),
+    };
+    html! {
+        section {
+            h2 { "Cell by cell" }
+            (cards.legend())
+            div.cards { @for cell in &comparison.cells { (cards.card(cell)) } }
+        }
+    }
+}
+
+impl Cards<'_> {
+    fn legend(&self) -> Markup {
+        let any = |has: fn(&CellComparison) -> bool| self.comparison.cells.iter().any(has);
+        let fresh = any(|cell| cell.detection.is_some());
+        let left_out = any(|cell| left_out_of(cell) + cell.void_rounds > 0);
+        html! {
+            p.legend {
+                "In each card, first the restart blocks: one dot for each, the first on top, left is less, "
+                "on an axis of ±" (words::share(self.blocks)) " around equal. "
+                "Their spread makes the interval. "
+                "Then every round in the order measured, up is more, ±" (words::share(self.rounds))
+                " around equal; a thin line parts blocks, a short bar is the block's value. "
+                "Rounds outside are drawn on the edge. "
+                @if matches!(self.comparison.stopping, Stopping::Sequential { .. }) {
+                    span { svg.key width="18" height="14" aria-hidden="true" {
+                        line.look x1="0" x2="18" y1="7" y2="7" {}
+                    } "a look" } " "
+                }
+                @if fresh {
+                    span { svg.key width="18" height="14" aria-hidden="true" {
+                        circle.found cx="9" cy="7" r="3.5" {}
+                    } "blocks that found it, not in the figures" } " "
+                    span { svg.key width="18" height="14" aria-hidden="true" {
+                        circle.fresh cx="9" cy="7" r="3.5" {}
+                    } "fresh blocks" } " "
+                }
+                @if left_out {
+                    span { svg.key width="18" height="14" aria-hidden="true" {
+                        path.gap d="M5 2V12M9 2V12M13 2V12" {}
+                    } "rounds left out" }
+                }
+            }
+        }
+    }
+
+    fn card(&self, cell: &CellComparison) -> Markup {
+        let several = self.plan.candidates().len() > 1;
+        html! {
+            article {
+                h3 { (cell_name(cell, &self.conditions)) " " (verdict(cell)) }
+                @if several { p.muted { (cell.candidate_name) } }
+                @if let Some(metric) = words::metric(cell, Metric::Throughput) {
+                    (self.metric(cell, metric, "throughput", |round| Some(round.throughput)))
+                }
+                @if let Some(metric) = words::metric(cell, Metric::ServerCpuPerOperation) {
+                    (self.metric(cell, metric, "CPU/op", |round| round.server_cpu))
+                }
+                @if cell.metrics.is_empty() { p { "nothing measured" } }
+                @if let Some(known) = self.context.warm_up(cell.cell) { (warm_up::picture(known, self.plan)) }
+                (self.figures(cell))
+            }
+        }
+    }
+
+    fn metric(
+        &self,
+        cell: &CellComparison,
+        metric: &MetricComparison,
+        name: &str,
+        value: Value,
+    ) -> Markup {
+        let change = typeset(&words::change_interval(&metric.ratio));
+        let blocks = by_block(cell, metric, value);
+        let label = format!("{name} of {}", words::plural(count(blocks.len()), "block"));
+        html! {
+            p.metric { (name) " " (change) }
+            svg.blocks width="100%" height="30" role="img" aria-label=(label) {
+                (background(self.blocks, Some(cell.delta), None))
+                (self.looks(&blocks))
+                @for (place, block) in blocks.iter().enumerate() {
+                    @if block.value.is_finite() { (self.dot(place, blocks.len(), block)) }
+                }
+            }
+            (self.rounds(cell, &blocks, name))
+        }
+    }
+
+    fn dot(&self, place: usize, blocks: usize, block: &Block) -> Markup {
+        let ratio = block.value.exp();
+        let y = format!("{:.1}", line_of(place, blocks));
+        let number = block.number + 1;
+        let change = typeset(&words::change(ratio));
+        html! {
+            circle class=[block.part.class()] cx=(percent(position(ratio, self.blocks))) cy=(y) r="3.5" {
+                title { "block " (number) (block.part.words()) ": " (change) }
+            }
+        }
+    }
+
+    /// Lines between the blocks of one look and those of the next.
+    fn looks(&self, blocks: &[Block]) -> Markup {
+        let Stopping::Sequential { looks } = &self.comparison.stopping else {
+            return html! {};
+        };
+        let places = looks.iter().map(|look| index(u64::from(*look)));
+        html! {
+            @for place in places.filter(|place| (1..blocks.len()).contains(place)) {
+                @let above = line_of(place - 1, blocks.len());
+                @let y = format!("{:.1}", f64::midpoint(above, line_of(place, blocks.len())));
+                line.look x1="0" x2="100%" y1=(y) y2=(y) {}
+            }
+        }
+    }
+
+    fn rounds(&self, cell: &CellComparison, blocks: &[Block], name: &str) -> Markup {
+        let Strip {
+            total,
+            fold,
+            parts,
+            dots,
+            levels,
+            gaps,
+        } = strip(blocks, self.rounds);
+        if total == 0 {
+            return html! {};
+        }
+        let label = format!("{name} of {} in order", words::plural(total, "round"));
+        html! {
+            svg.rounds width="100%" height="72" viewBox=(Strip::VIEW) preserveAspectRatio="none" role="img"
+                aria-label=(label) {
+                (Strip::band(cell.delta, self.rounds))
+                path.part d=(parts) {}
+                @if !gaps.is_empty() { path.gap d=(gaps) {} }
+                path.round d=(dots) {}
+                path.level d=(levels) {}
+            }
+            @if fold > 1 { p.muted { "each dot is the mean of " (fold) " rounds" } }
+        }
+    }
+
+    /// All that is known of a cell besides its plots.
+    fn figures(&self, cell: &CellComparison) -> Markup {
+        let mut rows = self.conditions_of(cell);
+        rows.extend(self.tests(cell));
+        rows.extend(disturbances(cell));
+        html! {
+            details {
+                summary { "Figures" }
+                dl { @for (name, value) in rows { div { dt { (name) } dd { (typeset(&value)) } } } }
+            }
+        }
+    }
+
+    fn conditions_of(&self, cell: &CellComparison) -> Vec<(&'static str, String)> {
+        let mut rows = Vec::new();
+        let planned = planned_cell(self.plan, cell.cell);
+        if let Some(planned) = planned {
+            rows.push(("tables", planned.state.word().to_owned()));
+            if let Some(rate) = planned.rate {
+                rows.push((
+                    "scheduled",
+                    format!("{} ops/s (open loop)", words::number(rate)),
+                ));
+            }
+        }
+        if let Some(figure) = published(cell, self.plan) {
+            rows.push(("published figure", figure.words()));
+        }
+        rows
+    }
+
+    fn tests(&self, cell: &CellComparison) -> Vec<(&'static str, String)> {
+        let mut rows = vec![("δ", format!("±{}", words::share(cell.delta)))];
+        let p = [
+            ("p", cell.p),
+            ("p, Holm", cell.p_holm),
+            ("p, Benjamini-Hochberg", cell.p_bh),
+        ];
+        rows.extend(
+            p.into_iter()
+                .filter_map(|(name, p)| Some((name, words::p_value(p?)))),
+        );
+        if taken_back(cell) {
+            rows.push(("alone it would be", words::verdict(cell.alone).to_owned()));
+        }
+        if (cell.interval_level - 0.95).abs() > 1e-9 {
+            let level = words::share(cell.interval_level);
+            rows.push((
+                "level of the intervals",
+                format!("{level}, since measuring stopped at a width"),
+            ));
+        }
+        if let Some(decided) = cell.decided_at {
+            rows.push(("decided at look", look(decided, &self.comparison.stopping)));
+        }
+        if let Some(found) = &cell.detection {
+            rows.push(("found", self.found(found)));
+            rows.push(("fresh blocks", outcome(found.outcome)));
+        }
+        if let Some(standing) = Standing::of(cell).filter(|_| cell.confirmation.is_some()) {
+            rows.push(("measured again", standing.phrase().to_owned()));
+        }
+        if cell.verdict == Verdict::Inconclusive {
+            rows.extend(to_verdict(cell));
+        }
+        rows
+    }
+
+    fn found(&self, found: &Detection) -> String {
+        format!(
+            "{}, p {}, at look {} from {} (too large on average: it is what made the look stop)",
+            words::change_interval(&found.throughput),
+            words::p_value(found.p),
+            look(found.look, &self.comparison.stopping),
+            words::plural(u64::from(found.blocks), "block"),
+        )
+    }
+}
+
+/// Whether it would be listed if it were the only cell.
+fn taken_back(cell: &CellComparison) -> bool {
+    let different = matches!(cell.alone, Verdict::Regression | Verdict::Improvement);
+    different && cell.verdict == Verdict::Inconclusive && cell.confirmation.is_none()
+}
+
+fn outcome(outcome: DetectionOutcome) -> String {
+    match outcome {
+        DetectionOutcome::Confirming { blocks_left } => format!("{blocks_left} still to come"),
+        DetectionOutcome::Recurred { p } => {
+            format!("it recurred (one-sided p {})", words::p_value(p))
+        }
+        DetectionOutcome::DidNotRecur { p } => {
+            format!("it did not recur (one-sided p {})", words::p_value(p))
+        }
+    }
+}
+
+fn to_verdict(cell: &CellComparison) -> Option<(&'static str, String)> {
+    let blocks = cell.blocks_to_verdict?;
+    let blocks = words::plural(u64::from(blocks), "more block");
+    let minutes = cell
+        .minutes_to_verdict
+        .filter(|minutes| minutes.is_finite());
+    let text = match minutes {
+        Some(minutes) => format!("about {blocks}, {}", more_minutes(minutes)),
+        None => format!("about {blocks}"),
+    };
+    Some(("to a verdict", text))
+}
+
+fn disturbances(cell: &CellComparison) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
+    if let Some(drifting) = &cell.drifting {
+        rows.push(("drifting", drifting.clone()));
+    }
+    let seen = &cell.interference;
+    if seen.disturbed_rounds > 0 {
+        let what = if seen.contended {
+            "disturbed by other load; more than half, so none is left out"
+        } else {
+            "left out because of other load"
+        };
+        let rounds = words::plural(seen.disturbed_rounds, "round");
+        rows.push(("other load", format!("{rounds} {what}")));
+    }
+    rows.extend(
+        telling(cell)
+            .into_iter()
+            .map(|text| ("what that does", text)),
+    );
+    rows
+}
+
+/// Height of a block's dot: spread downwards in order of time, so that equal blocks do not hide each other.
+fn line_of(place: usize, blocks: usize) -> f64 {
+    5.0 + 20.0 * to_f64(count(place)) / to_f64(count(blocks.saturating_sub(1).max(1)))
+}

@@ -1,0 +1,257 @@
+//! What the verdicts of a run rest on, one sentence each.
+
+use crate::conditions::Conditions;
+use crate::context::{ReportContext, planned};
+use crate::standing::DRIFTING;
+use crate::words;
+use deltabench_compare::comparison::{CellComparison, Comparison, Estimates, Ratio};
+use deltabench_compare::gate_line;
+use deltabench_compare::thresholds::{GATE_FALSE, LISTED_FALSE};
+use deltabench_model::plan::{Plan, Stopping};
+use deltabench_model::units::count;
+
+/// Beyond this share of its interval, what left-out rounds do to an estimate is said.
+const TELLING: f64 = 0.1;
+
+/// All of them, in reading order.
+pub(crate) fn remarks(
+    comparison: &Comparison,
+    plan: &Plan,
+    context: &ReportContext,
+) -> Vec<String> {
+    let conditions = Conditions::new(plan);
+    let mut list: Vec<String> = gate_line(comparison, plan).into_iter().collect();
+    list.extend(multiplicity(comparison));
+    list.extend(placebo(comparison));
+    list.extend(ledger(context));
+    list.extend(left_out(comparison));
+    list.extend(moved(comparison, &conditions));
+    list.extend(drifting(comparison, &conditions));
+    list.extend(layout(plan));
+    list
+}
+
+fn placebo(comparison: &Comparison) -> Option<String> {
+    let placebo = comparison.placebo.as_ref()?;
+    let ratio = |ratio| words::ratio_interval(ratio);
+    let cpu = placebo
+        .server_cpu
+        .as_ref()
+        .map_or_else(|| words::UNKNOWN.to_owned(), ratio);
+    Some(format!(
+        "placebo (a second copy of the base): throughput {}, CPU/op {cpu}; called different in {} of {}",
+        ratio(&placebo.throughput),
+        placebo.flagged,
+        words::plural(u64::from(placebo.cells), "cell"),
+    ))
+}
+
+/// The false alarms of all runs on this host.
+pub(crate) fn ledger(context: &ReportContext) -> Option<String> {
+    let ledger = context.ledger.filter(|ledger| ledger.total > 0)?;
+    let bound = if ledger.upper_bound.is_finite() {
+        format!(" (at most {:.1} %)", 100.0 * ledger.upper_bound)
+    } else {
+        String::new()
+    };
+    Some(format!(
+        "false alarms on this host so far: {} of {}{bound}",
+        ledger.flagged,
+        words::plural(ledger.total, "placebo cell")
+    ))
+}
+
+/// How many verdicts were given at once, and what was done about it.
+pub(crate) fn multiplicity(comparison: &Comparison) -> Option<String> {
+    let judged = comparison.cells.iter().filter(|cell| cell.blocks > 0);
+    let (mut cells, mut sides) = (Vec::new(), Vec::new());
+    for cell in judged {
+        cells.push(cell.cell);
+        sides.push(cell.candidate);
+    }
+    for list in [&mut cells, &mut sides] {
+        list.sort_unstable();
+        list.dedup();
+    }
+    if cells.len() * sides.len() < 2 {
+        return None;
+    }
+    let of = if sides.len() > 1 {
+        format!(" × {} candidates", sides.len())
+    } else {
+        String::new()
+    };
+    let gated = comparison.gate.on || comparison.gate.not_worse_than.is_some();
+    let gate = if gated {
+        format!(", gate at {} family-wise (Holm)", words::share(GATE_FALSE))
+    } else {
+        String::new()
+    };
+    Some(format!(
+        "{}{of}: regressions and improvements listed at {} false discovery (Benjamini-Hochberg){gate}",
+        words::plural(count(cells.len()), "cell"),
+        words::share(LISTED_FALSE),
+    ))
+}
+
+/// Rounds that other load disturbed and that were left out, over all cells.
+pub(crate) fn left_out(comparison: &Comparison) -> Option<String> {
+    let cells = comparison.cells.iter();
+    let counted: u64 = cells.clone().map(|cell| cell.rounds).sum();
+    let left_out: u64 = cells.map(left_out_of).sum();
+    (left_out > 0).then(|| {
+        format!(
+            "other load: {left_out} of {} left out, by a rule that does not see results (steal, foreign CPU, \
+             or a server that should have been idle)",
+            words::plural(counted + left_out, "round")
+        )
+    })
+}
+
+/// Disturbed rounds of a cell that do not count.
+pub(crate) fn left_out_of(cell: &CellComparison) -> u64 {
+    if cell.interference.contended {
+        0
+    } else {
+        cell.interference.disturbed_rounds
+    }
+}
+
+/// Cells whose estimates depend on the disturbed rounds.
+fn moved(comparison: &Comparison, conditions: &Conditions<'_>) -> Vec<String> {
+    let cells = comparison.cells.iter();
+    cells
+        .filter_map(|cell| {
+            let texts = telling(cell);
+            (!texts.is_empty()).then(|| format!("{}: {}", conditions.name(cell), texts.join("; ")))
+        })
+        .collect()
+}
+
+/// Estimates with and without disturbed rounds, where they differ by more than [`TELLING`].
+pub(crate) fn telling(cell: &CellComparison) -> Vec<String> {
+    let (Some(with), Some(without)) = (
+        cell.interference.with_voided,
+        cell.interference.without_voided,
+    ) else {
+        return Vec::new();
+    };
+    let pairs = [
+        ("throughput", Some((with.throughput, without.throughput))),
+        ("CPU/op", cpu(&with).zip(cpu(&without))),
+    ];
+    let texts = pairs.into_iter().filter_map(|(name, pair)| {
+        let (with, without) = pair.filter(|(with, without)| differ(with, without))?;
+        Some(format!(
+            "{name} {} with the disturbed rounds, {} without",
+            words::ratio_interval(&with),
+            words::ratio_interval(&without)
+        ))
+    });
+    texts.collect()
+}
+
+fn cpu(estimates: &Estimates) -> Option<Ratio> {
+    estimates.server_cpu
+}
+
+fn differ(with: &Ratio, without: &Ratio) -> bool {
+    let Some((low, high)) = words::ci95(without).or(words::ci95(with)) else {
+        return false;
+    };
+    (with.estimate / without.estimate).ln().abs() > TELLING * (high / low).ln()
+}
+
+fn drifting(comparison: &Comparison, conditions: &Conditions<'_>) -> Option<String> {
+    let cells = comparison.cells.iter();
+    let mut texts: Vec<String> = cells
+        .filter_map(|cell| {
+            Some(format!(
+                "{} ({})",
+                conditions.name(cell),
+                cell.drifting.as_ref()?
+            ))
+        })
+        .collect();
+    texts.dedup();
+    (!texts.is_empty()).then(|| format!("{DRIFTING} drifting: {}", texts.join(", ")))
+}
+
+/// What restarts cannot average; absent where all sides run the same binary.
+pub(crate) fn layout(plan: &Plan) -> Option<String> {
+    let hash = |id| planned(plan, id).map(|server| &server.installation.binary_sha256);
+    let base = hash(plan.base());
+    let candidates = plan.candidates();
+    let other = candidates.iter().filter(|id| hash(**id) != base).count();
+    let whose = match (other, candidates.len()) {
+        (0, _) => return None,
+        (_, 1) => "both binaries'",
+        _ => "each binary's",
+    };
+    Some(format!(
+        "{whose} own code layout is the same in every restart: differences below about 1 % can be layout, \
+         not the change"
+    ))
+}
+
+/// How far the run came: blocks, rounds, errors, seed.
+pub(crate) fn totals(
+    comparison: &Comparison,
+    plan: &Plan,
+    context: &ReportContext,
+) -> Option<String> {
+    let cells = &comparison.cells;
+    let blocks = cells.iter().map(|cell| cell.blocks).max()?;
+    let rounds: u64 = cells.iter().map(|cell| cell.rounds).sum();
+    let void: u64 = cells.iter().map(|cell| cell.void_rounds).sum();
+    let errors: u64 = cells
+        .iter()
+        .map(|cell| cell.base_errors + cell.candidate_errors)
+        .sum();
+    Some(format!(
+        "run {}: {blocks} of {}{}, {}, {}, {void} void, {}; seed {}",
+        context.run,
+        words::plural(u64::from(plan.timing.blocks), "block"),
+        stopping(comparison),
+        words::plural(count(plan.cells.len()), "cell"),
+        words::plural(rounds, "round"),
+        words::plural(errors, "server error"),
+        plan.seed,
+    ))
+}
+
+/// When cells stop, in brackets; nothing where all blocks are measured.
+fn stopping(comparison: &Comparison) -> String {
+    match &comparison.stopping {
+        Stopping::Fixed => String::new(),
+        Stopping::Sequential { looks } => {
+            let looks: Vec<String> = looks.iter().map(ToString::to_string).collect();
+            format!(" (looks after {})", looks.join(", "))
+        }
+        Stopping::Precision { half_width } => {
+            format!(" (each cell until ±{})", words::share(*half_width))
+        }
+    }
+}
+
+/// Cells with void rounds or server errors, one sentence each.
+pub(crate) fn troubles(comparison: &Comparison, plan: &Plan) -> Vec<String> {
+    let conditions = Conditions::new(plan);
+    let troubled =
+        |cell: &&CellComparison| cell.void_rounds + cell.base_errors + cell.candidate_errors > 0;
+    comparison
+        .cells
+        .iter()
+        .filter(troubled)
+        .map(|cell| {
+            format!(
+                "{}: {}, server errors {} on the base, {} on {}",
+                conditions.name(cell),
+                words::plural(cell.void_rounds, "void round"),
+                cell.base_errors,
+                cell.candidate_errors,
+                cell.candidate_name,
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,194 @@
+//! What stands beside a cell's verdict: whether it came again, and what weakens it.
+
+use crate::words;
+use deltabench_compare::comparison::{
+    CellComparison, Confirmation, Detection, DetectionOutcome, Metric, Verdict,
+};
+use deltabench_model::plan::Stopping;
+use deltabench_model::units::count;
+
+/// Whether a difference that was found came again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// In another run, on a fresh load.
+    FreshLoad,
+    /// On fresh blocks of the same run.
+    FreshBlocks,
+    /// Fresh blocks are still to come.
+    NotYet,
+    /// It did not.
+    DidNotRecur,
+}
+
+impl Standing {
+    pub(crate) fn of(cell: &CellComparison) -> Option<Self> {
+        match (cell.confirmation, &cell.detection) {
+            (Some(Confirmation::Recurred), _) => Some(Self::FreshLoad),
+            (Some(Confirmation::DidNotRecur), _) => Some(Self::DidNotRecur),
+            (None, Some(detection)) => Some(match detection.outcome {
+                DetectionOutcome::Confirming { .. } => Self::NotYet,
+                DetectionOutcome::Recurred { .. } => Self::FreshBlocks,
+                DetectionOutcome::DidNotRecur { .. } => Self::DidNotRecur,
+            }),
+            (None, None) => None,
+        }
+    }
+
+    /// The word in files.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::FreshLoad => "fresh-load",
+            Self::FreshBlocks => "fresh-blocks",
+            Self::NotYet => "not-yet",
+            Self::DidNotRecur => "did-not-recur",
+        }
+    }
+
+    /// A few words for people.
+    pub(crate) fn phrase(self) -> &'static str {
+        match self {
+            Self::FreshLoad => "confirmed on a fresh load",
+            Self::FreshBlocks => "confirmed on fresh blocks",
+            Self::NotYet => "not confirmed yet",
+            Self::DidNotRecur => "did not recur",
+        }
+    }
+
+    /// A mark behind the verdict's sign.
+    pub(crate) fn mark(self) -> char {
+        match self {
+            Self::FreshLoad | Self::FreshBlocks => '✓',
+            Self::NotYet => '…',
+            Self::DidNotRecur => '✗',
+        }
+    }
+}
+
+/// The mark of a cell whose servers never became steady.
+pub(crate) const DRIFTING: char = '~';
+/// The mark of a cell most of whose rounds were disturbed.
+pub(crate) const CONTENDED: char = '!';
+
+/// All marks of a cell, in fixed order.
+pub(crate) fn marks(cell: &CellComparison) -> String {
+    let standing = Standing::of(cell).map(Standing::mark);
+    let drifting = cell.drifting.as_ref().map(|_| DRIFTING);
+    let contended = cell.interference.contended.then_some(CONTENDED);
+    [standing, drifting, contended]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The marks that some cells have, with what they mean; drifting cells have a sentence of their own.
+pub(crate) fn legend(cells: &[CellComparison]) -> Vec<(char, &'static str)> {
+    let again = "came again on fresh blocks or a fresh load";
+    let contended = "contended: most rounds disturbed by other load";
+    let meanings = [
+        (Standing::FreshBlocks.mark(), again),
+        (Standing::NotYet.mark(), "not confirmed yet"),
+        (Standing::DidNotRecur.mark(), "did not recur"),
+        (CONTENDED, contended),
+    ];
+    let used = |mark: char| cells.iter().any(|cell| marks(cell).contains(mark));
+    meanings
+        .into_iter()
+        .filter(|(mark, _)| used(*mark))
+        .collect()
+}
+
+/// What is to be said after a cell's reason: how it was found and confirmed, and what an answer would take.
+pub(crate) fn notes(cell: &CellComparison, stopping: &Stopping) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(detection) = &cell.detection {
+        notes.extend(found(cell, detection, stopping));
+    }
+    match cell.confirmation {
+        Some(Confirmation::Recurred) => notes.push(Standing::FreshLoad.phrase().to_owned()),
+        Some(Confirmation::DidNotRecur) if !cell.reason.contains("did not recur") => {
+            notes.push("did not recur on a fresh load".to_owned());
+        }
+        _ => {}
+    }
+    notes.extend(to_verdict(cell));
+    notes
+}
+
+/// How it was found and what became of it, without what the reason has already.
+fn found(cell: &CellComparison, detection: &Detection, stopping: &Stopping) -> Option<String> {
+    let told = cell.reason.contains(&format!("look {}", detection.look));
+    let found = format!("found at look {}", look(detection.look, stopping));
+    let after = |text: String| {
+        if told {
+            text
+        } else {
+            format!("{found}; {text}")
+        }
+    };
+    match detection.outcome {
+        DetectionOutcome::Recurred { .. } => {
+            let fresh = words::metric(cell, Metric::Throughput)?.blocks.len();
+            let fresh = words::plural(count(fresh), "fresh block");
+            Some(after(format!("figures from {fresh}")))
+        }
+        _ if told => None,
+        DetectionOutcome::Confirming { blocks_left } => Some(after(format!(
+            "not confirmed yet: {} to go",
+            words::plural(u64::from(blocks_left), "fresh block")
+        ))),
+        DetectionOutcome::DidNotRecur { p } => Some(after(format!(
+            "did not recur on fresh blocks (one-sided p = {p:.2})"
+        ))),
+    }
+}
+
+/// `2 of 5`, or `2` where the plan has no looks.
+pub(crate) fn look(look: u32, stopping: &Stopping) -> String {
+    match stopping {
+        Stopping::Sequential { looks } => format!("{look} of {}", looks.len()),
+        _ => look.to_string(),
+    }
+}
+
+/// `≈ 7 more minutes`, else blocks unless the reason has them.
+fn to_verdict(cell: &CellComparison) -> Option<String> {
+    if cell.verdict != Verdict::Inconclusive {
+        return None;
+    }
+    if let Some(minutes) = cell.minutes_to_verdict.filter(|m| m.is_finite()) {
+        return Some(format!("≈ {}", more_minutes(minutes)));
+    }
+    let blocks = cell.blocks_to_verdict?;
+    if cell.reason.contains("more block") {
+        return None;
+    }
+    Some(format!(
+        "≈ {}",
+        words::plural(u64::from(blocks), "more block")
+    ))
+}
+
+/// Minutes, or hours from two on, never 0.
+pub(crate) fn more_minutes(minutes: f64) -> String {
+    if minutes >= 120.0 {
+        return format!("{:.1} more hours", minutes / 60.0);
+    }
+    let whole = minutes.ceil().max(1.0);
+    if whole < 1.5 {
+        "1 more minute".to_owned()
+    } else {
+        format!("{whole:.0} more minutes")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forecast_is_never_zero_minutes_and_long_ones_are_hours() {
+        assert_eq!(more_minutes(0.2), "1 more minute");
+        assert_eq!(more_minutes(6.3), "7 more minutes");
+        assert_eq!(more_minutes(198.0), "3.3 more hours");
+    }
+}

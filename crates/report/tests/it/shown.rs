@@ -1,0 +1,444 @@
+use crate::fixture;
+use crate::full::{Full, full};
+use deltabench_report::{TerminalOptions, csv, html, json, markdown, terminal};
+use serde_json::Value;
+
+impl Full {
+    fn plain() -> Self {
+        Self {
+            comparison: fixture::comparison(),
+            plan: fixture::plan(),
+            context: fixture::context(),
+        }
+    }
+
+    fn at_width(&self, width: usize) -> String {
+        let options = TerminalOptions {
+            width,
+            colour: false,
+        };
+        terminal(&self.comparison, &self.plan, &self.context, options)
+    }
+
+    /// The table in lines as long as its sentences.
+    fn text(&self) -> String {
+        self.at_width(2000)
+    }
+
+    fn markdown(&self) -> String {
+        markdown(&self.comparison, &self.plan, &self.context)
+    }
+
+    fn html(&self) -> String {
+        let page = html(&self.comparison, &self.plan, &self.context);
+        page.replace('−', "-").replace('\u{a0}', " ")
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&json(&self.comparison, &self.plan, &self.context)).unwrap()
+    }
+
+    fn csv(&self) -> String {
+        csv(&self.comparison, &self.plan)
+    }
+}
+
+#[test]
+fn the_full_table_on_a_terminal_of_80_columns() {
+    insta::assert_snapshot!(full().at_width(80));
+}
+
+#[test]
+fn the_full_table_on_a_terminal_of_100_columns() {
+    insta::assert_snapshot!(full().at_width(100));
+}
+
+#[test]
+fn the_full_table_on_a_terminal_of_160_columns() {
+    insta::assert_snapshot!(full().at_width(160));
+}
+
+#[test]
+fn the_full_markdown() {
+    insta::assert_snapshot!(full().markdown());
+}
+
+#[test]
+fn the_full_json_of_three_cells() {
+    let mut full = full();
+    let kept = ["range-covered-si", "read-only-sum", "update-index"];
+    full.comparison
+        .cells
+        .retain(|cell| kept.contains(&cell.workload.as_str()));
+    full.comparison.placebo_cells.clear();
+    for metric in full
+        .comparison
+        .cells
+        .iter_mut()
+        .flat_map(|cell| &mut cell.metrics)
+    {
+        metric.blocks.truncate(2);
+    }
+    for warm_up in &mut full.context.warm_up {
+        for curve in &mut warm_up.us_per_operation {
+            curve.truncate(2);
+        }
+    }
+    insta::assert_snapshot!(serde_json::to_string_pretty(&full.json()).unwrap());
+}
+
+#[test]
+fn only_the_summary_is_wider_than_the_terminal() {
+    for width in [80, 100, 110, 120, 140, 160] {
+        for line in full().at_width(width).lines().skip(1) {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn the_full_page_needs_nothing_else_and_stays_small() {
+    let full = full();
+    let page = html(&full.comparison, &full.plan, &full.context);
+    for outside in ["http://", "https://", "<script", "<link", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert!(page.len() < 300_000, "{} bytes", page.len());
+    // Set to look at the page in a browser.
+    if let Ok(path) = std::env::var("DELTABENCH_FULL_PAGE") {
+        std::fs::write(path, &page).unwrap();
+    }
+}
+
+/// That some words are on the terminal, in Markdown and on the page of one run, and of the plain one nowhere.
+fn only_in(full: &Full, words: &str) {
+    let plain = Full::plain();
+    let unescaped = |text: String| text.replace('\\', "");
+    for (form, shown, absent) in [
+        ("terminal", full.text(), plain.text()),
+        (
+            "Markdown",
+            unescaped(full.markdown()),
+            unescaped(plain.markdown()),
+        ),
+        ("page", full.html(), plain.html()),
+    ] {
+        assert!(shown.contains(words), "{form} lacks {words}: {shown}");
+        assert!(!absent.contains(words), "plain {form} has {words}");
+    }
+}
+
+#[test]
+fn each_fact_is_said_in_every_form_and_only_where_it_applies() {
+    let full = full();
+    for words in [
+        "±1 % to ±3 %",
+        "figures from 6 fresh blocks",
+        "confirmed on a fresh load",
+        "≈ 7 more minutes",
+        "over TLS",
+        "500/s",
+        "aged",
+        "gate failed: slower in 1 of 8 cells",
+        "gate at 5 % family-wise (Holm)",
+        "other load: 44 of 3584 rounds left out",
+        "throughput 0.969 [0.926, 1.014] with the disturbed rounds, 0.986 [0.943, 1.031] without",
+        "! contended",
+        "of update-nonindex at 1 client; none was left out",
+        "~ drifting: point-query at 4 clients (not steady",
+        "false alarms on this host so far: 2 of 312 placebo cells (at most 2.0 %)",
+    ] {
+        only_in(&full, words);
+    }
+    let published = "48320 → 48852 queries/s (16 for each operation)";
+    assert!(full.markdown().contains(published) && full.html().contains(published));
+    assert!(
+        !full.text().contains("queries/s"),
+        "the terminal has one unit"
+    );
+    assert!(!Full::plain().markdown().contains("queries/s"));
+}
+
+#[test]
+fn what_every_run_rests_on_is_said_in_every_form() {
+    let plain = Full::plain();
+    for text in [plain.text(), plain.markdown(), plain.html()] {
+        for words in [
+            "8 cells: regressions and improvements listed at 5 % false discovery (Benjamini-Hochberg)",
+            "both binaries' own code layout is the same in every restart: differences below about 1 % can be \
+             layout, not the change",
+            "geometric mean of 8",
+            "called different in 0 of 8 cells",
+        ] {
+            assert!(text.contains(words), "{words} is missing in {text}");
+        }
+    }
+}
+
+#[test]
+fn one_binary_on_both_sides_has_one_layout() {
+    let mut plain = Full::plain();
+    let hash = plain.plan.servers[0].installation.binary_sha256.clone();
+    plain.plan.servers[2].installation.binary_sha256 = hash;
+    for text in [plain.text(), plain.markdown(), plain.html()] {
+        assert!(!text.contains("code layout"));
+    }
+    assert_eq!(plain.json()["not_averaged"], serde_json::json!([]));
+}
+
+#[test]
+fn a_single_verdict_needs_no_correction_and_no_mean() {
+    let mut plain = Full::plain();
+    plain.comparison.cells.truncate(1);
+    plain.comparison.summaries.truncate(1);
+    (
+        plain.comparison.summaries[0].cells,
+        plain.comparison.summaries[0].of,
+    ) = (1, 1);
+    for text in [plain.text(), plain.markdown(), plain.html()] {
+        assert!(!text.contains("false discovery"));
+        assert!(!text.contains("geometric mean of"));
+    }
+    assert!(plain.json().get("multiplicity").is_none());
+}
+
+#[test]
+fn a_cell_that_waits_for_fresh_blocks_or_did_not_recur_has_its_mark() {
+    let text = full().text();
+    for line in [
+        "▼✓ slower by 4.6 % to 6.4 %",
+        "?✗ inconclusive: found slower at look 1",
+        "?… inconclusive:",
+        "=~ no change beyond ±3 %",
+        "=! no change beyond ±3 %",
+        "✓ came again on fresh blocks or a fresh load; … not confirmed yet; ✗ did not recur",
+    ] {
+        assert!(text.contains(line), "{line} is missing in {text}");
+    }
+    let plain = Full::plain().text();
+    for mark in ['✓', '✗', '…', '~', '!'] {
+        // The plain text has a ~ in the name of a compiler.
+        let of = plain.replace("ubuntu1~18", "").matches(mark).count();
+        assert_eq!(of, 0, "{mark} in {plain}");
+    }
+}
+
+#[test]
+fn a_note_does_not_repeat_the_reason() {
+    let mut full = full();
+    full.comparison.cells[4].reason = "slower by 4.6 % to 6.4 %, beyond ±3 %".to_owned();
+    full.comparison.cells[5].reason = "too early".to_owned();
+    full.comparison.cells[5].minutes_to_verdict = None;
+    let text = full.text();
+    for words in [
+        "beyond ±3 %; found at look 2 of 4; figures from 6 fresh blocks; confirmed",
+        "too early; found at look 3 of 4; not confirmed yet: 3 fresh blocks to go; ≈ 3 more blocks",
+    ] {
+        assert!(text.contains(words), "{words} is missing in {text}");
+    }
+}
+
+#[test]
+fn estimates_that_hardly_move_are_not_told_twice() {
+    let mut full = full();
+    let seen = &mut full.comparison.cells[7].interference;
+    seen.with_voided = seen.without_voided;
+    assert!(full.text().contains("44 of 3584 rounds left out"));
+    assert!(!full.text().contains("with the disturbed rounds"));
+}
+
+#[test]
+fn what_all_cells_share_is_said_once_above_them() {
+    let mut full = full();
+    for cell in &mut full.plan.cells {
+        cell.state = deltabench_model::plan::DataState::Aged;
+        cell.rate = Some(800.0);
+    }
+    full.plan.servers[2].burn_ns = Some(2000);
+    full.plan.confirms = Some("20251121-0900-11aa".to_owned());
+    full.plan.pins = Some(deltabench_model::plan::Pins {
+        server: vec![0],
+        client: vec![1],
+    });
+    full.plan.order = deltabench_model::plan::CellOrder::Published;
+    let text = full.text();
+    let line = text.lines().nth(1).unwrap();
+    assert_eq!(
+        line,
+        "conditions: aged tables: after the published write phase; open loop at 800 ops/s, latency from the \
+         scheduled start; over TLS; published order: each cell on what those before it left; pinned: server \
+         to core 0, client to core 1; postgres:18.6 (postgres:18.6) burns 2000 ns of CPU more for each \
+         message, on purpose; measures again what run 20251121-0900-11aa found"
+    );
+    assert!(!text.contains("(aged)") && !text.contains("800/s"));
+}
+
+#[test]
+fn stopping_at_a_width_names_the_width_and_the_level() {
+    use deltabench_model::plan::Stopping;
+    let mut full = full();
+    full.comparison.stopping = Stopping::Precision { half_width: 0.01 };
+    full.comparison.cells[0].interval_level = 0.97;
+    assert!(full.text().contains("(each cell until ±1 %)"));
+    assert!(
+        full.html()
+            .contains("97 %, since measuring stopped at a width")
+    );
+    let value = full.json();
+    assert_eq!(
+        value["stopping"],
+        serde_json::json!({"mode": "precision", "half_width": 0.01})
+    );
+    assert_eq!(value["cells"][0]["interval_level"], 0.97);
+}
+
+#[test]
+fn the_json_of_a_cell_has_every_new_fact_and_the_plain_one_leaves_them_out() {
+    let value = full().json();
+    let cell = &value["cells"][4];
+    assert_eq!(cell["detection"]["outcome"], "recurred");
+    assert_eq!(cell["detection"]["look"], 2);
+    assert_eq!(
+        (&cell["confirmation"], &cell["confirmed"]),
+        (&"recurred".into(), &"fresh-load".into())
+    );
+    assert_eq!(value["cells"][5]["detection"]["blocks_left"], 3);
+    assert_eq!(value["cells"][5]["minutes_to_verdict"], 1.4);
+    assert_eq!(value["cells"][5]["published"]["per_operation"], 16.0);
+    assert_eq!(value["cells"][2]["rate"], 500.0);
+    assert_eq!(value["cells"][7]["state"], "aged");
+    assert_eq!(value["cells"][6]["interference"]["contended"], true);
+    assert_eq!(value["cells"][1]["warm_up"]["steady"], 7);
+    assert_eq!(
+        value["cells"][1]["warm_up"]["curves"][2]["server"],
+        "postgres:18.6"
+    );
+    assert_eq!(value["ledger"]["flagged"], 2);
+    assert_eq!(value["plan"]["transport"], "tls");
+    let plain = Full::plain().json();
+    assert!(plain.get("ledger").is_none() && plain["gate"].get("line").is_none());
+    for key in [
+        "rate",
+        "p",
+        "p_holm",
+        "p_bh",
+        "decided_at",
+        "detection",
+        "confirmation",
+        "confirmed",
+        "drifting",
+        "warm_up",
+        "blocks_to_verdict",
+        "minutes_to_verdict",
+    ] {
+        assert!(plain["cells"][4].get(key).is_none(), "{key}");
+    }
+    assert!(
+        plain["cells"][4]["interference"]
+            .get("with_voided")
+            .is_none()
+    );
+}
+
+#[test]
+fn published_figures_are_throughput_times_a_constant() {
+    let full = full();
+    let value = full.json();
+    let cell = &value["cells"][5];
+    let base = cell["metrics"]["throughput"]["base"].as_f64().unwrap();
+    assert_eq!(cell["published"]["base"], 16.0 * base);
+    assert_eq!(cell["published"]["unit"], "queries/s");
+    let csv = full.csv();
+    let line = csv
+        .lines()
+        .find(|line| line.starts_with("read-only-sum") && line.contains(",throughput,"))
+        .unwrap();
+    assert!(
+        line.contains(",not-yet,") && line.contains(",48320,"),
+        "{line}"
+    );
+    let other = csv
+        .lines()
+        .find(|line| line.contains(",latency_us_p50,"))
+        .unwrap();
+    assert!(other.ends_with(",,,"), "{other}");
+}
+
+#[test]
+fn the_page_marks_looks_fresh_blocks_left_out_rounds_and_warm_up() {
+    let (full, plain) = (full().html(), Full::plain().html());
+    for (sign, times) in [
+        // Six blocks behind one discovery and nine and one later behind the other, two metrics, the legend.
+        ("class=\"found\"", 2 * (10 + 10) + 1),
+        ("class=\"fresh\"", 2 * 2 * 6 + 1),
+        ("class=\"warmup\"", 8),
+    ] {
+        assert_eq!(full.matches(sign).count(), times, "{sign}");
+        assert_eq!(plain.matches(sign).count(), 0, "{sign}");
+    }
+    for sign in ["class=\"look\"", "steady in 7 of 16 visits"] {
+        assert!(full.contains(sign), "{sign}");
+        assert!(!plain.contains(sign), "{sign}");
+    }
+    // Three void rounds are in no strip of the fixture, so the plain page has the legend alone.
+    assert_eq!(plain.matches("class=\"gap\"").count(), 1);
+    assert_eq!(full.matches("class=\"gap\"").count(), 1 + 2);
+    assert_eq!(full.matches("class=\"mean\"").count(), 4);
+}
+
+/// Verdicts that neither run has, for the guide.
+fn others() -> Full {
+    use crate::fixture::ratio;
+    use deltabench_compare::comparison::Verdict;
+    let mut others = Full::plain();
+    let cell = &mut others.comparison.cells[2];
+    (cell.verdict, cell.reason) = (
+        Verdict::Unfit,
+        "placebo is off by +2.4 % (p = 0.0021); not trusted: no change beyond ±3 %".to_owned(),
+    );
+    let mut faster = cell.clone();
+    (faster.verdict, faster.reason) = (
+        Verdict::Improvement,
+        "faster by 3.3 % to 4.9 %, beyond ±3 %".to_owned(),
+    );
+    for (metric, (change, half)) in std::iter::zip(
+        &mut faster.metrics,
+        [(0.041, 0.008), (-0.039, 0.006), (-0.041, 0.1), (-0.04, 0.1)],
+    ) {
+        metric.ratio = ratio(change, half);
+        metric.candidate = metric.base * (1.0 + change);
+    }
+    others.comparison.cells.push(faster);
+    others
+}
+
+#[test]
+fn every_example_of_the_guide_is_what_is_printed() {
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/reading.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    // The guide breaks the first line, which is as long as it needs to be.
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let printed = words(&(full().at_width(100) + &others().at_width(100)));
+    let examples: Vec<&str> = guide
+        .split("```text\n")
+        .skip(1)
+        .filter_map(|part| part.split("```").next())
+        .collect();
+    assert_eq!(examples.len(), 8);
+    for example in examples {
+        assert!(printed.contains(&words(example)), "not printed: {example}");
+    }
+}
+
+#[test]
+fn the_page_says_what_a_cell_would_be_without_the_others() {
+    use deltabench_compare::comparison::Verdict;
+    let mut full = full();
+    assert!(!full.html().contains("alone it would be"));
+    full.comparison.cells[7].alone = Verdict::Regression;
+    assert!(
+        full.html()
+            .contains("<dt>alone it would be</dt><dd>slower</dd>")
+    );
+    assert_eq!(full.json()["cells"][7]["alone"], "regression");
+}

@@ -1,0 +1,43 @@
+//! Set-up statements, with problems that name them.
+
+use deltabench_driver::WireError;
+use deltabench_driver::admin::Client;
+use deltabench_model::endpoint::{Endpoint, Login};
+use deltabench_model::problem::Problem;
+use std::time::Duration;
+
+/// Limit for one set-up connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+pub(crate) fn connect(endpoint: &Endpoint, login: &Login) -> Result<Client, Problem> {
+    Client::connect(endpoint, login, CONNECT_TIMEOUT).map_err(|error| {
+        Problem::new("cannot connect to a server that was just started")
+            .detail(format!("database {}: {error}", login.database))
+    })
+}
+
+pub(crate) fn run(client: &mut Client, sql: &str) -> Result<(), Problem> {
+    client.execute(sql).map_err(|error| failed(sql, &error))
+}
+
+pub(crate) fn query(client: &mut Client, sql: &str) -> Result<Vec<Vec<Option<String>>>, Problem> {
+    client.query(sql).map_err(|error| failed(sql, &error))
+}
+
+/// The number that a query gives in its first row.
+pub(crate) fn number(client: &mut Client, sql: &str) -> Result<u64, Problem> {
+    let rows = query(client, sql)?;
+    let found = rows.into_iter().next().map(text).unwrap_or_default();
+    found
+        .parse()
+        .map_err(|_| Problem::new("a server gave no number where one was asked for").detail(sql))
+}
+
+/// The first field of a row.
+pub(crate) fn text(row: Vec<Option<String>>) -> String {
+    row.into_iter().next().flatten().unwrap_or_default()
+}
+
+pub(crate) fn failed(sql: &str, error: &WireError) -> Problem {
+    Problem::new("a server refused a set-up statement").detail(format!("{error}\nin: {sql}"))
+}

@@ -1,0 +1,175 @@
+//! What a server and its data are, read back from it.
+
+use crate::admin::{query, text};
+use crate::aging::AgingReport;
+use crate::load::{StateSize, open, size, states};
+use deltabench_compare::thresholds::SIZE_TOLERANCE;
+use deltabench_driver::admin::Client;
+use deltabench_model::endpoint::Endpoint;
+use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::installation::{Build, Setting};
+use deltabench_model::plan::{DataState, Plan};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::{index, to_f64};
+use deltabench_workload::executable::Executable;
+
+/// What one server is, read back from it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerReadback {
+    /// How it was compiled.
+    pub build: Build,
+    /// All settings.
+    pub settings: Vec<Setting>,
+    /// Bytes of its tables and indexes after loading.
+    pub relation_bytes: u64,
+    /// Rows and bytes of each state that the plan's cells start from, the fresh one first.
+    pub sizes: Vec<StateSize>,
+    /// What made the aged state; absent without one.
+    pub aging: Option<AgingReport>,
+    /// The server, by its place in the plan, whose data directory this one has a copy of; absent for one
+    /// that was loaded itself.
+    pub copy_of: Option<usize>,
+    /// For each cell of the plan, the shapes of its statements' plans, on the state it starts from.
+    pub plans: Vec<Vec<String>>,
+}
+
+/// Reads a running server back; `executables` are those of the plan's cells, in order.
+///
+/// Errors: whatever the server answered.
+pub(crate) fn read_back(
+    endpoint: &Endpoint,
+    plan: &Plan,
+    executables: &[Executable],
+) -> Result<ServerReadback, Problem> {
+    let mut sizes = Vec::new();
+    for state in states(plan) {
+        sizes.push(size(endpoint, state)?);
+    }
+    let mut plans = Vec::new();
+    for (cell, executable) in plan.cells.iter().zip(executables) {
+        plans.push(self::plans(&mut open(endpoint, cell.state)?, executable)?);
+    }
+    let client = &mut open(endpoint, DataState::Fresh)?;
+    Ok(ServerReadback {
+        build: build(client)?,
+        settings: settings(client)?,
+        relation_bytes: sizes.first().map_or(0, |size| size.relation_bytes),
+        sizes,
+        aging: None,
+        copy_of: None,
+        plans,
+    })
+}
+
+/// Findings about data that should be the same on all servers: rows that differ in number, and an aged state
+/// that takes more or less room. That the fresh state does is told by [`deltabench_compare::fairness()`].
+#[must_use]
+pub fn data_findings(plan: &Plan, readbacks: &[ServerReadback]) -> Vec<Finding> {
+    let base = plan.base();
+    let Some(ours) = readbacks.get(index(u64::from(base))) else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    for (id, readback) in (0..).zip(readbacks) {
+        for (base, other) in ours.sizes.iter().zip(&readback.sizes) {
+            findings.extend(size_finding(base, other, &plan.server_name(id)));
+        }
+    }
+    findings
+}
+
+fn size_finding(base: &StateSize, other: &StateSize, name: &str) -> Option<Finding> {
+    let state = base.state.word();
+    if base.rows != other.rows {
+        let (ours, theirs) = (base.rows, other.rows);
+        let text = format!("the {state} tables have {ours} rows in base, {theirs} in {name}");
+        return Some(Finding::new("rows-differ", Severity::Confounder, text));
+    }
+    let change = to_f64(other.relation_bytes) / to_f64(base.relation_bytes.max(1)) - 1.0;
+    let differs = base.state == DataState::Aged && change.abs() > SIZE_TOLERANCE;
+    differs.then(|| {
+        let mebibytes = |bytes: u64| to_f64(bytes) / 1_048_576.0;
+        let text = format!(
+            "after the same writes the {state} tables take {:.1} MiB in base, {:.1} MiB in {name} ({:+.1} %)",
+            mebibytes(base.relation_bytes),
+            mebibytes(other.relation_bytes),
+            change * 100.0
+        );
+        Finding::new("aged-size-differs", Severity::Confounder, text)
+    })
+}
+
+/// The plan of every statement of `executable`, without costs: its shape.
+///
+/// Shape:  one text for each statement that the server plans, in the order of the operation.
+/// Errors: whatever the server answered.
+fn plans(client: &mut Client, executable: &Executable) -> Result<Vec<String>, Problem> {
+    let mut plans = Vec::new();
+    for sql in executable.sample_sql(1) {
+        if ["BEGIN", "COMMIT", "ROLLBACK"].contains(&sql.trim()) {
+            continue;
+        }
+        let rows = query(client, &format!("EXPLAIN (COSTS OFF) {sql}"))?;
+        let lines: Vec<String> = rows.into_iter().map(text).collect();
+        let shape = lines
+            .iter()
+            .filter(|line| !line.contains("Cond:"))
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n");
+        if plans.last() != Some(&shape) {
+            plans.push(shape);
+        }
+    }
+    Ok(plans)
+}
+
+/// All settings of a server.
+///
+/// Errors: whatever the server answered.
+fn settings(client: &mut Client) -> Result<Vec<Setting>, Problem> {
+    let sql = "SELECT name, setting, unit, boot_val, source FROM pg_settings ORDER BY name";
+    let rows = query(client, sql)?;
+    let setting = |row: Vec<Option<String>>| {
+        let mut fields = row.into_iter();
+        let mut next = || fields.next().flatten();
+        Some(Setting {
+            name: next()?,
+            value: next().unwrap_or_default(),
+            unit: next(),
+            boot_value: next(),
+            source: next().unwrap_or_default(),
+        })
+    };
+    Ok(rows.into_iter().filter_map(setting).collect())
+}
+
+/// How the server was compiled, as it says itself.
+///
+/// Errors: whatever the server answered. Source: `version()` and the `pg_config` view (9.6 and later).
+fn build(client: &mut Client) -> Result<Build, Problem> {
+    let one = |client: &mut Client, sql: &str| -> Result<String, Problem> {
+        let rows = query(client, sql)?;
+        Ok(rows.into_iter().next().map(text).unwrap_or_default())
+    };
+    let version_text = one(client, "SELECT version()")?;
+    let compiler = version_text
+        .split_once("compiled by ")
+        .map_or(String::new(), |(_, rest)| {
+            rest.trim_end_matches(", 64-bit").to_owned()
+        });
+    let cflags = one(
+        client,
+        "SELECT setting FROM pg_config WHERE name = 'CFLAGS'",
+    )?;
+    let configure = one(
+        client,
+        "SELECT setting FROM pg_config WHERE name = 'CONFIGURE'",
+    )?;
+    Ok(Build {
+        version_text,
+        compiler,
+        cflags,
+        configure,
+    })
+}

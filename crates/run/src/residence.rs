@@ -1,0 +1,160 @@
+//! Whether this host has room for a plan's servers, and for how many of them at once.
+
+use crate::fleet::Host;
+use crate::load::{DataSet, states, states_read, uses_work};
+use deltabench_model::plan::{DataState, Plan};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::{count, to_f64, to_u64};
+use deltabench_server::{check_room, memory_available};
+use deltabench_workload::Library;
+
+/// How many servers run at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Residence {
+    /// All of them, for a whole block.
+    Together,
+    /// One: they do not fit in memory together, so they are started and stopped in turn.
+    Rotated,
+}
+
+/// Size of a state's tables against freshly loaded ones.
+///
+/// Source: the largest of 1.25 (9.6.24), 1.15 (14.24, 17.11, 18.6) after [`crate::aging::WRITE_PHASE`] on a
+/// million rows, rounded up.
+fn growth(state: DataState) -> f64 {
+    match state {
+        DataState::Fresh => 1.0,
+        DataState::Aged => 1.3,
+    }
+}
+
+/// What cells that write may add to their tables before they are made anew.
+const WRITTEN: f64 = 1.5;
+
+/// Beside its buffers, each server has catalogs, WAL buffers, lock tables and a process for each connection.
+const MEMORY_BESIDE: u64 = 96 << 20;
+
+/// Beside the data: catalogs of each database and the log.
+const DISK_BESIDE: u64 = 256 << 20;
+
+/// Most WAL that is kept: `max_wal_size`, which a load or the write phase may exceed a little.
+const WAL_MAX: u64 = 9 << 30;
+
+/// What one server of a plan takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// Shared buffers.
+    pub(crate) shared_buffers_mb: u64,
+    /// Memory, shared buffers included.
+    memory_bytes: u64,
+    /// Disk at most.
+    disk_bytes: u64,
+}
+
+impl Needs {
+    /// What each of the plan's servers takes; `data` bytes are loaded.
+    pub(crate) fn of(plan: &Plan, data: u64) -> Self {
+        let bytes_of = |state: &DataState| to_u64(to_f64(data) * growth(*state));
+        let kept: u64 = states(plan).iter().map(bytes_of).sum();
+        let read: u64 = states_read(plan).iter().map(bytes_of).sum();
+        let written = plan
+            .cells
+            .iter()
+            .filter(|cell| uses_work(plan.order, cell))
+            .map(|cell| to_u64(to_f64(bytes_of(&cell.state)) * WRITTEN))
+            .max()
+            .unwrap_or(0);
+        let shared_buffers_mb = asked_megabytes(plan).unwrap_or_else(|| fitting(read + written));
+        // Full pages and rows of a load and of what is written, until a checkpoint lets go of them.
+        let wal = (kept * 2 + written).min(WAL_MAX);
+        Self {
+            shared_buffers_mb,
+            memory_bytes: (shared_buffers_mb << 20) + MEMORY_BESIDE,
+            disk_bytes: kept + written + wal + DISK_BESIDE,
+        }
+    }
+}
+
+/// Shared buffers that hold so many bytes, in steps of 64 MB.
+fn fitting(bytes: u64) -> u64 {
+    // A tenth more, since the bytes are an estimate, and room for what the server needs itself.
+    let megabytes = bytes / (1 << 20) * 11 / 10 + 128;
+    megabytes.next_multiple_of(64).max(256)
+}
+
+/// `shared_buffers` of the plan's settings.
+fn asked_megabytes(plan: &Plan) -> Option<u64> {
+    let mut settings = plan.settings.iter().rev();
+    let (_, value) = settings.find(|(name, _)| name == "shared_buffers")?;
+    deltabench_server::megabytes(value)
+}
+
+/// How many of the plan's servers run at a time on this host.
+///
+/// Errors: not even one fits into memory, too little disk for the data of all, or a socket path that is too
+/// long, with how much is missing; workloads whose tables cannot be loaded together.
+pub fn residence(plan: &Plan, host: &Host) -> Result<Residence, Problem> {
+    let library = Library::builtin()?.with_sources(&plan.workloads)?;
+    let data = DataSet::of(plan, &library)?.bytes(plan)?;
+    decide(plan, host, &Needs::of(plan, data))
+}
+
+/// As [`residence`], for servers whose needs are known.
+pub(crate) fn decide(plan: &Plan, host: &Host, needs: &Needs) -> Result<Residence, Problem> {
+    let servers = count(plan.servers.len());
+    let disk = servers.saturating_mul(needs.disk_bytes);
+    check_room(&host.workspaces, disk, needs.memory_bytes)?;
+    let all = servers.saturating_mul(needs.memory_bytes);
+    Ok(match memory_available() {
+        Some(available) if all > available => Residence::Rotated,
+        _ => Residence::Together,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planning::tests::plan_of;
+    use deltabench_model::plan::Cell;
+
+    const MB: u64 = 1 << 20;
+
+    fn needs(cells: &[(bool, DataState)], settings: &[(&str, &str)]) -> Needs {
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        let like = plan.cells.remove(0);
+        let cell = |(writes, state): &(bool, DataState)| Cell {
+            writes: *writes,
+            state: *state,
+            ..like.clone()
+        };
+        plan.cells = cells.iter().map(cell).collect();
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        plan.settings = settings.iter().map(owned).collect();
+        Needs::of(&plan, 1000 * MB)
+    }
+
+    #[test]
+    fn buffers_hold_what_is_read_and_what_is_written_and_not_what_is_only_kept() {
+        let (fresh, aged) = (DataState::Fresh, DataState::Aged);
+        let buffers = |cells: &[(bool, DataState)]| needs(cells, &[]).shared_buffers_mb;
+        let disk = |cells: &[(bool, DataState)]| needs(cells, &[]).disk_bytes / MB;
+        // 1000 * 1.1 + 128, and so on, in steps of 64.
+        assert_eq!(buffers(&[(false, fresh); 5]), 1280);
+        assert_eq!(buffers(&[(false, aged)]), 1600);
+        assert_eq!(buffers(&[(true, fresh), (true, fresh)]), 1792);
+        assert_eq!(buffers(&[(false, fresh), (true, aged)]), 3392);
+        // Data, as much WAL twice, and what stays beside.
+        assert_eq!(disk(&[(false, fresh)]), 1000 + 2000 + 256);
+        assert_eq!(disk(&[(false, aged)]), 2300 + 4600 + 256);
+        assert_eq!(disk(&[(true, fresh)]), 1000 + 1500 + 3500 + 256);
+    }
+
+    #[test]
+    fn buffers_that_were_asked_for_are_taken_as_they_are() {
+        let asked = [("shared_buffers", "64MB"), ("shared_buffers", "1GB")];
+        let needs = needs(&[(false, DataState::Fresh)], &asked);
+        assert_eq!(needs.shared_buffers_mb, 1024);
+        assert_eq!(needs.memory_bytes, (1024 + 96) * MB);
+    }
+}

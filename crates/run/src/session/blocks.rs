@@ -1,0 +1,412 @@
+//! The blocks: which cells are still open, their visits, and what is lost on the way.
+
+use super::{LOSSES_MAX, Session, SessionEnd, store_problem};
+use crate::events::BlockProgress;
+use crate::fleet::Fleet;
+use crate::load::address_for;
+use crate::planning::settles_before;
+use crate::residence::Residence;
+use crate::schedule::{BlockSchedule, VisitSchedule};
+use crate::visit::{Address, Rotation, Visit, VisitEnd, VisitReport};
+use deltabench_compare::{CellProgress, analyse, progress};
+use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::plan::{Cell, CellId, CellOrder, ServerId};
+use deltabench_model::problem::Problem;
+use deltabench_model::slice::Slice;
+use deltabench_model::units::{count, index, to_f64};
+use deltabench_observe::SliceMeters;
+use deltabench_workload::Chore;
+use deltabench_workload::executable::Executable;
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// What the blocks need beside the session itself.
+pub(super) struct Measuring<'f, 'p> {
+    pub(super) fleet: &'f mut Fleet<'p>,
+    pub(super) executables: Vec<Executable>,
+    pub(super) cores: Vec<usize>,
+    pub(super) done: HashSet<(u32, CellId)>,
+    /// All slices of the run so far, in block order.
+    pub(super) slices: Vec<Slice>,
+    pub(super) pace: Pace,
+    pub(super) losses: u32,
+    pub(super) cpu_source_known: bool,
+    /// Start of the session, set-up included.
+    pub(super) began: Instant,
+}
+
+/// What blocks and visits of this session have taken.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    blocks: u32,
+    block_seconds: f64,
+    visits: u32,
+    visit_seconds: f64,
+}
+
+impl Pace {
+    /// Seconds that `visits` more visits in `blocks` more blocks will take.
+    fn forecast(&self, blocks: u32, visits: u64) -> f64 {
+        let each = self.visit_seconds / f64::from(self.visits.max(1));
+        let overhead = (self.block_seconds - self.visit_seconds) / f64::from(self.blocks.max(1));
+        f64::from(blocks) * overhead + to_f64(visits) * each
+    }
+}
+
+/// Before or after a visit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    Before,
+    After,
+}
+
+impl Session<'_> {
+    /// The cells that `block` measures: those without an answer from the blocks before it.
+    ///
+    /// It depends on stored slices only, so a resumed run goes the way it would have gone.
+    pub(super) fn open_cells(&self, block: u32, slices: &[Slice]) -> Vec<CellId> {
+        let known = slices.partition_point(|slice| slice.block < block);
+        let before = slices.get(..known).unwrap_or_default();
+        (0..)
+            .zip(progress(self.plan, before))
+            .filter(|(_, state)| *state != CellProgress::Decided)
+            .map(|(cell, _)| cell)
+            .collect()
+    }
+
+    pub(super) fn blocks(
+        &mut self,
+        measuring: &mut Measuring<'_, '_>,
+    ) -> Result<SessionEnd, Problem> {
+        for block in 0.. {
+            let open = self.open_cells(block, &measuring.slices);
+            if open.is_empty() {
+                break;
+            }
+            let mut schedule = BlockSchedule::of(self.plan, block);
+            schedule.cells.retain(|cell| open.contains(cell));
+            let is_done = |cell: &CellId| measuring.done.contains(&(block, *cell));
+            if schedule.cells.iter().all(is_done) {
+                continue;
+            }
+            let started = Instant::now();
+            while schedule
+                .cells
+                .iter()
+                .any(|cell| !measuring.done.contains(&(block, *cell)))
+            {
+                if self.interrupted.load(Ordering::Relaxed) {
+                    return Ok(SessionEnd::Interrupted);
+                }
+                if let Some(end) = self.block(block, &schedule, measuring)? {
+                    return Ok(end);
+                }
+            }
+            let last = started.elapsed().as_secs_f64();
+            measuring.pace.blocks += 1;
+            measuring.pace.block_seconds += last;
+            self.report(block, measuring)?;
+            let elapsed = measuring.began.elapsed().as_secs_f64();
+            let deadline = self.plan.timing.deadline_seconds;
+            if deadline.is_some_and(|deadline| elapsed + last > deadline) {
+                self.observer.note("the time is up");
+                break;
+            }
+        }
+        Ok(SessionEnd::Finished)
+    }
+
+    /// Starts the servers and visits the block's open cells, until all are done or a server is lost.
+    fn block(
+        &mut self,
+        block: u32,
+        schedule: &BlockSchedule,
+        measuring: &mut Measuring<'_, '_>,
+    ) -> Result<Option<SessionEnd>, Problem> {
+        let addresses = match measuring.fleet.residence() {
+            Residence::Together => measuring.fleet.start(schedule)?,
+            Residence::Rotated => Vec::new(),
+        };
+        self.record_cpu_source(&addresses, measuring)?;
+        let planned = u32::try_from(schedule.cells.len()).unwrap_or(u32::MAX);
+        let published = self.plan.order == CellOrder::Published;
+        let mut renewed = false;
+        for (number, &cell) in (1..).zip(&schedule.cells) {
+            let done = measuring.done.contains(&(block, cell));
+            // In the published order a cell runs on what those before it have left, so a resumed block is
+            // gone through from its start.
+            if done && !published {
+                continue;
+            }
+            let started = Instant::now();
+            let wanted = !published || !renewed;
+            if wanted && !addresses.is_empty() {
+                renewed = self.renew(cell, schedule, measuring)?;
+            }
+            self.chores(cell, Moment::Before, schedule, measuring)?;
+            match self.visit((block, cell), done, schedule, &addresses, measuring)? {
+                VisitEnd::Interrupted => {
+                    measuring.fleet.stop()?;
+                    return Ok(Some(SessionEnd::Interrupted));
+                }
+                VisitEnd::Complete => {
+                    self.chores(cell, Moment::After, schedule, measuring)?;
+                    measuring.done.insert((block, cell));
+                    measuring.pace.visits += 1;
+                    measuring.pace.visit_seconds += started.elapsed().as_secs_f64();
+                    self.observer.visit(block, number, planned);
+                }
+                VisitEnd::Lost(server, reason) => {
+                    measuring.done.insert((block, cell));
+                    self.lost(block, cell, server, reason.word(), schedule, measuring)?;
+                    // The loss has been told; that the lost server does not stop cleanly is no news.
+                    let _ = measuring.fleet.stop();
+                    return Ok(None);
+                }
+            }
+        }
+        measuring.fleet.stop()?;
+        Ok(None)
+    }
+
+    /// Gives a cell that writes tables nobody has written to, on every server. In the published order all
+    /// cells share those tables, and one renewal at the start of the block is for all of them.
+    fn renew(
+        &self,
+        cell: CellId,
+        schedule: &BlockSchedule,
+        measuring: &mut Measuring<'_, '_>,
+    ) -> Result<bool, Problem> {
+        let published = self.plan.order == CellOrder::Published;
+        let Some(cell) = self.plan.cells.get(index(u64::from(cell))) else {
+            return Ok(false);
+        };
+        if !cell.writes && !published {
+            return Ok(false);
+        }
+        for server in (0..).take(self.plan.servers.len()) {
+            measuring.fleet.renew(schedule, server, cell)?;
+        }
+        Ok(true)
+    }
+
+    /// What the cell's definition, or the published order, wants done on every server around its visit.
+    fn chores(
+        &self,
+        id: CellId,
+        moment: Moment,
+        schedule: &BlockSchedule,
+        measuring: &mut Measuring<'_, '_>,
+    ) -> Result<(), Problem> {
+        let Some(cell) = self.plan.cells.get(index(u64::from(id))) else {
+            return Ok(());
+        };
+        let fleet = &mut *measuring.fleet;
+        // Servers that are there one at a time do theirs when they are started.
+        if fleet.residence() == Residence::Rotated {
+            return Ok(());
+        }
+        let servers: Vec<ServerId> = (0..).take(self.plan.servers.len()).collect();
+        let stop = self.interrupted;
+        match moment {
+            Moment::Before => {
+                if self.plan.order == CellOrder::Published && settles_before(self.plan, id) {
+                    fleet.run_admin(schedule, &servers, cell, &[Chore::Settle], stop)?;
+                }
+                fleet.before_visit(schedule, &servers, cell, stop)
+            }
+            Moment::After => fleet.after_visit(schedule, &servers, cell, stop),
+        }
+    }
+
+    /// Stores, once a session, where the CPU figures come from.
+    fn record_cpu_source(
+        &mut self,
+        addresses: &[Address],
+        measuring: &mut Measuring<'_, '_>,
+    ) -> Result<(), Problem> {
+        if measuring.cpu_source_known {
+            return Ok(());
+        }
+        let postmasters: Vec<u32> = addresses
+            .iter()
+            .map(|address| address.postmaster_pid)
+            .collect();
+        let sources = SliceMeters::open(&postmasters)
+            .map_err(|error| {
+                Problem::new("the CPU time of servers cannot be read on this host")
+                    .detail(error.to_string())
+            })?
+            .sources();
+        measuring.cpu_source_known = true;
+        self.fact(
+            None,
+            "meter_sources",
+            &serde_json::to_value(&sources).unwrap_or_default(),
+        )
+    }
+
+    /// Visits a cell and stores what it finds, unless it `repeats` a visit that is stored already.
+    fn visit(
+        &mut self,
+        (block, cell_id): (u32, CellId),
+        repeats: bool,
+        block_schedule: &BlockSchedule,
+        addresses: &[Address],
+        measuring: &mut Measuring<'_, '_>,
+    ) -> Result<VisitEnd, Problem> {
+        let place = index(u64::from(cell_id));
+        let (Some(cell), Some(executable)) =
+            (self.plan.cells.get(place), measuring.executables.get(place))
+        else {
+            return Err(Problem::new(format!("the plan has no cell {cell_id}")));
+        };
+        let schedule = VisitSchedule::of(self.plan, block, cell_id, cell, &measuring.cores);
+        let servers: Vec<Address> = addresses
+            .iter()
+            .map(|address| address_for(address, self.plan.order, cell))
+            .collect();
+        let visit = Visit {
+            plan: self.plan,
+            block,
+            cell_id,
+            cell,
+            executable,
+            servers: &servers,
+            schedule: &schedule,
+            interrupted: self.interrupted,
+        };
+        let (store, run) = (&mut *self.store, self.run);
+        if !repeats {
+            store
+                .begin_visit(run, cell_id, block)
+                .map_err(store_problem)?;
+        }
+        let mut taken = Vec::new();
+        let mut sink = |slice: &Slice| {
+            if repeats {
+                return Ok(());
+            }
+            taken.push(slice.clone());
+            store.append(run, slice).map_err(store_problem)
+        };
+        let report = match measuring.fleet.residence() {
+            Residence::Together => visit.carry_out(&mut sink),
+            Residence::Rotated => {
+                let mut rotation = RotatingFleet {
+                    fleet: &mut *measuring.fleet,
+                    schedule: block_schedule,
+                    order: self.plan.order,
+                    cell,
+                };
+                visit.carry_out_rotated(&mut rotation, &mut sink)
+            }
+        };
+        if repeats {
+            return report.map(|report| report.end);
+        }
+        match report {
+            Ok(VisitReport {
+                end: end @ (VisitEnd::Complete | VisitEnd::Lost(..)),
+                warm_up,
+            }) => {
+                let value = serde_json::json!({ "cell": cell_id, "warm_up": warm_up }).to_string();
+                store
+                    .add_facts(run, None, Some(block), "warm_up", &value)
+                    .and_then(|()| store.commit_visit(run, cell_id, block))
+                    .map_err(store_problem)?;
+                measuring.slices.append(&mut taken);
+                Ok(end)
+            }
+            other => {
+                store.abandon_visit().map_err(store_problem)?;
+                other.map(|report| report.end)
+            }
+        }
+    }
+
+    fn lost(
+        &mut self,
+        block: u32,
+        cell: CellId,
+        server: u32,
+        how: &str,
+        schedule: &BlockSchedule,
+        measuring: &mut Measuring<'_, '_>,
+    ) -> Result<(), Problem> {
+        measuring.losses += 1;
+        let name = self.plan.server_name(server);
+        let workload = self
+            .plan
+            .cells
+            .get(index(u64::from(cell)))
+            .map_or("?", |cell| cell.workload.as_str());
+        let tail = measuring.fleet.log_tail(schedule, server);
+        self.observer.note(&format!(
+            "{name} was lost ({how}) in block {block} at {workload}; its log ends:\n{tail}"
+        ));
+        let text =
+            format!("{name} was lost ({how}) in block {block} at {workload}; that slice is void");
+        let finding = Finding::new("server-lost", Severity::Confounder, text.clone());
+        self.store
+            .add_finding(self.run, &finding)
+            .map_err(store_problem)?;
+        if measuring.losses >= LOSSES_MAX {
+            return Err(
+                Problem::new(format!("servers were lost {LOSSES_MAX} times; giving up"))
+                    .detail(format!("{text}\n{tail}"))
+                    .hint("what was measured is kept: `deltabench report` shows it"),
+            );
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, block: u32, measuring: &Measuring<'_, '_>) -> Result<(), Problem> {
+        let findings = self.store.findings(self.run).map_err(store_problem)?;
+        let open = self.open_cells(block + 1, &measuring.slices);
+        let left = self.plan.timing.blocks.saturating_sub(block + 1).max(1);
+        let visits = u64::from(left) * count(open.len());
+        let remaining = if open.is_empty() {
+            0.0
+        } else {
+            measuring.pace.forecast(left, visits)
+        };
+        self.observer.block(&BlockProgress {
+            done: block + 1,
+            planned: self.plan.timing.blocks,
+            open_cells: u32::try_from(open.len()).unwrap_or(u32::MAX),
+            cells: u32::try_from(self.plan.cells.len()).unwrap_or(u32::MAX),
+            elapsed_seconds: measuring.began.elapsed().as_secs_f64(),
+            remaining_seconds: remaining,
+            comparison: (!measuring.slices.is_empty())
+                .then(|| analyse(self.plan, &measuring.slices, findings)),
+        });
+        Ok(())
+    }
+}
+
+/// The fleet, one server at a time.
+struct RotatingFleet<'a, 'p> {
+    fleet: &'a mut Fleet<'p>,
+    schedule: &'a BlockSchedule,
+    order: CellOrder,
+    cell: &'a Cell,
+}
+
+impl Rotation for RotatingFleet<'_, '_> {
+    fn start(&mut self, server: ServerId, fresh: bool) -> Result<Address, Problem> {
+        let address = self.fleet.start_one(self.schedule, server)?;
+        let writes = self.cell.writes || self.order == CellOrder::Published;
+        if writes && fresh {
+            self.fleet.renew(self.schedule, server, self.cell)?;
+        } else if writes {
+            self.fleet.warm(self.schedule, server, self.cell)?;
+        }
+        Ok(address_for(&address, self.order, self.cell))
+    }
+
+    fn stop(&mut self, server: ServerId) -> Result<(), Problem> {
+        self.fleet.stop_one(self.schedule, server)
+    }
+}

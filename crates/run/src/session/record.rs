@@ -1,0 +1,162 @@
+//! What is stored before the first block: servers, host, and what follows from them.
+
+use super::{Session, store_problem};
+use crate::fleet::Fleet;
+use crate::readback::{ServerReadback, data_findings};
+use crate::residence::Residence;
+use deltabench_compare::{ServerFacts, fairness};
+use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
+use deltabench_model::units::index;
+use deltabench_observe::{HostFacts, host_findings};
+
+impl Session<'_> {
+    /// Stores what servers and host are, and what follows from it; a resumed run keeps the findings it has.
+    pub(super) fn record(
+        &mut self,
+        fleet: &Fleet<'_>,
+        readbacks: &[ServerReadback],
+        host: &HostFacts,
+    ) -> Result<(), Problem> {
+        let conditions = serde_json::json!({
+            "huge_pages": fleet.has_huge_pages(),
+            "shared_buffers_mb": fleet.shared_buffers_mb(),
+            "residence": fleet.residence(),
+        });
+        self.fact(None, "conditions", &conditions)?;
+        self.fact(
+            None,
+            "host",
+            &serde_json::to_value(host).unwrap_or_default(),
+        )?;
+        for (id, readback) in (0..).zip(readbacks) {
+            self.fact(
+                Some(id),
+                "build",
+                &serde_json::to_value(&readback.build).unwrap_or_default(),
+            )?;
+            self.fact(
+                Some(id),
+                "settings",
+                &serde_json::to_value(&readback.settings).unwrap_or_default(),
+            )?;
+            self.fact(
+                Some(id),
+                "plans",
+                &serde_json::to_value(&readback.plans).unwrap_or_default(),
+            )?;
+            let data = serde_json::json!({
+                "sizes": readback.sizes,
+                "aging": readback.aging,
+                "copy_of": readback.copy_of,
+            });
+            self.fact(Some(id), "data", &data)?;
+        }
+        if !self
+            .store
+            .findings(self.run)
+            .map_err(store_problem)?
+            .is_empty()
+        {
+            return Ok(());
+        }
+        let mut findings = host_findings(host);
+        findings.extend(plan_findings(self.plan, readbacks));
+        findings.extend(data_findings(self.plan, readbacks));
+        findings.extend(self.fairness(fleet, readbacks));
+        if fleet.residence() == Residence::Rotated {
+            findings.push(Finding::new(
+                "rotated",
+                Severity::Note,
+                "the servers do not fit into memory together, so each is started for its turns: their rounds \
+                 lie seconds apart, and drift of the machine widens the intervals",
+            ));
+        }
+        if !fleet.has_huge_pages() {
+            findings.push(Finding::new(
+                "no-huge-pages",
+                Severity::Note,
+                "shared buffers are in 4 KiB pages: expect about twice the spread between restarts",
+            ));
+        }
+        for finding in &findings {
+            self.store
+                .add_finding(self.run, finding)
+                .map_err(store_problem)?;
+        }
+        Ok(())
+    }
+
+    fn fairness(&self, fleet: &Fleet<'_>, readbacks: &[ServerReadback]) -> Vec<Finding> {
+        // The stored plan knows the installation as files; the readback knows it as a running server.
+        let described: Vec<_> = self
+            .plan
+            .servers
+            .iter()
+            .zip(readbacks)
+            .map(|(server, readback)| {
+                let mut installation = server.installation.clone();
+                installation.build = Some(readback.build.clone());
+                installation
+            })
+            .collect();
+        let facts = |id: u32| -> Option<ServerFacts<'_>> {
+            let place = index(u64::from(id));
+            let readback = readbacks.get(place)?;
+            Some(ServerFacts {
+                name: self.plan.server_name(id),
+                installation: described.get(place)?,
+                settings: &readback.settings,
+                data_checksums: readback
+                    .settings
+                    .iter()
+                    .any(|s| s.name == "data_checksums" && s.value == "on"),
+                asked_settings: fleet.asked_settings(place),
+                relation_bytes: Some(readback.relation_bytes),
+                huge_pages: Some(fleet.has_huge_pages()),
+            })
+        };
+        let Some(base) = facts(self.plan.base()) else {
+            return Vec::new();
+        };
+        self.plan
+            .candidates()
+            .into_iter()
+            .filter_map(facts)
+            .flat_map(|candidate| fairness(&base, &candidate))
+            .collect()
+    }
+}
+
+/// A finding for every cell whose statements a server plans differently from the base.
+fn plan_findings(plan: &Plan, readbacks: &[ServerReadback]) -> Vec<Finding> {
+    let Some(base) = readbacks.get(index(u64::from(plan.base()))) else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    for (id, readback) in (0..).zip(readbacks) {
+        for ((cell, ours), theirs) in plan.cells.iter().zip(&base.plans).zip(&readback.plans) {
+            if ours != theirs {
+                findings.push(Finding::new(
+                    "plan-differs",
+                    Severity::Confounder,
+                    format!(
+                        "{} at {} clients is planned differently: {} in base, {} in {}",
+                        cell.workload,
+                        cell.clients,
+                        one_line(ours),
+                        one_line(theirs),
+                        plan.server_name(id)
+                    ),
+                ));
+            }
+        }
+    }
+    findings
+}
+
+fn one_line(plans: &[String]) -> String {
+    let words = |plan: &String| plan.split_whitespace().collect::<Vec<_>>().join(" ");
+    plans.iter().map(words).collect::<Vec<_>>().join("; ")
+}

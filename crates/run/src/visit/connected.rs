@@ -1,0 +1,281 @@
+//! A visit with its connections open: calibration, warm-up, rounds.
+
+use super::{Address, FIRST_WARMUP_ROUND, OPERATION_TIMEOUT, Sink, Visit, WarmUp, host_problem};
+use crate::schedule::{jittered, parameters};
+use deltabench_compare::is_steady;
+use deltabench_driver::{Lane, LaneSpec, SliceRequest};
+use deltabench_model::endpoint::{Endpoint, Login};
+use deltabench_model::plan::ServerId;
+use deltabench_model::problem::Problem;
+use deltabench_model::slice::{Slice, VoidReason};
+use deltabench_model::units::{index, seconds, to_f64, to_u64};
+use deltabench_observe::SliceMeters;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Warm-up rounds from which on steadiness can be judged.
+const WARMUP_ROUNDS_MIN: u32 = 6;
+
+/// Warm-up takes at most this many times what was asked for.
+const WARMUP_STRETCH: u32 = 4;
+
+/// A visit with its connections open.
+pub(super) struct Connected<'a, 'v> {
+    visit: &'a Visit<'v>,
+    /// The servers of the lane, in its order.
+    present: Vec<ServerId>,
+    lane: Lane,
+    meters: SliceMeters,
+    set: u32,
+    /// Operations that every server has done in this visit.
+    done: u64,
+}
+
+/// A server that a lane is connected to.
+pub(super) type Present = (ServerId, Address);
+
+/// A server that was lost, and how.
+pub(super) type Loss = (ServerId, VoidReason);
+
+impl<'a, 'v> Connected<'a, 'v> {
+    /// Connects to these servers; `done` operations were done over earlier connections.
+    pub(super) fn open(
+        visit: &'a Visit<'v>,
+        present: Vec<Present>,
+        set: u32,
+        done: u64,
+    ) -> Result<Self, Problem> {
+        let servers: Vec<(Endpoint, Login)> = present
+            .iter()
+            .map(|(_, server)| (server.endpoint.clone(), server.login.clone()))
+            .collect();
+        let lane = Lane::connect(&LaneSpec {
+            servers: &servers,
+            executable: visit.executable,
+            clients: visit.cell.clients,
+            op_timeout: OPERATION_TIMEOUT,
+            rate: visit.cell.rate,
+        })
+        .map_err(|error| {
+            Problem::new(format!(
+                "cannot prepare {} on a server",
+                visit.cell.workload
+            ))
+            .detail(error.to_string())
+        })?;
+        let postmasters: Vec<u32> = present
+            .iter()
+            .map(|(_, server)| server.postmaster_pid)
+            .collect();
+        // After connecting: a meter counts the processes that exist when it is opened.
+        let meters = SliceMeters::open(&postmasters).map_err(host_problem)?;
+        Ok(Self {
+            visit,
+            present: present.into_iter().map(|(id, _)| id).collect(),
+            lane,
+            meters,
+            set,
+            done,
+        })
+    }
+
+    /// The servers of the lane in the order of the visit's rotation, with their places in both.
+    fn turn(&self) -> Vec<(u32, usize, ServerId)> {
+        let place = |server: &ServerId| self.present.iter().position(|other| other == server);
+        (0..)
+            .zip(&self.visit.schedule.rotation)
+            .filter_map(|(position, server)| Some((position, place(server)?, *server)))
+            .collect()
+    }
+
+    /// Operations that every server has done in this visit.
+    pub(super) fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// Finds how many operations make a slice of the wanted length on the base.
+    ///
+    /// Every server does the same work here too, so that written tables stay equal.
+    pub(super) fn calibrate(&mut self) -> Result<u64, Loss> {
+        let wanted = f64::from(self.visit.plan.timing.slice_ms) / 1e3;
+        let most = self.affordable();
+        if let Some(operations) = self.visit.executable.slice_operations {
+            return Ok(operations.min(most));
+        }
+        if let Some(rate) = self.visit.cell.rate {
+            return Ok(to_u64((rate * wanted).ceil()).clamp(1, most));
+        }
+        let base = self.visit.plan.base();
+        let mut operations = 4;
+        for attempt in 0..24 {
+            let taken = self.untimed_round(operations, attempt)?;
+            let base_seconds = taken
+                .iter()
+                .find(|(server, _)| *server == base)
+                .map_or(0.0, |(_, seconds)| *seconds);
+            let fit = to_f64(operations) * wanted / base_seconds.max(1e-6);
+            if base_seconds >= wanted / 3.0 || operations >= most {
+                return Ok(to_u64(fit).clamp(1, most));
+            }
+            operations = to_u64(fit).clamp(operations * 2, operations * 8).min(most);
+        }
+        Ok(operations)
+    }
+
+    /// Operations that a slice may have so that a workload which uses up its rows has some to the end.
+    fn affordable(&self) -> u64 {
+        let Some(all) = self.visit.executable.operations_max else {
+            return u64::MAX;
+        };
+        let (sets, measured) = self.visit.rounds();
+        let warming = self.warmup_rounds(1.0).max(WARMUP_ROUNDS_MIN) * (WARMUP_STRETCH + sets);
+        // Half is kept for the jitter of slices and for calibration, whose slices grow up to this size.
+        (all / 2 / u64::from(measured + warming)).max(1)
+    }
+
+    /// Rounds that do not count, until every server is steady or the limit is reached. All servers do
+    /// equally many: what is discarded is discarded on both sides.
+    pub(super) fn warm_up(&mut self, operations: u64) -> Result<WarmUp, Loss> {
+        let least = self.warmup_rounds(1.0).max(WARMUP_ROUNDS_MIN);
+        let delta = self.visit.plan.delta;
+        let servers = self.visit.plan.servers.len();
+        let mut curves: Vec<Vec<f64>> = vec![Vec::new(); servers];
+        for round in 0..least * WARMUP_STRETCH {
+            for (server, taken) in self.untimed_round(operations, 100 + round)? {
+                if let Some(curve) = curves.get_mut(index(u64::from(server))) {
+                    curve.push(1e6 * taken / to_f64(operations));
+                }
+            }
+            if round + 1 >= least
+                && curves
+                    .iter()
+                    .all(|curve| curve.is_empty() || is_steady(curve, delta))
+            {
+                return Ok(WarmUp {
+                    steady: true,
+                    us_per_operation: curves,
+                });
+            }
+        }
+        Ok(WarmUp {
+            steady: false,
+            us_per_operation: curves,
+        })
+    }
+
+    /// So many times the asked warm-up: for new connections to servers that are warm already, or for servers
+    /// that are there one at a time and could not stop together.
+    pub(super) fn warm_for(&mut self, operations: u64, times: f64) -> Result<(), Loss> {
+        for round in 0..self.warmup_rounds(times).max(1) {
+            self.untimed_round(operations, self.set * 1000 + round)?;
+        }
+        Ok(())
+    }
+
+    fn warmup_rounds(&self, share: f64) -> u32 {
+        let timing = &self.visit.plan.timing;
+        let rounds = timing.warmup_seconds * share * 1e3 / f64::from(timing.slice_ms);
+        u32::try_from(to_u64(rounds.ceil())).unwrap_or(u32::MAX)
+    }
+
+    /// A slice on each server that is not recorded; its seconds.
+    fn untimed_round(
+        &mut self,
+        operations: u64,
+        number: u32,
+    ) -> Result<Vec<(ServerId, f64)>, Loss> {
+        let round = FIRST_WARMUP_ROUND + number;
+        let Visit {
+            plan,
+            block,
+            cell_id,
+            ..
+        } = self.visit;
+        let request = SliceRequest {
+            operations,
+            seed: parameters(plan, *block, *cell_id, round),
+            first_operation: self.done,
+        };
+        let mut taken = Vec::with_capacity(self.present.len());
+        for (_, place, server) in self.turn() {
+            let outcome = self.lane.run_slice(place, request);
+            match outcome.void {
+                Some(reason) => return Err((server, reason)),
+                None => taken.push((server, seconds(outcome.duration_ns))),
+            }
+        }
+        self.done += operations;
+        Ok(taken)
+    }
+
+    /// One slice on each server; the loss that ended the round early, if any.
+    pub(super) fn round(
+        &mut self,
+        round: u32,
+        operations: u64,
+        sink: Sink<'_>,
+    ) -> Result<Option<Loss>, Problem> {
+        let Visit {
+            plan,
+            block,
+            cell_id,
+            ..
+        } = *self.visit;
+        let request = SliceRequest {
+            operations: jittered(plan, block, cell_id, round, operations),
+            seed: parameters(plan, block, cell_id, round),
+            first_operation: self.done,
+        };
+        for (position, place, server) in self.turn() {
+            let slice = self.slice((server, place), round, position, &request)?;
+            sink(&slice)?;
+            match slice.void {
+                Some(VoidReason::NothingDone) | None => {}
+                Some(reason) => return Ok(Some((server, reason))),
+            }
+        }
+        self.done += request.operations;
+        Ok(None)
+    }
+
+    fn slice(
+        &mut self,
+        (server, place): (ServerId, usize),
+        round: u32,
+        position: u32,
+        request: &SliceRequest,
+    ) -> Result<Slice, Problem> {
+        let started = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        self.meters.start();
+        let outcome = self.lane.run_slice(place, *request);
+        let Some(costs) = self.meters.end(place, outcome.client_cpu_ns) else {
+            return Err(Problem::new(format!("the plan has no server {server}")));
+        };
+        Ok(Slice {
+            server,
+            cell: self.visit.cell_id,
+            block: self.visit.block,
+            round,
+            position,
+            connection: self.set,
+            started_ns: u64::try_from(started.as_nanos()).unwrap_or(u64::MAX),
+            duration_ns: outcome.duration_ns,
+            operations: outcome.operations,
+            failed: outcome.failed,
+            rows: outcome.rows,
+            server_cpu_ns: Some(costs.server.cpu_ns),
+            run_queue_wait_ns: costs.server.run_queue_wait_ns,
+            client_cpu_ns: outcome.client_cpu_ns,
+            foreign_cpu_ns: Some(costs.foreign_cpu_ns),
+            steal_ns: Some(costs.steal_ns),
+            idle_cpu_ns: Some(costs.idle_cpu_ns),
+            switches: costs.server.switches,
+            cpu_pressure_ns: costs.cpu_pressure_ns,
+            schedule_lag_ns: outcome.schedule_lag_ns,
+            latency_histogram: outcome.latency_histogram,
+            errors: outcome.errors,
+            void: outcome.void,
+        })
+    }
+}

@@ -1,0 +1,102 @@
+//! A visit to servers that are there one at a time, because they do not fit into memory together.
+//!
+//! Every server is started for a part of the visit's rounds and stopped again, in the visit's rotation, three
+//! times over. The rounds of two servers then lie seconds apart, not milliseconds: drift of the machine is
+//! not cancelled as well as with slices in turn, and the interval over blocks shows it.
+
+use super::connected::Connected;
+use super::{Address, Sink, Visit, VisitEnd, VisitReport, host_problem};
+use deltabench_model::plan::ServerId;
+use deltabench_model::problem::Problem;
+use deltabench_observe::{own_affinity, restore};
+use std::sync::atomic::Ordering;
+
+/// Times that every server is started in one visit.
+const TURNS: u32 = 3;
+
+/// Warm-up of a server that was started a moment ago, in times of the asked one.
+const START_WARMUP: f64 = 2.0;
+
+/// Whoever starts and stops the servers.
+pub trait Rotation {
+    /// Starts a server for the visit's cell; `fresh` if nothing of this visit may have touched its tables.
+    ///
+    /// Errors: a server that does not start.
+    fn start(&mut self, server: ServerId, fresh: bool) -> Result<Address, Problem>;
+    /// Stops it.
+    ///
+    /// Errors: a server that did not stop cleanly.
+    fn stop(&mut self, server: ServerId) -> Result<(), Problem>;
+}
+
+impl Visit<'_> {
+    /// As [`Visit::carry_out`], with servers that are started for their turns only.
+    ///
+    /// Errors: as there, and those of `rotation`.
+    pub fn carry_out_rotated(
+        &self,
+        rotation: &mut dyn Rotation,
+        sink: Sink<'_>,
+    ) -> Result<VisitReport, Problem> {
+        let own_cores = own_affinity().map_err(host_problem)?;
+        let end = self.pin_client().and_then(|()| self.turns(rotation, sink));
+        restore(&own_cores).map_err(host_problem)?;
+        Ok(VisitReport {
+            end: end?,
+            warm_up: None,
+        })
+    }
+
+    fn turns(&self, rotation: &mut dyn Rotation, sink: Sink<'_>) -> Result<VisitEnd, Problem> {
+        let base = self.plan.base();
+        let address = rotation.start(base, true)?;
+        self.pin_server(&address)?;
+        let calibrated = Connected::open(self, vec![(base, address)], 0, 0)?.calibrate();
+        rotation.stop(base)?;
+        let operations = match calibrated {
+            Ok(operations) => operations,
+            Err((server, reason)) => return Ok(VisitEnd::Lost(server, reason)),
+        };
+        let mut done = 0;
+        for turn in 0..TURNS {
+            let mut done_after = done;
+            for &server in &self.schedule.rotation {
+                if self.interrupted.load(Ordering::Relaxed) {
+                    return Ok(VisitEnd::Interrupted);
+                }
+                let address = rotation.start(server, turn == 0)?;
+                self.pin_server(&address)?;
+                let ended = self.turn((server, address), turn, operations, done, sink)?;
+                rotation.stop(server)?;
+                match ended {
+                    Ok(after) => done_after = after,
+                    Err(end) => return Ok(end),
+                }
+            }
+            done = done_after;
+        }
+        Ok(VisitEnd::Complete)
+    }
+
+    /// One server's part of the rounds; the operations it has done by then.
+    fn turn(
+        &self,
+        server: (ServerId, Address),
+        turn: u32,
+        operations: u64,
+        done: u64,
+        sink: Sink<'_>,
+    ) -> Result<Result<u64, VisitEnd>, Problem> {
+        let (_, rounds) = self.rounds();
+        let mut connected = Connected::open(self, vec![server], turn, done)?;
+        if let Err((server, reason)) = connected.warm_for(operations, START_WARMUP) {
+            return Ok(Err(VisitEnd::Lost(server, reason)));
+        }
+        for round in (0..rounds).filter(|round| round * TURNS / rounds == turn) {
+            if let Some((server, reason)) = connected.round(round, operations, sink)? {
+                return Ok(Err(VisitEnd::Lost(server, reason)));
+            }
+        }
+        Ok(Ok(connected.done()))
+    }
+}

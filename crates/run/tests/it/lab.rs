@@ -1,0 +1,201 @@
+//! A place for fleets, the servers to put into them, and plans.
+
+use deltabench_driver::admin::Client;
+use deltabench_model::endpoint::Login;
+use deltabench_model::installation::{Installation, Origin};
+use deltabench_model::plan::{
+    Cell, DataSize, DataState, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
+    WorkloadSource,
+};
+use deltabench_run::fleet::{Host, HugePagesWish};
+use deltabench_run::load::address_for;
+use deltabench_run::visit::Address;
+use deltabench_server::ServerUser;
+use deltabench_workload::Library;
+use deltabench_workload::executable::Executable;
+use sha2::{Digest, Sha256};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// A directory that the server user can reach.
+pub struct Lab {
+    pub host: Host,
+    // Removed when the lab is dropped.
+    _scratch: tempfile::TempDir,
+}
+
+impl Lab {
+    pub fn new() -> Self {
+        let scratch = tempfile::Builder::new()
+            .prefix("run-")
+            .tempdir_in("/tmp")
+            .unwrap();
+        std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let host = Host {
+            workspaces: scratch.path().join("w"),
+            cache: Path::new(env!("CARGO_TARGET_TMPDIR")).join("run-cache"),
+            user: ServerUser::choose(None).unwrap(),
+            huge_pages: HugePagesWish::Off,
+        };
+        Self {
+            host,
+            _scratch: scratch,
+        }
+    }
+
+    /// Whether nothing is left of any run.
+    pub fn is_empty(&self) -> bool {
+        std::fs::read_dir(&self.host.workspaces)
+            .unwrap()
+            .next()
+            .is_none()
+    }
+}
+
+/// Every tree in `DELTABENCH_TEST_TREES`, in its order, else what a distribution has installed.
+pub fn installations() -> Vec<Installation> {
+    let listed = std::env::var_os("DELTABENCH_TEST_TREES").unwrap_or_default();
+    let mut trees: Vec<PathBuf> = std::env::split_paths(&listed)
+        .filter(|path| !path.as_os_str().is_empty())
+        .collect();
+    if trees.is_empty() {
+        let installed = std::fs::read_dir("/usr/lib/postgresql")
+            .into_iter()
+            .flatten()
+            .flatten();
+        trees = installed
+            .map(|entry| entry.path())
+            .filter(|tree| tree.join("bin/postgres").exists())
+            .collect();
+        trees.sort();
+    }
+    assert!(
+        !trees.is_empty(),
+        "no PostgreSQL to test with: set DELTABENCH_TEST_TREES=DIR[:DIR...], each with bin/postgres"
+    );
+    trees.iter().map(|tree| installation(tree)).collect()
+}
+
+fn installation(tree: &Path) -> Installation {
+    let bin_dir = tree.join("bin");
+    let binary = bin_dir.join("postgres");
+    let output = Command::new(&binary).arg("--version").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let version = text
+        .trim()
+        .strip_prefix("postgres (PostgreSQL) ")
+        .unwrap()
+        .to_owned();
+    let numbers: Vec<u32> = version
+        .split([' ', '.'])
+        .map_while(|part| part.parse().ok())
+        .collect();
+    let version_num = match numbers.as_slice() {
+        [9, second, minor] => 90_000 + second * 100 + minor,
+        [major, minor, ..] => major * 10_000 + minor,
+        _ => panic!("cannot read version {version}"),
+    };
+    let hash = Sha256::digest(std::fs::read(&binary).unwrap());
+    Installation {
+        asked: format!("path:{}", tree.display()),
+        resolved: format!("postgres:{}", version.split(' ').next().unwrap()),
+        origin: Origin::Path,
+        bin_dir,
+        version_num,
+        version,
+        binary_sha256: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+        build: None,
+    }
+}
+
+/// A cell of a workload with one client.
+pub fn cell(workload: &str, writes: bool, state: DataState) -> Cell {
+    Cell {
+        workload: workload.to_owned(),
+        group: Group::Point,
+        clients: 1,
+        writes,
+        statements_per_operation: 1,
+        state,
+        rate: None,
+        published: Default::default(),
+    }
+}
+
+/// A plan with these servers (the first is the base) and cells.
+pub fn plan(installations: &[&Installation], cells: Vec<Cell>, rows: u64) -> Plan {
+    let roles = [Role::Base, Role::Placebo]
+        .into_iter()
+        .chain(std::iter::repeat(Role::Candidate));
+    let servers = installations.iter().zip(roles);
+    Plan {
+        format: PLAN_FORMAT.0.to_owned(),
+        version: PLAN_FORMAT.1,
+        seed: 11,
+        servers: servers
+            .map(|(installation, role)| PlannedServer {
+                role,
+                installation: (*installation).clone(),
+                burn_ns: None,
+            })
+            .collect(),
+        cells,
+        data: DataSize { tables: 2, rows },
+        timing: Timing {
+            blocks: 1,
+            slice_ms: 40,
+            slice_jitter: 0.2,
+            visit_seconds: 1.0,
+            warmup_seconds: 0.3,
+            connections_per_visit: 1,
+            deadline_seconds: None,
+        },
+        placement_single: Placement::SameCore,
+        placement_multi: Placement::Split,
+        delta: 0.03,
+        delta_from_noise: false,
+        checksums: Some(true),
+        settings: Vec::new(),
+        command: Vec::new(),
+        stopping: Default::default(),
+        gate: Default::default(),
+        order: Default::default(),
+        transport: Default::default(),
+        pins: None,
+        workloads: Vec::<WorkloadSource>::new(),
+        confirms: None,
+    }
+}
+
+/// The plan's workloads, compiled.
+pub fn executables(plan: &Plan) -> Vec<Executable> {
+    let library = Library::builtin()
+        .unwrap()
+        .with_sources(&plan.workloads)
+        .unwrap();
+    let compile = |cell: &Cell| library.get(&cell.workload)?.compile(&plan.data);
+    plan.cells
+        .iter()
+        .map(|cell| compile(cell).unwrap())
+        .collect()
+}
+
+/// The rows of a query on the tables of a cell.
+pub fn ask(plan: &Plan, address: &Address, cell: &Cell, sql: &str) -> Vec<Vec<Option<String>>> {
+    let address = address_for(address, plan.order, cell);
+    connect(&address, &address.login).query(sql).unwrap()
+}
+
+/// The first value of a query on the tables of a cell.
+pub fn value(plan: &Plan, address: &Address, cell: &Cell, sql: &str) -> String {
+    ask(plan, address, cell, sql)
+        .swap_remove(0)
+        .swap_remove(0)
+        .unwrap_or_default()
+}
+
+pub fn connect(address: &Address, login: &Login) -> Client {
+    Client::connect(&address.endpoint, login, Duration::from_secs(20)).unwrap()
+}

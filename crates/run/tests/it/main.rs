@@ -1,0 +1,10 @@
+//! Fleets of real servers: what is loaded, aged and made anew.
+//!
+//! Servers come from `DELTABENCH_TEST_TREES`, as in the tests of `deltabench-server`.
+
+#[cfg(test)]
+mod data;
+#[cfg(test)]
+mod lab;
+#[cfg(test)]
+mod rotation;

@@ -1,0 +1,69 @@
+//! The normal distribution.
+
+use statrs::function::erf::erfc;
+
+/// P(Z > z) for a standard normal Z.
+///
+/// Shape:  any z, infinite too.
+/// Source: erfc(z/√2)/2, computed as a tail, so that small probabilities keep their digits.
+#[must_use]
+pub fn normal_tail(z: f64) -> f64 {
+    0.5 * erfc(z / std::f64::consts::SQRT_2)
+}
+
+/// The z with P(Z ≤ z) = `p`.
+///
+/// Shape:  0 < p < 1 (anything else stops with a message).
+/// Source: bisection on [`normal_tail`] to the limit of `f64`, as in [`crate::student::t_quantile`].
+///
+/// # Panics
+/// If `p` is outside its range.
+#[must_use]
+pub fn normal_quantile(p: f64) -> f64 {
+    assert!(
+        p > 0.0 && p < 1.0,
+        "a probability is between 0 and 1, not {p}"
+    );
+    let magnitude = upper_quantile(p.min(1.0 - p));
+    if p < 0.5 { -magnitude } else { magnitude }
+}
+
+/// The z ≥ 0 with P(Z > z) = `tail` ≤ 1/2; keeps its digits for the smallest tails.
+pub(crate) fn upper_quantile(tail: f64) -> f64 {
+    // P(Z > 39) is below the smallest f64.
+    let (mut low, mut high) = (0.0_f64, 39.0_f64);
+    loop {
+        let middle = f64::midpoint(low, high);
+        if middle <= low || middle >= high {
+            return middle;
+        }
+        if normal_tail(middle) > tail {
+            low = middle
+        } else {
+            high = middle
+        }
+    }
+}
+
+/// Density of a standard normal at `z`.
+pub(crate) fn normal_density(z: f64) -> f64 {
+    (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_is_zero_and_both_sides_mirror() {
+        assert!(normal_quantile(0.5).abs() < 1e-15);
+        assert!((normal_quantile(0.975) + normal_quantile(0.025)).abs() < 1e-12);
+        assert!((normal_tail(f64::NEG_INFINITY) - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    #[should_panic(expected = "between 0 and 1")]
+    fn certainty_has_no_quantile() {
+        let _ = normal_quantile(1.0);
+    }
+}
