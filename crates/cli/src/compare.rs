@@ -6,7 +6,7 @@ use crate::calibrate::{self, CalibrateArguments, CalibrationRun};
 use crate::config::Config;
 use crate::output::{self, Destinations, say, store_problem};
 use crate::progress::Progress;
-use crate::request::{calibration, request};
+use crate::request::{calibration, pilot_request, request};
 use crate::{interrupt, listing};
 use deltabench_acquire::Cache;
 use deltabench_model::installation::Installation;
@@ -16,6 +16,7 @@ use deltabench_model::target::TargetSpec;
 use deltabench_model::units::count;
 use deltabench_run::events::Observer;
 use deltabench_run::fleet::{Host, HugePagesWish};
+use deltabench_run::pilot::{self, Pilot};
 use deltabench_run::planning::{self, Request};
 use deltabench_run::residence::residence;
 use deltabench_run::session::{Session, SessionEnd};
@@ -144,6 +145,22 @@ pub fn calibrate(arguments: &CalibrateArguments, config: &Config) -> Result<u8, 
         Ok(Some((plan, comparison)))
     };
     calibrate::calibrate(arguments, &mut run)
+}
+
+/// Half a minute of base against placebo, to say how long answers take on this host.
+pub fn doctor_pilot(target: &str, host: &Host, config: &Config) -> Result<Option<Pilot>, Failure> {
+    let library = Library::builtin().map_err(Failure::Failed)?;
+    let spec = target.parse().map_err(Failure::Refused)?;
+    let found = resolve(&[spec], config).map_err(Failure::Refused)?;
+    let Some(base) = found.first() else {
+        return Ok(None);
+    };
+    let plan = planning::plan(pilot_request(), base, &[], &library).map_err(Failure::Refused)?;
+    residence(&plan, host).map_err(Failure::Refused)?;
+    let run = format!("{}-doctor", run_name(now().0, plan.seed));
+    let interrupted = interrupt::flag()?;
+    pilot::standalone(&plan, &run, host, &interrupted, &mut |text| say(&text))
+        .map_err(Failure::Failed)
 }
 
 /// The built-in workloads and those that a plan brings.

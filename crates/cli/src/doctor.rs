@@ -2,15 +2,17 @@
 
 use crate::Failure;
 use crate::arguments::Servers;
-use crate::compare::swept_host;
+use crate::compare::{self, swept_host};
 use crate::config::Config;
 use crate::output::{check_writable, is_stdout, print_stdout, say, width, write_file};
 use crate::text::{colour, paragraph};
 use clap::Args;
+use deltabench_compare::forecast::{ForecastRow, Minutes, duration};
 use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
 use deltabench_observe::{Check, DiskFacts, HostFacts, HostSample, Outcome, preflight};
+use deltabench_run::pilot::Pilot;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,6 +38,12 @@ pub struct DoctorArguments {
     /// Seconds to look at what else runs
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     pub seconds: f64,
+    /// Server for the pilot: half a minute of base against placebo, which says how long answers will take here
+    #[arg(long, value_name = "TARGET", default_value = "postgres:18")]
+    pub target: String,
+    /// Look at the host only
+    #[arg(long)]
+    pub no_pilot: bool,
     /// Write JSON here; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -46,6 +54,7 @@ pub struct DoctorArguments {
 
 /// All that was looked at.
 struct Examination {
+    pilot: Option<Pilot>,
     facts: HostFacts,
     sample: Option<HostSample>,
     disk: DiskFacts,
@@ -63,7 +72,12 @@ impl Examination {
         // After the sample: waiting for our own writes would count as other load.
         let disk = DiskFacts::probe(&host.workspaces, FSYNC_FOR);
         let checks = preflight(&facts, sample.as_ref(), Some(&disk));
+        let pilot = match arguments.no_pilot {
+            true => None,
+            false => compare::doctor_pilot(&arguments.target, &host, config)?,
+        };
         Ok(Self {
+            pilot,
             facts,
             sample,
             disk,
@@ -139,8 +153,45 @@ fn page(seen: &Examination, width: usize, colour: bool) -> Vec<String> {
         lines.extend(check_lines(check, width, colour));
     }
     lines.push(String::new());
+    if let Some(pilot) = &seen.pilot {
+        lines.extend(pilot_lines(pilot, width));
+        lines.push(String::new());
+    }
     lines.extend(paragraph("", &summary(seen), width));
     lines
+}
+
+/// How long answers take, for one cell: a row for each precision.
+fn pilot_lines(pilot: &Pilot, width: usize) -> Vec<String> {
+    let what = format!(
+        "time to an answer on {} (loading included; half of all runs need more, nine in ten at most what is in \
+         brackets)",
+        pilot.workloads.join(" and ")
+    );
+    let mut lines = paragraph("", &what, width);
+    lines.push(format!(
+        "  {:<8} {:>18} {:>18}",
+        "within", "throughput", "CPU per operation"
+    ));
+    for row in pilot.forecast.rows() {
+        lines.push(format!(
+            "  {:<8} {:>18} {:>18}",
+            format!("±{} %", row.half_width * 100.0),
+            time(row.throughput),
+            time(row.server_cpu)
+        ));
+    }
+    lines
+}
+
+fn time(minutes: Option<Minutes>) -> String {
+    match minutes {
+        None => "not here".to_owned(),
+        Some(found) => match found.at_most {
+            Some(most) => format!("{} ({})", duration(found.likely), duration(most)),
+            None => duration(found.likely),
+        },
+    }
 }
 
 fn check_lines(check: &Check, width: usize, colour: bool) -> Vec<String> {
@@ -194,6 +245,15 @@ fn summary(seen: &Examination) -> String {
     format!("unfit ({}){with}", why.join(", "))
 }
 
+fn pilot_rows(pilot: &Pilot) -> Vec<PilotRow> {
+    let row = |row: &ForecastRow| PilotRow {
+        half_width: row.half_width,
+        throughput_minutes: row.throughput.map(|found| found.likely),
+        server_cpu_minutes: row.server_cpu.map(|found| found.likely),
+    };
+    pilot.forecast.rows().iter().map(row).collect()
+}
+
 /// The file.
 #[derive(Serialize)]
 struct Document<'a> {
@@ -206,7 +266,19 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     sample: Option<Sample<'a>>,
     disk: Disk<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pilot: Vec<PilotRow>,
     checks: Vec<Line<'a>>,
+}
+
+/// Minutes to an interval of this half-width; absent where it cannot be had.
+#[derive(Serialize)]
+struct PilotRow {
+    half_width: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    throughput_minutes: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_cpu_minutes: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -278,6 +350,7 @@ fn json(seen: &Examination) -> Result<String, Failure> {
             fsync_median_ns: fsync.map(|fsync| fsync.median_ns),
             fsync_p99_ns: fsync.map(|fsync| fsync.p99_ns),
         },
+        pilot: seen.pilot.as_ref().map(pilot_rows).unwrap_or_default(),
         checks: seen.checks.iter().map(line).collect(),
     };
     serde_json::to_string_pretty(&document).map_err(|error| {
@@ -321,6 +394,7 @@ mod tests {
         let disk = DiskFacts::default();
         let checks = preflight(&facts, Some(&sample), Some(&disk));
         Examination {
+            pilot: None,
             facts,
             sample: Some(sample),
             disk,

@@ -79,9 +79,23 @@ pub fn calibration(
     arguments: &CalibrateArguments,
     run: &CalibrationRun,
 ) -> Result<Request, Problem> {
-    Ok(Request {
+    let mut request = small(arguments.only.clone(), arguments.rows, run.blocks, run.seed);
+    request.timing.deadline_seconds = arguments.budget.as_deref().map(time).transpose()?;
+    request.delta = arguments.delta.as_deref().map(percent).transpose()?;
+    Ok(request)
+}
+
+/// The request of the doctor's pilot: a cell that reads and one that writes.
+pub fn pilot_request() -> Request {
+    let names = ["point-query", "update-index"].map(str::to_owned);
+    small(names.to_vec(), 200_000, 14, seed_from_clock())
+}
+
+/// A target against itself, one client, everything else as `compare --quick` has it.
+fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
+    Request {
         same_target: true,
-        selection: Selection::Named(arguments.only.clone()),
+        selection: Selection::Named(only),
         sources: Vec::new(),
         state: DataState::Fresh,
         order: CellOrder::Drawn,
@@ -89,33 +103,30 @@ pub fn calibration(
         transport: Transport::Socket,
         pins: None,
         clients: vec![1],
-        data: DataSize {
-            tables: 1,
-            rows: arguments.rows,
-        },
+        data: DataSize { tables: 1, rows },
         timing: Timing {
-            blocks: run.blocks,
+            blocks,
             slice_ms: 40,
             slice_jitter: 0.2,
             visit_seconds: 0.8,
             warmup_seconds: 0.3,
             connections_per_visit: 2,
-            deadline_seconds: arguments.budget.as_deref().map(time).transpose()?,
+            deadline_seconds: None,
         },
         placement: placement(None),
-        delta: arguments.delta.as_deref().map(percent).transpose()?,
+        delta: None,
         stopping: Stopping::Sequential {
-            looks: looks(run.blocks),
+            looks: looks(blocks),
         },
         gate: Gate::default(),
         checksums: Some(true),
         settings: Vec::new(),
-        seed: run.seed,
+        seed,
         command: std::env::args().collect(),
-    })
+    }
 }
 
-/// A seed that differs from run to run. Kept under 2^53 so that every reader of the JSON sees the same number.
+/// A seed that differs from run to run; under 2^53, so that every reader of the JSON sees the same number.
 pub fn seed_from_clock() -> u64 {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)

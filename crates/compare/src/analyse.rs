@@ -22,7 +22,7 @@ use deltabench_stats::summary::mean;
 ///
 /// It can be called on the slices of a run that is not finished: every answer is about what is there. A
 /// cell without data is inconclusive, never left out. Verdicts follow the plan's stopping rule as
-/// [`crate::progress`] does, and are then corrected for the number of cells and candidates.
+/// [`crate::progress()`] does, and are then corrected for the number of cells and candidates.
 ///
 /// The placebo is judged once, on all blocks that its cell has: it has no looks of its own, since it is not
 /// measured on for its own sake. That flags it at least as often as a candidate without a difference.

@@ -15,9 +15,9 @@ use crate::gate::{Standing, standings};
 /// | 3 | any cell is unfit, or open unless the gate lets open ones pass | 0 would claim more than was shown |
 /// | 0 | every cell passes | |
 ///
-/// A cell fails that is listed as a regression; with a gate, one that holds in the whole family; with a margin,
-/// one whose loss is shown to be beyond it (see `docs/measuring.md`). Only candidates' cells count; the
-/// placebo's never do. 2 is for bad requests and is not given here.
+/// A cell fails that is listed as a regression; with a gate, one that holds in the whole family; with a
+/// margin, one whose loss is shown to be beyond it (see `docs/measuring.md`). Only candidates' cells count;
+/// the placebo's never do. 2 is for bad requests and is not given here.
 /// Source: measurement.md 3.8 and 3.10.
 #[must_use]
 pub fn exit_code(comparison: &Comparison) -> u8 {

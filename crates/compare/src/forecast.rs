@@ -43,11 +43,11 @@ pub struct ForecastRow {
 
 /// A forecast from the sd of block log-ratios of the placebo.
 ///
-/// Shape:  sd on the log scale, `None` where not known (no CPU clock, one block); `known_blocks` is the number
-///         of blocks behind them; a block is everything from one restart to the next, with all cells; the fixed
-///         part is loading and the like.
-/// Source: B = ⌈t²(0.975; B−1)·sd²/h²⌉, at least [`MIN_BLOCKS`]; h = ln(1 + half-width). Upper limit of sd: χ².
-///         measurement.md 3.4 and 3.6.
+/// Shape:  sd on the log scale, `None` where not known (no CPU clock, one block); `known_blocks` is the
+/// number of blocks behind them; a block is everything from one restart to the next, with all cells; the
+/// fixed part is loading and the like.
+/// Source: B = ⌈t²(0.975; B−1)·sd²/h²⌉, at least [`MIN_BLOCKS`]; h = ln(1 + half-width). Upper limit of sd:
+/// χ². measurement.md 3.4 and 3.6.
 #[must_use]
 pub fn forecast(
     sd_block_throughput: Option<f64>,
@@ -103,8 +103,8 @@ impl Forecast {
             .find(|&half| fits(half))
     }
 
-    /// Why a budget does not fit the precision asked for: `unfit: ±2 % needs 3.3 h; CPU per operation ±2 % in 8
-    /// min`; `None` where it likely fits, or nothing is known.
+    /// Why a budget does not fit the precision asked for: `unfit: ±2 % needs 3.3 h; CPU per operation ±2 % in
+    /// 8 min`; `None` where it likely fits, or nothing is known.
     #[must_use]
     pub fn unfit(&self, half_width: f64, budget_minutes: f64) -> Option<String> {
         let _ = self.sd_throughput?;

@@ -4,7 +4,7 @@ use crate::history::History;
 use crate::looks::Rules;
 use crate::sample::log_ratios;
 use crate::thresholds::{
-    DELTA_LADDER, DELTA_POWER, DELTA_SD_LEVEL, LEVEL_EQUIVALENT, MIN_BLOCKS, log_delta,
+    DELTA_LADDER, DELTA_POWER, LEVEL_EQUIVALENT, MIN_BLOCKS, SD_LEVEL, log_delta,
 };
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::units::{count, to_f64};
@@ -21,7 +21,7 @@ use deltabench_stats::summary::sample_sd;
 ///
 /// Resolved means: if nothing has changed, the interval of the last look lies within ±δ with probability
 /// [`DELTA_POWER`], that is (t(1−α; B−1) + t(1−β/2; B−1))·σ/√B ≤ ln(1+δ), with the level α of the last look
-/// and σ the upper limit of the sd at [`DELTA_SD_LEVEL`]: for 24 blocks, a half-width of about 0.6 δ.
+/// and σ the upper limit of the sd at [`SD_LEVEL`]: for 24 blocks, a 90 % half-width of about 0.5 δ.
 /// Source: power of two one-sided tests at equality, Julious 2004; the sd of a candidate's blocks is that of
 ///         the placebo's as both are pairs of one model (measurement.md 3.0).
 pub(crate) fn cell_delta(plan: &Plan, placebo: Option<&History<'_>>) -> f64 {
@@ -53,7 +53,7 @@ fn resolved(plan: &Plan, sd: f64) -> f64 {
         _ => (plan.timing.blocks, (1.0 - LEVEL_EQUIVALENT) / 2.0),
     };
     let blocks = f64::from(blocks).max(to_f64(count(MIN_BLOCKS)));
-    let sigma = sd_at_most(sd, to_f64(count(MIN_BLOCKS - 1)), DELTA_SD_LEVEL);
+    let sigma = sd_at_most(sd, to_f64(count(MIN_BLOCKS - 1)), SD_LEVEL);
     let miss = (1.0 - DELTA_POWER) / 2.0;
     let t = |p: f64| t_quantile(p, blocks - 1.0);
     (t(1.0 - alpha) + t(1.0 - miss)) * sigma / blocks.sqrt()

@@ -40,7 +40,7 @@ pub enum CellProgress {
 /// [`Precision`](deltabench_model::plan::Stopping::Precision) a candidate is done when throughput's interval
 /// is narrow enough, or after all blocks of the plan.
 ///
-/// Shape:  slices in any order, as [`crate::analyse`] takes them.
+/// Shape:  slices in any order, as [`crate::analyse()`] takes them.
 /// Source: measurement.md 3.9; levels and rules are in docs/measuring.md.
 #[must_use]
 pub fn progress(plan: &Plan, slices: &[Slice]) -> Vec<CellProgress> {

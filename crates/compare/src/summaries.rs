@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 
 /// Geometric mean over cells, with an interval from their joint block values.
 ///
-/// Cells of one block share a restart, so their values go together. Each block moves the mean by w(b) = Σ over
-/// its cells (Z(c,b) − Z̄(c)) / (M·n(c)); blocks are independent, so the variance is Σ w². Where all cells have
-/// the same blocks this is Student's t on the joint block means, to the digit. Where they have not, the factor
-/// n/(n − 1) and the degrees of freedom n − 1 are those of the cell with the fewest blocks: an interval that is
-/// too wide rather than too narrow.
+/// Cells of one block share a restart, so their values go together. Each block moves the mean by w(b) = Σ
+/// over its cells (Z(c,b) − Z̄(c)) / (M·n(c)); blocks are independent, so the variance is Σ w². Where all
+/// cells have the same blocks this is Student's t on the joint block means, to the digit. Where they have
+/// not, the factor n/(n − 1) and the degrees of freedom n − 1 are those of the cell with the fewest blocks:
+/// an interval that is too wide rather than too narrow.
 ///
 /// Shape:  cells without a block are left out; `None` if none is left. No interval if a cell has one block.
 /// Source: the variance that a joint block bootstrap estimates (measurement.md 3.7), without its random part:

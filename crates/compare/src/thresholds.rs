@@ -53,8 +53,8 @@ pub const ALPHA_EQUIVALENT: f64 = 0.045;
 
 /// Exponent of the power family by which the error of "equal" is spent.
 ///
-/// Without spending, four looks at CI90 call 12 % of the changes by exactly δ equal. Square: quiet cells may
-/// still stop at the first look (sd up to δ/3), and noisy ones keep nearly all for the last.
+/// Without spending, four looks at CI90 call up to 10 % of the changes by exactly δ equal. Square: quiet
+/// cells may still stop at the first look (sd up to δ/3), and noisy ones keep nearly all for the last.
 pub const EQUIVALENT_EXPONENT: f64 = 2.0;
 
 /// Looks are about this share of the largest number of blocks apart.
@@ -70,11 +70,12 @@ pub const CONFIRM_BLOCKS: usize = 6;
 pub const CONFIRM_P: f64 = 0.025;
 
 /// A look stops at a difference only if the fresh blocks would confirm it with this probability, at the size
-/// found; else the cell is measured on to the next look.
+/// found and the sd of [`SD_LEVEL`]; else the cell is measured on to the next look.
 ///
-/// Six fresh blocks confirm a difference that just crossed a late look in a third of cases: stopping there
-/// would throw it away. At the last look all blocks count and nothing needs confirming.
-pub const CONFIRM_POWER: f64 = 0.97;
+/// Six fresh blocks confirm a difference that just crossed the second of four looks in half of all cases, the
+/// third in a fifth: stopping there would throw it away. At the last look all blocks count and nothing needs
+/// confirming.
+pub const CONFIRM_POWER: f64 = 0.9;
 
 /// Blocks before measuring may stop at a width.
 ///
@@ -132,9 +133,10 @@ pub const DELTA_LADDER: [f64; 5] = [0.01, 0.02, 0.03, 0.05, 0.10];
 /// Probability that an unchanged cell is shown to be within the δ that noise chose, by the last look.
 pub const DELTA_POWER: f64 = 0.8;
 
-/// The sd behind that δ is the one that the true sd exceeds with one less this probability: six blocks know
-/// their sd to −40…+150 %.
-pub const DELTA_SD_LEVEL: f64 = 0.8;
+/// Decisions on how much to measure take the sd that the true one exceeds with one less this probability.
+///
+/// Six blocks know their sd to −40…+150 %, and what looks settled is often what looks quieter than it is.
+pub const SD_LEVEL: f64 = 0.8;
 
 /// Level of the upper limit of sd behind the longer time of a forecast.
 pub const FORECAST_SD_LEVEL: f64 = 0.9;

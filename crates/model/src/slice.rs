@@ -79,10 +79,10 @@ pub struct Slice {
     pub run_queue_wait_ns: Option<u64>,
     /// CPU of the driver's thread, nanoseconds.
     pub client_cpu_ns: u64,
-    /// Busy time of the whole host less server and client, nanoseconds: other load. Resolution: one clock
-    /// tick.
+    /// Busy time of the whole host less all servers and the client, nanoseconds: other load. Resolution: that
+    /// of the host's counter, a nanosecond to a clock tick (fact `meter_sources`).
     pub foreign_cpu_ns: Option<u64>,
-    /// Time stolen by the hypervisor, nanoseconds; same resolution.
+    /// Time stolen by the hypervisor, nanoseconds. Resolution: one clock tick.
     pub steal_ns: Option<u64>,
     /// CPU of all other servers of the run during this slice, nanoseconds: what should be nothing.
     pub idle_cpu_ns: Option<u64>,

@@ -77,8 +77,8 @@ pub(crate) fn pilot(spec: PilotSpec<'_, '_, '_>) -> Result<Option<Pilot>, Proble
 
 /// A pilot without a run: makes and loads servers for it, and takes them down again.
 ///
-/// `plan` needs a base and a placebo; candidates are started too, and not measured. `None` as for the pilot of
-/// a run.
+/// `plan` needs a base and a placebo; candidates are loaded too, and not measured. `None` when interrupted,
+/// or when a server was lost.
 ///
 /// Errors: servers that cannot be had here.
 pub fn standalone(

@@ -1,14 +1,18 @@
 //! The normal distribution.
 
-use statrs::function::erf::erfc;
+use statrs::function::gamma::gamma_ur;
 
 /// P(Z > z) for a standard normal Z.
 ///
 /// Shape:  any z, infinite too.
-/// Source: erfc(z/√2)/2, computed as a tail, so that small probabilities keep their digits.
+/// Source: Q(1/2, z²/2)/2 with the regularised incomplete gamma function (Abramowitz & Stegun 26.2.30),
+///         computed as a tail, so that small probabilities keep their digits.
 #[must_use]
 pub fn normal_tail(z: f64) -> f64 {
-    0.5 * erfc(z / std::f64::consts::SQRT_2)
+    // Beyond, the tail is below the smallest f64.
+    let x = z.abs().min(40.0).powi(2) / 2.0;
+    let tail = if x > 0.0 { 0.5 * gamma_ur(0.5, x) } else { 0.5 };
+    if z < 0.0 { 1.0 - tail } else { tail }
 }
 
 /// The z with P(Z ≤ z) = `p`.

@@ -29,11 +29,12 @@ pub struct Steadiness {
 /// longer series will tell.
 ///
 /// Shape:  consecutive values at equal distances, at least [`MIN_VALUES`]; `tolerance` > 0.
-/// Units:  `tolerance` is a difference of values over the length of the rest; for logarithms 0.0075 is 0.75 %.
+/// Units:  `tolerance` is a difference of values over the length of the rest; for logarithms 0.0075 is 0.75
+/// %.
 /// Errors: [`TooFew`] below [`MIN_VALUES`].
 /// Source: MSER-5, White, Cobb & Spratt 2000: d* = argmin Σ(x − mean)²/(n − d)² over batches of five, here
-///         single values below 50 (MSER, White 1997), and a third of them, at least three, is always kept: the
-///         criterion is small by chance where few are left. White noise passes in 83 % (8 values) to 99 %
+///         single values below 50 (MSER, White 1997), and a third of them, at least three, is always kept:
+///         the criterion is small by chance where few are left. White noise passes in 83 % (8 values) to 99 %
 ///         (49) of cases, simulated. Slope: Theil 1950, Sen 1968. Trend: Mann 1945, Kendall
 ///         1975, normal approximation with the correction for ties and for continuity. measurement.md 3.3.
 pub fn steady(values: &[f64], tolerance: f64) -> Result<Steadiness, TooFew> {
@@ -74,8 +75,11 @@ fn truncation(values: &[f64]) -> usize {
     at
 }
 
-/// Median of the slopes of all pairs.
-fn slope(values: &[f64]) -> f64 {
+/// Median of the slopes of all pairs of consecutive values, per step; 0 for fewer than two.
+///
+/// Source: Theil 1950, Sen 1968; as `scipy.stats.theilslopes`.
+#[must_use]
+pub fn slope(values: &[f64]) -> f64 {
     let pairs = pairs(values);
     let slopes: Vec<f64> = pairs
         .map(|(distance, difference)| difference / real(distance))

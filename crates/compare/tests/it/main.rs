@@ -11,8 +11,11 @@
 mod builder;
 mod calibration;
 mod calibration_model;
+mod disturbances;
 mod fairness;
+mod many;
 mod pipeline;
 mod rounds;
+mod stopping;
 mod trust;
 mod verdicts;

@@ -1,12 +1,13 @@
-//! The whole way from slices to a listed verdict, with looks, fresh blocks and voided rounds: do its error rates
-//! hold? Seeded runs with known truth, driven as a run drives them: measure until `progress` is satisfied.
+//! The whole way from slices to a listed verdict, with looks, fresh blocks and voided rounds: do its error
+//! rates hold? Seeded runs with known truth, driven as a run drives them: measure until `progress` is
+//! satisfied.
 //!
 //! `cargo test -p deltabench-compare pipeline -- --nocapture` prints the table of docs/measuring.md.
 
 use crate::builder::{BASE, CANDIDATE, PLACEBO, cell, metric, only_cell, plan};
 use crate::calibration_model::{Model, Simulation, THREE, TWO};
 use deltabench_compare::comparison::{
-    CellComparison, Comparison, DetectionOutcome, Metric, Verdict,
+    CellComparison, Comparison, DetectionOutcome, Metric, Ratio, Verdict,
 };
 use deltabench_compare::thresholds::log_delta;
 use deltabench_compare::{CellProgress, analyse, exit_code, looks, progress};
@@ -164,13 +165,34 @@ impl Tally {
 
 #[test]
 fn equal_servers_are_called_different_at_most_as_often_as_stated() {
-    for (seed, (name, model)) in (101..).zip(MODELS) {
-        let plan = sequential(two());
-        let tally = Tally::of(runs(seed, 2000, plan, model, 0.0), 0.0);
+    let mut all = (0, 0);
+    for ((seed, number), (name, model)) in [(101, 700), (102, 700), (103, 2000)]
+        .into_iter()
+        .zip(MODELS)
+    {
+        let mut p = Vec::new();
+        let tally = Tally::of(
+            runs(seed, number, sequential(two()), model, 0.0)
+                .inspect(|run| p.push(only_cell(run).p.unwrap())),
+            0.0,
+        );
         tally.print(&format!("sequential, {name}, no effect"));
-        assert!(at_most(0.05, tally.slower + tally.faster, tally.runs));
-        assert!((0.93..=0.97).contains(&share(tally.covered, tally.runs)));
+        let flagged = tally.slower + tally.faster;
+        assert!(at_most(0.05, flagged, number));
+        assert!((0.93..=0.97).contains(&share(tally.covered, number)));
+        all = (all.0 + flagged, all.1 + number);
+        // p itself is small as often as it says, however often was looked.
+        for level in [0.01, 0.05, 0.2] {
+            let below = p.iter().filter(|&&p| p <= level).count();
+            println!("    p ≤ {level} in {}", percent(below, number));
+            assert!(at_most(level, below, number), "{below} below {level}");
+        }
     }
+    println!(
+        "no effect, all: {} of {} called different",
+        percent(all.0, all.1),
+        all.1
+    );
 }
 
 #[test]
@@ -178,31 +200,57 @@ fn looking_after_every_block_would_call_more_different() {
     let mut simulation = Simulation::new(111);
     let mut fixed = plan(vec![cell(4, false)]);
     fixed.timing.blocks = BLOCKS;
-    let hits = (0..1000).filter(|_| {
+    let hits = (0..400).filter(|_| {
         let comparison = analyse(&fixed, &simulation.run(MIDDLE, 0.0, &TWO), Vec::new());
         let blocks = &metric(only_cell(&comparison), Metric::Throughput).blocks;
         (6..=blocks.len()).any(|n| t_test_p(&blocks[..n]).unwrap() < 0.05)
     });
     let hits = hits.count();
     println!(
-        "looking after every block at 5 %: {} of 1000",
-        percent(hits, 1000)
+        "looking after every block at 5 %: {} of 400",
+        percent(hits, 400)
     );
-    assert!(share(hits, 1000) > 0.12, "{hits}");
+    assert!(share(hits, 400) > 0.12, "{hits}");
 }
 
 #[test]
 fn a_change_of_exactly_delta_is_called_equal_at_most_five_times_in_a_hundred() {
+    let mut all = (0, 0);
     for (seed, (name, model)) in (121..).zip(MODELS) {
         for effect in [log_delta(DELTA), -log_delta(DELTA)] {
-            let tally = Tally::of(runs(seed, 1000, sequential(two()), model, effect), effect);
+            let tally = Tally::of(runs(seed, 500, sequential(two()), model, effect), effect);
             tally.print(&format!(
                 "sequential, {name}, exactly {:+.0} %",
                 100.0 * effect
             ));
             assert!(at_most(0.05, tally.equal, tally.runs), "{}", tally.equal);
+            all = (all.0 + tally.equal, all.1 + tally.runs);
         }
     }
+    println!(
+        "exactly ±δ, all: {} of {} called equal",
+        percent(all.0, all.1),
+        all.1
+    );
+    assert!(at_most(0.05, all.0, all.1));
+}
+
+#[test]
+fn a_loss_of_exactly_the_margin_seldom_passes_as_not_worse() {
+    let (mut passed, mut all) = (0, 0);
+    for (seed, (name, model)) in (211..).zip(MODELS) {
+        let mut plan = sequential(two());
+        plan.gate.not_worse_than = Some(DELTA);
+        let runs = runs(seed, 500, plan, model, (-DELTA).ln_1p());
+        let hits = runs.filter(|run| exit_code(run) == 0).count();
+        println!(
+            "not worse than 3 %, {name}, loss of exactly 3 %: {} pass",
+            percent(hits, 500)
+        );
+        passed += hits;
+        all += 500;
+    }
+    assert!(at_most(0.05, passed, all), "{passed} of {all}");
 }
 
 #[test]
@@ -211,7 +259,7 @@ fn intervals_hold_the_truth_whatever_stopped_the_run() {
     for (seed, effect) in (131..).zip([0.99_f64, 1.015, 0.95, 1.05, 0.92]) {
         for (name, model) in MODELS {
             let effect = effect.ln();
-            let tally = Tally::of(runs(seed, 300, sequential(two()), model, effect), effect);
+            let tally = Tally::of(runs(seed, 150, sequential(two()), model, effect), effect);
             tally.print(&format!("sequential, {name}, ratio {:.3}", effect.exp()));
             covered += tally.covered;
             trials += tally.runs;
@@ -236,7 +284,7 @@ fn injected_changes_are_found_and_re_estimated_without_bias() {
     for (seed, (name, model, ratio, least)) in (141..).zip(cases) {
         let effect = f64::ln(ratio);
         let (mut right, mut fresh, mut found, mut number) = (0, 0.0, 0.0, 0);
-        for run in runs(seed, 400, sequential(two()), model, effect) {
+        for run in runs(seed, 200, sequential(two()), model, effect) {
             let cell = only_cell(&run);
             let slower = cell.verdict == Verdict::Regression;
             right += usize::from(different(cell) && slower == (effect < 0.0));
@@ -248,13 +296,14 @@ fn injected_changes_are_found_and_re_estimated_without_bias() {
         }
         let mean = |sum: f64| 100.0 * effect.signum() * sum / to_f64(count(number).max(1));
         println!(
-            "{name}, ratio {ratio}: right {}, bias outward at detection {:+.2} %, of fresh blocks {:+.2} % (of {number})",
-            percent(right, 400),
+            "{name}, ratio {ratio}: right {}, bias outward at detection {:+.2} %, \
+             of fresh blocks {:+.2} % (of {number})",
+            percent(right, 200),
             mean(found),
             mean(fresh),
         );
-        assert!(share(right, 400) >= least, "{right} of 400");
-        assert!(mean(fresh).abs() < 0.25, "fresh blocks are not biased");
+        assert!(share(right, 200) >= least, "{right} of 200");
+        assert!(mean(fresh).abs() < 0.35, "fresh blocks are not biased");
     }
 }
 
@@ -272,12 +321,12 @@ fn stopping_at_a_width_keeps_coverage_and_false_alarms() {
             blocks: 60,
             ..model
         };
-        let tally = Tally::of(runs(seed, 400, plan.clone(), model, 0.0), 0.0);
+        let tally = Tally::of(runs(seed, 300, plan.clone(), model, 0.0), 0.0);
         tally.print(&format!("±{} %, {name}, no effect", 100.0 * half_width));
         assert!(at_most(0.05, tally.slower + tally.faster, tally.runs));
         assert!((0.925..=0.975).contains(&share(tally.covered, tally.runs)));
         let effect = log_delta(DELTA);
-        let tally = Tally::of(runs(seed + 10, 400, plan, model, effect), effect);
+        let tally = Tally::of(runs(seed + 10, 300, plan, model, effect), effect);
         tally.print(&format!("±{} %, {name}, exactly δ", 100.0 * half_width));
         assert!(at_most(0.05, tally.equal, tally.runs));
     }
@@ -292,7 +341,8 @@ fn disturb(simulation: &mut Simulation, slices: &mut [Slice], often: f64, slows:
             round = (slice.block, slice.round);
             burst = simulation.uniform() < often;
         }
-        // The clock of the host ticks in 10 ms; a burst is far above that, a quiet slice shows a tick at times.
+        // The clock of the host ticks in 10 ms; a burst is far above that, a quiet slice shows a tick at
+        // times.
         let tick = u64::from(simulation.uniform() < 0.05) * 10_000_000;
         slice.foreign_cpu_ns = Some(tick);
         slice.idle_cpu_ns = Some(20_000);
@@ -307,40 +357,45 @@ fn disturb(simulation: &mut Simulation, slices: &mut [Slice], often: f64, slows:
 
 #[test]
 fn voiding_by_rule_keeps_false_alarms_and_makes_intervals_narrower() {
+    // δ of 0.5 % can hardly be shown here, so that equality does not hide false alarms. At 50 % of the rounds
+    // the rule itself flips between leaving out and keeping.
     let mut simulation = Simulation::new(161);
-    let plan = sequential(plan(vec![cell(4, false)]));
-    let (mut flagged, mut placebo, mut covered, mut narrower, mut voided) = (0, 0, 0, 0, 0);
-    let trials = 2000;
-    for _ in 0..trials {
-        let mut slices = simulation.run(MIDDLE, 0.0, &THREE);
-        disturb(&mut simulation, &mut slices, 0.3, 0.4);
-        let comparison = drive(&plan, &slices);
-        let cell = only_cell(&comparison);
-        flagged += usize::from(different(cell));
-        placebo += usize::from(different(&comparison.placebo_cells[0]));
-        covered += usize::from(holds(cell, 0.0));
-        let interference = &cell.interference;
-        assert!(!interference.contended || interference.disturbed_rounds * 2 > cell.rounds);
-        if let (Some(with), Some(without)) = (interference.with_voided, interference.without_voided)
-        {
-            let width = |ratio: deltabench_compare::comparison::Ratio| {
-                let (low, high) = ratio.ci95.unwrap();
-                (high / low).ln()
-            };
-            voided += 1;
-            narrower += usize::from(width(without.throughput) < width(with.throughput));
+    let mut plan = sequential(plan(vec![cell(4, false)]));
+    plan.delta = 0.005;
+    for often in [0.3, 0.5] {
+        let (mut flagged, mut placebo, mut covered, mut narrower, mut voided) = (0, 0, 0, 0, 0);
+        let trials = 1000;
+        for _ in 0..trials {
+            let mut slices = simulation.run(MIDDLE, 0.0, &THREE);
+            disturb(&mut simulation, &mut slices, often, 0.4);
+            let comparison = drive(&plan, &slices);
+            let cell = only_cell(&comparison);
+            flagged += usize::from(different(cell));
+            placebo += usize::from(different(&comparison.placebo_cells[0]));
+            covered += usize::from(holds(cell, 0.0));
+            let found = &cell.interference;
+            if let (Some(with), Some(without)) = (found.with_voided, found.without_voided) {
+                let width = |ratio: Ratio| {
+                    let (low, high) = ratio.ci95.unwrap();
+                    (high / low).ln()
+                };
+                voided += 1;
+                narrower += usize::from(width(without.throughput) < width(with.throughput));
+            }
         }
+        println!(
+            "bursts in {:.0} % of the rounds: called different {}, placebo {}, covered {}, \
+             narrower without {}",
+            100.0 * often,
+            percent(flagged, trials),
+            percent(placebo, trials),
+            percent(covered, trials),
+            percent(narrower, voided)
+        );
+        assert!(at_most(0.05, flagged, trials) && at_most(0.05, placebo, trials));
+        assert!((0.93..=0.97).contains(&share(covered, trials)));
+        assert!(share(narrower, voided) > 0.8);
     }
-    println!(
-        "bursts in 30 % of the rounds: called different {}, placebo {}, covered {}, narrower without {}",
-        percent(flagged, trials),
-        percent(placebo, trials),
-        percent(covered, trials),
-        percent(narrower, voided)
-    );
-    assert!(at_most(0.05, flagged, trials) && at_most(0.05, placebo, trials));
-    assert!((0.93..=0.97).contains(&share(covered, trials)));
-    assert!(share(narrower, voided) > 0.8);
 }
 
 #[test]
@@ -356,7 +411,7 @@ fn of_many_equal_cells_and_candidates_the_gate_fails_in_at_most_five_runs_of_a_h
         on: true,
         ..Gate::default()
     };
-    let trials = 300;
+    let trials = 200;
     let (mut failed, mut listed, mut alone, mut gone) = (0, 0, 0, 0);
     for _ in 0..trials {
         let mut all = Vec::new();
@@ -387,19 +442,6 @@ fn of_many_equal_cells_and_candidates_the_gate_fails_in_at_most_five_runs_of_a_h
 }
 
 #[test]
-fn p_is_small_as_often_as_it_says_however_often_was_looked() {
-    let mut p: Vec<f64> = runs(181, 2000, sequential(two()), NOISY, 0.0)
-        .map(|run| only_cell(&run).p.unwrap())
-        .collect();
-    p.sort_by(f64::total_cmp);
-    for level in [0.01, 0.05, 0.2] {
-        let below = p.iter().filter(|&&p| p <= level).count();
-        println!("no effect: p ≤ {level} in {}", percent(below, 2000));
-        assert!(at_most(level, below, 2000), "{below} below {level}");
-    }
-}
-
-#[test]
 fn a_delta_from_noise_is_resolved_and_keeps_its_error() {
     for (seed, (name, model)) in (191..).zip(MODELS) {
         let mut plan = sequential(plan(vec![cell(4, false)]));
@@ -407,7 +449,7 @@ fn a_delta_from_noise_is_resolved_and_keeps_its_error() {
         plan.delta_from_noise = true;
         let mut simulation = Simulation::new(seed);
         let (mut equal, mut wrong, mut at_edge, mut deltas) = (0, 0, 0, [0; 5]);
-        for _ in 0..500 {
+        for _ in 0..250 {
             let comparison = drive(&plan, &simulation.run(model, 0.0, &THREE));
             let cell = only_cell(&comparison);
             equal += usize::from(cell.verdict == Verdict::NoChange);
@@ -432,10 +474,10 @@ fn a_delta_from_noise_is_resolved_and_keeps_its_error() {
         }
         println!(
             "δ from noise, {name}: δ of 1, 2, 3, 5, 10 % {deltas:?}; unchanged called equal {}, exactly δ {}",
-            percent(equal, 500),
+            percent(equal, 250),
             percent(wrong, at_edge)
         );
-        assert!(share(equal, 500) >= 0.8, "{equal} of 500");
+        assert!(share(equal, 250) >= 0.8, "{equal} of 250");
         assert!(at_most(0.05, wrong, at_edge), "{wrong} of {at_edge}");
     }
 }
@@ -447,7 +489,7 @@ fn the_geometric_mean_over_cells_of_unlike_lengths_holds_the_truth() {
     let plan = sequential(plan(vec![cell(4, false); 3]));
     let effects = [0.0, -0.05, 0.004];
     let truth = effects.iter().sum::<f64>() / 3.0;
-    let trials = 600;
+    let trials = 400;
     let (mut covered, mut unlike) = (0, 0);
     for _ in 0..trials {
         let mut all = Vec::new();

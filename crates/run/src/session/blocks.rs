@@ -306,17 +306,31 @@ impl Session<'_> {
         if repeats {
             return report.map(|report| report.end);
         }
+        let end = self.keep_visit(block, cell_id, report)?;
+        if end != VisitEnd::Interrupted {
+            measuring.slices.append(&mut taken);
+        }
+        Ok(end)
+    }
+
+    /// Makes a visit durable with its warm-up, or forgets it.
+    fn keep_visit(
+        &mut self,
+        block: u32,
+        cell: CellId,
+        report: Result<VisitReport, Problem>,
+    ) -> Result<VisitEnd, Problem> {
+        let (store, run) = (&mut *self.store, self.run);
         match report {
             Ok(VisitReport {
                 end: end @ (VisitEnd::Complete | VisitEnd::Lost(..)),
                 warm_up,
             }) => {
-                let value = serde_json::json!({ "cell": cell_id, "warm_up": warm_up }).to_string();
+                let value = serde_json::json!({ "cell": cell, "warm_up": warm_up }).to_string();
                 store
                     .add_facts(run, None, Some(block), "warm_up", &value)
-                    .and_then(|()| store.commit_visit(run, cell_id, block))
+                    .and_then(|()| store.commit_visit(run, cell, block))
                     .map_err(store_problem)?;
-                measuring.slices.append(&mut taken);
                 Ok(end)
             }
             other => {

@@ -30,29 +30,7 @@ impl Session<'_> {
             "host",
             &serde_json::to_value(host).unwrap_or_default(),
         )?;
-        for (id, readback) in (0..).zip(readbacks) {
-            self.fact(
-                Some(id),
-                "build",
-                &serde_json::to_value(&readback.build).unwrap_or_default(),
-            )?;
-            self.fact(
-                Some(id),
-                "settings",
-                &serde_json::to_value(&readback.settings).unwrap_or_default(),
-            )?;
-            self.fact(
-                Some(id),
-                "plans",
-                &serde_json::to_value(&readback.plans).unwrap_or_default(),
-            )?;
-            let data = serde_json::json!({
-                "sizes": readback.sizes,
-                "aging": readback.aging,
-                "copy_of": readback.copy_of,
-            });
-            self.fact(Some(id), "data", &data)?;
-        }
+        self.record_servers(readbacks)?;
         if !self
             .store
             .findings(self.run)
@@ -84,6 +62,33 @@ impl Session<'_> {
             self.store
                 .add_finding(self.run, finding)
                 .map_err(store_problem)?;
+        }
+        Ok(())
+    }
+
+    fn record_servers(&mut self, readbacks: &[ServerReadback]) -> Result<(), Problem> {
+        for (id, readback) in (0..).zip(readbacks) {
+            self.fact(
+                Some(id),
+                "build",
+                &serde_json::to_value(&readback.build).unwrap_or_default(),
+            )?;
+            self.fact(
+                Some(id),
+                "settings",
+                &serde_json::to_value(&readback.settings).unwrap_or_default(),
+            )?;
+            self.fact(
+                Some(id),
+                "plans",
+                &serde_json::to_value(&readback.plans).unwrap_or_default(),
+            )?;
+            let data = serde_json::json!({
+                "sizes": readback.sizes,
+                "aging": readback.aging,
+                "copy_of": readback.copy_of,
+            });
+            self.fact(Some(id), "data", &data)?;
         }
         Ok(())
     }

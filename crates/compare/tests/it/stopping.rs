@@ -1,0 +1,376 @@
+//! What `progress` asks for, and what `analyse` says of the same slices, in each stopping mode.
+
+use crate::builder::*;
+use deltabench_compare::comparison::{
+    CellComparison, Confirmation, Detection, DetectionOutcome, Metric, Verdict,
+};
+use deltabench_compare::{CellProgress, analyse, progress};
+use deltabench_model::plan::{Plan, PlannedServer, Role, Stopping};
+use deltabench_model::slice::{Slice, VoidReason};
+
+use CellProgress::{Confirming, Decided, Measuring};
+
+/// One cell of one candidate, four clients, at most 24 blocks with looks after 6, 12, 18 and 24.
+fn sequential() -> Plan {
+    let mut plan = plan(vec![cell(4, false)]);
+    plan.timing.blocks = 24;
+    plan.stopping = Stopping::Sequential {
+        looks: deltabench_compare::looks(24),
+    };
+    plan
+}
+
+/// Where the only cell stands, and what is said of it, after so many blocks of these values.
+fn after(plan: &Plan, blocks: u32, rates: &[f64], costs: &[f64]) -> (CellProgress, CellComparison) {
+    let slices = slices(blocks, &[candidate(rates, costs)]);
+    let comparison = analyse(plan, &slices, Vec::new());
+    (progress(plan, &slices)[0], only_cell(&comparison).clone())
+}
+
+fn joined(parts: &[Vec<f64>]) -> Vec<f64> {
+    parts.concat()
+}
+
+#[test]
+fn between_looks_nothing_is_decided_however_clear() {
+    let rates = around(0.5, 0.001, 24);
+    for (blocks, next_look) in [(0, 6), (1, 6), (5, 6)] {
+        let (progress, cell) = after(&sequential(), blocks, &rates, &[]);
+        assert_eq!(progress, Measuring { next_look }, "{blocks}");
+        assert_eq!(cell.verdict, Verdict::Inconclusive);
+        assert_eq!((cell.looks, cell.decided_at, cell.p), (0, None, None));
+    }
+    let open = around(0.98, 0.05, 24);
+    let (progress, cell) = after(&sequential(), 8, &open, &[]);
+    assert_eq!(progress, Measuring { next_look: 12 });
+    assert!(
+        cell.reason.ends_with("next look after 12 blocks"),
+        "{}",
+        cell.reason
+    );
+    assert_eq!((cell.looks, cell.blocks), (1, 8));
+    assert!(cell.blocks_to_verdict.unwrap() >= 4);
+}
+
+#[test]
+fn equality_ends_a_cell_at_its_look_and_later_blocks_do_not_move_it() {
+    let rates = joined(&[around(1.0, 0.005, 6), around(0.9, 0.005, 18)]);
+    for blocks in [6, 7, 12, 24] {
+        let (progress, cell) = after(&sequential(), blocks, &rates, &[]);
+        assert_eq!(progress, Decided, "{blocks}");
+        assert_eq!(cell.verdict, Verdict::NoChange);
+        assert_eq!((cell.looks, cell.decided_at), (1, Some(1)));
+        assert_eq!(metric(&cell, Metric::Throughput).blocks.len(), 6);
+        assert_eq!(cell.blocks, blocks, "all counted blocks are told");
+    }
+}
+
+#[test]
+fn a_look_tests_equality_more_strictly_than_the_last_one() {
+    // The 90 % interval of six blocks lies inside ±3 % and the first look's does not: open, not slower.
+    let rates = around(0.985, 0.014, 24);
+    let (progress, cell) = after(&sequential(), 6, &rates, &[]);
+    let (low, high) = metric(&cell, Metric::Throughput).ratio.ci90.unwrap();
+    assert!(low > 1.0 / 1.03 && high < 1.03);
+    assert_eq!(
+        (progress, cell.verdict),
+        (Measuring { next_look: 12 }, Verdict::Inconclusive)
+    );
+    assert_eq!(
+        after(&sequential(), 12, &rates, &[]).1.verdict,
+        Verdict::NoChange
+    );
+}
+
+#[test]
+fn a_difference_before_the_last_look_is_measured_again_on_fresh_blocks() {
+    let rates = joined(&[around(0.90, 0.004, 6), around(0.92, 0.004, 18)]);
+    let outcome = |blocks| {
+        let (progress, cell) = after(&sequential(), blocks, &rates, &[]);
+        (progress, cell.clone(), cell.detection)
+    };
+    let (progress, cell, detection) = outcome(6);
+    assert_eq!(progress, Confirming { blocks_left: 6 });
+    assert_eq!(
+        cell.verdict,
+        Verdict::Inconclusive,
+        "not yet a number to print"
+    );
+    assert!(
+        cell.reason
+            .contains("found slower at look 1, 6 more blocks to confirm it")
+    );
+    assert_eq!(
+        detection.unwrap().outcome,
+        DetectionOutcome::Confirming { blocks_left: 6 }
+    );
+    assert_eq!(outcome(9).0, Confirming { blocks_left: 3 });
+    for blocks in [12, 24] {
+        let (progress, cell, detection) = outcome(blocks);
+        assert_eq!((progress, cell.verdict), (Decided, Verdict::Regression));
+        let found = metric(&cell, Metric::Throughput);
+        assert!(
+            (found.ratio.estimate - 0.92).abs() < 1e-6,
+            "fresh blocks alone"
+        );
+        assert_eq!(found.blocks.len(), 6);
+        let Detection {
+            look,
+            blocks,
+            throughput,
+            p,
+            outcome,
+        } = detection.unwrap();
+        assert_eq!((look, blocks), (1, 6));
+        assert!(
+            (throughput.estimate - 0.90).abs() < 1e-6,
+            "kept as its own fact"
+        );
+        assert!(matches!(outcome, DetectionOutcome::Recurred { p } if p < 0.001));
+        assert!(cell.p.unwrap() < p, "both together say more");
+        assert!(
+            cell.reason.ends_with("(look 1, recurred)"),
+            "{}",
+            cell.reason
+        );
+    }
+}
+
+#[test]
+fn what_does_not_recur_is_inconclusive_and_says_so() {
+    for fresh in [around(1.0, 0.05, 18), around(1.1, 0.01, 18)] {
+        let rates = joined(&[around(0.90, 0.004, 6), fresh]);
+        let (progress, cell) = after(&sequential(), 12, &rates, &[]);
+        assert_eq!((progress, cell.verdict), (Decided, Verdict::Inconclusive));
+        assert!(
+            cell.reason
+                .starts_with("found slower at look 1, did not recur"),
+            "{}",
+            cell.reason
+        );
+        let outcome = cell.detection.unwrap().outcome;
+        assert!(matches!(outcome, DetectionOutcome::DidNotRecur { .. }));
+    }
+    let rates = joined(&[around(0.90, 0.004, 6), around(0.99, 0.004, 18)]);
+    let (_, cell) = after(&sequential(), 12, &rates, &[]);
+    assert_eq!(cell.verdict, Verdict::Inconclusive);
+    assert!(
+        cell.reason.ends_with("fresh blocks lie within ±3 %"),
+        "{}",
+        cell.reason
+    );
+}
+
+#[test]
+fn a_difference_that_six_blocks_would_hardly_confirm_goes_on_to_the_last_look() {
+    // p at the third look is far below its level, but six fresh blocks would find it in half of all cases.
+    let rates = around(0.95, 0.05, 24);
+    let (progress, cell) = after(&sequential(), 18, &rates, &[]);
+    assert_eq!(
+        (progress, cell.detection.clone()),
+        (Measuring { next_look: 24 }, None)
+    );
+    assert!(cell.p.unwrap() < 0.02, "{:?}", cell.p);
+    let (progress, cell) = after(&sequential(), 24, &rates, &[]);
+    assert_eq!((progress, cell.verdict), (Decided, Verdict::Regression));
+    assert_eq!((cell.decided_at, cell.detection.clone()), (Some(4), None));
+    assert_eq!(metric(&cell, Metric::Throughput).blocks.len(), 24);
+}
+
+#[test]
+fn open_cpu_gets_one_more_look_and_no_more() {
+    let rates = around(1.0, 0.004, 24);
+    let open = around(1.0, 0.08, 24);
+    let (progress, cell) = after(&sequential(), 6, &rates, &open);
+    assert_eq!(progress, Measuring { next_look: 12 });
+    assert_eq!(cell.verdict, Verdict::NoChange, "throughput decides");
+    assert_eq!(
+        after(&sequential(), 9, &rates, &open).0,
+        Measuring { next_look: 12 }
+    );
+    let (progress, cell) = after(&sequential(), 12, &rates, &open);
+    assert_eq!(
+        (progress, cell.verdict, cell.looks),
+        (Decided, Verdict::NoChange, 2)
+    );
+    let sizes: Vec<usize> = cell
+        .metrics
+        .iter()
+        .map(|found| found.blocks.len())
+        .collect();
+    assert_eq!(sizes, [6, 12], "each has the blocks that decided it");
+    let equal = around(1.0, 0.004, 24);
+    assert_eq!(after(&sequential(), 6, &rates, &equal).0, Decided);
+}
+
+#[test]
+fn cpu_contradicts_throughput_at_looks_too() {
+    let mut plan = sequential();
+    plan.cells = vec![cell(1, false)];
+    let (slower, same) = (around(0.9, 0.004, 24), around(1.0, 0.004, 24));
+    let (progress, cell) = after(&plan, 12, &slower, &same);
+    assert_eq!((progress, cell.verdict), (Decided, Verdict::Inconclusive));
+    assert!(
+        cell.reason
+            .starts_with("contradicted by CPU: throughput slower by"),
+        "{}",
+        cell.reason
+    );
+    assert_eq!(
+        metric(&cell, Metric::ServerCpuPerOperation).blocks.len(),
+        6,
+        "the same fresh blocks"
+    );
+    let dearer = around(1.11, 0.004, 24);
+    assert_eq!(
+        after(&plan, 12, &slower, &dearer).1.verdict,
+        Verdict::Regression
+    );
+}
+
+#[test]
+fn a_cell_is_open_while_any_candidate_is() {
+    let mut plan = sequential();
+    plan.servers.push(PlannedServer {
+        role: Role::Candidate,
+        ..plan.servers[2].clone()
+    });
+    let (equal, open) = (around(1.0, 0.004, 24), around(0.98, 0.06, 24));
+    let slower = around(0.9, 0.004, 24);
+    let of = |first: &[f64], second: &[f64], blocks| {
+        let second = Blocks {
+            server: 3,
+            rates: second,
+            costs: &[],
+        };
+        progress(&plan, &slices(blocks, &[candidate(first, &[]), second]))[0]
+    };
+    assert_eq!(of(&equal, &equal, 6), Decided);
+    assert_eq!(of(&equal, &open, 6), Measuring { next_look: 12 });
+    assert_eq!(of(&slower, &open, 6), Measuring { next_look: 12 });
+    assert_eq!(of(&slower, &equal, 7), Confirming { blocks_left: 5 });
+    assert_eq!(of(&equal, &open, 24), Decided, "the last look is the end");
+}
+
+#[test]
+fn blocks_without_the_cell_are_no_visits_and_a_void_visit_is_one() {
+    let rates = around(1.0, 0.004, 24);
+    let mut slices = slices(12, &[candidate(&rates, &[])]);
+    // Every other block visits the cell: six visits are the first look.
+    slices.retain(|slice| slice.block % 2 == 0);
+    assert_eq!(progress(&sequential(), &slices), [Decided]);
+    // One of them void: the look is made, and five blocks give no verdict.
+    for slice in slices.iter_mut().filter(|slice| slice.block == 4) {
+        slice.void = Some(VoidReason::Stalled);
+    }
+    assert_eq!(
+        progress(&sequential(), &slices),
+        [Measuring { next_look: 12 }]
+    );
+}
+
+#[test]
+fn fixed_takes_all_blocks() {
+    let plan = plan(vec![cell(4, false)]);
+    let rates = around(0.5, 0.01, 8);
+    assert_eq!(after(&plan, 7, &rates, &[]).0, Measuring { next_look: 8 });
+    assert_eq!(after(&plan, 8, &rates, &[]).0, Decided);
+}
+
+#[test]
+fn precision_stops_at_the_width_and_keeps_its_rate_by_a_wider_interval() {
+    let mut plan = plan(vec![cell(4, false)]);
+    plan.timing.blocks = 40;
+    plan.stopping = Stopping::Precision { half_width: 0.01 };
+    let narrow = around(1.0, 0.005, 40);
+    assert_eq!(after(&plan, 3, &narrow, &[]).0, Measuring { next_look: 8 });
+    assert_eq!(after(&plan, 8, &narrow, &[]).0, Decided, "eight at least");
+    // t(0.985; n−1)·s/√n ≤ ln 1.01 with s = 2 %: n = 23, and even numbers keep the mean: 24.
+    let wide = around(1.0, 0.02, 40);
+    assert_eq!(after(&plan, 20, &wide, &[]).0, Measuring { next_look: 21 });
+    let (progress, cell) = after(&plan, 40, &wide, &[]);
+    let found = metric(&cell, Metric::Throughput);
+    assert_eq!(progress, Decided);
+    assert!(
+        (22..=26).contains(&found.blocks.len()),
+        "{}",
+        found.blocks.len()
+    );
+    assert!((cell.interval_level - 0.97).abs() < 1e-12);
+    let (low, high) = found.ratio.ci95.unwrap();
+    assert!(
+        (high / low).ln() / 2.0 <= 0.01_f64.ln_1p() + 1e-9,
+        "what is printed is what was asked"
+    );
+    let hopeless = around(1.0, 0.5, 40);
+    assert_eq!(
+        after(&plan, 40, &hopeless, &[]).0,
+        Decided,
+        "the plan has an end"
+    );
+}
+
+#[test]
+fn the_same_slices_give_the_same_answer_whatever_was_measured_later_in_other_cells() {
+    let mut plan = sequential();
+    plan.cells.push(cell(8, false));
+    let first = slices(6, &[candidate(&around(1.0, 0.004, 6), &[])]);
+    let second = slices(24, &[candidate(&around(0.98, 0.06, 24), &[])]);
+    let second = second.into_iter().map(|slice| Slice { cell: 1, ..slice });
+    let all: Vec<Slice> = first.iter().cloned().chain(second).collect();
+    assert_eq!(progress(&plan, &all), [Decided, Decided]);
+    let (alone, both) = (
+        analyse(&plan, &first, Vec::new()),
+        analyse(&plan, &all, Vec::new()),
+    );
+    assert_eq!(alone.cells[0].metrics, both.cells[0].metrics);
+}
+
+#[test]
+fn a_run_that_confirms_another_says_what_came_again() {
+    let mut plan = plan(vec![cell(4, false)]);
+    plan.confirms = Some("20260101-first".to_owned());
+    for (centre, spread, expected) in [
+        (0.95, 0.01, Some(Confirmation::Recurred)),
+        (1.0, 0.01, Some(Confirmation::DidNotRecur)),
+        (0.99, 0.01, Some(Confirmation::DidNotRecur)),
+        (0.99, 0.1, Some(Confirmation::DidNotRecur)),
+        (1.05, 0.01, Some(Confirmation::DidNotRecur)),
+    ] {
+        let (_, cell) = after(&plan, 8, &around(centre, spread, 8), &[]);
+        assert_eq!(cell.confirmation, expected, "{centre} ±{spread}");
+    }
+    assert_eq!(
+        after(&plan, 7, &around(0.9, 0.01, 8), &[]).1.confirmation,
+        None,
+        "not all yet"
+    );
+    plan.confirms = None;
+    assert_eq!(
+        after(&plan, 8, &around(0.9, 0.01, 8), &[]).1.confirmation,
+        None
+    );
+}
+
+#[test]
+fn open_cells_say_how_long_they_take_at_the_pace_of_the_run() {
+    let rates = around(0.995, 0.06, 8);
+    let mut slices = slices(8, &[candidate(&rates, &[])]);
+    let plan = plan(vec![cell(4, false)]);
+    let unknown = analyse(&plan, &slices, Vec::new());
+    assert_eq!(only_cell(&unknown).minutes_to_verdict, None, "no clock");
+    for slice in &mut slices {
+        // A minute for each block, and a night between the fourth and the fifth.
+        let night = if slice.block > 3 { 30_000 } else { 0 };
+        slice.started_ns = (1_000_000 + 60 * u64::from(slice.block) + night) * 1_000_000_000;
+    }
+    let comparison = analyse(&plan, &slices, Vec::new());
+    let cell = only_cell(&comparison);
+    assert_eq!(cell.blocks_to_verdict, Some(13));
+    assert!((cell.minutes_to_verdict.unwrap() - 13.0).abs() < 1e-9);
+    assert!(
+        cell.reason.ends_with("needs about 13 more blocks"),
+        "{}",
+        cell.reason
+    );
+}
