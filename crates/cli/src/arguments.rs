@@ -132,7 +132,7 @@ pub struct Compare {
     /// How the client reaches the servers
     #[arg(long, value_enum, default_value_t = TransportWord::Socket)]
     pub transport: TransportWord,
-    /// The smallest change that matters [default: 1 % to 5 %, for each cell what its placebo's noise allows]
+    /// The smallest change that matters [default: 2 % to 5 %, for each cell what its placebo's noise allows]
     #[arg(long, value_name = "PERCENT")]
     pub delta: Option<String>,
     /// How the measurement ends and what its exit code answers

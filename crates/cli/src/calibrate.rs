@@ -61,7 +61,7 @@ pub struct CalibrateArguments {
     /// End each run after this time, for example 10m
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
-    /// The smallest change that matters [default: 1 % to 5 %, for each cell what its placebo's noise allows]
+    /// The smallest change that matters [default: 2 % to 5 %, for each cell what its placebo's noise allows]
     #[arg(long, value_name = "PERCENT")]
     pub delta: Option<String>,
     /// Seed of the first run; the others follow from it [default: from the clock]

@@ -38,7 +38,7 @@ pub struct DoctorArguments {
     /// Seconds to look at what else runs
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     pub seconds: f64,
-    /// Server for the pilot: half a minute of base against placebo, which says how long answers will take here
+    /// Server for the pilot: half a minute of it against itself says how long answers will take here
     #[arg(long, value_name = "TARGET", default_value = "postgres:18")]
     pub target: String,
     /// Look at the host only
@@ -164,8 +164,8 @@ fn page(seen: &Examination, width: usize, colour: bool) -> Vec<String> {
 /// How long answers take, for one cell: a row for each precision.
 fn pilot_lines(pilot: &Pilot, width: usize) -> Vec<String> {
     let what = format!(
-        "time to an answer on {} (loading included; half of all runs need more, nine in ten at most what is in \
-         brackets)",
+        "time to an answer on {} (loading included; half of all runs need more, nine in ten at most what is \
+         in brackets)",
         pilot.workloads.join(" and ")
     );
     let mut lines = paragraph("", &what, width);

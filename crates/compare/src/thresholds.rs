@@ -128,7 +128,10 @@ pub const IDLE_FLOOR_NS: u64 = 1_000_000;
 pub const CONTENDED_SHARE: f64 = 0.5;
 
 /// The δ that noise may choose from.
-pub const DELTA_LADDER: [f64; 5] = [0.01, 0.02, 0.03, 0.05, 0.10];
+///
+/// Not 1 %: what no number of restarts averages - code layout, another session on a virtual machine - moved
+/// cells by 1 to 1.7 points here, so a verdict on 1 % is for those who ask for it (`--delta 1%`).
+pub const DELTA_LADDER: [f64; 4] = [0.02, 0.03, 0.05, 0.10];
 
 /// Probability that an unchanged cell is shown to be within the δ that noise chose, by the last look.
 pub const DELTA_POWER: f64 = 0.8;

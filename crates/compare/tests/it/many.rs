@@ -274,7 +274,7 @@ fn delta_from_noise_is_the_smallest_step_that_the_plan_resolves_and_follows_no_c
             .iter()
             .map(|&spread| delta(spread, &rates))
             .collect();
-        assert_eq!(found, [0.01, 0.02, 0.03, 0.05, 0.05]);
+        assert_eq!(found, [0.02, 0.02, 0.03, 0.05, 0.05]);
     }
     plan.delta_from_noise = false;
     let comparison = compare(&plan, &[around(1.0, 0.01, 8)]);
