@@ -27,8 +27,10 @@ pub struct Watchdog {
 
 #[derive(Debug)]
 struct Shared {
-    /// Grows with every operation.
+    /// Changes with every operation of a slice.
     beat: AtomicU64,
+    /// Slices begun. Without it, slices of one operation, which all beat once, would look like a standstill.
+    slices: AtomicU64,
     /// Whether the present slice was cut off.
     tripped: AtomicBool,
     state: Mutex<State>,
@@ -47,6 +49,7 @@ impl Watchdog {
     pub fn start(limit: Duration) -> Self {
         let shared = Arc::new(Shared {
             beat: AtomicU64::new(0),
+            slices: AtomicU64::new(0),
             tripped: AtomicBool::new(false),
             state: Mutex::default(),
             ended: Condvar::new(),
@@ -64,7 +67,7 @@ impl Watchdog {
         let mut state = self.shared.lock();
         state.watched = Some(Arc::clone(sockets));
         self.shared.tripped.store(false, Ordering::Relaxed);
-        self.beat(self.shared.beat.load(Ordering::Relaxed).wrapping_add(1));
+        self.shared.slices.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The slice is over; returns whether it was cut off.
@@ -96,14 +99,21 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn progress(&self) -> (u64, u64) {
+        (
+            self.slices.load(Ordering::Relaxed),
+            self.beat.load(Ordering::Relaxed),
+        )
+    }
+
     fn watch(&self, limit: Duration) {
         let period = (limit / LOOKS).max(Duration::from_millis(1));
-        let mut last = (self.beat.load(Ordering::Relaxed), Instant::now());
+        let mut last = (self.progress(), Instant::now());
         let mut state = self.lock();
         while !state.ending {
             let woken = self.ended.wait_timeout(state, period);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
-            let beat = self.beat.load(Ordering::Relaxed);
+            let beat = self.progress();
             let now = Instant::now();
             match &state.watched {
                 Some(_) if last.0 != beat => last = (beat, now),
@@ -146,6 +156,23 @@ mod tests {
         // The next slice starts with a clean record.
         watchdog.arm(&sockets);
         assert!(!watchdog.disarm());
+    }
+
+    #[test]
+    fn slices_of_one_operation_each_are_progress() {
+        let (sockets, _far) = pair();
+        let limit = Duration::from_millis(100);
+        let watchdog = Watchdog::start(limit);
+        let started = Instant::now();
+        while started.elapsed() < limit * 3 {
+            watchdog.arm(&sockets);
+            watchdog.beat(1);
+            let slice = Instant::now();
+            while slice.elapsed() < limit / 10 {
+                std::thread::yield_now();
+            }
+            assert!(!watchdog.disarm(), "after {:?}", started.elapsed());
+        }
     }
 
     #[test]

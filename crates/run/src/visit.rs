@@ -8,7 +8,7 @@ mod connected;
 mod rotated;
 
 use crate::schedule::VisitSchedule;
-use connected::{Connected, Present};
+use connected::{Connected, Present, SliceWork};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
@@ -154,18 +154,26 @@ impl Visit<'_> {
         pin_self(&self.schedule.client_cores).map_err(host_problem)
     }
 
-    /// Connection sets of a visit, and its rounds.
-    fn rounds(&self) -> (u32, u32) {
-        let sets = self.plan.timing.connections_per_visit.max(1);
-        let slice_seconds = f64::from(self.plan.timing.slice_ms) / 1e3;
+    /// Connection sets of a visit.
+    fn sets(&self) -> u32 {
+        self.plan.timing.connections_per_visit.max(1)
+    }
+
+    /// Seconds that a slice should take.
+    fn slice_seconds(&self) -> f64 {
+        f64::from(self.plan.timing.slice_ms) / 1e3
+    }
+
+    /// Rounds of a visit whose slices take so many seconds.
+    fn rounds(&self, slice_seconds: f64) -> u32 {
         let rounds = to_u64(self.plan.timing.visit_seconds / slice_seconds)
             .max(ROUNDS_MIN)
-            .max(u64::from(sets));
-        (sets, u32::try_from(rounds).unwrap_or(u32::MAX))
+            .max(u64::from(self.sets()));
+        u32::try_from(rounds).unwrap_or(u32::MAX)
     }
 
     fn measure(&self, sink: Sink<'_>, report: &mut VisitReport) -> Result<VisitEnd, Problem> {
-        let (sets, rounds) = self.rounds();
+        let sets = self.sets();
         let mut known = None;
         let mut done = 0;
         for set in 0..sets {
@@ -178,18 +186,19 @@ impl Visit<'_> {
                     .warm_for(found, RECONNECT_WARMUP)
                     .map(|()| (found, None)),
             };
-            let operations = match warm {
+            let work: SliceWork = match warm {
                 Ok((found, warmth)) => {
                     report.warm_up = warmth.or(report.warm_up.take());
                     *known.insert(found)
                 }
                 Err((server, reason)) => return Ok(VisitEnd::Lost(server, reason)),
             };
+            let rounds = self.rounds(work.seconds);
             for round in (0..rounds).filter(|round| round * sets / rounds == set) {
                 if self.interrupted.load(Ordering::Relaxed) {
                     return Ok(VisitEnd::Interrupted);
                 }
-                if let Some((server, reason)) = connected.round(round, operations, sink)? {
+                if let Some((server, reason)) = connected.round(round, work.operations, sink)? {
                     return Ok(VisitEnd::Lost(server, reason));
                 }
             }

@@ -30,6 +30,15 @@ pub(super) struct Connected<'a, 'v> {
     done: u64,
 }
 
+/// The work of one slice.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SliceWork {
+    /// Operations.
+    pub(super) operations: u64,
+    /// Seconds that the base takes for them, about: more than asked for where one operation takes longer.
+    pub(super) seconds: f64,
+}
+
 /// A server that a lane is connected to.
 pub(super) type Present = (ServerId, Address);
 
@@ -95,30 +104,49 @@ impl<'a, 'v> Connected<'a, 'v> {
     /// Finds how many operations make a slice of the wanted length on the base.
     ///
     /// Every server does the same work here too, so that written tables stay equal.
-    pub(super) fn calibrate(&mut self) -> Result<u64, Loss> {
-        let wanted = f64::from(self.visit.plan.timing.slice_ms) / 1e3;
+    pub(super) fn calibrate(&mut self) -> Result<SliceWork, Loss> {
+        let wanted = self.visit.slice_seconds();
         let most = self.affordable();
-        if let Some(operations) = self.visit.executable.slice_operations {
-            return Ok(operations.min(most));
-        }
         if let Some(rate) = self.visit.cell.rate {
-            return Ok(to_u64((rate * wanted).ceil()).clamp(1, most));
+            return Ok(SliceWork {
+                operations: to_u64((rate * wanted).ceil()).clamp(1, most),
+                seconds: wanted,
+            });
         }
-        let base = self.visit.plan.base();
-        let mut operations = 4;
+        let fixed = self.visit.executable.slice_operations;
+        let mut operations = fixed.unwrap_or(1).min(most);
         for attempt in 0..24 {
-            let taken = self.untimed_round(operations, attempt)?;
-            let base_seconds = taken
-                .iter()
-                .find(|(server, _)| *server == base)
-                .map_or(0.0, |(_, seconds)| *seconds);
-            let fit = to_f64(operations) * wanted / base_seconds.max(1e-6);
-            if base_seconds >= wanted / 3.0 || operations >= most {
-                return Ok(to_u64(fit).clamp(1, most));
+            let seconds = self.base_seconds(operations, attempt)?;
+            let each = seconds / to_f64(operations);
+            let fit = to_u64(wanted / each.max(1e-9)).clamp(1, most);
+            if fixed.is_some() {
+                return Ok(SliceWork {
+                    operations,
+                    seconds,
+                });
             }
-            operations = to_u64(fit).clamp(operations * 2, operations * 8).min(most);
+            if seconds >= wanted / 3.0 || operations >= most || attempt == 23 {
+                return Ok(SliceWork {
+                    operations: fit,
+                    seconds: wanted.max(each * to_f64(fit)),
+                });
+            }
+            operations = fit.clamp(operations * 2, operations * 8).min(most);
         }
-        Ok(operations)
+        Ok(SliceWork {
+            operations,
+            seconds: wanted,
+        })
+    }
+
+    /// Seconds that the base takes for so many operations, which all servers do.
+    fn base_seconds(&mut self, operations: u64, attempt: u32) -> Result<f64, Loss> {
+        let base = self.visit.plan.base();
+        let taken = self.untimed_round(operations, attempt)?;
+        Ok(taken
+            .iter()
+            .find(|(server, _)| *server == base)
+            .map_or(0.0, |(_, seconds)| *seconds))
     }
 
     /// Operations that a slice may have so that a workload which uses up its rows has some to the end.
@@ -126,23 +154,27 @@ impl<'a, 'v> Connected<'a, 'v> {
         let Some(all) = self.visit.executable.operations_max else {
             return u64::MAX;
         };
-        let (sets, measured) = self.visit.rounds();
-        let warming = self.warmup_rounds(1.0).max(WARMUP_ROUNDS_MIN) * (WARMUP_STRETCH + sets);
+        let slice_seconds = self.visit.slice_seconds();
+        let warming = self
+            .warmup_rounds(1.0, slice_seconds)
+            .max(WARMUP_ROUNDS_MIN)
+            * (WARMUP_STRETCH + self.visit.sets());
+        let rounds = self.visit.rounds(slice_seconds) + warming;
         // Half is kept for the jitter of slices and for calibration, whose slices grow up to this size.
-        (all / 2 / u64::from(measured + warming)).max(1)
+        (all / 2 / u64::from(rounds)).max(1)
     }
 
     /// Rounds that do not count, until every server is steady or the limit is reached. All servers do
     /// equally many: what is discarded is discarded on both sides.
-    pub(super) fn warm_up(&mut self, operations: u64) -> Result<WarmUp, Loss> {
-        let least = self.warmup_rounds(1.0).max(WARMUP_ROUNDS_MIN);
+    pub(super) fn warm_up(&mut self, work: SliceWork) -> Result<WarmUp, Loss> {
+        let least = self.warmup_rounds(1.0, work.seconds).max(WARMUP_ROUNDS_MIN);
         let delta = self.visit.plan.delta;
         let servers = self.visit.plan.servers.len();
         let mut curves: Vec<Vec<f64>> = vec![Vec::new(); servers];
         for round in 0..least * WARMUP_STRETCH {
-            for (server, taken) in self.untimed_round(operations, 100 + round)? {
+            for (server, taken) in self.untimed_round(work.operations, 100 + round)? {
                 if let Some(curve) = curves.get_mut(index(u64::from(server))) {
-                    curve.push(1e6 * taken / to_f64(operations));
+                    curve.push(1e6 * taken / to_f64(work.operations));
                 }
             }
             if round + 1 >= least
@@ -164,16 +196,15 @@ impl<'a, 'v> Connected<'a, 'v> {
 
     /// So many times the asked warm-up: for new connections to servers that are warm already, or for servers
     /// that are there one at a time and could not stop together.
-    pub(super) fn warm_for(&mut self, operations: u64, times: f64) -> Result<(), Loss> {
-        for round in 0..self.warmup_rounds(times).max(1) {
-            self.untimed_round(operations, self.set * 1000 + round)?;
+    pub(super) fn warm_for(&mut self, work: SliceWork, times: f64) -> Result<(), Loss> {
+        for round in 0..self.warmup_rounds(times, work.seconds).max(1) {
+            self.untimed_round(work.operations, self.set * 1000 + round)?;
         }
         Ok(())
     }
 
-    fn warmup_rounds(&self, share: f64) -> u32 {
-        let timing = &self.visit.plan.timing;
-        let rounds = timing.warmup_seconds * share * 1e3 / f64::from(timing.slice_ms);
+    fn warmup_rounds(&self, share: f64, slice_seconds: f64) -> u32 {
+        let rounds = self.visit.plan.timing.warmup_seconds * share / slice_seconds;
         u32::try_from(to_u64(rounds.ceil())).unwrap_or(u32::MAX)
     }
 

@@ -4,7 +4,7 @@
 //! times over. The rounds of two servers then lie seconds apart, not milliseconds: drift of the machine is
 //! not cancelled as well as with slices in turn, and the interval over blocks shows it.
 
-use super::connected::Connected;
+use super::connected::{Connected, SliceWork};
 use super::{Address, Sink, Visit, VisitEnd, VisitReport, host_problem};
 use deltabench_model::plan::ServerId;
 use deltabench_model::problem::Problem;
@@ -53,8 +53,8 @@ impl Visit<'_> {
         self.pin_server(&address)?;
         let calibrated = Connected::open(self, vec![(base, address)], 0, 0)?.calibrate();
         rotation.stop(base)?;
-        let operations = match calibrated {
-            Ok(operations) => operations,
+        let work = match calibrated {
+            Ok(work) => work,
             Err((server, reason)) => return Ok(VisitEnd::Lost(server, reason)),
         };
         let mut done = 0;
@@ -66,7 +66,7 @@ impl Visit<'_> {
                 }
                 let address = rotation.start(server, turn == 0)?;
                 self.pin_server(&address)?;
-                let ended = self.turn((server, address), turn, operations, done, sink)?;
+                let ended = self.turn((server, address), turn, work, done, sink)?;
                 rotation.stop(server)?;
                 match ended {
                     Ok(after) => done_after = after,
@@ -83,17 +83,17 @@ impl Visit<'_> {
         &self,
         server: (ServerId, Address),
         turn: u32,
-        operations: u64,
+        work: SliceWork,
         done: u64,
         sink: Sink<'_>,
     ) -> Result<Result<u64, VisitEnd>, Problem> {
-        let (_, rounds) = self.rounds();
+        let rounds = self.rounds(work.seconds);
         let mut connected = Connected::open(self, vec![server], turn, done)?;
-        if let Err((server, reason)) = connected.warm_for(operations, START_WARMUP) {
+        if let Err((server, reason)) = connected.warm_for(work, START_WARMUP) {
             return Ok(Err(VisitEnd::Lost(server, reason)));
         }
         for round in (0..rounds).filter(|round| round * TURNS / rounds == turn) {
-            if let Some((server, reason)) = connected.round(round, operations, sink)? {
+            if let Some((server, reason)) = connected.round(round, work.operations, sink)? {
                 return Ok(Err(VisitEnd::Lost(server, reason)));
             }
         }

@@ -1,0 +1,158 @@
+//! `deltabench crosscheck`: the built-in driver against sysbench's packaged scripts.
+
+mod finding;
+mod shown;
+
+use crate::Failure;
+use crate::arguments::Servers;
+use crate::compare::{resolve, swept_host};
+use crate::config::Config;
+use crate::interrupt;
+use crate::output::{check_writable, is_stdout, print_stdout, say, write_file};
+use clap::Args;
+use deltabench_driver::crosscheck::sysbench_version;
+use deltabench_model::problem::Problem;
+use deltabench_run::crosscheck::packaged::chosen;
+use deltabench_run::crosscheck::{CrosscheckRequest, crosscheck as measure};
+use finding::{Finding, MARGIN, Row};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Name and version of the JSON.
+const FORMAT: (&str, u32) = ("deltabench.crosscheck", 1);
+
+/// Seed of all keys and orders: what is sent is the same every time, so that a difference can be looked at
+/// again.
+const SEED: u64 = 1;
+
+/// Fewest rows: the largest range that is part of a table at all.
+const ROWS_MIN: u64 = 1000;
+
+/// What it exits with when SQL or counts differ.
+const DIFFERENT: u8 = 1;
+
+/// `deltabench crosscheck`.
+#[derive(Debug, Args)]
+pub struct CrosscheckArguments {
+    /// Server to run against
+    #[arg(long, value_name = "TARGET", default_value = "postgres:18")]
+    pub target: String,
+    /// Only these workloads [default: all]
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Rounds of each workload; both sides run once in each
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    pub rounds: u32,
+    /// Seconds of each side in a round, roughly
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.5)]
+    pub seconds: f64,
+    /// Rows of the table
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub rows: u64,
+    /// Write JSON here; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// How servers run here
+    #[command(flatten)]
+    pub servers: Servers,
+}
+
+/// What is printed and written.
+#[derive(Debug, Serialize)]
+struct Table {
+    format: &'static str,
+    version: u32,
+    target: String,
+    sysbench: String,
+    table_rows: u64,
+    rounds: u32,
+    seed: u64,
+    margin: f64,
+    rows: Vec<Row>,
+}
+
+/// Compares what both sides send and how fast.
+pub fn crosscheck(arguments: &CrosscheckArguments, config: &Config) -> Result<u8, Failure> {
+    let sysbench = sysbench_version().map_err(Failure::Refused)?;
+    let workloads = chosen(&arguments.only).map_err(Failure::Refused)?;
+    check(arguments).map_err(Failure::Refused)?;
+    let host = swept_host(&arguments.servers, config)?;
+    let spec = arguments.target.parse().map_err(Failure::Refused)?;
+    let installations = resolve(&[spec], config).map_err(Failure::Refused)?;
+    let Some(installation) = installations.into_iter().next() else {
+        return Err(Failure::Refused(Problem::new("no target given")));
+    };
+    let target = installation.resolved.clone();
+    let request = CrosscheckRequest {
+        installation,
+        workloads,
+        rounds: arguments.rounds,
+        seconds: arguments.seconds,
+        rows: arguments.rows,
+        seed: SEED,
+    };
+    let interrupted = interrupt::flag()?;
+    let measured = measure(&request, &host, &interrupted, &mut |text| say(&text));
+    let Some(rows) = measured.map_err(Failure::Failed)? else {
+        say("interrupted");
+        return Ok(interrupt::STATUS);
+    };
+    let table = Table {
+        format: FORMAT.0,
+        version: FORMAT.1,
+        target,
+        sysbench,
+        table_rows: request.rows,
+        rounds: request.rounds,
+        seed: SEED,
+        margin: MARGIN,
+        rows: rows.iter().map(Row::of).collect(),
+    };
+    publish(&table, arguments)?;
+    let differs = table.rows.iter().any(Row::differs);
+    Ok(if differs { DIFFERENT } else { 0 })
+}
+
+/// Refuses what cannot be measured.
+fn check(arguments: &CrosscheckArguments) -> Result<(), Problem> {
+    if arguments.rounds < 2 {
+        return Err(Problem::new("an interval needs at least two rounds").hint("use --rounds 2"));
+    }
+    if !(arguments.seconds > 0.0 && arguments.seconds <= 60.0) {
+        return Err(
+            Problem::new(format!("--seconds {} cannot be", arguments.seconds))
+                .hint("use more than 0 and at most 60"),
+        );
+    }
+    if arguments.rows < ROWS_MIN || i32::try_from(arguments.rows).is_err() {
+        return Err(Problem::new(format!("--rows {} cannot be", arguments.rows))
+            .detail("sysbench's ids are 32-bit integers, and its ranges have up to 10000 of them")
+            .hint(format!("use {ROWS_MIN} or more")));
+    }
+    match &arguments.json {
+        Some(path) if !is_stdout(path) => check_writable(path),
+        _ => Ok(()),
+    }
+}
+
+fn publish(table: &Table, arguments: &CrosscheckArguments) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(table).map_err(|error| {
+        Failure::Failed(
+            Problem::new("the result cannot be written as JSON").detail(error.to_string()),
+        )
+    })?;
+    match arguments.json.as_deref() {
+        Some(path) if is_stdout(path) => print_stdout(&json),
+        Some(path) => write_file(path, &json).and_then(|()| print_stdout(&shown::text(table))),
+        None => print_stdout(&shown::text(table)),
+    }
+}
+
+impl Table {
+    /// What was measured of each workload that has a script.
+    fn findings(&self) -> impl Iterator<Item = (&Row, &Finding)> {
+        self.rows
+            .iter()
+            .filter_map(|row| row.finding.as_ref().map(|finding| (row, finding)))
+    }
+}

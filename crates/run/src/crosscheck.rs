@@ -1,0 +1,434 @@
+//! The built-in driver against the scripts that come with sysbench: the same SQL, as often, as fast?
+//!
+//! One server of our own, with `pg_stat_statements`. In each round both sides do the same number of
+//! operations on the same tables over a new connection, in random order; a workload that writes gets its
+//! tables anew before each side's turn. The server says what it was sent. Results are raw: what they mean is
+//! for the caller to work out.
+
+pub mod packaged;
+pub mod statements;
+mod watcher;
+
+use crate::fleet::{Fleet, Host};
+use crate::load::login_of;
+use crate::schedule::BlockSchedule;
+use crate::visit::Address;
+use deltabench_driver::crosscheck::{OwnRun, ScriptRun, run_own_client, run_script};
+use deltabench_driver::peer::PeerOutcome;
+use deltabench_model::endpoint::Login;
+use deltabench_model::installation::Installation;
+use deltabench_model::plan::{
+    Cell, DataSize, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
+};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::{seconds, to_f64, to_u64};
+use deltabench_observe::{own_affinity, pin_tree};
+use deltabench_workload::executable::Executable;
+use deltabench_workload::{Definition, mix};
+use packaged::{Packaged, extra_sources, packaged};
+use statements::{Counted, Profile};
+use std::sync::atomic::{AtomicBool, Ordering};
+use watcher::Watcher;
+
+/// Runs of one event for each workload: the median of their client CPU is what starting up costs.
+const START_UPS: u64 = 3;
+
+/// Fewest operations of a run: what comes once for each connection must stand out from the rest.
+const OPERATIONS_MIN: u64 = 20;
+
+/// A run that deletes leaves at least this share of the rows.
+const LEFT_AT_LEAST: u64 = 2;
+
+/// What to compare.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CrosscheckRequest {
+    /// The server to run against.
+    pub installation: Installation,
+    /// The workloads, from [`packaged::chosen`].
+    pub workloads: Vec<Definition>,
+    /// Rounds of each.
+    pub rounds: u32,
+    /// Seconds of our own client in a round.
+    pub seconds: f64,
+    /// Rows of the table.
+    pub rows: u64,
+    /// Seed of orders and keys.
+    pub seed: u64,
+}
+
+/// What was found of one workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CrosscheckRow {
+    /// Its name.
+    pub workload: String,
+    /// What sysbench's package has for it.
+    pub packaged: Packaged,
+    /// What was measured; absent where the package has nothing.
+    pub measured: Option<Measured>,
+}
+
+/// The two sides of a workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// Operations of each side in each round.
+    pub operations: u64,
+    /// What one would type after `sysbench` to see the same, without the connection.
+    pub arguments: Vec<String>,
+    /// What our own client sends.
+    pub own: Profile,
+    /// What sysbench sends.
+    pub sysbench: Profile,
+    /// The rounds.
+    pub rounds: Vec<CrosscheckRound>,
+}
+
+/// Both sides, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CrosscheckRound {
+    /// Our own client.
+    pub own: Turn,
+    /// sysbench.
+    pub sysbench: Turn,
+}
+
+/// One side's turn in a round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Turn {
+    /// Operations, duration and client CPU; start-up is not in them.
+    pub outcome: PeerOutcome,
+    /// Execution time of the statements by the server's own account, milliseconds.
+    pub server_ms: f64,
+}
+
+/// Runs both sides of every workload.
+///
+/// Shape:  in the order of the request; `None` when `interrupted` was set meanwhile.
+/// Errors: a server that cannot be had, or that has no `pg_stat_statements`; a run that fails.
+pub fn crosscheck(
+    request: &CrosscheckRequest,
+    host: &Host,
+    interrupted: &AtomicBool,
+    note: &mut dyn FnMut(String),
+) -> Result<Option<Vec<CrosscheckRow>>, Problem> {
+    let plan = plan(request);
+    let executables = request
+        .workloads
+        .iter()
+        .map(|definition| definition.compile(&plan.data))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut fleet = Fleet::create(&plan, "crosscheck", host, note)?;
+    let rows = match fleet.load(&executables, interrupted, note) {
+        Ok(None) => Ok(None),
+        Ok(Some(_)) => Bench::start(request, &plan, &mut fleet, interrupted)
+            .and_then(|mut bench| bench.all(&executables, note)),
+        Err(problem) => Err(problem),
+    };
+    let dismantled = fleet.dismantle();
+    let rows = rows?;
+    dismantled.map(|()| rows)
+}
+
+/// A side of the comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Own,
+    Sysbench,
+}
+
+/// The running server and what is being measured on it.
+struct Bench<'a, 'p> {
+    request: &'a CrosscheckRequest,
+    plan: &'p Plan,
+    fleet: &'a mut Fleet<'p>,
+    schedule: BlockSchedule,
+    address: Address,
+    watcher: Watcher,
+    /// The one core of client and server.
+    cores: Vec<usize>,
+    interrupted: &'a AtomicBool,
+}
+
+/// One workload with what the package has for it.
+struct Pair<'a> {
+    cell: &'a Cell,
+    login: Login,
+    executable: &'a Executable,
+    script: &'static str,
+    options: &'static [(&'static str, u64)],
+    seed: u64,
+}
+
+impl<'a, 'p> Bench<'a, 'p> {
+    fn start(
+        request: &'a CrosscheckRequest,
+        plan: &'p Plan,
+        fleet: &'a mut Fleet<'p>,
+        interrupted: &'a AtomicBool,
+    ) -> Result<Self, Problem> {
+        let schedule = BlockSchedule::of(plan, 0);
+        let address = fleet.start_one(&schedule, 0)?;
+        let watcher = Watcher::start(&address.endpoint, request.installation.version_num)?;
+        let cores: Vec<usize> = own_affinity()
+            .unwrap_or_default()
+            .into_iter()
+            .take(1)
+            .collect();
+        pin_tree(address.postmaster_pid, &cores).map_err(|error| {
+            Problem::new("the server cannot be pinned").detail(error.to_string())
+        })?;
+        Ok(Self {
+            request,
+            plan,
+            fleet,
+            schedule,
+            address,
+            watcher,
+            cores,
+            interrupted,
+        })
+    }
+
+    fn all(
+        &mut self,
+        executables: &[Executable],
+        note: &mut dyn FnMut(String),
+    ) -> Result<Option<Vec<CrosscheckRow>>, Problem> {
+        let plan = self.plan;
+        let mut rows = Vec::new();
+        for ((number, cell), executable) in (0..).zip(&plan.cells).zip(executables) {
+            let name = &cell.workload;
+            let found = packaged(name)
+                .ok_or_else(|| Problem::new(format!("{name} is not known to a crosscheck")))?;
+            let measured = match found {
+                Packaged::Nothing(_) => None,
+                Packaged::Script { script, options } => {
+                    note(format!("{name} and {script}"));
+                    let pair = Pair {
+                        cell,
+                        login: login_of(plan.order, cell),
+                        executable,
+                        script,
+                        options,
+                        seed: mix(self.request.seed, &[number]),
+                    };
+                    match self.pair(&pair)? {
+                        None => return Ok(None),
+                        measured => measured,
+                    }
+                }
+            };
+            rows.push(CrosscheckRow {
+                workload: name.clone(),
+                packaged: found,
+                measured,
+            });
+        }
+        Ok(Some(rows))
+    }
+
+    /// Both sides of one workload; `None` when interrupted.
+    fn pair(&mut self, pair: &Pair<'_>) -> Result<Option<Measured>, Problem> {
+        self.renew(pair)?;
+        let operations = self.operations(pair)?;
+        let (start_up, sysbench_short) = self.start_up(pair)?;
+        let (_, own_short) = self.turn(pair, Side::Own, 1, 0, true)?;
+        let (mut rounds, mut own, mut sysbench) = (Vec::new(), Vec::new(), Vec::new());
+        for round in 0..self.request.rounds {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let key = u64::from(round) + 1;
+            let sides = if mix(pair.seed, &[key, 1]).is_multiple_of(2) {
+                [Side::Own, Side::Sysbench]
+            } else {
+                [Side::Sysbench, Side::Own]
+            };
+            for side in sides {
+                self.renew(pair)?;
+                let turn = self.turn(pair, side, operations, key, round == 0)?;
+                match side {
+                    Side::Own => own.push(turn),
+                    Side::Sysbench => sysbench.push((turn.0.less(&start_up), turn.1)),
+                }
+            }
+        }
+        for (own, sysbench) in own.iter().zip(&sysbench) {
+            rounds.push(CrosscheckRound {
+                own: Turn::of(own),
+                sysbench: Turn::of(sysbench),
+            });
+        }
+        let counted = |turns: Vec<(PeerOutcome, Counted)>| -> Vec<Counted> {
+            turns.into_iter().map(|(_, counted)| counted).collect()
+        };
+        Ok(Some(Measured {
+            operations,
+            arguments: script(pair, self.request.rows, &[], operations, 1).arguments(),
+            own: Profile::of(&own_short, &counted(own)),
+            sysbench: Profile::of(&sysbench_short, &counted(sysbench)),
+            rounds,
+        }))
+    }
+
+    /// Gives a workload that writes tables nobody has written to.
+    fn renew(&mut self, pair: &Pair<'_>) -> Result<(), Problem> {
+        if pair.cell.writes {
+            self.fleet.renew(&self.schedule, 0, pair.cell)?;
+        }
+        Ok(())
+    }
+
+    /// What starting sysbench costs, and what its shortest run sends.
+    fn start_up(&mut self, pair: &Pair<'_>) -> Result<(PeerOutcome, Counted), Problem> {
+        let mut runs = Vec::new();
+        for number in 0..START_UPS {
+            // The last is the one that is counted in full.
+            let last = number + 1 == START_UPS;
+            runs.push(self.turn(pair, Side::Sysbench, 1, 0, last)?);
+        }
+        let counted = runs.last().map(|(_, counted)| counted.clone());
+        runs.sort_by_key(|(outcome, _)| outcome.client_cpu_ns);
+        let median = runs.get(runs.len() / 2).map(|(outcome, _)| *outcome);
+        median
+            .zip(counted)
+            .ok_or_else(|| Problem::new("no start-up was measured"))
+    }
+
+    /// One side's run, and what the server counted meanwhile.
+    fn turn(
+        &mut self,
+        pair: &Pair<'_>,
+        side: Side,
+        operations: u64,
+        key: u64,
+        transactions: bool,
+    ) -> Result<(PeerOutcome, Counted), Problem> {
+        // Without BEGIN and COMMIT the statements say it all.
+        let several = pair.cell.statements_per_operation > 1;
+        let transactions = transactions && (several || self.watcher.has_current_transactions());
+        let endpoint = &self.address.endpoint;
+        let work = || match side {
+            Side::Own => {
+                let run = OwnRun {
+                    executable: pair.executable,
+                    clients: 1,
+                    operations,
+                    seed: mix(pair.seed, &[key, 2]),
+                    affinity: &self.cores,
+                };
+                run_own_client(&run, endpoint, &pair.login)
+            }
+            Side::Sysbench => {
+                let run = script(pair, self.request.rows, &self.cores, operations, key);
+                run_script(&run, endpoint, &pair.login)
+            }
+        };
+        let done = |outcome: &PeerOutcome| outcome.operations;
+        self.watcher
+            .count(&pair.login.database, transactions, done, work)
+            .map_err(|problem| self.with_log(problem))
+    }
+
+    /// How many operations our own client does in the asked seconds, roughly.
+    fn operations(&mut self, pair: &Pair<'_>) -> Result<u64, Problem> {
+        let mut operations = OPERATIONS_MIN;
+        let enough = loop {
+            let (outcome, _) = self.turn(pair, Side::Own, operations, 0, false)?;
+            let took = seconds(outcome.duration_ns).max(1e-6);
+            if took >= self.request.seconds / 4.0 {
+                break to_u64(to_f64(operations) * self.request.seconds / took);
+            }
+            operations *= 4;
+        };
+        let mut most = pair.executable.operations_max.unwrap_or(u64::MAX);
+        if pair.script == "oltp_delete" {
+            most = most.min(self.request.rows / LEFT_AT_LEAST);
+        }
+        Ok(enough.max(OPERATIONS_MIN).min(most))
+    }
+
+    fn with_log(&self, problem: Problem) -> Problem {
+        let detail = problem.detail.clone().unwrap_or_default();
+        let tail = self.fleet.log_tail(&self.schedule, 0);
+        problem.detail(format!("{detail}\nend of the server's log:\n{tail}"))
+    }
+}
+
+fn script<'b>(
+    pair: &Pair<'_>,
+    rows: u64,
+    cores: &'b [usize],
+    events: u64,
+    key: u64,
+) -> ScriptRun<'b> {
+    ScriptRun {
+        script: pair.script,
+        options: pair.options,
+        rows,
+        events,
+        seed: mix(pair.seed, &[key, 3]),
+        affinity: cores,
+    }
+}
+
+impl Turn {
+    fn of((outcome, counted): &(PeerOutcome, Counted)) -> Self {
+        Self {
+            outcome: *outcome,
+            server_ms: counted.time_ms(),
+        }
+    }
+}
+
+/// A plan of one server with all workloads, so that a fleet can be made of it.
+fn plan(request: &CrosscheckRequest) -> Plan {
+    let data = DataSize {
+        tables: 1,
+        rows: request.rows,
+    };
+    let cell = |definition: &Definition| Cell {
+        workload: definition.name.clone(),
+        group: definition.group,
+        clients: 1,
+        writes: definition.writes,
+        statements_per_operation: definition.statements_per_operation(),
+        state: Default::default(),
+        rate: None,
+        published: definition.published_rate(&data, 1),
+    };
+    Plan {
+        format: PLAN_FORMAT.0.to_owned(),
+        version: PLAN_FORMAT.1,
+        seed: request.seed,
+        servers: vec![PlannedServer {
+            role: Role::Base,
+            installation: request.installation.clone(),
+            burn_ns: None,
+        }],
+        cells: request.workloads.iter().map(cell).collect(),
+        timing: Timing {
+            blocks: 1,
+            slice_ms: 40,
+            slice_jitter: 0.0,
+            visit_seconds: request.seconds,
+            warmup_seconds: 0.0,
+            connections_per_visit: 1,
+            deadline_seconds: None,
+        },
+        data,
+        placement_single: Placement::SameCore,
+        placement_multi: Placement::Split,
+        delta: 0.03,
+        checksums: Some(true),
+        settings: watcher::settings(request.installation.version_num),
+        command: Vec::new(),
+        stopping: Default::default(),
+        gate: Default::default(),
+        order: Default::default(),
+        transport: Default::default(),
+        pins: None,
+        workloads: extra_sources(),
+        confirms: None,
+        delta_from_noise: false,
+    }
+}
