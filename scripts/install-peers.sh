@@ -1,17 +1,33 @@
 #!/usr/bin/env bash
-# Installs the tools that `deltabench selfbench client` compares itself with, through the package manager.
+# Installs the tools that deltabench compares itself with, through the package manager: sysbench and pgbench, or only those named.
 set -euo pipefail
 
-if command -v sysbench >/dev/null 2>&1 && command -v pgbench >/dev/null 2>&1; then
-    printf 'sysbench and pgbench are here already\n' >&2
+wanted=("$@")
+[ "${#wanted[@]}" -gt 0 ] || wanted=(sysbench pgbench)
+
+packages=()
+for tool in "${wanted[@]}"; do
+    command -v "$tool" >/dev/null 2>&1 && continue
+    case "$tool" in
+    sysbench) packages+=(sysbench) ;;
+    # Debian, Ubuntu and Fedora ship pgbench in this package.
+    pgbench) packages+=(postgresql-contrib) ;;
+    *)
+        printf 'error: unknown tool %s; known: sysbench, pgbench\n' "$tool" >&2
+        exit 2
+        ;;
+    esac
+done
+
+if [ "${#packages[@]}" -eq 0 ]; then
+    printf '%s: here already\n' "${wanted[*]}" >&2
 elif command -v apt-get >/dev/null 2>&1; then
-    # Debian and Ubuntu ship pgbench in the server's package.
     apt-get update
-    apt-get install -y --no-install-recommends sysbench postgresql-contrib
+    apt-get install -y --no-install-recommends "${packages[@]}"
 elif command -v dnf >/dev/null 2>&1; then
-    dnf install -y sysbench postgresql-contrib
+    dnf install -y "${packages[@]}"
 else
-    printf 'error: no apt-get and no dnf here; install sysbench and pgbench by hand\n' >&2
+    printf 'error: no apt-get and no dnf here; install %s by hand\n' "${wanted[*]}" >&2
     exit 2
 fi
-command -v sysbench pgbench
+command -v "${wanted[@]}"

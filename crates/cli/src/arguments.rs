@@ -83,6 +83,9 @@ pub enum Command {
     /// List the workloads, or show one with a sample of its SQL
     #[command(after_help = "Example: deltabench workloads show point-query")]
     Workloads(Workloads),
+    /// Compare the built-in driver with sysbench's packaged scripts: same SQL, same counts, as fast?
+    #[command(after_help = "Example: deltabench crosscheck --only point-query")]
+    Crosscheck(crate::crosscheck::CrosscheckArguments),
     /// Measure deltabench itself against the tools it replaces
     #[command(after_help = "Example: deltabench selfbench client --target postgres:18")]
     Selfbench(Selfbench),

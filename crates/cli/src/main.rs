@@ -7,6 +7,7 @@ mod arguments;
 mod calibrate;
 mod compare;
 mod config;
+mod crosscheck;
 mod doctor;
 mod interrupt;
 mod ledger;
@@ -62,6 +63,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Targets(targets) => listing::targets(&targets, &config),
         Command::Fetch(fetch) => listing::fetch(&fetch, &config),
         Command::Workloads(workloads) => workloads::workloads(&workloads),
+        Command::Crosscheck(crosscheck) => crosscheck::crosscheck(&crosscheck, &config),
         Command::Selfbench(selfbench) => selfbench::selfbench(&selfbench, &config),
     }
 }

@@ -13,6 +13,7 @@
 
 pub mod admin;
 mod connection;
+pub mod crosscheck;
 mod error;
 mod inbox;
 pub mod lane;

@@ -112,6 +112,17 @@ impl Peer {
             .find(|program| program.is_file())
     }
 
+    /// The program.
+    ///
+    /// Errors: it is not installed.
+    pub fn installed(self) -> Result<PathBuf, Problem> {
+        self.program().ok_or_else(|| {
+            Problem::new(format!("{} is not installed", self.word()))
+                .detail("no program of that name in PATH")
+                .hint("run scripts/install-peers.sh")
+        })
+    }
+
     fn script(self, work: PeerWork) -> &'static str {
         match (self, work) {
             (Self::Sysbench, PeerWork::Point) => {
@@ -226,7 +237,8 @@ pub fn run_peer(
 impl PeerOutcome {
     /// What is left of a run without its start-up. Durations are the tool's own account and need no
     /// correction but that for the operations of the start-up run, which are too few to matter.
-    fn less(self, start_up: &Self) -> Self {
+    #[must_use]
+    pub fn less(self, start_up: &Self) -> Self {
         let operations = self.operations.saturating_sub(start_up.operations);
         let share = to_f64(operations) / to_f64(self.operations.max(1));
         Self {
@@ -244,11 +256,7 @@ fn run_whole(
     login: &Login,
 ) -> Result<PeerOutcome, Problem> {
     let name = run.peer.word();
-    let program = run.peer.program().ok_or_else(|| {
-        Problem::new(format!("{name} is not installed"))
-            .detail("no program of that name in PATH")
-            .hint("run scripts/install-peers.sh, or leave this comparison out")
-    })?;
+    let program = run.peer.installed()?;
     let scratch = Scratch::new().map_err(|error| cannot(name, &error))?;
     let script = scratch.path.join(if run.peer == Peer::Sysbench {
         "script.lua"
@@ -256,7 +264,18 @@ fn run_whole(
         "script.sql"
     });
     fs::write(&script, run.peer.script(run.work)).map_err(|error| cannot(name, &error))?;
-    let mut command = command(run, &program, &script, endpoint, login);
+    let command = command(run, &program, &script, endpoint, login);
+    finish(run.peer, command, &scratch, run.affinity)
+}
+
+/// Runs a tool in its scratch directory on some cores and reads its account.
+pub(crate) fn finish(
+    peer: Peer,
+    mut command: Command,
+    scratch: &Scratch,
+    cores: &[usize],
+) -> Result<PeerOutcome, Problem> {
+    let name = peer.word();
     let complaints =
         fs::File::create(scratch.path.join("stderr")).map_err(|error| cannot(name, &error))?;
     command
@@ -265,9 +284,8 @@ fn run_whole(
         .stderr(complaints)
         .current_dir(&scratch.path);
     let (printed, finished) =
-        on_cores(run.affinity, || to_its_end(command)).map_err(|error| cannot(name, &error))?;
-    let account = run.peer.account(&printed);
-    match account {
+        on_cores(cores, || to_its_end(command)).map_err(|error| cannot(name, &error))?;
+    match peer.account(&printed) {
         Some((operations, seconds)) if finished.success => Ok(PeerOutcome {
             operations,
             duration_ns: to_u64(seconds * 1e9),
@@ -288,23 +306,12 @@ fn command(
     endpoint: &Endpoint,
     login: &Login,
 ) -> Command {
-    let (host, port) = match endpoint {
-        Endpoint::Unix { directory, port } => (directory.display().to_string(), port),
-        Endpoint::Tcp { host, port, .. } => (host.clone(), port),
-    };
+    let (host, port) = host_and_port(endpoint);
     let mut command = Command::new(program);
     match run.peer {
         Peer::Sysbench => command
             .arg(script)
-            .args(["--db-driver=pgsql", "--time=0"])
-            .arg(format!("--pgsql-host={host}"))
-            .arg(format!("--pgsql-port={port}"))
-            .arg(format!("--pgsql-user={}", login.user))
-            .arg(format!("--pgsql-db={}", login.database))
-            .arg(format!(
-                "--pgsql-password={}",
-                login.password.as_deref().unwrap_or_default()
-            ))
+            .args(sysbench_connection(endpoint, login))
             .arg(format!("--threads={}", run.clients))
             .arg(format!("--events={}", run.operations))
             .arg(format!("--rows={}", run.rows))
@@ -329,6 +336,34 @@ fn command(
             .arg(script)
             .arg(&login.database),
     };
+    session(&mut command, login);
+    command
+}
+
+fn host_and_port(endpoint: &Endpoint) -> (String, u16) {
+    match endpoint {
+        Endpoint::Unix { directory, port } => (directory.display().to_string(), *port),
+        Endpoint::Tcp { host, port, .. } => (host.clone(), *port),
+    }
+}
+
+/// Options of sysbench that say where it connects to, and that it ends by a number of events.
+pub(crate) fn sysbench_connection(endpoint: &Endpoint, login: &Login) -> Vec<String> {
+    let (host, port) = host_and_port(endpoint);
+    let password = login.password.as_deref().unwrap_or_default();
+    vec![
+        "--db-driver=pgsql".to_owned(),
+        "--time=0".to_owned(),
+        format!("--pgsql-host={host}"),
+        format!("--pgsql-port={port}"),
+        format!("--pgsql-user={}", login.user),
+        format!("--pgsql-db={}", login.database),
+        format!("--pgsql-password={password}"),
+    ]
+}
+
+/// Gives a tool the settings of a session, and the password, as libpq takes them.
+pub(crate) fn session(command: &mut Command, login: &Login) {
     let mut options = String::new();
     for (setting, value) in &login.options {
         let value = value.replace('\\', "\\\\").replace(' ', "\\ ");
@@ -339,7 +374,6 @@ fn command(
     if let Some(password) = &login.password {
         command.env("PGPASSWORD", password);
     }
-    command
 }
 
 /// What a process was when it ended.
@@ -363,7 +397,7 @@ fn to_its_end(mut command: Command) -> io::Result<(String, Finished)> {
 }
 
 /// Does something on a thread of its own that may only use some cores; processes that it starts inherit that.
-fn on_cores<T: Send>(
+pub(crate) fn on_cores<T: Send>(
     cores: &[usize],
     work: impl FnOnce() -> io::Result<T> + Send,
 ) -> io::Result<T> {
@@ -378,7 +412,7 @@ fn on_cores<T: Send>(
     })
 }
 
-fn cannot(name: &str, error: &io::Error) -> Problem {
+pub(crate) fn cannot(name: &str, error: &io::Error) -> Problem {
     Problem::new(format!("cannot run {name}")).detail(error.to_string())
 }
 
@@ -391,12 +425,12 @@ fn last_lines(text: &str) -> String {
 }
 
 /// A directory for one run, removed afterwards.
-struct Scratch {
-    path: PathBuf,
+pub(crate) struct Scratch {
+    pub(crate) path: PathBuf,
 }
 
 impl Scratch {
-    fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path =

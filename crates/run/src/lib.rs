@@ -7,6 +7,7 @@
 
 mod admin;
 pub mod aging;
+pub mod crosscheck;
 pub mod events;
 pub mod fleet;
 pub mod load;

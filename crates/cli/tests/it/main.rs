@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod crosscheck;
 mod lab;
 mod refusals;
 mod runs;

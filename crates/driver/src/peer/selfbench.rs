@@ -1,17 +1,13 @@
 //! Our own client against the peers, in the same minutes on the same server.
 
 use super::{Peer, PeerOutcome, PeerRun, PeerWork, bare, cannot, on_cores, run_whole};
-use crate::lane::{Lane, LaneSpec};
-use crate::slice::SliceRequest;
+use crate::crosscheck::{OwnRun, run_own_client};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::Placement;
 use deltabench_model::problem::Problem;
 use deltabench_workload::mix;
 use std::io;
-use std::time::Duration;
 
-/// Patience with one operation.
-const OP_TIMEOUT: Duration = Duration::from_secs(60);
 /// Start-up runs of a peer for each cell; the median counts.
 const START_UPS: usize = 5;
 
@@ -243,38 +239,15 @@ fn run_own(
     cores: &[usize],
     seed: u64,
 ) -> Result<PeerOutcome, Problem> {
-    let executable = cell.work.executable(spec.rows);
-    let servers = [(spec.endpoint.clone(), spec.login.clone())];
-    let run = || {
-        let lane = LaneSpec {
-            servers: &servers,
-            executable: &executable,
+    run_own_client(
+        &OwnRun {
+            executable: &cell.work.executable(spec.rows),
             clients: cell.clients,
-            op_timeout: OP_TIMEOUT,
-            rate: None,
-        };
-        let mut lane = Lane::connect(&lane).map_err(io::Error::other)?;
-        Ok(lane.run_slice(
-            0,
-            SliceRequest {
-                operations: cell.operations,
-                seed,
-                first_operation: 0,
-            },
-        ))
-    };
-    let outcome = on_cores(cores, run).map_err(|error| cannot("our own client", &error))?;
-    if outcome.void.is_some() || outcome.failed > 0 {
-        let first = outcome
-            .errors
-            .first()
-            .map(|error| format!("{} (SQLSTATE {})", error.first_message, error.sqlstate));
-        let detail = outcome.void_detail.or(first).unwrap_or_default();
-        return Err(Problem::new("our own client failed").detail(detail));
-    }
-    Ok(PeerOutcome {
-        operations: outcome.operations,
-        duration_ns: outcome.duration_ns,
-        client_cpu_ns: outcome.client_cpu_ns,
-    })
+            operations: cell.operations,
+            seed,
+            affinity: cores,
+        },
+        spec.endpoint,
+        spec.login,
+    )
 }
