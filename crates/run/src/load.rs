@@ -2,7 +2,7 @@
 //!
 //! A server has up to four databases. `deltabench_fresh` is loaded once. `deltabench_aged` is a copy of it
 //! that went through the write phase ([`crate::aging`]); it is there only if a cell asks for it. Cells that
-//! only read use those two directly. Cells that write use `deltabench_work`, which [`renew`] makes anew
+//! only read use those two directly. Cells that write use `deltabench_work`, which `renew` makes anew
 //! before each visit from the database of the cell's state; in the published order all cells use it. In each
 //! database deltabench uses one schema, which it created, and nothing else.
 

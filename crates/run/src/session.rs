@@ -6,10 +6,10 @@ mod record;
 
 use crate::events::Observer;
 use crate::fleet::{Fleet, Host};
-use crate::pilot::{PilotSpec, pilot};
+use crate::pilot::{Pilot, PilotSpec, pilot};
 use crate::residence::Residence;
 use blocks::{Measuring, Pace};
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::problem::Problem;
 use deltabench_observe::{HostFacts, own_affinity};
 use deltabench_store::Store;
@@ -134,6 +134,9 @@ impl Session<'_> {
             return Ok(());
         };
         self.observer.pilot(&found);
+        if let Some(warning) = self.budget_warning(&found) {
+            self.observer.note(&warning);
+        }
         self.fact(
             None,
             "pilot",
@@ -144,6 +147,19 @@ impl Session<'_> {
                 "seconds_per_block": found.seconds_per_block,
             }),
         )
+    }
+
+    /// What the time allowed will not buy.
+    fn budget_warning(&self, found: &Pilot) -> Option<String> {
+        let minutes = self.plan.timing.deadline_seconds? / 60.0;
+        match &self.plan.stopping {
+            Stopping::Precision { half_width } => found.forecast.unfit(*half_width, minutes),
+            _ => found
+                .forecast
+                .half_width_in(minutes)
+                .is_none()
+                .then(|| format!("{minutes:.0} min are too few for six blocks of this plan")),
+        }
     }
 
     fn fact(
