@@ -4,10 +4,12 @@ use crate::Failure;
 use crate::arguments::Output;
 use crate::config::Config;
 use deltabench_compare::comparison::Comparison;
-use deltabench_compare::{analyse, confirm, exit_code};
+use deltabench_compare::{analyse, confirm, ended_after, exit_code};
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::problem::Problem;
+use deltabench_model::slice::Slice;
 use deltabench_report::{CellWarmUp, LedgerLine, ReportContext, ServerFacts, TerminalOptions};
+use deltabench_run::session::TIME_UP;
 use deltabench_run::visit::WarmUp;
 use deltabench_store::Store;
 use std::collections::BTreeMap;
@@ -105,9 +107,21 @@ pub fn analyse_run(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Fa
 fn analyse_alone(run: &str, plan: &Plan, store: &Store) -> Result<Comparison, Failure> {
     let slices = store.slices(run).map_err(store_problem)?;
     let findings = store.findings(run).map_err(store_problem)?;
-    let mut comparison = analyse(plan, &slices, findings);
+    let mut plan = plan.clone();
+    if let Some(blocks) = ended_by_time(run, &slices, store)? {
+        plan.stopping = ended_after(&plan.stopping, blocks);
+    }
+    let mut comparison = analyse(&plan, &slices, findings);
     mark_drifting(&mut comparison, &warm_ups(run, store)?);
     Ok(comparison)
+}
+
+/// The blocks of a run that its time ended, unless it was gone on with since.
+fn ended_by_time(run: &str, slices: &[Slice], store: &Store) -> Result<Option<u32>, Failure> {
+    let facts = store.facts(run, TIME_UP).map_err(store_problem)?;
+    let said: Option<u32> = parsed(facts.into_iter().next_back().map(|fact| fact.json))?;
+    let done = slices.iter().map(|slice| slice.block + 1).max();
+    Ok(said.filter(|blocks| Some(*blocks) == done))
 }
 
 /// A stored warm-up.

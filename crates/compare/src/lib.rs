@@ -45,6 +45,6 @@ pub use exit::exit_code;
 pub use fairness::{ServerFacts, fairness};
 pub use forecast::{Forecast, block_sd, forecast};
 pub use gate::gate_line;
-pub use looks::looks;
+pub use looks::{ended_after, looks};
 pub use progress::{CellProgress, progress};
 pub use warmth::is_steady;

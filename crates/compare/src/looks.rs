@@ -4,6 +4,7 @@ use crate::judge::Levels;
 use crate::thresholds::{
     ALPHA, ALPHA_EQUIVALENT, EQUIVALENT_EXPONENT, LEVEL_DIFFERENT, LOOK_EVERY, MIN_BLOCKS,
 };
+use deltabench_model::plan::Stopping;
 use deltabench_model::units::{count, index, to_f64, to_u64};
 use deltabench_stats::spending::{Sides, nominal_levels, obrien_fleming, power_family};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +28,30 @@ pub fn looks(max_blocks: u32) -> Vec<u32> {
     let mut looks: Vec<u32> = (0..=to_u64(steps)).map(at).collect();
     looks.dedup();
     looks
+}
+
+/// The stopping of a run that its time ended after so many blocks: looks that it did not come to are replaced
+/// by one at its end, which spends what is left of the error.
+///
+/// The end must not depend on what was found, as a deadline does not. A cell that an earlier look decided
+/// stays decided: a shorter plan has spent more of the error by then. Unchanged where the plan was carried
+/// out.
+/// Source: Lan & DeMets 1983; measurement.md 3.9.
+#[must_use]
+pub fn ended_after(stopping: &Stopping, blocks: u32) -> Stopping {
+    let Stopping::Sequential { looks } = stopping else {
+        return stopping.clone();
+    };
+    if looks.last().is_none_or(|last| *last <= blocks) || blocks == 0 {
+        return stopping.clone();
+    }
+    let mut kept: Vec<u32> = looks
+        .iter()
+        .copied()
+        .filter(|look| *look < blocks)
+        .collect();
+    kept.push(blocks);
+    Stopping::Sequential { looks: kept }
 }
 
 /// What each look of a plan tests at.
@@ -130,6 +155,29 @@ impl Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_that_its_time_ended_looks_once_more_at_its_end() {
+        let planned = |looks: &[u32]| Stopping::Sequential {
+            looks: looks.to_vec(),
+        };
+        let all = planned(&[6, 12, 18, 24]);
+        assert_eq!(ended_after(&all, 15), planned(&[6, 12, 15]));
+        assert_eq!(ended_after(&all, 12), planned(&[6, 12]));
+        assert_eq!(ended_after(&all, 3), planned(&[3]));
+        assert_eq!(ended_after(&all, 24), all);
+        assert_eq!(ended_after(&Stopping::Fixed, 3), Stopping::Fixed);
+    }
+
+    #[test]
+    fn a_shorter_plan_has_spent_more_by_each_look() {
+        let long = Rules::of(&[6, 12, 18, 24]);
+        let short = Rules::of(&[6, 12, 15]);
+        for look in 0..2 {
+            assert!(short.different[look] >= long.different[look]);
+            assert!(short.equivalent[look] >= long.equivalent[look]);
+        }
+    }
 
     #[test]
     fn looks_start_at_six_end_at_the_last_block_and_are_few() {

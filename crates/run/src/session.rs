@@ -8,6 +8,7 @@ use crate::events::Observer;
 use crate::fleet::{Fleet, Host};
 use crate::pilot::{Pilot, PilotSpec, pilot};
 use crate::residence::Residence;
+pub use blocks::TIME_UP;
 use blocks::{Measuring, Pace};
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::problem::Problem;

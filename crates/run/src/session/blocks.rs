@@ -21,6 +21,9 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+/// The fact that a run ended by its time and not by its plan: the number of its blocks.
+pub const TIME_UP: &str = "time_up";
+
 /// What the blocks need beside the session itself.
 pub(super) struct Measuring<'f, 'p> {
     pub(super) fleet: &'f mut Fleet<'p>,
@@ -111,6 +114,8 @@ impl Session<'_> {
             let deadline = self.plan.timing.deadline_seconds;
             if deadline.is_some_and(|deadline| elapsed + last > deadline) {
                 self.observer.note("the time is up");
+                // Known before any result of it: the last look is at what there is.
+                self.fact(None, TIME_UP, &(block + 1).into())?;
                 break;
             }
         }
