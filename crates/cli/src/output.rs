@@ -224,6 +224,9 @@ fn context(run: &str, plan: &Plan, store: &Store) -> Result<ReportContext, Failu
             .into_iter()
             .map(|(cell, visits)| shown_warm_up(cell, &visits))
             .collect(),
+        invalidations: Vec::new(),
+        samples: Vec::new(),
+        marks: Vec::new(),
     })
 }
 

@@ -3,14 +3,7 @@
 use deltabench_model::finding::Finding;
 use deltabench_model::plan::{CellId, Gate, Group, ServerId, Stopping};
 
-/// Which way a metric gets better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Better {
-    /// Larger is better.
-    Higher,
-    /// Smaller is better.
-    Lower,
-}
+pub use deltabench_model::metric::Better;
 
 /// A metric that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -182,12 +175,85 @@ pub struct CellComparison {
     pub void_rounds: u64,
     /// The metrics that could be compared, in [`Metric::ALL`] order.
     pub metrics: Vec<MetricComparison>,
+    /// Absolute throughput of each block, in block order; empty until filled by [`crate::analyse()`].
+    pub rates: Vec<BlockRate>,
+    /// Latency of both sides, all slices that count together; absent where nothing was measured.
+    pub latency: Option<LatencyCurves>,
+    /// What each operation cost, in the registry's order; what one side lacks is not in it. Empty until
+    /// [`crate::costs::add_costs`].
+    pub costs: Vec<Cost>,
+    /// The costs that moved, most surprising first; empty until [`crate::costs::add_costs`].
+    pub moved: Vec<Moved>,
+    /// What moved, in words; absent where nothing did.
+    pub explanation: Option<String>,
     /// Rounds in order: (block, round, log-ratio of throughput, log-ratio of CPU per operation).
     pub series: Vec<RoundRatio>,
     /// Server errors seen on the base.
     pub base_errors: u64,
     /// Server errors seen on the candidate.
     pub candidate_errors: u64,
+}
+
+/// Throughput of one block on both sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BlockRate {
+    /// Restart block.
+    pub block: u32,
+    /// On the base, ops/s.
+    pub base: f64,
+    /// On the candidate.
+    pub candidate: f64,
+}
+
+/// Percentiles of latency of both sides, at the same percentiles in rising order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LatencyCurves {
+    /// Percentiles, 0 to 100: denser towards 100, up to where a side has ten slower operations.
+    pub percentiles: Vec<f64>,
+    /// The base, microseconds.
+    pub base_us: Vec<f64>,
+    /// The candidate.
+    pub candidate_us: Vec<f64>,
+}
+
+/// One cost of an operation on both sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cost {
+    /// Key in [`deltabench_model::metric::METRICS`], or `wait:TYPE:EVENT` for a sampled wait (us/op).
+    pub key: String,
+    /// On the base, in the metric's unit.
+    pub base: f64,
+    /// On the candidate.
+    pub candidate: f64,
+    /// candidate - base with its 95 % interval, in the metric's unit: also where one of them is 0.
+    pub difference: Difference,
+    /// candidate / base; absent unless both are above 0 in every block.
+    pub ratio: Option<Ratio>,
+    /// Blocks in which both sides have it.
+    pub blocks: u32,
+}
+
+/// A difference of absolute values with its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference {
+    /// Mean over the blocks.
+    pub estimate: f64,
+    /// Interval that holds the true difference in 95 of 100 runs; absent with fewer than two blocks.
+    pub ci95: Option<(f64, f64)>,
+}
+
+/// A cost that moved, and how surprising that is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moved {
+    /// Key of the cost.
+    pub key: String,
+    /// How many times the placebo's own typical move of this cost it moved; infinite where the placebo's
+    /// never moves.
+    pub surprise: f64,
+    /// Two-sided p of "it did not move", adjusted by Benjamini and Hochberg over the costs of this cell.
+    pub p: f64,
+    /// The move in words, for example `user CPU +3.6 % [+3.1, +4.2]`.
+    pub text: String,
 }
 
 /// A difference that a look found before the last one.

@@ -4,9 +4,12 @@
 //! socket or asks the clock; the crates that do speak to each other in these types. Types that are written to
 //! disk carry their own format version ([`plan::PLAN_FORMAT`]).
 
+pub mod counter;
 pub mod endpoint;
 pub mod finding;
 pub mod installation;
+pub mod invalidation;
+pub mod metric;
 pub mod plan;
 pub mod problem;
 pub mod slice;

@@ -216,6 +216,78 @@ pub struct WorkloadSource {
     pub text: String,
 }
 
+/// Limits of the device that a server gets: a bought volume, made on the disk at hand.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StorageProfile {
+    /// Name, for example `gp3-3000`.
+    pub name: String,
+    /// Reads per second; absent: no limit.
+    pub read_iops: Option<u64>,
+    /// Writes per second.
+    pub write_iops: Option<u64>,
+    /// Bytes read per second.
+    pub read_bytes: Option<u64>,
+    /// Bytes written per second.
+    pub write_bytes: Option<u64>,
+    /// What it costs, in the currency of the profile's file.
+    #[serde(default)]
+    pub cost_per_month: Option<f64>,
+}
+
+/// What the page cache and shared buffers hold when a visit starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheState {
+    /// What the visits before have left, after warm-up.
+    #[default]
+    AsIs,
+    /// Nothing of the data: its pages are dropped from the page cache and shared buffers are new.
+    Cold,
+    /// As much as fits: tables and indexes are read before.
+    Prewarmed,
+}
+
+impl CacheState {
+    /// The word used in files and tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::AsIs => "as-is",
+            Self::Cold => "cold",
+            Self::Prewarmed => "prewarmed",
+        }
+    }
+}
+
+/// What a server may use of the machine.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Limits {
+    /// Memory of each server with its page cache, bytes; absent: no limit.
+    pub memory_bytes: Option<u64>,
+    /// Its device.
+    pub storage: Option<StorageProfile>,
+    /// Whether to run, and say so, where the machine does not allow these limits.
+    pub or_without: bool,
+}
+
+/// What is collected beside the slices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observing {
+    /// Whether counters of each visit and a one-second series are collected.
+    pub counters: bool,
+    /// Samples of wait events per second, in slices of their own; 0: none.
+    pub waits_per_second: u32,
+}
+
+impl Default for Observing {
+    fn default() -> Self {
+        Self {
+            counters: true,
+            waits_per_second: 0,
+        }
+    }
+}
+
 /// Durations and counts that shape the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
@@ -297,6 +369,15 @@ pub struct Plan {
     /// The run whose regressions this one measures again, if it does.
     #[serde(default)]
     pub confirms: Option<String>,
+    /// What each server may use of the machine.
+    #[serde(default)]
+    pub limits: Limits,
+    /// What caches hold when a visit starts.
+    #[serde(default)]
+    pub cache: CacheState,
+    /// What is collected beside the slices. Runs from before it was collected have no counters stored.
+    #[serde(default)]
+    pub observing: Observing,
 }
 
 impl Plan {

@@ -1,6 +1,8 @@
 //! What a report says besides the comparison and the plan.
 
+use deltabench_model::counter::{Mark, Sample};
 use deltabench_model::installation::{Build, Setting};
+use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{Cell, CellId, Plan, PlannedServer, ServerId};
 use deltabench_model::units::index;
 
@@ -26,6 +28,12 @@ pub struct ReportContext {
     pub ledger: Option<LedgerLine>,
     /// The warm-ups of the cells, as far as they are known.
     pub warm_up: Vec<CellWarmUp>,
+    /// Withdrawals of the run or of its cells, in the order they were made.
+    pub invalidations: Vec<Invalidation>,
+    /// The one-second series of the host, in order; empty where none was collected.
+    pub samples: Vec<Sample>,
+    /// What happened at a moment: blocks, checkpoints, autovacuum; in order.
+    pub marks: Vec<Mark>,
 }
 
 /// The placebo cells of all runs on this host, counted.

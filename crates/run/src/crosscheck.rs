@@ -434,6 +434,9 @@ fn plan(request: &CrosscheckRequest) -> Plan {
         pins: None,
         workloads: extra_sources(),
         confirms: None,
+        limits: deltabench_model::plan::Limits::default(),
+        cache: deltabench_model::plan::CacheState::AsIs,
+        observing: deltabench_model::plan::Observing::default(),
         delta_from_noise: false,
     }
 }

@@ -121,6 +121,9 @@ pub fn plan(
         pins: request.pins,
         workloads: request.sources,
         confirms: None,
+        limits: deltabench_model::plan::Limits::default(),
+        cache: deltabench_model::plan::CacheState::AsIs,
+        observing: deltabench_model::plan::Observing::default(),
     })
 }
 

@@ -190,6 +190,9 @@ fn plan(request: &SelfbenchRequest) -> Plan {
         pins: None,
         workloads: Vec::new(),
         confirms: None,
+        limits: deltabench_model::plan::Limits::default(),
+        cache: deltabench_model::plan::CacheState::AsIs,
+        observing: deltabench_model::plan::Observing::default(),
         delta_from_noise: false,
     }
 }

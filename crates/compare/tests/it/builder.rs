@@ -84,6 +84,9 @@ pub fn plan(cells: Vec<Cell>) -> Plan {
         pins: None,
         workloads: Vec::new(),
         confirms: None,
+        limits: deltabench_model::plan::Limits::default(),
+        cache: deltabench_model::plan::CacheState::AsIs,
+        observing: deltabench_model::plan::Observing::default(),
         delta_from_noise: false,
     }
 }

@@ -247,6 +247,11 @@ fn cell(id: u32, row: &Row, candidate: u32, noise: &mut Noise) -> CellComparison
         rounds: u64::from(BLOCKS * ROUNDS),
         void_rounds: 0,
         metrics,
+        rates: Vec::new(),
+        latency: None,
+        costs: Vec::new(),
+        moved: Vec::new(),
+        explanation: None,
         series,
         base_errors: 0,
         candidate_errors: 0,
@@ -423,6 +428,9 @@ pub fn plan() -> Plan {
         pins: None,
         workloads: Vec::new(),
         confirms: None,
+        limits: deltabench_model::plan::Limits::default(),
+        cache: deltabench_model::plan::CacheState::AsIs,
+        observing: deltabench_model::plan::Observing::default(),
         delta_from_noise: false,
     }
 }
@@ -483,5 +491,8 @@ pub fn context() -> ReportContext {
         ],
         ledger: None,
         warm_up: Vec::new(),
+        invalidations: Vec::new(),
+        samples: Vec::new(),
+        marks: Vec::new(),
     }
 }

@@ -166,6 +166,9 @@ pub fn plan(installations: &[&Installation], cells: Vec<Cell>, rows: u64) -> Pla
         pins: None,
         workloads: Vec::<WorkloadSource>::new(),
         confirms: None,
+        limits: deltabench_model::plan::Limits::default(),
+        cache: deltabench_model::plan::CacheState::AsIs,
+        observing: deltabench_model::plan::Observing::default(),
     }
 }
 
