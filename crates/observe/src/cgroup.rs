@@ -35,8 +35,25 @@ impl ServerCgroup {
     ///
     /// Errors: `NoSource` if the interface is not mounted; `File` if the directory cannot be made.
     pub fn create(kind: CgroupKind, label: &str) -> Result<Self, ObserveError> {
-        let parent = own_cgroup(kind)?;
+        let parent = cgroup_of("self", kind)?;
         Self::create_below(kind, &parent, label)
+    }
+
+    /// As [`ServerCgroup::create`], but below the group of a server whose limits deltabench has set: taken
+    /// out of that, it would lose them.
+    pub(crate) fn create_for(
+        kind: CgroupKind,
+        pid: u32,
+        label: &str,
+    ) -> Result<Self, ObserveError> {
+        let ours = |dir: &PathBuf| {
+            let name = dir.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with("deltabench-"))
+        };
+        match cgroup_of(&pid.to_string(), kind).ok().filter(ours) {
+            Some(limited) if kind == CgroupKind::V2 => Self::create_below(kind, &limited, label),
+            _ => Self::create(kind, label),
+        }
     }
 
     /// Version of the interface.
@@ -159,7 +176,7 @@ fn move_process(dir: &Path, pid: u32) -> Result<(), ObserveError> {
     })
 }
 
-fn members(dir: &Path) -> Result<BTreeSet<u32>, ObserveError> {
+pub(crate) fn members(dir: &Path) -> Result<BTreeSet<u32>, ObserveError> {
     let path = dir.join("cgroup.procs");
     let list =
         fs::read_to_string(&path).map_err(|source| ObserveError::file("read", &path, source))?;
@@ -178,8 +195,8 @@ fn v2_usage_ns(bytes: &[u8]) -> Option<u64> {
     numbers(rest).next()?.checked_mul(1000)
 }
 
-/// The directory of this process's own cgroup.
-fn own_cgroup(kind: CgroupKind) -> Result<PathBuf, ObserveError> {
+/// The directory of a process's cgroup; its directory in `/proc` names the process.
+fn cgroup_of(process: &str, kind: CgroupKind) -> Result<PathBuf, ObserveError> {
     let text = |path: &str| {
         fs::read_to_string(path)
             .map_err(|source| ObserveError::file("read", Path::new(path), source))
@@ -191,7 +208,7 @@ fn own_cgroup(kind: CgroupKind) -> Result<PathBuf, ObserveError> {
         },
     };
     let mount = mount_point(kind, &text("/proc/self/mounts")?).ok_or_else(missing)?;
-    let own = membership(kind, &text("/proc/self/cgroup")?).ok_or_else(missing)?;
+    let own = membership(kind, &text(&format!("/proc/{process}/cgroup"))?).ok_or_else(missing)?;
     // In a container the path may be the host's, which its own mount does not show.
     let nested = mount.join(own.trim_start_matches('/'));
     Ok(if nested.is_dir() { nested } else { mount })
@@ -226,7 +243,22 @@ pub(crate) fn cgroup_dirs(root: &Path, kind: CgroupKind, controller: &str) -> Ve
         .collect()
 }
 
+/// Options that a hierarchy of version 2 is mounted with. Paths are below `root`.
+pub(crate) fn mount_options(root: &Path) -> Option<String> {
+    let mounts = fs::read_to_string(root.join("proc/self/mounts")).ok()?;
+    find_mount(CgroupKind::V2, "", &mounts).map(|(_, options)| options.to_owned())
+}
+
 fn mount_of(kind: CgroupKind, controller: &str, mounts: &str) -> Option<PathBuf> {
+    find_mount(kind, controller, mounts).map(|(dir, _)| PathBuf::from(dir))
+}
+
+/// Where a hierarchy is mounted, and with which options.
+fn find_mount<'a>(
+    kind: CgroupKind,
+    controller: &str,
+    mounts: &'a str,
+) -> Option<(&'a str, &'a str)> {
     mounts.lines().find_map(|line| {
         let mut words = line.split(' ');
         let (dir, fs_type, options) = (words.nth(1)?, words.next()?, words.next()?);
@@ -236,7 +268,7 @@ fn mount_of(kind: CgroupKind, controller: &str, mounts: &str) -> Option<PathBuf>
             }
             CgroupKind::V2 => fs_type == "cgroup2",
         };
-        fits.then(|| PathBuf::from(dir))
+        fits.then_some((dir, options))
     })
 }
 

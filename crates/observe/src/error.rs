@@ -39,6 +39,12 @@ pub enum ObserveError {
         /// Why not.
         source: std::io::Error,
     },
+    /// No thread could be started.
+    #[error("cannot start the sampler's thread")]
+    Thread {
+        /// Why not.
+        source: std::io::Error,
+    },
     /// Neither schedstat nor a cgroup can be used here.
     #[error("no source of server CPU: {reason}")]
     NoSource {

@@ -124,6 +124,16 @@ pub(crate) fn tick_ns() -> u64 {
             .unwrap_or(100)
 }
 
+/// Size of a page of memory.
+pub(crate) fn page_bytes() -> u64 {
+    // SAFETY: plain query without pointers.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(bytes)
+        .ok()
+        .filter(|&bytes| bytes > 0)
+        .unwrap_or(4096)
+}
+
 /// Sums of the first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice`. Guest time
 /// is part of user time already.
 fn totals(bytes: &[u8], tick_ns: u64) -> Option<HostReading> {

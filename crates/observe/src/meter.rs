@@ -130,7 +130,10 @@ impl CpuMeter {
         let inner = match source {
             CpuSource::Schedstat => Inner::Schedstat(Threads::default()),
             CpuSource::CgroupV1 => Inner::Cgroup(ServerCgroup::create(CgroupKind::V1, label)?, 0),
-            CpuSource::CgroupV2 => Inner::Cgroup(ServerCgroup::create(CgroupKind::V2, label)?, 0),
+            CpuSource::CgroupV2 => Inner::Cgroup(
+                ServerCgroup::create_for(CgroupKind::V2, postmaster_pid, label)?,
+                0,
+            ),
         };
         let mut meter = Self {
             postmaster: postmaster_pid,

@@ -26,7 +26,7 @@ impl PressureClock {
         self.last_ns
     }
 
-    fn open_at(path: &Path) -> Option<Self> {
+    pub(crate) fn open_at(path: &Path) -> Option<Self> {
         let file = KernelFile::open(path).ok()?;
         // With pressure switched off the file is there and cannot be read.
         let last_ns = file.read(total_ns).ok()?;

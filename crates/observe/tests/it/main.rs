@@ -1,6 +1,8 @@
-//! What only a whole program can show: readings allocate nothing.
+//! What only a whole program can show: readings allocate nothing; real servers.
 
-use deltabench_observe::SliceMeters;
+mod real;
+
+use deltabench_observe::{DeviceClock, SliceMeters};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -30,6 +32,10 @@ static COUNTING: Counting = Counting;
 #[test]
 fn readings_between_slices_allocate_nothing() {
     let mut meters = SliceMeters::open(&[std::process::id()]).unwrap();
+    if let Some(device) = DeviceClock::of(&std::env::temp_dir()) {
+        meters = meters.with_device(device);
+        assert!(meters.end(0, 0).unwrap().device.is_some());
+    }
     drop(std::hint::black_box(vec![1_u8; 100]));
     let before = ALLOCATIONS.get();
     assert!(before > 0, "the counter counts");
