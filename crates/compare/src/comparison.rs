@@ -287,7 +287,7 @@ pub enum DetectionOutcome {
         /// That p.
         p: f64,
     },
-    /// Not so: the cell is inconclusive.
+    /// Not so: the cell is inconclusive, or equal where the fresh blocks show that.
     DidNotRecur {
         /// The one-sided p of the direction that was found.
         p: f64,

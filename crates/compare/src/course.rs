@@ -267,13 +267,16 @@ impl<'a> Walk<'a> {
             }
             DetectionOutcome::Recurred { p: again }
             | DetectionOutcome::DidNotRecur { p: again } => {
-                let mut speed = judge(
-                    Metric::Throughput,
-                    &logs_fresh,
-                    question.delta,
-                    Levels::FIXED,
-                );
-                speed = after_detection(speed, outcome, slower, look + 1, question.delta);
+                let judged =
+                    |levels| judge(Metric::Throughput, &logs_fresh, question.delta, levels);
+                let found = Found {
+                    slower,
+                    look: look + 1,
+                    recurred: matches!(outcome, DetectionOutcome::Recurred { .. }),
+                    delta: question.delta,
+                };
+                let plain = judged(Levels::FIXED);
+                let speed = found.again(judged(Levels::FRESH), &plain);
                 let mut course = self.decided(speed, fresh, Levels::FIXED);
                 course.p = Some(fisher_of_two(p, again));
                 course
@@ -363,35 +366,54 @@ fn recurrence(logs: &[f64], slower: bool) -> DetectionOutcome {
     }
 }
 
-/// The judgement of fresh blocks, told with what had been found before.
-///
-/// They confirm or they do not. "No change" would need an error of its own to spend, so where they lie within
-/// ±δ the cell is open: no regression either.
-fn after_detection(
-    fresh: Judgement,
-    outcome: DetectionOutcome,
+/// A difference that has been measured again.
+struct Found {
     slower: bool,
+    /// From 1.
     look: usize,
+    recurred: bool,
     delta: f64,
-) -> Judgement {
-    let found = format!("{} at look {look}", found_word(slower));
-    let recurred = matches!(outcome, DetectionOutcome::Recurred { .. });
-    let (verdict, reason) = match fresh.verdict {
-        Verdict::NoChange => {
-            let limit = words::threshold(delta);
-            let reason = format!("{found}; fresh blocks lie within ±{limit}");
-            (Verdict::Inconclusive, reason)
+}
+
+impl Found {
+    /// The judgement of the fresh blocks, told with what had been found before.
+    ///
+    /// They confirm, or they show equality, which has a small error of its own here, or
+    /// neither. What the plain 90 % interval holds within ±δ is never called different; where the stricter
+    /// test does not, it is open.
+    fn again(&self, fresh: Judgement, plain: &Judgement) -> Judgement {
+        let found = format!("{} at look {}", found_word(self.slower), self.look);
+        let open = |reason| Judgement {
+            verdict: Verdict::Inconclusive,
+            reason,
+            ..fresh.clone()
+        };
+        match fresh.verdict {
+            Verdict::NoChange => {
+                let again = if self.recurred { "" } else { ", did not recur" };
+                Judgement {
+                    reason: format!("{}; {found}{again}", fresh.reason),
+                    ..fresh
+                }
+            }
+            _ if plain.verdict == Verdict::NoChange => {
+                let limit = words::threshold(self.delta);
+                Judgement {
+                    missing: None,
+                    ..open(format!(
+                        "{found}; fresh blocks lie within ±{limit}, not surely enough"
+                    ))
+                }
+            }
+            _ if self.recurred => Judgement {
+                reason: format!("{} (look {}, recurred)", fresh.reason, self.look),
+                ..fresh
+            },
+            _ => open(format!(
+                "{found}, did not recur: fresh blocks {}",
+                fresh.reason
+            )),
         }
-        verdict if recurred => (verdict, format!("{} (look {look}, recurred)", fresh.reason)),
-        _ => {
-            let reason = format!("{found}, did not recur: fresh blocks {}", fresh.reason);
-            (Verdict::Inconclusive, reason)
-        }
-    };
-    Judgement {
-        verdict,
-        reason,
-        ..fresh
     }
 }
 

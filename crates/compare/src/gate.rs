@@ -11,7 +11,7 @@ use deltabench_stats::student::t_test_above_p;
 
 /// What a cell is to the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub enum Standing {
     /// Nothing against it.
     Passed,
     /// A loss is shown.
@@ -22,7 +22,7 @@ pub(crate) enum Standing {
     Untrusted,
 }
 
-/// The standing of every candidate's cell.
+/// The standing of every candidate's cell, in the order of [`Comparison::cells`].
 ///
 /// Three questions, by what the plan's gate asks:
 /// - without a gate: is the cell listed as a regression?
@@ -32,7 +32,8 @@ pub(crate) enum Standing {
 ///   end of the 90 % interval, lies above it; with looks, that of the 95 % interval)? It fails where such a
 ///   loss is shown, family-wise (Holm). Passing needs no correction: *every* cell has to pass
 ///   (intersection-union).
-pub(crate) fn standings(comparison: &Comparison) -> Vec<Standing> {
+#[must_use]
+pub fn standings(comparison: &Comparison) -> Vec<Standing> {
     let cells = &comparison.cells;
     if let Some(margin) = comparison.gate.not_worse_than {
         return not_worse(comparison, margin);

@@ -1,5 +1,6 @@
 //! Everything that two servers did in one cell, ready to be asked about any part of it.
 
+use crate::comparison::BlockRate;
 use crate::pairing::{CellRounds, Index, Pairing};
 use crate::sample::{BlockValue, server_cpu, throughput};
 use crate::thresholds::CONTENDED_SHARE;
@@ -32,6 +33,17 @@ impl<'a> Part<'a> {
             server_cpu: server_cpu(&pairing),
             pairing,
         }
+    }
+
+    /// Throughput of both sides in every block.
+    pub(crate) fn rates(&self) -> Vec<BlockRate> {
+        let blocks = self.throughput.iter();
+        let rate = |value: &BlockValue| BlockRate {
+            block: value.block,
+            base: value.base,
+            candidate: value.candidate,
+        };
+        blocks.map(rate).collect()
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::comparison::{Better, Metric, Verdict};
 use crate::thresholds::{
-    FORECAST_LIMIT, LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_BLOCKS, PRECISION_LEVEL, log_delta,
+    ALPHA_FRESH, FORECAST_LIMIT, LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_BLOCKS, PRECISION_LEVEL,
+    log_delta,
 };
 use crate::words;
 use deltabench_model::units::{count, to_f64};
@@ -42,12 +43,27 @@ impl Levels {
         printed: LEVEL_DIFFERENT,
     };
 
+    /// Fresh blocks that follow a detection: "equal" has an error of its own here.
+    pub(crate) const FRESH: Self = Self {
+        equivalent: 1.0 - 2.0 * ALPHA_FRESH,
+        ..Self::FIXED
+    };
+
     /// Measuring stopped at a width: the same share more for each.
     pub(crate) const PRECISION: Self = Self {
         different: PRECISION_LEVEL,
         equivalent: 2.0 * PRECISION_LEVEL - 1.0,
         printed: PRECISION_LEVEL,
     };
+
+    /// Those behind a cell whose 95 % interval is printed at this level.
+    pub(crate) fn printing(level: f64) -> Self {
+        if level > LEVEL_DIFFERENT {
+            Self::PRECISION
+        } else {
+            Self::FIXED
+        }
+    }
 
     /// Level of what is printed as the 90 % interval.
     pub(crate) fn printed_equivalent(&self) -> f64 {

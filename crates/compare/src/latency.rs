@@ -1,57 +1,89 @@
-//! Quantiles of latency, block by block.
+//! Quantiles of latency, block by block and of all blocks together.
 
+use crate::comparison::LatencyCurves;
 use crate::pairing::Block;
 use crate::sample::BlockValue;
-use deltabench_model::units::micros;
+use deltabench_model::units::{micros, to_f64};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 
-/// The quantiles that are compared, in microseconds.
-#[derive(Default)]
-pub(crate) struct Latencies {
-    pub(crate) p50: Vec<BlockValue>,
-    pub(crate) p99: Vec<BlockValue>,
+/// The histograms of both sides of some blocks, each merged from its slices.
+pub(crate) struct Merged(Vec<MergedBlock>);
+
+struct MergedBlock {
+    block: u32,
+    base: Histogram<u64>,
+    candidate: Histogram<u64>,
 }
 
-impl Latencies {
-    /// From the merged histograms of each of these blocks.
-    ///
+impl Merged {
     /// A block is left out if a histogram of it cannot be read: half of a block is not its quantile.
-    pub(crate) fn new(blocks: &[&Block<'_>]) -> Self {
+    pub(crate) fn new(blocks: &[Block<'_>]) -> Self {
         let mut reader = Deserializer::new();
-        let mut latencies = Self::default();
-        for block in blocks {
-            let base = block
-                .rounds
-                .iter()
-                .map(|round| round.base.latency_histogram.as_slice());
-            let candidate = block
-                .rounds
-                .iter()
-                .map(|round| round.candidate.latency_histogram.as_slice());
-            if let (Some(base), Some(candidate)) =
-                (merge(&mut reader, base), merge(&mut reader, candidate))
-            {
-                latencies
-                    .p50
-                    .extend(block_value(block, &base, &candidate, 0.5));
-                latencies
-                    .p99
-                    .extend(block_value(block, &base, &candidate, 0.99));
+        let merged = blocks.iter().filter_map(|block| {
+            let rounds = || block.rounds.iter();
+            let base = rounds().map(|round| round.base.latency_histogram.as_slice());
+            let candidate = rounds().map(|round| round.candidate.latency_histogram.as_slice());
+            Some(MergedBlock {
+                block: block.block,
+                base: merge(&mut reader, base)?,
+                candidate: merge(&mut reader, candidate)?,
+            })
+        });
+        Self(merged.collect())
+    }
+
+    /// A quantile in each block from `first` to `last`, microseconds.
+    pub(crate) fn quantiles(&self, q: f64, (first, last): (u32, u32)) -> Vec<BlockValue> {
+        let blocks = self.0.iter();
+        blocks
+            .filter(|block| (first..=last).contains(&block.block))
+            .filter_map(|block| block_value(block, q))
+            .collect()
+    }
+
+    /// Both sides, all blocks together; `None` without a block.
+    pub(crate) fn curves(&self) -> Option<LatencyCurves> {
+        let all = |side: fn(&MergedBlock) -> &Histogram<u64>| {
+            let mut blocks = self.0.iter().map(side);
+            let mut sum = blocks.next()?.clone();
+            for block in blocks {
+                sum.add(block).ok()?;
             }
-        }
-        latencies
+            Some(sum)
+        };
+        let (base, candidate) = (all(|block| &block.base)?, all(|block| &block.candidate)?);
+        let fewest = to_f64(base.len().min(candidate.len()));
+        // The smallest of all is told, however few they are.
+        let told = |percentile: &f64| {
+            *percentile <= 0.0 || (1.0 - percentile / 100.0) * fewest >= SLOWER_OPERATIONS - 1e-6
+        };
+        let percentiles: Vec<f64> = CURVE.into_iter().filter(told).collect();
+        let values = |histogram: &Histogram<u64>| {
+            let at = percentiles.iter();
+            at.map(|percentile| micros(histogram.value_at_percentile(*percentile)))
+                .collect()
+        };
+        Some(LatencyCurves {
+            base_us: values(&base),
+            candidate_us: values(&candidate),
+            percentiles,
+        })
     }
 }
 
-fn block_value(
-    block: &Block<'_>,
-    base: &Histogram<u64>,
-    candidate: &Histogram<u64>,
-    q: f64,
-) -> Option<BlockValue> {
-    let base = micros(base.value_at_quantile(q));
-    let candidate = micros(candidate.value_at_quantile(q));
+/// Percentiles of a curve, denser towards 100.
+const CURVE: [f64; 19] = [
+    0.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 90.0, 95.0, 97.5, 99.0, 99.5,
+    99.9, 99.95, 99.99,
+];
+
+/// Slower operations that a percentile of a curve needs on either side: fewer are a matter of chance.
+const SLOWER_OPERATIONS: f64 = 10.0;
+
+fn block_value(block: &MergedBlock, q: f64) -> Option<BlockValue> {
+    let base = micros(block.base.value_at_quantile(q));
+    let candidate = micros(block.candidate.value_at_quantile(q));
     let log_ratio = (candidate / base).ln();
     log_ratio.is_finite().then_some(BlockValue {
         block: block.block,

@@ -1,7 +1,8 @@
 //! Is it a regression: records to paired log-ratios to verdicts.
 //!
 //! [`analyse::analyse`] turns the slices of a run into a [`comparison::Comparison`]; [`exit::exit_code`]
-//! turns that into the one number that a script sees; [`fairness::fairness`] says what differs between two
+//! turns that into the one number that a script sees; [`costs::add_costs`] adds what each
+//! operation cost and what moved; [`fairness::fairness`] says what differs between two
 //! servers besides what was asked. Every number that decides something is in [`thresholds`]; formulas and
 //! sources are in `docs/measuring.md`.
 //!
@@ -16,6 +17,7 @@
 pub mod analyse;
 pub mod comparison;
 mod confirm;
+pub mod costs;
 mod course;
 pub mod exit;
 pub mod fairness;
@@ -41,6 +43,7 @@ mod words;
 
 pub use analyse::analyse;
 pub use confirm::confirm;
+pub use costs::add_costs;
 pub use exit::exit_code;
 pub use fairness::{ServerFacts, fairness};
 pub use forecast::{Forecast, block_sd, forecast};

@@ -42,6 +42,16 @@ impl<'a> Index<'a> {
         rounds
     }
 
+    /// Operations of all slices of a server in a cell, by block: void ones too.
+    pub(crate) fn operations(&self, cell: CellId, server: ServerId) -> BTreeMap<u32, u64> {
+        let mut blocks: BTreeMap<u32, u64> = BTreeMap::new();
+        for (&(block, _), servers) in self.0.get(&cell).into_iter().flatten() {
+            let of = servers.iter().find(|slice| slice.server == server);
+            *blocks.entry(block).or_default() += of.map_or(0, |slice| slice.operations);
+        }
+        blocks
+    }
+
     /// The counted rounds of two servers in a cell, without those `excluded`.
     pub(crate) fn pair(
         &self,

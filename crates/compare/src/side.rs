@@ -7,15 +7,14 @@ use crate::comparison::{
 use crate::course::{Course, Question};
 use crate::history::{History, Sample};
 use crate::judge::{Judgement, gains};
-use crate::latency::Latencies;
-use crate::pairing::{Block, Pairing};
+use crate::latency::Merged;
+use crate::pairing::Pairing;
 use crate::progress::CellProgress;
 use crate::sample::{BlockValue, compare_metric, log_ratios, ratio};
 use crate::thresholds::{CONFIRM_P, MIN_BLOCKS};
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::units::{count, index};
 use deltabench_stats::student::t_test_above_p;
-use std::ops::Range;
 
 /// A comparison before the placebo and the other cells have been asked, with the block values behind it.
 pub(crate) struct Side {
@@ -34,6 +33,7 @@ impl Side {
         let cell = plan.cells.get(index(u64::from(id)))?;
         let all = history.counted(history.visits());
         let pairing = &all.pairing;
+        let merged = Merged::new(&pairing.blocks);
         let sample = Sample {
             throughput: history.sample(course.speed_visits.clone()).throughput,
             server_cpu: history.sample(course.cost_visits.clone()).server_cpu,
@@ -70,9 +70,9 @@ impl Side {
             blocks: number(pairing.blocks.len()),
             rounds: pairing.rounds(),
             void_rounds: pairing.void_rounds,
-            metrics: metrics(history, &course, &sample),
-            rates: Vec::new(),
-            latency: None,
+            metrics: metrics(history, &course, &sample, &merged),
+            rates: all.rates(),
+            latency: merged.curves(),
             costs: Vec::new(),
             moved: Vec::new(),
             explanation: None,
@@ -85,9 +85,23 @@ impl Side {
     }
 }
 
-fn metrics(history: &History<'_>, course: &Course, sample: &Sample) -> Vec<MetricComparison> {
-    let part = history.counted(course.speed_visits.end);
-    let latency = Latencies::new(&blocks_of(history, &part.pairing, &course.speed_visits));
+/// `merged` are the latencies of all blocks that count.
+fn metrics(
+    history: &History<'_>,
+    course: &Course,
+    sample: &Sample,
+    merged: &Merged,
+) -> Vec<MetricComparison> {
+    let visits = &course.speed_visits;
+    let part = history.counted(visits.end);
+    // What counts up to a look may be other rounds than what counts now.
+    let same = std::ptr::eq(part, history.counted(history.visits()));
+    let own = (!same).then(|| Merged::new(&part.pairing.blocks));
+    let latency = |q| {
+        let bounds = history.bounds(visits);
+        let merged = own.as_ref().unwrap_or(merged);
+        bounds.map_or_else(Vec::new, |bounds| merged.quantiles(q, bounds))
+    };
     let judged = |metric, values: &[BlockValue], judgement: Option<&Judgement>| {
         let comparison = compare_metric(metric, values, course.levels)?;
         Some(MetricComparison {
@@ -102,22 +116,10 @@ fn metrics(history: &History<'_>, course: &Course, sample: &Sample) -> Vec<Metri
             &sample.server_cpu,
             course.cost.as_ref(),
         ),
-        judged(Metric::LatencyP50, &latency.p50, None),
-        judged(Metric::LatencyP99, &latency.p99, None),
+        judged(Metric::LatencyP50, &latency(0.5), None),
+        judged(Metric::LatencyP99, &latency(0.99), None),
     ];
     metrics.into_iter().flatten().collect()
-}
-
-/// The counted blocks of these visits.
-fn blocks_of<'a, 'b>(
-    history: &History<'_>,
-    pairing: &'b Pairing<'a>,
-    visits: &Range<usize>,
-) -> Vec<&'b Block<'a>> {
-    let bounds = history.bounds(visits);
-    let inside = |block: u32| bounds.is_some_and(|(first, last)| first <= block && block <= last);
-    let blocks = pairing.blocks.iter();
-    blocks.filter(|block| inside(block.block)).collect()
 }
 
 fn series(pairing: &Pairing<'_>) -> Vec<RoundRatio> {

@@ -51,6 +51,13 @@ pub const ALPHA: f64 = 0.05;
 /// with it, of changes by exactly δ at most 5 % are called no change (simulated in tests/it/pipeline.rs).
 pub const ALPHA_EQUIVALENT: f64 = 0.045;
 
+/// Error of "equal within ±δ", one-sided, of the fresh blocks that follow a detection.
+///
+/// It comes on top of what the looks spend: those runs that go on without a detection spend nearly all of
+/// theirs. With 5 % here, up to 9 % of the changes by exactly δ would be called no change, with this at most
+/// 5 % are (simulated in tests/it/pipeline.rs). A change that is found and is clearly smaller than δ passes.
+pub const ALPHA_FRESH: f64 = 0.01;
+
 /// Exponent of the power family by which the error of "equal" is spent.
 ///
 /// Without spending, four looks at CI90 call up to 10 % of the changes by exactly δ equal. Square: quiet
@@ -166,3 +173,51 @@ pub const TREND_SHARE: f64 = 0.25;
 
 /// A trend with a larger p than this is noise.
 pub const TREND_P: f64 = 0.05;
+
+/// False ones tolerated among the costs of a cell that are listed as moved (Benjamini-Hochberg), on average.
+pub const MOVED_FALSE: f64 = 0.05;
+
+/// A cost that moved by less than this share is not listed, however surely it moved.
+pub const MOVED_LEAST: f64 = 0.005;
+
+/// Costs listed for a cell at most.
+pub const MOVED_LISTED: usize = 8;
+
+/// A move of a time below this share of what an operation takes is not listed.
+pub const MOVED_TIME_SHARE: f64 = 0.002;
+
+/// A move of an event below so many per operation is not listed: one in a thousand operations.
+pub const MOVED_EVENTS: f64 = 0.001;
+
+/// The same for events that are neither good nor bad, and cheap: rows, buffers found. The catalog look-ups of a
+/// visit's own sessions come to about one in a hundred operations and differ between versions.
+pub const MOVED_CHEAP_EVENTS: f64 = 0.02;
+
+/// A move of a volume below so many bytes per operation is not listed.
+pub const MOVED_BYTES: f64 = 10.0;
+
+/// A move of a size below so many megabytes is not listed.
+pub const MOVED_MB: f64 = 16.0;
+
+/// The placebo's moves of a cost are taken from cells in which an operation costs at most this factor more
+/// or less of it.
+///
+/// Read-only cells write a few bytes of WAL, doubling and halving from block to block; that says nothing
+/// about the 300 bytes of an update.
+pub const MOVED_COMPARABLE: f64 = 4.0;
+
+/// Cells that the placebo's moves are known from beside those of the run.
+///
+/// With one cell, t of one degree of freedom would list nothing that is not a hundred times as large as what
+/// the placebo happened to move, while a quiet host shows placebo moves of 0.1 % that harm nobody. The price:
+/// where copies of the data differ by a percent, a run of one cell lists that.
+pub const MOVED_PRIOR: f64 = 4.0;
+
+/// "All of it" is said of a part if the interval of the rest lies within this share of the whole.
+pub const REST_SHARE: f64 = 0.2;
+
+/// "Most of it" likewise.
+pub const MOST_SHARE: f64 = 0.5;
+
+/// "Same" is said of a cost if its 95 % interval lies within the first, or the second, and so on.
+pub const SAME_LADDER: [f64; 4] = [0.01, 0.02, 0.03, 0.05];

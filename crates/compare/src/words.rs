@@ -20,6 +20,12 @@ pub(crate) fn signed(share: f64) -> String {
     }
 }
 
+/// A share with its sign and without the unit, for the ends of an interval: `+3.4`.
+pub(crate) fn bare(share: f64) -> String {
+    let text = signed(share);
+    text.trim_end_matches(" %").to_owned()
+}
+
 /// A threshold, without needless zeros: `3 %`, `2.5 %`.
 pub(crate) fn threshold(share: f64) -> String {
     let text = format!("{:.2}", 100.0 * share);

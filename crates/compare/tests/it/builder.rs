@@ -47,6 +47,7 @@ pub fn plan(cells: Vec<Cell>) -> Plan {
         role,
         installation: installation(name),
         burn_ns: None,
+        settings: Vec::new(),
     };
     Plan {
         format: PLAN_FORMAT.0.to_owned(),

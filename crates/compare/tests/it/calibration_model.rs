@@ -95,7 +95,7 @@ impl Simulation {
     }
 
     /// A normal number, Box & Muller 1958.
-    fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         let (u, v): (f64, f64) = (1.0 - self.random.random::<f64>(), self.random.random());
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }

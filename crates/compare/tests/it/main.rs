@@ -11,6 +11,9 @@
 mod builder;
 mod calibration;
 mod calibration_model;
+mod costs;
+mod costs_model;
+mod curves;
 mod disturbances;
 mod fairness;
 mod many;

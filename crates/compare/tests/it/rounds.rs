@@ -222,6 +222,7 @@ fn cells_come_in_order_of_cell_and_candidate_and_none_is_left_out() {
         role: Role::Candidate,
         installation: installation("postgres:16.9"),
         burn_ns: None,
+        settings: Vec::new(),
     });
     let rates = around(1.0, 0.01, 8);
     let second = Blocks {

@@ -151,13 +151,41 @@ fn what_does_not_recur_is_inconclusive_and_says_so() {
         let outcome = cell.detection.unwrap().outcome;
         assert!(matches!(outcome, DetectionOutcome::DidNotRecur { .. }));
     }
-    let rates = joined(&[around(0.90, 0.004, 6), around(0.99, 0.004, 18)]);
-    let (_, cell) = after(&sequential(), 12, &rates, &[]);
-    assert_eq!(cell.verdict, Verdict::Inconclusive);
-    assert!(
-        cell.reason.ends_with("fresh blocks lie within ±3 %"),
-        "{}",
-        cell.reason
+    // The 90 % interval of the fresh blocks lies within ±3 %, the 98 % interval does not.
+    let rates = joined(&[around(0.90, 0.004, 6), around(0.99, 0.017, 18)]);
+    let (progress, cell) = after(&sequential(), 12, &rates, &[]);
+    assert_eq!((progress, cell.verdict), (Decided, Verdict::Inconclusive));
+    let (low, high) = metric(&cell, Metric::Throughput).ratio.ci90.unwrap();
+    assert!(low > 1.0 / 1.03 && high < 1.03);
+    assert_eq!(
+        cell.reason,
+        "found slower at look 1; fresh blocks lie within ±3 %, not surely enough"
+    );
+    assert_eq!(
+        cell.blocks_to_verdict, None,
+        "no block is left that could decide"
+    );
+}
+
+#[test]
+fn a_difference_that_fresh_blocks_show_to_be_small_is_no_change_and_keeps_its_size() {
+    let rates = joined(&[around(1.06, 0.004, 6), around(1.026, 0.001, 18)]);
+    for blocks in [12, 24] {
+        let (progress, cell) = after(&sequential(), blocks, &rates, &[]);
+        assert_eq!((progress, cell.verdict), (Decided, Verdict::NoChange));
+        assert_eq!(
+            cell.reason,
+            "no change beyond ±3 % (measurably faster by 2.6 %); found faster at look 1"
+        );
+        let outcome = cell.detection.unwrap().outcome;
+        assert!(matches!(outcome, DetectionOutcome::Recurred { .. }));
+    }
+    let back = joined(&[around(0.90, 0.004, 6), around(1.0, 0.004, 18)]);
+    let (_, cell) = after(&sequential(), 12, &back, &[]);
+    assert_eq!(cell.verdict, Verdict::NoChange);
+    assert_eq!(
+        cell.reason,
+        "no change beyond ±3 %; found slower at look 1, did not recur"
     );
 }
 

@@ -1,0 +1,85 @@
+//! What an operation cost on both sides, what moved, and that in words.
+
+mod blocks;
+mod explain;
+mod labels;
+mod moved;
+mod sources;
+
+use crate::comparison::{CellComparison, Comparison, Cost};
+use crate::judge::Levels;
+use blocks::CostSample;
+use deltabench_model::counter::VisitCounters;
+use deltabench_model::metric::METRICS;
+use deltabench_model::plan::{CellId, Plan};
+use deltabench_model::slice::Slice;
+use sources::{Sampled, Sources};
+
+pub use labels::label;
+
+/// Fills [`CellComparison::costs`], [`CellComparison::moved`] and [`CellComparison::explanation`] of every
+/// cell, the placebo's too, from what was counted beside the slices.
+///
+/// All blocks that count are used, also those that a verdict left out: of a cell that was measured again
+/// after a detection both halves. What the verdict is made of stays untouched. To be called once, after
+/// [`crate::analyse()`] on the same plan and slices; it reads all slices again.
+///
+/// Shape:  counters in any order, of two for the same visit the later counts; those of cells or servers that
+///         the plan does not have are ignored. Without counters there are only the costs that slices know.
+/// Units:  those of [`METRICS`]. `cores` is the number of cores that the host has online; without it there is
+///         no `machine_cpu_percent_per_op`.
+/// Source: docs/measuring.md, "What an operation costs, and what moved"; the published columns are those of
+///         workloads.md 2.3.
+pub fn add_costs(
+    comparison: &mut Comparison,
+    plan: &Plan,
+    slices: &[Slice],
+    counters: &[VisitCounters],
+    cores: Option<u32>,
+) {
+    let sources = Sources::new(plan, slices, counters, cores);
+    let of = |cell: &CellComparison| sources.sampled(cell.cell, cell.candidate);
+    let placebo: Vec<(CellId, Sampled)> = comparison
+        .placebo_cells
+        .iter()
+        .map(|cell| (cell.cell, of(cell)))
+        .collect();
+    for (cell, (id, sampled)) in comparison.placebo_cells.iter_mut().zip(&placebo) {
+        // A placebo that is asked how surprising it is must not be its own measure.
+        let others: Vec<&[CostSample]> = placebo
+            .iter()
+            .filter(|(other, _)| other != id)
+            .map(|(_, sampled)| sampled.samples.as_slice())
+            .collect();
+        fill(cell, sampled, &others);
+    }
+    let all: Vec<&[CostSample]> = placebo
+        .iter()
+        .map(|(_, sampled)| sampled.samples.as_slice())
+        .collect();
+    for cell in &mut comparison.cells {
+        let sampled = of(cell);
+        fill(cell, &sampled, &all);
+    }
+}
+
+fn fill(cell: &mut CellComparison, sampled: &Sampled, placebo: &[&[CostSample]]) {
+    let levels = Levels::printing(cell.interval_level);
+    cell.costs = costs(&sampled.samples, levels);
+    let shifts = moved::shifts(cell, &sampled.samples, placebo);
+    cell.explanation = explain::explain(cell, sampled, &shifts, levels);
+    cell.moved = moved::listed(&shifts);
+}
+
+fn costs(samples: &[CostSample], levels: Levels) -> Vec<Cost> {
+    samples
+        .iter()
+        .filter_map(|sample| sample.cost(levels))
+        .collect()
+}
+
+/// The unit of a cost; sampled waits have no metric of their own.
+fn unit(key: &str) -> &'static str {
+    let known = METRICS.iter().find(|metric| metric.key == key);
+    known.map_or("us/op", |metric| metric.unit)
+}

@@ -1,0 +1,288 @@
+//! Where the costs of a pair of servers come from.
+
+use super::blocks::{BlockCost, CostSample, Part};
+use crate::history::History;
+use crate::pairing::{Block, Index, Round};
+use crate::thresholds::{MIN_ROUNDS, TRIM};
+use deltabench_model::counter::VisitCounters;
+use deltabench_model::metric::{Basis, METRICS, MetricInfo};
+use deltabench_model::plan::{CellId, Plan, ServerId};
+use deltabench_model::slice::Slice;
+use deltabench_model::units::{index, micros, seconds, to_f64};
+use deltabench_stats::summary::trimmed_mean;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Key of the counter that is there wherever waits were sampled.
+const WAITS_SAMPLED: &str = "wait_ns";
+const WAIT_PREFIX: &str = "wait:";
+/// Nanoseconds to microseconds.
+const US: f64 = 1e-3;
+
+/// All that the costs of a pair are made from.
+pub(super) struct Sampled {
+    /// In the registry's order, then sampled waits.
+    pub(super) samples: Vec<CostSample>,
+    /// The one side that knows the time of its reads, if only one does: it has `track_io_timing` on.
+    pub(super) times_reads: Option<OneSide>,
+}
+
+/// One side of a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OneSide {
+    Base,
+    Candidate,
+}
+
+/// The slices and counters of a run.
+pub(super) struct Sources<'a> {
+    plan: &'a Plan,
+    cores: Option<u32>,
+    slices: Index<'a>,
+    counters: BTreeMap<(ServerId, CellId, u32), &'a VisitCounters>,
+}
+
+impl<'a> Sources<'a> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        slices: &'a [Slice],
+        counters: &'a [VisitCounters],
+        cores: Option<u32>,
+    ) -> Self {
+        Self {
+            plan,
+            cores: cores.filter(|&cores| cores > 0),
+            slices: Index::new(slices),
+            counters: counters
+                .iter()
+                .map(|counted| ((counted.server, counted.cell, counted.block), counted))
+                .collect(),
+        }
+    }
+
+    /// Every cost that both sides of a pair have.
+    pub(super) fn sampled(&self, cell: CellId, server: ServerId) -> Sampled {
+        let base = self.plan.base();
+        let rounds = self.slices.rounds(cell);
+        let history = History::new(&self.slices, &rounds, cell, base, server);
+        let pairing = &history.counted(history.visits()).pairing;
+        let visits = Visits {
+            blocks: pairing.blocks.iter().map(|block| block.block).collect(),
+            base: self.side(base, cell),
+            candidate: self.side(server, cell),
+        };
+        let registered = METRICS.iter().filter_map(|metric| match metric.basis {
+            Basis::Slices => self.slice_cost(metric, cell, &pairing.blocks),
+            _ => visits.metric(metric),
+        });
+        let samples = registered.chain(visits.waits());
+        Sampled {
+            samples: samples.filter(|sample| !sample.blocks.is_empty()).collect(),
+            times_reads: visits.times_reads(),
+        }
+    }
+
+    fn side(&self, server: ServerId, cell: CellId) -> Side<'_> {
+        let counters = self.counters.iter();
+        Side {
+            slices: self.slices.operations(cell, server),
+            counters: counters
+                .filter(|((s, c, _), _)| (*s, *c) == (server, cell))
+                .map(|((_, _, block), counted)| (*block, *counted))
+                .collect(),
+        }
+    }
+
+    /// A cost that the slices themselves know; `None` for what is judged anyway, CPU per operation apart.
+    fn slice_cost(
+        &self,
+        metric: &MetricInfo,
+        cell: CellId,
+        blocks: &[Block<'_>],
+    ) -> Option<CostSample> {
+        let machine = self.machine(cell);
+        let of: &dyn Fn(&Slice) -> Option<f64> = match metric.key {
+            "server_cpu_us_per_op" => &|slice| slice.server_cpu_ns.filter(|&ns| ns > 0).map(micros),
+            "machine_cpu_percent_per_op" => &|slice| Some(machine? * busy_seconds(slice)?),
+            "context_switches_per_op" => &|slice| slice.switches.map(to_f64),
+            "run_queue_wait_us_per_op" => &|slice| slice.run_queue_wait_ns.map(micros),
+            "client_cpu_us_per_op" => &|slice| Some(micros(slice.client_cpu_ns)),
+            _ => return None,
+        };
+        let known: Vec<SliceBlock> = blocks
+            .iter()
+            .filter_map(|block| SliceBlock::new(block, of))
+            .collect();
+        // One rule for all blocks: a mean of logarithms where every round has one.
+        let trimmed = known.iter().all(|block| block.trimmed.is_some());
+        let blocks = known.into_iter().map(|block| BlockCost {
+            log_ratio: block.trimmed.filter(|_| trimmed).or(block.cost.log_ratio),
+            ..block.cost
+        });
+        Some(CostSample {
+            key: metric.key.to_owned(),
+            blocks: blocks.collect(),
+        })
+    }
+
+    /// Percent of the machine for a second of one core, over published units of an operation.
+    fn machine(&self, cell: CellId) -> Option<f64> {
+        let published = &self.plan.cells.get(index(u64::from(cell)))?.published;
+        let units = published.per_operation;
+        (units > 0.0).then_some(100.0 / f64::from(self.cores?) / units)
+    }
+}
+
+/// Busy time of the whole host during a slice; `None` unless every part of it is known.
+fn busy_seconds(slice: &Slice) -> Option<f64> {
+    let servers = slice.server_cpu_ns? + slice.idle_cpu_ns?;
+    Some(seconds(
+        servers + slice.foreign_cpu_ns? + slice.client_cpu_ns,
+    ))
+}
+
+/// A block of rounds in which both sides know a cost.
+struct SliceBlock {
+    cost: BlockCost,
+    /// Trimmed mean of the rounds' log-ratios; absent where a round has none.
+    trimmed: Option<f64>,
+}
+
+impl SliceBlock {
+    fn new(block: &Block<'_>, of: &dyn Fn(&Slice) -> Option<f64>) -> Option<Self> {
+        let part = |slice: &Slice| {
+            Some(Part {
+                counted: of(slice)?,
+                over: to_f64(slice.operations),
+            })
+        };
+        let both = |round: &Round<'_>| Some((part(round.base)?, part(round.candidate)?));
+        let rounds: Vec<(Part, Part)> = block.rounds.iter().filter_map(both).collect();
+        if rounds.len() < MIN_ROUNDS {
+            return None;
+        }
+        let sum = |side: fn(&(Part, Part)) -> Part| {
+            let parts = rounds.iter().map(side);
+            parts.fold(
+                Part {
+                    counted: 0.0,
+                    over: 0.0,
+                },
+                |sum, part| Part {
+                    counted: sum.counted + part.counted,
+                    over: sum.over + part.over,
+                },
+            )
+        };
+        let logs: Option<Vec<f64>> = rounds
+            .iter()
+            .map(|&(base, candidate)| BlockCost::pooled(block.block, base, candidate).log_ratio)
+            .collect();
+        Some(Self {
+            cost: BlockCost::pooled(block.block, sum(|pair| pair.0), sum(|pair| pair.1)),
+            trimmed: logs.and_then(|logs| trimmed_mean(&logs, TRIM)),
+        })
+    }
+}
+
+/// What was counted over the visits of a pair.
+struct Visits<'a> {
+    /// Blocks that count.
+    blocks: Vec<u32>,
+    base: Side<'a>,
+    candidate: Side<'a>,
+}
+
+/// One server in one cell, by block.
+struct Side<'a> {
+    /// Operations of the slices.
+    slices: BTreeMap<u32, u64>,
+    counters: BTreeMap<u32, &'a VisitCounters>,
+}
+
+impl Side<'_> {
+    /// What a counter says of a block; `None` where it was not read, and for nonsense: a statistic that was
+    /// reset half-way went backwards.
+    fn part(&self, block: u32, counter: &str, metric: (Basis, f64)) -> Option<Part> {
+        let counted = self.counters.get(&block)?;
+        let value = match counted.values.get(counter) {
+            Some(value) => *value,
+            // A wait that was never seen is not in a visit's samples.
+            None if counter.starts_with(WAIT_PREFIX)
+                && counted.values.contains_key(WAITS_SAMPLED) =>
+            {
+                0.0
+            }
+            None => return None,
+        };
+        let (basis, scale) = metric;
+        let over = match basis {
+            Basis::Gauge => 1.0,
+            Basis::SliceEnds => to_f64(self.slices.get(&block).copied().unwrap_or(0)),
+            Basis::Visit | Basis::Slices => to_f64(counted.operations),
+        };
+        (over > 0.0 && value.is_finite() && value >= 0.0).then_some(Part {
+            counted: scale * value,
+            over,
+        })
+    }
+
+    fn has(&self, counter: &str) -> bool {
+        let mut visits = self.counters.values();
+        visits.any(|counted| counted.values.contains_key(counter))
+    }
+}
+
+impl Visits<'_> {
+    fn metric(&self, metric: &MetricInfo) -> Option<CostSample> {
+        self.counter(metric.key, metric.counter, (metric.basis, metric.scale))
+    }
+
+    /// Every wait that was seen on either side.
+    fn waits(&self) -> Vec<CostSample> {
+        let visits = self.base.counters.values();
+        let keys: BTreeSet<&String> = visits
+            .chain(self.candidate.counters.values())
+            .flat_map(|counted| counted.values.keys())
+            .filter(|key| key.starts_with(WAIT_PREFIX))
+            .collect();
+        keys.into_iter()
+            .filter_map(|key| self.counter(key, key, (Basis::Visit, US)))
+            .collect()
+    }
+
+    fn counter(&self, key: &str, counter: &str, metric: (Basis, f64)) -> Option<CostSample> {
+        let blocks = self.blocks.iter().filter_map(|&block| {
+            let base = self.base.part(block, counter, metric)?;
+            let candidate = self.candidate.part(block, counter, metric)?;
+            Some(BlockCost::pooled(block, base, candidate))
+        });
+        Some(CostSample {
+            key: key.to_owned(),
+            blocks: blocks.collect(),
+        })
+    }
+
+    /// The one side whose reads are timed. Where it is off, the statistic is missing or stays at zero, even
+    /// if blocks are read.
+    fn times_reads(&self) -> Option<OneSide> {
+        const TIME: &str = "database_block_read_ns";
+        const READS: &str = "database_blocks_read";
+        let sum = |side: &Side<'_>, counter: &str| -> f64 {
+            let visits = side.counters.values();
+            visits
+                .filter_map(|counted| counted.values.get(counter))
+                .sum()
+        };
+        let timed = |side: &Side<'_>| sum(side, TIME) > 0.0;
+        let untimed = |side: &Side<'_>| {
+            !side.counters.is_empty() && (!side.has(TIME) || !timed(side)) && sum(side, READS) > 0.0
+        };
+        if untimed(&self.base) && timed(&self.candidate) {
+            Some(OneSide::Candidate)
+        } else if timed(&self.base) && untimed(&self.candidate) {
+            Some(OneSide::Base)
+        } else {
+            None
+        }
+    }
+}
