@@ -1,5 +1,6 @@
 //! The checks of CI, one after the other, the same on every machine.
 
+use crate::reference::generate;
 use crate::tidy::tidy;
 use anyhow::{Context, bail};
 use std::path::Path;
@@ -41,6 +42,8 @@ pub fn ci(root: &Path) -> anyhow::Result<()> {
     for (name, arguments, environment) in CHECKS {
         cargo(root, name, arguments, environment)?;
     }
+    announce("gen");
+    generate(root, true)?;
     cargo(
         root,
         "test",
@@ -48,7 +51,7 @@ pub fn ci(root: &Path) -> anyhow::Result<()> {
         &[],
     )?;
     println!(
-        "ci: tidy, fmt, clippy, doc and test passed in {} s",
+        "ci: tidy, fmt, clippy, doc, gen and test passed in {} s",
         start.elapsed().as_secs()
     );
     Ok(())

@@ -1,7 +1,10 @@
-//! Repository chores: `cargo xtask tidy` checks the house rules, `cargo xtask ci` everything that CI checks.
+//! Repository chores: `cargo xtask tidy` checks the house rules, `cargo xtask gen` writes the generated
+//! pages, `cargo xtask ci` runs everything that CI checks.
 
 mod ci;
+mod reference;
 mod tidy;
+mod web;
 
 use anyhow::{Context, bail};
 use std::path::PathBuf;
@@ -11,7 +14,9 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   tidy   house rules: sizes, names, arrows between crates, documents
-  ci     what CI runs: tidy, fmt, clippy, doc, test";
+  gen    write the generated pages of docs/reference; with --check fail if one is stale
+  web    bundle the report page's script (npm); with --check fail if the committed one differs
+  ci     what CI runs: tidy, fmt, clippy, doc, gen --check, test";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,7 +33,11 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["tidy"] => tidy::tidy(&root()?),
+        ["gen"] => reference::generate(&root()?, false),
+        ["gen", "--check"] => reference::generate(&root()?, true),
         ["ci"] => ci::ci(&root()?),
+        ["web"] => web::web(&root()?, false),
+        ["web", "--check"] => web::web(&root()?, true),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())

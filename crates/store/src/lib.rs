@@ -4,16 +4,19 @@
 //! transaction, so that nothing waits for the disk between two slices. The commit at the end of the visit is
 //! durable (`synchronous = full`); a process killed at any moment loses the visit in flight and nothing else.
 //! Nothing is ever updated or deleted; triggers in the file see to it. Deriving numbers from slices is not
-//! done here. `docs/store.md` describes the tables.
+//! done here. `docs/store.md` describes the tables. [`export`] writes plain tables for others.
 
 mod error;
+pub mod export;
 mod ledger;
 mod lock;
 mod migrations;
+mod observed;
 mod rows;
 mod runs;
 mod store;
 mod visits;
+mod withdrawals;
 
 pub use error::StoreError;
 pub use ledger::{LedgerLine, PlaceboResult, RecordedRatio};

@@ -11,7 +11,7 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
 
 /// The steps: number, name, SQL.
-pub(crate) const MIGRATIONS: [(u32, &str, &str); 3] = [
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 4] = [
     (1, "first", include_str!("migrations/0001-first.sql")),
     (
         2,
@@ -23,6 +23,7 @@ pub(crate) const MIGRATIONS: [(u32, &str, &str); 3] = [
         "placebo-ledger",
         include_str!("migrations/0003-placebo-ledger.sql"),
     ),
+    (4, "observed", include_str!("migrations/0004-observed.sql")),
 ];
 
 /// Brings the file to the newest schema; refuses a file that is newer than this program or not ours.

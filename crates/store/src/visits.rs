@@ -78,7 +78,7 @@ impl Store {
         Ok(())
     }
 
-    fn open_visit(&self, run: &str, cell: CellId, block: u32) -> Option<&OpenVisit> {
+    pub(crate) fn open_visit(&self, run: &str, cell: CellId, block: u32) -> Option<&OpenVisit> {
         self.visit
             .as_ref()
             .filter(|open| open.run == run && (open.cell, open.block) == (cell, block))
@@ -150,7 +150,7 @@ impl Store {
         Ok(())
     }
 
-    /// Gives up the open visit: its slices, and facts and findings recorded since it began, are forgotten.
+    /// Gives up the open visit: its slices, and all that was recorded since it began, are forgotten.
     /// Does nothing when none is open.
     ///
     /// Errors: `Sqlite`.

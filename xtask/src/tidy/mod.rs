@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Directories that hold no source of ours.
-const SKIPPED: [&str; 2] = [".git", "deltabench-lab"];
+const SKIPPED: [&str; 3] = [".git", "deltabench-lab", "node_modules"];
 
 /// One breach of a rule.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -18,6 +18,7 @@ fn server(role: Role, resolved: &str) -> PlannedServer {
             build: None,
         },
         burn_ns: None,
+        settings: Vec::new(),
     }
 }
 

@@ -5,6 +5,8 @@ mod data;
 #[cfg(test)]
 mod ledger;
 #[cfg(test)]
+mod observed;
+#[cfg(test)]
 mod runs;
 #[cfg(test)]
 mod visits;

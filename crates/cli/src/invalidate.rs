@@ -1,0 +1,284 @@
+//! `deltabench invalidate`: withdraws a run, or cells of it. Nothing is deleted.
+
+use crate::Failure;
+use crate::bench::now;
+use crate::config::Config;
+use crate::listing::open;
+use crate::output::{say, store_problem};
+use clap::Args;
+use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
+use deltabench_model::invalidation::Invalidation;
+use deltabench_model::plan::{Cell, CellId, Plan};
+use deltabench_model::problem::{Problem, nearest};
+use deltabench_model::units::index;
+
+/// `deltabench invalidate`.
+#[derive(Debug, Args)]
+pub struct InvalidateArguments {
+    /// The run, or the beginning of its name, or `last`
+    pub run: String,
+    /// Only this cell, at all numbers of clients or at one; may be repeated [default: the whole run]
+    #[arg(long = "cell", value_name = "NAME[@CLIENTS]")]
+    pub cells: Vec<String>,
+    /// Why, for everybody who reads a report of it
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+}
+
+/// Stores the withdrawal, once for each cell that is meant.
+pub fn invalidate(arguments: &InvalidateArguments, config: &Config) -> Result<u8, Failure> {
+    let reason = arguments.reason.split_whitespace().collect::<Vec<_>>();
+    if reason.is_empty() {
+        return Err(Failure::Refused(
+            Problem::new("a withdrawal needs a reason")
+                .hint("say why with --reason TEXT: every report of the run will show it"),
+        ));
+    }
+    let reason = reason.join(" ");
+    let mut store = open(config)?;
+    let run = store.find(&arguments.run).map_err(Failure::Refused)?;
+    let plan = store.plan(&run).map_err(store_problem)?;
+    let known = store.invalidations(&run).map_err(store_problem)?;
+    for cell in meant(&plan, &run, &arguments.cells).map_err(Failure::Refused)? {
+        let what = match cell.and_then(|id| plan_cell(&plan, id)) {
+            Some(cell) => format!("{} of {run}", label(cell)),
+            None => run.clone(),
+        };
+        if known
+            .iter()
+            .any(|earlier| earlier.cell == cell && earlier.reason == reason)
+        {
+            say(&format!("{what} is withdrawn for this reason already"));
+            continue;
+        }
+        let withdrawal = Invalidation {
+            cell,
+            reason: reason.clone(),
+            at_unix_ms: now().1,
+        };
+        store
+            .invalidate(&run, &withdrawal)
+            .map_err(|error| Failure::Failed(error.into()))?;
+        say(&format!("withdrew {what}: {reason}"));
+    }
+    Ok(0)
+}
+
+/// Makes a comparison say what its withdrawals leave of it: a cell that is withdrawn, alone or with its whole
+/// run, has no verdict that may be used.
+///
+/// It becomes unfit, and not absent: exit code and gate then follow from the rules for unfit cells. A run
+/// withdrawn as a whole, or in all of its cells, ends with 4; one with a withdrawn cell ends with 1 if
+/// another cell fails, else with 3, and its gate stays open: withdrawing the cell that failed is no way to
+/// pass.
+pub fn withdraw(comparison: &mut Comparison, invalidations: &[Invalidation]) {
+    for cell in &mut comparison.cells {
+        if !is_withdrawn(invalidations, cell.cell) {
+            continue;
+        }
+        cell.reason = format!("withdrawn; not trusted: {}", cell.reason);
+        let counts = &mut comparison.counts;
+        let counted = match cell.verdict {
+            Verdict::Regression => &mut counts.regression,
+            Verdict::Improvement => &mut counts.improvement,
+            Verdict::NoChange => &mut counts.no_change,
+            Verdict::Inconclusive => &mut counts.inconclusive,
+            Verdict::Unfit => &mut counts.unfit,
+        };
+        *counted = counted.saturating_sub(1);
+        counts.unfit += 1;
+        cell.verdict = Verdict::Unfit;
+    }
+}
+
+/// Leaves out the cells of a confirming run that are withdrawn: they neither confirm nor refute.
+pub fn leave_out(comparison: &mut Comparison, invalidations: &[Invalidation]) {
+    let counts = |cell: &CellComparison| !is_withdrawn(invalidations, cell.cell);
+    comparison.cells.retain(counts);
+}
+
+/// What `list` says of a run's withdrawals; empty without any.
+pub fn mark(invalidations: &[Invalidation]) -> String {
+    let whole = invalidations.iter().find(|one| one.cell.is_none());
+    if let Some(whole) = whole {
+        return format!("  withdrawn: {}", whole.reason);
+    }
+    let mut cells: Vec<CellId> = invalidations.iter().filter_map(|one| one.cell).collect();
+    cells.sort_unstable();
+    cells.dedup();
+    match cells.len() {
+        0 => String::new(),
+        1 => "  1 cell withdrawn".to_owned(),
+        several => format!("  {several} cells withdrawn"),
+    }
+}
+
+fn is_withdrawn(invalidations: &[Invalidation], cell: CellId) -> bool {
+    invalidations
+        .iter()
+        .any(|one| one.cell.is_none_or(|withdrawn| withdrawn == cell))
+}
+
+/// The cells that are meant, in the plan's order; `None` is the whole run.
+fn meant(plan: &Plan, run: &str, wanted: &[String]) -> Result<Vec<Option<CellId>>, Problem> {
+    if wanted.is_empty() {
+        return Ok(vec![None]);
+    }
+    let mut found: Vec<CellId> = Vec::new();
+    for name in wanted {
+        let cells = (0..).zip(&plan.cells);
+        let of_name: Vec<CellId> = cells
+            .filter(|(_, cell)| cell.workload == *name || label(cell) == *name)
+            .map(|(id, _)| id)
+            .collect();
+        if of_name.is_empty() {
+            return Err(unknown_cell(plan, run, name));
+        }
+        found.extend(of_name);
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found.into_iter().map(Some).collect())
+}
+
+fn unknown_cell(plan: &Plan, run: &str, wanted: &str) -> Problem {
+    let labels: Vec<String> = plan.cells.iter().map(label).collect();
+    let names = plan.cells.iter().map(|cell| cell.workload.as_str());
+    // Without `@` a name is meant, with it a cell.
+    let near = if wanted.contains('@') {
+        nearest(wanted, labels.iter().map(String::as_str))
+    } else {
+        nearest(wanted, names)
+    };
+    let problem = Problem::new(format!("run {run} has no cell `{wanted}`"))
+        .detail(format!("its cells: {}", labels.join(", ")));
+    match near {
+        Some(near) => problem.hint(format!("did you mean `{near}`?")),
+        None => problem.hint("a cell is written NAME or NAME@CLIENTS"),
+    }
+}
+
+fn label(cell: &Cell) -> String {
+    format!("{}@{}", cell.workload, cell.clients)
+}
+
+fn plan_cell(plan: &Plan, id: CellId) -> Option<&Cell> {
+    plan.cells.get(index(u64::from(id)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{plan, slices};
+    use deltabench_compare::{analyse, exit_code, gate_line};
+
+    fn withdrawn(cell: Option<CellId>) -> Invalidation {
+        Invalidation {
+            cell,
+            reason: "a backup ran".to_owned(),
+            at_unix_ms: 5,
+        }
+    }
+
+    /// The candidate is slower in the first cell only.
+    fn comparison(gate: bool) -> (Plan, Comparison) {
+        let mut plan = plan();
+        plan.gate.on = gate;
+        let comparison = analyse(&plan, &slices([0.9, 1.0, 1.0]), Vec::new());
+        (plan, comparison)
+    }
+
+    #[test]
+    fn a_withdrawn_run_is_unfit_whatever_it_said() {
+        let (_, mut comparison) = comparison(false);
+        assert_eq!(exit_code(&comparison), 1);
+        withdraw(&mut comparison, &[withdrawn(None)]);
+        assert_eq!(exit_code(&comparison), 4);
+        assert_eq!(
+            (comparison.counts.regression, comparison.counts.unfit),
+            (0, 3)
+        );
+        for cell in &comparison.cells {
+            assert!(
+                cell.reason.starts_with("withdrawn; not trusted: "),
+                "{}",
+                cell.reason
+            );
+        }
+    }
+
+    #[test]
+    fn withdrawing_the_cell_that_failed_leaves_the_gate_open() {
+        let (plan, mut comparison) = comparison(true);
+        assert_eq!(exit_code(&comparison), 1);
+        withdraw(&mut comparison, &[withdrawn(Some(0))]);
+        assert_eq!(exit_code(&comparison), 3);
+        let line = gate_line(&comparison, &plan).unwrap();
+        assert!(
+            line.starts_with("gate open") && line.ends_with("1 not trusted"),
+            "{line}"
+        );
+        assert_eq!(
+            (comparison.counts.no_change, comparison.counts.unfit),
+            (2, 1)
+        );
+    }
+
+    #[test]
+    fn a_loss_elsewhere_still_counts() {
+        let (_, mut comparison) = comparison(true);
+        withdraw(&mut comparison, &[withdrawn(Some(2))]);
+        assert_eq!(exit_code(&comparison), 1);
+    }
+
+    #[test]
+    fn a_confirming_run_says_nothing_about_its_withdrawn_cells() {
+        let (_, mut comparison) = comparison(false);
+        leave_out(&mut comparison, &[withdrawn(Some(1))]);
+        let left: Vec<CellId> = comparison.cells.iter().map(|cell| cell.cell).collect();
+        assert_eq!(left, [0, 2]);
+        leave_out(&mut comparison, &[withdrawn(None)]);
+        assert!(comparison.cells.is_empty());
+    }
+
+    #[test]
+    fn a_name_means_all_its_numbers_of_clients_and_a_label_one() {
+        let plan = plan();
+        let cells = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            meant(&plan, "r", &names)
+        };
+        assert_eq!(cells(&[]), Ok(vec![None]));
+        assert_eq!(cells(&["point-query"]), Ok(vec![Some(0), Some(1)]));
+        let two = cells(&["update-index@1", "point-query@4", "update-index"]);
+        assert_eq!(two, Ok(vec![Some(1), Some(2)]));
+    }
+
+    #[test]
+    fn an_unknown_cell_is_refused_with_the_nearest() {
+        for (wanted, near) in [
+            ("point-qurey", "`point-query`"),
+            ("point-query@40", "`point-query@4`"),
+            ("tpcc", "NAME@CLIENTS"),
+        ] {
+            let problem = meant(&plan(), "r", &[wanted.to_owned()]).unwrap_err();
+            assert!(problem.error.contains(wanted), "{problem}");
+            assert!(problem.hint.unwrap().contains(near), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn a_list_marks_runs_and_counts_cells_once() {
+        assert_eq!(mark(&[]), "");
+        assert_eq!(
+            mark(&[withdrawn(Some(1)), withdrawn(Some(1))]),
+            "  1 cell withdrawn"
+        );
+        assert_eq!(
+            mark(&[withdrawn(Some(1)), withdrawn(Some(0))]),
+            "  2 cells withdrawn"
+        );
+        let whole = [withdrawn(Some(1)), withdrawn(None)];
+        assert_eq!(mark(&whole), "  withdrawn: a backup ran");
+    }
+}
