@@ -3,6 +3,7 @@
 use crate::calibrate::CalibrateArguments;
 use crate::doctor::DoctorArguments;
 use crate::ledger::LedgerArguments;
+use crate::limits::LimitArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -62,6 +63,14 @@ pub enum Command {
     /// Analyse a run again, without measuring, and print or write its report
     #[command(after_help = "Example: deltabench report last --format json")]
     Report(Report),
+    /// Write the data of runs as plain tables for notebooks: raw, analysed, observed
+    #[command(after_help = "Example: deltabench export last --out run.sqlite")]
+    Export(crate::export::ExportArguments),
+    /// Withdraw a run or cells of it: nothing is deleted, every report says so from then on
+    #[command(
+        after_help = "Example: deltabench invalidate last --cell point-query@1 --reason 'a backup ran'"
+    )]
+    Invalidate(crate::invalidate::InvalidateArguments),
     /// Look at this host: what spoils measurements here, and how to mend it
     #[command(after_help = "Example: deltabench doctor")]
     Doctor(DoctorArguments),
@@ -83,6 +92,12 @@ pub enum Command {
     /// List the workloads, or show one with a sample of its SQL
     #[command(after_help = "Example: deltabench workloads show point-query")]
     Workloads(Workloads),
+    /// List the metrics: unit, which way is good, where they come from
+    #[command(after_help = "Example: deltabench metrics")]
+    Metrics,
+    /// Print the generated pages of docs/reference as JSON, for `cargo xtask gen`
+    #[command(hide = true)]
+    Reference,
     /// Compare the built-in driver with sysbench's packaged scripts: same SQL, same counts, as fast?
     #[command(after_help = "Example: deltabench crosscheck --only point-query")]
     Crosscheck(crate::crosscheck::CrosscheckArguments),
@@ -150,6 +165,18 @@ pub struct Compare {
     /// A setting for every server; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
+    /// A setting for the candidates only; may be repeated: the question is then what it does
+    #[arg(long = "candidate-set", value_name = "NAME=VALUE")]
+    pub candidate_settings: Vec<String>,
+    /// What servers may use of the machine, and what their caches hold
+    #[command(flatten)]
+    pub limits: LimitArguments,
+    /// Collect no counters and no one-second series
+    #[arg(long)]
+    pub no_counters: bool,
+    /// Sample what backends wait for so many times a second, in slices that do not count
+    #[arg(long, value_name = "PER SECOND", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub waits: Option<u32>,
     /// Data checksums: the same on every server, or each version's own default
     #[arg(long, value_enum, default_value_t = Checksums::On)]
     pub checksums: Checksums,
@@ -264,11 +291,14 @@ pub struct Report {
     #[arg(default_value = "last")]
     pub run: String,
     /// Form of the report
-    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
     /// Write it here instead of stdout
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// What each operation cost (CPU, context switches, reads, KB read and written), as a table
+    #[arg(long)]
+    pub costs: bool,
     /// Judge with another smallest change that matters
     #[arg(long, value_name = "PERCENT")]
     pub delta: Option<String>,
@@ -315,6 +345,25 @@ pub enum SelfbenchCommand {
     Client(SelfbenchClient),
     /// How often identical servers are called different: sysbench on A then on B, and deltabench
     Verdict(SelfbenchVerdict),
+    /// What the one-second series costs: throughput with and without it, as a paired ratio
+    Collecting(SelfbenchCollecting),
+}
+
+/// `deltabench selfbench collecting`.
+#[derive(Debug, Args)]
+pub struct SelfbenchCollecting {
+    /// Server to run against
+    #[arg(long, value_name = "TARGET", default_value = "postgres:18")]
+    pub target: String,
+    /// Pairs of slices
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub pairs: u32,
+    /// Seconds of a slice
+    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+    pub seconds: f64,
+    /// How servers run here
+    #[command(flatten)]
+    pub servers: Servers,
 }
 
 /// `deltabench selfbench verdict`.
@@ -443,15 +492,34 @@ pub enum HugePagesWord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Table for a terminal.
-    Terminal,
+    #[value(alias = "terminal")]
+    Text,
     /// The JSON contract.
     Json,
     /// One offline page.
     Html,
-    /// Table for a pull request.
+    /// For a pull request or a blog post.
     Markdown,
     /// A row for each cell and metric.
     Csv,
+    /// Test cases for CI: JUnit's XML.
+    Junit,
+    /// Go's benchmark format, for benchstat.
+    Benchstat,
+}
+
+impl From<Format> for deltabench_report::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Text => Self::Text,
+            Format::Json => Self::Json,
+            Format::Html => Self::Html,
+            Format::Markdown => Self::Markdown,
+            Format::Csv => Self::Csv,
+            Format::Junit => Self::Junit,
+            Format::Benchstat => Self::Benchstat,
+        }
+    }
 }
 
 /// `deltabench fetch`.

@@ -3,7 +3,10 @@
 //! The candidate is the base itself (A/A), or the base with a known slowdown. Measuring is the caller's; here
 //! is decided what to measure, and counted what came out.
 
+mod measuring;
 mod tally;
+
+pub use measuring::measured;
 
 use crate::Failure;
 use crate::arguments::Servers;

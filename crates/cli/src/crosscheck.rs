@@ -5,7 +5,7 @@ mod shown;
 
 use crate::Failure;
 use crate::arguments::Servers;
-use crate::compare::{resolve, swept_host};
+use crate::bench::{resolve, swept_host};
 use crate::config::Config;
 use crate::interrupt;
 use crate::output::{check_writable, is_stdout, print_stdout, say, write_file};

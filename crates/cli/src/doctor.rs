@@ -2,9 +2,11 @@
 
 use crate::Failure;
 use crate::arguments::Servers;
-use crate::compare::{self, swept_host};
+use crate::bench::{now, resolve, run_name, swept_host};
 use crate::config::Config;
+use crate::interrupt;
 use crate::output::{check_writable, is_stdout, print_stdout, say, width, write_file};
+use crate::request::pilot_request;
 use crate::text::{colour, paragraph};
 use clap::Args;
 use deltabench_compare::forecast::{ForecastRow, Minutes, duration};
@@ -12,7 +14,11 @@ use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
 use deltabench_observe::{Check, DiskFacts, HostFacts, HostSample, Outcome, preflight};
-use deltabench_run::pilot::Pilot;
+use deltabench_run::fleet::Host;
+use deltabench_run::pilot::{self, Pilot};
+use deltabench_run::planning;
+use deltabench_run::residence::residence;
+use deltabench_workload::Library;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -74,7 +80,7 @@ impl Examination {
         let checks = preflight(&facts, sample.as_ref(), Some(&disk));
         let pilot = match arguments.no_pilot {
             true => None,
-            false => compare::doctor_pilot(&arguments.target, &host, config)?,
+            false => doctor_pilot(&arguments.target, &host, config)?,
         };
         Ok(Self {
             pilot,
@@ -372,6 +378,22 @@ fn line(check: &Check) -> Line<'_> {
         effect: &check.effect,
         fix: &check.fix,
     }
+}
+
+/// Half a minute of base against placebo, to say how long answers take on this host.
+fn doctor_pilot(target: &str, host: &Host, config: &Config) -> Result<Option<Pilot>, Failure> {
+    let library = Library::builtin().map_err(Failure::Failed)?;
+    let spec = target.parse().map_err(Failure::Refused)?;
+    let found = resolve(&[spec], config).map_err(Failure::Refused)?;
+    let Some(base) = found.first() else {
+        return Ok(None);
+    };
+    let plan = planning::plan(pilot_request(), base, &[], &library).map_err(Failure::Refused)?;
+    residence(&plan, host).map_err(Failure::Refused)?;
+    let run = format!("{}-doctor", run_name(now().0, plan.seed));
+    let interrupted = interrupt::flag()?;
+    pilot::standalone(&plan, &run, host, &interrupted, &mut |text| say(&text))
+        .map_err(Failure::Failed)
 }
 
 #[cfg(test)]

@@ -2,18 +2,31 @@
 
 use crate::Failure;
 use crate::arguments::{Fetch, Format, Report, Targets};
-use crate::compare::resolve;
+use crate::bench::resolve;
 use crate::config::Config;
+use crate::invalidate::mark;
 use crate::output::{self, Analysed, analyse_run, print_stdout, say, store_problem, write_file};
 use crate::request::percent;
+use crate::text::colour;
 use deltabench_acquire::{Availability, Cache};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
+use deltabench_report::TerminalOptions;
 use deltabench_store::{Store, StoreError};
 use std::collections::HashSet;
 
 /// `deltabench report`.
 pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
+    if arguments.costs && arguments.format != Format::Text {
+        return Err(Failure::Refused(
+            Problem::new("--costs is a table for the terminal")
+                .detail("every other form of the report has the costs in it already")
+                .hint("leave out --costs, or --format"),
+        ));
+    }
+    if let Some(path) = &arguments.out {
+        output::check_writable(path).map_err(Failure::Refused)?;
+    }
     let store = open(config)?;
     let run = store.find(&arguments.run).map_err(Failure::Refused)?;
     let mut plan = store.plan(&run).map_err(store_problem)?;
@@ -25,12 +38,15 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
         comparison,
         context,
     } = analyse_run(&run, &plan, &store)?;
-    let text = match arguments.format {
-        Format::Terminal => output::terminal(&comparison, &plan, &context, arguments.out.is_none()),
-        Format::Json => deltabench_report::json(&comparison, &plan, &context),
-        Format::Html => deltabench_report::html(&comparison, &plan, &context),
-        Format::Markdown => deltabench_report::markdown(&comparison, &plan, &context),
-        Format::Csv => deltabench_report::csv(&comparison, &plan),
+    let options = TerminalOptions {
+        width: output::width(),
+        colour: arguments.out.is_none() && colour(),
+    };
+    let text = if arguments.costs {
+        deltabench_report::costs_table(&comparison, &plan, &context, options)
+    } else {
+        let format = arguments.format.into();
+        deltabench_report::render(format, &comparison, &plan, &context, options)
     };
     match &arguments.out {
         Some(path) => write_file(path, &text)?,
@@ -44,15 +60,17 @@ pub fn runs(config: &Config) -> Result<u8, Failure> {
     let store = open(config)?;
     let mut lines = Vec::new();
     for run in store.runs().map_err(store_problem)? {
+        let withdrawn = store.invalidations(&run.run).map_err(store_problem)?;
         lines.push(format!(
-            "{}  {:<11}  {} vs {}  {} cells  {}/{} blocks",
+            "{}  {:<11}  {} vs {}  {} cells  {}/{} blocks{}",
             run.run,
             run.state.word(),
             run.base,
             run.candidates.join(", "),
             run.cells,
             run.blocks_done,
-            run.blocks_planned
+            run.blocks_planned,
+            mark(&withdrawn)
         ));
     }
     if lines.is_empty() {

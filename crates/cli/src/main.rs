@@ -4,17 +4,24 @@
 //! 3 inconclusive, 4 host unfit, 5 could not measure, 130 interrupted.
 
 mod arguments;
+mod bench;
 mod calibrate;
 mod compare;
 mod config;
 mod crosscheck;
 mod doctor;
+mod export;
+#[cfg(test)]
+mod fixture;
 mod interrupt;
+mod invalidate;
 mod ledger;
+mod limits;
 mod listing;
 mod output;
 mod practice;
 mod progress;
+mod reference;
 mod request;
 mod selfbench;
 mod text;
@@ -56,13 +63,17 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Resume(resume) => compare::resume(&resume, &config),
         Command::Confirm(confirm) => compare::confirm(&confirm, &config),
         Command::Report(report) => listing::report(&report, &config),
-        Command::Calibrate(calibrate) => compare::calibrate(&calibrate, &config),
+        Command::Calibrate(calibrate) => calibrate::measured(&calibrate, &config),
         Command::Doctor(doctor) => doctor::doctor(&doctor, &config),
         Command::Ledger(ledger) => ledger::ledger(&ledger, &config),
+        Command::Invalidate(invalidate) => invalidate::invalidate(&invalidate, &config),
+        Command::Export(export) => export::export(&export, &config),
         Command::List => listing::runs(&config),
         Command::Targets(targets) => listing::targets(&targets, &config),
         Command::Fetch(fetch) => listing::fetch(&fetch, &config),
         Command::Workloads(workloads) => workloads::workloads(&workloads),
+        Command::Metrics => reference::metrics(),
+        Command::Reference => reference::reference(),
         Command::Crosscheck(crosscheck) => crosscheck::crosscheck(&crosscheck, &config),
         Command::Selfbench(selfbench) => selfbench::selfbench(&selfbench, &config),
     }

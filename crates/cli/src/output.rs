@@ -3,7 +3,9 @@
 use crate::Failure;
 use crate::arguments::Output;
 use crate::config::Config;
+use crate::invalidate;
 use deltabench_compare::comparison::Comparison;
+use deltabench_compare::costs::add_costs;
 use deltabench_compare::{analyse, confirm, ended_after, exit_code};
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::problem::Problem;
@@ -96,11 +98,16 @@ pub fn analyse_run(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Fa
     let known = store.runs().map_err(store_problem)?;
     if known.iter().any(|summary| summary.run == again) {
         let second = store.plan(&again).map_err(store_problem)?;
-        confirm(&mut comparison, &analyse_alone(&again, &second, store)?);
+        let mut second = analyse_alone(&again, &second, store)?;
+        let withdrawn = store.invalidations(&again).map_err(store_problem)?;
+        invalidate::leave_out(&mut second, &withdrawn);
+        confirm(&mut comparison, &second);
     }
+    let context = context(run, plan, store)?;
+    invalidate::withdraw(&mut comparison, &context.invalidations);
     Ok(Analysed {
         comparison,
-        context: context(run, plan, store)?,
+        context,
     })
 }
 
@@ -113,7 +120,21 @@ fn analyse_alone(run: &str, plan: &Plan, store: &Store) -> Result<Comparison, Fa
     }
     let mut comparison = analyse(&plan, &slices, findings);
     mark_drifting(&mut comparison, &warm_ups(run, store)?);
+    let counters = store.counters(run).map_err(store_problem)?;
+    let cores = cores(run, store)?;
+    add_costs(&mut comparison, &plan, &slices, &counters, cores);
     Ok(comparison)
+}
+
+/// Cores of the host that measured.
+fn cores(run: &str, store: &Store) -> Result<Option<u32>, Failure> {
+    #[derive(serde::Deserialize)]
+    struct Host {
+        online_cores: Option<u32>,
+    }
+    let facts = store.facts(run, "host").map_err(store_problem)?;
+    let host: Option<Host> = parsed(facts.into_iter().next_back().map(|fact| fact.json))?;
+    Ok(host.and_then(|host| host.online_cores))
 }
 
 /// The blocks of a run that its time ended, unless it was gone on with since.
@@ -224,9 +245,9 @@ fn context(run: &str, plan: &Plan, store: &Store) -> Result<ReportContext, Failu
             .into_iter()
             .map(|(cell, visits)| shown_warm_up(cell, &visits))
             .collect(),
-        invalidations: Vec::new(),
-        samples: Vec::new(),
-        marks: Vec::new(),
+        invalidations: store.invalidations(run).map_err(store_problem)?,
+        samples: store.samples(run).map_err(store_problem)?,
+        marks: store.marks(run).map_err(store_problem)?,
     })
 }
 

@@ -3,12 +3,12 @@
 
 use crate::Failure;
 use crate::arguments::SelfbenchVerdict;
+use crate::bench::{Bench, resolve, run_name, swept_host};
 use crate::calibrate::{CalibrateArguments, CalibrationRun};
-use crate::compare::{Bench, resolve, run_name, swept_host};
 use crate::config::Config;
 use crate::output::{self, print_stdout, say, write_file};
 use crate::request::{calibration, seed_from_clock};
-use crate::{compare, interrupt};
+use crate::{bench, interrupt};
 use deltabench_compare::comparison::{Metric, Verdict};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
@@ -50,7 +50,7 @@ pub fn verdict(arguments: &SelfbenchVerdict, config: &Config) -> Result<u8, Fail
     };
     let host = swept_host(&arguments.servers, config)?;
     let mut bench = Bench {
-        store: compare::open_store(config)?,
+        store: bench::open_store(config)?,
         host,
         interrupted: interrupt::flag()?,
     };
@@ -102,7 +102,7 @@ fn one_pair(
     library: &Library,
     bench: &mut Bench,
 ) -> Result<Option<Said>, Failure> {
-    let name = run_name(compare::now().0, plan.seed);
+    let name = run_name(bench::now().0, plan.seed);
     let measured = sequential(
         plan,
         &format!("{name}-practice"),

@@ -1,53 +1,108 @@
-//! The live progress: one line for each block, a counter inside it when stderr is a terminal.
+//! The progress of a run: in place on a terminal, else a line for each block.
+
+mod board;
+mod screen;
 
 use crate::output::say;
+use board::Board;
 use deltabench_compare::comparison::{Comparison, Metric, MetricComparison};
 use deltabench_run::events::{BlockProgress, Observer};
 use deltabench_run::pilot::Pilot;
-use std::io::{IsTerminal, Write};
+use screen::Screen;
+use std::io::{IsTerminal, Stderr};
+use terminal_size::{Height, Width, terminal_size_of};
 
 /// Prints progress to stderr.
+///
+/// On a terminal a few lines are drawn over again: how far the block is, and how the interval of each open
+/// cell closes. They are gone when this is dropped. Elsewhere, and where `NO_COLOR` or `TERM=dumb` ask for
+/// plain text, each block has its line.
 pub struct Progress {
-    live: bool,
+    live: Option<Live>,
 }
 
 impl Progress {
     /// Looks at stderr once.
     pub fn new() -> Self {
         Self {
-            live: std::io::stderr().is_terminal(),
-        }
-    }
-
-    fn clear(&self) {
-        if self.live {
-            live("");
+            live: in_place().then(Live::new),
         }
     }
 }
 
-/// Replaces the line under the cursor. A counter that cannot be drawn is no reason to stop measuring.
-fn live(text: &str) {
-    let mut stderr = std::io::stderr().lock();
-    let _ = write!(stderr, "\r\x1b[K{text}").and_then(|()| stderr.flush());
+/// Whether stderr is a terminal on which lines may be drawn over.
+fn in_place() -> bool {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
+    std::io::stderr().is_terminal() && !plain && !dumb
+}
+
+struct Live {
+    board: Board,
+    screen: Screen<Stderr>,
+}
+
+impl Live {
+    fn new() -> Self {
+        Self {
+            board: Board::default(),
+            screen: Screen::new(std::io::stderr()),
+        }
+    }
+
+    fn draw(&mut self) {
+        let (width, height) = size();
+        // The cursor has the last line.
+        let lines = self.board.lines(height.saturating_sub(1));
+        self.screen.draw(&lines, width);
+    }
+
+    /// A line that stays, above those that are drawn over.
+    fn say(&mut self, text: &str) {
+        self.screen.clear(size().0);
+        say(text);
+        self.draw();
+    }
+}
+
+/// Columns and lines of the terminal, or what the oldest had.
+fn size() -> (usize, usize) {
+    terminal_size_of(std::io::stderr()).map_or((80, 24), |(Width(width), Height(height))| {
+        (usize::from(width), usize::from(height))
+    })
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.screen.clear(size().0);
+        }
+    }
+}
+
+impl Progress {
+    fn say(&mut self, text: &str) {
+        match &mut self.live {
+            Some(live) => live.say(text),
+            None => say(text),
+        }
+    }
 }
 
 impl Observer for Progress {
     fn note(&mut self, text: &str) {
-        self.clear();
-        say(text);
+        self.say(text);
     }
 
     fn pilot(&mut self, pilot: &Pilot) {
-        self.clear();
         let forecast = &pilot.forecast;
-        say(&format!(
+        self.say(&format!(
             "pilot on {}: throughput {}",
             pilot.workloads.join(" and "),
             forecast.throughput_line()
         ));
         if pilot.sd.1.is_some() {
-            say(&format!(
+            self.say(&format!(
                 "  CPU per operation {}",
                 forecast.server_cpu_line()
             ));
@@ -55,19 +110,29 @@ impl Observer for Progress {
     }
 
     fn visit(&mut self, block: u32, done: u32, planned: u32) {
-        if self.live {
-            live(&format!("block {}: {done}/{planned} cells", block + 1));
+        if let Some(live) = &mut self.live {
+            live.board.visit(block, done, planned);
+            live.draw();
         }
     }
 
     fn block(&mut self, progress: &BlockProgress) {
-        self.clear();
-        if let Some(comparison) = &progress.comparison
-            && shows_table(progress)
-        {
-            say(&table(comparison));
+        let Some(live) = &mut self.live else {
+            if let Some(comparison) = &progress.comparison
+                && shows_table(progress)
+            {
+                say(&table(comparison));
+            }
+            say(&line(progress));
+            return;
+        };
+        for closed in live.board.block(progress) {
+            live.say(&closed);
         }
-        say(&line(progress));
+        if progress.open_cells == 0 {
+            live.say(&line(progress));
+        }
+        live.draw();
     }
 }
 
@@ -109,7 +174,17 @@ fn table(comparison: &Comparison) -> String {
 }
 
 fn percent(metric: &MetricComparison) -> String {
-    format!("{:+.1} %", (metric.ratio.estimate - 1.0) * 100.0)
+    format!("{} %", signed(metric.ratio.estimate))
+}
+
+/// A ratio as a change in percent, never `-0.0`.
+fn signed(ratio: f64) -> String {
+    let text = format!("{:+.1}", (ratio - 1.0) * 100.0);
+    if text == "-0.0" {
+        "+0.0".to_owned()
+    } else {
+        text
+    }
 }
 
 /// One line: how far, what the data say so far, how long still.
@@ -144,8 +219,8 @@ fn so_far(comparison: &Comparison) -> String {
     }
     if let Some((name, estimate)) = worst(comparison) {
         text.push_str(&format!(
-            "; slowest {name} {:+.1} %{}",
-            (estimate.ratio.estimate - 1.0) * 100.0,
+            "; slowest {name} {}{}",
+            percent(estimate),
             interval(estimate)
         ));
     }
@@ -178,11 +253,7 @@ fn worst(comparison: &Comparison) -> Option<(&str, &MetricComparison)> {
 
 fn interval(metric: &MetricComparison) -> String {
     metric.ratio.ci95.map_or(String::new(), |(low, high)| {
-        format!(
-            " [{:+.1}, {:+.1}]",
-            (low - 1.0) * 100.0,
-            (high - 1.0) * 100.0
-        )
+        format!(" [{}, {}]", signed(low), signed(high))
     })
 }
 

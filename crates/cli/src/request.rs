@@ -5,10 +5,11 @@ use crate::arguments::{
     TransportWord,
 };
 use crate::calibrate::{CalibrateArguments, CalibrationRun};
+use crate::limits::limits;
 use deltabench_compare::looks;
 use deltabench_model::plan::{
-    CellOrder, DataSize, DataState, Gate, Pins, Placement, Stopping, Timing, Transport,
-    WorkloadSource,
+    CacheState, CellOrder, DataSize, DataState, Gate, Limits, Observing, Pins, Placement, Stopping,
+    Timing, Transport, WorkloadSource,
 };
 use deltabench_model::problem::Problem;
 use deltabench_run::planning::{Request, Selection};
@@ -24,6 +25,7 @@ const QUICK_DEADLINE_SECONDS: f64 = 560.0;
 pub fn request(arguments: &Compare) -> Result<Request, Problem> {
     let default_rows = if arguments.quick { 200_000 } else { 1_000_000 };
     let timing = timing(arguments)?;
+    let (limits, cache) = limits(&arguments.limits)?;
     Ok(Request {
         same_target: arguments.same_target,
         selection: selection(arguments),
@@ -67,6 +69,17 @@ pub fn request(arguments: &Compare) -> Result<Request, Problem> {
             .iter()
             .map(|text| setting(text))
             .collect::<Result<_, _>>()?,
+        candidate_settings: arguments
+            .candidate_settings
+            .iter()
+            .map(|text| setting(text))
+            .collect::<Result<_, _>>()?,
+        limits,
+        cache,
+        observing: Observing {
+            counters: !arguments.no_counters,
+            waits_per_second: arguments.waits.unwrap_or(0),
+        },
         seed: arguments.seed.unwrap_or_else(seed_from_clock),
         command: std::env::args().collect(),
     })
@@ -121,6 +134,10 @@ fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
         gate: Gate::default(),
         checksums: Some(true),
         settings: Vec::new(),
+        candidate_settings: Vec::new(),
+        limits: Limits::default(),
+        cache: CacheState::AsIs,
+        observing: Observing::default(),
         seed,
         command: std::env::args().collect(),
     }

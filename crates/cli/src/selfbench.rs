@@ -1,15 +1,17 @@
-//! `deltabench selfbench client`: the driver against sysbench and pgbench, as paired ratios.
+//! `deltabench selfbench client` and `collecting`: the driver against sysbench and pgbench, and what the
+//! one-second series costs, as paired ratios.
 
 use crate::Failure;
-use crate::arguments::{Selfbench, SelfbenchClient, SelfbenchCommand};
-use crate::compare::{resolve, swept_host};
+use crate::arguments::{Selfbench, SelfbenchClient, SelfbenchCollecting, SelfbenchCommand};
+use crate::bench::{resolve, swept_host};
 use crate::config::Config;
 use crate::output::{print_stdout, say, write_file};
 use deltabench_driver::peer::{Peer, SelfbenchRound, SelfbenchRow};
+use deltabench_model::installation::Installation;
 use deltabench_model::plan::Placement;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
-use deltabench_run::selfbench::{SelfbenchRequest, selfbench as measure};
+use deltabench_run::selfbench::{self as run, SelfbenchRequest, selfbench as measure};
 use deltabench_stats::student::t_interval;
 use deltabench_stats::summary::mean;
 use serde::Serialize;
@@ -48,7 +50,55 @@ pub fn selfbench(arguments: &Selfbench, config: &Config) -> Result<u8, Failure> 
     match &arguments.what {
         SelfbenchCommand::Client(client) => self::client(client, config),
         SelfbenchCommand::Verdict(verdict) => crate::practice::verdict(verdict, config),
+        SelfbenchCommand::Collecting(collecting) => self::collecting(collecting, config),
     }
+}
+
+fn collecting(arguments: &SelfbenchCollecting, config: &Config) -> Result<u8, Failure> {
+    let host = swept_host(&arguments.servers, config)?;
+    let installation = target(&arguments.target, config)?;
+    let cost = run::collecting(
+        &installation,
+        arguments.pairs,
+        arguments.seconds,
+        ROWS,
+        &host,
+        &mut |text| say(&text),
+    )
+    .map_err(Failure::Failed)?;
+    let logs: Vec<f64> = cost
+        .pairs
+        .iter()
+        .map(|pair| (pair.with / pair.without).ln())
+        .collect();
+    let (estimate, ci95) = ratio(&logs);
+    let interval = ci95.map_or(String::new(), |[low, high]| {
+        format!(
+            " [{:+.2}, {:+.2}]",
+            100.0 * (low - 1.0),
+            100.0 * (high - 1.0)
+        )
+    });
+    print_stdout(&format!(
+        "{} pairs of {:.0} s, {} samples\nthroughput with the series: {:+.2} %{interval}\nCPU of the sampler: \
+         {:.3} % of one core\n",
+        cost.pairs.len(),
+        arguments.seconds,
+        cost.samples,
+        100.0 * (estimate - 1.0),
+        100.0 * cost.sampler_share
+    ))?;
+    Ok(0)
+}
+
+/// The server to run against.
+fn target(name: &str, config: &Config) -> Result<Installation, Failure> {
+    let spec = name.parse().map_err(Failure::Refused)?;
+    resolve(&[spec], config)
+        .map_err(Failure::Refused)?
+        .into_iter()
+        .next()
+        .ok_or_else(|| Failure::Refused(Problem::new("no target given")))
 }
 
 fn client(arguments: &SelfbenchClient, config: &Config) -> Result<u8, Failure> {
@@ -59,11 +109,7 @@ fn client(arguments: &SelfbenchClient, config: &Config) -> Result<u8, Failure> {
         ));
     }
     let host = swept_host(&arguments.servers, config)?;
-    let spec = arguments.target.parse().map_err(Failure::Refused)?;
-    let installations = resolve(&[spec], config).map_err(Failure::Refused)?;
-    let Some(installation) = installations.into_iter().next() else {
-        return Err(Failure::Refused(Problem::new("no target given")));
-    };
+    let installation = target(&arguments.target, config)?;
     let target = installation.resolved.clone();
     let request = SelfbenchRequest {
         installation,

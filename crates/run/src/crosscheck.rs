@@ -409,6 +409,7 @@ fn plan(request: &CrosscheckRequest) -> Plan {
             role: Role::Base,
             installation: request.installation.clone(),
             burn_ns: None,
+            settings: Vec::new(),
         }],
         cells: request.workloads.iter().map(cell).collect(),
         timing: Timing {

@@ -1,7 +1,10 @@
 //! The run's servers: made, loaded, started for a block with swapped slots, stopped.
 
+mod limited;
+
 use crate::admin::{connect, run};
 use crate::aging;
+use crate::limits::{FleetLimits, Possible};
 use crate::load::{self, DataSet};
 use crate::planning::max_connections;
 use crate::readback::read_back;
@@ -9,7 +12,7 @@ use crate::residence::{Needs, Residence, decide};
 use crate::schedule::BlockSchedule;
 use crate::visit::Address;
 use deltabench_model::endpoint::Endpoint;
-use deltabench_model::plan::{Cell, DataState, Plan, PlannedServer, ServerId};
+use deltabench_model::plan::{CacheState, Cell, DataState, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::index;
 use deltabench_server::{
@@ -17,7 +20,7 @@ use deltabench_server::{
 };
 use deltabench_workload::executable::Executable;
 use deltabench_workload::{Chore, Library};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -62,8 +65,10 @@ pub struct Host {
 /// All clusters of a run.
 pub struct Fleet<'a> {
     plan: &'a Plan,
-    // Order matters on drop: clusters stop before their pages are given back and their directory goes.
+    // Order matters on drop: clusters stop before their groups are removed, their pages are given back and
+    // their directory goes.
     clusters: Vec<Cluster>,
+    limits: FleetLimits,
     huge_pages: Option<HugePages>,
     workspace: Workspace,
     settings: Vec<Vec<(String, String)>>,
@@ -77,8 +82,8 @@ pub struct Fleet<'a> {
 impl<'a> Fleet<'a> {
     /// Makes an empty cluster for every server of the plan; `note` hears what the user should know.
     ///
-    /// Errors: too little disk or memory, a bad directory, huge pages insisted on and refused, initdb
-    /// failing, a known slowdown asked for and no C compiler.
+    /// Errors: too little disk or memory, limits that this host does not allow, a bad directory, huge pages
+    /// insisted on and refused, initdb failing, a known slowdown asked for and no C compiler.
     pub fn create(
         plan: &'a Plan,
         run: &str,
@@ -87,15 +92,18 @@ impl<'a> Fleet<'a> {
     ) -> Result<Self, Problem> {
         let library = Library::builtin()?.with_sources(&plan.workloads)?;
         let tables = DataSet::of(plan, &library)?;
-        let needs = Needs::of(plan, tables.bytes(plan)?);
+        let needs = Needs::of(plan, tables.bytes(plan)?)?;
         let residence = decide(plan, host, &needs)?;
         let shared_buffers_mb = needs.shared_buffers_mb;
+        let possible = Possible::find(plan, host)?;
         let workspace = Workspace::create(&host.workspaces, run, &host.user)?;
         let at_once = match residence {
             Residence::Together => plan.servers.len(),
             Residence::Rotated => 1,
         };
         let huge_pages = reserve(at_once, host, shared_buffers_mb, &workspace, note)?;
+        let huge_bytes = huge_pages.as_ref().map_or(0, |_| shared_buffers_mb << 20);
+        let limits = possible.create(plan, run, huge_bytes, &workspace)?;
         let slowed = plan.servers.iter().any(|server| server.burn_ns.is_some());
         let burn = slowed
             .then(|| Burn::build(workspace.directory()))
@@ -103,6 +111,7 @@ impl<'a> Fleet<'a> {
         let mut fleet = Self {
             plan,
             clusters: Vec::new(),
+            limits,
             huge_pages,
             workspace,
             settings: Vec::new(),
@@ -140,6 +149,7 @@ impl<'a> Fleet<'a> {
         }
         let mut all = base.settings;
         all.extend(self.plan.settings.iter().cloned());
+        all.extend(self.planned(place)?.settings.iter().cloned());
         let spec = ClusterSpec {
             installation: &server.installation,
             checksums: self.plan.checksums,
@@ -348,6 +358,8 @@ impl<'a> Fleet<'a> {
             ..Slot::default()
         };
         self.refill_huge_pages()?;
+        // In nobody's groups: the pages that loading brings in count for us, and are dropped later.
+        self.limits.mark_strange(place);
         self.cluster(place)?.start(&slot, &settings).map(drop)
     }
 
@@ -371,9 +383,9 @@ impl<'a> Fleet<'a> {
             .ok_or_else(|| Problem::new("a block's schedule left a server out"))
     }
 
-    /// Starts one server as the block's schedule says and warms the tables that cells read where they are
-    /// kept. Its `deltabench_work` is as it was left, and cold: [`Fleet::renew`] it, or [`Fleet::warm`] it
-    /// to go on with it.
+    /// Starts one server as the block's schedule says, in the groups of its limits, and warms the tables that
+    /// cells read where they are kept, unless the plan wants cold caches. Its `deltabench_work` is as it was
+    /// left, and cold: [`Fleet::renew`] it, or [`Fleet::warm`] it to go on with it.
     ///
     /// Errors: with the tail of the server's log.
     pub fn start_one(
@@ -385,9 +397,16 @@ impl<'a> Fleet<'a> {
         self.refill_huge_pages()?;
         let settings = self.asked_settings(index(u64::from(server))).to_vec();
         let slot = self.slot(schedule, server);
-        self.cluster(place)?.start(&slot, &settings)?;
-        let (endpoint, _) = self.local(place)?;
-        load::prewarm_read(&endpoint, plan).map_err(|problem| self.with_log(problem, place))?;
+        let data = self.cluster(place)?.data_dir();
+        self.limits.before_start(place, &data)?;
+        let started = self.cluster(place)?.start(&slot, &settings).map(drop);
+        started.map_err(|problem| self.limits.explain(place, problem))?;
+        if plan.cache != CacheState::Cold {
+            let (endpoint, _) = self.local(place)?;
+            self.limits
+                .unhindered(place, || load::prewarm_read(&endpoint, plan))
+                .map_err(|problem| self.with_log(problem, place))?;
+        }
         self.address(place)
     }
 
@@ -414,7 +433,8 @@ impl<'a> Fleet<'a> {
         let place = place_of(schedule, server);
         let version_num = self.planned(place)?.installation.version_num;
         let (endpoint, _) = self.local(place)?;
-        load::renew(&endpoint, cell.state, version_num)
+        self.limits
+            .unhindered(place, || load::renew(&endpoint, cell.state, version_num))
             .map_err(|problem| self.with_log(problem, place))
     }
 
@@ -430,7 +450,10 @@ impl<'a> Fleet<'a> {
     ) -> Result<bool, Problem> {
         let place = place_of(schedule, server);
         let (endpoint, _) = self.local(place)?;
-        load::prewarm_for(&endpoint, self.plan.order, cell)
+        self.limits
+            .unhindered(place, || {
+                load::prewarm_for(&endpoint, self.plan.order, cell)
+            })
             .map_err(|problem| self.with_log(problem, place))
     }
 
@@ -528,6 +551,11 @@ impl<'a> Fleet<'a> {
             port: schedule.ports.get(number).copied().unwrap_or(LOADING_PORT),
             listen: self.plan.transport,
             affinity: None,
+            cgroups: self
+                .limits
+                .of(place_of(schedule, server))
+                .map(|limits| limits.groups().to_vec())
+                .unwrap_or_default(),
             environment,
         }
     }
@@ -557,6 +585,23 @@ impl<'a> Fleet<'a> {
         results.into_iter().collect()
     }
 
+    /// The directory that holds all data directories.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.workspace.directory()
+    }
+
+    /// The log of the cluster that plays `server` in a block, from all blocks so far; empty if there is none.
+    #[must_use]
+    pub fn log(&self, schedule: &BlockSchedule, server: ServerId) -> String {
+        self.clusters
+            .get(place_of(schedule, server))
+            .and_then(|cluster| std::fs::read(cluster.log_path()).ok())
+            .map_or(String::new(), |bytes| {
+                String::from_utf8_lossy(&bytes).into_owned()
+            })
+    }
+
     /// The last lines of the log of the cluster that plays `server` in a block.
     #[must_use]
     pub fn log_tail(&self, schedule: &BlockSchedule, server: ServerId) -> String {
@@ -565,14 +610,16 @@ impl<'a> Fleet<'a> {
             .map_or(String::new(), |cluster| cluster.log_tail(LOG_LINES))
     }
 
-    /// Stops everything, gives huge pages back and removes the directories.
+    /// Stops everything, gives huge pages back and removes control groups and directories.
     ///
     /// Errors: what could not be stopped or removed.
     pub fn dismantle(mut self) -> Result<(), Problem> {
         let stopped = self.stop();
         drop(std::mem::take(&mut self.clusters));
         drop(self.huge_pages.take());
-        self.workspace.remove().and(stopped)
+        // Before the workspace, which says where they are.
+        let ungrouped = self.limits.remove();
+        self.workspace.remove().and(ungrouped).and(stopped)
     }
 
     fn planned(&self, place: usize) -> Result<&PlannedServer, Problem> {
@@ -613,7 +660,8 @@ impl<'a> Fleet<'a> {
             .clusters
             .get(place)
             .map_or(String::new(), |cluster| cluster.log_tail(LOG_LINES));
-        problem.detail(format!("{detail}\nend of the server's log:\n{tail}"))
+        let problem = problem.detail(format!("{detail}\nend of the server's log:\n{tail}"));
+        self.limits.explain(place, problem)
     }
 }
 

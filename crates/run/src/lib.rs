@@ -10,6 +10,7 @@ pub mod aging;
 pub mod crosscheck;
 pub mod events;
 pub mod fleet;
+pub mod limits;
 pub mod load;
 pub mod pilot;
 pub mod planning;

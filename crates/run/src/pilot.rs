@@ -1,12 +1,13 @@
 //! How long an answer will take: base and placebo alone, for half a minute.
 //!
 //! A pilot is a few short restart blocks of the run's own servers on a cell or two. From the spread of its
-//! blocks and what they took follows a table of minutes for each precision. Its slices are kept as a fact
-//! and never enter a verdict.
+//! blocks and what they took follows a table of minutes for each precision. That spread and the seconds of a
+//! block are kept as a fact; its slices are not, and never enter a verdict.
 
 use crate::fleet::{Fleet, Host};
 use crate::load::address_for;
 use crate::schedule::{BlockSchedule, VisitSchedule};
+use crate::session::compile;
 use crate::visit::{Address, Visit, VisitEnd};
 use deltabench_compare::comparison::Metric;
 use deltabench_compare::forecast::{Forecast, forecast};
@@ -89,11 +90,7 @@ pub fn standalone(
     note: &mut dyn FnMut(String),
 ) -> Result<Option<Pilot>, Problem> {
     let library = Library::builtin()?.with_sources(&plan.workloads)?;
-    let executables = plan
-        .cells
-        .iter()
-        .map(|cell| library.get(&cell.workload)?.compile(&plan.data))
-        .collect::<Result<Vec<_>, _>>()?;
+    let executables = compile(plan, &library)?;
     let began = Instant::now();
     let mut fleet = Fleet::create(plan, run, host, note)?;
     let found = match fleet.load(&executables, interrupted, note) {

@@ -3,8 +3,8 @@
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{
-    Cell, CellId, CellOrder, DataSize, DataState, Gate, PLAN_FORMAT, Pins, Placement, Plan,
-    PlannedServer, Role, Stopping, Timing, Transport, WorkloadSource,
+    CacheState, Cell, CellId, CellOrder, DataSize, DataState, Gate, Limits, Observing, PLAN_FORMAT,
+    Pins, Placement, Plan, PlannedServer, Role, Stopping, Timing, Transport, WorkloadSource,
 };
 use deltabench_model::problem::Problem;
 use deltabench_model::units::index;
@@ -49,6 +49,14 @@ pub struct Request {
     pub checksums: Option<bool>,
     /// Settings for every server.
     pub settings: Vec<(String, String)>,
+    /// Settings for the candidates only.
+    pub candidate_settings: Vec<(String, String)>,
+    /// What each server may use of the machine.
+    pub limits: Limits,
+    /// What caches hold when a visit starts.
+    pub cache: CacheState,
+    /// What is collected beside the slices.
+    pub observing: Observing,
     /// Seed of every draw.
     pub seed: u64,
     /// Command line, for the report.
@@ -86,19 +94,21 @@ pub fn plan(
     library: &Library,
 ) -> Result<Plan, Problem> {
     check(&request, library)?;
-    check_targets(request.same_target, base, candidates)?;
+    // A setting of their own makes candidates differ from the base.
+    let same_target = request.same_target || !request.candidate_settings.is_empty();
+    check_targets(same_target, base, candidates)?;
     let cells = cells(&request, library)?;
     let server = |role, installation: &Installation| PlannedServer {
         role,
         installation: installation.clone(),
         burn_ns: None,
+        settings: Vec::new(),
     };
     let mut servers = vec![server(Role::Base, base), server(Role::Placebo, base)];
-    servers.extend(
-        candidates
-            .iter()
-            .map(|candidate| server(Role::Candidate, candidate)),
-    );
+    servers.extend(candidates.iter().map(|candidate| PlannedServer {
+        settings: request.candidate_settings.clone(),
+        ..server(Role::Candidate, candidate)
+    }));
     Ok(Plan {
         format: PLAN_FORMAT.0.to_owned(),
         version: PLAN_FORMAT.1,
@@ -121,9 +131,9 @@ pub fn plan(
         pins: request.pins,
         workloads: request.sources,
         confirms: None,
-        limits: deltabench_model::plan::Limits::default(),
-        cache: deltabench_model::plan::CacheState::AsIs,
-        observing: deltabench_model::plan::Observing::default(),
+        limits: request.limits,
+        cache: request.cache,
+        observing: request.observing,
     })
 }
 
@@ -133,6 +143,7 @@ pub fn plan(
 pub fn check(request: &Request, library: &Library) -> Result<(), Problem> {
     cells(request, library)?;
     check_settings(&request.settings)?;
+    check_settings(&request.candidate_settings)?;
     if request.data.rows < 200 || request.data.tables == 0 {
         let DataSize { tables, rows } = request.data;
         return Err(
@@ -428,6 +439,7 @@ pub(crate) mod tests {
                 role,
                 installation: installation(name),
                 burn_ns: None,
+                settings: Vec::new(),
             })
             .collect();
         plan.cells = (0..cells)
@@ -461,6 +473,10 @@ pub(crate) mod tests {
             gate: Gate::default(),
             checksums: Some(true),
             settings: Vec::new(),
+            candidate_settings: Vec::new(),
+            limits: Limits::default(),
+            cache: CacheState::AsIs,
+            observing: Observing::default(),
             seed: 7,
             command: Vec::new(),
         }

@@ -8,7 +8,7 @@ use deltabench_model::endpoint::Endpoint;
 use deltabench_model::plan::{Cell, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Operations per second, one value for each second of a run.
 pub type Seconds = Vec<f64>;
@@ -16,7 +16,7 @@ pub type Seconds = Vec<f64>;
 /// Starts the base, runs sysbench's point select on it with one client, stops it, and does the same with the
 /// last server of the plan. Nothing is pinned, as in the published scripts.
 ///
-/// Errors: sysbench is not there or fails, a server does not start.
+/// `None` when interrupted. Errors: sysbench is not there or fails, a server does not start.
 pub fn sequential(
     plan: &Plan,
     run: &str,
@@ -45,6 +45,9 @@ fn measure(
     }
     let last = ServerId::try_from(plan.servers.len().saturating_sub(1)).unwrap_or(0);
     let first = one(plan, fleet, cell, plan.base(), seconds)?;
+    if interrupted.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
     let second = one(plan, fleet, cell, last, seconds)?;
     Ok(Some((first, second)))
 }

@@ -1,6 +1,7 @@
 //! Whether this host has room for a plan's servers, and for how many of them at once.
 
 use crate::fleet::Host;
+use crate::limits;
 use crate::load::{DataSet, states, states_read, uses_work};
 use deltabench_model::plan::{DataState, Plan};
 use deltabench_model::problem::Problem;
@@ -54,7 +55,9 @@ pub(crate) struct Needs {
 
 impl Needs {
     /// What each of the plan's servers takes; `data` bytes are loaded.
-    pub(crate) fn of(plan: &Plan, data: u64) -> Self {
+    ///
+    /// Errors: shared buffers that do not fit under the plan's memory limit.
+    pub(crate) fn of(plan: &Plan, data: u64) -> Result<Self, Problem> {
         let bytes_of = |state: &DataState| to_u64(to_f64(data) * growth(*state));
         let kept: u64 = states(plan).iter().map(bytes_of).sum();
         let read: u64 = states_read(plan).iter().map(bytes_of).sum();
@@ -65,14 +68,16 @@ impl Needs {
             .map(|cell| to_u64(to_f64(bytes_of(&cell.state)) * WRITTEN))
             .max()
             .unwrap_or(0);
-        let shared_buffers_mb = asked_megabytes(plan).unwrap_or_else(|| fitting(read + written));
+        let shared_buffers_mb = limits::shared_buffers_mb(plan, fitting(read + written))?;
+        let memory_bytes = (shared_buffers_mb << 20) + MEMORY_BESIDE;
         // Full pages and rows of a load and of what is written, until a checkpoint lets go of them.
         let wal = (kept * 2 + written).min(WAL_MAX);
-        Self {
+        Ok(Self {
             shared_buffers_mb,
-            memory_bytes: (shared_buffers_mb << 20) + MEMORY_BESIDE,
+            // A limited server fills what it may have with page cache.
+            memory_bytes: plan.limits.memory_bytes.unwrap_or(memory_bytes),
             disk_bytes: kept + written + wal + DISK_BESIDE,
-        }
+        })
     }
 }
 
@@ -83,13 +88,6 @@ fn fitting(bytes: u64) -> u64 {
     megabytes.next_multiple_of(64).max(256)
 }
 
-/// `shared_buffers` of the plan's settings.
-fn asked_megabytes(plan: &Plan) -> Option<u64> {
-    let mut settings = plan.settings.iter().rev();
-    let (_, value) = settings.find(|(name, _)| name == "shared_buffers")?;
-    deltabench_server::megabytes(value)
-}
-
 /// How many of the plan's servers run at a time on this host.
 ///
 /// Errors: not even one fits into memory, too little disk for the data of all, or a socket path that is too
@@ -97,7 +95,7 @@ fn asked_megabytes(plan: &Plan) -> Option<u64> {
 pub fn residence(plan: &Plan, host: &Host) -> Result<Residence, Problem> {
     let library = Library::builtin()?.with_sources(&plan.workloads)?;
     let data = DataSet::of(plan, &library)?.bytes(plan)?;
-    decide(plan, host, &Needs::of(plan, data))
+    decide(plan, host, &Needs::of(plan, data)?)
 }
 
 /// As [`residence`], for servers whose needs are known.
@@ -131,7 +129,7 @@ mod tests {
         plan.cells = cells.iter().map(cell).collect();
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         plan.settings = settings.iter().map(owned).collect();
-        Needs::of(&plan, 1000 * MB)
+        Needs::of(&plan, 1000 * MB).unwrap()
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! The driver against the tools it replaces, on a server of its own.
+//! The driver against the tools it replaces, and what collecting costs, on a server of its own.
+
+mod collecting;
 
 use crate::fleet::{Fleet, Host};
 use crate::load::address_for;
@@ -17,6 +19,8 @@ use deltabench_model::units::{seconds, to_f64, to_u64};
 use deltabench_observe::{own_affinity, pin_tree};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+pub use collecting::{CollectingCost, CollectingPair, collecting};
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,22 +47,38 @@ pub fn selfbench(
     host: &Host,
     note: &mut dyn FnMut(String),
 ) -> Result<Vec<SelfbenchRow>, Problem> {
-    let plan = plan(request);
     let cores = own_affinity().unwrap_or_default();
-    let mut fleet = Fleet::create(&plan, "selfbench", host, note)?;
-    let rows = fleet
+    let clients = request.clients.iter().copied().max().unwrap_or(1);
+    let plan = plan(&request.installation, clients, request.rows, request.seed);
+    on_a_server(&plan, host, note, |address, note| {
+        measure(request, address, &cores, note)
+    })
+}
+
+/// Loads and starts the plan's only server, and does `work` with it.
+fn on_a_server<T, W>(
+    plan: &Plan,
+    host: &Host,
+    note: &mut dyn FnMut(String),
+    work: W,
+) -> Result<T, Problem>
+where
+    W: FnOnce(&Address, &mut dyn FnMut(String)) -> Result<T, Problem>,
+{
+    let mut fleet = Fleet::create(plan, "selfbench", host, note)?;
+    let done = fleet
         .load(&[], &AtomicBool::new(false), note)
         .and_then(|_| {
-            let address = fleet.start_one(&BlockSchedule::of(&plan, 0), 0)?;
+            let address = fleet.start_one(&BlockSchedule::of(plan, 0), 0)?;
             let address = match plan.cells.first() {
                 Some(cell) => address_for(&address, plan.order, cell),
                 None => address,
             };
-            measure(request, &address, &cores, note)
+            work(&address, note)
         });
     let dismantled = fleet.dismantle();
-    let rows = rows?;
-    dismantled.map(|()| rows)
+    let done = done?;
+    dismantled.map(|()| done)
 }
 
 fn measure(
@@ -143,11 +163,11 @@ fn operations(
 }
 
 /// A plan of one server with one read cell, so that a fleet can be made of it.
-fn plan(request: &SelfbenchRequest) -> Plan {
+fn plan(installation: &Installation, clients: u32, rows: u64, seed: u64) -> Plan {
     let cell = Cell {
         workload: "point-query".to_owned(),
         group: Group::Point,
-        clients: request.clients.iter().copied().max().unwrap_or(1),
+        clients,
         writes: false,
         statements_per_operation: 1,
         state: Default::default(),
@@ -157,17 +177,15 @@ fn plan(request: &SelfbenchRequest) -> Plan {
     Plan {
         format: PLAN_FORMAT.0.to_owned(),
         version: PLAN_FORMAT.1,
-        seed: request.seed,
+        seed,
         servers: vec![PlannedServer {
             role: Role::Base,
-            installation: request.installation.clone(),
+            installation: installation.clone(),
             burn_ns: None,
+            settings: Vec::new(),
         }],
         cells: vec![cell],
-        data: DataSize {
-            tables: 1,
-            rows: request.rows,
-        },
+        data: DataSize { tables: 1, rows },
         timing: Timing {
             blocks: 1,
             slice_ms: 40,

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod client;
+mod observed;
 mod record;
 
 use crate::events::Observer;
@@ -10,7 +11,7 @@ use crate::pilot::{Pilot, PilotSpec, pilot};
 use crate::residence::Residence;
 pub use blocks::TIME_UP;
 use blocks::{Measuring, Pace};
-use deltabench_model::plan::{Plan, Stopping};
+use deltabench_model::plan::{CacheState, Plan, Stopping};
 use deltabench_model::problem::Problem;
 use deltabench_observe::{HostFacts, own_affinity};
 use deltabench_store::Store;
@@ -74,8 +75,10 @@ impl Session<'_> {
             .set_up(&mut fleet, &executables, &facts)
             .and_then(|()| self.pilot(&mut fleet, &executables, began))
             .and_then(|()| {
+                let sampler = observed::sampler(self.plan, &fleet);
                 let mut measuring = Measuring {
                     fleet: &mut fleet,
+                    sampler,
                     executables,
                     cores: own_affinity().unwrap_or_default(),
                     done: done.into_iter().collect(),
@@ -118,8 +121,10 @@ impl Session<'_> {
         executables: &[Executable],
         began: Instant,
     ) -> Result<(), Problem> {
-        let rotated = fleet.residence() == Residence::Rotated;
-        if !self.pilot || rotated || self.interrupted.load(Ordering::Relaxed) {
+        // A pilot's servers stay up: it could say nothing about servers that are rotated, or cooled down.
+        let restarted =
+            fleet.residence() == Residence::Rotated || self.plan.cache == CacheState::Cold;
+        if !self.pilot || restarted || self.interrupted.load(Ordering::Relaxed) {
             return Ok(());
         }
         self.observer.note("pilot: base and placebo alone");
@@ -175,7 +180,8 @@ impl Session<'_> {
     }
 }
 
-fn compile(plan: &Plan, library: &Library) -> Result<Vec<Executable>, Problem> {
+/// The workloads of all cells, compiled for the plan's data.
+pub(crate) fn compile(plan: &Plan, library: &Library) -> Result<Vec<Executable>, Problem> {
     plan.cells
         .iter()
         .map(|cell| library.get(&cell.workload)?.compile(&plan.data))

@@ -4,11 +4,15 @@
 //! rounds. A round gives each server one slice with the same operations. Half-way the connections are opened
 //! anew, because one connection is one draw of memory placement (driver.md 5).
 
+mod collecting;
 mod connected;
 mod rotated;
+mod waits;
 
 use crate::schedule::VisitSchedule;
+use collecting::{Collecting, Sums};
 use connected::{Connected, Present, SliceWork};
+use deltabench_model::counter::VisitCounters;
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
@@ -92,6 +96,8 @@ pub struct VisitReport {
     pub end: VisitEnd,
     /// Its warm-up; absent if it ended before.
     pub warm_up: Option<WarmUp>,
+    /// What was counted on each server; empty where the plan collects nothing, or a server was lost.
+    pub counters: Vec<VisitCounters>,
 }
 
 /// Receives each slice as it ends.
@@ -106,6 +112,7 @@ impl Visit<'_> {
         let mut report = VisitReport {
             end: VisitEnd::Complete,
             warm_up: None,
+            counters: Vec::new(),
         };
         let end = self.pin().and_then(|()| self.measure(sink, &mut report));
         restore(&own_cores).map_err(host_problem)?;
@@ -173,36 +180,67 @@ impl Visit<'_> {
     }
 
     fn measure(&self, sink: Sink<'_>, report: &mut VisitReport) -> Result<VisitEnd, Problem> {
-        let sets = self.sets();
-        let mut known = None;
-        let mut done = 0;
-        for set in 0..sets {
+        let mut collecting = Collecting::new(self, &self.present());
+        let (mut known, mut done) = (None, 0);
+        for set in 0..self.sets() {
+            collecting.before();
             let mut connected = Connected::open(self, self.present(), set, done)?;
-            let warm = match known {
-                None => connected
-                    .calibrate()
-                    .and_then(|found| Ok((found, Some(connected.warm_up(found)?)))),
-                Some(found) => connected
-                    .warm_for(found, RECONNECT_WARMUP)
-                    .map(|()| (found, None)),
-            };
-            let work: SliceWork = match warm {
-                Ok((found, warmth)) => {
-                    report.warm_up = warmth.or(report.warm_up.take());
-                    *known.insert(found)
-                }
-                Err((server, reason)) => return Ok(VisitEnd::Lost(server, reason)),
-            };
-            let rounds = self.rounds(work.seconds);
-            for round in (0..rounds).filter(|round| round * sets / rounds == set) {
-                if self.interrupted.load(Ordering::Relaxed) {
-                    return Ok(VisitEnd::Interrupted);
-                }
-                if let Some((server, reason)) = connected.round(round, work.operations, sink)? {
-                    return Ok(VisitEnd::Lost(server, reason));
+            collecting.connected();
+            let end = self.connection_set(set, &mut connected, &mut known, sink, report)?;
+            if end != VisitEnd::Complete {
+                return Ok(end);
+            }
+            if set + 1 == self.sets() && self.plan.observing.waits_per_second > 0 {
+                match known.map(|work| connected.wait_slices(work, self.servers)) {
+                    Some(Ok(waits)) => collecting.waits(waits),
+                    Some(Err((server, reason))) => return Ok(VisitEnd::Lost(server, reason)),
+                    None => {}
                 }
             }
+            collecting.disconnecting(&Sums {
+                operations: connected.done() - done,
+                device: connected.device().clone(),
+            });
             done = connected.done();
+            drop(connected);
+            collecting.after();
+        }
+        report.counters = collecting.finish(self);
+        Ok(VisitEnd::Complete)
+    }
+
+    /// The rounds of one set of connections; the first one also finds out the work of a slice.
+    fn connection_set(
+        &self,
+        set: u32,
+        connected: &mut Connected<'_, '_>,
+        known: &mut Option<SliceWork>,
+        sink: Sink<'_>,
+        report: &mut VisitReport,
+    ) -> Result<VisitEnd, Problem> {
+        let warm = match *known {
+            None => connected
+                .calibrate()
+                .and_then(|found| Ok((found, Some(connected.warm_up(found)?)))),
+            Some(found) => connected
+                .warm_for(found, RECONNECT_WARMUP)
+                .map(|()| (found, None)),
+        };
+        let work: SliceWork = match warm {
+            Ok((found, warmth)) => {
+                report.warm_up = warmth.or(report.warm_up.take());
+                *known.insert(found)
+            }
+            Err((server, reason)) => return Ok(VisitEnd::Lost(server, reason)),
+        };
+        let (sets, rounds) = (self.sets(), self.rounds(work.seconds));
+        for round in (0..rounds).filter(|round| round * sets / rounds == set) {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Ok(VisitEnd::Interrupted);
+            }
+            if let Some((server, reason)) = connected.round(round, work.operations, sink)? {
+                return Ok(VisitEnd::Lost(server, reason));
+            }
         }
         Ok(VisitEnd::Complete)
     }

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod costs;
 mod crosscheck;
 mod lab;
+mod records;
 mod refusals;
 mod runs;
 mod survival;

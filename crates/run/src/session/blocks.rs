@@ -1,5 +1,6 @@
 //! The blocks: which cells are still open, their visits, and what is lost on the way.
 
+use super::observed::{now_ns, postmasters};
 use super::{LOSSES_MAX, Session, SessionEnd, store_problem};
 use crate::events::BlockProgress;
 use crate::fleet::Fleet;
@@ -14,11 +15,11 @@ use deltabench_model::plan::{Cell, CellId, CellOrder, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, index, to_f64};
-use deltabench_observe::SliceMeters;
+use deltabench_observe::{Sampler, SliceMeters};
 use deltabench_workload::Chore;
 use deltabench_workload::executable::Executable;
 use std::collections::HashSet;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// The fact that a run ended by its time and not by its plan: the number of its blocks.
@@ -27,6 +28,8 @@ pub const TIME_UP: &str = "time_up";
 /// What the blocks need beside the session itself.
 pub(super) struct Measuring<'f, 'p> {
     pub(super) fleet: &'f mut Fleet<'p>,
+    /// The one-second series; absent where nothing is collected.
+    pub(super) sampler: Option<Sampler>,
     pub(super) executables: Vec<Executable>,
     pub(super) cores: Vec<usize>,
     pub(super) done: HashSet<(u32, CellId)>,
@@ -129,10 +132,12 @@ impl Session<'_> {
         schedule: &BlockSchedule,
         measuring: &mut Measuring<'_, '_>,
     ) -> Result<Option<SessionEnd>, Problem> {
-        let addresses = match measuring.fleet.residence() {
+        let began_ns = now_ns();
+        let mut addresses = match measuring.fleet.residence() {
             Residence::Together => measuring.fleet.start(schedule)?,
             Residence::Rotated => Vec::new(),
         };
+        self.block_starts(block, &addresses, measuring)?;
         self.record_cpu_source(&addresses, measuring)?;
         let planned = u32::try_from(schedule.cells.len()).unwrap_or(u32::MAX);
         let published = self.plan.order == CellOrder::Published;
@@ -150,6 +155,7 @@ impl Session<'_> {
                 renewed = self.renew(cell, schedule, measuring)?;
             }
             self.chores(cell, Moment::Before, schedule, measuring)?;
+            self.prepare_caches(cell, schedule, &mut addresses, measuring)?;
             match self.visit((block, cell), done, schedule, &addresses, measuring)? {
                 VisitEnd::Interrupted => {
                     measuring.fleet.stop()?;
@@ -172,6 +178,7 @@ impl Session<'_> {
             }
         }
         measuring.fleet.stop()?;
+        self.block_ended(began_ns, schedule, measuring)?;
         Ok(None)
     }
 
@@ -196,6 +203,29 @@ impl Session<'_> {
         Ok(true)
     }
 
+    /// Gives every server the caches that the plan wants at the start of a visit; a server that was restarted
+    /// for it has a new address.
+    fn prepare_caches(
+        &self,
+        cell: CellId,
+        schedule: &BlockSchedule,
+        addresses: &mut [Address],
+        measuring: &mut Measuring<'_, '_>,
+    ) -> Result<(), Problem> {
+        let Some(cell) = self.plan.cells.get(index(u64::from(cell))) else {
+            return Ok(());
+        };
+        for (server, address) in (0..).zip(addresses.iter_mut()) {
+            if let Some(new) = measuring.fleet.prepare_caches(schedule, server, cell)? {
+                *address = new;
+            }
+        }
+        if let Some(sampler) = &measuring.sampler {
+            sampler.set_servers(postmasters(addresses));
+        }
+        Ok(())
+    }
+
     /// What the cell's definition, or the published order, wants done on every server around its visit.
     fn chores(
         &self,
@@ -208,7 +238,7 @@ impl Session<'_> {
             return Ok(());
         };
         let fleet = &mut *measuring.fleet;
-        // Servers that are there one at a time do theirs when they are started.
+        // Servers that are there one at a time do theirs when they start and stop (`RotatingFleet`).
         if fleet.residence() == Residence::Rotated {
             return Ok(());
         }
@@ -304,6 +334,7 @@ impl Session<'_> {
                     schedule: block_schedule,
                     order: self.plan.order,
                     cell,
+                    interrupted: self.interrupted,
                 };
                 visit.carry_out_rotated(&mut rotation, &mut sink)
             }
@@ -311,7 +342,7 @@ impl Session<'_> {
         if repeats {
             return report.map(|report| report.end);
         }
-        let end = self.keep_visit(block, cell_id, report)?;
+        let end = self.keep_visit(block, cell_id, report, measuring.sampler.as_ref())?;
         if end != VisitEnd::Interrupted {
             measuring.slices.append(&mut taken);
         }
@@ -324,13 +355,16 @@ impl Session<'_> {
         block: u32,
         cell: CellId,
         report: Result<VisitReport, Problem>,
+        sampler: Option<&Sampler>,
     ) -> Result<VisitEnd, Problem> {
-        let (store, run) = (&mut *self.store, self.run);
         match report {
             Ok(VisitReport {
                 end: end @ (VisitEnd::Complete | VisitEnd::Lost(..)),
                 warm_up,
+                counters,
             }) => {
+                self.keep_observed(&counters, sampler)?;
+                let (store, run) = (&mut *self.store, self.run);
                 let value = serde_json::json!({ "cell": cell, "warm_up": warm_up }).to_string();
                 store
                     .add_facts(run, None, Some(block), "warm_up", &value)
@@ -339,7 +373,7 @@ impl Session<'_> {
                 Ok(end)
             }
             other => {
-                store.abandon_visit().map_err(store_problem)?;
+                self.store.abandon_visit().map_err(store_problem)?;
                 other.map(|report| report.end)
             }
         }
@@ -411,6 +445,7 @@ struct RotatingFleet<'a, 'p> {
     schedule: &'a BlockSchedule,
     order: CellOrder,
     cell: &'a Cell,
+    interrupted: &'a AtomicBool,
 }
 
 impl Rotation for RotatingFleet<'_, '_> {
@@ -422,10 +457,18 @@ impl Rotation for RotatingFleet<'_, '_> {
         } else if writes {
             self.fleet.warm(self.schedule, server, self.cell)?;
         }
+        if fresh {
+            self.fleet
+                .before_visit(self.schedule, &[server], self.cell, self.interrupted)?;
+        }
         Ok(address_for(&address, self.order, self.cell))
     }
 
-    fn stop(&mut self, server: ServerId) -> Result<(), Problem> {
+    fn stop(&mut self, server: ServerId, last: bool) -> Result<(), Problem> {
+        if last {
+            self.fleet
+                .after_visit(self.schedule, &[server], self.cell, self.interrupted)?;
+        }
         self.fleet.stop_one(self.schedule, server)
     }
 }

@@ -23,6 +23,8 @@ impl Session<'_> {
             "huge_pages": fleet.has_huge_pages(),
             "shared_buffers_mb": fleet.shared_buffers_mb(),
             "residence": fleet.residence(),
+            "limits": fleet.applied_limits(),
+            "cache": self.plan.cache,
         });
         self.fact(None, "conditions", &conditions)?;
         self.fact(
@@ -43,6 +45,7 @@ impl Session<'_> {
         findings.extend(plan_findings(self.plan, readbacks));
         findings.extend(data_findings(self.plan, readbacks));
         findings.extend(self.fairness(fleet, readbacks));
+        findings.extend(fleet.limit_findings().iter().cloned());
         if fleet.residence() == Residence::Rotated {
             findings.push(Finding::new(
                 "rotated",

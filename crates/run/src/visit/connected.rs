@@ -1,19 +1,25 @@
 //! A visit with its connections open: calibration, warm-up, rounds.
 
+use super::waits::{Waits, sampled};
 use super::{Address, FIRST_WARMUP_ROUND, OPERATION_TIMEOUT, Sink, Visit, WarmUp, host_problem};
 use crate::schedule::{jittered, parameters};
 use deltabench_compare::is_steady;
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
 use deltabench_model::endpoint::{Endpoint, Login};
-use deltabench_model::plan::ServerId;
+use deltabench_model::plan::{CacheState, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::{index, seconds, to_f64, to_u64};
-use deltabench_observe::SliceMeters;
+use deltabench_observe::{DeviceClock, DeviceCosts, SliceMeters};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Warm-up rounds from which on steadiness can be judged.
 const WARMUP_ROUNDS_MIN: u32 = 6;
+
+/// Seconds in which the waits of a server are sampled, in each visit.
+const WAIT_SECONDS: f64 = 0.5;
 
 /// Warm-up takes at most this many times what was asked for.
 const WARMUP_STRETCH: u32 = 4;
@@ -28,6 +34,8 @@ pub(super) struct Connected<'a, 'v> {
     set: u32,
     /// Operations that every server has done in this visit.
     done: u64,
+    /// The data's device while each server's slices ran.
+    device: BTreeMap<ServerId, DeviceCosts>,
 }
 
 /// The work of one slice.
@@ -76,7 +84,15 @@ impl<'a, 'v> Connected<'a, 'v> {
             .map(|(_, server)| server.postmaster_pid)
             .collect();
         // After connecting: a meter counts the processes that exist when it is opened.
-        let meters = SliceMeters::open(&postmasters).map_err(host_problem)?;
+        let mut meters = SliceMeters::open(&postmasters).map_err(host_problem)?;
+        let collects = visit.plan.observing.counters;
+        let data = postmasters
+            .first()
+            .filter(|_| collects)
+            .map(|&pid| data_of(pid));
+        if let Some(device) = data.and_then(|data| DeviceClock::of(&data)) {
+            meters = meters.with_device(device);
+        }
         Ok(Self {
             visit,
             present: present.into_iter().map(|(id, _)| id).collect(),
@@ -84,7 +100,13 @@ impl<'a, 'v> Connected<'a, 'v> {
             meters,
             set,
             done,
+            device: BTreeMap::new(),
         })
+    }
+
+    /// The data's device while each server's slices ran.
+    pub(super) fn device(&self) -> &BTreeMap<ServerId, DeviceCosts> {
+        &self.device
     }
 
     /// The servers of the lane in the order of the visit's rotation, with their places in both.
@@ -171,6 +193,13 @@ impl<'a, 'v> Connected<'a, 'v> {
         let delta = self.visit.plan.delta;
         let servers = self.visit.plan.servers.len();
         let mut curves: Vec<Vec<f64>> = vec![Vec::new(); servers];
+        if self.visit.plan.cache == CacheState::Cold {
+            // What is asked for is the time before anything is warm.
+            return Ok(WarmUp {
+                steady: true,
+                us_per_operation: curves,
+            });
+        }
         for round in 0..least * WARMUP_STRETCH {
             for (server, taken) in self.untimed_round(work.operations, 100 + round)? {
                 if let Some(curve) = curves.get_mut(index(u64::from(server))) {
@@ -238,6 +267,44 @@ impl<'a, 'v> Connected<'a, 'v> {
         Ok(taken)
     }
 
+    /// Slices on each server that do not count, in which its waits are sampled; nanoseconds of an operation
+    /// by what was waited for.
+    pub(super) fn wait_slices(
+        &mut self,
+        work: SliceWork,
+        servers: &[Address],
+    ) -> Result<Vec<(ServerId, Waits)>, Loss> {
+        let slices = (WAIT_SECONDS / work.seconds).ceil().clamp(1.0, 1000.0);
+        let operations = work.operations.saturating_mul(to_u64(slices));
+        let Visit {
+            plan,
+            block,
+            cell_id,
+            ..
+        } = self.visit;
+        let request = SliceRequest {
+            operations,
+            seed: parameters(plan, *block, *cell_id, FIRST_WARMUP_ROUND - 1),
+            first_operation: self.done,
+        };
+        let mut found = Vec::new();
+        for (_, place, server) in self.turn() {
+            let Some(address) = servers.get(index(u64::from(server))) else {
+                continue;
+            };
+            let (void, waits) = sampled(address, plan.observing.waits_per_second, || {
+                let outcome = self.lane.run_slice(place, request);
+                (outcome.void, outcome.operations, outcome.duration_ns)
+            });
+            match void {
+                Some(reason) => return Err((server, reason)),
+                None => found.extend(waits.map(|waits| (server, waits))),
+            }
+        }
+        self.done += operations;
+        Ok(found)
+    }
+
     /// One slice on each server; the loss that ended the round early, if any.
     pub(super) fn round(
         &mut self,
@@ -283,6 +350,13 @@ impl<'a, 'v> Connected<'a, 'v> {
         let Some(costs) = self.meters.end(place, outcome.client_cpu_ns) else {
             return Err(Problem::new(format!("the plan has no server {server}")));
         };
+        if let Some(device) = &costs.device {
+            let sum = self.device.entry(server).or_default();
+            sum.reads += device.reads;
+            sum.read_bytes += device.read_bytes;
+            sum.writes += device.writes;
+            sum.write_bytes += device.write_bytes;
+        }
         Ok(Slice {
             server,
             cell: self.visit.cell_id,
@@ -309,4 +383,9 @@ impl<'a, 'v> Connected<'a, 'v> {
             void: outcome.void,
         })
     }
+}
+
+/// A server's main process works in its data directory.
+fn data_of(postmaster_pid: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/{postmaster_pid}/cwd"))
 }

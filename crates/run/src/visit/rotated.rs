@@ -23,10 +23,10 @@ pub trait Rotation {
     ///
     /// Errors: a server that does not start.
     fn start(&mut self, server: ServerId, fresh: bool) -> Result<Address, Problem>;
-    /// Stops it.
+    /// Stops it; `last` if it is not started again in this visit.
     ///
     /// Errors: a server that did not stop cleanly.
-    fn stop(&mut self, server: ServerId) -> Result<(), Problem>;
+    fn stop(&mut self, server: ServerId, last: bool) -> Result<(), Problem>;
 }
 
 impl Visit<'_> {
@@ -44,6 +44,7 @@ impl Visit<'_> {
         Ok(VisitReport {
             end: end?,
             warm_up: None,
+            counters: Vec::new(),
         })
     }
 
@@ -52,7 +53,7 @@ impl Visit<'_> {
         let address = rotation.start(base, true)?;
         self.pin_server(&address)?;
         let calibrated = Connected::open(self, vec![(base, address)], 0, 0)?.calibrate();
-        rotation.stop(base)?;
+        rotation.stop(base, false)?;
         let work = match calibrated {
             Ok(work) => work,
             Err((server, reason)) => return Ok(VisitEnd::Lost(server, reason)),
@@ -67,7 +68,7 @@ impl Visit<'_> {
                 let address = rotation.start(server, turn == 0)?;
                 self.pin_server(&address)?;
                 let ended = self.turn((server, address), turn, work, done, sink)?;
-                rotation.stop(server)?;
+                rotation.stop(server, turn + 1 == TURNS)?;
                 match ended {
                     Ok(after) => done_after = after,
                     Err(end) => return Ok(end),

@@ -139,6 +139,7 @@ pub fn plan(installations: &[&Installation], cells: Vec<Cell>, rows: u64) -> Pla
                 role,
                 installation: (*installation).clone(),
                 burn_ns: None,
+                settings: Vec::new(),
             })
             .collect(),
         cells,

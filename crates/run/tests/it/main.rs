@@ -7,4 +7,6 @@ mod data;
 #[cfg(test)]
 mod lab;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod rotation;

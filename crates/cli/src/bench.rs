@@ -1,0 +1,252 @@
+//! What commands measure with: the lab, the host, the targets, and a run from its plan to its end.
+
+use crate::Failure;
+use crate::arguments::{HugePagesWord, Servers};
+use crate::config::Config;
+use crate::interrupt;
+use crate::output::{self, Destinations, say, store_problem};
+use crate::progress::Progress;
+use deltabench_acquire::Cache;
+use deltabench_model::installation::Installation;
+use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
+use deltabench_model::target::TargetSpec;
+use deltabench_run::events::Observer;
+use deltabench_run::fleet::{Host, HugePagesWish};
+use deltabench_run::planning;
+use deltabench_run::session::{Session, SessionEnd};
+use deltabench_server::{ServerUser, Workspace, sweep};
+use deltabench_store::{RunLock, RunState, Store};
+use deltabench_workload::Library;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What measures runs: where results go, where servers live, and whether to stop.
+pub struct Bench {
+    /// Where results go.
+    pub store: Store,
+    /// Where servers live.
+    pub host: Host,
+    /// Set when the user wants to stop.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+impl Bench {
+    /// Measures a plan as a new run, named by the clock or as asked; returns its name and how it ended.
+    pub fn measure_new(
+        &mut self,
+        plan: &Plan,
+        library: &Library,
+        name: Option<String>,
+        pilot: bool,
+    ) -> Result<(String, SessionEnd), Failure> {
+        let (seconds, started) = now();
+        let run = name.unwrap_or_else(|| run_name(seconds, plan.seed));
+        let lock = self.store.lock_run(&run).map_err(Failure::Refused)?;
+        self.store
+            .create_run(&run, plan, started)
+            .map_err(store_problem)?;
+        let said = format!(
+            "run {run}, seed {}; servers run as {}",
+            plan.seed, self.host.user.name
+        );
+        let end = self.measure(&run, plan, library, lock, pilot, &said)?;
+        Ok((run, end))
+    }
+
+    /// Measures a stored plan, or what is left of it; `said` is told first.
+    pub fn measure(
+        &mut self,
+        run: &str,
+        plan: &Plan,
+        library: &Library,
+        lock: RunLock,
+        pilot: bool,
+        said: &str,
+    ) -> Result<SessionEnd, Failure> {
+        let mut progress = Progress::new();
+        progress.note(said);
+        let end = Session {
+            plan,
+            run,
+            store: &mut self.store,
+            host: &self.host,
+            library,
+            pilot,
+            interrupted: &self.interrupted,
+            observer: &mut progress,
+        }
+        .execute();
+        let state = match &end {
+            Ok(SessionEnd::Finished) => RunState::Finished,
+            Ok(SessionEnd::Interrupted) => RunState::Interrupted,
+            Err(_) => RunState::Failed,
+        };
+        let finished = self.store.finish_run(run, state, now().1);
+        drop(lock);
+        let end = end.map_err(Failure::Failed)?;
+        finished.map_err(store_problem)?;
+        output::remember_placebo(run, plan, &mut self.store)?;
+        Ok(end)
+    }
+
+    /// Measures the small regressions of `run` again: fresh load, other ports, other environment size.
+    pub fn confirm(
+        &mut self,
+        run: &str,
+        plan: &Plan,
+        library: &Library,
+    ) -> Result<SessionEnd, Failure> {
+        let comparison = output::analyse_run(run, plan, &self.store)?.comparison;
+        let Some(confirmation) = planning::confirmation(run, plan, &comparison) else {
+            say("no regression of at most 5 % to confirm");
+            return Ok(SessionEnd::Finished);
+        };
+        say(&format!(
+            "measuring {} cells again, on a fresh load",
+            confirmation.cells.len()
+        ));
+        let name = output::confirmation_name(run);
+        let (_, end) = self.measure_new(&confirmation, library, Some(name), false)?;
+        Ok(end)
+    }
+
+    /// Prints and writes what a run says; returns the exit code.
+    pub fn publish(
+        &self,
+        run: &str,
+        plan: &Plan,
+        end: SessionEnd,
+        destinations: &Destinations,
+    ) -> Result<u8, Failure> {
+        let code = output::publish(run, plan, &self.store, destinations)?;
+        if end == SessionEnd::Interrupted {
+            say("interrupted; `deltabench resume` goes on");
+            return Ok(interrupt::STATUS);
+        }
+        Ok(code)
+    }
+}
+
+/// Seconds and milliseconds since 1970.
+pub fn now() -> (u64, i64) {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    (
+        now.as_secs(),
+        i64::try_from(now.as_millis()).unwrap_or(i64::MAX),
+    )
+}
+
+/// The host as asked for, after what killed runs left there has been cleared away.
+pub fn swept_host(arguments: &Servers, config: &Config) -> Result<Host, Failure> {
+    let host = host(arguments, config).map_err(Failure::Refused)?;
+    for swept in sweep(&host.workspaces) {
+        say(&swept);
+    }
+    Ok(host)
+}
+
+/// The built-in workloads and those that a plan brings.
+pub fn library_of(plan: &Plan) -> Result<Library, Failure> {
+    Library::builtin()
+        .and_then(|library| library.with_sources(&plan.workloads))
+        .map_err(Failure::Failed)
+}
+
+/// Finds every target; also the place where downloads happen.
+pub fn resolve(specs: &[TargetSpec], config: &Config) -> Result<Vec<Installation>, Problem> {
+    let cache = Cache::open(config.cache.clone())?;
+    let mut progress = |text: &str| say(text);
+    let find = |spec: &TargetSpec, progress: &mut dyn FnMut(&str)| {
+        deltabench_acquire::resolve(spec, &cache, &config.sources, progress)
+    };
+    // What needs no download is looked at first: a wrong path should not cost a minute of fetching.
+    for spec in specs
+        .iter()
+        .filter(|spec| !matches!(spec, TargetSpec::Prebuilt(_)))
+    {
+        find(spec, &mut progress)?;
+    }
+    deltabench_acquire::prefetch(specs, &cache, &config.sources, &mut progress)?;
+    specs.iter().map(|spec| find(spec, &mut progress)).collect()
+}
+
+/// The host as the options describe it.
+fn host(arguments: &Servers, config: &Config) -> Result<Host, Problem> {
+    let user = ServerUser::choose(arguments.server_user.as_deref())?;
+    let workspaces = match &arguments.cluster_dir {
+        Some(directory) => std::path::absolute(directory).map_err(|error| {
+            Problem::new(format!("bad directory {}", directory.display())).detail(error.to_string())
+        })?,
+        None => Workspace::default_parent(&user, &config.lab),
+    };
+    let huge_pages = match arguments.huge_pages {
+        HugePagesWord::Try => HugePagesWish::Try,
+        HugePagesWord::On => HugePagesWish::On,
+        HugePagesWord::Off => HugePagesWish::Off,
+    };
+    Ok(Host {
+        workspaces,
+        cache: config.cache.clone(),
+        user,
+        huge_pages,
+    })
+}
+
+/// A run's binaries must be the ones it began with.
+pub fn check_still_there(plan: &Plan) -> Result<(), Problem> {
+    for server in &plan.servers {
+        let installation = &server.installation;
+        let binary = installation.bin_dir.join("postgres");
+        let now = deltabench_acquire::sha256_of(&binary)?;
+        if now != installation.binary_sha256 {
+            return Err(
+                Problem::new(format!("{} is another binary now", installation.resolved))
+                    .detail(format!(
+                        "{} had SHA-256 {}, now {now}",
+                        binary.display(),
+                        installation.binary_sha256
+                    ))
+                    .hint("start a new comparison"),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The lab's store, made if there is none.
+pub fn open_store(config: &Config) -> Result<Store, Failure> {
+    Store::open(&config.lab).map_err(|error| {
+        Failure::Refused(Problem::new("the lab directory cannot be used").detail(error.to_string()))
+    })
+}
+
+/// A run's name: its start and the end of its seed.
+pub fn run_name(unix_seconds: u64, seed: u64) -> String {
+    let time = time::OffsetDateTime::from_unix_timestamp(i64::try_from(unix_seconds).unwrap_or(0))
+        .unwrap_or(time::OffsetDateTime::UNIX_EPOCH);
+    let (date, clock) = (time.date(), time.time());
+    format!(
+        "{:04}{:02}{:02}-{:02}{:02}{:02}-{:04x}",
+        date.year(),
+        u8::from(date.month()),
+        date.day(),
+        clock.hour(),
+        clock.minute(),
+        clock.second(),
+        seed & 0xffff
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_named_by_its_time_and_seed() {
+        assert_eq!(run_name(1_795_260_000, 0xab_cdef), "20261121-112000-cdef");
+    }
+}

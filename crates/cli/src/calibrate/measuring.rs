@@ -1,0 +1,49 @@
+//! The runs of a calibration, on real servers.
+
+use super::{CalibrateArguments, CalibrationRun};
+use crate::Failure;
+use crate::bench::{Bench, now, open_store, resolve, run_name, swept_host};
+use crate::config::Config;
+use crate::request::calibration;
+use crate::{interrupt, output};
+use deltabench_model::plan::Role;
+use deltabench_model::problem::Problem;
+use deltabench_run::planning;
+use deltabench_run::session::SessionEnd;
+use deltabench_workload::Library;
+
+/// `deltabench calibrate`: runs whose truth is known.
+pub fn measured(arguments: &CalibrateArguments, config: &Config) -> Result<u8, Failure> {
+    super::check(arguments).map_err(Failure::Refused)?;
+    let library = Library::builtin().map_err(Failure::Failed)?;
+    let spec = arguments.target.parse().map_err(Failure::Refused)?;
+    let found = resolve(&[spec], config).map_err(Failure::Refused)?;
+    let Some(target) = found.first() else {
+        return Err(Failure::Refused(Problem::new("no target given")));
+    };
+    let host = swept_host(&arguments.servers, config)?;
+    let mut bench = Bench {
+        store: open_store(config)?,
+        host,
+        interrupted: interrupt::flag()?,
+    };
+    let mut run = |wanted: &CalibrationRun| {
+        let request = calibration(arguments, wanted).map_err(Failure::Refused)?;
+        let mut plan = planning::plan(request, target, std::slice::from_ref(target), &library)
+            .map_err(Failure::Refused)?;
+        for server in &mut plan.servers {
+            let is_candidate = server.role == Role::Candidate;
+            server.burn_ns = wanted
+                .burn_ns
+                .map(|burn_ns| if is_candidate { burn_ns } else { 0 });
+        }
+        let name = format!("{}-{}", run_name(now().0, plan.seed), wanted.number);
+        let (run, end) = bench.measure_new(&plan, &library, Some(name), false)?;
+        if end == SessionEnd::Interrupted {
+            return Ok(None);
+        }
+        let comparison = output::analyse_run(&run, &plan, &bench.store)?.comparison;
+        Ok(Some((plan, comparison)))
+    };
+    super::calibrate(arguments, &mut run)
+}

@@ -1,0 +1,96 @@
+//! A small run for tests: what it planned and what it measured.
+
+#![allow(clippy::unwrap_used)]
+
+use deltabench_model::plan::Plan;
+use deltabench_model::slice::{ErrorCount, Slice};
+use deltabench_model::units::{to_f64, to_u64};
+use serde_json::json;
+
+/// Base, placebo and a candidate; cells `point-query` at 1 and 4 clients and `update-index` at 1. Read from
+/// JSON as a store has it, so that what is added to plans later is absent here.
+pub fn plan() -> Plan {
+    let server = |role: &str, resolved: &str| {
+        json!({"role": role, "installation": {
+            "asked": resolved, "resolved": resolved, "origin": "path", "bin_dir": "/opt/bin",
+            "version_num": 180_006, "version": "18.6", "binary_sha256": "ab", "build": null,
+        }})
+    };
+    let cell = |workload: &str, clients: u32, writes: bool| {
+        json!({"workload": workload, "group": if writes { "write" } else { "point" }, "clients": clients,
+               "writes": writes, "statements_per_operation": 1})
+    };
+    serde_json::from_value(json!({
+        "format": "deltabench.plan", "version": 1, "seed": u64::MAX,
+        "servers": [
+            server("base", "postgres:17.11"),
+            server("placebo", "postgres:17.11"),
+            server("candidate", "postgres:18.6"),
+        ],
+        "cells": [
+            cell("point-query", 1, false),
+            cell("point-query", 4, false),
+            cell("update-index", 1, true),
+        ],
+        "data": {"tables": 1, "rows": 1000},
+        "timing": {"blocks": 8, "slice_ms": 50, "slice_jitter": 0.2, "visit_seconds": 1.5,
+                   "warmup_seconds": 0.3, "connections_per_visit": 1, "deadline_seconds": null},
+        "placement_single": "same-core", "placement_multi": "split", "delta": 0.03, "checksums": true,
+        "settings": [], "command": ["deltabench", "compare", "a, \"b\""],
+    }))
+    .unwrap()
+}
+
+/// Eight blocks in which the candidate has these shares of the base's throughput, by cell.
+pub fn slices(shares: [f64; 3]) -> Vec<Slice> {
+    let mut slices = Vec::new();
+    for block in 0..8_u32 {
+        for (cell, share) in (0..).zip(shares) {
+            for round in 0..4 {
+                // Something to have an interval from.
+                let luck = if block % 2 == 0 { 1.002 } else { 0.998 };
+                for (server, speed) in [(0, 1.0), (1, luck), (2, share * luck)] {
+                    slices.push(slice((cell, block, round, server), speed));
+                }
+            }
+        }
+    }
+    if let Some(first) = slices.first_mut() {
+        first.failed = 2;
+        first.errors.push(ErrorCount {
+            sqlstate: "40001".to_owned(),
+            count: 2,
+            first_message: "could not serialize access".to_owned(),
+        });
+    }
+    slices
+}
+
+fn slice((cell, block, round, server): (u32, u32, u32, u32), speed: f64) -> Slice {
+    let operations = 1000;
+    Slice {
+        server,
+        cell,
+        block,
+        round,
+        position: server,
+        connection: 0,
+        started_ns: 1_763_721_780_000_000_000 + u64::from(block),
+        duration_ns: to_u64(1e5 * to_f64(operations) / speed),
+        operations,
+        failed: 0,
+        rows: operations,
+        server_cpu_ns: Some(to_u64(5e4 * to_f64(operations) / speed)),
+        run_queue_wait_ns: None,
+        client_cpu_ns: 0,
+        foreign_cpu_ns: Some(0),
+        steal_ns: Some(0),
+        latency_histogram: Vec::new(),
+        errors: Vec::new(),
+        void: None,
+        idle_cpu_ns: None,
+        switches: Some(operations),
+        cpu_pressure_ns: None,
+        schedule_lag_ns: None,
+    }
+}

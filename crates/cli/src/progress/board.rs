@@ -1,0 +1,320 @@
+//! What the live progress shows: how each open cell's interval closes.
+
+use super::{minutes, percent};
+use deltabench_compare::comparison::{
+    CellComparison, Comparison, Metric, MetricComparison, Verdict,
+};
+use deltabench_model::plan::Stopping;
+use deltabench_report::interval_bar;
+use deltabench_run::events::BlockProgress;
+
+/// Columns of the bar.
+const BAR: usize = 25;
+/// The axis ends at so many times the half-width that is aimed at: an interval is seen as it comes near.
+const AXIS: f64 = 4.0;
+
+/// Where the run stands.
+#[derive(Debug, Default)]
+pub struct Board {
+    /// Block, from 1, with visits done and planned in it.
+    visit: Option<(u32, u32, u32)>,
+    /// After the last block.
+    last: Option<Last>,
+}
+
+#[derive(Debug)]
+struct Last {
+    planned: u32,
+    open_cells: u32,
+    remaining_seconds: f64,
+    cells: usize,
+    rows: Vec<Row>,
+}
+
+/// A cell and candidate that is still measured.
+#[derive(Debug)]
+struct Row {
+    name: String,
+    estimate: String,
+    /// Half the width of the interval in percent; absent before there is one.
+    half_width: Option<f64>,
+    /// What it has to come to at most.
+    aim: f64,
+    bar: String,
+}
+
+impl Board {
+    /// A visit has ended.
+    pub fn visit(&mut self, block: u32, done: u32, planned: u32) {
+        self.visit = Some((block + 1, done, planned));
+    }
+
+    /// A block has ended: returns a line for each cell that got its answer with it.
+    pub fn block(&mut self, progress: &BlockProgress) -> Vec<String> {
+        self.visit = None;
+        let Some(comparison) = &progress.comparison else {
+            return Vec::new();
+        };
+        let several = several(comparison);
+        let open = |cell: &&CellComparison| progress.open_cells > 0 && is_open(cell, comparison);
+        let rows = comparison.cells.iter().filter(open);
+        let rows: Vec<Row> = rows
+            .map(|cell| Row::new(cell, comparison, several))
+            .collect();
+        let before = self.last.take();
+        let closed = comparison.cells.iter().filter(|cell| {
+            let name = name(cell, several);
+            let was_open = before
+                .as_ref()
+                .is_some_and(|last| last.rows.iter().any(|row| row.name == name));
+            was_open && !open(cell)
+        });
+        let said = closed
+            .map(|cell| format!("{}: {}", name(cell, several), answer(cell)))
+            .collect();
+        self.last = Some(Last {
+            planned: progress.planned,
+            open_cells: progress.open_cells,
+            remaining_seconds: progress.remaining_seconds,
+            cells: comparison.cells.len(),
+            rows,
+        });
+        said
+    }
+
+    /// At most `height` lines.
+    pub fn lines(&self, height: usize) -> Vec<String> {
+        let mut lines: Vec<String> = self.head().into_iter().collect();
+        let Some(last) = &self.last else {
+            lines.truncate(height);
+            return lines;
+        };
+        let room = height.saturating_sub(lines.len());
+        let fits = last.rows.len() <= room;
+        let shown = if fits {
+            last.rows.len()
+        } else {
+            room.saturating_sub(1)
+        };
+        let name = last.rows.iter().map(|row| row.name.chars().count()).max();
+        let estimate = last
+            .rows
+            .iter()
+            .map(|row| row.estimate.chars().count())
+            .max();
+        let (name, estimate) = (name.unwrap_or(0), estimate.unwrap_or(0));
+        let rows = last.rows.iter().take(shown);
+        lines.extend(rows.map(|row| row.line(name, estimate)));
+        if !fits && room > 0 {
+            lines.push(format!("  … and {} more", last.rows.len() - shown));
+        }
+        lines.truncate(height);
+        lines
+    }
+
+    /// How far, and how long still.
+    fn head(&self) -> Option<String> {
+        let mut texts = Vec::new();
+        if let Some((block, done, planned)) = self.visit {
+            let of = match &self.last {
+                Some(last) if block <= last.planned => format!("/{}", last.planned),
+                _ => String::new(),
+            };
+            texts.push(format!("block {block}{of}: {done} of {planned} cells"));
+        }
+        if let Some(last) = &self.last {
+            texts.push(format!("{} of {} open", last.rows.len(), last.cells));
+            if last.open_cells > 0 {
+                texts.push(format!("at most {} left", minutes(last.remaining_seconds)));
+            }
+        }
+        (!texts.is_empty()).then(|| texts.join("; "))
+    }
+}
+
+impl Row {
+    fn new(cell: &CellComparison, comparison: &Comparison, several: bool) -> Self {
+        let aim = match comparison.stopping {
+            Stopping::Precision { half_width } => half_width,
+            _ => cell.delta,
+        };
+        let throughput = throughput(cell);
+        let interval = throughput.and_then(|metric| metric.ratio.ci95);
+        Self {
+            name: name(cell, several),
+            estimate: throughput.map_or_else(|| "not measured".to_owned(), percent),
+            half_width: interval.map(|(low, high)| (high - low) / 2.0),
+            aim,
+            bar: throughput.map_or_else(String::new, |metric| {
+                interval_bar(&metric.ratio, aim, AXIS * aim, BAR)
+            }),
+        }
+    }
+
+    /// `  point-query at 1 client   -0.4 %  ±2.9 → ±1.5 %  ├──●──┤`.
+    fn line(&self, name: usize, estimate: usize) -> String {
+        let now = match self.half_width {
+            Some(half) => format!("±{:.1}", 100.0 * half),
+            None => "±?".to_owned(),
+        };
+        format!(
+            "  {:<name$}  {:>estimate$}  {now:>6} → ±{:.1} %  {}",
+            self.name,
+            self.estimate,
+            100.0 * self.aim,
+            self.bar
+        )
+    }
+}
+
+fn throughput(cell: &CellComparison) -> Option<&MetricComparison> {
+    let mut metrics = cell.metrics.iter();
+    metrics.find(|metric| metric.metric == Metric::Throughput && metric.ratio.estimate.is_finite())
+}
+
+/// Whether more blocks are wanted for it, as far as the comparison tells.
+fn is_open(cell: &CellComparison, comparison: &Comparison) -> bool {
+    match comparison.stopping {
+        Stopping::Fixed => true,
+        Stopping::Sequential { .. } => cell.decided_at.is_none(),
+        Stopping::Precision { half_width } => throughput(cell)
+            .and_then(|metric| metric.ratio.ci95)
+            .is_none_or(|(low, high)| high.ln() - low.ln() > 2.0 * half_width.ln_1p()),
+    }
+}
+
+fn several(comparison: &Comparison) -> bool {
+    let mut cells = comparison.cells.iter();
+    let first = cells.next().map(|cell| cell.candidate);
+    cells.any(|cell| Some(cell.candidate) != first)
+}
+
+fn name(cell: &CellComparison, several: bool) -> String {
+    let on = if several {
+        format!(" on {}", cell.candidate_name)
+    } else {
+        String::new()
+    };
+    let s = if cell.clients == 1 { "" } else { "s" };
+    format!("{} at {} client{s}{on}", cell.workload, cell.clients)
+}
+
+/// The verdict in the words of its reason.
+fn answer(cell: &CellComparison) -> String {
+    if cell.verdict == Verdict::Inconclusive && !cell.reason.starts_with("inconclusive") {
+        return format!("inconclusive: {}", cell.reason);
+    }
+    cell.reason.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{plan, slices};
+    use deltabench_compare::analyse;
+
+    fn progress(change: impl FnOnce(&mut Comparison)) -> BlockProgress {
+        let mut plan = plan();
+        plan.stopping = Stopping::Sequential { looks: vec![6, 8] };
+        let mut comparison = analyse(&plan, &slices([0.9, 1.0, 1.0]), Vec::new());
+        comparison.stopping = plan.stopping;
+        for cell in &mut comparison.cells {
+            cell.decided_at = None;
+        }
+        change(&mut comparison);
+        BlockProgress {
+            done: 3,
+            planned: 8,
+            open_cells: 3,
+            cells: 3,
+            elapsed_seconds: 60.0,
+            remaining_seconds: 220.0,
+            comparison: Some(comparison),
+        }
+    }
+
+    #[test]
+    fn a_row_says_how_wide_the_interval_is_and_what_it_has_to_come_to() {
+        let mut board = Board::default();
+        assert_eq!(board.lines(10), Vec::<String>::new());
+        board.visit(0, 1, 3);
+        assert_eq!(board.lines(10), ["block 1: 1 of 3 cells"]);
+        assert_eq!(board.block(&progress(|_| {})), Vec::<String>::new());
+        board.visit(3, 2, 3);
+        let lines = board.lines(10);
+        assert_eq!(
+            lines[0],
+            "block 4/8: 2 of 3 cells; 3 of 3 open; at most 4 min left"
+        );
+        assert_eq!(lines.len(), 4);
+        assert!(
+            lines[1].starts_with("  point-query at 1 client   -10.0 %    ±0.2 → ±3.0 %  "),
+            "{lines:#?}"
+        );
+        assert!(
+            lines[2].contains("point-query at 4 clients   +0.0 %"),
+            "{lines:#?}"
+        );
+        assert!(
+            lines[3].contains('┊') && lines[3].contains('●'),
+            "{lines:#?}"
+        );
+    }
+
+    #[test]
+    fn a_cell_that_got_its_answer_is_said_once_and_leaves_the_rows() {
+        let mut board = Board::default();
+        board.block(&progress(|_| {}));
+        let closing = |comparison: &mut Comparison| comparison.cells[0].decided_at = Some(1);
+        let said = board.block(&progress(closing));
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(
+            said[0].starts_with("point-query at 1 client: slower by "),
+            "{said:?}"
+        );
+        assert_eq!(board.lines(10).len(), 3);
+        assert_eq!(board.block(&progress(closing)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn no_more_lines_than_the_terminal_has() {
+        let mut board = Board::default();
+        board.block(&progress(|_| {}));
+        for height in 0..6 {
+            assert!(board.lines(height).len() <= height, "{height}");
+        }
+        let lines = board.lines(3);
+        assert_eq!(lines[2], "  … and 2 more", "{lines:#?}");
+    }
+
+    #[test]
+    fn with_a_width_to_reach_the_aim_is_that_width() {
+        let mut board = Board::default();
+        board.block(&progress(|comparison| {
+            comparison.stopping = Stopping::Precision { half_width: 0.001 };
+        }));
+        assert!(
+            board.lines(10)[1].contains("±0.2 → ±0.1 %"),
+            "{:#?}",
+            board.lines(10)
+        );
+        let mut board = Board::default();
+        board.block(&progress(|comparison| {
+            comparison.stopping = Stopping::Precision { half_width: 0.01 };
+        }));
+        assert_eq!(board.lines(10).len(), 1, "{:#?}", board.lines(10));
+    }
+
+    #[test]
+    fn what_was_not_measured_has_no_figures() {
+        let mut board = Board::default();
+        board.block(&progress(|comparison| {
+            comparison.cells[0].metrics.clear();
+        }));
+        assert!(
+            board.lines(10)[1].contains("not measured      ±? → ±3.0 %"),
+            "{:#?}",
+            board.lines(10)
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! What is stored beside the slices while blocks run: counters, the one-second series, marks from logs.
+
+use super::blocks::Measuring;
+use super::{Session, store_problem};
+use crate::fleet::Fleet;
+use crate::schedule::BlockSchedule;
+use crate::visit::Address;
+use deltabench_model::counter::{Mark, VisitCounters};
+use deltabench_model::plan::{Plan, ServerId};
+use deltabench_model::problem::Problem;
+use deltabench_observe::{Sampler, log_marks};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Time between two samples of the series.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Starts the series where the plan wants it and the host can tell.
+pub(super) fn sampler(plan: &Plan, fleet: &Fleet<'_>) -> Option<Sampler> {
+    if !plan.observing.counters {
+        return None;
+    }
+    Sampler::start(fleet.directory(), EVERY).ok()
+}
+
+/// The main processes of servers in the plan's order.
+pub(super) fn postmasters(addresses: &[Address]) -> Vec<(ServerId, u32)> {
+    (0..)
+        .zip(addresses.iter().map(|address| address.postmaster_pid))
+        .collect()
+}
+
+/// Nanoseconds since the Unix epoch.
+pub(super) fn now_ns() -> u64 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Session<'_> {
+    /// Tells the series which servers run, and the store that a block starts.
+    pub(super) fn block_starts(
+        &mut self,
+        block: u32,
+        addresses: &[Address],
+        measuring: &Measuring<'_, '_>,
+    ) -> Result<(), Problem> {
+        let Some(sampler) = &measuring.sampler else {
+            return Ok(());
+        };
+        sampler.set_servers(postmasters(addresses));
+        let mark = Mark {
+            at_ns: now_ns(),
+            server: None,
+            kind: "block".to_owned(),
+            text: format!("block {}", block + 1),
+        };
+        self.store
+            .add_marks(self.run, &[mark])
+            .map_err(store_problem)
+    }
+
+    /// Stores what the servers wrote into their logs since the block began.
+    pub(super) fn block_ended(
+        &mut self,
+        began_ns: u64,
+        schedule: &BlockSchedule,
+        measuring: &Measuring<'_, '_>,
+    ) -> Result<(), Problem> {
+        let Some(sampler) = &measuring.sampler else {
+            return Ok(());
+        };
+        sampler.set_servers(Vec::new());
+        let servers: Vec<ServerId> = (0..).take(self.plan.servers.len()).collect();
+        let marks: Vec<Mark> = servers
+            .into_iter()
+            .flat_map(|server| log_marks::marks(server, &measuring.fleet.log(schedule, server)))
+            .filter(|mark| mark.at_ns >= began_ns)
+            .collect();
+        self.store
+            .add_marks(self.run, &marks)
+            .map_err(store_problem)
+    }
+
+    /// Stores what a visit counted, and the series so far, with the visit.
+    pub(super) fn keep_observed(
+        &mut self,
+        counters: &[VisitCounters],
+        sampler: Option<&Sampler>,
+    ) -> Result<(), Problem> {
+        for counted in counters {
+            self.store
+                .add_counters(self.run, counted)
+                .map_err(store_problem)?;
+        }
+        let samples = sampler.map(Sampler::drain).unwrap_or_default();
+        self.store
+            .add_samples(self.run, &samples)
+            .map_err(store_problem)
+    }
+}

@@ -1,0 +1,236 @@
+//! What is counted around a visit.
+//!
+//! A server's own statistics are read before the visit's connections are opened and after they are closed,
+//! because a backend reports what it did when it ends; the kernel's counters of its processes between, because
+//! they go with the processes. Both cover every operation of the visit, warm-up included. The device is
+//! shared by all servers, so it is counted slice by slice (`Connected`).
+//!
+//! Nothing here may fail a visit: what cannot be read is absent.
+
+use super::waits::Waits;
+use super::{Address, Visit};
+use crate::admin::{connect, query};
+use deltabench_model::counter::VisitCounters;
+use deltabench_model::metric::{Basis, METRICS};
+use deltabench_model::plan::ServerId;
+use deltabench_model::units::{index, to_f64};
+use deltabench_observe::server_stats::{fold, moved, readings_apart, stat_queries};
+use deltabench_observe::{DeviceCosts, ServerCounters, process_tree};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Backends of closed connections are waited for at most this long.
+const GONE_WITHIN: Duration = Duration::from_secs(1);
+
+/// How often they are looked for.
+const LOOK: Duration = Duration::from_millis(5);
+
+type Values = BTreeMap<String, f64>;
+
+/// The counters of all servers of a visit, over its connection sets.
+pub(super) struct Collecting {
+    servers: Vec<Tally>,
+}
+
+/// One server's.
+struct Tally {
+    server: ServerId,
+    address: Address,
+    version_num: u32,
+    before: Option<(Instant, Values)>,
+    kernel: Option<ServerCounters>,
+    /// Main and background processes, without clients' backends.
+    resident: Vec<u32>,
+    /// What has been counted, each with the number of connection sets that had it.
+    values: BTreeMap<String, (f64, u32)>,
+    sets: u32,
+    /// Nanoseconds of an operation that were waited, by `wait:TYPE:EVENT`.
+    waits: Waits,
+    operations: u64,
+}
+
+impl Collecting {
+    /// For these servers; for none of them where the plan collects nothing.
+    pub(super) fn new(visit: &Visit<'_>, present: &[(ServerId, Address)]) -> Self {
+        let collected = if visit.plan.observing.counters {
+            present
+        } else {
+            &[]
+        };
+        let servers = collected
+            .iter()
+            .map(|(server, address)| Tally {
+                server: *server,
+                address: address.clone(),
+                version_num: visit
+                    .plan
+                    .servers
+                    .get(index(u64::from(*server)))
+                    .map_or(0, |planned| planned.installation.version_num),
+                before: None,
+                kernel: None,
+                resident: Vec::new(),
+                values: BTreeMap::new(),
+                sets: 0,
+                waits: Waits::new(),
+                operations: 0,
+            })
+            .collect();
+        Self { servers }
+    }
+
+    /// To be called before connections are opened.
+    pub(super) fn before(&mut self) {
+        for tally in &mut self.servers {
+            tally.before = tally.statistics().map(|values| (Instant::now(), values));
+            tally.resident = processes(&tally.address);
+        }
+    }
+
+    /// To be called when they are open.
+    pub(super) fn connected(&mut self) {
+        for tally in &mut self.servers {
+            let backends: Vec<u32> = processes(&tally.address)
+                .into_iter()
+                .filter(|pid| !tally.resident.contains(pid))
+                .collect();
+            tally.kernel = ServerCounters::open(tally.address.postmaster_pid)
+                .ok()
+                .map(|counters| counters.with_hardware(&backends));
+        }
+    }
+
+    /// To be called before they are closed.
+    pub(super) fn disconnecting(&mut self, sums: &Sums) {
+        for tally in &mut self.servers {
+            let kernel = tally.kernel.take().map(ServerCounters::finish);
+            let mut found = kernel.unwrap_or_default();
+            if let Some(device) = sums.device.get(&tally.server) {
+                found.extend(device_values(device));
+            }
+            tally.operations += sums.operations;
+            tally.sets += 1;
+            tally.add(found);
+        }
+    }
+
+    /// To be called when they are closed.
+    pub(super) fn after(&mut self) {
+        for tally in &mut self.servers {
+            let Some((read, before)) = tally.before.take() else {
+                continue;
+            };
+            tally.wait_for_backends();
+            // Two readings too close to each other show the same on old versions.
+            let next = read + readings_apart(tally.version_num);
+            std::thread::sleep(next.saturating_duration_since(Instant::now()));
+            if let Some(after) = tally.statistics() {
+                tally.add(moved(&before, &after));
+            }
+        }
+    }
+
+    /// Nanoseconds of an operation that a server waited, by `wait:TYPE:EVENT`, as sampled.
+    pub(super) fn waits(&mut self, sampled: Vec<(ServerId, Waits)>) {
+        for (server, waits) in sampled {
+            for tally in self.servers.iter_mut().filter(|t| t.server == server) {
+                tally.waits.clone_from(&waits);
+            }
+        }
+    }
+
+    /// What the visit has counted.
+    pub(super) fn finish(self, visit: &Visit<'_>) -> Vec<VisitCounters> {
+        let counted = |tally: Tally| VisitCounters {
+            server: tally.server,
+            cell: visit.cell_id,
+            block: visit.block,
+            operations: tally.operations,
+            values: tally.counted(),
+        };
+        self.servers
+            .into_iter()
+            .filter(|tally| tally.operations > 0)
+            .map(counted)
+            .collect()
+    }
+}
+
+/// What one connection set did.
+pub(super) struct Sums {
+    /// Operations of each server.
+    pub(super) operations: u64,
+    /// The device while a server's slices ran.
+    pub(super) device: BTreeMap<ServerId, DeviceCosts>,
+}
+
+impl Tally {
+    fn statistics(&self) -> Option<Values> {
+        let mut client = connect(&self.address.endpoint, &self.address.login).ok()?;
+        let mut values = Values::new();
+        for wanted in stat_queries(self.version_num) {
+            let rows = query(&mut client, &wanted.sql).ok()?;
+            if let Some(row) = rows.first() {
+                fold(&wanted, row, &mut values);
+            }
+        }
+        Some(values)
+    }
+
+    /// A backend's last report comes with its end.
+    fn wait_for_backends(&self) {
+        let until = Instant::now() + GONE_WITHIN;
+        while Instant::now() < until {
+            let there = processes(&self.address);
+            if there.iter().all(|pid| self.resident.contains(pid)) {
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn add(&mut self, found: Values) {
+        for (key, value) in found {
+            let gauge = is_gauge(&key);
+            let (sum, sets) = self.values.entry(key).or_insert((0.0, 0));
+            *sum = if gauge { value } else { *sum + value };
+            *sets += 1;
+        }
+    }
+
+    /// Everything; a counter that one of the connection sets lacks is not known for the visit. Waits are
+    /// scaled to all operations, which is what counters are divided by.
+    fn counted(self) -> Values {
+        let operations = to_f64(self.operations);
+        let waits = self
+            .waits
+            .iter()
+            .map(|(event, ns)| (event.clone(), ns * operations));
+        let counted = self
+            .values
+            .iter()
+            .filter(|(key, (_, sets))| *sets == self.sets || is_gauge(key))
+            .map(|(key, (sum, _))| (key.clone(), *sum));
+        counted.chain(waits).collect()
+    }
+}
+
+fn is_gauge(counter: &str) -> bool {
+    METRICS
+        .iter()
+        .any(|metric| metric.counter == counter && metric.basis == Basis::Gauge)
+}
+
+fn processes(address: &Address) -> Vec<u32> {
+    process_tree(address.postmaster_pid).unwrap_or_default()
+}
+
+fn device_values(device: &DeviceCosts) -> [(String, f64); 4] {
+    let value = |key: &str, value: u64| (key.to_owned(), to_f64(value));
+    [
+        value("device_reads", device.reads),
+        value("device_read_bytes", device.read_bytes),
+        value("device_writes", device.writes),
+        value("device_write_bytes", device.write_bytes),
+    ]
+}
