@@ -187,12 +187,13 @@ pub struct Compare {
     /// Cores by hand, for example server=0,client=1 or server=2-5,client=0-1
     #[arg(long, value_name = "CORES", conflicts_with = "placement")]
     pub pin: Option<String>,
-    /// Seconds measured on each server in one visit to a cell [default: 0.8 with --quick, else 1.5]
+    /// Seconds measured on each server in one visit to a cell [default: 0.8 with --quick, else 1.5; 3 with
+    /// --memory, 8 with --storage]
     #[arg(long, value_name = "SECONDS")]
     pub visit_seconds: Option<f64>,
-    /// Aim for the length of one slice
-    #[arg(long, value_name = "MS", default_value_t = 40)]
-    pub slice_ms: u32,
+    /// Aim for the length of one slice [default: 40, 1000 with --storage]
+    #[arg(long, value_name = "MS")]
+    pub slice_ms: Option<u32>,
     /// How servers run here
     #[command(flatten)]
     pub servers: Servers,

@@ -11,6 +11,7 @@ use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::count;
+use deltabench_run::limits;
 use deltabench_run::planning::{self, Request};
 use deltabench_run::residence::residence;
 use deltabench_run::session::SessionEnd;
@@ -29,6 +30,7 @@ pub fn compare(arguments: Compare, config: &Config) -> Result<u8, Failure> {
     let host = swept_host(&arguments.servers, config)?;
     let plan = make_plan(request, &arguments, config, &library).map_err(Failure::Refused)?;
     residence(&plan, &host).map_err(Failure::Refused)?;
+    limits::check(&plan.limits, &host.workspaces).map_err(Failure::Refused)?;
     let mut bench = Bench {
         store: open_store(config)?,
         host,
@@ -62,6 +64,7 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     }
     check_still_there(&plan).map_err(Failure::Refused)?;
     residence(&plan, &host).map_err(Failure::Refused)?;
+    limits::check(&plan.limits, &host.workspaces).map_err(Failure::Refused)?;
     let mut bench = Bench {
         store,
         host,

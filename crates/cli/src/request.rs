@@ -19,13 +19,29 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// A quick run stops after the block that would end past this many seconds, set-up included.
 const QUICK_DEADLINE_SECONDS: f64 = 560.0;
 
+/// Length of a slice, ms.
+const SLICE_MS: u32 = 40;
+
+/// The same under a device limit, which works in windows of 100 ms and lets bursts through: at 100 ms a server
+/// that reads 10 % more looked 62 % slower, at 1 s 11 % (docs/guide/storage.md).
+const THROTTLED_SLICE_MS: u32 = 1000;
+
+/// Seconds of a visit under a device limit.
+const THROTTLED_VISIT_SECONDS: f64 = 8.0;
+
+/// Seconds of a visit under a memory limit.
+const SQUEEZED_VISIT_SECONDS: f64 = 3.0;
+
+/// Reads settle only when the page cache is full and turned over: seconds of warm-up under a memory limit.
+const SQUEEZED_WARMUP_SECONDS: f64 = 5.0;
+
 /// The request that the arguments stand for.
 ///
 /// Errors: a percentage, time, core list, setting or file that cannot be read.
 pub fn request(arguments: &Compare) -> Result<Request, Problem> {
     let default_rows = if arguments.quick { 200_000 } else { 1_000_000 };
-    let timing = timing(arguments)?;
     let (limits, cache) = limits(&arguments.limits)?;
+    let timing = timing(arguments, &limits)?;
     Ok(Request {
         same_target: arguments.same_target,
         selection: selection(arguments),
@@ -174,17 +190,25 @@ fn source(path: &Path) -> Result<WorkloadSource, Problem> {
     }
 }
 
-fn timing(arguments: &Compare) -> Result<Timing, Problem> {
+fn timing(arguments: &Compare, limits: &Limits) -> Result<Timing, Problem> {
     let quick = arguments.quick;
     let budget = arguments.ending.budget.as_deref().map(time).transpose()?;
+    let (visit_seconds, slice_ms) = match (&limits.storage, limits.memory_bytes) {
+        (Some(_), _) => (THROTTLED_VISIT_SECONDS, THROTTLED_SLICE_MS),
+        (None, Some(_)) => (SQUEEZED_VISIT_SECONDS, SLICE_MS),
+        (None, None) if quick => (0.8, SLICE_MS),
+        (None, None) => (1.5, SLICE_MS),
+    };
+    let warmup_seconds = match limits.memory_bytes {
+        Some(_) => SQUEEZED_WARMUP_SECONDS,
+        None => 0.3,
+    };
     Ok(Timing {
         blocks: arguments.blocks.unwrap_or(if quick { 14 } else { 24 }),
-        slice_ms: arguments.slice_ms,
+        slice_ms: arguments.slice_ms.unwrap_or(slice_ms),
         slice_jitter: 0.2,
-        visit_seconds: arguments
-            .visit_seconds
-            .unwrap_or(if quick { 0.8 } else { 1.5 }),
-        warmup_seconds: 0.3,
+        visit_seconds: arguments.visit_seconds.unwrap_or(visit_seconds),
+        warmup_seconds,
         connections_per_visit: 2,
         deadline_seconds: budget.or(quick.then_some(QUICK_DEADLINE_SECONDS)),
     })

@@ -194,6 +194,7 @@ impl Piloting<'_, '_, '_> {
             executable,
             servers: &servers,
             schedule: &schedule,
+            scouted: None,
             interrupted: self.spec.interrupted,
         };
         let slices = &mut self.slices;

@@ -14,7 +14,7 @@ use collecting::{Collecting, Sums};
 use connected::{Connected, Present, SliceWork};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::endpoint::{Endpoint, Login};
-use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
+use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::to_u64;
@@ -65,8 +65,18 @@ pub struct Visit<'a> {
     pub servers: &'a [Address],
     /// Orders and cores.
     pub schedule: &'a VisitSchedule,
+    /// The work of a slice, where it was found out before: caches are cold, and stay so until measured.
+    pub scouted: Option<Scouted>,
     /// Set when the user wants to stop.
     pub interrupted: &'a AtomicBool,
+}
+
+/// What [`Visit::scout`] found.
+#[derive(Debug, Clone, Copy)]
+pub struct Scouted {
+    work: SliceWork,
+    /// Operations that every server has done for it.
+    done: u64,
 }
 
 /// How a visit ended.
@@ -125,6 +135,21 @@ impl Visit<'_> {
         Ok(report)
     }
 
+    /// Finds out the work of a slice and measures nothing, for servers whose caches are emptied afterwards.
+    ///
+    /// Errors: as [`Visit::carry_out`]; the inner one is a server that was lost.
+    pub fn scout(&self) -> Result<Result<Scouted, (ServerId, VoidReason)>, Problem> {
+        let own_cores = own_affinity().map_err(host_problem)?;
+        let found = self.pin().and_then(|()| {
+            let mut connected = Connected::open(self, self.present(), 0, 0)?;
+            let found = connected.calibrate();
+            let done = connected.done();
+            Ok(found.map(|work| Scouted { work, done }))
+        });
+        restore(&own_cores).map_err(host_problem)?;
+        found
+    }
+
     /// The first server whose main process has ended.
     fn dead(&self) -> Option<ServerId> {
         (0..)
@@ -161,9 +186,17 @@ impl Visit<'_> {
         pin_self(&self.schedule.client_cores).map_err(host_problem)
     }
 
-    /// Connection sets of a visit.
+    /// Connection sets of a visit. From cold there is one: the second would find caches warm.
     fn sets(&self) -> u32 {
+        if self.is_cold() {
+            return 1;
+        }
         self.plan.timing.connections_per_visit.max(1)
+    }
+
+    /// Whether what is asked for is the time before anything is warm.
+    fn is_cold(&self) -> bool {
+        self.plan.cache == CacheState::Cold
     }
 
     /// Seconds that a slice should take.
@@ -181,7 +214,8 @@ impl Visit<'_> {
 
     fn measure(&self, sink: Sink<'_>, report: &mut VisitReport) -> Result<VisitEnd, Problem> {
         let mut collecting = Collecting::new(self, &self.present());
-        let (mut known, mut done) = (None, 0);
+        let mut known = self.scouted.map(|scouted| scouted.work);
+        let mut done = self.scouted.map_or(0, |scouted| scouted.done);
         for set in 0..self.sets() {
             collecting.before();
             let mut connected = Connected::open(self, self.present(), set, done)?;
@@ -219,6 +253,7 @@ impl Visit<'_> {
         report: &mut VisitReport,
     ) -> Result<VisitEnd, Problem> {
         let warm = match *known {
+            Some(found) if self.is_cold() => Ok((found, None)),
             None => connected
                 .calibrate()
                 .and_then(|found| Ok((found, Some(connected.warm_up(found)?)))),

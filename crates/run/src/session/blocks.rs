@@ -8,10 +8,10 @@ use crate::load::address_for;
 use crate::planning::settles_before;
 use crate::residence::Residence;
 use crate::schedule::{BlockSchedule, VisitSchedule};
-use crate::visit::{Address, Rotation, Visit, VisitEnd, VisitReport};
+use crate::visit::{Address, Rotation, Scouted, Visit, VisitEnd, VisitReport};
 use deltabench_compare::{CellProgress, analyse, progress};
 use deltabench_model::finding::{Finding, Severity};
-use deltabench_model::plan::{Cell, CellId, CellOrder, ServerId};
+use deltabench_model::plan::{CacheState, Cell, CellId, CellOrder, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, index, to_f64};
@@ -155,8 +155,16 @@ impl Session<'_> {
                 renewed = self.renew(cell, schedule, measuring)?;
             }
             self.chores(cell, Moment::Before, schedule, measuring)?;
+            let scouted = self.scout((block, cell), &addresses, measuring)?;
             self.prepare_caches(cell, schedule, &mut addresses, measuring)?;
-            match self.visit((block, cell), done, schedule, &addresses, measuring)? {
+            match self.visit(
+                (block, cell),
+                done,
+                schedule,
+                &addresses,
+                scouted,
+                measuring,
+            )? {
                 VisitEnd::Interrupted => {
                     measuring.fleet.stop()?;
                     return Ok(Some(SessionEnd::Interrupted));
@@ -282,6 +290,46 @@ impl Session<'_> {
         )
     }
 
+    /// Finds out the work of a slice of a cell before its caches are emptied; a server that is lost then is
+    /// missed by the visit. Servers that are there one at a time are emptied as they start.
+    fn scout(
+        &self,
+        (block, cell_id): (u32, CellId),
+        addresses: &[Address],
+        measuring: &Measuring<'_, '_>,
+    ) -> Result<Option<Scouted>, Problem> {
+        let place = index(u64::from(cell_id));
+        let (Some(cell), Some(executable)) =
+            (self.plan.cells.get(place), measuring.executables.get(place))
+        else {
+            return Ok(None);
+        };
+        if self.plan.cache != CacheState::Cold || addresses.is_empty() {
+            return Ok(None);
+        }
+        let schedule = VisitSchedule::of(self.plan, block, cell_id, cell, &measuring.cores);
+        let servers = self.addresses_for(cell, addresses);
+        let visit = Visit {
+            plan: self.plan,
+            block,
+            cell_id,
+            cell,
+            executable,
+            servers: &servers,
+            schedule: &schedule,
+            scouted: None,
+            interrupted: self.interrupted,
+        };
+        Ok(visit.scout()?.ok())
+    }
+
+    fn addresses_for(&self, cell: &Cell, addresses: &[Address]) -> Vec<Address> {
+        addresses
+            .iter()
+            .map(|address| address_for(address, self.plan.order, cell))
+            .collect()
+    }
+
     /// Visits a cell and stores what it finds, unless it `repeats` a visit that is stored already.
     fn visit(
         &mut self,
@@ -289,6 +337,7 @@ impl Session<'_> {
         repeats: bool,
         block_schedule: &BlockSchedule,
         addresses: &[Address],
+        scouted: Option<Scouted>,
         measuring: &mut Measuring<'_, '_>,
     ) -> Result<VisitEnd, Problem> {
         let place = index(u64::from(cell_id));
@@ -298,10 +347,7 @@ impl Session<'_> {
             return Err(Problem::new(format!("the plan has no cell {cell_id}")));
         };
         let schedule = VisitSchedule::of(self.plan, block, cell_id, cell, &measuring.cores);
-        let servers: Vec<Address> = addresses
-            .iter()
-            .map(|address| address_for(address, self.plan.order, cell))
-            .collect();
+        let servers = self.addresses_for(cell, addresses);
         let visit = Visit {
             plan: self.plan,
             block,
@@ -310,6 +356,7 @@ impl Session<'_> {
             executable,
             servers: &servers,
             schedule: &schedule,
+            scouted,
             interrupted: self.interrupted,
         };
         let (store, run) = (&mut *self.store, self.run);

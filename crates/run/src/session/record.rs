@@ -69,6 +69,19 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Stores what has come out about limits and caches since the run was recorded.
+    pub(super) fn record_limit_findings(&mut self, fleet: &Fleet<'_>) -> Result<(), Problem> {
+        let known = self.store.findings(self.run).map_err(store_problem)?;
+        for finding in fleet.limit_findings() {
+            if !known.contains(finding) {
+                self.store
+                    .add_finding(self.run, finding)
+                    .map_err(store_problem)?;
+            }
+        }
+        Ok(())
+    }
+
     fn record_servers(&mut self, readbacks: &[ServerReadback]) -> Result<(), Problem> {
         for (id, readback) in (0..).zip(readbacks) {
             self.fact(

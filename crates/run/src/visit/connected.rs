@@ -6,7 +6,7 @@ use crate::schedule::{jittered, parameters};
 use deltabench_compare::is_steady;
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
 use deltabench_model::endpoint::{Endpoint, Login};
-use deltabench_model::plan::{CacheState, ServerId};
+use deltabench_model::plan::ServerId;
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::{index, seconds, to_f64, to_u64};
@@ -193,13 +193,6 @@ impl<'a, 'v> Connected<'a, 'v> {
         let delta = self.visit.plan.delta;
         let servers = self.visit.plan.servers.len();
         let mut curves: Vec<Vec<f64>> = vec![Vec::new(); servers];
-        if self.visit.plan.cache == CacheState::Cold {
-            // What is asked for is the time before anything is warm.
-            return Ok(WarmUp {
-                steady: true,
-                us_per_operation: curves,
-            });
-        }
         for round in 0..least * WARMUP_STRETCH {
             for (server, taken) in self.untimed_round(work.operations, 100 + round)? {
                 if let Some(curve) = curves.get_mut(index(u64::from(server))) {

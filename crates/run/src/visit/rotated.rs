@@ -90,7 +90,9 @@ impl Visit<'_> {
     ) -> Result<Result<u64, VisitEnd>, Problem> {
         let rounds = self.rounds(work.seconds);
         let mut connected = Connected::open(self, vec![server], turn, done)?;
-        if let Err((server, reason)) = connected.warm_for(work, START_WARMUP) {
+        if !self.is_cold()
+            && let Err((server, reason)) = connected.warm_for(work, START_WARMUP)
+        {
             return Ok(Err(VisitEnd::Lost(server, reason)));
         }
         for round in (0..rounds).filter(|round| round * TURNS / rounds == turn) {
