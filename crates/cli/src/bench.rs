@@ -98,17 +98,33 @@ impl Bench {
         plan: &Plan,
         library: &Library,
     ) -> Result<SessionEnd, Failure> {
+        let name = output::confirmation_name(run);
+        let known = self.store.runs().map_err(store_problem)?;
+        if known.iter().any(|summary| summary.run == name) {
+            return Err(Failure::Refused(
+                Problem::new(format!("{run} has been confirmed already"))
+                    .detail(format!("{name} is in the lab"))
+                    .hint(format!(
+                        "`deltabench report {run}` shows what came of it, `deltabench resume {name}` goes on \
+                         with it"
+                    )),
+            ));
+        }
         let comparison = output::analyse_run(run, plan, &self.store)?.comparison;
         let Some(confirmation) = planning::confirmation(run, plan, &comparison) else {
-            say("no regression of at most 5 % to confirm");
+            say("nothing to confirm: no cell is slower by at most 5 % and not withdrawn");
             return Ok(SessionEnd::Finished);
         };
         say(&format!(
             "measuring {} cells again, on a fresh load",
             confirmation.cells.len()
         ));
-        let name = output::confirmation_name(run);
-        let (_, end) = self.measure_new(&confirmation, library, Some(name), false)?;
+        let (name, end) = self.measure_new(&confirmation, library, Some(name), false)?;
+        if end == SessionEnd::Interrupted {
+            say(&format!(
+                "`deltabench resume {name}` goes on with the confirmation"
+            ));
+        }
         Ok(end)
     }
 

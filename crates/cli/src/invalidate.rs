@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::bench::now;
 use crate::config::Config;
 use crate::listing::open;
-use crate::output::{say, store_problem};
+use crate::output::{rewrite, say, store_problem};
 use clap::Args;
 use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
 use deltabench_model::invalidation::Invalidation;
@@ -61,6 +61,7 @@ pub fn invalidate(arguments: &InvalidateArguments, config: &Config) -> Result<u8
             .map_err(|error| Failure::Failed(error.into()))?;
         say(&format!("withdrew {what}: {reason}"));
     }
+    rewrite(&run, &plan, &store, &config.lab)?;
     Ok(0)
 }
 

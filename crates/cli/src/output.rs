@@ -264,6 +264,29 @@ pub fn store_problem(error: impl std::fmt::Display) -> Failure {
     )
 }
 
+/// Writes those reports of a run again that lie in the lab, after something was said about it.
+pub fn rewrite(run: &str, plan: &Plan, store: &Store, lab: &Path) -> Result<(), Failure> {
+    let Analysed {
+        comparison,
+        context,
+    } = analyse_run(run, plan, store)?;
+    let form: [(&str, Form); 2] = [
+        ("html", deltabench_report::html),
+        ("json", deltabench_report::json),
+    ];
+    for (kind, form) in form {
+        let path = lab.join(format!("{run}.{kind}"));
+        if path.is_file() {
+            write_file(&path, &form(&comparison, plan, &context))?;
+            say(&format!("wrote {} again", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// A form of a report.
+type Form = fn(&Comparison, &Plan, &ReportContext) -> String;
+
 /// Prints the table and writes the files; returns the exit code.
 pub fn publish(
     run: &str,

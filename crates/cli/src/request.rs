@@ -22,8 +22,8 @@ const QUICK_DEADLINE_SECONDS: f64 = 560.0;
 /// Length of a slice, ms.
 const SLICE_MS: u32 = 40;
 
-/// The same under a device limit, which works in windows of 100 ms and lets bursts through: at 100 ms a server
-/// that reads 10 % more looked 62 % slower, at 1 s 11 % (docs/guide/storage.md).
+/// The same under a device limit, which works in windows of 100 ms and lets bursts through: at 100 ms a
+/// server that reads 10 % more looked 62 % slower, at 1 s 11 % (docs/guide/storage.md).
 const THROTTLED_SLICE_MS: u32 = 1000;
 
 /// Seconds of a visit under a device limit.

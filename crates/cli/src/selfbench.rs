@@ -80,8 +80,8 @@ fn collecting(arguments: &SelfbenchCollecting, config: &Config) -> Result<u8, Fa
         )
     });
     print_stdout(&format!(
-        "{} pairs of {:.0} s, {} samples\nthroughput with the series: {:+.2} %{interval}\nCPU of the sampler: \
-         {:.3} % of one core\n",
+        "{} pairs of {:.0} s, {} samples\nthroughput with the series: {:+.2} %{interval}\nCPU of the \
+         sampler: {:.3} % of one core\n",
         cost.pairs.len(),
         arguments.seconds,
         cost.samples,

@@ -189,8 +189,8 @@ pub const MOVED_TIME_SHARE: f64 = 0.002;
 /// A move of an event below so many per operation is not listed: one in a thousand operations.
 pub const MOVED_EVENTS: f64 = 0.001;
 
-/// The same for events that are neither good nor bad, and cheap: rows, buffers found. The catalog look-ups of a
-/// visit's own sessions come to about one in a hundred operations and differ between versions.
+/// The same for events that are neither good nor bad, and cheap: rows, buffers found. The catalog look-ups of
+/// a visit's own sessions come to about one in a hundred operations and differ between versions.
 pub const MOVED_CHEAP_EVENTS: f64 = 0.02;
 
 /// A move of a volume below so many bytes per operation is not listed.

@@ -165,7 +165,7 @@ pub const METRICS: &[MetricInfo] = &[
         "% of machine x s / published unit",
         Better::Lower,
         "busy time of the host during the slices: servers, client and everything else",
-        "published cpu/o: percent of all cores, divided by the published rate; not comparable between machines",
+        "published cpu/o: percent of all cores over the published rate; not comparable between machines",
     ),
     slices(
         "context_switches_per_op",
@@ -461,7 +461,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("io_reads", 1.0),
         IO,
         "16+",
-        "read calls of all processes",
+        "blocks read by all processes; 18 counts bytes, given here as blocks of 8 KB",
     ),
     counted(
         Basis::Visit,
@@ -469,7 +469,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("io_writes", 1.0),
         IO,
         "16+",
-        "write calls of all processes",
+        "blocks written by all processes; 18 counts bytes, given here as blocks of 8 KB",
     ),
     counted(
         Basis::Visit,
@@ -525,7 +525,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("memory_pss_bytes", MB),
         "/proc/PID/smaps_rollup of all processes of the server",
         "Linux 4.14+",
-        "memory of the server, shared pages divided by their users; huge pages of shared buffers are not in it",
+        "memory of the server, shared pages divided by their users; huge pages are not in it",
     ),
     counted(
         Basis::Gauge,

@@ -37,6 +37,25 @@ pub struct PlannedServer {
     /// purpose to see whether it is found. Absent for a server as it is.
     #[serde(default)]
     pub burn_ns: Option<u64>,
+    /// Settings asked for on this server only, in order; they win over the plan's.
+    #[serde(default)]
+    pub settings: Vec<(String, String)>,
+}
+
+impl PlannedServer {
+    /// What it runs, with the settings of its own: `postgres:18.6`, `postgres:18.6 (jit = on)`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let settings: Vec<String> = self
+            .settings
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect();
+        match settings.as_slice() {
+            [] => self.installation.resolved.clone(),
+            _ => format!("{} ({})", self.installation.resolved, settings.join(", ")),
+        }
+    }
 }
 
 /// The family a workload is reported with.
@@ -407,7 +426,7 @@ impl Plan {
     #[must_use]
     pub fn server_name(&self, id: ServerId) -> String {
         match self.servers.get(crate::units::index(u64::from(id))) {
-            Some(s) if s.role == Role::Candidate => s.installation.resolved.clone(),
+            Some(s) if s.role == Role::Candidate => s.name(),
             Some(s) if s.role == Role::Placebo => "placebo".to_owned(),
             _ => "base".to_owned(),
         }

@@ -110,6 +110,11 @@ fn unknown_kind(text: &str, kind: &str) -> Problem {
         "a target is postgres:VERSION (prebuilt), path:DIR (a tree with bin/postgres) or \
              installed:MAJOR",
     );
+    if kind.starts_with("dsn") || kind.starts_with("postgresql") || text.contains("//") {
+        return problem
+            .detail("servers that deltabench did not start cannot be compared yet")
+            .hint("use path:DIR with the same build, on a machine of your own");
+    }
     if text.parse::<Release>().is_ok() {
         return problem.hint(format!("did you mean postgres:{text}?"));
     }

@@ -1,7 +1,8 @@
 //! What else happened meanwhile: CPU of each server, cores, the host.
 //!
-//! Reads `/proc`, `/sys` and cgroups; changes nothing but the affinity of processes that it is told to pin
-//! and cgroups that it made itself. It never starts or stops a process and judges no measurement.
+//! Reads `/proc`, `/sys` and cgroups; changes nothing but the affinity of processes that it is told to pin,
+//! cgroups that it made itself, our own place among them, and what the page cache holds of directories that
+//! it is told to drop. It never starts or stops a process and judges no measurement.
 //!
 //! What is read between slices ([`SliceMeters`]) keeps its files open and its memory
 //! allocated, so that it costs microseconds. The price: the set of processes is fixed at

@@ -3,7 +3,7 @@
 use crate::context::{planned_cell, resolved};
 use crate::words;
 use deltabench_compare::comparison::CellComparison;
-use deltabench_model::plan::{Cell, CellOrder, DataState, Plan, Transport};
+use deltabench_model::plan::{CacheState, Cell, CellOrder, DataState, Plan, Transport};
 
 /// The conditions of a plan: what all cells share is said once, what they do not at each cell.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +49,12 @@ impl<'a> Conditions<'a> {
     pub(crate) fn name(&self, cell: &CellComparison) -> String {
         let clients = words::plural(u64::from(cell.clients), "client");
         format!("{} at {clients}", self.label(cell))
+    }
+
+    /// The same of a cell of the plan.
+    pub(crate) fn planned_name(&self, cell: &Cell) -> String {
+        let clients = words::plural(u64::from(cell.clients), "client");
+        format!("{} at {clients}", self.of(cell, &cell.workload))
     }
 
     fn of(&self, cell: &Cell, workload: &str) -> String {
@@ -108,9 +114,36 @@ impl<'a> Conditions<'a> {
                 cores(&pins.client)
             ));
         }
+        list.extend(self.limits());
         list.extend(self.burns());
         if let Some(run) = &self.plan.confirms {
             list.push(format!("measures again what run {run} found"));
+        }
+        list
+    }
+
+    /// What servers may use of the machine, and what their caches hold.
+    fn limits(&self) -> Vec<String> {
+        let limits = &self.plan.limits;
+        let mut list = Vec::new();
+        let optional = if limits.or_without {
+            ", where the machine allows it"
+        } else {
+            ""
+        };
+        if let Some(bytes) = limits.memory_bytes {
+            list.push(format!(
+                "{} MB of memory for each server, page cache included{optional}",
+                bytes >> 20
+            ));
+        }
+        if let Some(storage) = &limits.storage {
+            list.push(format!("storage {}{optional}", storage.name));
+        }
+        match self.plan.cache {
+            CacheState::AsIs => {}
+            CacheState::Cold => list.push("cold: caches emptied before each visit".to_owned()),
+            CacheState::Prewarmed => list.push("prewarmed before each visit".to_owned()),
         }
         list
     }

@@ -98,10 +98,7 @@ pub(crate) fn planned_cell(plan: &Plan, id: CellId) -> Option<&Cell> {
     plan.cells.get(index(u64::from(id)))
 }
 
-/// The resolved target of a server, for sentences.
+/// The resolved target of a server, with the settings that it alone has, for sentences.
 pub(crate) fn resolved(plan: &Plan, id: ServerId) -> String {
-    planned(plan, id).map_or_else(
-        || "unknown".to_owned(),
-        |server| server.installation.resolved.clone(),
-    )
+    planned(plan, id).map_or_else(|| "unknown".to_owned(), PlannedServer::name)
 }

@@ -1,34 +1,38 @@
 //! A comparison as a table for spreadsheets.
 
-use crate::context::planned_cell;
+use crate::context::{ReportContext, planned_cell};
+use crate::costs::unit;
 use crate::published::published;
 use crate::standing::Standing;
-use crate::words;
-use deltabench_compare::comparison::{CellComparison, Comparison, Metric};
+use crate::{withdrawn, words};
+use deltabench_compare::comparison::{CellComparison, Comparison, Cost, Metric, Ratio};
 use deltabench_model::plan::Plan;
 
 /// Comma-separated values (RFC 4180, line breaks as LF): a header, then a line per cell, candidate and
-/// metric; the placebo's lines come last.
+/// metric, those that are judged first and then the costs; the placebo's lines come last.
 ///
 /// Units: as the column `unit` says, for the published figures as `published_unit` says (they are on the
-///        lines of throughput only); ratios are candidate / base; δ is a share. What is not known or does
-///        not apply is an empty field.
+///        lines of throughput only); ratios are candidate / base, differences candidate - base; δ is a
+///        share. What is not known or does not apply is an empty field.
 #[must_use]
-pub fn csv(comparison: &Comparison, plan: &Plan) -> String {
+pub fn csv(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
     let mut text = format!("{}\n", HEADER.join(","));
     for cell in comparison.cells.iter().chain(&comparison.placebo_cells) {
-        for metric in Metric::ALL {
-            if let Some(line) = line(cell, plan, metric) {
-                text.push_str(&line.join(","));
-                text.push('\n');
-            }
+        let judged = Metric::ALL
+            .into_iter()
+            .filter_map(|metric| value(cell, metric));
+        let known = |cost: &&Cost| Metric::ALL.iter().all(|metric| metric.key() != cost.key);
+        let costs = cell.costs.iter().filter(known).map(cost);
+        for value in judged.chain(costs) {
+            text.push_str(&line(cell, plan, context, &value).join(","));
+            text.push('\n');
         }
     }
     text
 }
 
 /// The columns; new ones come last, so that numbers of columns keep their meaning.
-const HEADER: [&str; 28] = [
+const HEADER: [&str; 32] = [
     "workload",
     "group",
     "clients",
@@ -57,51 +61,110 @@ const HEADER: [&str; 28] = [
     "published_base",
     "published_candidate",
     "published_unit",
+    "difference",
+    "difference_ci95_low",
+    "difference_ci95_high",
+    "withdrawn",
 ];
 
-fn line(cell: &CellComparison, plan: &Plan, metric: Metric) -> Option<Vec<String>> {
-    let planned = planned_cell(plan, cell.cell);
-    let published = published(cell, plan).filter(|_| metric == Metric::Throughput);
+/// What is in the line of one metric.
+struct Value<'a> {
+    key: &'a str,
+    unit: &'static str,
+    base: f64,
+    candidate: f64,
+    ratio: Option<Ratio>,
+    difference: [Option<f64>; 3],
+    blocks: u32,
+}
+
+fn value(cell: &CellComparison, metric: Metric) -> Option<Value<'static>> {
     let value = words::metric(cell, metric)?;
-    let ci95 = words::ci95(&value.ratio);
-    let known = |value: f64| {
-        if value.is_finite() {
-            value.to_string()
-        } else {
-            String::new()
-        }
-    };
-    let end = |end: Option<f64>| end.map(known).unwrap_or_default();
-    Some(vec![
+    Some(Value {
+        key: metric.key(),
+        unit: metric.unit(),
+        base: value.base,
+        candidate: value.candidate,
+        ratio: Some(value.ratio),
+        difference: [None; 3],
+        blocks: cell.blocks,
+    })
+}
+
+fn cost(cost: &Cost) -> Value<'_> {
+    let ends = cost.difference.ci95;
+    Value {
+        key: &cost.key,
+        unit: unit(cost).0,
+        base: cost.base,
+        candidate: cost.candidate,
+        ratio: cost.ratio,
+        difference: [
+            Some(cost.difference.estimate),
+            ends.map(|(low, _)| low),
+            ends.map(|(_, high)| high),
+        ],
+        blocks: cost.blocks,
+    }
+}
+
+fn line(
+    cell: &CellComparison,
+    plan: &Plan,
+    context: &ReportContext,
+    value: &Value<'_>,
+) -> Vec<String> {
+    let planned = planned_cell(plan, cell.cell);
+    let published = published(cell, plan).filter(|_| value.key == Metric::Throughput.key());
+    let ci95 = value.ratio.as_ref().and_then(words::ci95);
+    let confirmed = Standing::of(cell).map_or_else(String::new, |s| s.word().to_owned());
+    let [difference, difference_low, difference_high] = value.difference;
+    vec![
         field(&cell.workload),
         cell.group.word().to_owned(),
         cell.clients.to_string(),
         field(&cell.candidate_name),
         cell.verdict.word().to_owned(),
         field(&cell.reason),
-        cell.blocks.to_string(),
+        value.blocks.to_string(),
         cell.rounds.to_string(),
         cell.void_rounds.to_string(),
         cell.base_errors.to_string(),
         cell.candidate_errors.to_string(),
-        metric.key().to_owned(),
-        metric.unit().to_owned(),
-        known(value.base),
-        known(value.candidate),
-        known(value.ratio.estimate),
-        end(ci95.map(|(low, _)| low)),
-        end(ci95.map(|(_, high)| high)),
+        field(value.key),
+        value.unit.to_owned(),
+        number(value.base),
+        number(value.candidate),
+        optional(value.ratio.map(|ratio| ratio.estimate)),
+        optional(ci95.map(|(low, _)| low)),
+        optional(ci95.map(|(_, high)| high)),
         planned.map_or_else(String::new, |planned| planned.state.word().to_owned()),
-        end(planned.and_then(|planned| planned.rate)),
-        known(cell.delta),
-        end(cell.p_holm),
-        end(cell.p_bh),
-        Standing::of(cell).map_or_else(String::new, |standing| standing.word().to_owned()),
+        optional(planned.and_then(|planned| planned.rate)),
+        number(cell.delta),
+        optional(cell.p_holm),
+        optional(cell.p_bh),
+        confirmed,
         cell.interference.disturbed_rounds.to_string(),
-        end(published.as_ref().and_then(|published| published.base)),
-        end(published.as_ref().and_then(|published| published.candidate)),
+        optional(published.as_ref().and_then(|published| published.base)),
+        optional(published.as_ref().and_then(|published| published.candidate)),
         published.map_or_else(String::new, |published| field(&published.unit)),
-    ])
+        optional(difference),
+        optional(difference_low),
+        optional(difference_high),
+        withdrawn::of_cell(context, cell.cell).map_or_else(String::new, |reason| field(&reason)),
+    ]
+}
+
+fn number(value: f64) -> String {
+    if value.is_finite() {
+        value.to_string()
+    } else {
+        String::new()
+    }
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map(number).unwrap_or_default()
 }
 
 fn field(text: &str) -> String {

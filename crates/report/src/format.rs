@@ -70,6 +70,38 @@ pub struct Report {
     pub cells: Vec<Cell>,
     /// The placebo's cells, in the same form.
     pub placebo_cells: Vec<Cell>,
+    /// What was withdrawn, in the order it was done: nothing of it is to be used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub invalidations: Vec<Invalidation>,
+    /// What happened at a moment: blocks, checkpoints, autovacuum; in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
+}
+
+/// A withdrawal of the run or of a cell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Invalidation {
+    /// The cell's place in the plan, as in [`Cell::cell`]; absent for the whole run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<u32>,
+    /// Why, in the words of who did it.
+    pub reason: String,
+    /// When, milliseconds since 1970.
+    pub at_unix_ms: i64,
+}
+
+/// Something that happened at a moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Mark {
+    /// When, milliseconds since 1970.
+    pub at_unix_ms: u64,
+    /// `base`, `placebo` or the candidate's resolved target; absent for the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// `checkpoint`, `autovacuum`, `autoanalyze`, `block`, …
+    pub kind: String,
+    /// The facts, short.
+    pub text: String,
 }
 
 /// One side: what was asked for and what it came to.
@@ -228,6 +260,17 @@ pub struct PlanFacts {
     /// Cores given by hand; absent where they are drawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pins: Option<Pins>,
+    /// Settings asked for on one server only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub own_settings: Vec<OwnSettings>,
+    /// Memory of each server with its page cache, bytes; absent without a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// The storage profile that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storage: Option<deltabench_model::plan::StorageProfile>,
+    /// What caches hold when a visit starts: `as-is`, `cold` or `prewarmed`.
+    pub cache: deltabench_model::plan::CacheState,
     /// Servers made slower on purpose.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub burns: Vec<Burn>,
@@ -243,6 +286,15 @@ pub struct Pins {
     pub server: Vec<u64>,
     /// Cores of the client.
     pub client: Vec<u64>,
+}
+
+/// Settings asked for on one server only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OwnSettings {
+    /// `base`, `placebo` or the candidate's name.
+    pub server: String,
+    /// Name and value, in order.
+    pub settings: Vec<[String; 2]>,
 }
 
 /// A server that is made slower on purpose.
@@ -284,6 +336,8 @@ pub struct Fairness {
 /// One cell and one candidate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cell {
+    /// Its place in the plan, from 0.
+    pub cell: u32,
     /// Workload.
     pub workload: String,
     /// `point`, `range`, `range-agg` or `write`.
@@ -367,6 +421,99 @@ pub struct Cell {
     /// Throughput as published studies count it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
+    /// What each operation cost, in the order of the registry of metrics; what one side lacks is not in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<Cost>,
+    /// The costs that moved, most surprising first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<Moved>,
+    /// What moved, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<String>,
+    /// Throughput of each block on both sides, in block order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<BlockRate>,
+    /// Latency of both sides, all slices that count together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
+    /// Why the cell, or the whole run, was withdrawn: its figures are not to be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withdrawn: Option<String>,
+}
+
+/// One cost of an operation on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cost {
+    /// Key of the metric (`deltabench_model::metric`), or `wait:TYPE:EVENT` for a sampled wait.
+    pub key: String,
+    /// Unit of `base`, `candidate` and `difference`.
+    pub unit: &'static str,
+    /// `higher` or `lower`; absent where neither is better.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub better: Option<&'static str>,
+    /// On the base.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<f64>,
+    /// On the candidate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<f64>,
+    /// Candidate - base, also where one of them is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Estimate>,
+    /// Candidate / base; absent unless both are above 0 in every block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<Estimate>,
+    /// Blocks in which both sides have it.
+    pub blocks: u32,
+}
+
+/// An estimate with its interval.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Mean over the blocks.
+    pub estimate: f64,
+    /// 95 % interval; absent with fewer than two blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// A cost that moved.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Moved {
+    /// Key of the cost.
+    pub key: String,
+    /// How many times the placebo's own typical move of this cost; absent where the placebo's never moves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub surprise: Option<f64>,
+    /// Two-sided p of "it did not move", adjusted by Benjamini and Hochberg over the costs of this cell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+    /// The move in words.
+    pub text: String,
+}
+
+/// Throughput of one block.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BlockRate {
+    /// Restart block, from 0.
+    pub block: u32,
+    /// On the base, ops/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<f64>,
+    /// On the candidate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<f64>,
+}
+
+/// Percentiles of latency; the three lists are of one length.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Latency {
+    /// Percentiles, 0 to 100, rising.
+    pub percentiles: Vec<f64>,
+    /// The base, microseconds.
+    pub base_us: Vec<f64>,
+    /// The candidate.
+    pub candidate_us: Vec<f64>,
 }
 
 /// A difference that a look found before the last one.

@@ -1,10 +1,15 @@
 //! The page: one file that needs nothing else.
 //!
-//! No script, no font, no network: a policy in the page forbids them all. Plots are SVG made here. The words
-//! beside them are HTML, so that they keep their size on a phone; colour never is the only sign.
+//! No font, no network, and one script, which comes in the page: a policy forbids all others. Sentence,
+//! table, forest plot, strips and provenance are made here and need no script; the script (`web/`) draws from
+//! the page's data what has to be zoomed, sorted or filtered. Words are HTML, so that they keep their size on
+//! a phone; colour never is the only sign.
 
 mod cards;
+mod charts;
+mod data;
 mod forest;
+mod lead;
 mod mark;
 mod numbers;
 mod provenance;
@@ -15,50 +20,84 @@ use crate::conditions::Conditions;
 use crate::context::ReportContext;
 use crate::remarks::{remarks, totals, troubles};
 use crate::standing::marks;
-use crate::summary::{summary, unchanged_delta};
+use crate::summary::summary;
 use crate::words;
 use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
-use deltabench_model::finding::Severity;
+use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::Plan;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("html/style.css");
+/// Bundled from `web/` by `cargo xtask web`.
+const SCRIPT: &str = include_str!("../web/dist/report.js");
+/// Its SHA-256 in base64: the only script that the page allows.
+const SCRIPT_HASH: &str = include_str!("../web/dist/report.sha256");
 
 /// The report as one self-contained HTML file.
 #[must_use]
 pub fn html(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
     let summary = summary(comparison, plan);
     let title = summary.split(": ").next().unwrap_or_default().to_owned();
+    let data = data::json(
+        comparison,
+        plan,
+        context,
+        strips::dots(comparison.cells.len()),
+    );
     let page = markup! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(policy());
                 meta name="color-scheme" content="light dark";
                 title { (title) " - deltabench" }
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                main {
-                    @for sentence in summary.lines() { h1 { (typeset(sentence)) } }
-                    (byline(context, plan))
-                    (counts(comparison))
-                    (forest::section(comparison, plan))
-                    (ground(comparison, plan, context))
-                    (findings(comparison))
-                    (numbers::section(comparison, plan))
-                    (cards::section(comparison, plan, context))
-                    (provenance::section(plan, context))
-                }
+                main { (sections(&summary, comparison, plan, context)) }
+                script #data type="application/json" { (PreEscaped(data)) }
+                script { (PreEscaped(SCRIPT)) }
             }
         }
     };
     let mut text = page.into_string();
     text.push('\n');
     text
+}
+
+/// Nothing from outside; images only for saving a chart.
+fn policy() -> String {
+    let hash = SCRIPT_HASH.trim();
+    format!(
+        "default-src 'none'; script-src 'sha256-{hash}'; style-src 'unsafe-inline'; img-src data: blob:; \
+         base-uri 'none'; form-action 'none'"
+    )
+}
+
+fn sections(
+    summary: &str,
+    comparison: &Comparison,
+    plan: &Plan,
+    context: &ReportContext,
+) -> Markup {
+    markup! {
+        (lead::banner(plan, context))
+        @for sentence in summary.lines() { h1 { (typeset(sentence)) } }
+        (byline(context, plan))
+        (lead::counts(comparison))
+        (lead::changes(comparison, plan, context))
+        (lead::way(!context.samples.is_empty()))
+        (forest::section(comparison, plan, context))
+        (numbers::section(comparison, plan, context))
+        (ground(comparison, plan, context))
+        (findings(comparison))
+        (charts::published(comparison, plan))
+        (cards::section(comparison, plan, context))
+        (charts::host(context))
+        (provenance::section(plan, context))
+    }
 }
 
 fn byline(context: &ReportContext, plan: &Plan) -> Markup {
@@ -88,25 +127,28 @@ fn ground(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Mark
     }
 }
 
-fn counts(comparison: &Comparison) -> Markup {
-    let counts = comparison.counts;
-    let cells: Vec<&CellComparison> = comparison.cells.iter().collect();
-    let delta = unchanged_delta(&cells, comparison.delta);
-    let chips = [
-        (Verdict::Regression, counts.regression),
-        (Verdict::Improvement, counts.improvement),
-        (Verdict::NoChange, counts.no_change),
-        (Verdict::Inconclusive, counts.inconclusive),
-        (Verdict::Unfit, counts.unfit),
-    ];
+/// What no measurement can repair first, then what changes how the work is done, then the rest as found.
+fn findings(comparison: &Comparison) -> Markup {
+    let rank = |finding: &&Finding| match (finding.severity, finding.kind.as_str()) {
+        (Severity::Unfit, _) => 0,
+        (_, PLAN_DIFFERS) => 1,
+        (_, DEFAULT_DIFFERS) => 2,
+        (Severity::Confounder, _) => 3,
+        (Severity::Note, _) => 4,
+    };
+    let mut all: Vec<&Finding> = comparison.findings.iter().collect();
+    // Stable: within a rank the order is that of the comparison.
+    all.sort_by_key(rank);
     markup! {
-        ul.chips {
-            @for (verdict, count) in chips {
-                @if count > 0 || verdict != Verdict::Unfit {
-                    li class=(class(verdict)) {
-                        span aria-hidden="true" { (words::sign(verdict)) " " }
-                        (count) " " (words::verdict(verdict))
-                        @if verdict == Verdict::NoChange { " beyond " (delta) }
+        section #findings {
+            h2 { "Fairness: what else differs" }
+            @if all.is_empty() {
+                p { "Nothing was found that differs between the sides besides what was asked to differ." }
+            } @else {
+                ul.findings {
+                    @for finding in all {
+                        @let word = words::severity(finding.severity);
+                        li { b class=(word) { (word) } " " (typeset(&finding.text)) }
                     }
                 }
             }
@@ -114,30 +156,19 @@ fn counts(comparison: &Comparison) -> Markup {
     }
 }
 
-fn findings(comparison: &Comparison) -> Markup {
-    let of = |severity: Severity| {
-        comparison
-            .findings
-            .iter()
-            .filter(move |finding| finding.severity == severity)
-    };
-    markup! {
-        section {
-            h2 { "Fairness: what else differs" }
-            @if comparison.findings.is_empty() {
-                p { "Nothing was found that differs between the sides besides what was asked to differ." }
-            } @else {
-                ul.findings {
-                    @for severity in [Severity::Unfit, Severity::Confounder, Severity::Note] {
-                        @for finding in of(severity) {
-                            @let word = words::severity(severity);
-                            li { b class=(word) { (word) } " " (finding.text) }
-                        }
-                    }
-                }
-            }
-        }
-    }
+/// The kind of finding that says that a server plans the statements of a cell differently.
+const PLAN_DIFFERS: &str = "plan-differs";
+/// The kind that says that a default of a setting changed between versions.
+const DEFAULT_DIFFERS: &str = "default-differs";
+
+/// Where a cell's card is in the page.
+fn anchor(cell: &CellComparison) -> String {
+    format!("cell-{}-{}", cell.cell, cell.candidate)
+}
+
+/// Name and clients of a cell, leading to its card.
+fn link(cell: &CellComparison, conditions: &Conditions<'_>) -> Markup {
+    markup! { a href={ "#" (anchor(cell)) } { (cell_name(cell, conditions)) } }
 }
 
 /// The class that gives a verdict its colour.

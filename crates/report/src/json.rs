@@ -1,17 +1,19 @@
 //! A comparison as the JSON report.
 
 mod cell;
+mod costs;
 
 use crate::context::{ReportContext, planned};
 use crate::format::{
-    Burn, Counts, Fairness, Gate, GroupSummary, Host, Ledger, Pins, Placebo, PlanFacts,
-    REPORT_FORMAT, Relative, Report, Stopping, Target,
+    Burn, Counts, Fairness, Gate, GroupSummary, Host, Invalidation, Ledger, Mark, OwnSettings,
+    Pins, Placebo, PlanFacts, REPORT_FORMAT, Relative, Report, Stopping, Target,
 };
 use crate::remarks::{layout, multiplicity};
 use crate::summary::summary;
 use cell::Cells;
 use deltabench_compare::comparison::{self, Comparison, PlaceboSummary, Ratio};
 use deltabench_compare::{exit_code, gate_line};
+use deltabench_model::invalidation as model;
 use deltabench_model::plan::{self, Plan, ServerId};
 use deltabench_model::units::count;
 
@@ -66,6 +68,25 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Repo
         fairness: fairness(comparison),
         cells: cells.all(&comparison.cells),
         placebo_cells: cells.all(&comparison.placebo_cells),
+        invalidations: context.invalidations.iter().map(invalidation).collect(),
+        marks: context.marks.iter().map(|of| mark(of, plan)).collect(),
+    }
+}
+
+fn invalidation(withdrawal: &model::Invalidation) -> Invalidation {
+    Invalidation {
+        cell: withdrawal.cell,
+        reason: withdrawal.reason.clone(),
+        at_unix_ms: withdrawal.at_unix_ms,
+    }
+}
+
+fn mark(mark: &deltabench_model::counter::Mark, plan: &Plan) -> Mark {
+    Mark {
+        at_unix_ms: mark.at_ns / 1_000_000,
+        server: mark.server.map(|server| plan.server_name(server)),
+        kind: mark.kind.clone(),
+        text: mark.text.clone(),
     }
 }
 
@@ -156,11 +177,11 @@ fn plan_facts(plan: &Plan) -> PlanFacts {
         tables: plan.data.tables,
         rows: plan.data.rows,
         checksums: plan.checksums,
-        settings: plan
-            .settings
-            .iter()
-            .map(|(name, value)| [name.clone(), value.clone()])
-            .collect(),
+        settings: settings(&plan.settings),
+        own_settings: own_settings(plan),
+        memory_bytes: plan.limits.memory_bytes,
+        storage: plan.limits.storage.clone(),
+        cache: plan.cache,
         delta_from_noise: plan.delta_from_noise,
         order: plan.order,
         transport: plan.transport,
@@ -168,6 +189,24 @@ fn plan_facts(plan: &Plan) -> PlanFacts {
         burns: burns(plan),
         confirms: plan.confirms.clone(),
     }
+}
+
+fn settings(settings: &[(String, String)]) -> Vec<[String; 2]> {
+    settings
+        .iter()
+        .map(|(name, value)| [name.clone(), value.clone()])
+        .collect()
+}
+
+fn own_settings(plan: &Plan) -> Vec<OwnSettings> {
+    let servers = (0..).zip(&plan.servers);
+    servers
+        .filter(|(_, server)| !server.settings.is_empty())
+        .map(|(id, server)| OwnSettings {
+            server: plan.server_name(id),
+            settings: settings(&server.settings),
+        })
+        .collect()
 }
 
 fn pins(pins: &plan::Pins) -> Pins {

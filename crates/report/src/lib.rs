@@ -1,4 +1,4 @@
-//! How people see a comparison: terminal, JSON, HTML, Markdown and CSV.
+//! How people see a comparison: terminal, JSON, HTML, Markdown, CSV, JUnit and Go's benchmark format.
 //!
 //! Pure functions from a [`Comparison`], its [`Plan`] and a [`ReportContext`] to text: no clock, no network,
 //! no order that changes between two calls. Nothing is judged here; every verdict and reason comes from the
@@ -6,26 +6,37 @@
 //!
 //! The JSON is a contract (see [`mod@format`]): fields are added, never renamed.
 
+mod benchstat;
 mod conditions;
 mod context;
+mod costs;
 mod csv;
 pub mod format;
 mod html;
 mod json;
+mod junit;
+mod lines;
 mod markdown;
 mod picture;
 mod published;
 mod remarks;
+mod render;
 mod standing;
 mod summary;
 mod terminal;
+mod withdrawn;
 mod words;
 
+pub use benchstat::benchstat;
 pub use context::{CellWarmUp, LedgerLine, ReportContext, ServerFacts};
+pub use costs::costs_table;
 pub use csv::csv;
 pub use html::html;
 pub use json::json;
+pub use junit::junit;
 pub use markdown::markdown;
+pub use picture::interval_bar;
+pub use render::{Format, render};
 pub use summary::summary;
 pub use terminal::{TerminalOptions, terminal};
 

@@ -1,211 +1,241 @@
-//! A comparison for a pull request.
+//! A comparison for a pull request or a blog post.
+
+mod changed;
+mod rates;
+mod section;
+mod table;
 
 use crate::conditions::Conditions;
-use crate::context::{ReportContext, planned_cell};
-use crate::published::{Published, published};
-use crate::remarks::remarks;
-use crate::standing::{Standing, legend, marks, notes};
-use crate::summary::{shown_summaries, summary};
-use crate::words;
-use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric};
+use crate::context::{ReportContext, planned, resolved};
+use crate::remarks::{remarks, totals, troubles};
+use crate::standing::legend;
+use crate::summary::summary;
+use crate::{costs, withdrawn, words};
+use deltabench_compare::comparison::Comparison;
+use deltabench_compare::gate_line;
+use deltabench_model::finding::Severity;
 use deltabench_model::plan::Plan;
+use section::{Section, fit};
+use table::Table;
 
-/// Markdown with a table (GitHub's dialect): summary, a row per cell, means, remarks, findings.
+/// Most characters of the whole: what a comment on a pull request may have.
+const LIMIT: usize = 65_000;
+/// Columns of the table of costs: as wide as a page shows without scrolling.
+const COSTS_WIDTH: usize = 120;
+
+/// Markdown (GitHub's dialect): what is withdrawn, the sentence, what changed and what moved with it, the
+/// published tables, every figure, costs, what the verdicts rest on, findings, how to make it again.
 ///
-/// Columns that would be empty or say the usual in every row are left out.
+/// Shape: at most 65 000 characters: the longest lists are cut, and say so. Long parts are folded. Columns
+///        that would be empty or say the usual in every row are left out.
 #[must_use]
 pub fn markdown(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
-    let mut lines: Vec<String> = summary(comparison, plan)
-        .lines()
-        .map(|line| format!("**{}**\n", escape(line)))
+    let sections = vec![
+        opening(comparison, plan, context),
+        changed::section(comparison, plan, context),
+        rates::section(comparison, plan),
+        figures(comparison, plan, context),
+        cost_table(comparison, plan),
+        rest(comparison, plan, context),
+        found(comparison),
+        again(plan, context),
+    ];
+    fit(sections, LIMIT)
+}
+
+/// What is withdrawn, the sentence of each candidate, the conditions.
+fn opening(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Section {
+    let mut rows: Vec<String> = withdrawn::sentences(plan, context)
+        .iter()
+        .map(|text| format!("**{}**\n", escape(text)))
         .collect();
-    let conditions = Conditions::new(plan);
-    let unusual = conditions.unusual();
+    let sentences = summary(comparison, plan);
+    rows.extend(
+        sentences
+            .lines()
+            .map(|line| format!("**{}**\n", escape(line))),
+    );
+    let unusual = Conditions::new(plan).unusual();
     if !unusual.is_empty() {
-        lines.push(format!("conditions: {}\n", escape(&unusual.join("; "))));
+        rows.push(format!("conditions: {}\n", escape(&unusual.join("; "))));
     }
-    let table = Table::new(comparison, plan, conditions);
-    lines.extend(table.lines());
-    lines.push(String::new());
+    let gate = gate_line(comparison, plan);
+    rows.extend(gate.map(|line| format!("{}\n", escape(&line))));
+    Section {
+        rows,
+        what: "line",
+        ..Section::default()
+    }
+}
+
+/// A row per cell, folded.
+fn figures(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Section {
+    let table = Table::new(comparison, plan, context);
     let mut reading =
         "Throughput and CPU/op are candidate / base with 95 % interval over restart blocks"
             .to_owned();
     for (mark, meaning) in legend(&comparison.cells) {
         reading.push_str(&format!("; {mark} {meaning}"));
     }
-    lines.push(format!("{reading}."));
-    lines.push(String::new());
-    let remarks = remarks(comparison, plan, context);
-    lines.extend(remarks.iter().map(|text| format!("- {}", escape(text))));
-    let finding = |f: &deltabench_model::finding::Finding| {
-        format!("- {}: {}", words::severity(f.severity), escape(&f.text))
+    let mut head = vec![
+        "<details><summary>Every cell: throughput, CPU and latency with intervals</summary>\n"
+            .to_owned(),
+    ];
+    head.extend(table.head());
+    Section {
+        head,
+        rows: table.rows(),
+        foot: vec![format!("\n{reading}.\n\n</details>\n")],
+        what: "row",
+    }
+}
+
+/// The published table of counters, folded; nothing where none was collected.
+fn cost_table(comparison: &Comparison, plan: &Plan) -> Section {
+    if comparison.cells.iter().all(|cell| cell.costs.is_empty()) {
+        return Section::default();
+    }
+    let blocks = costs::blocks(comparison, plan, COSTS_WIDTH);
+    let names = costs::names(plan).join("\n");
+    let fence = Fence::around(blocks.iter().flatten().chain([&names]));
+    let legend = costs::legend(comparison, plan, COSTS_WIDTH);
+    let legend: Vec<String> = legend
+        .iter()
+        .map(|line| format!("- {}", escape(line)))
+        .collect();
+    Section {
+        head: vec![
+            "<details><summary>What each operation cost</summary>\n".to_owned(),
+            format!("{}{}", fence.begin("text"), before(&fence.text(&names))),
+        ],
+        rows: blocks
+            .iter()
+            .map(|lines| fence.text(&lines.join("\n")) + "\n")
+            .collect(),
+        foot: vec![
+            fence.end().to_owned(),
+            format!("\n{}\n\n</details>\n", legend.join("\n")),
+        ],
+        what: "cell",
+    }
+}
+
+/// What the verdicts rest on.
+fn rest(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Section {
+    let gate = gate_line(comparison, plan);
+    let sentences = remarks(comparison, plan, context)
+        .into_iter()
+        .filter(|text| gate.as_ref() != Some(text))
+        .chain(totals(comparison, plan, context))
+        .chain(troubles(comparison, plan));
+    Section::list("### What this rests on\n", sentences, "line")
+}
+
+/// The findings, those that matter most first.
+fn found(comparison: &Comparison) -> Section {
+    let by = |severity: Severity| {
+        let of = comparison.findings.iter();
+        of.filter(move |finding| finding.severity == severity)
     };
-    lines.extend(comparison.findings.iter().map(finding));
-    lines.push(String::new());
-    let made = format!(
-        "run {}, deltabench {}",
-        context.run, context.deltabench_version
-    );
-    lines.push(format!(
-        "{}: {}",
-        escape(&made),
-        escape(&words::shell(&plan.command))
-    ));
-    lines.join("\n") + "\n"
+    let ordered = [Severity::Unfit, Severity::Confounder, Severity::Note]
+        .into_iter()
+        .flat_map(by)
+        .map(|finding| format!("{}: {}", words::severity(finding.severity), finding.text));
+    Section::list("### Findings\n", ordered, "finding")
 }
 
-/// A column of the table: its heading, how it is aligned, its text in each cell's row.
-struct Column<'a> {
-    heading: &'static str,
-    line: &'static str,
-    text: Box<dyn Fn(&CellComparison) -> String + 'a>,
-}
-
-struct Table<'a> {
-    comparison: &'a Comparison,
-    plan: &'a Plan,
-    columns: Vec<Column<'a>>,
-}
-
-impl<'a> Table<'a> {
-    fn new(comparison: &'a Comparison, plan: &'a Plan, conditions: Conditions<'a>) -> Self {
-        let mut table = Self {
-            comparison,
-            plan,
-            columns: Vec::new(),
+/// How to make it again.
+fn again(plan: &Plan, context: &ReportContext) -> Section {
+    let sides = std::iter::once(plan.base()).chain(plan.candidates());
+    let sides = sides.filter_map(|id| {
+        let installation = &planned(plan, id)?.installation;
+        let side = if id == plan.base() {
+            "base"
+        } else {
+            "candidate"
         };
-        let any = |has: fn(&CellComparison) -> bool| comparison.cells.iter().any(has);
-        let aged = conditions.any_state();
-        table.add("workload", "---", true, move |cell| {
-            escape(&if aged {
-                conditions.label_without_state(cell)
-            } else {
-                conditions.label(cell)
-            })
-        });
-        table.add("clients", "--:", true, |cell| cell.clients.to_string());
-        table.add("state", "---", aged, |cell| {
-            planned_cell(plan, cell.cell)
-                .map_or_else(String::new, |planned| planned.state.word().to_owned())
-        });
-        table.add("candidate", "---", plan.candidates().len() > 1, |cell| {
-            escape(&cell.candidate_name)
-        });
-        for (heading, metric) in [
-            ("throughput", Metric::Throughput),
-            ("CPU/op", Metric::ServerCpuPerOperation),
-        ] {
-            table.add(heading, "---", true, move |cell| relative(cell, metric));
-        }
-        for (heading, metric) in [
-            ("p50 µs", Metric::LatencyP50),
-            ("p99 µs", Metric::LatencyP99),
-        ] {
-            table.add(heading, "---", true, move |cell| {
-                words::metric(cell, metric)
-                    .map_or_else(|| words::UNKNOWN.to_owned(), words::from_to)
-            });
-        }
-        table.add(
-            "published figure",
-            "---",
-            is_published(comparison, plan),
-            |cell| {
-                published(cell, plan)
-                    .filter(Published::differs)
-                    .map_or_else(String::new, |figure| escape(&figure.words()))
-            },
-        );
-        table.add("δ", "--:", true, |cell| {
-            format!("±{}", words::share(cell.delta))
-        });
-        table.add("p (BH)", "--:", any(|cell| cell.p_bh.is_some()), |cell| {
-            cell.p_bh.map_or_else(String::new, words::p_value)
-        });
-        table.add(
-            "confirmed",
-            "---",
-            any(|cell| Standing::of(cell).is_some()),
-            |cell| {
-                Standing::of(cell).map_or_else(String::new, |standing| standing.phrase().to_owned())
-            },
-        );
-        table.add("verdict", "---", true, |cell| judged(cell, comparison));
-        table
-    }
-
-    fn add(
-        &mut self,
-        heading: &'static str,
-        line: &'static str,
-        shown: bool,
-        text: impl Fn(&CellComparison) -> String + 'a,
-    ) {
-        if shown {
-            self.columns.push(Column {
-                heading,
-                line,
-                text: Box::new(text),
-            });
-        }
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let row = |fields: Vec<String>| format!("| {} |", fields.join(" | "));
-        let headings = self.columns.iter().map(|column| column.heading.to_owned());
-        let rules: Vec<&str> = self.columns.iter().map(|column| column.line).collect();
-        let mut lines = vec![row(headings.collect()), format!("|{}|", rules.join("|"))];
-        for cell in &self.comparison.cells {
-            let fields = self.columns.iter().map(|column| (column.text)(cell));
-            lines.push(row(fields.collect()));
-        }
-        for candidate in self.plan.candidates() {
-            for summary in shown_summaries(self.comparison, candidate) {
-                lines.push(row(self.mean(summary)));
-            }
-        }
-        lines
-    }
-
-    fn mean(&self, summary: &GroupSummary) -> Vec<String> {
-        let of = summary.group.map_or("all cells", words::heading);
-        let columns = self.columns.iter().map(|column| match column.heading {
-            "workload" => format!("*{} ({of})*", words::mean_of(summary)),
-            "candidate" => escape(&summary.candidate_name),
-            "throughput" => words::ratio_interval(&summary.throughput),
-            "CPU/op" => summary
-                .server_cpu
-                .as_ref()
-                .map_or_else(|| words::UNKNOWN.to_owned(), words::ratio_interval),
-            _ => String::new(),
-        });
-        columns.collect()
+        Some(format!(
+            "- {side}: {}, SHA-256 of its postgres {}",
+            escape(&resolved(plan, id)),
+            escape(&installation.binary_sha256)
+        ))
+    });
+    Section {
+        head: vec![
+            "### How to make it again\n".to_owned(),
+            fenced("sh", &words::shell(&plan.command)),
+        ],
+        rows: sides.collect(),
+        foot: vec![format!(
+            "\n{}",
+            escape(&format!(
+                "run {}, seed {}, deltabench {}",
+                context.run, plan.seed, context.deltabench_version
+            ))
+        )],
+        what: "side",
     }
 }
 
-/// Whether a published figure is anything but operations per second.
-fn is_published(comparison: &Comparison, plan: &Plan) -> bool {
-    let cells = comparison.cells.iter();
-    cells
-        .filter_map(|cell| published(cell, plan))
-        .any(|figure| figure.differs())
+/// How text is set as it is: fenced, or, where it could end the fence or look like HTML, escaped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fence {
+    Fenced,
+    Escaped,
 }
 
-fn relative(cell: &CellComparison, metric: Metric) -> String {
-    words::metric(cell, metric).map_or_else(
-        || words::UNKNOWN.to_owned(),
-        |metric| words::ratio_interval(&metric.ratio),
-    )
+impl Fence {
+    fn around(texts: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        let plain = |text: &str| !text.contains('<') && !text.contains("```");
+        if texts.into_iter().all(|text| plain(text.as_ref())) {
+            Self::Fenced
+        } else {
+            Self::Escaped
+        }
+    }
+
+    fn begin(self, language: &str) -> String {
+        match self {
+            Self::Fenced => format!("```{language}"),
+            Self::Escaped => "<pre>".to_owned(),
+        }
+    }
+
+    fn text(self, text: &str) -> String {
+        match self {
+            Self::Fenced => text.to_owned(),
+            Self::Escaped => text
+                .replace('&', "&amp;")
+                .replace('<', "&lt;")
+                .replace('>', "&gt;"),
+        }
+    }
+
+    fn end(self) -> &'static str {
+        match self {
+            Self::Fenced => "```",
+            Self::Escaped => "</pre>",
+        }
+    }
 }
 
-fn judged(cell: &CellComparison, comparison: &Comparison) -> String {
-    let mut texts = vec![words::judged(cell)];
-    texts.extend(notes(cell, &comparison.stopping));
+/// On a line of its own, with an empty one after it; nothing where there is none.
+fn before(text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!("\n{text}\n")
+    }
+}
+
+/// Text as it is, with an empty line after it.
+fn fenced(language: &str, text: &str) -> String {
+    let fence = Fence::around([text]);
     format!(
-        "{}{} {}",
-        words::sign(cell.verdict),
-        escape(&marks(cell)),
-        escape(&texts.join("; "))
+        "{}\n{}\n{}\n",
+        fence.begin(language),
+        fence.text(text),
+        fence.end()
     )
 }
 

@@ -4,7 +4,7 @@ use crate::conditions::Conditions;
 use crate::context::{ReportContext, planned};
 use crate::standing::DRIFTING;
 use crate::words;
-use deltabench_compare::comparison::{CellComparison, Comparison, Estimates, Ratio};
+use deltabench_compare::comparison::{CellComparison, Comparison, Estimates, Ratio, Verdict};
 use deltabench_compare::gate_line;
 use deltabench_compare::thresholds::{GATE_FALSE, LISTED_FALSE};
 use deltabench_model::plan::{Plan, Stopping};
@@ -29,6 +29,31 @@ pub(crate) fn remarks(
     list.extend(drifting(comparison, &conditions));
     list.extend(layout(plan));
     list
+}
+
+/// What moved in each cell that got slower or faster, as far as anything did.
+pub(crate) fn explanations(comparison: &Comparison, plan: &Plan) -> Vec<String> {
+    let conditions = Conditions::new(plan);
+    let several = plan.candidates().len() > 1;
+    let cells = comparison.cells.iter().filter(|cell| changed(cell));
+    let texts = cells.filter_map(|cell| {
+        let on = if several {
+            format!(" on {}", cell.candidate_name)
+        } else {
+            String::new()
+        };
+        Some(format!(
+            "what moved: {}{on}: {}",
+            conditions.name(cell),
+            cell.explanation.as_ref()?
+        ))
+    });
+    texts.collect()
+}
+
+/// Whether a cell got slower or faster.
+pub(crate) fn changed(cell: &CellComparison) -> bool {
+    matches!(cell.verdict, Verdict::Regression | Verdict::Improvement)
 }
 
 fn placebo(comparison: &Comparison) -> Option<String> {

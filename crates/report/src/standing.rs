@@ -22,6 +22,10 @@ pub(crate) enum Standing {
 
 impl Standing {
     pub(crate) fn of(cell: &CellComparison) -> Option<Self> {
+        // Equal after all: there is nothing that could come again.
+        if cell.verdict == Verdict::NoChange {
+            return None;
+        }
         match (cell.confirmation, &cell.detection) {
             (Some(Confirmation::Recurred), _) => Some(Self::FreshLoad),
             (Some(Confirmation::DidNotRecur), _) => Some(Self::DidNotRecur),

@@ -2,11 +2,12 @@
 
 use crate::conditions::Conditions;
 use crate::context::{ReportContext, resolved};
+use crate::lines::{left, wrapped};
 use crate::picture::{axis_limit, text_bar};
-use crate::remarks::{remarks, totals, troubles};
+use crate::remarks::{explanations, remarks, totals, troubles};
 use crate::standing::{legend, marks, notes};
 use crate::summary::{shown_summaries, summary};
-use crate::words;
+use crate::{withdrawn, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, GroupSummary, Metric, Ratio, Verdict,
 };
@@ -22,14 +23,13 @@ pub struct TerminalOptions {
     pub colour: bool,
 }
 
-/// Columns of the interval bar, where there is room.
-const BAR: usize = 21;
-/// From this width on, everything of a cell is on one line.
-const ONE_LINE: usize = 110;
+/// Columns that the interval bar may have, the best first.
+const BARS: [usize; 2] = [21, 15];
 /// Fewest columns left for the reason before it goes to lines of its own.
 const REASON: usize = 24;
 
-/// The result for the terminal: summary, a row per cell, placebo and counts, findings.
+/// The result for the terminal: what is withdrawn, summary, a row per cell, what moved, placebo and counts,
+/// findings.
 ///
 /// Shape: lines of at most `width` columns wherever the words allow; the summary is one line however long.
 #[must_use]
@@ -39,11 +39,10 @@ pub fn terminal(
     context: &ReportContext,
     options: TerminalOptions,
 ) -> String {
-    let table = Table::new(comparison, plan, options);
-    let mut lines: Vec<String> = summary(comparison, plan)
-        .lines()
-        .map(str::to_owned)
-        .collect();
+    let table = Table::new(comparison, plan, context, options);
+    let withdrawn = withdrawn::sentences(plan, context);
+    let mut lines: Vec<String> = withdrawn.iter().flat_map(|text| table.wrap(text)).collect();
+    lines.extend(summary(comparison, plan).lines().map(str::to_owned));
     let unusual = table.conditions.unusual();
     if !unusual.is_empty() {
         lines.extend(table.wrap(&format!("conditions: {}", unusual.join("; "))));
@@ -62,8 +61,9 @@ pub fn terminal(
     }
     lines.push(String::new());
     lines.extend(table.legend());
-    let sentences = remarks(comparison, plan, context)
+    let sentences = explanations(comparison, plan)
         .into_iter()
+        .chain(remarks(comparison, plan, context))
         .chain(totals(comparison, plan, context))
         .chain(troubles(comparison, plan))
         .chain(findings(comparison));
@@ -79,6 +79,7 @@ pub fn terminal(
 
 struct Table<'a> {
     comparison: &'a Comparison,
+    context: &'a ReportContext,
     conditions: Conditions<'a>,
     width: usize,
     colour: bool,
@@ -87,10 +88,19 @@ struct Table<'a> {
     p50: usize,
     p99: usize,
     limit: f64,
+    /// Whether everything of a cell is on one line.
+    one_line: bool,
+    /// Columns of the interval bar; 0 where there is no room.
+    bar: usize,
 }
 
 impl<'a> Table<'a> {
-    fn new(comparison: &'a Comparison, plan: &'a Plan, options: TerminalOptions) -> Self {
+    fn new(
+        comparison: &'a Comparison,
+        plan: &'a Plan,
+        context: &'a ReportContext,
+        options: TerminalOptions,
+    ) -> Self {
         let cells = &comparison.cells;
         let widest = |texts: &mut dyn Iterator<Item = String>, least: usize| {
             texts
@@ -104,8 +114,9 @@ impl<'a> Table<'a> {
             [Metric::Throughput, Metric::ServerCpuPerOperation].map(|metric| relative(cell, metric))
         });
         let conditions = Conditions::new(plan);
-        Self {
+        let mut table = Self {
             comparison,
+            context,
             width: options.width.max(60),
             colour: options.colour,
             workload: conditions.widest().max("workload".len()),
@@ -114,28 +125,21 @@ impl<'a> Table<'a> {
             p50: widest(&mut of(Metric::LatencyP50), "p50 µs".chars().count()),
             p99: widest(&mut of(Metric::LatencyP99), "p99 µs".chars().count()),
             limit: axis_limit(comparison),
-        }
+            one_line: false,
+            bar: 0,
+        };
+        table.lay_out();
+        table
     }
 
-    fn one_line(&self) -> bool {
-        self.width >= ONE_LINE && self.width >= self.reason_column() + REASON
-    }
-
-    fn with_bar(&self) -> bool {
-        self.one_line() && self.width >= self.reason_column() + BAR + 2 + REASON
-    }
-
-    /// Column at which the verdict begins in a row of one line, without the bar.
-    fn reason_column(&self) -> usize {
-        2 + self.workload
-            + 2
-            + "clients".len()
-            + 2
-            + 2 * (self.ratio + 2)
-            + self.p50
-            + 2
-            + self.p99
-            + 2
+    /// One line with a bar, else two lines with one, else two lines: a bar says more than a line saved.
+    fn lay_out(&mut self) {
+        let numbers = 2 + self.workload + 2 + "clients".len() + 2 * (2 + self.ratio);
+        let all = numbers + 2 + self.p50 + 2 + self.p99 + 2 + REASON;
+        let width = self.width;
+        let fitting = |columns: usize| BARS.into_iter().find(|bar| width >= columns + 2 + bar);
+        let (one, two) = (fitting(all), fitting(numbers));
+        (self.one_line, self.bar) = (one.is_some(), one.or(two).unwrap_or(0));
     }
 
     fn of(&self, candidate: ServerId) -> Vec<String> {
@@ -169,8 +173,8 @@ impl<'a> Table<'a> {
             left(&name, self.workload + 2 + 2 + "clients".len()),
             left(&words::ratio_interval(&summary.throughput), self.ratio),
         ];
-        if self.with_bar() {
-            texts.push(text_bar(&summary.throughput, None, self.limit, BAR));
+        if self.bar > 0 {
+            texts.push(text_bar(&summary.throughput, None, self.limit, self.bar));
         }
         texts.push(mean_cpu(summary));
         Some(texts.join("  "))
@@ -178,12 +182,12 @@ impl<'a> Table<'a> {
 
     fn header(&self) -> String {
         let mut texts = self.start("workload", "clients", "throughput");
-        if self.with_bar() {
+        if self.bar > 0 {
             let scale = format!("±{}", words::share(self.limit));
-            texts.push(format!("{scale:^BAR$}"));
+            texts.push(format!("{scale:^width$}", width = self.bar));
         }
         texts.push(left("CPU/op", self.ratio));
-        if self.one_line() {
+        if self.one_line {
             texts.extend([
                 left("p50 µs", self.p50),
                 left("p99 µs", self.p99),
@@ -209,10 +213,11 @@ impl<'a> Table<'a> {
             &cell.clients.to_string(),
             &relative(cell, Metric::Throughput),
         );
-        if self.with_bar() {
+        if self.bar > 0 {
             let throughput = words::metric(cell, Metric::Throughput);
-            let bar = throughput.map(|m| text_bar(&m.ratio, Some(cell.delta), self.limit, BAR));
-            texts.push(left(&bar.unwrap_or_default(), BAR));
+            let bar =
+                throughput.map(|m| text_bar(&m.ratio, Some(cell.delta), self.limit, self.bar));
+            texts.push(left(&bar.unwrap_or_default(), self.bar));
         }
         texts.push(left(
             &relative(cell, Metric::ServerCpuPerOperation),
@@ -223,7 +228,7 @@ impl<'a> Table<'a> {
             latency(cell, Metric::LatencyP50),
             latency(cell, Metric::LatencyP99),
         );
-        if !self.one_line() {
+        if !self.one_line {
             let text = format!("{judged}; p50 {p50} µs, p99 {p99} µs");
             let mut lines = vec![texts.join("  ")];
             lines.extend(wrapped(&text, self.width, 4, 6));
@@ -241,7 +246,10 @@ impl<'a> Table<'a> {
 
     /// Sign, marks, verdict, reason and what is to be said of it.
     fn judged(&self, cell: &CellComparison) -> String {
-        let mut texts = vec![format!("{} {}", signs(cell), words::judged(cell))];
+        let mut texts: Vec<String> = withdrawn::note(self.context, cell.cell)
+            .into_iter()
+            .collect();
+        texts.push(format!("{} {}", signs(cell), words::judged(cell)));
         texts.extend(notes(cell, &self.comparison.stopping));
         texts.join("; ")
     }
@@ -266,7 +274,7 @@ impl<'a> Table<'a> {
             "throughput, CPU/op: candidate / base with 95 % interval over restart blocks, \
                         1.0 is equal; latency: base → candidate"
                 .to_owned();
-        if self.with_bar() {
+        if self.bar > 0 {
             let delta = words::deltas(&self.comparison.cells);
             text.push_str(&format!("; bar: throughput, │ is equal, ┊ is {delta}"));
         }
@@ -320,59 +328,4 @@ fn findings(comparison: &Comparison) -> Vec<String> {
         lines.extend(of.map(|finding| format!("{}: {}", words::severity(severity), finding.text)));
     }
     lines
-}
-
-fn left(text: &str, width: usize) -> String {
-    format!("{text:<width$}")
-}
-
-/// Breaks a text at spaces, but not before a percent sign; the first line is indented by `first`, the others
-/// by `next`.
-fn wrapped(text: &str, width: usize, first: usize, next: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut line = " ".repeat(first);
-    let mut used = first;
-    let mut empty = true;
-    // A number stays with its percent sign.
-    let glued = text.replace(" %", "\u{a0}%");
-    for word in glued.split(' ').filter(|word| !word.is_empty()) {
-        let length = word.chars().count();
-        if !empty && used + 1 + length > width {
-            lines.push(std::mem::replace(&mut line, " ".repeat(next)));
-            used = next;
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-            used += 1;
-        }
-        line.push_str(&word.replace('\u{a0}', " "));
-        used += length;
-        empty = false;
-    }
-    lines.push(line);
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wrapped_lines_keep_the_width_and_lose_no_word() {
-        let text = "one two three 4.5 % four five six seven eight nine ten";
-        let lines = wrapped(text, 16, 0, 2);
-        assert!(
-            lines.iter().all(|line| line.chars().count() <= 16),
-            "{lines:?}"
-        );
-        assert_eq!(
-            lines
-                .join(" ")
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" "),
-            text
-        );
-    }
 }

@@ -187,12 +187,45 @@ pub(crate) fn plural(count: u64, noun: &str) -> String {
     }
 }
 
+/// A number with three digits that matter, however small: `0`, `0.0063`, `12.3`, `12345`, `3.1e-7`.
+pub(crate) fn figure(value: f64) -> String {
+    if !value.is_finite() {
+        return UNKNOWN.to_owned();
+    }
+    let size = value.abs();
+    if size.total_cmp(&0.0).is_eq() {
+        "0".to_owned()
+    } else if size >= 1.0 {
+        number(value)
+    } else if size >= 0.1 {
+        format!("{value:.3}")
+    } else if size >= 0.01 {
+        format!("{value:.4}")
+    } else if size >= 0.001 {
+        format!("{value:.5}")
+    } else {
+        format!("{value:.1e}")
+    }
+}
+
 /// Milliseconds since 1970 as `2025-11-21 10:43 UTC`.
+pub(crate) fn date(unix_ms: i64) -> String {
+    let (date, hour, minute, _) = civil(unix_ms);
+    format!("{date} {hour:02}:{minute:02} UTC")
+}
+
+/// Milliseconds since 1970 as `2025-11-21T10:43:00`, in UTC (ISO 8601).
+pub(crate) fn timestamp(unix_ms: i64) -> String {
+    let (date, hour, minute, second) = civil(unix_ms);
+    format!("{date}T{hour:02}:{minute:02}:{second:02}")
+}
+
+/// Date (`2025-11-21`), hour, minute and second in UTC.
 ///
 /// Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
-pub(crate) fn date(unix_ms: i64) -> String {
-    let minutes = unix_ms.div_euclid(60_000);
-    let (days, minute_of_day) = (minutes.div_euclid(1440), minutes.rem_euclid(1440));
+fn civil(unix_ms: i64) -> (String, i64, i64, i64) {
+    let seconds = unix_ms.div_euclid(1000);
+    let (days, second_of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year_of_era =
@@ -206,10 +239,11 @@ pub(crate) fn date(unix_ms: i64) -> String {
         shifted_month - 9
     };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02} UTC",
-        minute_of_day / 60,
-        minute_of_day % 60
+    (
+        format!("{year:04}-{month:02}-{day:02}"),
+        second_of_day / 3600,
+        second_of_day / 60 % 60,
+        second_of_day % 60,
     )
 }
 
@@ -251,6 +285,7 @@ mod tests {
         assert_eq!(date(1_709_210_096_000), "2024-02-29 12:34 UTC");
         assert_eq!(date(1_767_225_599_000), "2025-12-31 23:59 UTC");
         assert_eq!(date(-60_000), "1969-12-31 23:59 UTC");
+        assert_eq!(timestamp(1_709_210_096_000), "2024-02-29T12:34:56");
     }
 
     #[test]
@@ -267,6 +302,15 @@ mod tests {
         assert_eq!(
             [0.5312, 12.34, 456.7, 12345.0, f64::NAN].map(number),
             ["0.53", "12.3", "457", "12345", "unknown"]
+        );
+    }
+    #[test]
+    fn small_figures_keep_three_digits_too() {
+        assert_eq!(
+            [0.0, 0.123_45, 0.012_345, 0.006_3, 3.14e-7, -0.25, 21_400.0].map(figure),
+            [
+                "0", "0.123", "0.0123", "0.00630", "3.1e-7", "-0.250", "21400"
+            ]
         );
     }
 }

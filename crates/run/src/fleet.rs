@@ -101,7 +101,7 @@ impl<'a> Fleet<'a> {
             Residence::Together => plan.servers.len(),
             Residence::Rotated => 1,
         };
-        let huge_pages = reserve(at_once, host, shared_buffers_mb, &workspace, note)?;
+        let huge_pages = reserve(at_once, host, needs.largest_buffers_mb, &workspace, note)?;
         let huge_bytes = huge_pages.as_ref().map_or(0, |_| shared_buffers_mb << 20);
         let limits = possible.create(plan, run, huge_bytes, &workspace)?;
         let slowed = plan.servers.iter().any(|server| server.burn_ns.is_some());
@@ -149,7 +149,6 @@ impl<'a> Fleet<'a> {
         }
         let mut all = base.settings;
         all.extend(self.plan.settings.iter().cloned());
-        all.extend(self.planned(place)?.settings.iter().cloned());
         let spec = ClusterSpec {
             installation: &server.installation,
             checksums: self.plan.checksums,
@@ -158,6 +157,9 @@ impl<'a> Fleet<'a> {
         let name = format!("c{place}");
         let cluster = Cluster::create(&self.workspace, &name, &spec, &host.cache, &host.user)?;
         self.clusters.push(cluster);
+        // Not in the cluster's: clusters are exchanged between the servers of an installation, and these are
+        // the server's own.
+        all.extend(server.settings.iter().cloned());
         self.settings.push(all);
         Ok(())
     }

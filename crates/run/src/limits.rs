@@ -40,14 +40,20 @@ pub fn check(limits: &Limits, directory: &Path) -> Result<(), Problem> {
     try_limits(limits, directory).map(drop)
 }
 
+/// Shared buffers that settings ask for, MB; the last one wins.
+pub(crate) fn shared_buffers_asked(settings: &[(String, String)]) -> Option<u64> {
+    settings
+        .iter()
+        .rev()
+        .find(|(name, _)| name == "shared_buffers")
+        .and_then(|(_, value)| megabytes(value))
+}
+
 /// Shared buffers under a memory limit, MB.
 ///
 /// Errors: those that were asked for leave the server no room to work.
 pub(crate) fn shared_buffers_mb(plan: &Plan, fitting: u64) -> Result<u64, Problem> {
-    let mut settings = plan.settings.iter().rev();
-    let asked = settings
-        .find(|(name, _)| name == "shared_buffers")
-        .and_then(|(_, value)| megabytes(value));
+    let asked = shared_buffers_asked(&plan.settings);
     let Some(memory) = plan.limits.memory_bytes else {
         return Ok(asked.unwrap_or(fitting));
     };

@@ -45,8 +45,10 @@ const WAL_MAX: u64 = 9 << 30;
 /// What one server of a plan takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Needs {
-    /// Shared buffers.
+    /// Shared buffers of a server without a setting of its own.
     pub(crate) shared_buffers_mb: u64,
+    /// The most that any server has.
+    pub(crate) largest_buffers_mb: u64,
     /// Memory, shared buffers included.
     memory_bytes: u64,
     /// Disk at most.
@@ -69,11 +71,15 @@ impl Needs {
             .max()
             .unwrap_or(0);
         let shared_buffers_mb = limits::shared_buffers_mb(plan, fitting(read + written))?;
-        let memory_bytes = (shared_buffers_mb << 20) + MEMORY_BESIDE;
+        let own = plan.servers.iter();
+        let own = own.filter_map(|server| limits::shared_buffers_asked(&server.settings));
+        let largest_buffers_mb = own.fold(shared_buffers_mb, u64::max);
+        let memory_bytes = (largest_buffers_mb << 20) + MEMORY_BESIDE;
         // Full pages and rows of a load and of what is written, until a checkpoint lets go of them.
         let wal = (kept * 2 + written).min(WAL_MAX);
         Ok(Self {
             shared_buffers_mb,
+            largest_buffers_mb,
             // A limited server fills what it may have with page cache.
             memory_bytes: plan.limits.memory_bytes.unwrap_or(memory_bytes),
             disk_bytes: kept + written + wal + DISK_BESIDE,

@@ -59,6 +59,8 @@ pub struct Slot {
     pub listen: Transport,
     /// Cores that the server and its backends run on; absent means all.
     pub affinity: Option<Vec<usize>>,
+    /// Directories of control groups that it is in from before its first instruction.
+    pub cgroups: Vec<PathBuf>,
     /// Variables of the server's environment beside `PATH` and `LC_ALL`: those of a
     /// [`Burn`](crate::Burn), or none.
     pub environment: Vec<(String, String)>,
@@ -176,6 +178,7 @@ impl Cluster {
             directory: &self.directory,
             log: &self.log_path(),
             cores: slot.affinity.as_deref(),
+            cgroups: &slot.cgroups,
             environment: &slot.environment,
             death_signal: libc::SIGQUIT,
         };

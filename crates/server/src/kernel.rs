@@ -220,6 +220,18 @@ pub(crate) fn die_with_parent(signal: libc::c_ulong, parent: u32) -> io::Result<
     }
 }
 
+/// Moves the calling process into the control group whose `cgroup.procs` this is. For `pre_exec` only: a
+/// process with other threads would move them too.
+pub(crate) fn join_cgroup(procs: &File) -> io::Result<()> {
+    // A zero stands for whoever writes it.
+    const OURSELVES: &[u8] = b"0";
+    let mut procs = procs;
+    match io::Write::write(&mut procs, OURSELVES)? {
+        1 => Ok(()),
+        _ => Err(io::Error::from_raw_os_error(libc::EIO)),
+    }
+}
+
 /// A set of cores, made before the fork because building it allocates nothing but checks its input.
 #[derive(Clone, Copy)]
 pub(crate) struct CoreSet(libc::cpu_set_t);

@@ -32,6 +32,7 @@
 
 mod access;
 mod burn;
+mod cgroups;
 mod cluster;
 mod configuration;
 mod failure;

@@ -8,9 +8,10 @@ use crate::user::ServerUser;
 use deltabench_model::problem::Problem;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// A program to start.
@@ -24,6 +25,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) log: &'a Path,
     /// Cores to run on; absent means all.
     pub(crate) cores: Option<&'a [usize]>,
+    /// Directories of control groups to start it in.
+    pub(crate) cgroups: &'a [PathBuf],
     /// Variables beside the fixed ones.
     pub(crate) environment: &'a [(String, String)],
     /// What the kernel sends when the calling thread ends.
@@ -33,9 +36,11 @@ pub(crate) struct Launch<'a> {
 impl Launch<'_> {
     /// Starts it.
     ///
-    /// Errors: the log cannot be written, the program cannot be run, a core does not exist.
+    /// Errors: the log cannot be written, the program cannot be run, a core does not exist, a control group
+    /// does not take it.
     pub(crate) fn start(self) -> Result<(Child, Handle), Problem> {
         let cores = self.core_set()?;
+        let cgroups = self.open_cgroups()?;
         let log = open_log(self.log)?;
         let errors = log
             .try_clone()
@@ -62,18 +67,19 @@ impl Launch<'_> {
         let signal = libc::c_ulong::try_from(self.death_signal).unwrap_or(9);
         // SAFETY: runs between fork and exec; makes system calls only, allocates nothing, takes no
         // lock. The user has been changed by then, which would otherwise clear the parent-death signal.
+        // Groups judge by who opened their file, and that was us.
         unsafe {
             command.pre_exec(move || {
+                for group in &cgroups {
+                    kernel::join_cgroup(group)?;
+                }
                 if let Some(cores) = &cores {
                     cores.apply()?;
                 }
                 kernel::die_with_parent(signal, parent)
             });
         }
-        let mut child = command.spawn().map_err(|error| {
-            failed("run", self.program, &error)
-                .hint(format!("check that user `{}` can run it", self.user.name))
-        })?;
+        let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
         match Handle::of_child(&child) {
             Some(handle) => Ok((child, handle)),
             None => {
@@ -84,6 +90,24 @@ impl Launch<'_> {
                     .detail("/proc cannot be read"))
             }
         }
+    }
+
+    fn not_started(&self, error: &io::Error) -> Problem {
+        let mut way_out = format!("check that user `{}` can run it", self.user.name);
+        if !self.cgroups.is_empty() {
+            way_out
+                .push_str(", and that we may move processes into the control groups of its limits");
+        }
+        failed("run", self.program, error).hint(way_out)
+    }
+
+    fn open_cgroups(&self) -> Result<Vec<File>, Problem> {
+        let open = |group: &PathBuf| {
+            let path = group.join("cgroup.procs");
+            let opened = OpenOptions::new().write(true).open(&path);
+            opened.map_err(|error| failed("write", &path, &error))
+        };
+        self.cgroups.iter().map(open).collect()
     }
 
     fn core_set(&self) -> Result<Option<CoreSet>, Problem> {
@@ -129,6 +153,7 @@ mod tests {
             directory,
             log: &log,
             cores,
+            cgroups: &[],
             environment: &[],
             death_signal: libc::SIGKILL,
         };
@@ -174,6 +199,7 @@ mod tests {
             directory: scratch.path(),
             log: &scratch.path().join("log"),
             cores: None,
+            cgroups: &[],
             environment: &[],
             death_signal: libc::SIGKILL,
         };
@@ -181,5 +207,43 @@ mod tests {
             launch.start().err().unwrap().error,
             "cannot run /no/such/postgres"
         );
+    }
+
+    #[test]
+    fn a_group_that_does_not_take_it_keeps_the_program_from_running() {
+        let scratch = tempfile::tempdir().unwrap();
+        let user = myself();
+        let groups = [scratch.path().join("group")];
+        let launch = |user| {
+            Launch {
+                program: Path::new("/bin/sh"),
+                arguments: vec!["-c".into(), "echo ran".into()],
+                user,
+                directory: scratch.path(),
+                log: &scratch.path().join("log"),
+                cores: None,
+                cgroups: &groups,
+                environment: &[],
+                death_signal: libc::SIGKILL,
+            }
+            .start()
+        };
+        let missing = launch(&user).err().unwrap();
+        assert!(missing.error.ends_with("group/cgroup.procs"), "{missing}");
+        // Takes the program's "ourselves" as a group would.
+        std::fs::create_dir(&groups[0]).unwrap();
+        std::fs::write(groups[0].join("cgroup.procs"), "").unwrap();
+        let (mut child, handle) = launch(&user).unwrap();
+        assert!(handle.wait(Duration::from_secs(20)));
+        child.wait().unwrap();
+        assert_eq!(
+            std::fs::read_to_string(groups[0].join("cgroup.procs")).unwrap(),
+            "0"
+        );
+        std::fs::remove_file(groups[0].join("cgroup.procs")).unwrap();
+        std::os::unix::fs::symlink("/dev/full", groups[0].join("cgroup.procs")).unwrap();
+        let refused = launch(&user).err().unwrap();
+        assert_eq!(refused.error, "cannot run /bin/sh");
+        assert!(refused.hint.unwrap().contains("control groups"));
     }
 }

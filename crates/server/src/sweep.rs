@@ -1,5 +1,6 @@
 //! Clearing up after a deltabench that was killed.
 
+use crate::cgroups;
 use crate::huge_pages;
 use crate::kernel;
 use crate::remnants::{SharedMemory, end_servers};
@@ -15,7 +16,8 @@ use std::time::Duration;
 const DRAFT_AGE: Duration = Duration::from_secs(600);
 
 /// Finds workspaces in `parent` whose deltabench is gone, stops their servers, gives their huge pages
-/// back and removes them. Returns what was done, and what could not be, one sentence each.
+/// back and removes their control groups and them. Returns what was done, and what could not be, one
+/// sentence each.
 ///
 /// A process is stopped only if it is a `postgres` that runs as that workspace's server user with its
 /// working directory inside that workspace, whose maker neither holds the lock on its owner file nor
@@ -108,7 +110,7 @@ fn sweep_one(directory: &Path) -> Vec<String> {
         for segment in memory {
             segment.release(record.server_uid);
         }
-        done.extend(huge_pages::give_back_stale(directory));
+        done.extend(give_back(directory));
     }
     match remove_directory(directory) {
         Ok(()) => done.push(format!("removed {place}, left by run {}", record.run)),
@@ -118,6 +120,13 @@ fn sweep_one(directory: &Path) -> Vec<String> {
             problem.detail.unwrap_or_default()
         )),
     }
+    done
+}
+
+/// Gives back what the kernel had set up for a run.
+fn give_back(directory: &Path) -> Vec<String> {
+    let mut done = cgroups::remove_stale(directory);
+    done.extend(huge_pages::give_back_stale(directory));
     done
 }
 

@@ -172,6 +172,7 @@ fn initialise(
         directory: scratch,
         log: &log_path,
         cores: None,
+        cgroups: &[],
         environment: &[],
         death_signal: libc::SIGKILL,
     };

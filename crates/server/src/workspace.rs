@@ -4,6 +4,7 @@
 //! PARENT/RUN/            ours, 0711 when servers run as another user, else 0700
 //!   owner.json           who we are; locked for as long as we live
 //!   huge_pages.json      what was reserved, if anything
+//!   cgroups              control groups made for servers, if any
 //!   sockets/             the server user's, 0700
 //!   clusters/NAME/       ours: server.log, shared_memory; data/ is the server user's, 0700
 //! ```

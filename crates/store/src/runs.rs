@@ -180,15 +180,24 @@ impl Store {
             .collect()
     }
 
-    /// The full name of a run from its name, a unique beginning of it, or `last` for the newest.
+    /// The full name of a run from its name, a unique beginning of it, or `last` for the newest. Runs that
+    /// confirm another one have to be named in full.
     ///
     /// Errors: a problem that lists what was meant, or what there is.
     pub fn find(&self, wanted: &str) -> Result<String, Problem> {
-        let names: Vec<String> = self.collect(
-            "select name from run order by started_unix_ms, id",
-            [],
-            |row| row.get(0),
-        )?;
+        // A run that confirms another is part of it: it answers to its full name only.
+        const SQL: &str = "select name, plan ->> '$.confirms' is not null from run \
+            order by started_unix_ms, id";
+        let known: Vec<(String, bool)> =
+            self.collect(SQL, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if known.iter().any(|(name, _)| name == wanted) {
+            return Ok(wanted.to_owned());
+        }
+        let names: Vec<String> = known
+            .into_iter()
+            .filter(|(_, confirms)| !confirms)
+            .map(|(name, _)| name)
+            .collect();
         let Some(newest) = names.last() else {
             return Err(Problem::new("there are no runs in this lab")
                 .detail(format!("{} is empty", self.path.display()))
@@ -196,9 +205,6 @@ impl Store {
         };
         if wanted == "last" {
             return Ok(newest.clone());
-        }
-        if names.iter().any(|name| name == wanted) {
-            return Ok(wanted.to_owned());
         }
         let matching: Vec<&String> = names
             .iter()

@@ -69,7 +69,7 @@ impl Cluster {
         };
         let made = program("initdb")
             .args([
-                "--no-sync",
+                "-N",
                 "--auth=trust",
                 "--username=postgres",
                 "--encoding=UTF8",

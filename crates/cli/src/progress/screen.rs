@@ -19,7 +19,8 @@ impl<W: Write> Screen<W> {
 
     /// Draws lines over those drawn before, in one write, so that nothing flickers.
     ///
-    /// Shape: lines are cut one short of `width`: a full line would leave the cursor where terminals disagree.
+    /// Shape: lines are cut one short of `width`: a full line would leave the cursor where terminals
+    /// disagree.
     pub fn draw(&mut self, lines: &[String], width: usize) {
         let mut text = self.back(width);
         self.drawn.clear();

@@ -9,8 +9,13 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
     let hash = |side: &ServerFacts<'_>| side.installation.binary_sha256.clone();
     let mut findings = Vec::new();
     if !hash(base).is_empty() && hash(base) == hash(candidate) {
+        let what = if base.asked_settings == candidate.asked_settings {
+            "this is an A/A comparison"
+        } else {
+            "what differs is the settings that were asked for"
+        };
         let text = format!(
-            "{} and {} run the same binary: this is an A/A comparison",
+            "{} and {} run the same binary: {what}",
             base.name, candidate.name
         );
         findings.push(Finding::new("same-binary", Severity::Note, text));

@@ -1,16 +1,15 @@
 //! A card for each cell: what the intervals are made of, how the servers warmed up, and every figure.
 
 use super::mark::background;
-use super::strips::{Block, Strip, Value, by_block, strip};
-use super::warm_up;
-use super::{cell_name, percent, typeset, verdict};
+use super::strips::{Block, Strip, by_block, dots, strip, value_of};
+use super::{PLAN_DIFFERS, anchor, cell_name, lead, percent, typeset, verdict, warm_up};
 use crate::conditions::Conditions;
 use crate::context::{ReportContext, planned_cell};
 use crate::picture::{axis_limit, position, round_limit};
 use crate::published::published;
-use crate::remarks::{left_out_of, telling};
+use crate::remarks::{changed, left_out_of, telling};
 use crate::standing::{Standing, look, more_minutes};
-use crate::words;
+use crate::{withdrawn, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Detection, DetectionOutcome, Metric, MetricComparison, Verdict,
 };
@@ -25,7 +24,13 @@ struct Cards<'a> {
     conditions: Conditions<'a>,
     blocks: f64,
     rounds: f64,
+    dots: u32,
+    /// Whether cards without a change are open too.
+    open: bool,
 }
+
+/// On a page with more cells only the cards of changes are open.
+const OPEN: usize = 8;
 
 pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Markup {
     let cards = Cards {
@@ -35,9 +40,11 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportCont
         conditions: Conditions::new(plan),
         blocks: axis_limit(comparison),
         rounds: round_limit(comparison),
+        dots: dots(comparison.cells.len()),
+        open: comparison.cells.len() <= OPEN,
     };
     html! {
-        section {
+        section #cards {
             h2 { "Cell by cell" }
             (cards.legend())
             div.cards { @for cell in &comparison.cells { (cards.card(cell)) } }
@@ -82,43 +89,87 @@ impl Cards<'_> {
 
     fn card(&self, cell: &CellComparison) -> Markup {
         let several = self.plan.candidates().len() > 1;
+        let gone = withdrawn::of_cell(self.context, cell.cell);
         html! {
-            article {
-                h3 { (cell_name(cell, &self.conditions)) " " (verdict(cell)) }
-                @if several { p.muted { (cell.candidate_name) } }
-                @if let Some(metric) = words::metric(cell, Metric::Throughput) {
-                    (self.metric(cell, metric, "throughput", |round| Some(round.throughput)))
+            article id=(anchor(cell)) data-cell=(anchor(cell)) class=[gone.is_some().then_some("withdrawn")] {
+                details open[self.open || changed(cell)] {
+                    summary {
+                        h3 {
+                            (cell_name(cell, &self.conditions))
+                            @if several { " " small { "on " (cell.candidate_name) } }
+                        }
+                        (verdict(cell))
+                        @if let Some(metric) = words::metric(cell, Metric::Throughput) {
+                            " " span.change { (typeset(&words::change_interval(&metric.ratio))) }
+                        }
+                    }
+                    @if let Some(reason) = gone { p.doubt { b.worse { "withdrawn" } ": " (reason) } }
+                    (lead::moved(cell))
+                    (self.plans(cell))
+                    div.panels { (self.panels(cell)) }
+                    (self.figures(cell))
                 }
-                @if let Some(metric) = words::metric(cell, Metric::ServerCpuPerOperation) {
-                    (self.metric(cell, metric, "CPU/op", |round| round.server_cpu))
-                }
-                @if cell.metrics.is_empty() { p { "nothing measured" } }
-                @if let Some(known) = self.context.warm_up(cell.cell) { (warm_up::picture(known, self.plan)) }
-                (self.figures(cell))
             }
         }
     }
 
-    fn metric(
-        &self,
-        cell: &CellComparison,
-        metric: &MetricComparison,
-        name: &str,
-        value: Value,
-    ) -> Markup {
+    fn panels(&self, cell: &CellComparison) -> Markup {
+        html! {
+            @if let Some(metric) = words::metric(cell, Metric::Throughput) {
+                (self.metric(cell, metric, "throughput"))
+            }
+            @if let Some(metric) = words::metric(cell, Metric::ServerCpuPerOperation) {
+                (self.metric(cell, metric, "CPU/op"))
+            }
+            @if cell.metrics.is_empty() { p { "nothing measured" } }
+            @if cell.latency.as_ref().is_some_and(|curves| curves.percentiles.len() > 1) {
+                (drawn(cell, "latency", "latency by percentile"))
+            }
+            @if cell.rates.len() > 1 { (drawn(cell, "rates", "throughput of each block")) }
+            @if let Some(known) = self.context.warm_up(cell.cell) {
+                div.panel { (warm_up::picture(known, self.plan)) }
+            }
+            @if !cell.costs.is_empty() {
+                div.panel.wide.scripted {
+                    details.costs-of {
+                        summary { "What each operation cost (" (cell.costs.len()) ")" }
+                        div data-costs=(anchor(cell)) {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// How the servers plan the statements of this cell, where they do it differently.
+    fn plans(&self, cell: &CellComparison) -> Markup {
+        let clients = format!("{} at {} client", cell.workload, cell.clients);
+        let findings = self.comparison.findings.iter();
+        let own = findings
+            .filter(|finding| finding.kind == PLAN_DIFFERS && finding.text.starts_with(&clients));
+        html! {
+            @for finding in own { p.moved { b.open { "plan differs" } " " (typeset(&finding.text)) } }
+        }
+    }
+
+    fn metric(&self, cell: &CellComparison, metric: &MetricComparison, name: &str) -> Markup {
+        let Some(value) = value_of(metric.metric) else {
+            return html! {};
+        };
         let change = typeset(&words::change_interval(&metric.ratio));
         let blocks = by_block(cell, metric, value);
         let label = format!("{name} of {}", words::plural(count(blocks.len()), "block"));
         html! {
-            p.metric { (name) " " (change) }
-            svg.blocks width="100%" height="30" role="img" aria-label=(label) {
-                (background(self.blocks, Some(cell.delta), None))
-                (self.looks(&blocks))
-                @for (place, block) in blocks.iter().enumerate() {
-                    @if block.value.is_finite() { (self.dot(place, blocks.len(), block)) }
+            div.panel data-metric=(metric.metric.key()) {
+                p.metric { (name) " " (change) }
+                svg.blocks width="100%" height="30" role="img" aria-label=(label) {
+                    (background(self.blocks, Some(cell.delta), None))
+                    (self.looks(&blocks))
+                    @for (place, block) in blocks.iter().enumerate() {
+                        @if block.value.is_finite() { (self.dot(place, blocks.len(), block)) }
+                    }
                 }
+                (self.rounds(cell, &blocks, name))
             }
-            (self.rounds(cell, &blocks, name))
         }
     }
 
@@ -157,14 +208,14 @@ impl Cards<'_> {
             dots,
             levels,
             gaps,
-        } = strip(blocks, self.rounds);
+        } = strip(blocks, self.rounds, self.dots);
         if total == 0 {
             return html! {};
         }
         let label = format!("{name} of {} in order", words::plural(total, "round"));
         html! {
-            svg.rounds width="100%" height="72" viewBox=(Strip::VIEW) preserveAspectRatio="none" role="img"
-                aria-label=(label) {
+            svg.rounds data-limit=(self.rounds) width="100%" height="72" viewBox=(Strip::VIEW)
+                preserveAspectRatio="none" role="img" aria-label=(label) {
                 (Strip::band(cell.delta, self.rounds))
                 path.part d=(parts) {}
                 @if !gaps.is_empty() { path.gap d=(gaps) {} }
@@ -251,6 +302,20 @@ impl Cards<'_> {
             look(found.look, &self.comparison.stopping),
             words::plural(u64::from(found.blocks), "block"),
         )
+    }
+}
+
+/// The place of a chart that the page's script draws when it comes into view.
+fn drawn(cell: &CellComparison, kind: &str, title: &str) -> Markup {
+    let id = format!("{kind}-{}", anchor(cell));
+    html! {
+        figure.panel.plot.scripted {
+            p.metric { (title) }
+            div.chart id=(id) data-chart=(kind) data-of=(anchor(cell)) style="height:190px" {}
+            figcaption.legend {
+                span.note {} " " button type="button" data-save=(id) { "save as image" }
+            }
+        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! The forest plot: a row per cell, throughput and CPU per operation side by side.
 
 use super::mark;
-use super::{cell_name, percent, reason, typeset, verdict};
+use super::{charts, link, percent, reason, typeset, verdict};
 use crate::conditions::Conditions;
-use crate::context::resolved;
+use crate::context::{ReportContext, resolved};
 use crate::picture::{axis_limit, position, ticks};
 use crate::standing::{self, CONTENDED, DRIFTING, notes};
 use crate::summary::shown_summaries;
-use crate::words;
+use crate::{withdrawn, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, GroupSummary, Metric, MetricComparison, Ratio, Verdict,
 };
@@ -40,22 +40,28 @@ struct Column {
 struct Forest<'a> {
     comparison: &'a Comparison,
     conditions: Conditions<'a>,
+    context: &'a ReportContext,
     limit: f64,
 }
 
-pub(super) fn section(comparison: &Comparison, plan: &Plan) -> Markup {
+pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Markup {
     let forest = Forest {
         comparison,
         conditions: Conditions::new(plan),
+        context,
         limit: axis_limit(comparison),
     };
     let base = resolved(plan, plan.base());
     html! {
-        section {
+        section #cells {
             h2 { "Relative to " (base) }
-            @for candidate in plan.candidates() {
-                @if plan.candidates().len() > 1 { h3 { (resolved(plan, candidate)) } }
-                (forest.table(candidate))
+            (charts::filters(comparison, plan))
+            (charts::forest())
+            div.static {
+                @for candidate in plan.candidates() {
+                    @if plan.candidates().len() > 1 { h3 { (resolved(plan, candidate)) } }
+                    (forest.table(candidate))
+                }
             }
             (forest.legend())
         }
@@ -151,14 +157,16 @@ impl Forest<'_> {
     }
 
     fn row(&self, cell: &CellComparison) -> Markup {
+        let gone = withdrawn::of_cell(self.context, cell.cell);
         html! {
-            tr {
-                th.name scope="row" { (cell_name(cell, &self.conditions)) }
+            tr class=[gone.is_some().then_some("withdrawn")] {
+                th.name scope="row" { (link(cell, &self.conditions)) }
                 td.verdict {
                     (verdict(cell))
                     @let said = self.said(cell);
                     @if !said.is_empty() { small { (said) } }
                     (doubts(cell))
+                    @if let Some(reason) = &gone { small.doubt { "withdrawn: " (reason) } }
                 }
                 @for column in &COLUMNS {
                     @match words::metric(cell, column.metric) {
@@ -232,7 +240,7 @@ impl Forest<'_> {
         html! {
             p.legend {
                 "Change of the candidate against the base with its 95 % interval over restart blocks. "
-                "The axis ends at ±" (words::share(self.limit)) " and does not start at 0. "
+                span.static { "The axis ends at ±" (words::share(self.limit)) " and does not start at 0. " }
                 span { (key(Verdict::Regression)) "worse" } " "
                 span { (key(Verdict::Improvement)) "better" } " "
                 span { (key(Verdict::NoChange)) "no change beyond " (delta) } " "

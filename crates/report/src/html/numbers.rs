@@ -1,8 +1,9 @@
-//! The table of absolute values.
+//! The table of values: one row for each cell and candidate, which the page's script sorts and filters.
 
-use super::{cell_name, typeset};
+use super::{anchor, link, typeset, verdict};
 use crate::conditions::Conditions;
-use crate::words;
+use crate::context::ReportContext;
+use crate::{withdrawn, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric};
 use deltabench_model::plan::Plan;
 use maud::{Markup, html};
@@ -14,52 +15,81 @@ const HEADINGS: [(Metric, &str); 4] = [
     (Metric::LatencyP99, "latency p99, µs"),
 ];
 
-pub(super) fn section(comparison: &Comparison, plan: &Plan) -> Markup {
-    let several = plan.candidates().len() > 1;
-    let conditions = Conditions::new(plan);
+struct Table<'a> {
+    conditions: Conditions<'a>,
+    context: &'a ReportContext,
+    several: bool,
+}
+
+pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Markup {
+    let table = Table {
+        conditions: Conditions::new(plan),
+        context,
+        several: plan.candidates().len() > 1,
+    };
     html! {
-        section {
+        section #values {
             h2 { "Values" }
+            p.legend.scripted {
+                "A click on a head sorts; the filters above hold here too. Exact values appear over a "
+                "row, or when its name has the focus."
+            }
             div.scroll tabindex="0" role="region" aria-label="table of values" {
                 table.numbers {
-                    thead {
-                        tr {
-                            th scope="col" { "workload" }
-                            @if several { th scope="col" { "candidate" } }
-                            @for (_, heading) in HEADINGS {
-                                th scope="col" { (heading) br; small { "base → candidate" } }
-                            }
-                            th scope="col" { "blocks" }
-                            th scope="col" { "rounds" br; small { "void" } }
-                            th scope="col" { "server errors" br; small { "base, candidate" } }
-                        }
-                    }
-                    tbody { @for cell in &comparison.cells { (row(cell, &conditions, several)) } }
+                    thead { (table.head()) }
+                    tbody { @for cell in &comparison.cells { (table.row(cell)) } }
                 }
             }
         }
     }
 }
 
-fn row(cell: &CellComparison, conditions: &Conditions<'_>, several: bool) -> Markup {
-    html! {
-        tr {
-            th scope="row" { (cell_name(cell, conditions)) }
-            @if several { td { (cell.candidate_name) } }
-            @for (metric, _) in HEADINGS {
-                td {
-                    @match words::metric(cell, metric) {
-                        Some(metric) => {
-                            (words::from_to(metric)) br;
-                            small { (typeset(&words::change_interval(&metric.ratio))) }
-                        }
-                        None => (words::UNKNOWN),
+impl Table<'_> {
+    fn head(&self) -> Markup {
+        html! {
+            tr {
+                th scope="col" data-sort="name" { "workload" }
+                @if self.several { th scope="col" data-sort="candidate" { "candidate" } }
+                th scope="col" data-sort="verdict" { "verdict" }
+                @for (metric, heading) in HEADINGS {
+                    th scope="col" data-sort=(metric.key()) {
+                        (heading) br; small { "base → candidate" }
                     }
                 }
+                th scope="col" data-sort="blocks" { "blocks" }
+                th scope="col" data-sort="rounds" { "rounds" br; small { "void" } }
+                th scope="col" data-sort="errors" { "server errors" br; small { "base, candidate" } }
             }
-            td { (cell.blocks) }
-            td { (cell.rounds) br; small { (cell.void_rounds) " void" } }
-            td { (cell.base_errors) ", " (cell.candidate_errors) }
+        }
+    }
+
+    fn row(&self, cell: &CellComparison) -> Markup {
+        let gone = withdrawn::of_cell(self.context, cell.cell);
+        html! {
+            tr data-cell=(anchor(cell)) class=[gone.is_some().then_some("withdrawn")] {
+                th scope="row" {
+                    (link(cell, &self.conditions))
+                    @if let Some(reason) = &gone { br; small.doubt { "withdrawn: " (reason) } }
+                }
+                @if self.several { td { (cell.candidate_name) } }
+                td { (verdict(cell)) }
+                @for (metric, _) in HEADINGS {
+                    td {
+                        @match words::metric(cell, metric) {
+                            Some(metric) => {
+                                (words::from_to(metric)) br;
+                                small { (typeset(&words::change_interval(&metric.ratio))) }
+                            }
+                            None => (words::UNKNOWN),
+                        }
+                    }
+                }
+                td data-value=(cell.blocks) { (cell.blocks) }
+                td data-value=(cell.rounds) { (cell.rounds) br; small { (cell.void_rounds) " void" } }
+                td data-value=(cell.base_errors + cell.candidate_errors) {
+                    (cell.base_errors) ", " (cell.candidate_errors)
+                }
+            }
         }
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
         .chain(plan.candidates())
         .collect();
     html! {
-        section {
+        section #provenance {
             h2 { "Provenance" }
             h3 { "To do it again" }
             pre tabindex="0" { code { (words::shell(&plan.command)) } }

@@ -3,7 +3,7 @@
 use super::mark::band_between;
 use crate::picture::position;
 use deltabench_compare::comparison::{
-    CellComparison, DetectionOutcome, MetricComparison, RoundRatio,
+    CellComparison, DetectionOutcome, Metric, MetricComparison, RoundRatio,
 };
 use deltabench_compare::thresholds::TRIM;
 use deltabench_model::units::{count, index, to_f64, to_u64};
@@ -12,6 +12,9 @@ use std::fmt::Write;
 
 /// Dots in one strip; beyond it neighbours in a block are averaged, which the page says.
 const DOTS: u32 = 1200;
+/// Dots in all strips of a page, and the fewest in one: a page of a hundred cells stays small.
+const ALL_DOTS: u64 = 60_000;
+const FEWEST_DOTS: u64 = 240;
 
 /// Size of a strip in its own units; the page stretches it.
 const WIDTH: f64 = 1000.0;
@@ -168,12 +171,51 @@ pub(super) struct Strip {
     pub(super) gaps: String,
 }
 
-/// The strip of some blocks.
-pub(super) fn strip(blocks: &[Block], limit: f64) -> Strip {
+/// How many dots a strip may have on a page of so many cells, each with a strip for both metrics.
+pub(super) fn dots(cells: usize) -> u32 {
+    let each = ALL_DOTS / (2 * count(cells).max(1));
+    u32::try_from(each.max(FEWEST_DOTS)).map_or(DOTS, |each| each.min(DOTS))
+}
+
+/// The metric of a round, if rounds have it.
+pub(super) fn value_of(metric: Metric) -> Option<Value> {
+    match metric {
+        Metric::Throughput => Some(|round| Some(round.throughput)),
+        Metric::ServerCpuPerOperation => Some(|round| round.server_cpu),
+        Metric::LatencyP50 | Metric::LatencyP99 => None,
+    }
+}
+
+/// The slots of a visit and how many of them make one dot.
+fn fold(blocks: &[Block], dots: u32) -> (u32, u32) {
     let slots = blocks.iter().flat_map(|block| &block.rounds);
     let slots = slots.map(|(slot, _)| slot + 1).max().unwrap_or(0);
     let all = slots.saturating_mul(u32::try_from(count(blocks.len())).unwrap_or(u32::MAX));
-    Strip::draw(blocks, slots, all.div_ceil(DOTS).max(1), limit)
+    (slots, all.div_ceil(dots.max(1)).max(1))
+}
+
+/// The strip of some blocks.
+pub(super) fn strip(blocks: &[Block], limit: f64, dots: u32) -> Strip {
+    let (slots, fold) = fold(blocks, dots);
+    Strip::draw(blocks, slots, fold, limit)
+}
+
+/// What the dots of a strip say: rounds in each, then by block the log-ratio of every dot.
+pub(super) fn folded(blocks: &[Block], dots: u32) -> (u32, Vec<Vec<Option<f64>>>) {
+    let (slots, fold) = fold(blocks, dots);
+    let columns = slots.div_ceil(fold);
+    let of = |block: &Block| -> Vec<Option<f64>> {
+        let mut all = vec![None; index(u64::from(columns))];
+        for together in block.rounds.chunk_by(|(a, _), (b, _)| a / fold == b / fold) {
+            let column = together.first().map_or(0, |(slot, _)| slot / fold);
+            let logs: Vec<f64> = together.iter().filter_map(|(_, log)| *log).collect();
+            if let Some(place) = all.get_mut(index(u64::from(column))) {
+                *place = (!logs.is_empty()).then(|| mean(&logs));
+            }
+        }
+        all
+    };
+    (fold, blocks.iter().map(of).collect())
 }
 
 impl Strip {
@@ -272,12 +314,22 @@ mod tests {
             block(0.05, &[Some(0.0), Some(0.1)]),
             block(-0.1, &[Some(-0.1), None]),
         ];
-        let strip = strip(&blocks, 0.2);
+        let strip = strip(&blocks, 0.2, DOTS);
         assert_eq!((strip.total, strip.fold), (3, 1));
         assert_eq!(strip.dots.matches('M').count(), 3);
         assert_eq!(strip.levels.matches('M').count(), 2);
         assert_eq!(strip.parts, "M500 0V100");
         assert_eq!(strip.gaps, "M875 88V100");
+    }
+
+    #[test]
+    fn dots_say_the_same_as_the_strip_and_know_what_is_left_out() {
+        let blocks = [block(0.05, &[Some(0.0), Some(0.1), None, Some(0.2)])];
+        let (fold, all) = folded(&blocks, 2);
+        assert_eq!(fold, 2);
+        assert_eq!(all[0], [Some(0.05), Some(0.2)]);
+        assert_eq!(folded(&blocks, 4).1[0][2], None);
+        assert_eq!((dots(1), dots(100), dots(10_000)), (1200, 300, 240));
     }
 
     #[test]

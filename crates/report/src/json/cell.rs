@@ -1,14 +1,15 @@
 //! The cells of the JSON report.
 
-use super::{finite, interval, relative};
+use super::{costs, finite, interval, relative};
 use crate::context::{CellWarmUp, ReportContext, planned_cell};
 use crate::format::{
     Cell, Detection, Estimates, Interference, MetricValue, Metrics, Published, WarmUp, WarmUpCurve,
 };
 use crate::published::published;
 use crate::standing::Standing;
+use crate::withdrawn;
 use deltabench_compare::comparison::{
-    self, Better, CellComparison, Confirmation, DetectionOutcome, Metric, MetricComparison, Verdict,
+    self, CellComparison, Confirmation, DetectionOutcome, Metric, MetricComparison, Verdict,
 };
 use deltabench_model::plan::Plan;
 
@@ -27,6 +28,7 @@ impl Cells<'_> {
     fn cell(self, cell: &CellComparison) -> Cell {
         let planned = planned_cell(self.plan, cell.cell);
         Cell {
+            cell: cell.cell,
             workload: cell.workload.clone(),
             group: cell.group.word(),
             clients: cell.clients,
@@ -63,6 +65,12 @@ impl Cells<'_> {
                 unit: published.unit,
                 per_operation: published.per_operation,
             }),
+            costs: cell.costs.iter().map(costs::cost).collect(),
+            moved: cell.moved.iter().map(costs::moved).collect(),
+            explanation: cell.explanation.clone(),
+            rates: cell.rates.iter().map(costs::block_rate).collect(),
+            latency: cell.latency.as_ref().and_then(costs::latency),
+            withdrawn: withdrawn::of_cell(self.context, cell.cell),
         }
     }
 
@@ -128,10 +136,7 @@ fn metrics(measured: &[MetricComparison]) -> Metrics {
 fn metric(value: &MetricComparison) -> MetricValue {
     MetricValue {
         unit: value.metric.unit(),
-        better: match value.metric.better() {
-            Better::Higher => "higher",
-            Better::Lower => "lower",
-        },
+        better: costs::better(value.metric.better()),
         base: finite(value.base),
         candidate: finite(value.candidate),
         ratio: finite(value.ratio.estimate),

@@ -121,10 +121,10 @@ const ROWS: [Row; 8] = [
 ];
 
 /// Numbers that look random and are the same on every machine: a 32-bit LCG, sum of four uniforms.
-struct Noise(u32);
+pub struct Noise(pub u32);
 
 impl Noise {
-    fn next(&mut self) -> f64 {
+    pub fn next(&mut self) -> f64 {
         (0..4).map(|_| self.uniform()).sum::<f64>() * 1.73
     }
 
@@ -369,6 +369,7 @@ pub fn plan() -> Plan {
         role,
         installation: installation.clone(),
         burn_ns: None,
+        settings: Vec::new(),
     };
     let cells = ROWS.iter().map(|row| Cell {
         workload: row.0.to_owned(),

@@ -39,8 +39,8 @@ pub struct CollectingCost {
     pub sampler_share: f64,
 }
 
-/// Runs point queries of one client for `pairs` times two slices of so many seconds, with the sampler in every
-/// other one; which comes first changes from pair to pair.
+/// Runs point queries of one client for `pairs` times two slices of so many seconds, with the sampler in
+/// every other one; which comes first changes from pair to pair.
 ///
 /// Errors: a server that cannot be had or is lost, a host that cannot be sampled.
 pub fn collecting(
@@ -67,19 +67,7 @@ fn measured(
     slice_seconds: f64,
     rows: u64,
 ) -> Result<CollectingCost, Problem> {
-    let (client, server) = place(Placement::SameCore, cores);
-    pin_tree(address.postmaster_pid, &server).map_err(|error| host_problem(&error))?;
-    pin_self(&client).map_err(|error| host_problem(&error))?;
-    let executable = PeerWork::Point.executable(rows);
-    let servers = [(address.endpoint.clone(), address.login.clone())];
-    let mut lane = Lane::connect(&LaneSpec {
-        servers: &servers,
-        executable: &executable,
-        clients: 1,
-        op_timeout: Duration::from_secs(30),
-        rate: None,
-    })
-    .map_err(|error| Problem::new("cannot connect").detail(error.to_string()))?;
+    let mut lane = pinned_lane(address, cores, rows)?;
     let mut slice = |operations: u64| {
         let outcome = lane.run_slice(
             0,
@@ -133,6 +121,23 @@ fn measured(
     }
     cost.sampler_share = seconds(spent_ns) / ran.as_secs_f64().max(1e-9);
     Ok(cost)
+}
+
+/// One connection; client and server share a core.
+fn pinned_lane(address: &Address, cores: &[usize], rows: u64) -> Result<Lane, Problem> {
+    let (client, server) = place(Placement::SameCore, cores);
+    pin_tree(address.postmaster_pid, &server).map_err(|error| host_problem(&error))?;
+    pin_self(&client).map_err(|error| host_problem(&error))?;
+    let executable = PeerWork::Point.executable(rows);
+    let servers = [(address.endpoint.clone(), address.login.clone())];
+    Lane::connect(&LaneSpec {
+        servers: &servers,
+        executable: &executable,
+        clients: 1,
+        op_timeout: Duration::from_secs(30),
+        rate: None,
+    })
+    .map_err(|error| Problem::new("cannot connect").detail(error.to_string()))
 }
 
 fn host_problem(error: &dyn std::fmt::Display) -> Problem {

@@ -1,9 +1,9 @@
 //! What is counted around a visit.
 //!
 //! A server's own statistics are read before the visit's connections are opened and after they are closed,
-//! because a backend reports what it did when it ends; the kernel's counters of its processes between, because
-//! they go with the processes. Both cover every operation of the visit, warm-up included. The device is
-//! shared by all servers, so it is counted slice by slice (`Connected`).
+//! because a backend reports what it did when it ends; the kernel's counters of its processes between,
+//! because they go with the processes. Both cover every operation of the visit, warm-up included. The device
+//! is shared by all servers, so it is counted slice by slice (`Connected`).
 //!
 //! Nothing here may fail a visit: what cannot be read is absent.
 

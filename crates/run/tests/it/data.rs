@@ -51,6 +51,33 @@ fn send(plan: &Plan, address: &Address, cell: &Cell, operations: u64) {
 }
 
 #[test]
+fn settings_of_a_server_stay_with_it_whichever_cluster_it_is_given() {
+    let lab = Lab::new();
+    let installation = installations().pop().unwrap();
+    let read = cell("point-query", false, DataState::Fresh);
+    let mut plan = plan(&[&installation; 3], vec![read.clone()], 1000);
+    plan.servers[2].settings = vec![("work_mem".to_owned(), "8MB".to_owned())];
+    let mut fleet = Fleet::create(&plan, "own-settings", &lab.host, &mut |_| {}).unwrap();
+    let stop = AtomicBool::new(false);
+    fleet.load(&[], &stop, &mut |_| {}).unwrap().unwrap();
+    let mut clusters = std::collections::HashSet::new();
+    for block in 0..6 {
+        let schedule = BlockSchedule::of(&plan, block);
+        clusters.insert(schedule.slots.clone());
+        let memories: Vec<String> = fleet
+            .start(&schedule)
+            .unwrap()
+            .iter()
+            .map(|address| value(&plan, address, &read, "SHOW work_mem"))
+            .collect();
+        assert_eq!(memories, ["4MB", "4MB", "8MB"], "block {block}");
+        fleet.stop().unwrap();
+    }
+    assert!(clusters.len() > 1, "clusters are exchanged");
+    fleet.dismantle().unwrap();
+}
+
+#[test]
 fn a_renewed_database_is_the_one_that_was_loaded_whatever_was_written() {
     let lab = Lab::new();
     for (number, installation) in installations().iter().enumerate() {

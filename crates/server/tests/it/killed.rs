@@ -1,9 +1,11 @@
 //! A deltabench that is killed: its servers go with it, and the next start clears the rest.
 
 use crate::huge_pages::{pages, turn};
-use crate::lab::{Lab, any_installation, is_running, processes_in, shared_memory_of, slot};
+use crate::lab::{
+    Lab, any_installation, control_group, is_running, processes_in, shared_memory_of, slot,
+};
 use crate::query::value;
-use deltabench_server::{Cluster, ClusterSpec, HugePages, ServerUser, Workspace, sweep};
+use deltabench_server::{Cluster, ClusterSpec, HugePages, ServerUser, Slot, Workspace, sweep};
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -28,6 +30,9 @@ fn helper() {
     let reserved = user
         .switched
         .then(|| HugePages::reserve(&[1 << 20], &workspace).unwrap());
+    let group = control_group(&format!("deltabench-killed-{}", std::process::id()));
+    let groups: Vec<PathBuf> = group.into_iter().collect();
+    workspace.note_cgroups(&groups).unwrap();
     let installation = any_installation();
     let settings = crate::lab::small_settings(installation.version_num);
     let spec = ClusterSpec {
@@ -43,7 +48,11 @@ fn helper() {
         &user,
     )
     .unwrap();
-    let mut pid = cluster.start(&slot(5500), &[]).unwrap().postmaster_pid;
+    let grouped = Slot {
+        cgroups: groups.clone(),
+        ..slot(5500)
+    };
+    let mut pid = cluster.start(&grouped, &[]).unwrap().postmaster_pid;
     if std::env::var_os(LOOSE).is_some() {
         cluster.stop().unwrap();
         // As the cluster starts it, but without the tie to our life: a kernel or a parent that broke
@@ -65,8 +74,11 @@ fn helper() {
         });
     }
     println!(
-        "\nready {pid} {}",
-        reserved.as_ref().map_or(0, HugePages::added)
+        "\nready {pid} {} {}",
+        reserved.as_ref().map_or(0, HugePages::added),
+        groups
+            .first()
+            .map_or("-".to_owned(), |group| group.display().to_string())
     );
     // Killed here.
     std::thread::sleep(Duration::from_secs(120));
@@ -76,6 +88,7 @@ struct Helper {
     process: Child,
     postmaster: u32,
     pages: u64,
+    group: Option<PathBuf>,
 }
 
 impl Helper {
@@ -98,10 +111,12 @@ impl Helper {
         let mut numbers = ready.split(' ');
         let postmaster = numbers.next().unwrap().parse().unwrap();
         let pages = numbers.next().unwrap().parse().unwrap();
+        let group = numbers.next().filter(|path| *path != "-");
         Self {
             process,
             postmaster,
             pages,
+            group: group.map(PathBuf::from),
         }
     }
 
@@ -127,6 +142,16 @@ fn servers_of_a_killed_deltabench_end_and_a_sweep_removes_the_rest() {
     let workspace = lab.parent().join("killed");
     assert!(sweep(&lab.parent()).is_empty(), "its maker lives");
     assert!(is_running(helper.postmaster) && workspace.exists());
+    if let Some(group) = &helper.group {
+        let inside = std::fs::read_to_string(group.join("cgroup.procs")).unwrap();
+        let children = inside.lines().count();
+        assert!(
+            children > 1
+                && inside
+                    .lines()
+                    .any(|pid| pid == helper.postmaster.to_string())
+        );
+    }
     helper.kill();
     wait_until("the kernel's signal ends the server", || {
         !is_running(helper.postmaster)
@@ -146,6 +171,12 @@ fn servers_of_a_killed_deltabench_end_and_a_sweep_removes_the_rest() {
         "{done}"
     );
     assert!(!workspace.exists());
+    assert_eq!(
+        done.contains("control groups"),
+        helper.group.is_some(),
+        "{done}"
+    );
+    assert!(helper.group.is_none_or(|group| !group.exists()));
     assert_eq!(after, before - helper.pages);
     assert!(sweep(&lab.parent()).is_empty());
 }

@@ -113,6 +113,20 @@ fn facts_and_findings_come_back_in_order_and_by_run() {
 }
 
 #[test]
+fn a_confirming_run_is_found_by_its_full_name_only() {
+    let lab = tempfile::tempdir().unwrap();
+    let mut store = Store::open(lab.path()).unwrap();
+    store.create_run("one", &plan(), 5).unwrap();
+    let mut again = plan();
+    again.confirms = Some("one".to_owned());
+    store.create_run("one-confirm", &again, 6).unwrap();
+    for wanted in ["last", "one", "o"] {
+        assert_eq!(store.find(wanted).unwrap(), "one", "{wanted}");
+    }
+    assert_eq!(store.find("one-confirm").unwrap(), "one-confirm");
+}
+
+#[test]
 fn a_run_is_found_by_name_beginning_or_last() {
     let lab = tempfile::tempdir().unwrap();
     let mut store = Store::open(lab.path()).unwrap();

@@ -1,0 +1,124 @@
+//! A comparison in the text format of Go's benchmarks, which `benchstat` and others read.
+
+use crate::context::{ReportContext, planned_cell, resolved};
+use crate::withdrawn;
+use deltabench_compare::comparison::{BlockRate, CellComparison, Comparison};
+use deltabench_model::plan::{CellId, DataState, Plan};
+
+/// Go's benchmark format: for each server a line per cell and restart block, so that
+/// `benchstat -col server FILE` compares the servers.
+///
+/// Shape: `BenchmarkPointQuery/clients=1 1 46728.97 ns/op 21400 ops/s`; configuration lines
+///        (`server: postgres:17.11`) apply to the lines after them. The number of iterations is 1: a block is
+///        one measurement. What is withdrawn has a line `withdrawn: REASON` before it, which benchstat
+///        prints over a table of its own.
+/// Units: nanoseconds of wall time for an operation of all clients together, and operations per second.
+///
+/// benchstat does not pair the blocks, and knows neither placebo nor δ: its intervals are wider than ours,
+/// and its word is not the gate's.
+/// Source: the Go project's proposal 14313, "Go Benchmark Data Format", and `benchstat -h`.
+#[must_use]
+pub fn benchstat(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
+    let mut lines = vec![
+        configuration("deltabench", &context.deltabench_version),
+        configuration("run", &context.run),
+        "Unit ops/s better=higher".to_owned(),
+    ];
+    let cells: Vec<&CellComparison> = comparison.cells.iter().collect();
+    // The base stands in every candidate's cell; it is said once.
+    let mut base: Vec<&CellComparison> = Vec::new();
+    for cell in &cells {
+        if base.iter().all(|seen| seen.cell != cell.cell) {
+            base.push(cell);
+        }
+    }
+    lines.extend(section((plan, context), plan.base(), &base, |rate| {
+        rate.base
+    }));
+    for candidate in plan.candidates() {
+        let of = cells.iter().filter(|cell| cell.candidate == candidate);
+        let of: Vec<&CellComparison> = of.copied().collect();
+        lines.extend(section((plan, context), candidate, &of, |rate| {
+            rate.candidate
+        }));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// The lines of one server.
+fn section(
+    (plan, context): (&Plan, &ReportContext),
+    server: u32,
+    cells: &[&CellComparison],
+    rate: fn(&BlockRate) -> f64,
+) -> Vec<String> {
+    let mut lines = vec![
+        String::new(),
+        configuration("server", &resolved(plan, server)),
+    ];
+    for cell in cells {
+        let name = name(plan, cell.cell, cell);
+        let rates = cell.rates.iter().map(rate);
+        let known = rates.filter(|rate| rate.is_finite() && *rate > 0.0);
+        let withdrawn = withdrawn::of_cell(context, cell.cell);
+        lines.extend(
+            withdrawn
+                .iter()
+                .map(|reason| configuration("withdrawn", reason)),
+        );
+        lines.extend(known.map(|rate| format!("{name} 1 {} ns/op {rate} ops/s", 1e9 / rate)));
+        // Without a value the key is gone.
+        lines.extend(withdrawn.map(|_| "withdrawn:".to_owned()));
+    }
+    lines
+}
+
+/// `BenchmarkPointQuery/clients=1`, with state and rate where they are not the usual ones.
+fn name(plan: &Plan, id: CellId, cell: &CellComparison) -> String {
+    let mut name = format!(
+        "Benchmark{}/clients={}",
+        camel(&cell.workload),
+        cell.clients
+    );
+    let Some(planned) = planned_cell(plan, id) else {
+        return name;
+    };
+    if planned.state != DataState::default() {
+        name.push_str(&format!("/state={}", planned.state.word()));
+    }
+    if let Some(rate) = planned.rate {
+        name.push_str(&format!("/rate={rate}"));
+    }
+    name
+}
+
+/// A workload's name as Go would have it: letters and digits, each word with a capital.
+fn camel(workload: &str) -> String {
+    let words = workload.split(|c: char| !c.is_alphanumeric());
+    let capital = |word: &str| {
+        let mut letters = word.chars();
+        let first = letters.next().into_iter().flat_map(char::to_uppercase);
+        first.chain(letters).collect::<String>()
+    };
+    words.map(capital).collect()
+}
+
+fn configuration(key: &str, value: &str) -> String {
+    format!("{key}: {}", one_line(value))
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_go() {
+        assert_eq!(camel("range-covered-si"), "RangeCoveredSi");
+        assert_eq!(camel("read-only-10000"), "ReadOnly10000");
+        assert_eq!(camel("my.load_x"), "MyLoadX");
+    }
+}

@@ -1,0 +1,80 @@
+//! What each operation cost: the published table of counters, with intervals.
+
+mod table;
+
+pub use table::costs_table;
+pub(crate) use table::{blocks, legend, names};
+
+use crate::context::planned_cell;
+use crate::words;
+use deltabench_compare::comparison::{Better, CellComparison, Cost, Difference, Metric, Ratio};
+use deltabench_model::metric::metric;
+use deltabench_model::plan::Plan;
+
+/// The columns of the published table: head and key, in its order.
+pub(crate) const PUBLISHED: [(&str, &str); 6] = [
+    ("cpu/o", MACHINE_CPU),
+    ("cs/o", "context_switches_per_op"),
+    ("r/o", "reads_per_op"),
+    ("rKB/o", "read_kb_per_op"),
+    ("wKB/o", "write_kb_per_op"),
+    ("o/s", "throughput"),
+];
+
+/// Divided by the published rate already.
+const MACHINE_CPU: &str = "machine_cpu_percent_per_op";
+
+/// One figure of the published table on both sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Figure {
+    /// On the base, for a published unit of work.
+    pub(crate) base: f64,
+    /// On the candidate.
+    pub(crate) candidate: f64,
+    /// candidate / base; absent where one of them may be 0.
+    pub(crate) ratio: Option<Ratio>,
+    /// candidate - base; absent for throughput, which always has a ratio.
+    pub(crate) difference: Option<Difference>,
+}
+
+/// A figure of the published table: per published unit of work (a query; a thousand rows of a scan), which
+/// changes no ratio. `None` where it is not known.
+///
+/// Source: workloads.md 2.3 and 2.4: every counter is divided by the rate that is printed as `o/s`.
+pub(crate) fn figure(cell: &CellComparison, plan: &Plan, key: &str) -> Option<Figure> {
+    let units = planned_cell(plan, cell.cell).map_or(1.0, |cell| cell.published.per_operation);
+    if key == Metric::Throughput.key() {
+        let throughput = words::metric(cell, Metric::Throughput)?;
+        return finite(Figure {
+            base: throughput.base * units,
+            candidate: throughput.candidate * units,
+            ratio: Some(throughput.ratio),
+            difference: None,
+        });
+    }
+    let cost = cell.costs.iter().find(|cost| cost.key == key)?;
+    let by = if key == MACHINE_CPU { 1.0 } else { units };
+    let difference = cost.difference;
+    finite(Figure {
+        base: cost.base / by,
+        candidate: cost.candidate / by,
+        ratio: cost.ratio.filter(|ratio| ratio.estimate.is_finite()),
+        difference: Some(Difference {
+            estimate: difference.estimate / by,
+            ci95: difference.ci95.map(|(low, high)| (low / by, high / by)),
+        }),
+    })
+}
+
+fn finite(figure: Figure) -> Option<Figure> {
+    (figure.base.is_finite() && figure.candidate.is_finite()).then_some(figure)
+}
+
+/// The unit of a cost and which way is good.
+pub(crate) fn unit(cost: &Cost) -> (&'static str, Option<Better>) {
+    match metric(&cost.key) {
+        Some(info) => (info.unit, info.better),
+        // A sampled wait, `wait:TYPE:EVENT`.
+        None => ("us/op", Some(Better::Lower)),
+    }
+}

@@ -1,0 +1,368 @@
+//! The table of costs for a terminal.
+
+use super::{Figure, PUBLISHED, figure};
+use crate::conditions::Conditions;
+use crate::context::{ReportContext, resolved};
+use crate::lines::wrapped;
+use crate::terminal::TerminalOptions;
+use crate::{withdrawn, words};
+use deltabench_compare::comparison::{CellComparison, Comparison, Difference, Moved, Ratio};
+use deltabench_model::plan::{CellId, Plan, ServerId};
+
+/// Before the factor by which a ratio may be off either way.
+const WIDE: &str = "×÷";
+/// Names of servers that are longer get a line of their own.
+const NAME: usize = 24;
+
+/// How much of an interval is printed, from most to least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// `1.026 [1.021, 1.031]`.
+    Ends,
+    /// `1.026 ±0.005`.
+    HalfWidth,
+    /// `1.026`.
+    Alone,
+}
+
+/// What each operation cost, cell by cell: CPU, context switches, reads, KB read and written for each
+/// operation and operations per second, absolute for each server and relative to the base; then what moved.
+///
+/// Shape: the published columns in their order; one that no cell has is left out and named below. Intervals
+///        as far as the width allows. Lines of at most `width` columns, but names of servers are not cut.
+#[must_use]
+pub fn costs_table(
+    comparison: &Comparison,
+    plan: &Plan,
+    context: &ReportContext,
+    options: TerminalOptions,
+) -> String {
+    let wrap = |line: &String| wrapped(line, options.width.max(60), 0, 2);
+    let mut lines: Vec<String> = Vec::new();
+    for sentence in withdrawn::sentences(plan, context) {
+        lines.extend(wrap(&sentence));
+    }
+    lines.extend(names(plan).iter().flat_map(wrap));
+    for block in blocks(comparison, plan, options.width) {
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(block);
+    }
+    lines.push(String::new());
+    lines.extend(
+        legend(comparison, plan, options.width)
+            .iter()
+            .flat_map(wrap),
+    );
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+    lines.join("\n") + "\n"
+}
+
+/// The lines of each cell, without the legend.
+pub(crate) fn blocks(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<Vec<String>> {
+    let table = Table::new(comparison, plan, width.max(60));
+    table.cells.iter().map(|cells| table.block(cells)).collect()
+}
+
+/// Who is who, where the names are too long to stand in the rows; else nothing.
+pub(crate) fn names(plan: &Plan) -> Vec<String> {
+    let sides = std::iter::once(plan.base()).chain(plan.candidates());
+    let sides: Vec<ServerId> = sides.collect();
+    let long = |id: &ServerId| resolved(plan, *id).chars().count() > NAME;
+    if !sides.iter().any(long) {
+        return Vec::new();
+    }
+    let line = |id| format!("{}: {}", server(plan, id), resolved(plan, id));
+    sides.into_iter().map(line).collect()
+}
+
+/// What a server is called in the rows.
+fn server(plan: &Plan, id: ServerId) -> String {
+    let candidates = plan.candidates();
+    let sides = candidates.iter().copied().chain([plan.base()]);
+    let mut names = sides.map(|id| resolved(plan, id));
+    if names.all(|name| name.chars().count() <= NAME) {
+        return resolved(plan, id);
+    }
+    match (0..)
+        .zip(&candidates)
+        .find(|(_, candidate)| **candidate == id)
+    {
+        None => "base".to_owned(),
+        Some(_) if candidates.len() == 1 => "candidate".to_owned(),
+        Some((place, _)) => {
+            let place: u32 = place;
+            format!("candidate {}", place + 1)
+        }
+    }
+}
+
+/// How to read the table.
+pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<String> {
+    if comparison.cells.iter().all(|cell| cell.costs.is_empty()) {
+        return vec!["no costs were collected in this run".to_owned()];
+    }
+    let table = Table::new(comparison, plan, width.max(60));
+    let mut lines = vec![
+        "relative: candidate / base with 95 % interval over restart blocks, 1.0 is equal; with a sign it is \
+         the difference, where a side was 0 in some block; 0 is none at all; o is the published unit of \
+         work: a query, or 1000 rows of a scan"
+            .to_owned(),
+        "cpu/o: percent of the whole machine x s, not comparable between machines; cs/o: of the server; \
+         r/o, rKB/o, wKB/o: of the device, whoever had written"
+            .to_owned(),
+    ];
+    if table.has_wide() {
+        lines.push(format!("{WIDE}n: off by a factor of up to n either way"));
+    }
+    let absent: Vec<&str> = PUBLISHED
+        .iter()
+        .filter(|(_, key)| !table.columns.iter().any(|column| column.key == *key))
+        .map(|(name, _)| *name)
+        .collect();
+    if !absent.is_empty() {
+        lines.push(format!("not known here: {}", absent.join(", ")));
+    }
+    lines
+}
+
+struct Column {
+    name: &'static str,
+    key: &'static str,
+    width: usize,
+}
+
+struct Table<'a> {
+    plan: &'a Plan,
+    conditions: Conditions<'a>,
+    /// The candidates of each cell.
+    cells: Vec<Vec<&'a CellComparison>>,
+    columns: Vec<Column>,
+    style: Style,
+    width: usize,
+}
+
+impl<'a> Table<'a> {
+    fn new(comparison: &'a Comparison, plan: &'a Plan, width: usize) -> Self {
+        let mut ids: Vec<CellId> = comparison.cells.iter().map(|cell| cell.cell).collect();
+        ids.dedup();
+        let of = |id: CellId| {
+            let all = comparison.cells.iter();
+            all.filter(move |cell| cell.cell == id).collect()
+        };
+        let known = |key| {
+            let mut all = comparison.cells.iter();
+            all.any(|cell| figure(cell, plan, key).is_some())
+        };
+        let columns = PUBLISHED
+            .into_iter()
+            .filter(|(_, key)| known(key))
+            .map(|(name, key)| Column {
+                name,
+                key,
+                width: 0,
+            });
+        let mut table = Self {
+            plan,
+            conditions: Conditions::new(plan),
+            cells: ids.into_iter().map(of).collect(),
+            columns: columns.collect(),
+            style: Style::Alone,
+            width,
+        };
+        table.fit();
+        table
+    }
+
+    /// Takes as much of the intervals as the width allows, with columns as wide as their widest text.
+    fn fit(&mut self) {
+        let names = self.cells.iter().flatten();
+        let name = names
+            .map(|cell| self.ratio_name(cell).chars().count())
+            .chain([server(self.plan, self.plan.base()).chars().count()])
+            .max()
+            .unwrap_or(0);
+        for style in [Style::Ends, Style::HalfWidth, Style::Alone] {
+            self.style = style;
+            let widths: Vec<usize> = self
+                .columns
+                .iter()
+                .map(|column| self.widest(column))
+                .collect();
+            let all = 2 + widths.iter().map(|width| width + 2).sum::<usize>() + name;
+            for (column, width) in std::iter::zip(&mut self.columns, widths) {
+                column.width = width;
+            }
+            if all <= self.width {
+                return;
+            }
+        }
+    }
+
+    fn widest(&self, column: &Column) -> usize {
+        let texts = self.cells.iter().flatten().flat_map(|cell| {
+            let found = figure(cell, self.plan, column.key);
+            [
+                absolute(found.map(|figure| figure.base)),
+                absolute(found.map(|figure| figure.candidate)),
+                relative(found, self.style),
+            ]
+        });
+        texts
+            .map(|text| text.chars().count())
+            .max()
+            .unwrap_or(0)
+            .max(column.name.len())
+    }
+
+    /// Whether a ratio is printed with a factor.
+    fn has_wide(&self) -> bool {
+        let mut cells = self.cells.iter().flatten();
+        cells.any(|cell| {
+            let mut columns = self.columns.iter();
+            columns.any(|column| {
+                relative(figure(cell, self.plan, column.key), self.style).contains(WIDE)
+            })
+        })
+    }
+
+    fn ratio_name(&self, cell: &CellComparison) -> String {
+        format!("{} / base", server(self.plan, cell.candidate))
+    }
+
+    fn block(&self, cells: &[&CellComparison]) -> Vec<String> {
+        let Some(first) = cells.first() else {
+            return Vec::new();
+        };
+        let row = |of: &dyn Fn(&Column) -> String, name: &str| {
+            let columns = self.columns.iter();
+            let texts =
+                columns.map(|column| format!("{:<width$}", of(column), width = column.width));
+            format!("  {}  {name}", texts.collect::<Vec<_>>().join("  "))
+        };
+        let known = |cell: &CellComparison, column: &Column| figure(cell, self.plan, column.key);
+        let mut lines = vec![
+            self.conditions.name(first),
+            row(&|column| column.name.to_owned(), "server"),
+            row(
+                &|column| absolute(known(first, column).map(|figure| figure.base)),
+                &server(self.plan, self.plan.base()),
+            ),
+        ];
+        lines.extend(cells.iter().map(|cell| {
+            let of = |column: &Column| absolute(known(cell, column).map(|figure| figure.candidate));
+            row(&of, &server(self.plan, cell.candidate))
+        }));
+        lines.extend(cells.iter().map(|cell| {
+            let of = |column: &Column| relative(known(cell, column), self.style);
+            row(&of, &self.ratio_name(cell))
+        }));
+        for cell in cells {
+            lines.extend(self.moved(cell, cells.len() > 1));
+        }
+        lines
+    }
+
+    /// The costs that moved, those of the six columns included, most surprising first.
+    fn moved(&self, cell: &CellComparison, several: bool) -> Vec<String> {
+        if cell.moved.is_empty() {
+            return Vec::new();
+        }
+        let on = if several {
+            format!(" on {}", cell.candidate_name)
+        } else {
+            String::new()
+        };
+        let texts: Vec<String> = cell.moved.iter().map(moved).collect();
+        let text = format!("moved{on}: {}", texts.join("; "));
+        let width = self.width.min(usize::from(u16::MAX));
+        wrapped(&text, width, 2, 4)
+    }
+}
+
+/// A move with what the placebo's own are like.
+fn moved(moved: &Moved) -> String {
+    if moved.surprise.is_finite() {
+        let times = if moved.surprise >= 10.0 {
+            format!("{:.0}", moved.surprise)
+        } else {
+            format!("{:.1}", moved.surprise)
+        };
+        format!("{} ({times} x the placebo's own)", moved.text)
+    } else {
+        format!("{} (the placebo's never moves)", moved.text)
+    }
+}
+
+fn absolute(value: Option<f64>) -> String {
+    value.map_or_else(|| words::UNKNOWN.to_owned(), words::figure)
+}
+
+fn relative(found: Option<Figure>, style: Style) -> String {
+    let Some(found) = found else {
+        return words::UNKNOWN.to_owned();
+    };
+    match (found.ratio, found.difference) {
+        (Some(ratio), _) => ratio_text(&ratio, style),
+        (None, Some(difference)) => difference_text(&difference, style),
+        (None, None) => words::UNKNOWN.to_owned(),
+    }
+}
+
+fn ratio_text(ratio: &Ratio, style: Style) -> String {
+    let text = |value: f64| {
+        if value < 10.0 {
+            format!("{value:.3}")
+        } else {
+            words::figure(value)
+        }
+    };
+    let estimate = text(ratio.estimate);
+    match (style, words::ci95(ratio)) {
+        (Style::Alone, _) | (_, None) => estimate,
+        (Style::HalfWidth, Some((low, high))) if is_wide(low, high) => {
+            format!("{estimate} {WIDE}{}", words::figure((high / low).sqrt()))
+        }
+        (Style::HalfWidth, Some((low, high))) => {
+            format!("{estimate} ±{}", text((high - low) / 2.0))
+        }
+        (Style::Ends, Some((low, high))) => format!("{estimate} [{}, {}]", text(low), text(high)),
+    }
+}
+
+/// Whether the interval of a ratio is so lopsided that half its width would mislead.
+fn is_wide(low: f64, high: f64) -> bool {
+    high > 2.0 * low
+}
+
+fn difference_text(difference: &Difference, style: Style) -> String {
+    let signed = |value: f64| {
+        let text = words::figure(value);
+        if value < 0.0 {
+            text
+        } else {
+            format!("+{text}")
+        }
+    };
+    let none = |value: f64| words::figure(value) == "0";
+    let certain = difference
+        .ci95
+        .is_none_or(|(low, high)| none(low) && none(high));
+    if none(difference.estimate) && certain {
+        return "0".to_owned();
+    }
+    let estimate = signed(difference.estimate);
+    let ends = difference
+        .ci95
+        .filter(|(low, high)| low.is_finite() && high.is_finite());
+    match (style, ends) {
+        (Style::Alone, _) | (_, None) => estimate,
+        (Style::HalfWidth, Some((low, high))) => {
+            format!("{estimate} ±{}", words::figure((high - low) / 2.0))
+        }
+        (Style::Ends, Some((low, high))) => {
+            format!("{estimate} [{}, {}]", signed(low), signed(high))
+        }
+    }
+}

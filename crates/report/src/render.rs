@@ -1,0 +1,73 @@
+//! All forms of a report under one name.
+
+use crate::context::ReportContext;
+use crate::terminal::{TerminalOptions, terminal};
+use crate::{benchstat, csv, html, json, junit, markdown};
+use deltabench_compare::comparison::Comparison;
+use deltabench_model::plan::Plan;
+
+/// A form of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// The table for a terminal.
+    Text,
+    /// One offline page.
+    Html,
+    /// The JSON contract.
+    Json,
+    /// For a pull request or a blog post.
+    Markdown,
+    /// A line for each cell and metric.
+    Csv,
+    /// JUnit's XML, for CI.
+    Junit,
+    /// Go's benchmark format.
+    Benchstat,
+}
+
+impl Format {
+    /// All forms.
+    pub const ALL: [Self; 7] = [
+        Self::Text,
+        Self::Html,
+        Self::Json,
+        Self::Markdown,
+        Self::Csv,
+        Self::Junit,
+        Self::Benchstat,
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Html => "html",
+            Self::Json => "json",
+            Self::Markdown => "markdown",
+            Self::Csv => "csv",
+            Self::Junit => "junit",
+            Self::Benchstat => "benchstat",
+        }
+    }
+}
+
+/// The report in one form; the same to the byte for the same arguments.
+#[must_use]
+pub fn render(
+    format: Format,
+    comparison: &Comparison,
+    plan: &Plan,
+    context: &ReportContext,
+    options: TerminalOptions,
+) -> String {
+    match format {
+        Format::Text => terminal(comparison, plan, context, options),
+        Format::Html => html(comparison, plan, context),
+        Format::Json => json(comparison, plan, context),
+        Format::Markdown => markdown(comparison, plan, context),
+        Format::Csv => csv(comparison, plan, context),
+        Format::Junit => junit(comparison, plan, context),
+        Format::Benchstat => benchstat(comparison, plan, context),
+    }
+}

@@ -1,0 +1,56 @@
+//! What was withdrawn, in words.
+
+use crate::conditions::Conditions;
+use crate::context::{ReportContext, planned_cell};
+use crate::words;
+use deltabench_model::invalidation::Invalidation;
+use deltabench_model::plan::{CellId, Plan};
+
+/// All withdrawals, one sentence each: those of the whole run first. Every report begins with them.
+pub(crate) fn sentences(plan: &Plan, context: &ReportContext) -> Vec<String> {
+    let conditions = Conditions::new(plan);
+    let (run, cells): (Vec<_>, Vec<_>) = context
+        .invalidations
+        .iter()
+        .partition(|withdrawal| withdrawal.cell.is_none());
+    let whole = run
+        .into_iter()
+        .map(|withdrawal| format!("withdrawn: this whole run: {}", reason(withdrawal)));
+    let single = cells.into_iter().map(|withdrawal| {
+        let cell = withdrawal.cell.and_then(|id| planned_cell(plan, id));
+        let name = cell.map_or_else(
+            || "a cell that is not in the plan".to_owned(),
+            |cell| conditions.planned_name(cell),
+        );
+        format!("withdrawn: {name}: {}", reason(withdrawal))
+    });
+    whole.chain(single).collect()
+}
+
+/// Why a cell is not to be used, its own withdrawal or that of the run; absent where it is.
+pub(crate) fn of_cell(context: &ReportContext, cell: CellId) -> Option<String> {
+    let reasons: Vec<&str> = context
+        .invalidations
+        .iter()
+        .filter(|withdrawal| withdrawal.cell.is_none_or(|id| id == cell))
+        .map(|withdrawal| withdrawal.reason.as_str())
+        .collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// `withdrawn (reason)`, to be said at the cell itself; only where the whole run is not withdrawn already.
+pub(crate) fn note(context: &ReportContext, cell: CellId) -> Option<String> {
+    let mut all = context.invalidations.iter();
+    if all.any(|withdrawal| withdrawal.cell.is_none()) {
+        return None;
+    }
+    of_cell(context, cell).map(|reason| format!("withdrawn ({reason})"))
+}
+
+fn reason(withdrawal: &Invalidation) -> String {
+    format!(
+        "{} ({})",
+        withdrawal.reason,
+        words::date(withdrawal.at_unix_ms)
+    )
+}

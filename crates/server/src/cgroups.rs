@@ -1,0 +1,98 @@
+//! Control groups that a run has made for its servers, noted so that a sweep finds them after a kill.
+
+use crate::tree;
+use crate::workspace::Workspace;
+use deltabench_model::problem::Problem;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// File in a workspace that lists the directories, one a line.
+const RECORD_FILE: &str = "cgroups";
+/// Start of the names of groups that deltabench makes.
+const PREFIX: &str = "deltabench-";
+
+impl Workspace {
+    /// Notes the control groups that are about to be made for servers of this run. To be called once, with
+    /// all of them, before the first is made.
+    ///
+    /// Errors: the note cannot be written.
+    pub fn note_cgroups(&self, directories: &[PathBuf]) -> Result<(), Problem> {
+        let lines: Vec<String> = directories
+            .iter()
+            .map(|directory| directory.display().to_string())
+            .collect();
+        tree::write_file(
+            &self.inner.directory.join(RECORD_FILE),
+            &lines.join("\n"),
+            None,
+        )
+    }
+}
+
+/// Removes the control groups that a killed deltabench had made according to its workspace; what was done,
+/// and what could not be, in words.
+pub(crate) fn remove_stale(directory: &Path) -> Vec<String> {
+    let listed = std::fs::read_to_string(directory.join(RECORD_FILE)).unwrap_or_default();
+    let mut said = Vec::new();
+    let mut removed = 0;
+    for group in listed.lines().map(Path::new).filter(|path| is_ours(path)) {
+        // What meters of CPU had made below it.
+        for inner in std::fs::read_dir(group).into_iter().flatten().flatten() {
+            if is_ours(&inner.path()) {
+                // If it stays, so does the group, and that is told.
+                let _ = std::fs::remove_dir(inner.path());
+            }
+        }
+        match std::fs::remove_dir(group) {
+            Ok(()) => removed += 1,
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => said.push(format!("could not remove {}: {error}", group.display())),
+        }
+    }
+    if removed > 0 {
+        said.push(format!("removed {removed} control groups"));
+    }
+    said
+}
+
+/// A group that is there and has a name of ours. An ordinary directory with the file in it cannot be removed
+/// as a group is.
+fn is_ours(path: &Path) -> bool {
+    let named = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| name.starts_with(PREFIX));
+    named && path.is_absolute() && path.join("cgroup.procs").is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_groups_that_are_listed_and_named_like_ours_are_gone_for() {
+        let scratch = tempfile::tempdir().unwrap();
+        let groups = ["deltabench-run-c0", "system.slice", "deltabench-empty"];
+        for group in groups {
+            std::fs::create_dir(scratch.path().join(group)).unwrap();
+        }
+        for group in &groups[..2] {
+            std::fs::write(scratch.path().join(group).join("cgroup.procs"), "").unwrap();
+        }
+        let lines = groups.map(|group| scratch.path().join(group).display().to_string());
+        std::fs::write(scratch.path().join(RECORD_FILE), lines.join("\n")).unwrap();
+        let said = remove_stale(scratch.path()).join("\n");
+        // Ordinary directories all: one is tried, and stays because it has a file in it.
+        assert!(said.contains("could not remove") && said.contains("deltabench-run-c0"));
+        assert!(
+            !said.contains("system.slice") && !said.contains("removed"),
+            "{said}"
+        );
+        assert!(
+            groups
+                .iter()
+                .all(|group| scratch.path().join(group).exists())
+        );
+        assert!(remove_stale(Path::new("/no/such/workspace")).is_empty());
+    }
+}
