@@ -38,7 +38,7 @@ pub fn analyse(plan: &Plan, slices: &[Slice], mut findings: Vec<Finding>) -> Com
     let host_ok = findings
         .iter()
         .all(|finding| finding.severity != Severity::Unfit);
-    let index = Index::new(slices);
+    let index = Index::new(plan, slices);
     let mut sides = Vec::new();
     let mut placebo_sides = Vec::new();
     for (id, _) in (0..).zip(&plan.cells) {

@@ -194,15 +194,17 @@ pub struct CellComparison {
     pub candidate_errors: u64,
 }
 
-/// Throughput of one block on both sides.
+/// Throughput and CPU of one block on both sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BlockRate {
     /// Restart block.
     pub block: u32,
-    /// On the base, ops/s.
+    /// Throughput of the base, ops/s.
     pub base: f64,
-    /// On the candidate.
+    /// Of the candidate.
     pub candidate: f64,
+    /// CPU of base and candidate for an operation, microseconds; absent where the block has none.
+    pub server_cpu_us: Option<(f64, f64)>,
 }
 
 /// Percentiles of latency of both sides, at the same percentiles in rising order.

@@ -35,13 +35,19 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Throughput of both sides in every block.
+    /// Throughput and CPU of both sides in every block.
     pub(crate) fn rates(&self) -> Vec<BlockRate> {
         let blocks = self.throughput.iter();
+        let cpu = |block: u32| {
+            let mut known = self.server_cpu.iter();
+            let found = known.find(|value| value.block == block)?;
+            Some((found.base, found.candidate))
+        };
         let rate = |value: &BlockValue| BlockRate {
             block: value.block,
             base: value.base,
             candidate: value.candidate,
+            server_cpu_us: cpu(value.block),
         };
         blocks.map(rate).collect()
     }

@@ -2,7 +2,7 @@
 
 use crate::interference::disturbed;
 use crate::thresholds::MIN_ROUNDS;
-use deltabench_model::plan::{CellId, ServerId};
+use deltabench_model::plan::{CacheState, CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,10 +12,15 @@ type Rounds<'a> = BTreeMap<(u32, u32), Vec<&'a Slice>>;
 
 /// All slices of a run, by cell. Of two slices of the same place the later one counts: a visit that was
 /// interrupted and measured again.
-pub(crate) struct Index<'a>(BTreeMap<CellId, Rounds<'a>>);
+pub(crate) struct Index<'a> {
+    cells: BTreeMap<CellId, Rounds<'a>>,
+    /// Whether a block's value is that of all its rounds together: what visits from cold caches are about is
+    /// their first rounds, which trimming would cut.
+    pooled: bool,
+}
 
 impl<'a> Index<'a> {
-    pub(crate) fn new(slices: &'a [Slice]) -> Self {
+    pub(crate) fn new(plan: &Plan, slices: &'a [Slice]) -> Self {
         let mut cells: BTreeMap<CellId, Rounds<'a>> = BTreeMap::new();
         for slice in slices {
             let rounds = cells.entry(slice.cell).or_default();
@@ -25,13 +30,16 @@ impl<'a> Index<'a> {
                 None => round.push(slice),
             }
         }
-        Self(cells)
+        Self {
+            cells,
+            pooled: plan.cache == CacheState::Cold,
+        }
     }
 
     /// Visits of a cell, and its rounds that other load disturbed.
     pub(crate) fn rounds(&self, cell: CellId) -> CellRounds {
         let mut rounds = CellRounds::default();
-        for (&(block, round), servers) in self.0.get(&cell).into_iter().flatten() {
+        for (&(block, round), servers) in self.cells.get(&cell).into_iter().flatten() {
             let (disturbances, all) = rounds.visits.entry(block).or_default();
             *all += 1;
             if disturbed(servers.iter().copied()) {
@@ -45,7 +53,7 @@ impl<'a> Index<'a> {
     /// Operations of all slices of a server in a cell, by block: void ones too.
     pub(crate) fn operations(&self, cell: CellId, server: ServerId) -> BTreeMap<u32, u64> {
         let mut blocks: BTreeMap<u32, u64> = BTreeMap::new();
-        for (&(block, _), servers) in self.0.get(&cell).into_iter().flatten() {
+        for (&(block, _), servers) in self.cells.get(&cell).into_iter().flatten() {
             let of = servers.iter().find(|slice| slice.server == server);
             *blocks.entry(block).or_default() += of.map_or(0, |slice| slice.operations);
         }
@@ -62,7 +70,7 @@ impl<'a> Index<'a> {
     ) -> Pairing<'a> {
         let mut pairing = Pairing::default();
         let mut blocks: BTreeMap<u32, Vec<Round<'a>>> = BTreeMap::new();
-        for (&(block, round), servers) in self.0.get(&cell).into_iter().flatten() {
+        for (&(block, round), servers) in self.cells.get(&cell).into_iter().flatten() {
             let of = |server| servers.iter().copied().find(|slice| slice.server == server);
             let (left, right) = (of(base), of(candidate));
             pairing.base_errors += left.map_or(0, |slice| slice.failed);
@@ -86,7 +94,11 @@ impl<'a> Index<'a> {
         pairing.blocks = blocks
             .into_iter()
             .filter(|(_, rounds)| rounds.len() >= MIN_ROUNDS)
-            .map(|(block, rounds)| Block { block, rounds })
+            .map(|(block, rounds)| Block {
+                block,
+                rounds,
+                pooled: self.pooled,
+            })
             .collect();
         pairing
     }
@@ -134,6 +146,8 @@ impl Pairing<'_> {
 pub(crate) struct Block<'a> {
     pub(crate) block: u32,
     pub(crate) rounds: Vec<Round<'a>>,
+    /// Whether its value is that of all rounds together, and not a trimmed mean.
+    pub(crate) pooled: bool,
 }
 
 /// One counted round: both slices are good.

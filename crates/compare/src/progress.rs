@@ -44,7 +44,7 @@ pub enum CellProgress {
 /// Source: measurement.md 3.9; levels and rules are in docs/measuring.md.
 #[must_use]
 pub fn progress(plan: &Plan, slices: &[Slice]) -> Vec<CellProgress> {
-    let index = Index::new(slices);
+    let index = Index::new(plan, slices);
     let cells = (0..).zip(&plan.cells).map(|(cell, _)| {
         let rounds = index.rounds(cell);
         let pair = |server| History::new(&index, &rounds, cell, plan.base(), server);

@@ -35,11 +35,13 @@ fn block_throughput(block: &Block<'_>) -> Option<BlockValue> {
     let logs: Vec<f64> = block.rounds.iter().map(Round::throughput).collect();
     let all: Vec<&Round<'_>> = block.rounds.iter().collect();
     let rate = |slice: &Slice| (to_f64(slice.operations), seconds(slice.duration_ns));
+    let base = total(&all, |round| rate(round.base))?;
+    let candidate = total(&all, |round| rate(round.candidate))?;
     Some(BlockValue {
         block: block.block,
-        base: total(&all, |round| rate(round.base))?,
-        candidate: total(&all, |round| rate(round.candidate))?,
-        log_ratio: trimmed_mean(&logs, TRIM)?,
+        base,
+        candidate,
+        log_ratio: log_ratio(block, &logs, (base, candidate))?,
     })
 }
 
@@ -62,12 +64,22 @@ fn block_server_cpu(block: &Block<'_>) -> Option<BlockValue> {
             to_f64(slice.operations),
         )
     };
+    let base = total(&known, |round| cost(round.base))?;
+    let candidate = total(&known, |round| cost(round.candidate))?;
     Some(BlockValue {
         block: block.block,
-        base: total(&known, |round| cost(round.base))?,
-        candidate: total(&known, |round| cost(round.candidate))?,
-        log_ratio: trimmed_mean(&logs, TRIM)?,
+        base,
+        candidate,
+        log_ratio: log_ratio(block, &logs, (base, candidate))?,
     })
+}
+
+/// The value of a block: the trimmed mean of its rounds, or the ratio of what they come to together.
+fn log_ratio(block: &Block<'_>, logs: &[f64], (base, candidate): (f64, f64)) -> Option<f64> {
+    if block.pooled {
+        return (base > 0.0 && candidate > 0.0).then(|| (candidate / base).ln());
+    }
+    trimmed_mean(logs, TRIM)
 }
 
 /// Σ numerator / Σ denominator over rounds.

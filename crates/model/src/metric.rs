@@ -21,7 +21,8 @@ pub enum Basis {
     /// Counted at the two ends of every slice and added up over a visit, over the operations of the slices.
     /// For what all servers share: a device.
     SliceEnds,
-    /// Counted from before a visit's connections are opened to after they are closed, over all operations
+    /// Counted over a visit's connections (processes while they are open, statistics from before they are
+    /// opened to after they are closed), over all operations
     /// of the visit, warm-up included. For what only this server moves: its processes, its own statistics.
     Visit,
     /// A size at the end of a visit, divided by nothing.
@@ -461,7 +462,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("io_reads", 1.0),
         IO,
         "16+",
-        "blocks read by all processes; 18 counts bytes, given here as blocks of 8 KB",
+        "blocks read by all processes; 18 counts bytes, given here as blocks",
     ),
     counted(
         Basis::Visit,
@@ -469,7 +470,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("io_writes", 1.0),
         IO,
         "16+",
-        "blocks written by all processes; 18 counts bytes, given here as blocks of 8 KB",
+        "blocks written by all processes; 18 counts bytes, given here as blocks",
     ),
     counted(
         Basis::Visit,
@@ -516,7 +517,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("wait_us_per_op", "wait us/o", "us/op"),
         ("wait_ns", US),
         "pg_stat_activity, sampled in slices of their own",
-        "10+, where asked for",
+        "all, where asked for",
         "time that backends waited for anything but the client",
     ),
     counted(

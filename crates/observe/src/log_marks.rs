@@ -9,7 +9,7 @@ use time::{Date, Month, Time};
 ///
 /// Lines must begin with `log_line_prefix = '%m [%p] '` in UTC, as with `configs/steady.conf`; others are
 /// passed over, so are all in another language. Autovacuum writes what `log_autovacuum_min_duration` lets
-/// it; the steady settings let nothing.
+/// it; the steady settings let everything, and keep autovacuum off.
 ///
 /// Source: runtime-config-logging.html; `LogCheckpointStart` and `LogCheckpointEnd` in xlog.c,
 /// `heap_vacuum_rel` in vacuumlazy.c and `do_analyze_rel` in analyze.c of 9.6 to 18.

@@ -416,7 +416,13 @@ impl<'a> Fleet<'a> {
     ///
     /// Errors: it had ended on its own or did not stop cleanly; it is gone in any case.
     pub fn stop_one(&mut self, schedule: &BlockSchedule, server: ServerId) -> Result<(), Problem> {
-        self.cluster(place_of(schedule, server))?.stop()
+        let place = place_of(schedule, server);
+        // The checkpoint of a shutdown is not measured.
+        let Self {
+            limits, clusters, ..
+        } = self;
+        let cluster = clusters.get_mut(place).ok_or_else(no_such_server)?;
+        limits.unhindered(place, || cluster.stop())
     }
 
     /// Gives a running server's `deltabench_work` tables nobody has written to, in the state that `cell`
@@ -582,8 +588,11 @@ impl<'a> Fleet<'a> {
     ///
     /// Errors: the first server that had ended on its own or did not stop cleanly; all are gone in any case.
     pub fn stop(&mut self) -> Result<(), Problem> {
-        let results: Vec<Result<(), Problem>> =
-            self.clusters.iter_mut().map(Cluster::stop).collect();
+        let limits = &self.limits;
+        let stop =
+            |(place, cluster): (usize, &mut Cluster)| limits.unhindered(place, || cluster.stop());
+        let clusters = self.clusters.iter_mut().enumerate();
+        let results: Vec<Result<(), Problem>> = clusters.map(stop).collect();
         results.into_iter().collect()
     }
 

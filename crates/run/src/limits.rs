@@ -57,6 +57,18 @@ pub(crate) fn shared_buffers_mb(plan: &Plan, fitting: u64) -> Result<u64, Proble
     let Some(memory) = plan.limits.memory_bytes else {
         return Ok(asked.unwrap_or(fitting));
     };
+    // Groups belong to data directories, which servers exchange: what they leave for buffers is one figure.
+    let own = plan.servers.iter();
+    if own
+        .flat_map(|server| &server.settings)
+        .any(|(name, _)| name == "shared_buffers")
+    {
+        return Err(Problem::new(
+            "shared_buffers of the candidates cannot differ under a memory limit",
+        )
+        .detail("the limit counts shared buffers in, and is the same for every server")
+        .hint("give all servers the same with --set shared_buffers=..., or leave --memory out"));
+    }
     let share = to_u64(to_f64(memory) * BUFFERS_SHARE).min(memory.saturating_sub(BESIDE_BUFFERS));
     // No more than the data takes.
     let buffers = asked.unwrap_or((share >> 20).clamp(1, fitting));
@@ -113,6 +125,14 @@ impl Possible {
                 ..Limits::default()
             }),
         ];
+        // Both together where both can be had: a group is divided for all controllers at once.
+        let parts = match try_limits(limits, &host.workspaces) {
+            Ok(_) => {
+                allowed = limits.clone();
+                [None, None]
+            }
+            Err(_) => parts,
+        };
         for part in parts.into_iter().flatten() {
             match try_limits(&part, &host.workspaces) {
                 Ok(_) => {

@@ -88,8 +88,9 @@ impl Session<'_> {
                     cpu_source_known: false,
                     began,
                 };
-                let end = self.blocks(&mut measuring)?;
+                let end = self.blocks(&mut measuring);
                 self.record_limit_findings(measuring.fleet)?;
+                let end = end?;
                 self.record_client_limits(&measuring.slices)?;
                 Ok(end)
             });

@@ -147,7 +147,10 @@ impl Visit<'_> {
             Ok(found.map(|work| Scouted { work, done }))
         });
         restore(&own_cores).map_err(host_problem)?;
-        found
+        match (found, self.dead()) {
+            (Err(_), Some(server)) => Ok(Err((server, VoidReason::ServerLost))),
+            (found, _) => found,
+        }
     }
 
     /// The first server whose main process has ended.
@@ -214,6 +217,11 @@ impl Visit<'_> {
 
     fn measure(&self, sink: Sink<'_>, report: &mut VisitReport) -> Result<VisitEnd, Problem> {
         let mut collecting = Collecting::new(self, &self.present());
+        if self.is_cold() && self.scouted.is_none() {
+            return Err(Problem::new(
+                "a visit from cold caches was not scouted before",
+            ));
+        }
         let mut known = self.scouted.map(|scouted| scouted.work);
         let mut done = self.scouted.map_or(0, |scouted| scouted.done);
         for set in 0..self.sets() {
@@ -224,13 +232,6 @@ impl Visit<'_> {
             if end != VisitEnd::Complete {
                 return Ok(end);
             }
-            if set + 1 == self.sets() && self.plan.observing.waits_per_second > 0 {
-                match known.map(|work| connected.wait_slices(work, self.servers)) {
-                    Some(Ok(waits)) => collecting.waits(waits),
-                    Some(Err((server, reason))) => return Ok(VisitEnd::Lost(server, reason)),
-                    None => {}
-                }
-            }
             collecting.disconnecting(&Sums {
                 operations: connected.done() - done,
                 device: connected.device().clone(),
@@ -238,6 +239,14 @@ impl Visit<'_> {
             done = connected.done();
             drop(connected);
             collecting.after();
+        }
+        // Over connections of their own, when everything is counted: asking costs the servers CPU.
+        if let Some(work) = known.filter(|_| self.plan.observing.waits_per_second > 0) {
+            let mut connected = Connected::open(self, self.present(), self.sets(), done)?;
+            match connected.wait_slices(work, self.servers) {
+                Ok(waits) => collecting.waits(waits),
+                Err((server, reason)) => return Ok(VisitEnd::Lost(server, reason)),
+            }
         }
         report.counters = collecting.finish(self);
         Ok(VisitEnd::Complete)

@@ -5,9 +5,12 @@ use crate::workspace::Workspace;
 use deltabench_model::problem::Problem;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// File in a workspace that lists the directories, one a line.
 const RECORD_FILE: &str = "cgroups";
+/// How long a group may still be busy.
+const EMPTY_LIMIT: Duration = Duration::from_secs(2);
 /// Start of the names of groups that deltabench makes.
 const PREFIX: &str = "deltabench-";
 
@@ -43,7 +46,7 @@ pub(crate) fn remove_stale(directory: &Path) -> Vec<String> {
                 let _ = std::fs::remove_dir(inner.path());
             }
         }
-        match std::fs::remove_dir(group) {
+        match removed_in_time(group) {
             Ok(()) => removed += 1,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => said.push(format!("could not remove {}: {error}", group.display())),
@@ -53,6 +56,19 @@ pub(crate) fn remove_stale(directory: &Path) -> Vec<String> {
         said.push(format!("removed {removed} control groups"));
     }
     said
+}
+
+/// Removes a group; one whose last process is on its way out is busy for a moment.
+fn removed_in_time(group: &Path) -> std::io::Result<()> {
+    let deadline = Instant::now() + EMPTY_LIMIT;
+    loop {
+        match std::fs::remove_dir(group) {
+            Err(error) if error.kind() == ErrorKind::ResourceBusy && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return done,
+        }
+    }
 }
 
 /// A group that is there and has a name of ours. An ordinary directory with the file in it cannot be removed

@@ -133,7 +133,6 @@ impl Export {
     /// `out` is replaced when the export is finished. Errors: `File`, `Sqlite`.
     pub fn sqlite(out: &Path, tables: &[Table], views: &[View]) -> Result<Self, ExportError> {
         let part = beside(out);
-        remove(&part)?;
         let fail = |source| ExportError::Sqlite {
             path: part.clone(),
             source,
@@ -173,12 +172,12 @@ impl Export {
     /// Files of these names in `out` are replaced when the export is finished, others stay. Errors: `File`.
     pub fn csv_directory(out: &Path, tables: &[Table]) -> Result<Self, ExportError> {
         let part = beside(out);
-        remove(&part)?;
         let fail = |path: &Path| {
             let path = path.to_owned();
             |source| ExportError::File { path, source }
         };
-        std::fs::create_dir_all(&part).map_err(fail(&part))?;
+        // Not one that is there already: it would be somebody else's.
+        std::fs::create_dir(&part).map_err(fail(&part))?;
         let mut export = Self {
             form: Form::Finished,
             part: part.clone(),
@@ -288,11 +287,18 @@ impl Drop for Export {
     }
 }
 
-/// Where an export stands until it is whole: in the same directory, so that a rename is enough.
+/// Where an export stands until it is whole: in the same directory, so that a rename is enough. Nothing is
+/// there yet: a name that was taken is left alone.
 fn beside(out: &Path) -> PathBuf {
-    let mut name = out.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    out.with_file_name(name)
+    let name = |number: u32| {
+        let mut name = out.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".part{}-{number}", std::process::id()));
+        out.with_file_name(name)
+    };
+    (0..)
+        .map(name)
+        .find(|path| std::fs::symlink_metadata(path).is_err())
+        .unwrap_or_else(|| name(0))
 }
 
 fn remove(part: &Path) -> Result<(), ExportError> {

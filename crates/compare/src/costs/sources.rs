@@ -51,7 +51,7 @@ impl<'a> Sources<'a> {
         Self {
             plan,
             cores: cores.filter(|&cores| cores > 0),
-            slices: Index::new(slices),
+            slices: Index::new(plan, slices),
             counters: counters
                 .iter()
                 .map(|counted| ((counted.server, counted.cell, counted.block), counted))

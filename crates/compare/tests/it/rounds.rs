@@ -3,7 +3,7 @@
 use crate::builder::*;
 use deltabench_compare::comparison::{Metric, Verdict};
 use deltabench_compare::{analyse, exit_code};
-use deltabench_model::plan::{PlannedServer, Role};
+use deltabench_model::plan::{CacheState, Plan, PlannedServer, Role};
 use deltabench_model::slice::{Slice, VoidReason};
 
 fn close(a: f64, b: f64) -> bool {
@@ -42,6 +42,27 @@ fn a_void_slice_voids_the_round_for_its_own_pairs_only() {
             .iter()
             .any(|r| (r.block, r.round) == (0, 1) || (r.block, r.round) == (3, 2))
     );
+}
+
+#[test]
+fn from_cold_caches_the_first_round_counts_for_what_it_took() {
+    let mut slices = Vec::new();
+    for (block, round) in (0..6).flat_map(|block| (0..10).map(move |round| (block, round))) {
+        slices.push(slice(BASE, block, round, 1000.0, None));
+        let rate = if round == 0 { 100.0 } else { 1000.0 };
+        slices.push(slice(CANDIDATE, block, round, rate, None));
+    }
+    let mut plan = plan(vec![cell(1, false)]);
+    let ratio = |plan: &Plan| {
+        let comparison = analyse(plan, &slices, Vec::new());
+        metric(only_cell(&comparison), Metric::Throughput)
+            .ratio
+            .estimate
+    };
+    assert!((ratio(&plan) - 1.0).abs() < 1e-9, "cut as an outlier");
+    plan.cache = CacheState::Cold;
+    // Ten rounds of one against nine of one and one of ten.
+    assert!((ratio(&plan) - 10.0 / 19.0).abs() < 1e-6);
 }
 
 #[test]

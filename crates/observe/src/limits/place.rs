@@ -89,7 +89,13 @@ pub(super) fn find(
 }
 
 fn in_unified(root: &Path, wanted: &[Controller]) -> Result<Place, Problem> {
-    let dirs = cgroup_dirs(root, CgroupKind::V2, "");
+    let mut dirs = cgroup_dirs(root, CgroupKind::V2, "");
+    // Once divided we sit in a leaf of our own; the group to divide is the one above.
+    let is_leaf = |dir: &PathBuf| dir.file_name().is_some_and(|name| name == OWN_LEAF);
+    let divided = dirs.len() > 1 && dirs.first().is_some_and(is_leaf);
+    if divided {
+        dirs.remove(0);
+    }
     let Some(own) = dirs.first() else {
         return Err(
             Problem::new("this host has no control groups to limit servers with")
@@ -108,7 +114,7 @@ fn in_unified(root: &Path, wanted: &[Controller]) -> Result<Place, Problem> {
     if enabled(own, wanted) {
         return Ok(place(own));
     }
-    if listed(own, "cgroup.controllers", wanted) && is_alone(own) {
+    if listed(own, "cgroup.controllers", wanted) && (divided || is_alone(own)) {
         divide(own, wanted)?;
         return Ok(place(own));
     }

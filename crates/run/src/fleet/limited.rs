@@ -62,6 +62,21 @@ impl Fleet<'_> {
         self.limits.findings()
     }
 
+    /// That the kernel killed processes of a server for its memory limit, in words; absent where it did not.
+    pub(crate) fn killed_by_limit(
+        &self,
+        schedule: &BlockSchedule,
+        server: ServerId,
+    ) -> Option<String> {
+        let killed = self.limit_reading(schedule, server)?.killed?;
+        (killed > 0).then(|| {
+            format!(
+                "; the kernel killed {killed} of its processes since the run began because they needed more \
+                 than the memory limit"
+            )
+        })
+    }
+
     /// What the groups of a limited server have counted so far; absent without limits.
     #[must_use]
     pub fn limit_reading(

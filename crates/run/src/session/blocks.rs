@@ -13,7 +13,7 @@ use deltabench_compare::{CellProgress, analyse, progress};
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::{CacheState, Cell, CellId, CellOrder, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_model::slice::Slice;
+use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::{count, index, to_f64};
 use deltabench_observe::{Sampler, SliceMeters};
 use deltabench_workload::Chore;
@@ -58,6 +58,14 @@ impl Pace {
         let overhead = (self.block_seconds - self.visit_seconds) / f64::from(self.blocks.max(1));
         f64::from(blocks) * overhead + to_f64(visits) * each
     }
+}
+
+/// What came of looking at a cell before its caches are emptied.
+enum Scouting {
+    /// What was found; nothing where nothing is emptied.
+    Done(Option<Scouted>),
+    /// A server was lost.
+    Lost(ServerId, VoidReason),
 }
 
 /// Before or after a visit.
@@ -133,12 +141,31 @@ impl Session<'_> {
         measuring: &mut Measuring<'_, '_>,
     ) -> Result<Option<SessionEnd>, Problem> {
         let began_ns = now_ns();
-        let mut addresses = match measuring.fleet.residence() {
+        let addresses = match measuring.fleet.residence() {
             Residence::Together => measuring.fleet.start(schedule)?,
             Residence::Rotated => Vec::new(),
         };
         self.block_starts(block, &addresses, measuring)?;
         self.record_cpu_source(&addresses, measuring)?;
+        let end = self.cells(block, schedule, addresses, measuring)?;
+        let stopped = measuring.fleet.stop();
+        self.block_ended(began_ns, schedule, measuring)?;
+        match end {
+            VisitEnd::Complete => stopped.map(|()| None),
+            VisitEnd::Interrupted => stopped.map(|()| Some(SessionEnd::Interrupted)),
+            // The loss has been told; that the lost server does not stop cleanly is no news.
+            VisitEnd::Lost(..) => Ok(None),
+        }
+    }
+
+    /// Visits the block's open cells on running servers, until all are done or one ends otherwise.
+    fn cells(
+        &mut self,
+        block: u32,
+        schedule: &BlockSchedule,
+        mut addresses: Vec<Address>,
+        measuring: &mut Measuring<'_, '_>,
+    ) -> Result<VisitEnd, Problem> {
         let planned = u32::try_from(schedule.cells.len()).unwrap_or(u32::MAX);
         let published = self.plan.order == CellOrder::Published;
         let mut renewed = false;
@@ -155,20 +182,16 @@ impl Session<'_> {
                 renewed = self.renew(cell, schedule, measuring)?;
             }
             self.chores(cell, Moment::Before, schedule, measuring)?;
-            let scouted = self.scout((block, cell), &addresses, measuring)?;
-            self.prepare_caches(cell, schedule, &mut addresses, measuring)?;
-            match self.visit(
-                (block, cell),
-                done,
-                schedule,
-                &addresses,
-                scouted,
-                measuring,
-            )? {
-                VisitEnd::Interrupted => {
-                    measuring.fleet.stop()?;
-                    return Ok(Some(SessionEnd::Interrupted));
+            let end = match self.scout((block, cell), &addresses, measuring)? {
+                Scouting::Lost(server, reason) => VisitEnd::Lost(server, reason),
+                Scouting::Done(scouted) => {
+                    self.prepare_caches(cell, schedule, &mut addresses, measuring)?;
+                    let place = (block, cell);
+                    self.visit(place, done, schedule, &addresses, scouted, measuring)?
                 }
+            };
+            match &end {
+                VisitEnd::Interrupted => return Ok(end),
                 VisitEnd::Complete => {
                     self.chores(cell, Moment::After, schedule, measuring)?;
                     measuring.done.insert((block, cell));
@@ -178,16 +201,12 @@ impl Session<'_> {
                 }
                 VisitEnd::Lost(server, reason) => {
                     measuring.done.insert((block, cell));
-                    self.lost(block, cell, server, reason.word(), schedule, measuring)?;
-                    // The loss has been told; that the lost server does not stop cleanly is no news.
-                    let _ = measuring.fleet.stop();
-                    return Ok(None);
+                    self.lost(block, cell, *server, reason.word(), schedule, measuring)?;
+                    return Ok(end);
                 }
             }
         }
-        measuring.fleet.stop()?;
-        self.block_ended(began_ns, schedule, measuring)?;
-        Ok(None)
+        Ok(VisitEnd::Complete)
     }
 
     /// Gives a cell that writes tables nobody has written to, on every server. In the published order all
@@ -290,22 +309,22 @@ impl Session<'_> {
         )
     }
 
-    /// Finds out the work of a slice of a cell before its caches are emptied; a server that is lost then is
-    /// missed by the visit. Servers that are there one at a time are emptied as they start.
+    /// Finds out the work of a slice of a cell before its caches are emptied. Servers that are there one at a
+    /// time are emptied as they start.
     fn scout(
         &self,
         (block, cell_id): (u32, CellId),
         addresses: &[Address],
         measuring: &Measuring<'_, '_>,
-    ) -> Result<Option<Scouted>, Problem> {
+    ) -> Result<Scouting, Problem> {
         let place = index(u64::from(cell_id));
         let (Some(cell), Some(executable)) =
             (self.plan.cells.get(place), measuring.executables.get(place))
         else {
-            return Ok(None);
+            return Ok(Scouting::Done(None));
         };
         if self.plan.cache != CacheState::Cold || addresses.is_empty() {
-            return Ok(None);
+            return Ok(Scouting::Done(None));
         }
         let schedule = VisitSchedule::of(self.plan, block, cell_id, cell, &measuring.cores);
         let servers = self.addresses_for(cell, addresses);
@@ -320,7 +339,10 @@ impl Session<'_> {
             scouted: None,
             interrupted: self.interrupted,
         };
-        Ok(visit.scout()?.ok())
+        Ok(match visit.scout()? {
+            Ok(scouted) => Scouting::Done(Some(scouted)),
+            Err((server, reason)) => Scouting::Lost(server, reason),
+        })
     }
 
     fn addresses_for(&self, cell: &Cell, addresses: &[Address]) -> Vec<Address> {
@@ -382,6 +404,7 @@ impl Session<'_> {
                     order: self.plan.order,
                     cell,
                     interrupted: self.interrupted,
+                    cold: self.plan.cache == CacheState::Cold,
                 };
                 visit.carry_out_rotated(&mut rotation, &mut sink)
             }
@@ -442,6 +465,8 @@ impl Session<'_> {
             .cells
             .get(index(u64::from(cell)))
             .map_or("?", |cell| cell.workload.as_str());
+        let killed = measuring.fleet.killed_by_limit(schedule, server);
+        let how = &format!("{how}{}", killed.unwrap_or_default());
         let tail = measuring.fleet.log_tail(schedule, server);
         self.observer.note(&format!(
             "{name} was lost ({how}) in block {block} at {workload}; its log ends:\n{tail}"
@@ -493,12 +518,27 @@ struct RotatingFleet<'a, 'p> {
     order: CellOrder,
     cell: &'a Cell,
     interrupted: &'a AtomicBool,
+    /// Whether servers start with empty caches.
+    cold: bool,
 }
 
 impl Rotation for RotatingFleet<'_, '_> {
     fn start(&mut self, server: ServerId, fresh: bool) -> Result<Address, Problem> {
-        let address = self.fleet.start_one(self.schedule, server)?;
+        let mut address = self.fleet.start_one(self.schedule, server)?;
         let writes = self.cell.writes || self.order == CellOrder::Published;
+        if self.cold {
+            if fresh {
+                if writes {
+                    self.fleet.renew(self.schedule, server, self.cell)?;
+                }
+                self.fleet
+                    .before_visit(self.schedule, &[server], self.cell, self.interrupted)?;
+                // Starting empties the caches again.
+                self.fleet.stop_one(self.schedule, server)?;
+                address = self.fleet.start_one(self.schedule, server)?;
+            }
+            return Ok(address_for(&address, self.order, self.cell));
+        }
         if writes && fresh {
             self.fleet.renew(self.schedule, server, self.cell)?;
         } else if writes {

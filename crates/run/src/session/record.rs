@@ -51,7 +51,8 @@ impl Session<'_> {
                 "rotated",
                 Severity::Note,
                 "the servers do not fit into memory together, so each is started for its turns: their rounds \
-                 lie seconds apart, and drift of the machine widens the intervals",
+                 lie seconds apart, drift of the machine widens the intervals, and visits have no \
+                 counters but those of their slices",
             ));
         }
         if !fleet.has_huge_pages() {

@@ -8,7 +8,7 @@
 //! Nothing here may fail a visit: what cannot be read is absent.
 
 use super::waits::Waits;
-use super::{Address, Visit};
+use super::{Address, OPERATION_TIMEOUT, Visit};
 use crate::admin::{connect, query};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::metric::{Basis, METRICS};
@@ -167,6 +167,7 @@ pub(super) struct Sums {
 impl Tally {
     fn statistics(&self) -> Option<Values> {
         let mut client = connect(&self.address.endpoint, &self.address.login).ok()?;
+        client.set_timeout(Some(OPERATION_TIMEOUT)).ok()?;
         let mut values = Values::new();
         for wanted in stat_queries(self.version_num) {
             let rows = query(&mut client, &wanted.sql).ok()?;

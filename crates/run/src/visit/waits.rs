@@ -3,7 +3,7 @@
 //! A second connection asks `pg_stat_activity` many times a second, which costs CPU of the server; so it is
 //! never asked while a slice is measured.
 
-use super::Address;
+use super::{Address, OPERATION_TIMEOUT};
 use crate::admin::connect;
 use deltabench_driver::admin::Client;
 use deltabench_model::units::to_f64;
@@ -62,6 +62,8 @@ pub(super) fn sampled<T>(
 }
 
 fn sample(mut client: Client, per_second: u32, stop: &AtomicBool) -> Option<Samples> {
+    // A server that stalls is voided by the slice; nobody may wait for it here.
+    client.set_timeout(Some(OPERATION_TIMEOUT)).ok()?;
     let every = Duration::from_secs(1) / per_second.max(1);
     let mut samples = Samples::default();
     let mut next = Instant::now();
