@@ -11,6 +11,7 @@ use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::index;
+use deltabench_report::ConfirmationWithdrawn;
 
 /// `deltabench invalidate`.
 #[derive(Debug, Args)]
@@ -96,6 +97,23 @@ pub fn withdraw(comparison: &mut Comparison, invalidations: &[Invalidation]) {
 pub fn leave_out(comparison: &mut Comparison, invalidations: &[Invalidation]) {
     let counts = |cell: &CellComparison| !is_withdrawn(invalidations, cell.cell);
     comparison.cells.retain(counts);
+}
+
+/// What the reports of the confirmed run say about the withdrawals of its confirming run.
+pub fn of_confirmation(
+    run: &str,
+    plan: &Plan,
+    invalidations: &[Invalidation],
+) -> Vec<ConfirmationWithdrawn> {
+    let of = |one: &Invalidation| ConfirmationWithdrawn {
+        run: run.to_owned(),
+        cell: one.cell.map(|id| {
+            plan_cell(plan, id).map_or_else(|| "a cell that is not in the plan".to_owned(), label)
+        }),
+        reason: one.reason.clone(),
+        at_unix_ms: one.at_unix_ms,
+    };
+    invalidations.iter().map(of).collect()
 }
 
 /// What `list` says of a run's withdrawals; empty without any.

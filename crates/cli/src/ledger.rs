@@ -85,10 +85,21 @@ pub fn results(comparison: &Comparison, plan: &Plan) -> Vec<PlaceboResult> {
     comparison.placebo_cells.iter().map(result).collect()
 }
 
-/// What this host's placebos have said so far, over all workloads; `None` before the first.
-pub fn so_far(lines: &[LedgerLine]) -> Option<LedgerRow> {
-    let host = this_host();
-    let counted = Counted::of(lines, &host, false);
+/// What had been said by the end of a run about the placebos of its host, over all workloads; `None` before
+/// the first. Later runs do not change it, nor does the host that asks: a report stays the same.
+///
+/// `ended_unix_ms` counts for a run that is not in the ledger.
+pub fn so_far(lines: &[LedgerLine], run: &str, ended_unix_ms: i64) -> Option<LedgerRow> {
+    let mut own = lines.iter().filter(|line| line.run == run);
+    let (host, end) = own.next().map_or_else(
+        || (this_host(), ended_unix_ms),
+        |line| (line.result.host.clone(), line.result.finished_unix_ms),
+    );
+    let until = lines
+        .iter()
+        .filter(|line| line.result.finished_unix_ms <= end);
+    let until: Vec<LedgerLine> = until.cloned().collect();
+    let counted = Counted::of(&until, &host, false);
     counted.rows.last().filter(|row| row.total > 0).cloned()
 }
 
@@ -441,6 +452,17 @@ mod tests {
         let everywhere = Counted::of(&lines, "here", true);
         assert_eq!(everywhere.rows.last().unwrap().total, 4);
         assert_eq!(everywhere.elsewhere, 0);
+    }
+
+    #[test]
+    fn a_report_counts_what_was_known_when_its_run_ended() {
+        let mut lines = lines();
+        lines[2].result.finished_unix_ms = 20;
+        lines[3].result.finished_unix_ms = 20;
+        let total = |run, ended| so_far(&lines, run, ended).map(|row| row.total);
+        assert_eq!(total("r1", 99), Some(2), "r2 ended later");
+        assert_eq!(total("r2", 0), Some(3));
+        assert_eq!(total("r3", 0), Some(1), "its own host, not this one");
     }
 
     #[test]

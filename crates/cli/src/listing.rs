@@ -11,8 +11,8 @@ use crate::text::colour;
 use deltabench_acquire::{Availability, Cache};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
-use deltabench_report::TerminalOptions;
-use deltabench_store::{Store, StoreError};
+use deltabench_report::{DeltaChosen, TerminalOptions};
+use deltabench_store::{RunState, RunSummary, Store, StoreError};
 use std::collections::HashSet;
 
 /// `deltabench report`.
@@ -30,14 +30,20 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     let store = open(config)?;
     let run = store.find(&arguments.run).map_err(Failure::Refused)?;
     let mut plan = store.plan(&run).map_err(store_problem)?;
-    if let Some(delta) = &arguments.delta {
-        plan.delta = percent(delta).map_err(Failure::Refused)?;
+    let chosen = arguments.delta.as_deref().map(percent).transpose();
+    let delta_chosen = chosen.map_err(Failure::Refused)?.map(|chosen| DeltaChosen {
+        chosen,
+        planned: (!plan.delta_from_noise).then_some(plan.delta),
+    });
+    if let Some(delta) = delta_chosen {
+        plan.delta = delta.chosen;
         plan.delta_from_noise = false;
     }
     let Analysed {
         comparison,
-        context,
+        mut context,
     } = analyse_run(&run, &plan, &store)?;
+    context.delta_chosen = delta_chosen;
     let options = TerminalOptions {
         width: output::width(),
         colour: arguments.out.is_none() && colour(),
@@ -62,14 +68,14 @@ pub fn runs(config: &Config) -> Result<u8, Failure> {
     for run in store.runs().map_err(store_problem)? {
         let withdrawn = store.invalidations(&run.run).map_err(store_problem)?;
         lines.push(format!(
-            "{}  {:<11}  {} vs {}  {} cells  {}/{} blocks{}",
+            "{}  {:<11}  {} vs {}  {} {}  {}{}",
             run.run,
             run.state.word(),
             run.base,
             run.candidates.join(", "),
             run.cells,
-            run.blocks_done,
-            run.blocks_planned,
+            if run.cells == 1 { "cell" } else { "cells" },
+            blocks(&run),
             mark(&withdrawn)
         ));
     }
@@ -79,6 +85,15 @@ pub fn runs(config: &Config) -> Result<u8, Failure> {
     }
     print_stdout(&lines.join("\n"))?;
     Ok(0)
+}
+
+/// How far a run has come, in blocks that all cells have.
+fn blocks(run: &RunSummary) -> String {
+    let (done, planned) = (run.blocks_done, run.blocks_planned);
+    if run.state == RunState::Finished && done < u64::from(planned) {
+        return format!("finished after {done} of at most {planned} blocks");
+    }
+    format!("{done}/{planned} blocks")
 }
 
 /// `deltabench targets`.

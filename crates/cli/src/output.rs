@@ -13,7 +13,7 @@ use deltabench_model::slice::Slice;
 use deltabench_report::{CellWarmUp, LedgerLine, ReportContext, ServerFacts, TerminalOptions};
 use deltabench_run::session::TIME_UP;
 use deltabench_run::visit::WarmUp;
-use deltabench_store::Store;
+use deltabench_store::{RunSummary, Store};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -96,14 +96,17 @@ pub fn analyse_run(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Fa
     let mut comparison = analyse_alone(run, plan, store)?;
     let again = confirmation_name(run);
     let known = store.runs().map_err(store_problem)?;
+    let mut confirmation_withdrawn = Vec::new();
     if known.iter().any(|summary| summary.run == again) {
-        let second = store.plan(&again).map_err(store_problem)?;
-        let mut second = analyse_alone(&again, &second, store)?;
+        let second_plan = store.plan(&again).map_err(store_problem)?;
+        let mut second = analyse_alone(&again, &second_plan, store)?;
         let withdrawn = store.invalidations(&again).map_err(store_problem)?;
         invalidate::leave_out(&mut second, &withdrawn);
         confirm(&mut comparison, &second);
+        confirmation_withdrawn = invalidate::of_confirmation(&again, &second_plan, &withdrawn);
     }
-    let context = context(run, plan, store)?;
+    let mut context = context(run, plan, store)?;
+    context.confirmation_withdrawn = confirmation_withdrawn;
     invalidate::withdraw(&mut comparison, &context.invalidations);
     Ok(Analysed {
         comparison,
@@ -176,10 +179,11 @@ fn shown_warm_up(cell: CellId, visits: &[WarmUp]) -> CellWarmUp {
     }
 }
 
-/// What the placebos of this host have said so far.
-fn ledger_line(store: &Store) -> Result<Option<LedgerLine>, Failure> {
+/// What the placebos of the run's host had said by the run's end.
+fn ledger_line(run: &RunSummary, store: &Store) -> Result<Option<LedgerLine>, Failure> {
     let lines = store.placebo_results().map_err(store_problem)?;
-    Ok(crate::ledger::so_far(&lines).map(|row| LedgerLine {
+    let row = crate::ledger::so_far(&lines, &run.run, run.state_unix_ms);
+    Ok(row.map(|row| LedgerLine {
         flagged: row.flagged(),
         total: row.total,
         upper_bound: row.upper95,
@@ -230,6 +234,10 @@ fn context(run: &str, plan: &Plan, store: &Store) -> Result<ReportContext, Failu
         .map_err(store_problem)?
         .into_iter()
         .find(|summary| summary.run == run);
+    let ledger = match &summary {
+        Some(summary) => ledger_line(summary, store)?,
+        None => None,
+    };
     Ok(ReportContext {
         run: run.to_owned(),
         state: summary
@@ -240,12 +248,14 @@ fn context(run: &str, plan: &Plan, store: &Store) -> Result<ReportContext, Failu
         host: parsed(last("host", None)?)?.unwrap_or_default(),
         conditions: parsed(last("conditions", None)?)?.unwrap_or_default(),
         servers,
-        ledger: ledger_line(store)?,
+        ledger,
         warm_up: warm_ups(run, store)?
             .into_iter()
             .map(|(cell, visits)| shown_warm_up(cell, &visits))
             .collect(),
         invalidations: store.invalidations(run).map_err(store_problem)?,
+        confirmation_withdrawn: Vec::new(),
+        delta_chosen: None,
         samples: store.samples(run).map_err(store_problem)?,
         marks: store.marks(run).map_err(store_problem)?,
     })
@@ -281,7 +291,14 @@ pub fn rewrite(run: &str, plan: &Plan, store: &Store, lab: &Path) -> Result<(), 
             say(&format!("wrote {} again", path.display()));
         }
     }
-    Ok(())
+    // What a confirming run says is in the reports of the run that it confirms.
+    match &plan.confirms {
+        Some(confirmed) => {
+            let plan = store.plan(confirmed).map_err(store_problem)?;
+            rewrite(confirmed, &plan, store, lab)
+        }
+        None => Ok(()),
+    }
 }
 
 /// A form of a report.

@@ -8,11 +8,12 @@ use deltabench_model::plan::{CellId, DataState, Plan};
 /// Go's benchmark format: for each server a line per cell and restart block, so that
 /// `benchstat -col server FILE` compares the servers.
 ///
-/// Shape: `BenchmarkPointQuery/clients=1 1 46728.97 ns/op 21400 ops/s`; configuration lines
-///        (`server: postgres:17.11`) apply to the lines after them. The number of iterations is 1: a block is
+/// Shape: `BenchmarkPointQuery/clients=1 1 46728.97 ns/op 11000 server-cpu-ns/op 21400 ops/s`; configuration
+/// lines (`server: postgres:17.11`) apply to the lines after them. The number of iterations is 1: a block is
 ///        one measurement. What is withdrawn has a line `withdrawn: REASON` before it, which benchstat
 ///        prints over a table of its own.
-/// Units: nanoseconds of wall time for an operation of all clients together, and operations per second.
+/// Units: nanoseconds of wall time for an operation of all clients together, of CPU of the server for one
+///        (left out where it is not known), and operations per second.
 ///
 /// benchstat does not pair the blocks, and knows neither placebo nor δ: its intervals are wider than ours,
 /// and its word is not the gate's.
@@ -33,13 +34,14 @@ pub fn benchstat(comparison: &Comparison, plan: &Plan, context: &ReportContext) 
         }
     }
     lines.extend(section((plan, context), plan.base(), &base, |rate| {
-        rate.base
+        (rate.base, rate.server_cpu_us.map(|(base, _)| base))
     }));
     for candidate in plan.candidates() {
         let of = cells.iter().filter(|cell| cell.candidate == candidate);
         let of: Vec<&CellComparison> = of.copied().collect();
         lines.extend(section((plan, context), candidate, &of, |rate| {
-            rate.candidate
+            let cpu = rate.server_cpu_us.map(|(_, candidate)| candidate);
+            (rate.candidate, cpu)
         }));
     }
     lines.join("\n") + "\n"
@@ -50,7 +52,7 @@ fn section(
     (plan, context): (&Plan, &ReportContext),
     server: u32,
     cells: &[&CellComparison],
-    rate: fn(&BlockRate) -> f64,
+    side: fn(&BlockRate) -> (f64, Option<f64>),
 ) -> Vec<String> {
     let mut lines = vec![
         String::new(),
@@ -58,15 +60,22 @@ fn section(
     ];
     for cell in cells {
         let name = name(plan, cell.cell, cell);
-        let rates = cell.rates.iter().map(rate);
-        let known = rates.filter(|rate| rate.is_finite() && *rate > 0.0);
+        let usable = |value: &f64| value.is_finite() && *value > 0.0;
+        let sides = cell.rates.iter().map(side);
+        let known = sides.filter(|(rate, _)| usable(rate));
         let withdrawn = withdrawn::of_cell(context, cell.cell);
         lines.extend(
             withdrawn
                 .iter()
                 .map(|reason| configuration("withdrawn", reason)),
         );
-        lines.extend(known.map(|rate| format!("{name} 1 {} ns/op {rate} ops/s", 1e9 / rate)));
+        lines.extend(known.map(|(rate, cpu)| {
+            let cpu = cpu
+                .filter(usable)
+                .map(|us| format!(" {} server-cpu-ns/op", 1e3 * us));
+            let cpu = cpu.unwrap_or_default();
+            format!("{name} 1 {} ns/op{cpu} {rate} ops/s", 1e9 / rate)
+        }));
         // Without a value the key is gone.
         lines.extend(withdrawn.map(|_| "withdrawn:".to_owned()));
     }

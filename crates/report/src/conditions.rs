@@ -153,11 +153,11 @@ impl<'a> Conditions<'a> {
         let servers = (0..).zip(&self.plan.servers);
         servers
             .filter_map(|(id, server)| {
+                let burn_ns = server.burn_ns.filter(|burn_ns| *burn_ns > 0)?;
                 Some(format!(
-                    "{} ({}) burns {} ns of CPU more for each message, on purpose",
+                    "{} ({}) burns {burn_ns} ns of CPU more for each message, on purpose",
                     self.plan.server_name(id),
-                    resolved(self.plan, id),
-                    server.burn_ns?
+                    resolved(self.plan, id)
                 ))
             })
             .collect()

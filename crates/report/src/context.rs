@@ -23,17 +23,43 @@ pub struct ReportContext {
     pub conditions: serde_json::Value,
     /// What each started server said of itself.
     pub servers: Vec<ServerFacts>,
-    /// What runs on this host have said about their placebos so far, this one included; absent when nothing
-    /// is kept.
+    /// What runs on this host had said about their placebos by the end of this run, this one included; absent
+    /// when nothing is kept.
     pub ledger: Option<LedgerLine>,
     /// The warm-ups of the cells, as far as they are known.
     pub warm_up: Vec<CellWarmUp>,
     /// Withdrawals of the run or of its cells, in the order they were made.
     pub invalidations: Vec<Invalidation>,
+    /// Withdrawals of the run that confirmed this one, or of its cells, in the order they were made.
+    pub confirmation_withdrawn: Vec<ConfirmationWithdrawn>,
+    /// The δ that was chosen for this report instead of the plan's; absent for the plan's own.
+    pub delta_chosen: Option<DeltaChosen>,
     /// The one-second series of the host, in order; empty where none was collected.
     pub samples: Vec<Sample>,
     /// What happened at a moment: blocks, checkpoints, autovacuum; in order.
     pub marks: Vec<Mark>,
+}
+
+/// A withdrawal of a confirming run: it neither confirms nor refutes any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfirmationWithdrawn {
+    /// The confirming run.
+    pub run: String,
+    /// The cell of it, in the words of the confirming run's plan; absent for the whole run.
+    pub cell: Option<String>,
+    /// Why, in the words of who did it.
+    pub reason: String,
+    /// When, milliseconds since 1970.
+    pub at_unix_ms: i64,
+}
+
+/// A δ chosen after the measurement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DeltaChosen {
+    /// What the report judges with, as a share.
+    pub chosen: f64,
+    /// What the run planned, as a share; absent where each cell had one from its noise.
+    pub planned: Option<f64>,
 }
 
 /// The placebo cells of all runs on this host, counted.

@@ -31,6 +31,8 @@ pub struct Report {
     pub deltabench_version: String,
     /// The command line.
     pub command: Vec<String>,
+    /// The command that makes the same comparison again: targets as resolved, with the seed, without places.
+    pub again: Vec<String>,
     /// The one seed of the run, as decimal digits: JSON numbers lose digits above 2^53.
     pub seed: String,
     /// The side that others are compared with.
@@ -47,6 +49,9 @@ pub struct Report {
     /// The smallest change that matters, as a share, as asked for; each cell has its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delta: Option<f64>,
+    /// Present where the δ was chosen for this report, after the measurement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delta_chosen: Option<DeltaChosen>,
     /// When measuring a cell stops.
     pub stopping: Stopping,
     /// What the exit code answers.
@@ -73,9 +78,36 @@ pub struct Report {
     /// What was withdrawn, in the order it was done: nothing of it is to be used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub invalidations: Vec<Invalidation>,
+    /// What was withdrawn of the run that confirmed this one: it neither confirms nor refutes any more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub confirmation_invalidations: Vec<ConfirmationInvalidation>,
     /// What happened at a moment: blocks, checkpoints, autovacuum; in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
+}
+
+/// A δ that was chosen after the measurement.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DeltaChosen {
+    /// What this report judges with, as a share.
+    pub chosen: f64,
+    /// What the run planned, as a share; absent where each cell had one from its noise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned: Option<f64>,
+}
+
+/// A withdrawal of the confirming run or of a cell of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ConfirmationInvalidation {
+    /// The confirming run.
+    pub run: String,
+    /// Its cell, in words; absent for the whole run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<String>,
+    /// Why, in the words of who did it.
+    pub reason: String,
+    /// When, milliseconds since 1970.
+    pub at_unix_ms: i64,
 }
 
 /// A withdrawal of the run or of a cell.
@@ -492,7 +524,7 @@ pub struct Moved {
     pub text: String,
 }
 
-/// Throughput of one block.
+/// Throughput and CPU of one block.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BlockRate {
     /// Restart block, from 0.
@@ -503,6 +535,9 @@ pub struct BlockRate {
     /// On the candidate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate: Option<f64>,
+    /// CPU of base and candidate for an operation, microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_cpu_us: Option<[f64; 2]>,
 }
 
 /// Percentiles of latency; the three lists are of one length.

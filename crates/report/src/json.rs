@@ -3,10 +3,12 @@
 mod cell;
 mod costs;
 
-use crate::context::{ReportContext, planned};
+use crate::again;
+use crate::context::{self, ReportContext, planned};
 use crate::format::{
-    Burn, Counts, Fairness, Gate, GroupSummary, Host, Invalidation, Ledger, Mark, OwnSettings,
-    Pins, Placebo, PlanFacts, REPORT_FORMAT, Relative, Report, Stopping, Target,
+    Burn, ConfirmationInvalidation, Counts, DeltaChosen, Fairness, Gate, GroupSummary, Host,
+    Invalidation, Ledger, Mark, OwnSettings, Pins, Placebo, PlanFacts, REPORT_FORMAT, Relative,
+    Report, Stopping, Target,
 };
 use crate::remarks::{layout, multiplicity};
 use crate::summary::summary;
@@ -39,6 +41,7 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Repo
         started_unix_ms: context.started_unix_ms,
         deltabench_version: context.deltabench_version.clone(),
         command: plan.command.clone(),
+        again: again::command(plan),
         seed: plan.seed.to_string(),
         base: target(plan, context, plan.base()),
         candidates: plan
@@ -53,6 +56,7 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Repo
             upper_bound: finite(ledger.upper_bound),
         }),
         delta: finite(comparison.delta),
+        delta_chosen: context.delta_chosen.and_then(chosen),
         stopping: stopping(&comparison.stopping),
         gate: gate(comparison, plan),
         host: Host {
@@ -69,6 +73,11 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Repo
         cells: cells.all(&comparison.cells),
         placebo_cells: cells.all(&comparison.placebo_cells),
         invalidations: context.invalidations.iter().map(invalidation).collect(),
+        confirmation_invalidations: context
+            .confirmation_withdrawn
+            .iter()
+            .map(confirmation)
+            .collect(),
         marks: context.marks.iter().map(|of| mark(of, plan)).collect(),
     }
 }
@@ -79,6 +88,22 @@ fn invalidation(withdrawal: &model::Invalidation) -> Invalidation {
         reason: withdrawal.reason.clone(),
         at_unix_ms: withdrawal.at_unix_ms,
     }
+}
+
+fn confirmation(withdrawal: &context::ConfirmationWithdrawn) -> ConfirmationInvalidation {
+    ConfirmationInvalidation {
+        run: withdrawal.run.clone(),
+        cell: withdrawal.cell.clone(),
+        reason: withdrawal.reason.clone(),
+        at_unix_ms: withdrawal.at_unix_ms,
+    }
+}
+
+fn chosen(delta: context::DeltaChosen) -> Option<DeltaChosen> {
+    Some(DeltaChosen {
+        chosen: finite(delta.chosen)?,
+        planned: delta.planned.and_then(finite),
+    })
 }
 
 fn mark(mark: &deltabench_model::counter::Mark, plan: &Plan) -> Mark {

@@ -1,5 +1,6 @@
 //! A comparison as a test report for CI.
 
+use crate::again;
 use crate::conditions::Conditions;
 use crate::context::{ReportContext, resolved};
 use crate::remarks::remarks;
@@ -204,6 +205,7 @@ impl Suite {
             ("run", context.run.clone()),
             ("deltabench_version", context.deltabench_version.clone()),
             ("command", words::shell(&plan.command)),
+            ("again", words::shell(&again::command(plan))),
             ("seed", plan.seed.to_string()),
             ("exit_code", exit_code(comparison).to_string()),
         ];

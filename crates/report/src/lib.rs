@@ -6,6 +6,7 @@
 //!
 //! The JSON is a contract (see [`mod@format`]): fields are added, never renamed.
 
+mod again;
 mod benchstat;
 mod conditions;
 mod context;
@@ -28,7 +29,9 @@ mod withdrawn;
 mod words;
 
 pub use benchstat::benchstat;
-pub use context::{CellWarmUp, LedgerLine, ReportContext, ServerFacts};
+pub use context::{
+    CellWarmUp, ConfirmationWithdrawn, DeltaChosen, LedgerLine, ReportContext, ServerFacts,
+};
 pub use costs::costs_table;
 pub use csv::csv;
 pub use html::html;

@@ -5,6 +5,7 @@ mod rates;
 mod section;
 mod table;
 
+use crate::again;
 use crate::conditions::Conditions;
 use crate::context::{ReportContext, planned, resolved};
 use crate::remarks::{remarks, totals, troubles};
@@ -33,7 +34,7 @@ pub fn markdown(comparison: &Comparison, plan: &Plan, context: &ReportContext) -
     let sections = vec![
         opening(comparison, plan, context),
         changed::section(comparison, plan, context),
-        rates::section(comparison, plan),
+        rates::section(comparison, plan, context),
         figures(comparison, plan, context),
         cost_table(comparison, plan),
         rest(comparison, plan, context),
@@ -76,6 +77,9 @@ fn figures(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Sec
             .to_owned();
     for (mark, meaning) in legend(&comparison.cells) {
         reading.push_str(&format!("; {mark} {meaning}"));
+    }
+    if let Some(meaning) = withdrawn::mean_legend(comparison, context) {
+        reading.push_str(&format!("; {meaning}"));
     }
     let mut head = vec![
         "<details><summary>Every cell: throughput, CPU and latency with intervals</summary>\n"
@@ -163,7 +167,7 @@ fn again(plan: &Plan, context: &ReportContext) -> Section {
     Section {
         head: vec![
             "### How to make it again\n".to_owned(),
-            fenced("sh", &words::shell(&plan.command)),
+            fenced("sh", &again::lines(plan, context).join("\n")),
         ],
         rows: sides.collect(),
         foot: vec![format!(

@@ -92,7 +92,7 @@ pub(crate) fn text_bar(ratio: &Ratio, delta: Option<f64>, limit: f64, width: usi
         }
     };
     if let Some(delta) = delta {
-        put(column(1.0 - delta), '┊');
+        put(column(1.0 / (1.0 + delta)), '┊');
         put(column(1.0 + delta), '┊');
     }
     put(column(1.0), '│');

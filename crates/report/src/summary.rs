@@ -1,8 +1,8 @@
 //! The sentence that matters.
 
 use crate::conditions::Conditions;
-use crate::context::resolved;
-use crate::words;
+use crate::context::{ReportContext, resolved};
+use crate::{withdrawn, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, GroupSummary, Metric, MetricComparison, Verdict,
 };
@@ -79,6 +79,50 @@ fn counts(cells: &[&CellComparison], conditions: &Conditions<'_>, delta: f64) ->
         parts.push(format!("{} unfit", of(Verdict::Unfit)));
     }
     parts.join(", ")
+}
+
+/// What is said where no cell got slower (`found` is how that is put, without a full stop): no more than the
+/// cells that have an answer allow.
+pub(crate) fn nothing_found(
+    found: &str,
+    comparison: &Comparison,
+    context: &ReportContext,
+) -> String {
+    let cells = &comparison.cells;
+    if cells.iter().all(|cell| cell.blocks == 0) {
+        return "Nothing was measured.".to_owned();
+    }
+    let (gone, kept): (Vec<_>, Vec<_>) = cells
+        .iter()
+        .partition(|cell| withdrawn::of_cell(context, cell.cell).is_some());
+    let open = kept.iter().filter(|cell| !is_answered(cell)).count();
+    let all = cells.len();
+    let is = |count: usize| if count == 1 { "is" } else { "are" };
+    let has = |count: usize| if count == 1 { "has" } else { "have" };
+    let mut but = Vec::new();
+    if gone.len() == all {
+        return "All that was measured is withdrawn: nothing can be said.".to_owned();
+    }
+    if !gone.is_empty() {
+        but.push(format!(
+            "{} of {all} cells {} withdrawn",
+            gone.len(),
+            is(gone.len())
+        ));
+    }
+    if open > 0 {
+        but.push(format!("{open} of {all} cells {} no answer", has(open)));
+    }
+    match but.as_slice() {
+        [] => format!("{found}."),
+        _ if gone.len() + open == all => format!("No cell has an answer: {}.", but.join(", ")),
+        _ => format!("{found}, but {}.", but.join(" and ")),
+    }
+}
+
+/// Whether a cell has an answer that may be used.
+fn is_answered(cell: &CellComparison) -> bool {
+    !matches!(cell.verdict, Verdict::Inconclusive | Verdict::Unfit)
 }
 
 /// The δ of the cells without change; the plan's where there is none.

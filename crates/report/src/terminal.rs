@@ -168,7 +168,10 @@ impl<'a> Table<'a> {
         let summary = shown_summaries(self.comparison, candidate)
             .into_iter()
             .find(|summary| summary.group == group)?;
-        let name = format!("  {}", words::mean_of(summary));
+        let name = format!(
+            "  {}",
+            withdrawn::mean_name(summary, self.comparison, self.context)
+        );
         let mut texts = vec![
             left(&name, self.workload + 2 + 2 + "clients".len()),
             left(&words::ratio_interval(&summary.throughput), self.ratio),
@@ -280,6 +283,9 @@ impl<'a> Table<'a> {
         }
         for (mark, meaning) in legend(&self.comparison.cells) {
             text.push_str(&format!("; {mark} {meaning}"));
+        }
+        if let Some(meaning) = withdrawn::mean_legend(self.comparison, self.context) {
+            text.push_str(&format!("; {meaning}"));
         }
         self.wrap(&text)
     }

@@ -1,12 +1,15 @@
 //! What was withdrawn, in words.
 
 use crate::conditions::Conditions;
-use crate::context::{ReportContext, planned_cell};
+use crate::context::{DeltaChosen, ReportContext, planned_cell};
+use crate::summary::shown_summaries;
 use crate::words;
+use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Verdict};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{CellId, Plan};
 
-/// All withdrawals, one sentence each: those of the whole run first. Every report begins with them.
+/// What every report begins with: all withdrawals, one sentence each, those of the whole run first, then those
+/// of the run that confirmed it; and a δ that was chosen for the report.
 pub(crate) fn sentences(plan: &Plan, context: &ReportContext) -> Vec<String> {
     let conditions = Conditions::new(plan);
     let (run, cells): (Vec<_>, Vec<_>) = context
@@ -24,7 +27,74 @@ pub(crate) fn sentences(plan: &Plan, context: &ReportContext) -> Vec<String> {
         );
         format!("withdrawn: {name}: {}", reason(withdrawal))
     });
-    whole.chain(single).collect()
+    let confirming = context.confirmation_withdrawn.iter().map(|withdrawal| {
+        let of = withdrawal.cell.as_ref();
+        format!(
+            "withdrawn: {}the run {} that confirmed this one: {} ({})",
+            of.map_or_else(String::new, |cell| format!("{cell} of ")),
+            withdrawal.run,
+            withdrawal.reason,
+            words::date(withdrawal.at_unix_ms)
+        )
+    });
+    let all = whole.chain(single).chain(confirming);
+    all.chain(context.delta_chosen.map(chosen)).collect()
+}
+
+/// That a δ was chosen after the measurement.
+fn chosen(delta: DeltaChosen) -> String {
+    let planned = delta.planned.map_or_else(
+        || "the run took each cell's from its noise".to_owned(),
+        |planned| format!("the run planned ±{}", words::share(planned)),
+    );
+    format!(
+        "judged with δ ±{}, chosen for this report; {planned}",
+        words::share(delta.chosen)
+    )
+}
+
+/// Whether a cell's figures are not to be used.
+pub(crate) fn is_void(cell: &CellComparison, context: &ReportContext) -> bool {
+    cell.verdict == Verdict::Unfit || of_cell(context, cell.cell).is_some()
+}
+
+/// The name of a mean; × says that cells are in it which are not to be used.
+pub(crate) fn mean_name(
+    summary: &GroupSummary,
+    comparison: &Comparison,
+    context: &ReportContext,
+) -> String {
+    let name = words::mean_of(summary);
+    if has_void(summary, comparison, context) {
+        format!("{name} {}", words::sign(Verdict::Unfit))
+    } else {
+        name
+    }
+}
+
+fn has_void(summary: &GroupSummary, comparison: &Comparison, context: &ReportContext) -> bool {
+    comparison.cells.iter().any(|cell| {
+        cell.candidate == summary.candidate
+            && summary.group.is_none_or(|group| group == cell.group)
+            && is_void(cell, context)
+    })
+}
+
+/// What × behind a mean says, where one has it.
+pub(crate) fn mean_legend(comparison: &Comparison, context: &ReportContext) -> Option<String> {
+    let mut shown = comparison
+        .cells
+        .iter()
+        .map(|cell| cell.candidate)
+        .flat_map(|candidate| shown_summaries(comparison, candidate));
+    shown
+        .any(|summary| has_void(summary, comparison, context))
+        .then(|| {
+            format!(
+                "{} behind a mean: unfit or withdrawn cells are in it, do not use it",
+                words::sign(Verdict::Unfit)
+            )
+        })
 }
 
 /// Why a cell is not to be used, its own withdrawal or that of the run; absent where it is.

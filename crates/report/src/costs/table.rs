@@ -14,6 +14,12 @@ const WIDE: &str = "×÷";
 /// Names of servers that are longer get a line of their own.
 const NAME: usize = 24;
 
+/// What the factor behind a move says.
+const PLACEBOS_OWN: &str = "what stands out; n x the placebo's own: n times the typical move of that counter between two copies of \
+     the base";
+/// A larger factor is not printed: the placebo's own move is then all but nothing.
+const MOST_TIMES: f64 = 1000.0;
+
 /// How much of an interval is printed, from most to least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
@@ -104,17 +110,29 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
         return vec!["no costs were collected in this run".to_owned()];
     }
     let table = Table::new(comparison, plan, width.max(60));
+    let interval = if table.style == Style::Alone {
+        ""
+    } else {
+        " with 95 % interval"
+    };
     let mut lines = vec![
-        "relative: candidate / base with 95 % interval over restart blocks, 1.0 is equal; with a sign it is \
-         the difference, where a side was 0 in some block; 0 is none at all; o is the published unit of \
-         work: a query, or 1000 rows of a scan"
+        "costs: all blocks, those before a detection too; the judged CPU/op is from the fresh blocks alone \
+         where there are any"
             .to_owned(),
+        format!(
+            "upper rows: all blocks together; relative row: candidate / base, mean over blocks{interval}, 1.0 \
+             is equal; with a sign it is the difference, where a side was 0 in some block; 0 is none at all; \
+             o is the published unit of work: a query, or 1000 rows of a scan"
+        ),
         "cpu/o: percent of the whole machine x s, not comparable between machines; cs/o: of the server; \
          r/o, rKB/o, wKB/o: of the device, whoever had written"
             .to_owned(),
     ];
     if table.has_wide() {
         lines.push(format!("{WIDE}n: off by a factor of up to n either way"));
+    }
+    if comparison.cells.iter().any(|cell| !cell.moved.is_empty()) {
+        lines.push(format!("moved: {PLACEBOS_OWN}"));
     }
     let absent: Vec<&str> = PUBLISHED
         .iter()
@@ -284,7 +302,9 @@ impl<'a> Table<'a> {
 /// A move with what the placebo's own are like.
 fn moved(moved: &Moved) -> String {
     if moved.surprise.is_finite() {
-        let times = if moved.surprise >= 10.0 {
+        let times = if moved.surprise > MOST_TIMES {
+            format!("> {MOST_TIMES:.0}")
+        } else if moved.surprise >= 10.0 {
             format!("{:.0}", moved.surprise)
         } else {
             format!("{:.1}", moved.surprise)

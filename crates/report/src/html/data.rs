@@ -231,7 +231,9 @@ impl Maker<'_> {
     fn means(&self) -> Vec<Mean> {
         let candidates = self.plan.candidates().into_iter();
         let shown = candidates.flat_map(|candidate| shown_summaries(self.comparison, candidate));
-        shown.map(mean).collect()
+        shown
+            .map(|summary| mean(summary, self.comparison, self.context))
+            .collect()
     }
 
     fn cell(&self, cell: &CellComparison) -> Cell {
@@ -409,11 +411,11 @@ fn curves(latency: &LatencyCurves) -> [Vec<Option<Number>>; 3] {
     ]
 }
 
-fn mean(summary: &GroupSummary) -> Mean {
+fn mean(summary: &GroupSummary, comparison: &Comparison, context: &ReportContext) -> Mean {
     Mean {
         candidate: summary.candidate,
         group: summary.group.map(deltabench_model::plan::Group::word),
-        words: format!("{} cells", words::mean_of(summary)),
+        words: withdrawn::mean_name(summary, comparison, context),
         ratios: vec![
             interval(&summary.throughput),
             summary.server_cpu.as_ref().and_then(interval),

@@ -116,7 +116,9 @@ impl Forest<'_> {
         };
         html! {
             tr.mean {
-                th.name scope="row" colspan="2" { (words::mean_of(summary)) " cells" }
+                th.name scope="row" colspan="2" {
+                    (withdrawn::mean_name(summary, self.comparison, self.context))
+                }
                 @for column in &COLUMNS { (self.mean_plot(summary, column)) }
             }
         }
@@ -274,6 +276,9 @@ impl Forest<'_> {
                 }
                 @for (mark, meaning) in standing::legend(&self.comparison.cells) {
                     span { (mark) " " (meaning) } " "
+                }
+                @if let Some(meaning) = withdrawn::mean_legend(self.comparison, self.context) {
+                    span { (meaning) } " "
                 }
             }
         }

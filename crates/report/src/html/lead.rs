@@ -5,7 +5,7 @@ use crate::conditions::Conditions;
 use crate::context::ReportContext;
 use crate::remarks::changed;
 use crate::standing::{Standing, marks};
-use crate::summary::unchanged_delta;
+use crate::summary::{nothing_found, unchanged_delta};
 use crate::{withdrawn, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::plan::Plan;
@@ -72,7 +72,7 @@ pub(super) fn changes(comparison: &Comparison, plan: &Plan, context: &ReportCont
                 section.changes {
                     h2 { (title) }
                     @if cells.is_empty() {
-                        p { "Nothing was found to be slower." }
+                        p { (nothing_found("Nothing was found to be slower", comparison, context)) }
                     } @else {
                         ul { @for cell in cells.iter().take(LISTED) {
                             (change(cell, &conditions, plan, context))

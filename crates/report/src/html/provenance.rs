@@ -1,5 +1,6 @@
 //! Where everything came from, and how to do it again.
 
+use crate::again;
 use crate::context::{ReportContext, planned, resolved};
 use crate::words;
 use deltabench_model::installation::{Build, Setting};
@@ -29,7 +30,7 @@ pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
         section #provenance {
             h2 { "Provenance" }
             h3 { "To do it again" }
-            pre tabindex="0" { code { (words::shell(&plan.command)) } }
+            pre tabindex="0" { code { (again::lines(plan, context).join("\n")) } }
             (facts("The plan", &plan_rows(plan)))
             (targets(plan, context, &sides))
             (settings(plan, context, &sides))
@@ -146,10 +147,10 @@ fn choices(plan: &Plan) -> Vec<(&'static str, String)> {
     if plan.delta_from_noise {
         rows.push(("each cell's δ", "from its placebo's noise".to_owned()));
     }
-    if plan.gate.on {
-        let limit = plan.gate.not_worse_than;
+    let limit = plan.gate.not_worse_than;
+    if plan.gate.on || limit.is_some() {
         let fails = limit.map_or("any regression".to_owned(), |limit| {
-            format!("not shown to lose less than {}", words::share(limit))
+            format!("a loss shown to be more than {}", words::share(limit))
         });
         let open = if plan.gate.inconclusive_passes {
             "pass"

@@ -48,6 +48,9 @@ pub(super) fn block_rate(rate: &comparison::BlockRate) -> BlockRate {
         block: rate.block,
         base: finite(rate.base),
         candidate: finite(rate.candidate),
+        server_cpu_us: rate
+            .server_cpu_us
+            .and_then(|(base, candidate)| Some([finite(base)?, finite(candidate)?])),
     }
 }
 

@@ -6,9 +6,13 @@ use super::table::{judged, relative, row};
 use crate::conditions::Conditions;
 use crate::context::ReportContext;
 use crate::remarks::changed;
+use crate::summary::nothing_found;
 use crate::words;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::plan::Plan;
+
+/// What is said where nothing changed.
+const NOTHING: &str = "No cell is shown to be slower or faster";
 
 /// A row for each cell that got slower, then for each that got faster, with what moved; the largest first.
 pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Section {
@@ -16,7 +20,7 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportCont
     let mut cells: Vec<&CellComparison> = cells.collect();
     if cells.is_empty() {
         return Section {
-            rows: vec!["No cell is shown to be slower or faster.\n".to_owned()],
+            rows: vec![format!("{}\n", nothing_found(NOTHING, comparison, context))],
             ..Section::default()
         };
     }

@@ -3,18 +3,19 @@
 use super::fenced;
 use super::section::Section;
 use crate::conditions::Conditions;
-use crate::context::resolved;
+use crate::context::{ReportContext, resolved};
+use crate::withdrawn::is_void;
 use crate::words;
-use deltabench_compare::comparison::{CellComparison, Comparison, Metric};
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::plan::{CellId, Group, Plan, ServerId};
 
 /// One table for each group, in text as it is published: legend, `col-n`, a row per workload.
 ///
 /// Source: workloads.md 1.5 and 2.4.
-pub(super) fn section(comparison: &Comparison, plan: &Plan) -> Section {
+pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Section {
     let groups = words::GROUPS.into_iter();
     let rows: Vec<String> = groups
-        .filter_map(|group| table(comparison, plan, group))
+        .filter_map(|group| table(comparison, plan, context, group))
         .collect();
     if rows.is_empty() {
         return Section::default();
@@ -25,6 +26,12 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan) -> Section {
         candidates
             .map(|(column, id): (u32, ServerId)| format!("col-{column} : {}", resolved(plan, id))),
     );
+    if comparison.cells.iter().any(|cell| is_void(cell, context)) {
+        legend.push(format!(
+            "{} : unfit or withdrawn, not to be used",
+            words::sign(Verdict::Unfit)
+        ));
+    }
     Section {
         head: vec![
             "### Relative throughput\n".to_owned(),
@@ -36,7 +43,12 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan) -> Section {
     }
 }
 
-fn table(comparison: &Comparison, plan: &Plan, group: Group) -> Option<String> {
+fn table(
+    comparison: &Comparison,
+    plan: &Plan,
+    context: &ReportContext,
+    group: Group,
+) -> Option<String> {
     let all = comparison.cells.iter();
     let cells: Vec<&CellComparison> = all.filter(|cell| cell.group == group).collect();
     let mut ids: Vec<CellId> = cells.iter().map(|cell| cell.cell).collect();
@@ -52,7 +64,9 @@ fn table(comparison: &Comparison, plan: &Plan, group: Group) -> Option<String> {
             let mut cells = cells.iter();
             cells.find(|cell| cell.cell == id && cell.candidate == candidate)
         };
-        let figures = candidates.iter().map(|candidate| relative(of(*candidate)));
+        let figures = candidates
+            .iter()
+            .map(|candidate| relative(of(*candidate), context));
         let figures: String = figures.map(|text| format!("{text:<7}")).collect();
         let Some(any) = cells.iter().find(|cell| cell.cell == id) else {
             continue;
@@ -74,10 +88,17 @@ fn table(comparison: &Comparison, plan: &Plan, group: Group) -> Option<String> {
 }
 
 /// Two decimals, as published; the intervals are in the table of every cell.
-fn relative(cell: Option<&&CellComparison>) -> String {
-    let throughput = cell.and_then(|cell| words::metric(cell, Metric::Throughput));
-    throughput.map_or_else(
+fn relative(cell: Option<&&CellComparison>, context: &ReportContext) -> String {
+    let known = cell.and_then(|cell| Some((cell, words::metric(cell, Metric::Throughput)?)));
+    known.map_or_else(
         || "-".to_owned(),
-        |metric| format!("{:.2}", metric.ratio.estimate),
+        |(cell, metric)| {
+            let void = if is_void(cell, context) {
+                words::sign(Verdict::Unfit)
+            } else {
+                ""
+            };
+            format!("{:.2}{void}", metric.ratio.estimate)
+        },
     )
 }

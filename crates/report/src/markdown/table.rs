@@ -20,6 +20,7 @@ struct Column<'a> {
 pub(super) struct Table<'a> {
     comparison: &'a Comparison,
     plan: &'a Plan,
+    context: &'a ReportContext,
     columns: Vec<Column<'a>>,
 }
 
@@ -33,6 +34,7 @@ impl<'a> Table<'a> {
         let mut table = Self {
             comparison,
             plan,
+            context,
             columns: Vec::new(),
         };
         let any = |has: fn(&CellComparison) -> bool| comparison.cells.iter().any(has);
@@ -132,7 +134,10 @@ impl<'a> Table<'a> {
     fn mean(&self, summary: &GroupSummary) -> Vec<String> {
         let of = summary.group.map_or("all cells", words::heading);
         let columns = self.columns.iter().map(|column| match column.heading {
-            "workload" => format!("*{} ({of})*", words::mean_of(summary)),
+            "workload" => format!(
+                "*{} ({of})*",
+                withdrawn::mean_name(summary, self.comparison, self.context)
+            ),
             "candidate" => escape(&summary.candidate_name),
             "throughput" => words::ratio_interval(&summary.throughput),
             "CPU/op" => summary

@@ -92,6 +92,7 @@ fn add(cell: &mut CellComparison) {
                 block,
                 base,
                 candidate: base * log.exp(),
+                server_cpu_us: Some((11.5, 11.75)),
             }
         })
         .collect();

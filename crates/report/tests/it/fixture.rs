@@ -493,6 +493,8 @@ pub fn context() -> ReportContext {
         ledger: None,
         warm_up: Vec::new(),
         invalidations: Vec::new(),
+        confirmation_withdrawn: Vec::new(),
+        delta_chosen: None,
         samples: Vec::new(),
         marks: Vec::new(),
     }

@@ -165,6 +165,7 @@ fn observed(cell: &mut CellComparison, noise: &mut Noise) {
                 block,
                 base,
                 candidate: base * log.exp(),
+                server_cpu_us: None,
             }
         })
         .collect();

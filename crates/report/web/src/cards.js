@@ -1,6 +1,6 @@
 // The card of each cell: latency curves, throughput by block, costs; rounds under the pointer; opening from elsewhere.
 
-import { base, cellOf, metrics } from './page.js';
+import { baseLabel, cellOf, labelOf, metrics } from './page.js';
 import { axis, colour, draw, lazily, legend, look, text, tooltip, zoom } from './chart.js';
 import { change, changeInterval, escape, exact, number, rows } from './format.js';
 import { reveal, whenShown } from './filter.js';
@@ -85,7 +85,7 @@ function latency(element, cell) {
         ...(points.length === 2 ? [['change', change(points[1].value[1] / points[0].value[1])]] : []),
       ])}`,
     }),
-    series: [line(base, ofBase, 0), line(cell.candidateName, ofCandidate, 1)],
+    series: [line(baseLabel, ofBase, 0), line(labelOf(cell.candidate), ofCandidate, 1)],
   });
   note(element, 'Both axes are logarithmic; that of latency does not start at 0.');
 }
@@ -120,7 +120,7 @@ function rates(element, cell) {
         ...(points.length === 2 && points[0].value[1] ? [['change', change(points[1].value[1] / points[0].value[1])]] : []),
       ])}`,
     }),
-    series: [line(base, 1, 0), line(cell.candidateName, 2, 1)],
+    series: [line(baseLabel, 1, 0), line(labelOf(cell.candidate), 2, 1)],
   });
   note(element, least > 0 ? `The axis starts at ${number(least)}, not at 0.` : 'The axis starts at 0.');
 }
@@ -147,12 +147,11 @@ function costs(element, cell) {
   table.setAttribute('role', 'region');
   table.setAttribute('aria-label', `costs of ${cell.name}, ${cell.clientsText}`);
   element.append(table);
-  if (list.some((cost) => cost.moved != null)) {
-    const foot = document.createElement('p');
-    foot.className = 'legend';
-    foot.textContent = '● moved beyond chance and beyond the placebo’s own moves';
-    element.append(foot);
-  }
+  const foot = document.createElement('p');
+  foot.className = 'legend';
+  const moved = list.some((cost) => cost.moved != null) ? '● moved beyond chance and beyond the placebo’s own moves; ' : '';
+  foot.textContent = `${moved}costs: all blocks, those before a detection too; the judged CPU is from the fresh blocks alone where there are any`;
+  element.append(foot);
 }
 
 /** Every round under the pointer: its block and what it says. */

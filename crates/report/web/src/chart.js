@@ -32,9 +32,9 @@ export { connect };
 export const colour = (name) => `var(--${name})`;
 export const FONT = 'system-ui, sans-serif';
 
-/** Lines differ by colour, dash and symbol. */
+/** Lines differ by colour, dash and symbol. All are filled: a hollow one says that there is no answer. */
 const DASHES = ['solid', [7, 3], [2, 3], [10, 3, 2, 3], [5, 5], [1, 4]];
-const SYMBOLS = ['circle', 'triangle', 'rect', 'diamond', 'emptyCircle', 'emptyTriangle', 'emptyRect', 'emptyDiamond'];
+const SYMBOLS = ['circle', 'triangle', 'rect', 'diamond', 'path://M0 0H10L5 9Z', 'roundRect', 'pin', 'arrow'];
 export function look(place) {
   const stroke = colour(`s${place % 8}`);
   return {

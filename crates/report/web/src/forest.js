@@ -4,7 +4,7 @@ import {
   base, candidates, cells, compared, groups, means, metrics, placebo, placeboOf, severalClients, valueOf, verdictOf,
 } from './page.js';
 import { axis, colour, draw, FONT, text, tooltip } from './chart.js';
-import { change, changeInterval, limitOf, share } from './format.js';
+import { change, changeInterval, limitOf, share, tickDigits } from './format.js';
 import { whenShown } from './filter.js';
 import { cellTip } from './tip.js';
 import { go } from './cards.js';
@@ -197,7 +197,7 @@ function paint() {
   element.style.height = `${total + 52}px`;
   const ratio = (position) => ({
     ...axis(), type: 'value', position, min: -limit, max: limit, interval: limit / 2,
-    axisLabel: text({ formatter: (value) => (value === 0 ? 'equal' : change(1 + value, limit < 0.1 ? 1 : 0)) }),
+    axisLabel: text({ formatter: (value) => (value === 0 ? 'equal' : change(1 + value, tickDigits(limit))) }),
   });
   const width = element.clientWidth;
   const frame = { left, right: width - right, width, names, limit, metric, placebo: placebo[metric] };

@@ -57,6 +57,9 @@ export function limitOf(ratios, least = 0) {
   return LIMITS.find((limit) => limit >= farthest) ?? 1;
 }
 
+/** Digits after the point that the ticks of an axis need in percent: they lie at halves of its end. */
+export const tickDigits = (limit) => (Number.isInteger(Number((50 * limit).toFixed(6))) ? 0 : 1);
+
 /** Rows of a small table in a tooltip. */
 export const rows = (list) =>
   `<table>${list.map((row) => `<tr>${row.map((cell) => `<td>${escape(cell)}</td>`).join('')}</tr>`).join('')}</table>`;

@@ -43,6 +43,14 @@ export const cells = raw.cells.map((cell, place) => ({
 export const cellOf = new Map(cells.map((cell) => [cell.id, cell]));
 export const candidates = sides.filter((side) => side.role === 'candidate');
 
+/** What the sides are called where they stand beside each other: by their part too where names are equal. */
+const unlike = new Set([base, ...candidates.map((side) => side.name)]).size === candidates.length + 1;
+export const baseLabel = unlike ? base : `base: ${base}`;
+const labels = new Map(
+  candidates.map(({ id, name }, nth) => [id, unlike ? name : `candidate${candidates.length > 1 ? ` ${nth + 1}` : ''}: ${name}`]),
+);
+export const labelOf = (id) => labels.get(id);
+
 /** What a cell says about a metric, costs included: base, candidate, ratio, low, high, verdict; or nothing. */
 export function valueOf(cell, metric) {
   if (metric < compared) return cell.values[metric];

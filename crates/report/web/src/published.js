@@ -1,22 +1,23 @@
 // Relative throughput as published comparisons show it: bars by group, lines over clients, lines over candidates.
 
-import { base, candidates, cells, groups, nameOf, severalClients } from './page.js';
+import { base, baseLabel, candidates, cells, groups, labelOf, severalClients } from './page.js';
 import { axis, colour, draw, lazily, legend, look, text, tooltip } from './chart.js';
-import { changeInterval, escape, limitOf, number, ratioInterval, rows } from './format.js';
+import { changeInterval, escape, limitOf, number, ratioInterval, rows, tickDigits } from './format.js';
 import { go } from './cards.js';
 
 const THROUGHPUT = 0;
 const throughput = (cell) => cell.values[THROUGHPUT];
-const nameIn = (cell) => (severalClients(cell) ? `${cell.name}, ${cell.clients}` : cell.name);
+const isVoid = (cell) => Boolean(cell.withdrawn) || cell.verdict === 'unfit';
+const nameIn = (cell) => `${isVoid(cell) ? '× ' : ''}${severalClients(cell) ? `${cell.name}, ${cell.clients}` : cell.name}`;
 
 /** Bars start at equal: their length is the change. Candidates differ by colour and by how a bar is filled. */
 const FILLS = [{}, { hollow: true }, { hollow: true, dash: [4, 3] }, { hollow: true, dash: [1, 2] }];
 
 export function bars() {
   const place = document.getElementById('bars');
-  const limit = limitOf(cells.flatMap((cell) => [throughput(cell)?.low, throughput(cell)?.high]), 0.02);
+  const limit = limitOf(cells.map(throughput).flatMap((value) => (value ? [value.low ?? value.ratio, value.high ?? value.ratio] : [])), 0.02);
   document.getElementById('bars-note').textContent =
-    `Bars start at 1.00 = equal; the axis runs from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0. Thin lines are 95 % intervals.`;
+    `Bars start at 1.00 = equal; the axis runs from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0. Thin lines are 95 % intervals.${cells.some(isVoid) ? ' × before a name, and a pale bar: unfit or withdrawn, not to be used.' : ''}`;
   for (const group of groups) {
     const own = cells.filter((cell) => cell.group === group.key && throughput(cell));
     const names = [...new Set(own.map(nameIn))];
@@ -54,7 +55,7 @@ function drawGroup(element, group, own, names, limit) {
       const children = [{
         type: 'rect',
         shape: { x: x + 1, y: Math.min(zero, end), width: wide - 2, height: Math.max(Math.abs(end - zero), 1) },
-        style: { fill: fill.hollow ? colour('card') : paint, stroke: paint, lineWidth: 1.5, lineDash: fill.dash, opacity: cell.withdrawn ? 0.3 : 1 },
+        style: { fill: fill.hollow ? colour('card') : paint, stroke: paint, lineWidth: 1.5, lineDash: fill.dash, opacity: isVoid(cell) ? 0.3 : 1 },
       }];
       if (value.low != null) {
         const stroke = { style: { stroke: colour('fg'), lineWidth: 1.2 } };
@@ -71,18 +72,26 @@ function drawGroup(element, group, own, names, limit) {
   const series = candidates.map((candidate, nth) => ({
     ...barsOf(nth, own.filter((cell) => cell.candidate === candidate.id)),
     type: 'custom',
-    name: candidate.name,
+    name: labelOf(candidate.id),
     itemStyle: { color: colour(`s${nth + 1}`) },
   }));
+  const swatch = (candidate, nth) => {
+    const [paint, fill] = [colour(`s${nth + 1}`), FILLS[nth % FILLS.length]];
+    return {
+      name: labelOf(candidate.id),
+      icon: 'rect',
+      itemStyle: { color: fill.hollow ? colour('card') : paint, borderColor: paint, borderWidth: 1.5, borderType: fill.dash ?? 'solid' },
+    };
+  };
   const chart = draw(element, `Relative throughput of ${group.heading}: ${names.length} workloads`, {
     grid: { left: 44, right: 8, top: candidates.length > 1 ? 40 : 16, bottom: step() < 110 ? 126 : 30 },
-    legend: legend({ show: candidates.length > 1 }),
+    legend: legend({ show: candidates.length > 1, data: candidates.map(swatch) }),
     xAxis: {
       ...axis(), type: 'category', data: names, splitLine: { show: false },
       axisLabel: text({ interval: 0, rotate: step() < 110 ? 42 : 0, width: 160, overflow: 'truncate', color: colour('fg') }),
       axisLine: { show: true, onZero: true, lineStyle: { color: colour('fg') } },
     },
-    yAxis: { ...axis(), type: 'value', min: -limit, max: limit, interval: limit / 2, axisLabel: text({ formatter: (value) => (1 + value).toFixed(limit < 0.04 ? 3 : 2) }) },
+    yAxis: { ...axis(), type: 'value', min: -limit, max: limit, interval: limit / 2, axisLabel: text({ formatter: (value) => (1 + value).toFixed(2 + tickDigits(limit)) }) },
     tooltip: tooltip({
       trigger: 'item',
       formatter: ({ data: { cell } }) => {
@@ -139,12 +148,12 @@ function absolute(element, name) {
   const clients = [...new Set(own.map((cell) => cell.clients))].sort((a, b) => a - b);
   const at = (of) => clients.map((count) => of(own.filter((cell) => cell.clients === count)));
   const point = (value, words) => (value == null ? null : { value, words: words ?? `${number(value)} ops/s` });
-  const baseLine = { name: base, data: at((list) => point(list[0] && throughput(list[0]).base)) };
+  const baseLine = { name: baseLabel, data: at((list) => point(list[0] && throughput(list[0]).base)) };
   const others = candidates.map((candidate) => ({
-    name: candidate.name,
+    name: labelOf(candidate.id),
     data: at((list) => {
       const cell = list.find((one) => one.candidate === candidate.id);
-      return cell ? point(throughput(cell).candidate, `${number(throughput(cell).candidate)} ops/s, ${changeInterval(throughput(cell))}`) : null;
+      return cell && throughput(cell) ? point(throughput(cell).candidate, `${number(throughput(cell).candidate)} ops/s, ${changeInterval(throughput(cell))}`) : null;
     }),
   }));
   element.dataset.title = `${name}: throughput over clients`;
@@ -160,27 +169,42 @@ function relative(element, workloads) {
   const own = cells.filter((cell) => workloads.includes(cell.name) && throughput(cell));
   const clients = [...new Set(own.map((cell) => cell.clients))].sort((a, b) => a - b);
   const limit = limitOf(own.map((cell) => throughput(cell).ratio), 0.02);
-  const series = candidates.flatMap((candidate) =>
-    workloads.map((name) => ({
-      name: candidates.length > 1 ? `${name} on ${candidate.name}` : name,
-      data: clients.map((count) => ratioPoint(own.find((cell) => cell.name === name && cell.clients === count && cell.candidate === candidate.id))),
+  const series = candidates.flatMap((candidate, side) =>
+    workloads.map((name, nth) => ({
+      name: candidates.length > 1 ? `${name} on ${labelOf(candidate.id)}` : name,
+      data: clients.map((count) => ratioPoint(own.find((cell) => cell.name === name && cell.clients === count && cell.candidate === candidate.id), side * workloads.length + nth)),
     })),
   );
   element.dataset.title = 'Relative throughput over clients';
   lines(element, 'Relative throughput over clients, a line for each workload', {
     xAxis: { ...axis(), type: 'category', data: clients.map(String), name: 'clients', nameLocation: 'middle', nameGap: 26 },
-    yAxis: { ...axis(), type: 'value', min: 1 - limit, max: 1 + limit, interval: limit / 2, axisLabel: text({ formatter: (value) => value.toFixed(limit < 0.04 ? 3 : 2) }) },
+    yAxis: { ...axis(), type: 'value', min: 1 - limit, max: 1 + limit, interval: limit / 2, axisLabel: text({ formatter: (value) => value.toFixed(2 + tickDigits(limit)) }) },
     series: series.map((one, nth) => ({ type: 'line', ...one, ...look(nth), connectNulls: true, markLine: nth ? undefined : equal() })),
   });
-  note(element, `The axis runs from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0.`);
+  note(element, `${POINTS} The axis runs from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0.`);
 }
 
 const equal = () => ({
   silent: true, symbol: 'none', label: { show: false }, data: [{ yAxis: 1 }], lineStyle: { color: colour('fg'), width: 1, type: 'solid' },
 });
 
-const ratioPoint = (cell) =>
-  cell && throughput(cell) ? { value: Math.min(Math.max(throughput(cell).ratio, 0), 2), words: `${throughput(cell).ratio.toFixed(3)} (${changeInterval(throughput(cell))})` } : null;
+const POINTS = 'Hollow points: inconclusive; crosses: unfit or withdrawn.';
+
+/** A point of a line; its shape says where there is no answer. */
+function ratioPoint(cell, nth) {
+  const value = cell && throughput(cell);
+  if (!value) return null;
+  const stroke = colour(`s${nth % 8}`);
+  const hollow = { itemStyle: { color: colour('bg'), borderColor: stroke, borderWidth: 2 } };
+  const cross = { symbol: 'path://M0 1L1 0L5 4L9 0L10 1L6 5L10 9L9 10L5 6L1 10L0 9L4 5Z', symbolSize: 10 };
+  const shape = isVoid(cell) ? cross : cell.verdict === 'inconclusive' ? hollow : {};
+  const said = isVoid(cell) ? ', not to be used' : cell.verdict === 'inconclusive' ? ', inconclusive' : '';
+  return {
+    value: Math.min(Math.max(value.ratio, 0), 2),
+    words: `${value.ratio.toFixed(3)} (${changeInterval(value)})${said}`,
+    ...shape,
+  };
+}
 
 /** A line for each cell over the candidates, the base first. Of many lines those that changed are shown. */
 export function overCandidates() {
@@ -196,16 +220,16 @@ export function overCandidates() {
     element.dataset.title = `Throughput relative to ${base} over candidates`;
     lines(element, 'Relative throughput over candidates, a line for each cell', {
       legend: legend({ selected: Object.fromEntries(places.map((place) => [label(place), few || changed(place)])) }),
-      xAxis: { ...axis(), type: 'category', data: [base, ...candidates.map((one) => nameOf.get(one.id))], axisLabel: text({ interval: 0, color: colour('fg'), width: (element.clientWidth - 90) / (candidates.length + 1), overflow: 'truncate' }) },
-      yAxis: { ...axis(), type: 'value', min: 1 - limit, max: 1 + limit, interval: limit / 2, axisLabel: text({ formatter: (value) => value.toFixed(limit < 0.04 ? 3 : 2) }) },
+      xAxis: { ...axis(), type: 'category', data: [baseLabel, ...candidates.map((one) => labelOf(one.id))], axisLabel: text({ interval: 0, color: colour('fg'), width: (element.clientWidth - 90) / (candidates.length + 1), overflow: 'truncate' }) },
+      yAxis: { ...axis(), type: 'value', min: 1 - limit, max: 1 + limit, interval: limit / 2, axisLabel: text({ formatter: (value) => value.toFixed(2 + tickDigits(limit)) }) },
       series: places.map((place, nth) => ({
         type: 'line',
         name: label(place),
-        data: [{ value: 1, words: '1, the base' }, ...candidates.map((candidate) => ratioPoint(of(place, candidate)))],
+        data: [{ value: 1, words: '1, the base' }, ...candidates.map((candidate) => ratioPoint(of(place, candidate), nth))],
         ...look(nth),
         markLine: nth ? undefined : equal(),
       })),
     });
-    note(element, `${few ? '' : 'At first only cells that changed are shown; a click in the legend shows others. '}The axis runs from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0.`);
+    note(element, `${few ? '' : 'At first only cells that changed are shown; a click in the legend shows others. '}${POINTS} The axis runs from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0.`);
   });
 }

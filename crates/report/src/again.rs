@@ -1,0 +1,63 @@
+//! The command that makes a comparison again.
+
+use crate::context::{ReportContext, planned};
+use crate::words;
+use deltabench_model::plan::Plan;
+
+/// Options that name places of the machine that measured; each has a value.
+const PLACES: [&str; 4] = ["--lab", "--json", "--html", "--cluster-dir"];
+
+/// The words of the command that makes the same comparison again: targets as they were resolved, the seed that
+/// was drawn, no places. As typed where it was not `compare`, and for a run that confirms another.
+pub(crate) fn command(plan: &Plan) -> Vec<String> {
+    let typed = plan.command.iter().skip(1);
+    if plan.confirms.is_some() || !typed.clone().any(|word| word == "compare") {
+        return plan.command.clone();
+    }
+    let mut words = vec!["deltabench".to_owned()];
+    let mut seeded = false;
+    let mut rest = typed;
+    while let Some(word) = rest.next() {
+        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+        if PLACES.contains(&name) {
+            if name == word {
+                rest.next();
+            }
+            continue;
+        }
+        seeded |= name == "--seed";
+        words.push(resolved(plan, word));
+    }
+    if !seeded {
+        words.extend(["--seed".to_owned(), plan.seed.to_string()]);
+    }
+    words
+}
+
+/// A target as it was resolved; every other word as it is.
+fn resolved(plan: &Plan, word: &str) -> String {
+    let sides = std::iter::once(plan.base()).chain(plan.candidates());
+    let mut found = sides.filter_map(|id| planned(plan, id));
+    found
+        .find(|server| server.installation.asked == word)
+        .map_or_else(
+            || word.to_owned(),
+            |server| server.installation.resolved.clone(),
+        )
+}
+
+/// What is to be typed to do it again, a line each; what was typed is a comment below.
+pub(crate) fn lines(plan: &Plan, context: &ReportContext) -> Vec<String> {
+    let again = command(plan);
+    let mut lines = vec![words::shell(&again)];
+    if let Some(delta) = context.delta_chosen {
+        let share = words::share(delta.chosen).replace(' ', "");
+        let report = ["deltabench", "report", &context.run, "--delta", &share];
+        lines.push(words::shell(&report.map(str::to_owned)));
+    }
+    if again != plan.command {
+        let typed = words::shell(&plan.command).replace(['\n', '\r'], " ");
+        lines.push(format!("# as typed: {typed}"));
+    }
+    lines
+}
