@@ -229,16 +229,6 @@ describe('the report page', () => {
     });
   });
 
-  it('tells two sides of one name apart, and its ticks have all their digits', async () => {
-    await on('same', {}, async (page) => {
-      await throughAll(page);
-      const ticks = await page.$$eval('#forest-chart svg text', (all) => all.map((one) => one.textContent));
-      assert.ok(ticks.includes('+7.5\u00a0%') && ticks.includes('−7.5\u00a0%'), ticks.filter((one) => one.includes('%')).join(' | '));
-      const said = await page.$$eval('#clients svg text', (all) => all.map((one) => one.textContent));
-      assert.ok(said.some((one) => /^base: /.test(one)) && said.some((one) => /^candidate: /.test(one)), said.join(' | '));
-    });
-  });
-
   it('saves a chart as a picture', async () => {
     await on('rich', {}, async (page) => {
       const waiting = page.waitForEvent('download');

@@ -7,8 +7,8 @@ use deltabench_model::plan::Plan;
 /// Options that name places of the machine that measured; each has a value.
 const PLACES: [&str; 4] = ["--lab", "--json", "--html", "--cluster-dir"];
 
-/// The words of the command that makes the same comparison again: targets as they were resolved, the seed that
-/// was drawn, no places. As typed where it was not `compare`, and for a run that confirms another.
+/// The words of the command that makes the same comparison again: targets as they were resolved, the seed
+/// that was drawn, no places. As typed where it was not `compare`, and for a run that confirms another.
 pub(crate) fn command(plan: &Plan) -> Vec<String> {
     let typed = plan.command.iter().skip(1);
     if plan.confirms.is_some() || !typed.clone().any(|word| word == "compare") {

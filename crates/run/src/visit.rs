@@ -22,12 +22,15 @@ use deltabench_observe::{own_affinity, pin_self, pin_tree, restore};
 use deltabench_workload::executable::Executable;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use rotated::Rotation;
 
 /// No answer for this long voids the slice.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A server that goes down after a crash is gone within this time.
+const DYING: Duration = Duration::from_secs(2);
 
 /// Rounds of the shortest visit: a block with fewer than three has no value, and some may be void.
 const ROUNDS_MIN: u64 = 5;
@@ -126,11 +129,14 @@ impl Visit<'_> {
         };
         let end = self.pin().and_then(|()| self.measure(sink, &mut report));
         restore(&own_cores).map_err(host_problem)?;
-        report.end = match (end, self.dead()) {
+        report.end = match end {
             // What could not be done because a server is gone is that server's loss, not a failure of the
             // host.
-            (Err(_), Some(server)) => VisitEnd::Lost(server, VoidReason::ServerLost),
-            (end, _) => end?,
+            Err(problem) => match self.dying() {
+                Some(server) => VisitEnd::Lost(server, VoidReason::ServerLost),
+                None => return Err(problem),
+            },
+            Ok(end) => end,
         };
         Ok(report)
     }
@@ -147,9 +153,22 @@ impl Visit<'_> {
             Ok(found.map(|work| Scouted { work, done }))
         });
         restore(&own_cores).map_err(host_problem)?;
-        match (found, self.dead()) {
-            (Err(_), Some(server)) => Ok(Err((server, VoidReason::ServerLost))),
-            (found, _) => found,
+        found.or_else(|problem| match self.dying() {
+            Some(server) => Ok(Err((server, VoidReason::ServerLost))),
+            None => Err(problem),
+        })
+    }
+
+    /// The first server whose main process has ended, or does so in a moment: it outlives the backend whose
+    /// connection we saw break.
+    fn dying(&self) -> Option<ServerId> {
+        let until = Instant::now() + DYING;
+        loop {
+            let dead = self.dead();
+            if dead.is_some() || Instant::now() > until {
+                return dead;
+            }
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 

@@ -3,8 +3,20 @@
 use crate::lab::{Lab, TINY, join, text};
 use serde_json::Value;
 
-fn run(lab: &Lab, arguments: &[&str]) -> Value {
-    let output = lab.run(&join(arguments, &TINY));
+/// Visits long enough to be much alike: how many full-page images an operation has depends on their length.
+const STEADY: [&str; 8] = [
+    "--rows",
+    "20000",
+    "--visit-seconds",
+    "0.4",
+    "--slice-ms",
+    "20",
+    "--huge-pages",
+    "off",
+];
+
+fn run(lab: &Lab, arguments: &[&str], size: &[&str]) -> Value {
+    let output = lab.run(&join(arguments, size));
     let errors = text(&output.stderr);
     assert!(
         [0, 1, 3].contains(&output.status.code().unwrap()),
@@ -55,6 +67,7 @@ fn what_reads_and_writes_cost_is_counted_on_an_old_and_a_new_server() {
             "--only",
             "point-query,update-nonindex",
         ],
+        &TINY,
     );
     let (read, write) = (
         cell(&report, "point-query"),
@@ -111,6 +124,7 @@ fn less_wal_is_what_moved_when_it_is_compressed_and_the_candidate_says_why() {
             "--only",
             "update-index",
         ],
+        &STEADY,
     );
     let cell = cell(&report, "update-index");
     assert!(
@@ -123,9 +137,10 @@ fn less_wal_is_what_moved_when_it_is_compressed_and_the_candidate_says_why() {
     );
     let [base, candidate] = sides(cell, "wal_bytes_per_op");
     assert!(candidate < 0.99 * base, "{candidate} of {base} bytes");
-    let moved = cell["moved"].as_array().unwrap();
+    let moved = cell["moved"].as_array().map_or(&[][..], Vec::as_slice);
     assert!(
         moved.iter().any(|moved| moved["key"] == "wal_bytes_per_op"),
-        "{moved:?}"
+        "{moved:?} of {:?}",
+        cost(cell, "wal_bytes_per_op")
     );
 }

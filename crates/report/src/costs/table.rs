@@ -15,8 +15,8 @@ const WIDE: &str = "×÷";
 const NAME: usize = 24;
 
 /// What the factor behind a move says.
-const PLACEBOS_OWN: &str = "what stands out; n x the placebo's own: n times the typical move of that counter between two copies of \
-     the base";
+const PLACEBOS_OWN: &str = "what stands out; n x the placebo's own: n times the typical move of that \
+                            counter between two copies of the base";
 /// A larger factor is not printed: the placebo's own move is then all but nothing.
 const MOST_TIMES: f64 = 1000.0;
 
@@ -120,9 +120,9 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
          where there are any"
             .to_owned(),
         format!(
-            "upper rows: all blocks together; relative row: candidate / base, mean over blocks{interval}, 1.0 \
-             is equal; with a sign it is the difference, where a side was 0 in some block; 0 is none at all; \
-             o is the published unit of work: a query, or 1000 rows of a scan"
+            "upper rows: all blocks together; relative row: candidate / base, mean over blocks{interval}, \
+             1.0 is equal; with a sign it is the difference, where a side was 0 in some block; \
+             0 is none at all; o is the published unit of work: a query, or 1000 rows of a scan"
         ),
         "cpu/o: percent of the whole machine x s, not comparable between machines; cs/o: of the server; \
          r/o, rKB/o, wKB/o: of the device, whoever had written"

@@ -91,21 +91,6 @@ fn a_hundred_cells_with_an_hour_of_series_stay_below_five_megabytes() {
     assert_eq!(data["series"]["at"].as_array().unwrap().len(), 3600);
 }
 
-/// A server against itself, with a limit whose half has a digit more.
-fn same() -> Full {
-    let mut run = rich();
-    let base = run.plan.servers[0].installation.resolved.clone();
-    run.comparison.cells.retain(|cell| cell.candidate == 2);
-    run.comparison.summaries.retain(|mean| mean.candidate == 2);
-    run.plan.servers.truncate(3);
-    run.plan.servers[2].installation.resolved.clone_from(&base);
-    for cell in &mut run.comparison.cells {
-        cell.candidate_name.clone_from(&base);
-        cell.delta = 0.075;
-    }
-    run
-}
-
 /// Set to make the pages that `scripts/test-web` opens in a browser.
 #[test]
 fn pages_for_browsers_can_be_written() {
@@ -117,7 +102,6 @@ fn pages_for_browsers_can_be_written() {
         ("full", full().page()),
         ("rich", rich().page()),
         ("large", large().page()),
-        ("same", same().page()),
         ("evil", evil_page()),
         ("nothing", nothing().page()),
         ("started", started().page()),

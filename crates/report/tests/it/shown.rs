@@ -418,7 +418,7 @@ fn every_example_of_the_guide_is_what_is_printed() {
         .skip(1)
         .filter_map(|part| part.split("```").next())
         .collect();
-    assert_eq!(examples.len(), 11);
+    assert_eq!(examples.len(), 10);
     for example in examples {
         assert!(printed.contains(&words(example)), "not printed: {example}");
     }
