@@ -15,7 +15,9 @@ const phone = { width: 390, height: 844 };
 
 let browser;
 before(async () => {
-  browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
+  // Machines of tests have no graphics; a window that counts as hidden draws no frames.
+  const args = ['--no-sandbox', '--disable-gpu', '--disable-renderer-backgrounding', '--disable-backgrounding-occluded-windows'];
+  browser = await chromium.launch({ executablePath: program, args });
   if (pictures) mkdirSync(pictures, { recursive: true });
 });
 after(() => browser?.close());
@@ -46,8 +48,11 @@ async function throughAll(page) {
   const height = await page.evaluate(() => document.documentElement.scrollHeight);
   for (let top = 0; top < height; top += 700) {
     await page.evaluate((y) => window.scrollTo({ top: y, behavior: 'instant' }), top);
-    // A frame to see what came into view, one to draw it.
-    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 15)))));
+    // A frame to see what came into view, one to draw it; a browser that draws none is waited for no longer than this.
+    await page.evaluate(() => new Promise((done) => {
+      setTimeout(done, 200);
+      requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 15)));
+    }));
   }
   await page.evaluate(() => window.scrollTo({ top: 0, behavior: 'instant' }));
 }
