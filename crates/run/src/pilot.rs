@@ -12,7 +12,7 @@ use crate::visit::{Address, Visit, VisitEnd};
 use deltabench_compare::comparison::Metric;
 use deltabench_compare::forecast::{Forecast, forecast};
 use deltabench_compare::{analyse, block_sd};
-use deltabench_model::plan::{Cell, CellId, Plan, Role};
+use deltabench_model::plan::{Cell, CellId, Observing, Plan, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, index, to_f64};
@@ -118,6 +118,11 @@ fn pilot_plan(plan: &Plan) -> Plan {
         .retain(|server| server.role != Role::Candidate);
     pilot.timing.visit_seconds = plan.timing.visit_seconds.min(VISIT_SECONDS);
     pilot.timing.connections_per_visit = 1;
+    // Nobody would read them.
+    pilot.observing = Observing {
+        counters: false,
+        waits_per_second: 0,
+    };
     pilot
 }
 

@@ -14,8 +14,8 @@
  * end by the same length.
  *
  * Why every process that has the library burns FLOOR_NS, asked or not: the first look after a system call finds
- * cold caches, the loop ends with a mispredicted branch and overshoots by half a look; together some 50 to
- * 100 ns. Base and candidate both pay them, so what they differ by is what was asked for.
+ * cold caches, the loop ends with a mispredicted branch and overshoots by half a look. Base and candidate
+ * both pay for that, so it is not in what they differ by.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
