@@ -77,5 +77,8 @@ pub fn resolve(
         TargetSpec::Prebuilt(release) => prebuilt::resolve(release, cache, sources, progress),
         TargetSpec::Path(dir) => tree::at_path(dir),
         TargetSpec::Installed(release) => tree::installed(release),
+        TargetSpec::Built(_) | TargetSpec::Dsn(_) => {
+            Err(Problem::new(format!("{spec} cannot be had yet")))
+        }
     }
 }

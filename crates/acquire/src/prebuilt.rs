@@ -161,6 +161,8 @@ impl<'a> Prebuilt<'a> {
             version: cached.stamp.server_version,
             binary_sha256: cached.stamp.binary_sha256,
             build: None,
+            recipe: None,
+            remote: None,
         })
     }
 

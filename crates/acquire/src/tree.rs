@@ -71,6 +71,8 @@ pub(crate) fn at_path(dir: &Path) -> Result<Installation, Problem> {
         binary_sha256: sha256_of(&bin_dir.join("postgres"))?,
         bin_dir,
         build: None,
+        recipe: None,
+        remote: None,
     })
 }
 
@@ -102,6 +104,8 @@ fn installed_below(root: &Path, wanted: &Release) -> Result<Installation, Proble
         version: facts.version.clone(),
         binary_sha256: sha256_of(&bin_dir.join("postgres"))?,
         build: None,
+        recipe: None,
+        remote: None,
     })
 }
 

@@ -36,6 +36,7 @@ mod pairing;
 pub mod progress;
 mod sample;
 mod side;
+pub mod study;
 mod summaries;
 pub mod thresholds;
 mod warmth;

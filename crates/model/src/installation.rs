@@ -13,6 +13,10 @@ pub enum Origin {
     Path,
     /// Found where a distribution puts it.
     Installed,
+    /// Built from source by deltabench.
+    Built,
+    /// Running somewhere already: reached, never started.
+    Remote,
 }
 
 /// A resolved target: a tree with `bin/postgres` and `bin/initdb`, and its provenance.
@@ -24,16 +28,79 @@ pub struct Installation {
     pub resolved: String,
     /// Where the binaries came from.
     pub origin: Origin,
-    /// Directory with `postgres`, `initdb` and `pg_ctl`.
+    /// Directory with `postgres`, `initdb` and `pg_ctl`; empty for a remote server.
     pub bin_dir: PathBuf,
     /// `server_version_num`: 180006 for 18.6, 90624 for 9.6.24.
     pub version_num: u32,
     /// `postgres --version` without the program's name, for example `18.6`.
     pub version: String,
-    /// SHA-256 of `bin/postgres`, lower-case hex.
+    /// SHA-256 of `bin/postgres`, lower-case hex; empty for a remote server.
     pub binary_sha256: String,
     /// What a running server says of its own build; absent until one has been started.
     pub build: Option<Build>,
+    /// How it was built, if deltabench did it.
+    #[serde(default)]
+    pub recipe: Option<Recipe>,
+    /// Where it is, if it is a server that deltabench does not start.
+    #[serde(default)]
+    pub remote: Option<Remote>,
+}
+
+/// What a build from source was made of and how: together they are its key in the cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recipe {
+    /// Name of the variant, for example `o3_native_lto`.
+    pub variant: String,
+    /// What was built: SHA-256 of the archive, or the commit.
+    pub source: String,
+    /// `configure` or `meson`.
+    pub system: String,
+    /// Options of it, in order, without the prefix.
+    pub options: Vec<String>,
+    /// `CFLAGS`; empty: what the build system takes by itself.
+    pub cflags: String,
+    /// `LDFLAGS`.
+    pub ldflags: String,
+    /// First line of `CC --version`.
+    pub compiler: String,
+    /// Other variables of the environment that were set, for example `AR=gcc-ar`.
+    pub environment: Vec<(String, String)>,
+}
+
+/// A server that was there before. Passwords are nowhere in it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Remote {
+    /// Host name, address, or directory of a local socket (starts with `/`).
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Role that deltabench logs in as.
+    pub user: String,
+    /// Database in which deltabench makes its schemas.
+    pub database: String,
+    /// Whether and how the connection is encrypted.
+    pub tls: RemoteTls,
+    /// Certificates that are trusted, for [`RemoteTls::VerifyCa`] and above; absent: those of the system.
+    pub root_certificate: Option<PathBuf>,
+    /// Who tells the counters of its machine, for example `ssh:HOST`; absent: nobody.
+    pub agent: Option<String>,
+}
+
+/// `sslmode` of a connection. `allow` is not among them: it says the same as `prefer` to whoever reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RemoteTls {
+    /// Never.
+    Disable,
+    /// If the server can.
+    #[default]
+    Prefer,
+    /// Always; the certificate is not looked at.
+    Require,
+    /// Always, with a certificate that a trusted authority signed.
+    VerifyCa,
+    /// And that is for this host.
+    VerifyFull,
 }
 
 /// What a server says about how it was compiled (`version()` and the `pg_config` view).

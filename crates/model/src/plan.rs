@@ -40,12 +40,60 @@ pub struct PlannedServer {
     /// Settings asked for on this server only, in order; they win over the plan's.
     #[serde(default)]
     pub settings: Vec<(String, String)>,
+    /// What tables call it; absent: what it runs with its settings.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// The named configuration it runs with instead of the steady one. [`PlannedServer::settings`] holds what
+    /// it came to for this version.
+    #[serde(default)]
+    pub configuration: Option<ConfigurationUse>,
+    /// Where it stands on the axes of an experiment, for example `("target", "postgres:18")`, `("io_workers",
+    /// "4")`; empty outside of one.
+    #[serde(default)]
+    pub coordinates: Vec<(String, String)>,
+}
+
+/// A named configuration as one version of the server got it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ConfigurationUse {
+    /// Its name: of a file in `configs/`, or one of the experiment's own.
+    pub name: String,
+    /// What had to be changed for this version.
+    pub adapted: Vec<Adapted>,
+}
+
+/// A setting of a configuration that a version has under another name, in another unit, or not at all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adapted {
+    /// As the configuration has it.
+    pub asked: (String, String),
+    /// What the server got instead; empty if it was dropped.
+    pub became: Vec<(String, String)>,
+    /// Why, in words: `18 has io_method, 17 does not`.
+    pub why: String,
 }
 
 impl PlannedServer {
-    /// What it runs, with the settings of its own: `postgres:18.6`, `postgres:18.6 (jit = on)`.
+    /// A server as it comes: no settings, no label.
+    #[must_use]
+    pub fn new(role: Role, installation: Installation) -> Self {
+        Self {
+            role,
+            installation,
+            burn_ns: None,
+            settings: Vec::new(),
+            label: None,
+            configuration: None,
+            coordinates: Vec::new(),
+        }
+    }
+
+    /// Its label, else what it runs with the settings of its own: `postgres:18.6`, `postgres:18.6 (jit = on)`.
     #[must_use]
     pub fn name(&self) -> String {
+        if let Some(label) = &self.label {
+            return label.clone();
+        }
         let settings: Vec<String> = self
             .settings
             .iter()
@@ -335,6 +383,28 @@ pub struct DataSize {
     pub rows: u64,
 }
 
+/// The part of an experiment that a run is: one run for each data size, memory, storage and repetition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExperimentPart {
+    /// Name of this execution of the experiment: all its runs have it in common.
+    pub execution: String,
+    /// Name of the experiment, from its file.
+    pub experiment: String,
+    /// The file, as it was.
+    pub source: WorkloadSource,
+    /// The scale it was carried out at; absent: as written.
+    pub scale: Option<String>,
+    /// Which part, from 1.
+    pub part: u32,
+    /// Of how many.
+    pub of: u32,
+    /// Which of the repetitions of these coordinates, from 1; each has a load of its own.
+    pub repetition: u32,
+    /// Where it stands on the axes that no run can vary by itself, in the order of the file: `("rows",
+    /// "1000000")`, `("memory", "1GB")`, `("storage", "gp3-3000")`.
+    pub coordinates: Vec<(String, String)>,
+}
+
 /// All that a run is going to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -397,6 +467,9 @@ pub struct Plan {
     /// What is collected beside the slices. Runs from before it was collected have no counters stored.
     #[serde(default)]
     pub observing: Observing,
+    /// The experiment that this run is a part of.
+    #[serde(default)]
+    pub experiment: Option<ExperimentPart>,
 }
 
 impl Plan {

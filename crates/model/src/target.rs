@@ -1,5 +1,11 @@
 //! What the user asks to be measured, before it is resolved.
 
+mod build;
+mod dsn;
+
+pub use build::{BuildSource, BuildSpec};
+
+use crate::installation::Remote;
 use crate::problem::{Problem, nearest};
 use std::fmt;
 use std::path::PathBuf;
@@ -85,6 +91,10 @@ pub enum TargetSpec {
     Path(PathBuf),
     /// `installed:15`: a tree found where distributions put them.
     Installed(Release),
+    /// `postgres:17.11+o3`, `src:FILE+o3`, `git:DIR@REF+o3`: built from source.
+    Built(BuildSpec),
+    /// `dsn:postgres://…`: a server that is there already.
+    Dsn(Remote),
 }
 
 impl FromStr for TargetSpec {
@@ -95,7 +105,9 @@ impl FromStr for TargetSpec {
             return Err(unknown_kind(text, text));
         };
         match kind {
-            "postgres" => Ok(Self::Prebuilt(rest.parse()?)),
+            "postgres" if !rest.contains('+') => Ok(Self::Prebuilt(rest.parse()?)),
+            "postgres" | "src" | "git" => Ok(Self::Built(text.parse()?)),
+            "dsn" => Ok(Self::Dsn(rest.parse()?)),
             "installed" => Ok(Self::Installed(rest.parse()?)),
             "path" if rest.is_empty() => Err(Problem::new("`path:` names no directory")
                 .hint("write path:/usr/lib/postgresql/15")),
@@ -107,18 +119,17 @@ impl FromStr for TargetSpec {
 
 fn unknown_kind(text: &str, kind: &str) -> Problem {
     let problem = Problem::new(format!("unknown target `{text}`")).detail(
-        "a target is postgres:VERSION (prebuilt), path:DIR (a tree with bin/postgres) or \
-             installed:MAJOR",
+        "a target is postgres:VERSION (prebuilt), postgres:VERSION+VARIANT, src:FILE+VARIANT or \
+             git:DIR@REF+VARIANT (built from source), path:DIR (a tree with bin/postgres), installed:MAJOR or \
+             dsn:postgres://… (a server that is there already)",
     );
-    if kind.starts_with("dsn") || kind.starts_with("postgresql") || text.contains("//") {
-        return problem
-            .detail("servers that deltabench did not start cannot be compared yet")
-            .hint("use path:DIR with the same build, on a machine of your own");
+    if kind.starts_with("postgresql") || text.contains("//") {
+        return problem.hint(format!("did you mean dsn:{text}?"));
     }
     if text.parse::<Release>().is_ok() {
         return problem.hint(format!("did you mean postgres:{text}?"));
     }
-    match nearest(kind, ["postgres", "path", "installed"]) {
+    match nearest(kind, ["postgres", "path", "installed", "src", "git", "dsn"]) {
         Some(near) => {
             let rest = text.split_once(':').map_or("...", |(_, rest)| rest);
             problem.hint(format!("did you mean {near}:{rest}?"))
@@ -133,6 +144,8 @@ impl fmt::Display for TargetSpec {
             Self::Prebuilt(release) => write!(f, "postgres:{release}"),
             Self::Path(path) => write!(f, "path:{}", path.display()),
             Self::Installed(release) => write!(f, "installed:{release}"),
+            Self::Built(build) => build.fmt(f),
+            Self::Dsn(remote) => write!(f, "dsn:{remote}"),
         }
     }
 }
@@ -150,6 +163,10 @@ mod tests {
             "postgres:9.6.24",
             "path:/opt/pg",
             "installed:15",
+            "postgres:17.11+o3_native_lto",
+            "src:/tmp/postgresql-17.11.tar.bz2+def",
+            "git:/src/postgres@REL_18_STABLE~3+o2_nofp",
+            "dsn:postgres://me@db.example:6432/bench?sslmode=verify-full",
         ] {
             assert_eq!(text.parse::<TargetSpec>().unwrap().to_string(), text);
         }

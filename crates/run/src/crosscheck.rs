@@ -405,12 +405,7 @@ fn plan(request: &CrosscheckRequest) -> Plan {
         format: PLAN_FORMAT.0.to_owned(),
         version: PLAN_FORMAT.1,
         seed: request.seed,
-        servers: vec![PlannedServer {
-            role: Role::Base,
-            installation: request.installation.clone(),
-            burn_ns: None,
-            settings: Vec::new(),
-        }],
+        servers: vec![PlannedServer::new(Role::Base, request.installation.clone())],
         cells: request.workloads.iter().map(cell).collect(),
         timing: Timing {
             blocks: 1,
@@ -438,6 +433,7 @@ fn plan(request: &CrosscheckRequest) -> Plan {
         limits: deltabench_model::plan::Limits::default(),
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
+        experiment: None,
         delta_from_noise: false,
     }
 }

@@ -98,12 +98,7 @@ pub fn plan(
     let same_target = request.same_target || !request.candidate_settings.is_empty();
     check_targets(same_target, base, candidates)?;
     let cells = cells(&request, library)?;
-    let server = |role, installation: &Installation| PlannedServer {
-        role,
-        installation: installation.clone(),
-        burn_ns: None,
-        settings: Vec::new(),
-    };
+    let server = |role, installation: &Installation| PlannedServer::new(role, installation.clone());
     let mut servers = vec![server(Role::Base, base), server(Role::Placebo, base)];
     servers.extend(candidates.iter().map(|candidate| PlannedServer {
         settings: request.candidate_settings.clone(),
@@ -134,6 +129,7 @@ pub fn plan(
         limits: request.limits,
         cache: request.cache,
         observing: request.observing,
+        experiment: None,
     })
 }
 
@@ -409,6 +405,8 @@ pub(crate) mod tests {
             version: "17.5".to_owned(),
             binary_sha256: format!("sha-{name}"),
             build: None,
+            recipe: None,
+            remote: None,
         }
     }
 
@@ -435,12 +433,7 @@ pub(crate) mod tests {
         plan.servers = names
             .iter()
             .zip(roles)
-            .map(|(name, role)| PlannedServer {
-                role,
-                installation: installation(name),
-                burn_ns: None,
-                settings: Vec::new(),
-            })
+            .map(|(name, role)| PlannedServer::new(role, installation(name)))
             .collect();
         plan.cells = (0..cells)
             .map(|number| Cell {

@@ -178,12 +178,7 @@ fn plan(installation: &Installation, clients: u32, rows: u64, seed: u64) -> Plan
         format: PLAN_FORMAT.0.to_owned(),
         version: PLAN_FORMAT.1,
         seed,
-        servers: vec![PlannedServer {
-            role: Role::Base,
-            installation: installation.clone(),
-            burn_ns: None,
-            settings: Vec::new(),
-        }],
+        servers: vec![PlannedServer::new(Role::Base, installation.clone())],
         cells: vec![cell],
         data: DataSize { tables: 1, rows },
         timing: Timing {
@@ -211,6 +206,7 @@ fn plan(installation: &Installation, clients: u32, rows: u64, seed: u64) -> Plan
         limits: deltabench_model::plan::Limits::default(),
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
+        experiment: None,
         delta_from_noise: false,
     }
 }

@@ -271,6 +271,8 @@ mod tests {
             version: "0".into(),
             binary_sha256: sha.into(),
             build: None,
+            recipe: None,
+            remote: None,
         }
     }
 

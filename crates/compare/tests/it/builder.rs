@@ -24,6 +24,8 @@ pub fn installation(resolved: &str) -> Installation {
         version: "18.0".to_owned(),
         binary_sha256: format!("hash of {resolved}"),
         build: None,
+        recipe: None,
+        remote: None,
     }
 }
 
@@ -43,12 +45,7 @@ pub fn cell(clients: u32, writes: bool) -> Cell {
 
 /// Base, placebo and one candidate; δ is 3 %.
 pub fn plan(cells: Vec<Cell>) -> Plan {
-    let server = |role, name| PlannedServer {
-        role,
-        installation: installation(name),
-        burn_ns: None,
-        settings: Vec::new(),
-    };
+    let server = |role, name| PlannedServer::new(role, installation(name));
     Plan {
         format: PLAN_FORMAT.0.to_owned(),
         version: PLAN_FORMAT.1,
@@ -88,6 +85,7 @@ pub fn plan(cells: Vec<Cell>) -> Plan {
         limits: deltabench_model::plan::Limits::default(),
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
+        experiment: None,
         delta_from_noise: false,
     }
 }

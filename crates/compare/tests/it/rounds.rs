@@ -239,12 +239,10 @@ fn failed_operations_are_counted_for_each_side_void_or_not() {
 #[test]
 fn cells_come_in_order_of_cell_and_candidate_and_none_is_left_out() {
     let mut plan = plan(vec![cell(1, false), cell(4, false)]);
-    plan.servers.push(PlannedServer {
-        role: Role::Candidate,
-        installation: installation("postgres:16.9"),
-        burn_ns: None,
-        settings: Vec::new(),
-    });
+    plan.servers.push(PlannedServer::new(
+        Role::Candidate,
+        installation("postgres:16.9"),
+    ));
     let rates = around(1.0, 0.01, 8);
     let second = Blocks {
         server: 3,

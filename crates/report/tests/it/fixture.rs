@@ -359,18 +359,15 @@ fn installation(asked: &str, resolved: &str, version_num: u32, sha: &str) -> Ins
         version: resolved.replace("postgres:", ""),
         binary_sha256: sha.repeat(8),
         build: None,
+        recipe: None,
+        remote: None,
     }
 }
 
 pub fn plan() -> Plan {
     let base = installation("postgres:17", "postgres:17.11", 170_011, "3f7a91c2");
     let candidate = installation("postgres:18", "postgres:18.6", 180_006, "b05d44e1");
-    let server = |role, installation: &Installation| PlannedServer {
-        role,
-        installation: installation.clone(),
-        burn_ns: None,
-        settings: Vec::new(),
-    };
+    let server = |role, installation: &Installation| PlannedServer::new(role, installation.clone());
     let cells = ROWS.iter().map(|row| Cell {
         workload: row.0.to_owned(),
         group: row.1,
@@ -432,6 +429,7 @@ pub fn plan() -> Plan {
         limits: deltabench_model::plan::Limits::default(),
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
+        experiment: None,
         delta_from_noise: false,
     }
 }

@@ -107,6 +107,8 @@ fn installation(tree: &Path) -> Installation {
         version,
         binary_sha256: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
         build: None,
+        recipe: None,
+        remote: None,
     }
 }
 
@@ -135,12 +137,7 @@ pub fn plan(installations: &[&Installation], cells: Vec<Cell>, rows: u64) -> Pla
         version: PLAN_FORMAT.1,
         seed: 11,
         servers: servers
-            .map(|(installation, role)| PlannedServer {
-                role,
-                installation: (*installation).clone(),
-                burn_ns: None,
-                settings: Vec::new(),
-            })
+            .map(|(installation, role)| PlannedServer::new(role, (*installation).clone()))
             .collect(),
         cells,
         data: DataSize { tables: 2, rows },
@@ -170,6 +167,7 @@ pub fn plan(installations: &[&Installation], cells: Vec<Cell>, rows: u64) -> Pla
         limits: deltabench_model::plan::Limits::default(),
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
+        experiment: None,
     }
 }
 

@@ -136,6 +136,8 @@ fn installation(tree: &Path) -> Installation {
         version,
         binary_sha256: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
         build: None,
+        recipe: None,
+        remote: None,
     }
 }
 

@@ -5,21 +5,19 @@ use deltabench_model::plan::{
 use deltabench_model::slice::Slice;
 
 fn server(role: Role, resolved: &str) -> PlannedServer {
-    PlannedServer {
-        role,
-        installation: Installation {
-            asked: resolved.to_owned(),
-            resolved: resolved.to_owned(),
-            origin: Origin::Path,
-            bin_dir: "/opt/pg/bin".into(),
-            version_num: 180_006,
-            version: "18.6".to_owned(),
-            binary_sha256: "00".repeat(32),
-            build: None,
-        },
-        burn_ns: None,
-        settings: Vec::new(),
-    }
+    let installation = Installation {
+        asked: resolved.to_owned(),
+        resolved: resolved.to_owned(),
+        origin: Origin::Path,
+        bin_dir: "/opt/pg/bin".into(),
+        version_num: 180_006,
+        version: "18.6".to_owned(),
+        binary_sha256: "00".repeat(32),
+        build: None,
+        recipe: None,
+        remote: None,
+    };
+    PlannedServer::new(role, installation)
 }
 
 pub fn plan() -> Plan {
@@ -72,6 +70,7 @@ pub fn plan() -> Plan {
         limits: deltabench_model::plan::Limits::default(),
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
+        experiment: None,
         delta_from_noise: false,
     }
 }
