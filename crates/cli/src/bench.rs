@@ -45,7 +45,7 @@ impl Bench {
         let run = name.unwrap_or_else(|| run_name(seconds, plan.seed));
         let lock = self.store.lock_run(&run).map_err(Failure::Refused)?;
         self.store
-            .create_run(&run, plan, started)
+            .create_run(&run, plan, RunState::Running, started)
             .map_err(store_problem)?;
         let said = format!(
             "run {run}, seed {}; servers run as {}",

@@ -5,16 +5,17 @@ use crate::arguments::{Compare, Confirm, Resume};
 use crate::bench::{Bench, check_still_there, library_of, now, open_store, resolve, swept_host};
 use crate::config::Config;
 use crate::output::{self, Destinations, say, store_problem};
-use crate::request::request;
+use crate::request::{request, settings};
 use crate::{interrupt, listing};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::count;
 use deltabench_run::limits;
-use deltabench_run::planning::{self, Request};
+use deltabench_run::planning::{self, Request, ServerWish};
 use deltabench_run::residence::residence;
 use deltabench_run::session::SessionEnd;
+use deltabench_server::check_settings;
 use deltabench_store::RunState;
 use deltabench_workload::Library;
 
@@ -27,6 +28,9 @@ pub fn compare(arguments: Compare, config: &Config) -> Result<u8, Failure> {
         .with_sources(&request.sources)
         .map_err(Failure::Refused)?;
     planning::check(&request, &library).map_err(Failure::Refused)?;
+    settings(&arguments.candidate_settings)
+        .and_then(|settings| check_settings(&settings))
+        .map_err(Failure::Refused)?;
     let host = swept_host(&arguments.servers, config)?;
     let plan = make_plan(request, &arguments, config, &library).map_err(Failure::Refused)?;
     residence(&plan, &host).map_err(Failure::Refused)?;
@@ -114,9 +118,22 @@ fn make_plan(
         .chain(&arguments.candidates)
         .map(|text| text.parse::<TargetSpec>())
         .collect::<Result<Vec<_>, _>>()?;
-    let installations = resolve(&specs, config)?;
-    match installations.as_slice() {
-        [base, candidates @ ..] => planning::plan(request, base, candidates, library),
+    let own = settings(&arguments.candidate_settings)?;
+    let wishes: Vec<ServerWish> = resolve(&specs, config)?
+        .into_iter()
+        .map(ServerWish::plain)
+        .collect();
+    match wishes.as_slice() {
+        [base, candidates @ ..] => {
+            let candidates: Vec<ServerWish> = candidates
+                .iter()
+                .map(|wish| ServerWish {
+                    settings: own.clone(),
+                    ..wish.clone()
+                })
+                .collect();
+            planning::plan(request, base, &candidates, library)
+        }
         [] => Err(Problem::new("no base given")),
     }
 }

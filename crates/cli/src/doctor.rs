@@ -16,7 +16,7 @@ use deltabench_model::units::to_f64;
 use deltabench_observe::{Check, DiskFacts, HostFacts, HostSample, Outcome, preflight};
 use deltabench_run::fleet::Host;
 use deltabench_run::pilot::{self, Pilot};
-use deltabench_run::planning;
+use deltabench_run::planning::{self, ServerWish};
 use deltabench_run::residence::residence;
 use deltabench_workload::Library;
 use serde::Serialize;
@@ -388,7 +388,8 @@ fn doctor_pilot(target: &str, host: &Host, config: &Config) -> Result<Option<Pil
     let Some(base) = found.first() else {
         return Ok(None);
     };
-    let plan = planning::plan(pilot_request(), base, &[], &library).map_err(Failure::Refused)?;
+    let base = ServerWish::plain(base.clone());
+    let plan = planning::plan(pilot_request(), &base, &[], &library).map_err(Failure::Refused)?;
     residence(&plan, host).map_err(Failure::Refused)?;
     let run = format!("{}-doctor", run_name(now().0, plan.seed));
     let interrupted = interrupt::flag()?;

@@ -130,13 +130,15 @@ mod tests {
     use deltabench_acquire::Sources;
     use deltabench_model::counter::{Mark, Sample, VisitCounters};
     use deltabench_model::invalidation::Invalidation;
-    use deltabench_store::Store;
+    use deltabench_store::{RunState, Store};
     use rusqlite::Connection;
 
     /// A lab with a run of every kind of record.
     fn lab(lab: &Path) -> Config {
         let mut store = Store::open(lab).unwrap();
-        store.create_run("one", &plan(), 5).unwrap();
+        store
+            .create_run("one", &plan(), RunState::Running, 5)
+            .unwrap();
         let slices = slices([0.9, 1.0, 1.0]);
         for block in 0..8 {
             for cell in 0..3 {

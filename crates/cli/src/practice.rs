@@ -12,7 +12,7 @@ use crate::{bench, interrupt};
 use deltabench_compare::comparison::{Metric, Verdict};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
-use deltabench_run::planning;
+use deltabench_run::planning::{self, ServerWish};
 use deltabench_run::practice::{Seconds, sequential};
 use deltabench_run::session::SessionEnd;
 use deltabench_stats::binomial::clopper_pearson;
@@ -48,6 +48,7 @@ pub fn verdict(arguments: &SelfbenchVerdict, config: &Config) -> Result<u8, Fail
     let Some(target) = found.first() else {
         return Err(Failure::Refused(Problem::new("no target given")));
     };
+    let target = ServerWish::plain(target.clone());
     let host = swept_host(&arguments.servers, config)?;
     let mut bench = Bench {
         store: bench::open_store(config)?,
@@ -66,7 +67,7 @@ pub fn verdict(arguments: &SelfbenchVerdict, config: &Config) -> Result<u8, Fail
             },
         )
         .map_err(Failure::Refused)?;
-        let plan = planning::plan(request, target, std::slice::from_ref(target), &library)
+        let plan = planning::plan(request, &target, std::slice::from_ref(&target), &library)
             .map_err(Failure::Refused)?;
         let Some(one) = one_pair(pair, &plan, arguments, &library, &mut bench)? else {
             say("interrupted");

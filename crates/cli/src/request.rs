@@ -80,16 +80,7 @@ pub fn request(arguments: &Compare) -> Result<Request, Problem> {
             Checksums::Off => Some(false),
             Checksums::Default => None,
         },
-        settings: arguments
-            .settings
-            .iter()
-            .map(|text| setting(text))
-            .collect::<Result<_, _>>()?,
-        candidate_settings: arguments
-            .candidate_settings
-            .iter()
-            .map(|text| setting(text))
-            .collect::<Result<_, _>>()?,
+        settings: settings(&arguments.settings)?,
         limits,
         cache,
         observing: Observing {
@@ -150,7 +141,6 @@ fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
         gate: Gate::default(),
         checksums: Some(true),
         settings: Vec::new(),
-        candidate_settings: Vec::new(),
         limits: Limits::default(),
         cache: CacheState::AsIs,
         observing: Observing::default(),
@@ -306,6 +296,11 @@ pub fn percent(text: &str) -> Result<f64, Problem> {
         _ => Err(Problem::new(format!("`{text}` is not a percentage"))
             .hint("write for example --delta 2%")),
     }
+}
+
+/// `NAME=VALUE` each.
+pub fn settings(texts: &[String]) -> Result<Vec<(String, String)>, Problem> {
+    texts.iter().map(|text| setting(text)).collect()
 }
 
 fn setting(text: &str) -> Result<(String, String), Problem> {

@@ -3,8 +3,9 @@
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{
-    CacheState, Cell, CellId, CellOrder, DataSize, DataState, Gate, Limits, Observing, PLAN_FORMAT,
-    Pins, Placement, Plan, PlannedServer, Role, Stopping, Timing, Transport, WorkloadSource,
+    CacheState, Cell, CellId, CellOrder, ConfigurationUse, DataSize, DataState, Gate, Limits,
+    Observing, PLAN_FORMAT, Pins, Placement, Plan, PlannedServer, Role, Stopping, Timing,
+    Transport, WorkloadSource,
 };
 use deltabench_model::problem::Problem;
 use deltabench_model::units::index;
@@ -49,8 +50,6 @@ pub struct Request {
     pub checksums: Option<bool>,
     /// Settings for every server.
     pub settings: Vec<(String, String)>,
-    /// Settings for the candidates only.
-    pub candidate_settings: Vec<(String, String)>,
     /// What each server may use of the machine.
     pub limits: Limits,
     /// What caches hold when a visit starts.
@@ -84,26 +83,68 @@ const SPARE_CONNECTIONS: u32 = 10;
 /// `max_connections` of every server unless a setting says otherwise.
 pub const MAX_CONNECTIONS: u32 = 100;
 
+/// A server as it was asked for: base or candidate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerWish {
+    /// What it runs.
+    pub installation: Installation,
+    /// What tables call it; absent: what it runs with its settings.
+    pub label: Option<String>,
+    /// The named configuration it runs with; its settings are the first of `settings`.
+    pub configuration: Option<ConfigurationUse>,
+    /// Settings of its own, in order.
+    pub settings: Vec<(String, String)>,
+    /// Where it stands on the axes of an experiment.
+    pub coordinates: Vec<(String, String)>,
+}
+
+impl ServerWish {
+    /// A server as it comes.
+    #[must_use]
+    pub fn plain(installation: Installation) -> Self {
+        Self {
+            installation,
+            label: None,
+            configuration: None,
+            settings: Vec::new(),
+            coordinates: Vec::new(),
+        }
+    }
+
+    /// Whether comparing the two is comparing a server with itself.
+    fn is_same(&self, other: &Self) -> bool {
+        let (one, two) = (&self.installation, &other.installation);
+        one.bin_dir == two.bin_dir
+            && one.remote == two.remote
+            && self.settings == other.settings
+            && self.configuration.is_some() == other.configuration.is_some()
+    }
+
+    fn planned(&self, role: Role) -> PlannedServer {
+        PlannedServer {
+            settings: self.settings.clone(),
+            label: self.label.clone(),
+            configuration: self.configuration.clone(),
+            coordinates: self.coordinates.clone(),
+            ..PlannedServer::new(role, self.installation.clone())
+        }
+    }
+}
+
 /// Turns a request and its resolved targets into a plan.
 ///
 /// Errors: a refusal for anything that cannot be measured as asked.
 pub fn plan(
     request: Request,
-    base: &Installation,
-    candidates: &[Installation],
+    base: &ServerWish,
+    candidates: &[ServerWish],
     library: &Library,
 ) -> Result<Plan, Problem> {
     check(&request, library)?;
-    // A setting of their own makes candidates differ from the base.
-    let same_target = request.same_target || !request.candidate_settings.is_empty();
-    check_targets(same_target, base, candidates)?;
+    check_servers(request.same_target, base, candidates)?;
     let cells = cells(&request, library)?;
-    let server = |role, installation: &Installation| PlannedServer::new(role, installation.clone());
-    let mut servers = vec![server(Role::Base, base), server(Role::Placebo, base)];
-    servers.extend(candidates.iter().map(|candidate| PlannedServer {
-        settings: request.candidate_settings.clone(),
-        ..server(Role::Candidate, candidate)
-    }));
+    let mut servers = vec![base.planned(Role::Base), base.planned(Role::Placebo)];
+    servers.extend(candidates.iter().map(|wish| wish.planned(Role::Candidate)));
     Ok(Plan {
         format: PLAN_FORMAT.0.to_owned(),
         version: PLAN_FORMAT.1,
@@ -139,7 +180,6 @@ pub fn plan(
 pub fn check(request: &Request, library: &Library) -> Result<(), Problem> {
     cells(request, library)?;
     check_settings(&request.settings)?;
-    check_settings(&request.candidate_settings)?;
     if request.data.rows < 200 || request.data.tables == 0 {
         let DataSize { tables, rows } = request.data;
         return Err(
@@ -189,21 +229,23 @@ fn check_shares(request: &Request) -> Result<(), Problem> {
     Ok(())
 }
 
-fn check_targets(
+fn check_servers(
     same_target: bool,
-    base: &Installation,
-    candidates: &[Installation],
+    base: &ServerWish,
+    candidates: &[ServerWish],
 ) -> Result<(), Problem> {
     let mut seen = vec![base];
     for candidate in candidates {
-        let same = seen.iter().find(|other| other.bin_dir == candidate.bin_dir);
+        check_settings(&candidate.settings)?;
+        let same = seen.iter().find(|other| other.is_same(candidate));
         if let Some(same) = same.filter(|_| !same_target) {
+            let (same, other) = (&same.installation, &candidate.installation);
             return Err(Problem::new(format!(
                 "{} and {} are the same server",
-                same.asked, candidate.asked
+                same.asked, other.asked
             ))
             .detail(format!(
-                "both are {} in {}",
+                "both are {} in {}, with the same settings",
                 same.resolved,
                 same.bin_dir.display()
             ))
@@ -211,7 +253,7 @@ fn check_targets(
         }
         seen.push(candidate);
     }
-    Ok(())
+    check_settings(&base.settings)
 }
 
 fn check_clients(request: &Request) -> Result<(), Problem> {
@@ -410,6 +452,10 @@ pub(crate) mod tests {
         }
     }
 
+    fn wish(name: &str) -> ServerWish {
+        ServerWish::plain(installation(name))
+    }
+
     pub(crate) fn timing() -> Timing {
         Timing {
             blocks: 8,
@@ -425,8 +471,7 @@ pub(crate) mod tests {
     /// A plan with a server for each name and `cells` cells.
     pub(crate) fn plan_of(names: &[&str], cells: u32) -> Plan {
         let library = Library::builtin().unwrap();
-        let (base, candidate) = (installation("a"), installation("b"));
-        let mut plan = plan(request(), &base, &[candidate], &library).unwrap();
+        let mut plan = plan(request(), &wish("a"), &[wish("b")], &library).unwrap();
         let roles = [Role::Base, Role::Placebo]
             .into_iter()
             .chain(std::iter::repeat(Role::Candidate));
@@ -466,7 +511,6 @@ pub(crate) mod tests {
             gate: Gate::default(),
             checksums: Some(true),
             settings: Vec::new(),
-            candidate_settings: Vec::new(),
             limits: Limits::default(),
             cache: CacheState::AsIs,
             observing: Observing::default(),
@@ -486,8 +530,7 @@ pub(crate) mod tests {
     #[test]
     fn a_plan_has_base_placebo_and_candidates_and_a_cell_for_each_quick_workload() {
         let library = Library::builtin().unwrap();
-        let candidates = [installation("b")];
-        let plan = plan(request(), &installation("a"), &candidates, &library).unwrap();
+        let plan = plan(request(), &wish("a"), &[wish("b")], &library).unwrap();
         let roles: Vec<Role> = plan.servers.iter().map(|server| server.role).collect();
         assert_eq!(roles, [Role::Base, Role::Placebo, Role::Candidate]);
         assert_eq!(plan.cells.len(), 8);
@@ -519,7 +562,7 @@ pub(crate) mod tests {
             ),
             ..request()
         };
-        let plan = plan(request, &installation("a"), &[installation("b")], &library).unwrap();
+        let plan = plan(request, &wish("a"), &[wish("b")], &library).unwrap();
         let names: Vec<&str> = plan.cells.iter().map(|cell| &*cell.workload).collect();
         assert_eq!(names, ["update-index", "read-write-100", "scan"]);
         let settles: Vec<bool> = (0..3).map(|cell| settles_before(&plan, cell)).collect();
@@ -533,9 +576,15 @@ pub(crate) mod tests {
 
     #[test]
     fn the_same_server_on_both_sides_is_refused_unless_said() {
-        let (library, base) = (Library::builtin().unwrap(), installation("a"));
+        let (library, base) = (Library::builtin().unwrap(), wish("a"));
         let refused = plan(request(), &base, std::slice::from_ref(&base), &library).unwrap_err();
         assert!(refused.to_string().contains("--same-target"));
+        let jit = ServerWish {
+            settings: vec![("jit".to_owned(), "on".to_owned())],
+            ..base.clone()
+        };
+        plan(request(), &base, std::slice::from_ref(&jit), &library).unwrap();
+        assert!(plan(request(), &base, &[jit.clone(), jit], &library).is_err());
         let said = Request {
             same_target: true,
             ..request()

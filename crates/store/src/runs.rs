@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 /// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunState {
+    /// Part of an experiment that has not been started yet.
+    Planned,
     /// Being measured, or killed while it was.
     Running,
     /// All that was planned is measured, or it stopped by its own rule.
@@ -26,6 +28,7 @@ impl RunState {
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
+            Self::Planned => "planned",
             Self::Running => "running",
             Self::Finished => "finished",
             Self::Interrupted => "interrupted",
@@ -35,6 +38,7 @@ impl RunState {
 
     fn from_word(word: &str) -> Option<Self> {
         [
+            Self::Planned,
             Self::Running,
             Self::Finished,
             Self::Interrupted,
@@ -68,16 +72,29 @@ pub struct RunSummary {
     pub blocks_planned: u32,
     /// Visits completed, over all blocks.
     pub visits_done: u64,
+    /// The execution of an experiment that it is a part of.
+    pub execution: Option<String>,
+}
+
+/// What a name in the lab stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// One run.
+    Run(String),
+    /// An execution of an experiment: its name and its runs, in the order of their parts.
+    Execution(String, Vec<String>),
 }
 
 impl Store {
-    /// Stores a new run with its plan, durably, before anything is measured. Its state is `Running`.
+    /// Stores a new run with its plan, durably, before anything is measured: `Running`, or `Planned` if its turn
+    /// comes later.
     ///
     /// Errors: `Misuse` for a name that is taken, is empty or is `last`; `Full`, `Sqlite`.
     pub fn create_run(
         &mut self,
         run: &str,
         plan: &Plan,
+        state: RunState,
         started_unix_ms: i64,
     ) -> Result<(), StoreError> {
         if run.is_empty() || run == "last" {
@@ -102,11 +119,8 @@ impl Store {
         )
         .map_err(fail)?;
         let id = step.last_insert_rowid();
-        step.execute(
-            INSERT_STATE,
-            (id, RunState::Running.word(), started_unix_ms),
-        )
-        .map_err(fail)?;
+        step.execute(INSERT_STATE, (id, state.word(), started_unix_ms))
+            .map_err(fail)?;
         step.commit().map_err(fail)
     }
 
@@ -175,54 +189,117 @@ impl Store {
                     blocks_done: count(whole),
                     blocks_planned: plan.timing.blocks,
                     visits_done: count(visits.len()),
+                    execution: plan.experiment.map(|part| part.execution),
                 })
             })
             .collect()
     }
 
     /// The full name of a run from its name, a unique beginning of it, or `last` for the newest. Runs that
-    /// confirm another one have to be named in full.
+    /// confirm another one, and parts of an experiment, have to be named in full.
+    ///
+    /// Errors: a problem that lists what was meant, or what there is; the execution of an experiment of several
+    /// runs.
+    pub fn find(&self, wanted: &str) -> Result<String, Problem> {
+        match self.find_any(wanted)? {
+            Found::Run(run) => Ok(run),
+            Found::Execution(_, runs) if runs.len() == 1 => {
+                Ok(runs.into_iter().next().unwrap_or_default())
+            }
+            Found::Execution(execution, runs) => Err(Problem::new(format!(
+                "{execution} is an experiment of {} runs",
+                runs.len()
+            ))
+            .detail(runs.join("\n"))
+            .hint("name one of them")),
+        }
+    }
+
+    /// What a name stands for: a run in full, or a unique beginning of the name of a run that stands alone or
+    /// of an experiment's execution; `last` is the newest of these that was started.
     ///
     /// Errors: a problem that lists what was meant, or what there is.
-    pub fn find(&self, wanted: &str) -> Result<String, Problem> {
-        // A run that confirms another is part of it: it answers to its full name only.
-        const SQL: &str = "select name, plan ->> '$.confirms' is not null from run \
-            order by started_unix_ms, id";
-        let known: Vec<(String, bool)> =
-            self.collect(SQL, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        if known.iter().any(|(name, _)| name == wanted) {
-            return Ok(wanted.to_owned());
+    pub fn find_any(&self, wanted: &str) -> Result<Found, Problem> {
+        let named = self.named()?;
+        if named.iter().any(|entry| entry.run == wanted) {
+            return Ok(Found::Run(wanted.to_owned()));
         }
-        let names: Vec<String> = known
-            .into_iter()
-            .filter(|(_, confirms)| !confirms)
-            .map(|(name, _)| name)
-            .collect();
-        let Some(newest) = names.last() else {
+        // A run that confirms another is part of it, as the parts of an experiment are: they answer to their
+        // full names only.
+        let mut names: Vec<&str> = Vec::new();
+        for entry in named.iter().filter(|entry| !entry.confirms) {
+            let name = entry.execution.as_deref().unwrap_or(&entry.run);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let started = |name: &&&str| {
+            let own = |entry: &&Named| entry.execution.as_deref() == Some(**name);
+            let parts: Vec<&Named> = named.iter().filter(own).collect();
+            parts.is_empty() || parts.iter().any(|part| part.started)
+        };
+        let Some(newest) = names.iter().rev().find(started).or(names.last()) else {
             return Err(Problem::new("there are no runs in this lab")
                 .detail(format!("{} is empty", self.path.display()))
                 .hint("start one with `deltabench compare`, or name the lab with --lab DIR"));
         };
-        if wanted == "last" {
-            return Ok(newest.clone());
-        }
-        let matching: Vec<&String> = names
-            .iter()
-            .filter(|name| !wanted.is_empty() && name.starts_with(wanted))
-            .collect();
-        match matching.as_slice() {
-            [one] => Ok((*one).clone()),
-            [] => Err(unknown_run(wanted, &names)),
-            several => {
-                let list: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
-                Err(Problem::new(format!(
-                    "`{wanted}` begins the names of {} runs",
-                    list.len()
-                ))
-                .detail(list.join("\n"))
-                .hint("write more of the name"))
+        let matching: Vec<&str> = match wanted {
+            "last" => vec![newest],
+            _ => {
+                let begins = |name: &&str| !wanted.is_empty() && name.starts_with(wanted);
+                names.iter().copied().filter(begins).collect()
             }
+        };
+        match matching.as_slice() {
+            [one] => Ok(meaning(one, &named)),
+            [] => Err(unknown_run(wanted, &names)),
+            several => Err(Problem::new(format!(
+                "`{wanted}` begins the names of {} runs",
+                several.len()
+            ))
+            .detail(several.join("\n"))
+            .hint("write more of the name")),
         }
+    }
+
+    /// The names of all runs, oldest first.
+    fn named(&self) -> Result<Vec<Named>, Problem> {
+        const SQL: &str = "select r.name, r.plan ->> '$.confirms' is not null, \
+            r.plan ->> '$.experiment.execution', \
+            exists (select 1 from run_state where run = r.id and state <> 'planned') \
+            from run r order by r.started_unix_ms, r.id";
+        let named = self.collect(SQL, [], |row| {
+            Ok(Named {
+                run: row.get(0)?,
+                confirms: row.get(1)?,
+                execution: row.get(2)?,
+                started: row.get(3)?,
+            })
+        })?;
+        Ok(named)
+    }
+}
+
+/// A run among the others of its lab.
+struct Named {
+    run: String,
+    confirms: bool,
+    execution: Option<String>,
+    /// Whether it was ever more than planned.
+    started: bool,
+}
+
+/// The run, or the execution with its runs, that goes by this name.
+fn meaning(name: &str, named: &[Named]) -> Found {
+    let parts: Vec<String> = named
+        .iter()
+        .filter(|entry| entry.execution.as_deref() == Some(name) && !entry.confirms)
+        .map(|entry| entry.run.clone())
+        .collect();
+    if parts.is_empty() {
+        Found::Run(name.to_owned())
+    } else {
+        Found::Execution(name.to_owned(), parts)
     }
 }
 
@@ -235,16 +312,11 @@ const SELECT_RUNS: &str = "select r.id, r.name, r.plan, r.started_unix_ms, s.sta
 /// How many runs an error message lists.
 const LISTED: usize = 8;
 
-fn unknown_run(wanted: &str, names: &[String]) -> Problem {
-    let newest: Vec<&str> = names
-        .iter()
-        .rev()
-        .take(LISTED)
-        .map(String::as_str)
-        .collect();
+fn unknown_run(wanted: &str, names: &[&str]) -> Problem {
+    let newest: Vec<&str> = names.iter().rev().take(LISTED).copied().collect();
     let problem = Problem::new(format!("there is no run `{wanted}` in this lab"))
         .detail(format!("newest first: {}", newest.join(", ")));
-    match nearest(wanted, names.iter().map(String::as_str)) {
+    match nearest(wanted, names.iter().copied()) {
         Some(near) => problem.hint(format!("did you mean {near}?")),
         None => problem.hint("`deltabench list` shows all; `last` is the newest"),
     }

@@ -8,7 +8,7 @@ use crate::request::calibration;
 use crate::{interrupt, output};
 use deltabench_model::plan::Role;
 use deltabench_model::problem::Problem;
-use deltabench_run::planning;
+use deltabench_run::planning::{self, ServerWish};
 use deltabench_run::session::SessionEnd;
 use deltabench_workload::Library;
 
@@ -21,6 +21,7 @@ pub fn measured(arguments: &CalibrateArguments, config: &Config) -> Result<u8, F
     let Some(target) = found.first() else {
         return Err(Failure::Refused(Problem::new("no target given")));
     };
+    let target = ServerWish::plain(target.clone());
     let host = swept_host(&arguments.servers, config)?;
     let mut bench = Bench {
         store: open_store(config)?,
@@ -29,7 +30,7 @@ pub fn measured(arguments: &CalibrateArguments, config: &Config) -> Result<u8, F
     };
     let mut run = |wanted: &CalibrationRun| {
         let request = calibration(arguments, wanted).map_err(Failure::Refused)?;
-        let mut plan = planning::plan(request, target, std::slice::from_ref(target), &library)
+        let mut plan = planning::plan(request, &target, std::slice::from_ref(&target), &library)
             .map_err(Failure::Refused)?;
         for server in &mut plan.servers {
             let is_candidate = server.role == Role::Candidate;

@@ -1,5 +1,5 @@
 use crate::data::plan;
-use deltabench_store::{FILE_NAME, PlaceboResult, RecordedRatio, Store, StoreError};
+use deltabench_store::{FILE_NAME, PlaceboResult, RecordedRatio, RunState, Store, StoreError};
 use rusqlite::Connection;
 
 fn result(cell: u32, verdict: &str) -> PlaceboResult {
@@ -27,7 +27,9 @@ fn result(cell: u32, verdict: &str) -> PlaceboResult {
 fn store(lab: &std::path::Path) -> Store {
     let mut store = Store::open(lab).unwrap();
     for (run, started) in [("late", 9), ("early", 5)] {
-        store.create_run(run, &plan(), started).unwrap();
+        store
+            .create_run(run, &plan(), RunState::Running, started)
+            .unwrap();
     }
     store
 }

@@ -1,15 +1,19 @@
 use crate::data::{plan, slice};
 use deltabench_model::counter::{Mark, Sample, VisitCounters};
 use deltabench_model::invalidation::Invalidation;
-use deltabench_store::{FILE_NAME, Store, StoreError};
+use deltabench_store::{FILE_NAME, RunState, Store, StoreError};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 
 fn opened() -> (tempfile::TempDir, Store) {
     let lab = tempfile::tempdir().unwrap();
     let mut store = Store::open(lab.path()).unwrap();
-    store.create_run("one", &plan(), 5).unwrap();
-    store.create_run("two", &plan(), 6).unwrap();
+    store
+        .create_run("one", &plan(), RunState::Running, 5)
+        .unwrap();
+    store
+        .create_run("two", &plan(), RunState::Running, 6)
+        .unwrap();
     (lab, store)
 }
 

@@ -1,7 +1,8 @@
 use crate::data::{plan, slice};
 use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::plan::{ExperimentPart, WorkloadSource};
 use deltabench_model::problem::Problem;
-use deltabench_store::{FILE_NAME, Fact, RunState, Store, StoreError};
+use deltabench_store::{FILE_NAME, Fact, Found, RunState, Store, StoreError};
 use rusqlite::Connection;
 
 #[test]
@@ -9,7 +10,7 @@ fn a_plan_comes_back_as_it_was_and_before_anything_is_measured() {
     let lab = tempfile::tempdir().unwrap();
     Store::open(lab.path())
         .unwrap()
-        .create_run("one", &plan(), 5)
+        .create_run("one", &plan(), RunState::Running, 5)
         .unwrap();
     let store = Store::open_existing(lab.path()).unwrap();
     assert_eq!(store.plan("one").unwrap(), plan());
@@ -20,11 +21,13 @@ fn a_plan_comes_back_as_it_was_and_before_anything_is_measured() {
 fn a_name_is_given_once_and_last_never() {
     let lab = tempfile::tempdir().unwrap();
     let mut store = Store::open(lab.path()).unwrap();
-    store.create_run("one", &plan(), 5).unwrap();
+    store
+        .create_run("one", &plan(), RunState::Running, 5)
+        .unwrap();
     for name in ["one", "", "last"] {
         assert!(
             matches!(
-                store.create_run(name, &plan(), 6),
+                store.create_run(name, &plan(), RunState::Running, 6),
                 Err(StoreError::Misuse { .. })
             ),
             "{name}"
@@ -42,7 +45,9 @@ fn a_plan_of_a_newer_format_is_refused() {
     let mut store = Store::open(lab.path()).unwrap();
     let mut newer = plan();
     newer.version += 1;
-    store.create_run("one", &newer, 5).unwrap();
+    store
+        .create_run("one", &newer, RunState::Running, 5)
+        .unwrap();
     let error = store.plan("one").unwrap_err();
     assert!(matches!(error, StoreError::Newer { .. }), "{error}");
 }
@@ -51,7 +56,9 @@ fn a_plan_of_a_newer_format_is_refused() {
 fn a_summary_counts_whole_blocks_and_has_the_newest_state() {
     let lab = tempfile::tempdir().unwrap();
     let mut store = Store::open(lab.path()).unwrap();
-    store.create_run("one", &plan(), 5).unwrap();
+    store
+        .create_run("one", &plan(), RunState::Running, 5)
+        .unwrap();
     for (block, cell) in [(0, 1), (0, 0), (1, 0)] {
         store.begin_visit("one", cell, block).unwrap();
         store.append("one", &slice(cell, block, 0)).unwrap();
@@ -86,8 +93,12 @@ fn a_summary_counts_whole_blocks_and_has_the_newest_state() {
 fn facts_and_findings_come_back_in_order_and_by_run() {
     let lab = tempfile::tempdir().unwrap();
     let mut store = Store::open(lab.path()).unwrap();
-    store.create_run("one", &plan(), 5).unwrap();
-    store.create_run("two", &plan(), 6).unwrap();
+    store
+        .create_run("one", &plan(), RunState::Running, 5)
+        .unwrap();
+    store
+        .create_run("two", &plan(), RunState::Running, 6)
+        .unwrap();
     store.add_facts("one", None, None, "host", "{}").unwrap();
     store
         .add_facts("one", Some(2), Some(3), "core", "1")
@@ -116,10 +127,14 @@ fn facts_and_findings_come_back_in_order_and_by_run() {
 fn a_confirming_run_is_found_by_its_full_name_only() {
     let lab = tempfile::tempdir().unwrap();
     let mut store = Store::open(lab.path()).unwrap();
-    store.create_run("one", &plan(), 5).unwrap();
+    store
+        .create_run("one", &plan(), RunState::Running, 5)
+        .unwrap();
     let mut again = plan();
     again.confirms = Some("one".to_owned());
-    store.create_run("one-confirm", &again, 6).unwrap();
+    store
+        .create_run("one-confirm", &again, RunState::Running, 6)
+        .unwrap();
     for wanted in ["last", "one", "o"] {
         assert_eq!(store.find(wanted).unwrap(), "one", "{wanted}");
     }
@@ -139,7 +154,9 @@ fn a_run_is_found_by_name_beginning_or_last() {
         ("20251122-a", 10),
         ("2025", 1),
     ] {
-        store.create_run(name, &plan(), start).unwrap();
+        store
+            .create_run(name, &plan(), RunState::Running, start)
+            .unwrap();
     }
     assert_eq!(store.find("last").unwrap(), "20251121-a");
     assert_eq!(store.find("20251122").unwrap(), "20251122-a");
@@ -173,7 +190,9 @@ fn a_lab_that_cannot_be_made_is_named() {
 fn records_can_be_neither_changed_nor_deleted() {
     let lab = tempfile::tempdir().unwrap();
     let mut store = Store::open(lab.path()).unwrap();
-    store.create_run("one", &plan(), 5).unwrap();
+    store
+        .create_run("one", &plan(), RunState::Running, 5)
+        .unwrap();
     store.add_facts("one", None, None, "host", "{}").unwrap();
     store
         .add_finding("one", &Finding::new("k", Severity::Note, "text"))
@@ -208,4 +227,63 @@ fn records_can_be_neither_changed_nor_deleted() {
             );
         }
     }
+}
+
+#[test]
+fn the_parts_of_an_experiment_are_found_together_by_the_name_of_their_execution() {
+    let lab = tempfile::tempdir().unwrap();
+    let mut store = Store::open(lab.path()).unwrap();
+    let part = |execution: &str, part| {
+        let mut plan = plan();
+        plan.experiment = Some(ExperimentPart {
+            execution: execution.to_owned(),
+            experiment: "study".to_owned(),
+            source: WorkloadSource {
+                file: "study.toml".to_owned(),
+                text: String::new(),
+            },
+            scale: None,
+            part,
+            of: 2,
+            repetition: 1,
+            coordinates: Vec::new(),
+        });
+        plan
+    };
+    let planned = RunState::Planned;
+    store
+        .create_run("alone", &plan(), RunState::Running, 1)
+        .unwrap();
+    for (execution, start) in [("study-a", 2), ("study-b", 4)] {
+        for number in [1, 2] {
+            let run = format!("{execution}-{number}");
+            let plan = part(execution, number);
+            store
+                .create_run(&run, &plan, planned, start + i64::from(number))
+                .unwrap();
+        }
+    }
+    let mut again = part("study-a", 1);
+    again.confirms = Some("study-a-1".to_owned());
+    store
+        .create_run("study-a-1-confirm", &again, planned, 3)
+        .unwrap();
+    let found = |wanted: &str| store.find_any(wanted);
+    let runs = |name: &str| vec![format!("{name}-1"), format!("{name}-2")];
+    let execution = |name: &str| Found::Execution(name.to_owned(), runs(name));
+    assert_eq!(found("study-a").unwrap(), execution("study-a"));
+    assert_eq!(
+        found("study-b-2").unwrap(),
+        Found::Run("study-b-2".to_owned())
+    );
+    assert!(found("study").is_err() && store.find("study-a").is_err());
+    // Nothing of the experiments was started.
+    assert_eq!(found("last").unwrap(), Found::Run("alone".to_owned()));
+    assert_eq!(
+        store.runs().unwrap()[1].execution.as_deref(),
+        Some("study-a")
+    );
+    store.finish_run("study-a-2", RunState::Running, 9).unwrap();
+    let found = store.find_any("last").unwrap();
+    assert_eq!(found, execution("study-a"));
 }

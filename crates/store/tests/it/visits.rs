@@ -1,7 +1,7 @@
 use crate::data::{plan, slice};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{ErrorCount, Slice, VoidReason};
-use deltabench_store::{FILE_NAME, Store, StoreError};
+use deltabench_store::{FILE_NAME, RunState, Store, StoreError};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -13,7 +13,9 @@ use std::process::{Command, Stdio};
 fn opened() -> (tempfile::TempDir, Store) {
     let lab = tempfile::tempdir().unwrap();
     let mut store = Store::open(lab.path()).unwrap();
-    store.create_run("one", &plan(), 5).unwrap();
+    store
+        .create_run("one", &plan(), RunState::Running, 5)
+        .unwrap();
     (lab, store)
 }
 
@@ -209,7 +211,9 @@ fn victim() {
         return;
     };
     let mut store = Store::open(Path::new(&lab)).unwrap();
-    store.create_run("one", &plan(), 5).unwrap();
+    store
+        .create_run("one", &plan(), RunState::Running, 5)
+        .unwrap();
     let _lock = store.lock_run("one").unwrap();
     for cell in [0, 1] {
         store.begin_visit("one", cell, 0).unwrap();
