@@ -4,12 +4,16 @@
 //! `prebuilt/.partial-…` (being made),
 //! `lists/CARRIER-PLATFORM.json`, `maven/` (Maven's private repository), `work/` (files of the call
 //! in progress),
-//! `lock`. A tree counts only with its stamp, which is written last, before the tree gets its name.
+//! `lock`; for builds from source `sources/` (archives and what is known of them), `built/` (finished
+//! builds), `trees/` (source trees that stay), `build/` and `fetch/` (work in progress), `logs/` (of builds
+//! that failed), `apt/`, `ccache/`, `lock-builds`. A tree counts only with its stamp, which is written last,
+//! before the tree gets its name.
 
 use crate::carrier::{Carrier, Package, Platform, VerifiedBy};
 use crate::tree;
 use crate::versions::PackageVersion;
 use deltabench_model::problem::Problem;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -87,6 +91,16 @@ impl Cache {
         self.root.join("prebuilt")
     }
 
+    /// Archives of sources, and what is known of them.
+    pub(crate) fn sources(&self) -> PathBuf {
+        self.root.join("sources")
+    }
+
+    /// Finished builds.
+    pub(crate) fn built(&self) -> PathBuf {
+        self.root.join("built")
+    }
+
     /// Maven's private repository: the user's own is not filled, nor trusted.
     pub(crate) fn maven_repository(&self) -> PathBuf {
         self.root.join("maven")
@@ -94,25 +108,46 @@ impl Cache {
 
     /// Waits until no other process changes the cache; it is free again when the value is dropped.
     pub(crate) fn lock(&self, progress: &mut dyn FnMut(&str)) -> Result<Locked<'_>, Problem> {
-        let path = self.root.join("lock");
+        let file = self.lock_file("lock", "fetching servers", progress)?;
+        Ok(Locked {
+            cache: self,
+            _file: file,
+        })
+    }
+
+    /// Waits until no other process builds from source; a lock of its own, since a build takes minutes.
+    ///
+    /// Whoever has the file open holds the lock: what a build starts holds it too.
+    pub(crate) fn lock_builds(&self, progress: &mut dyn FnMut(&str)) -> Result<File, Problem> {
+        for dir in [self.sources(), self.built()] {
+            make_directory(&dir)?;
+        }
+        self.lock_file("lock-builds", "building from source", progress)
+    }
+
+    fn lock_file(
+        &self,
+        name: &str,
+        what: &str,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<File, Problem> {
+        let path = self.root.join(name);
         let file = OpenOptions::new()
             .create(true)
             .truncate(false)
+            .read(true)
             .write(true)
             .open(&path)
             .map_err(|error| failed("open", &path, &error))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                progress("waiting for another deltabench that is fetching servers");
+                progress(&format!("waiting for another deltabench that is {what}"));
                 file.lock().map_err(|error| failed("lock", &path, &error))?;
             }
             Err(TryLockError::Error(error)) => return Err(failed("lock", &path, &error)),
         }
-        Ok(Locked {
-            cache: self,
-            _file: file,
-        })
+        Ok(file)
     }
 
     /// Whole trees for this platform, in no order. Needs no lock.
@@ -390,13 +425,19 @@ fn fill(carrier: &dyn Carrier, package: &Package, partial: &Path) -> Result<(), 
     write_whole(&partial.join(STAMP), &stamp)
 }
 
+/// Reads JSON; nothing when it is not there or is something else.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+}
+
 /// Writes JSON beside its place and renames it, so that readers see the old or the new file, whole.
-fn write_whole(path: &Path, content: &impl Serialize) -> Result<(), Problem> {
+pub(crate) fn write_whole(path: &Path, content: &impl Serialize) -> Result<(), Problem> {
     let mut text = serde_json::to_string_pretty(content).map_err(|error| {
         Problem::new(format!("cannot write {}", path.display())).detail(error.to_string())
     })?;
     text.push('\n');
-    let new = path.with_extension("new");
+    // Not all files are written under a lock: two processes must not share this one.
+    let new = path.with_extension(format!("new-{}", std::process::id()));
     std::fs::write(&new, text)
         .and_then(|()| std::fs::set_permissions(&new, Permissions::from_mode(0o644)))
         .and_then(|()| std::fs::rename(&new, path))
@@ -404,7 +445,7 @@ fn write_whole(path: &Path, content: &impl Serialize) -> Result<(), Problem> {
 }
 
 /// Makes a directory and those above it, 0755 whatever our umask: the server runs as another user.
-fn make_directory(dir: &Path) -> Result<(), Problem> {
+pub(crate) fn make_directory(dir: &Path) -> Result<(), Problem> {
     if dir.is_dir() {
         return Ok(());
     }
@@ -420,7 +461,8 @@ fn make_directory(dir: &Path) -> Result<(), Problem> {
     .map_err(|error| failed("make", dir, &error))
 }
 
-fn remove_tree(dir: &Path) -> Result<(), Problem> {
+/// Removes a directory with everything in it, if it is there.
+pub(crate) fn remove_tree(dir: &Path) -> Result<(), Problem> {
     match std::fs::remove_dir_all(dir) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(failed("remove", dir, &error))

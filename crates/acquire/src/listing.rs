@@ -1,6 +1,7 @@
 //! What can be measured on this machine.
 
 use crate::Sources;
+use crate::build::kept;
 use crate::cache::Cache;
 use crate::prebuilt::{LIST_IS_FRESH, Prebuilt};
 use crate::tree;
@@ -32,6 +33,8 @@ pub enum Availability {
     Cached(PathBuf),
     /// A distribution or the user installed it; the directory with its programs.
     Installed(PathBuf),
+    /// It was built from source before; the directory with its programs.
+    Built(PathBuf),
 }
 
 /// How a target is known.
@@ -47,7 +50,7 @@ pub enum KnownFrom {
     Disk,
 }
 
-/// Everything that can be had: prebuilt releases newest first, then installed ones.
+/// Everything that can be had: prebuilt releases newest first, then builds from source and installed ones.
 ///
 /// Asks the network for the list when there is none of today; without a network (or client) it
 /// names an older list, or the
@@ -88,6 +91,13 @@ pub fn list(cache: &Cache, sources: &Sources) -> Result<Vec<Listed>, Problem> {
             }
         })
         .collect();
+    rows.extend(kept::all(cache).into_iter().map(|build| Listed {
+        target: build.stamp.label,
+        version: build.stamp.server_version,
+        availability: Availability::Built(build.dir.join("bin")),
+        package: None,
+        known_from: KnownFrom::Disk,
+    }));
     rows.extend(
         tree::search(Path::new("/"))
             .into_iter()

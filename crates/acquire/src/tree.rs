@@ -257,7 +257,7 @@ fn parse_version(said: &str) -> Option<Facts> {
 }
 
 /// `server_version_num` of a version: 180006 for 18.6, 90624 for 9.6.24, 190000 for 19devel and 19beta1.
-fn version_number(version: &str) -> Option<u32> {
+pub(crate) fn version_number(version: &str) -> Option<u32> {
     let digits = version.split(|c: char| c.is_ascii_alphabetic()).next()?;
     let numbers: Vec<u32> = digits
         .split('.')
@@ -306,7 +306,8 @@ pub(crate) fn digest_of<D: Digest>(path: &Path) -> Result<Vec<u8>, Problem> {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Lower-case hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -6,6 +6,7 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io::{BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 use tar::EntryType;
 
 /// No server tree is near this; an archive that unpacks to more is broken or hostile.
@@ -137,8 +138,28 @@ impl Link {
     }
 }
 
+/// Unpacks what is below `root` in a tar stream into the existing directory `into`; files keep their times.
+pub(crate) fn source(
+    stream: impl Read,
+    package: &Path,
+    into: &Path,
+    root: &Path,
+) -> Result<(), UnpackError> {
+    entries(stream, package, into, root, true)
+}
+
 /// Unpacks the entries below `prefix` of a tar stream.
 fn tree(stream: impl Read, package: &Path, into: &Path, prefix: &Path) -> Result<(), UnpackError> {
+    entries(stream, package, into, prefix, false)
+}
+
+fn entries(
+    stream: impl Read,
+    package: &Path,
+    into: &Path,
+    prefix: &Path,
+    keep_times: bool,
+) -> Result<(), UnpackError> {
     let broken = |error: std::io::Error| UnpackError::Archive {
         path: package.to_owned(),
         said: error.to_string(),
@@ -175,7 +196,9 @@ fn tree(stream: impl Read, package: &Path, into: &Path, prefix: &Path) -> Result
             EntryType::Directory => make_directory(&place).map_err(write)?,
             EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
                 let executable = entry.header().mode().map_err(broken)? & 0o111 != 0;
-                write_file(&mut entry, &place, executable).map_err(write)?;
+                let time = keep_times.then(|| entry.header().mtime());
+                let time = time.transpose().map_err(broken)?;
+                write_file(&mut entry, &place, executable, time).map_err(write)?;
             }
             EntryType::Symlink => {
                 let to = entry
@@ -265,12 +288,21 @@ fn make_directory(place: &Path) -> std::io::Result<()> {
 }
 
 /// A new file (never through a link, never over another), readable for the server user.
-fn write_file(content: &mut impl Read, place: &Path, executable: bool) -> std::io::Result<()> {
+fn write_file(
+    content: &mut impl Read,
+    place: &Path,
+    executable: bool,
+    unix_s: Option<u64>,
+) -> std::io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .open(place)?;
     std::io::copy(content, &mut file)?;
+    let time = unix_s.and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds)));
+    if let Some(time) = time {
+        file.set_modified(time)?;
+    }
     file.set_permissions(Permissions::from_mode(if executable {
         0o755
     } else {

@@ -54,13 +54,21 @@ pub enum Command {
     /// Compare servers: which workloads got slower, by how much, with error bars
     #[command(after_help = "Example: deltabench compare postgres:17 postgres:18 --quick")]
     Compare(Box<Compare>),
-    /// Go on with a run that was interrupted or killed
+    /// Carry out an experiment file: targets x configurations x workloads x clients, and whatever else it varies
+    #[command(
+        after_help = "Example: deltabench run examples/small-server-cached.toml --scale tiny --dry-run"
+    )]
+    Run(Box<crate::experiment::RunArguments>),
+    /// Write a commented experiment file to start from
+    #[command(after_help = "Example: deltabench init upgrade.toml")]
+    Init(Init),
+    /// Go on with a run, or an experiment, that was interrupted or killed
     #[command(after_help = "Example: deltabench resume last")]
     Resume(Resume),
     /// Measure the regressions of a run again, on a fresh load; only what recurs is confirmed
     #[command(after_help = "Example: deltabench confirm last")]
     Confirm(Confirm),
-    /// Analyse a run again, without measuring, and print or write its report
+    /// Analyse a run or an experiment again, without measuring, and print or write its report
     #[command(after_help = "Example: deltabench report last --format json")]
     Report(Report),
     /// Write the data of runs as plain tables for notebooks: raw, analysed, observed
@@ -92,9 +100,17 @@ pub enum Command {
     /// List the workloads, or show one with a sample of its SQL
     #[command(after_help = "Example: deltabench workloads show point-query")]
     Workloads(Workloads),
+    /// List the named configurations, or show one as a version gets it
+    #[command(after_help = "Example: deltabench configs cx10a_c8r32 --target postgres:14")]
+    Configs(crate::configs::ConfigsArguments),
     /// List the metrics: unit, which way is good, where they come from
     #[command(after_help = "Example: deltabench metrics")]
     Metrics,
+    /// Tell counters of this machine to a deltabench that runs elsewhere and asks over ssh
+    #[command(
+        after_help = "Started as `ssh HOST deltabench agent` for targets with agent=ssh:HOST"
+    )]
+    Agent,
     /// Print the generated pages of docs/reference as JSON, for `cargo xtask gen`
     #[command(hide = true)]
     Reference,
@@ -165,6 +181,13 @@ pub struct Compare {
     /// A setting for every server; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
+    /// A named configuration for every server instead of the steady one: see `deltabench configs`, or a .conf
+    /// file
+    #[arg(long = "config", value_name = "NAME|FILE")]
+    pub configuration: Option<String>,
+    /// A named configuration for the candidates only; the question is then what it does
+    #[arg(long = "candidate-config", value_name = "NAME|FILE")]
+    pub candidate_configuration: Option<String>,
     /// A setting for the candidates only; may be repeated: the question is then what it does
     #[arg(long = "candidate-set", value_name = "NAME=VALUE")]
     pub candidate_settings: Vec<String>,
@@ -247,7 +270,7 @@ pub struct Servers {
 }
 
 /// Where the results go.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Output {
     /// Write the JSON report here; `-` is stdout [default: in the lab directory]
     #[arg(long, value_name = "FILE")]
@@ -285,12 +308,24 @@ pub struct Confirm {
     pub output: Output,
 }
 
+/// `deltabench init`.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// The file to write; it must not be there
+    #[arg(value_name = "FILE", default_value = "experiment.toml")]
+    pub file: PathBuf,
+}
+
 /// `deltabench report`.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// The run, or the beginning of its name, or `last`
-    #[arg(default_value = "last")]
-    pub run: String,
+    /// Runs or experiments, or the beginning of a name, or `last`; LAB:RUN is one of another lab. Several are
+    /// put into one report
+    #[arg(default_value = "last", value_name = "RUN")]
+    pub runs: Vec<String>,
+    /// Only the tables along this axis
+    #[arg(long, value_enum)]
+    pub by: Option<By>,
     /// Form of the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
@@ -487,6 +522,42 @@ pub enum HugePagesWord {
     On,
     /// Never.
     Off,
+}
+
+/// What the columns of a study's table stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// Versions, builds, configurations, settings.
+    Server,
+    /// Numbers of clients.
+    Clients,
+    /// What only another run can vary: rows, memory, storage.
+    Part,
+    /// Machines.
+    Host,
+}
+
+impl By {
+    /// The word on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Clients => "clients",
+            Self::Part => "part",
+            Self::Host => "host",
+        }
+    }
+}
+
+impl From<By> for deltabench_compare::study::Axis {
+    fn from(by: By) -> Self {
+        match by {
+            By::Server => Self::Servers,
+            By::Clients => Self::Clients,
+            By::Part => Self::Part,
+            By::Host => Self::Host,
+        }
+    }
 }
 
 /// Form of a report.

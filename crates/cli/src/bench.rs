@@ -91,6 +91,32 @@ impl Bench {
         Ok(end)
     }
 
+    /// Measures a stored run that is not finished, or what is left of it; `pilot` is for one that has not begun.
+    pub fn go_on(
+        &mut self,
+        run: &str,
+        plan: &Plan,
+        library: &Library,
+        pilot: bool,
+    ) -> Result<SessionEnd, Failure> {
+        let lock = self.store.lock_run(run).map_err(Failure::Refused)?;
+        check_still_there(plan).map_err(Failure::Refused)?;
+        self.store
+            .finish_run(run, RunState::Running, now().1)
+            .map_err(store_problem)?;
+        let done = self.store.completed_visits(run).map_err(store_problem)?;
+        let said = if done.is_empty() {
+            format!(
+                "run {run}, seed {}; servers run as {}",
+                plan.seed, self.host.user.name
+            )
+        } else {
+            format!("resuming {run}: {} visits are done", done.len())
+        };
+        let pilot = pilot && done.is_empty();
+        self.measure(run, plan, library, lock, pilot, &said)
+    }
+
     /// Measures the small regressions of `run` again: fresh load, other ports, other environment size.
     pub fn confirm(
         &mut self,
@@ -179,10 +205,12 @@ pub fn resolve(specs: &[TargetSpec], config: &Config) -> Result<Vec<Installation
     let find = |spec: &TargetSpec, progress: &mut dyn FnMut(&str)| {
         deltabench_acquire::resolve(spec, &cache, &config.sources, progress)
     };
-    // What needs no download is looked at first: a wrong path should not cost a minute of fetching.
+    // What needs no download is looked at first: a wrong path should not cost a minute of fetching, nor a
+    // missing compiler or any of these several minutes of building.
+    deltabench_acquire::check(specs, &cache, &config.sources)?;
     for spec in specs
         .iter()
-        .filter(|spec| !matches!(spec, TargetSpec::Prebuilt(_)))
+        .filter(|spec| !matches!(spec, TargetSpec::Prebuilt(_) | TargetSpec::Built(_)))
     {
         find(spec, &mut progress)?;
     }

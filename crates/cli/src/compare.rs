@@ -2,22 +2,24 @@
 
 use crate::Failure;
 use crate::arguments::{Compare, Confirm, Resume};
-use crate::bench::{Bench, check_still_there, library_of, now, open_store, resolve, swept_host};
+use crate::bench::{Bench, check_still_there, library_of, open_store, resolve, swept_host};
 use crate::config::Config;
+use crate::configs::Chooser;
 use crate::output::{self, Destinations, say, store_problem};
 use crate::request::{request, settings};
-use crate::{interrupt, listing};
+use crate::{experiment, interrupt, listing};
+use deltabench_model::installation::Installation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
-use deltabench_model::units::count;
 use deltabench_run::limits;
 use deltabench_run::planning::{self, Request, ServerWish};
 use deltabench_run::residence::residence;
 use deltabench_run::session::SessionEnd;
 use deltabench_server::check_settings;
-use deltabench_store::RunState;
+use deltabench_store::{Found, RunState, RunSummary};
 use deltabench_workload::Library;
+use std::path::Path;
 
 /// Runs a new comparison.
 pub fn compare(arguments: Compare, config: &Config) -> Result<u8, Failure> {
@@ -48,45 +50,38 @@ pub fn compare(arguments: Compare, config: &Config) -> Result<u8, Failure> {
     bench.publish(&run, &plan, end, &destinations)
 }
 
-/// Goes on with a run.
+/// Goes on with a run, or with the runs of an experiment.
 pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
     let host = swept_host(&arguments.servers, config)?;
     let store = listing::open(config)?;
-    let run = store.find(&arguments.run).map_err(Failure::Refused)?;
-    let lock = store.lock_run(&run).map_err(Failure::Refused)?;
-    let plan = store.plan(&run).map_err(store_problem)?;
-    let library = library_of(&plan)?;
-    let finished = store
-        .runs()
-        .map_err(store_problem)?
-        .iter()
-        .any(|summary| summary.run == run && summary.state == RunState::Finished);
-    if finished {
-        say(&format!("{run} is finished"));
-        return output::publish(&run, &plan, &store, &destinations);
-    }
-    check_still_there(&plan).map_err(Failure::Refused)?;
-    residence(&plan, &host).map_err(Failure::Refused)?;
-    limits::check(&plan.limits, &host.workspaces).map_err(Failure::Refused)?;
+    let found = store.find_any(&arguments.run).map_err(Failure::Refused)?;
     let mut bench = Bench {
         store,
         host,
         interrupted: interrupt::flag()?,
     };
-    bench
-        .store
-        .finish_run(&run, RunState::Running, now().1)
-        .map_err(store_problem)?;
-    let done = count(
-        bench
-            .store
-            .completed_visits(&run)
-            .map_err(store_problem)?
-            .len(),
-    );
-    let said = format!("resuming {run}: {done} visits are done");
-    let end = bench.measure(&run, &plan, &library, lock, false, &said)?;
+    let run = match found {
+        Found::Run(run) => run,
+        Found::Execution(execution, runs) => {
+            return experiment::carry_out(&mut bench, &execution, &runs, false, config);
+        }
+    };
+    let plan = bench.store.plan(&run).map_err(store_problem)?;
+    let library = library_of(&plan)?;
+    let known = bench.store.runs().map_err(store_problem)?;
+    let is_finished = |summary: &&RunSummary| summary.state == RunState::Finished;
+    if known
+        .iter()
+        .filter(is_finished)
+        .any(|summary| summary.run == run)
+    {
+        say(&format!("{run} is finished"));
+        return output::publish(&run, &plan, &bench.store, &destinations);
+    }
+    residence(&plan, &bench.host).map_err(Failure::Refused)?;
+    limits::check(&plan.limits, &bench.host.workspaces).map_err(Failure::Refused)?;
+    let end = bench.go_on(&run, &plan, &library, false)?;
     bench.publish(&run, &plan, end, &destinations)
 }
 
@@ -118,21 +113,30 @@ fn make_plan(
         .chain(&arguments.candidates)
         .map(|text| text.parse::<TargetSpec>())
         .collect::<Result<Vec<_>, _>>()?;
+    let here = Path::new("");
+    let of_base = arguments.configuration.as_deref();
+    let of_candidates = arguments.candidate_configuration.as_deref().or(of_base);
+    let mut chooser = Chooser::new(&[], request.limits.memory_bytes)?;
+    for name in [of_base, of_candidates].into_iter().flatten() {
+        chooser = chooser.knowing(name, here)?;
+    }
     let own = settings(&arguments.candidate_settings)?;
-    let wishes: Vec<ServerWish> = resolve(&specs, config)?
-        .into_iter()
-        .map(ServerWish::plain)
-        .collect();
-    match wishes.as_slice() {
+    let wish = |name: Option<&str>, own: &[(String, String)], found: &Installation| {
+        let fitted = chooser.fitted(name, own, &request.settings, found)?;
+        Ok(ServerWish {
+            configuration: fitted.configuration,
+            settings: fitted.settings,
+            ..ServerWish::plain(found.clone())
+        })
+    };
+    match resolve(&specs, config)?.as_slice() {
         [base, candidates @ ..] => {
-            let candidates: Vec<ServerWish> = candidates
+            let base = wish(of_base, &[], base)?;
+            let candidates = candidates
                 .iter()
-                .map(|wish| ServerWish {
-                    settings: own.clone(),
-                    ..wish.clone()
-                })
-                .collect();
-            planning::plan(request, base, &candidates, library)
+                .map(|candidate| wish(of_candidates, &own, candidate))
+                .collect::<Result<Vec<_>, Problem>>()?;
+            planning::plan(request, &base, &candidates, library)
         }
         [] => Err(Problem::new("no base given")),
     }

@@ -3,13 +3,14 @@
 use crate::arguments::Global;
 use deltabench_acquire::{Cache, Sources};
 use deltabench_model::problem::{Problem, nearest};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// Keys of the configuration file.
-const KEYS: [&str; 2] = ["mirror", "cache"];
+const KEYS: [&str; 4] = ["mirror", "cache", "source_mirror", "jobs"];
 
 /// What every command needs to know.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Config {
     /// Results.
     pub lab: PathBuf,
@@ -25,21 +26,24 @@ impl Config {
     /// Errors: a file that cannot be read, an unknown key, a value that is not a string.
     pub fn load(global: &Global) -> Result<Self, Problem> {
         let file = file();
-        let (mirror, cache) = match &file {
+        let file = match &file {
             Some(path) if path.exists() => read(path)?,
-            _ => (None, None),
+            _ => File::default(),
         };
         let cache = global
             .cache
             .clone()
-            .or(cache)
+            .or(file.cache)
             .unwrap_or_else(Cache::default_root);
         Ok(Self {
             lab: absolute(&global.lab)?,
             cache: absolute(&cache)?,
             sources: Sources {
-                mirror,
+                mirror: file.mirror,
                 offline: global.offline,
+                source_mirror: file.source_mirror,
+                jobs: file.jobs,
+                ..Sources::default()
             },
         })
     }
@@ -62,7 +66,16 @@ fn file() -> Option<PathBuf> {
     Some(home.join("deltabench").join("config.toml"))
 }
 
-fn read(path: &Path) -> Result<(Option<String>, Option<PathBuf>), Problem> {
+/// What the configuration file says.
+#[derive(Debug, Default)]
+struct File {
+    mirror: Option<String>,
+    cache: Option<PathBuf>,
+    source_mirror: Option<String>,
+    jobs: Option<NonZeroUsize>,
+}
+
+fn read(path: &Path) -> Result<File, Problem> {
     let bad = |why: String| {
         Problem::new(format!("bad configuration file {}", path.display())).detail(why)
     };
@@ -73,27 +86,36 @@ fn read(path: &Path) -> Result<(Option<String>, Option<PathBuf>), Problem> {
     })
 }
 
-type Parsed = (Option<String>, Option<PathBuf>);
-
-fn parse(text: &str) -> Result<Parsed, (String, Option<String>)> {
+fn parse(text: &str) -> Result<File, (String, Option<String>)> {
     let table: toml::Table = text
         .parse()
         .map_err(|error: toml::de::Error| (error.to_string(), None))?;
-    let mut parsed: Parsed = (None, None);
+    let mut file = File::default();
     for (key, value) in &table {
-        let Some(value) = value.as_str() else {
-            return Err((format!("`{key}` must be a string"), None));
+        let word = || {
+            let word = value.as_str().map(str::to_owned);
+            word.ok_or_else(|| (format!("`{key}` must be a string"), None))
         };
         match key.as_str() {
-            "mirror" => parsed.0 = Some(value.to_owned()),
-            "cache" => parsed.1 = Some(PathBuf::from(value)),
+            "mirror" => file.mirror = Some(word()?),
+            "cache" => file.cache = Some(PathBuf::from(word()?)),
+            "source_mirror" => file.source_mirror = Some(word()?),
+            "jobs" => {
+                let jobs = value
+                    .as_integer()
+                    .and_then(|jobs| usize::try_from(jobs).ok());
+                let jobs = jobs.and_then(NonZeroUsize::new);
+                file.jobs = Some(
+                    jobs.ok_or_else(|| (format!("`{key}` must be a number from 1 on"), None))?,
+                );
+            }
             _ => {
                 let hint = nearest(key, KEYS).map(|near| format!("did you mean `{near}`?"));
                 return Err((format!("unknown key `{key}`"), hint));
             }
         }
     }
-    Ok(parsed)
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -102,10 +124,19 @@ mod tests {
 
     #[test]
     fn known_keys_are_read_and_unknown_ones_refused_with_the_nearest() {
-        let (mirror, cache) = parse("mirror = \"file:///m\"\ncache = \"/c\"").unwrap();
-        assert_eq!(
-            (mirror.as_deref(), cache),
-            (Some("file:///m"), Some(PathBuf::from("/c")))
+        let text =
+            "mirror = \"file:///m\"\ncache = \"/c\"\nsource_mirror = \"file:///s\"\njobs = 4";
+        let file = parse(text).unwrap();
+        assert_eq!(file.mirror.as_deref(), Some("file:///m"));
+        assert_eq!(file.cache, Some(PathBuf::from("/c")));
+        assert_eq!(file.source_mirror.as_deref(), Some("file:///s"));
+        assert_eq!(file.jobs, NonZeroUsize::new(4));
+        assert!(parse("jobs = 0").unwrap_err().0.contains("from 1 on"));
+        assert!(
+            parse("mirror = 3")
+                .unwrap_err()
+                .0
+                .contains("must be a string")
         );
         let (why, hint) = parse("miror = \"x\"").unwrap_err();
         assert!(why.contains("miror") && hint.unwrap().contains("mirror"));

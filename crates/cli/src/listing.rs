@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::invalidate::mark;
 use crate::output::{self, Analysed, analyse_run, print_stdout, say, store_problem, write_file};
 use crate::request::percent;
+use crate::study::{self, Wanted};
 use crate::text::colour;
 use deltabench_acquire::{Availability, Cache};
 use deltabench_model::problem::Problem;
@@ -27,8 +28,11 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     if let Some(path) = &arguments.out {
         output::check_writable(path).map_err(Failure::Refused)?;
     }
+    let run = match study::wanted(&arguments.runs, arguments.by, config)? {
+        Wanted::Run(run) => run,
+        Wanted::Study(runs) => return study::report(&runs, arguments),
+    };
     let store = open(config)?;
-    let run = store.find(&arguments.run).map_err(Failure::Refused)?;
     let mut plan = store.plan(&run).map_err(store_problem)?;
     let chosen = arguments.delta.as_deref().map(percent).transpose();
     let delta_chosen = chosen.map_err(Failure::Refused)?.map(|chosen| DeltaChosen {
@@ -108,6 +112,7 @@ pub fn targets(arguments: &Targets, config: &Config) -> Result<u8, Failure> {
             Availability::Fetchable => ("prebuilt".to_owned(), true),
             Availability::Cached(bin) => (format!("prebuilt, cached in {}", bin.display()), false),
             Availability::Installed(bin) => (format!("installed in {}", bin.display()), false),
+            Availability::Built(bin) => (format!("built, in {}", bin.display()), false),
         };
         let major = target.target.parse::<TargetSpec>().map(|spec| match spec {
             TargetSpec::Prebuilt(release) => release.major,

@@ -3,13 +3,16 @@
 //! Data goes to stdout, everything else to stderr. Exit codes: 0 no regression, 1 regression, 2 bad request,
 //! 3 inconclusive, 4 host unfit, 5 could not measure, 130 interrupted.
 
+mod agent;
 mod arguments;
 mod bench;
 mod calibrate;
 mod compare;
 mod config;
+mod configs;
 mod crosscheck;
 mod doctor;
+mod experiment;
 mod export;
 #[cfg(test)]
 mod fixture;
@@ -24,6 +27,7 @@ mod progress;
 mod reference;
 mod request;
 mod selfbench;
+mod study;
 mod text;
 mod workloads;
 
@@ -60,6 +64,8 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
     let config = config::Config::load(&arguments.global).map_err(Failure::Refused)?;
     match arguments.command {
         Command::Compare(compare) => compare::compare(*compare, &config),
+        Command::Run(run) => experiment::run(&run, &config),
+        Command::Init(init) => experiment::init(&init),
         Command::Resume(resume) => compare::resume(&resume, &config),
         Command::Confirm(confirm) => compare::confirm(&confirm, &config),
         Command::Report(report) => listing::report(&report, &config),
@@ -72,6 +78,8 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Targets(targets) => listing::targets(&targets, &config),
         Command::Fetch(fetch) => listing::fetch(&fetch, &config),
         Command::Workloads(workloads) => workloads::workloads(&workloads),
+        Command::Configs(configs) => configs::configs(&configs, &config),
+        Command::Agent => agent::agent(),
         Command::Metrics => reference::metrics(),
         Command::Reference => reference::reference(),
         Command::Crosscheck(crosscheck) => crosscheck::crosscheck(&crosscheck, &config),

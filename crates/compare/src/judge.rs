@@ -76,6 +76,18 @@ pub(crate) fn gains(metric: Metric, logs: &[f64]) -> Vec<f64> {
     logs.iter().map(|log| sign(metric) * log).collect()
 }
 
+/// An interval of log-ratios turned so that below zero is worse.
+pub(crate) fn gain(metric: Metric, logs: Interval) -> Interval {
+    if sign(metric) > 0.0 {
+        logs
+    } else {
+        Interval {
+            low: -logs.high,
+            high: -logs.low,
+        }
+    }
+}
+
 fn sign(metric: Metric) -> f64 {
     if metric.better() == Better::Higher {
         1.0
@@ -156,7 +168,12 @@ pub(crate) fn waiting(metric: Metric, logs: &[f64], delta: f64, what: &str) -> J
 ///
 /// Where a look tests "equal" more strictly than by the 90 % interval, what lies between is neither equal nor
 /// slower: it stays open.
-fn decide(different: Interval, equivalent: Interval, ci90: Interval, delta: f64) -> Verdict {
+pub(crate) fn decide(
+    different: Interval,
+    equivalent: Interval,
+    ci90: Interval,
+    delta: f64,
+) -> Verdict {
     let within = |interval: Interval| interval.low > -delta && interval.high < delta;
     if within(equivalent) {
         Verdict::NoChange

@@ -14,6 +14,7 @@ use crate::sample::{BlockValue, compare_metric, log_ratios, ratio};
 use crate::thresholds::{CONFIRM_P, MIN_BLOCKS};
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::units::{count, index};
+use deltabench_stats::Interval;
 use deltabench_stats::student::t_test_above_p;
 
 /// A comparison before the placebo and the other cells have been asked, with the block values behind it.
@@ -194,7 +195,8 @@ fn cell_verdict(
     let both = format!("{}; CPU per operation: {}", speed.reason, cost.reason);
     match speed.verdict {
         Verdict::Regression | Verdict::Improvement
-            if cpu_bound(cell) && contradicts(speed, cost) =>
+            if cpu_bound(cell)
+                && contradicts((speed.verdict, speed.gain95), (cost.verdict, cost.gain95)) =>
         {
             (
                 Verdict::Inconclusive,
@@ -213,7 +215,7 @@ fn cell_verdict(
 /// One client has at most one process at work, and a read that finds its pages in memory does not wait.
 /// Commits wait for the disk, and several clients wait for each other, so there throughput may move without
 /// CPU.
-fn cpu_bound(cell: &Cell) -> bool {
+pub(crate) fn cpu_bound(cell: &Cell) -> bool {
     cell.clients == 1 && !cell.writes
 }
 
@@ -221,18 +223,23 @@ fn cpu_bound(cell: &Cell) -> bool {
 ///
 /// "No change" is no denial when it is measurably in the same direction and both intervals overlap: −3.2 %
 /// [−3.4, −3.0] and +2.8 % [+2.6, +3.1] are one finding on both sides of a threshold.
-fn contradicts(speed: &Judgement, cost: &Judgement) -> bool {
-    let opposite = match speed.verdict {
+///
+/// Each with its verdict and its 95 % interval, turned so that below zero is worse.
+pub(crate) fn contradicts(speed: Said, cost: Said) -> bool {
+    let opposite = match speed.0 {
         Verdict::Regression => Verdict::Improvement,
         _ => Verdict::Regression,
     };
-    if cost.verdict != Verdict::NoChange {
-        return cost.verdict == opposite;
+    if cost.0 != Verdict::NoChange {
+        return cost.0 == opposite;
     }
-    let (Some(speed), Some(cost)) = (speed.gain95, cost.gain95) else {
+    let (Some(speed), Some(cost)) = (speed.1, cost.1) else {
         return true;
     };
     let same_direction = !cost.contains(0.0) && (cost.low > 0.0) == (speed.low > 0.0);
     let overlap = cost.low <= speed.high && speed.low <= cost.high;
     !(same_direction && overlap)
 }
+
+/// A verdict and the interval behind it.
+pub(crate) type Said = (Verdict, Option<Interval>);

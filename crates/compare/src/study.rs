@@ -1,10 +1,29 @@
 //! The tables of a study: several runs, or one with many servers and client counts, along their axes.
 //!
-//! Nothing is measured or judged again here: the figures come from the comparisons of the runs, arranged as
-//! published reports arrange them, each with its interval.
+//! Nothing is measured here: the figures come from the comparisons of the runs, arranged as published reports
+//! arrange them, each with its interval. What one run judged keeps its verdict; what several loads of the
+//! data say together gets one by the same rules, from an interval that holds between loads.
+//!
+//! Design decision: a table never mixes what was measured side by side with what was not. Servers are columns
+//! of one run, paired round by round; client numbers are paired by block; sizes, devices and machines
+//! are different runs, so their tables come twice: absolute throughput, which has everything in it that
+//! differs between two runs, and the ratio of ratios, in which what both sides of a run share cancels.
 
 use crate::comparison::{Comparison, Metric, Ratio, Verdict};
+use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{Group, Plan};
+use deltabench_model::problem::Problem;
+
+mod across;
+mod collect;
+mod differences;
+mod figures;
+mod loads;
+mod notes;
+mod places;
+mod scaleup;
+mod servers;
+mod spreads;
 
 /// One run of a study.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +36,8 @@ pub struct StudyRun<'a> {
     pub comparison: &'a Comparison,
     /// The machine it ran on, in a few words: the same words mean the same machine.
     pub host: &'a str,
+    /// What was withdrawn of it, whether or not the comparison says so already.
+    pub withdrawn: &'a [Invalidation],
 }
 
 /// What the columns of a table stand for.
@@ -62,9 +83,11 @@ pub struct Table {
     pub coordinates: Vec<(String, String)>,
     /// The columns.
     pub columns: Vec<Column>,
-    /// Which of them is 1; absent where no column is the base of a figure (ratios of ratios to the first host
-    /// still name it).
+    /// Which of them the figures are relative to: its own are exactly 1.
     pub base: usize,
+    /// Whether the figures are ratios of ratios: candidate / base at a column, over candidate / base at the
+    /// base column.
+    pub of_ratios: bool,
     /// A row for each workload, in the order of the plan.
     pub rows: Vec<Row>,
     /// What is to be said of this table.
@@ -98,9 +121,13 @@ pub struct Figure {
     pub ratio: Ratio,
     /// In the unit of the table's metric.
     pub absolute: f64,
-    /// The verdict of the run on it; absent where it did not judge this comparison.
+    /// In a table of ratios of ratios: candidate / base at this column.
+    pub relative: Option<Ratio>,
+    /// The verdict of the run on it, or of all runs behind it together; absent where nobody judged this
+    /// comparison. [`Verdict::Unfit`] also there, where what it was made from is unfit or withdrawn.
     pub verdict: Option<Verdict>,
-    /// Runs behind it, each with a load of its own; with several the interval holds between them.
+    /// Runs behind it, each with a load of its own; with several the interval holds between them. For a
+    /// comparison of different runs the smaller number of both sides.
     pub repetitions: u32,
     /// Scaleup / clients, for [`Axis::Clients`].
     pub efficiency: Option<f64>,
@@ -121,7 +148,7 @@ pub struct GroupSpread {
     pub columns: Vec<Option<Spread>>,
 }
 
-/// Of the relative throughputs of a group's rows.
+/// Of the figures of a group's rows; those that are unfit are left out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// Rows.
@@ -136,7 +163,7 @@ pub struct Spread {
     pub max: f64,
     /// Standard deviation of the sample; absent with fewer than two rows.
     pub stddev: Option<f64>,
-    /// Geometric mean with its interval, where one run holds all the rows.
+    /// Geometric mean with its interval, where each run behind the column has all the rows.
     pub geometric: Option<Ratio>,
 }
 
@@ -145,3 +172,45 @@ pub const BAND_LOW: f64 = 0.95;
 
 /// At or above this is green; between them grey.
 pub const BAND_HIGH: f64 = 1.05;
+
+/// The tables of these runs: for each place the servers (throughput, CPU per operation) and the scaleup of
+/// each server, then the axes along which runs differ, hosts last.
+///
+/// Runs in the same place are repetitions: their figures are pooled over loads of the data. Runs that confirm
+/// others are left out, since they measured only what had been found. A repetition that was withdrawn, or
+/// whose host was unfit, is left out; where nothing else is left the figure is shown as unfit. One whose
+/// placebo was off stays in: that is the luck of a load, which the interval between loads is there for, and
+/// leaving it out would leave those that happen to agree. The placebos are pooled too, and judge the whole.
+///
+/// Shape:  in any order; tables follow the parts of the experiment, hosts the order given. The same runs give
+///         the same study to the bit.
+/// Errors: no run; a run twice; runs of different experiments, scales or bases; runs in the same place that
+///         did not do the same work.
+/// Source: docs/measuring.md, "Tables of a study".
+pub fn study(runs: &[StudyRun<'_>]) -> Result<Study, Problem> {
+    let places = places::Places::new(runs)?;
+    let sets = collect::sets(&places);
+    let mut tables = Vec::new();
+    let mut spreads = Vec::new();
+    for set in &sets {
+        for (table, sums) in servers::tables(&places, set) {
+            tables.push(table);
+            spreads.extend(sums);
+        }
+        tables.extend(scaleup::tables(&places, set));
+    }
+    tables.extend(across::tables(&places, &sets));
+    let notes = notes::of_study(&places, &sets, &tables);
+    let measured = places.runs.iter().map(|(run, _)| run);
+    let first = measured.chain(&places.unmeasured).next();
+    let name = first.map_or("", |run| match &run.plan.experiment {
+        Some(part) => part.experiment.as_str(),
+        None => run.run,
+    });
+    Ok(Study {
+        name: name.to_owned(),
+        tables,
+        spreads,
+        notes,
+    })
+}

@@ -28,6 +28,8 @@ pub struct Connection {
     number: u32,
     rollback: Vec<u8>,
     key: BackendKey,
+    /// Whether the server's process is on this machine.
+    local: bool,
 }
 
 impl Connection {
@@ -70,12 +72,19 @@ impl Connection {
             number: 0,
             rollback,
             key,
+            local: endpoint.is_local(),
         })
     }
 
     /// The server's end.
     pub fn key(&self) -> BackendKey {
         self.key
+    }
+
+    /// Process id of the server's end, if that is on this machine: elsewhere the number is somebody else's.
+    #[inline]
+    pub fn local_pid(&self) -> Option<u32> {
+        self.local.then_some(self.key.pid)
     }
 
     /// The socket.

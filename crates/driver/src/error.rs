@@ -1,5 +1,6 @@
 //! What can go wrong on the wire.
 
+use crate::tls::TlsFailure;
 use deltabench_model::problem::Problem;
 use std::fmt;
 use std::io;
@@ -71,6 +72,14 @@ pub enum WireError {
         endpoint: String,
         /// The system's reason.
         source: io::Error,
+    },
+    /// A connection, but not encrypted as it was asked for.
+    #[error("cannot connect to {endpoint}: {failure}")]
+    Tls {
+        /// The address.
+        endpoint: String,
+        /// What is in the way.
+        failure: TlsFailure,
     },
     /// The server refused or failed a command.
     #[error("{0}")]

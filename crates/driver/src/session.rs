@@ -4,8 +4,8 @@ use crate::error::{ServerError, WireError};
 use crate::inbox::Inbox;
 use crate::request::{TooLarge, message, zero_ended};
 use crate::sys::{self, Wait};
-use crate::wire::Wire;
-use deltabench_model::endpoint::{Endpoint, Login, Tls};
+use crate::wire::{OpenError, Wire};
+use deltabench_model::endpoint::{Endpoint, Login};
 use postgres_protocol::authentication::{md5_hash, sasl};
 use std::io;
 use std::os::fd::AsFd;
@@ -40,18 +40,11 @@ pub struct BackendKey {
 
 impl BackendKey {
     /// Asks the server to give up what the process is doing: best effort, no answer is waited for.
-    ///
-    /// Without TLS in any case: the server takes the request before it asks for any, and the secret is worth
-    /// nothing but this.
-    pub fn cancel(self, endpoint: &Endpoint) -> io::Result<()> {
-        let mut endpoint = endpoint.clone();
-        if let Endpoint::Tcp { tls, .. } = &mut endpoint {
-            *tls = Tls::Off;
-        }
+    pub fn cancel(self, endpoint: &Endpoint) -> Result<(), OpenError> {
         let mut request = CANCEL.to_vec();
         request.extend_from_slice(&self.pid.to_be_bytes());
         request.extend_from_slice(&self.secret);
-        Wire::open(&endpoint, CANCEL_LIMIT)?.send(&request)
+        Ok(Wire::open(endpoint, CANCEL_LIMIT)?.send(&request)?)
     }
 }
 
@@ -62,20 +55,29 @@ pub struct Session {
     inbox: Inbox,
     limit: Option<Duration>,
     key: BackendKey,
+    /// Whether the server is on this machine.
+    local: bool,
 }
 
 impl Session {
     /// Connects, authenticates and waits until the server is ready. `limit` holds for each send and receive.
     pub fn connect(endpoint: &Endpoint, login: &Login, limit: Duration) -> Result<Self, WireError> {
-        let refused = |source| WireError::Connect {
-            endpoint: endpoint.to_string(),
-            source,
+        let refused = |error| match error {
+            OpenError::Io(source) => WireError::Connect {
+                endpoint: endpoint.to_string(),
+                source,
+            },
+            OpenError::Tls(failure) => WireError::Tls {
+                endpoint: endpoint.to_string(),
+                failure,
+            },
         };
         let mut session = Self {
             wire: Wire::open(endpoint, limit).map_err(refused)?,
             inbox: Inbox::new(),
             limit: Some(limit),
             key: BackendKey::default(),
+            local: endpoint.is_local(),
         };
         session.start_up(login)?;
         Ok(session)
@@ -225,6 +227,14 @@ impl Session {
             let (method, body) = self.authentication_request()?;
             match method {
                 0 => return Ok(()),
+                // Whoever sits between could ask for it just as well.
+                3 if self.wire.is_plain() && !self.local => {
+                    let what = "the server asks for the password as it is, and nothing encrypts it \
+                                on its way; use sslmode=require or above";
+                    return Err(WireError::Authentication {
+                        what: what.to_owned(),
+                    });
+                }
                 3 => {
                     let password = password(login, "a password")?;
                     self.send_answer(|out| zero_ended(out, password.as_bytes()))?;

@@ -1,11 +1,10 @@
 //! A connected socket, and TLS over it where that is asked for.
 
 use crate::sys::{self, Wait};
+use crate::tls::{TlsFailure, config};
 use deltabench_model::endpoint::{Endpoint, Tls};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme};
+use rustls::ClientConnection;
+use rustls::pki_types::ServerName;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,6 +17,27 @@ use std::time::Duration;
 /// Source: PostgreSQL manual, "Message Formats".
 const TLS_REQUEST: [u8; 8] = *b"\0\0\0\x08\x04\xd2\x16\x2f";
 
+/// Why there is no connection.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The system's reason.
+    Io(io::Error),
+    /// There is one, but not as it was asked for.
+    Tls(TlsFailure),
+}
+
+impl From<io::Error> for OpenError {
+    fn from(error: io::Error) -> Self {
+        TlsFailure::from_io(error).map_or_else(Self::Io, Self::Tls)
+    }
+}
+
+impl From<TlsFailure> for OpenError {
+    fn from(failure: TlsFailure) -> Self {
+        Self::Tls(failure)
+    }
+}
+
 /// One end of a connection.
 #[derive(Debug)]
 pub struct Wire {
@@ -27,19 +47,15 @@ pub struct Wire {
 
 impl Wire {
     /// Connects. `limit` holds for the connection and each step of TLS, and stays the socket's time limit.
-    pub fn open(endpoint: &Endpoint, limit: Duration) -> io::Result<Self> {
+    pub fn open(endpoint: &Endpoint, limit: Duration) -> Result<Self, OpenError> {
         let mut wire = Self {
             socket: Arc::new(connect(endpoint, limit)?),
             tls: None,
         };
         sys::set_timeout(wire.socket.as_fd(), Some(limit))?;
-        if let Endpoint::Tcp {
-            host,
-            tls: Tls::Unverified,
-            ..
-        } = endpoint
-        {
-            wire.start_tls(host)?;
+        match endpoint {
+            Endpoint::Tcp { host, tls, .. } if *tls != Tls::Off => wire.start_tls(host, tls)?,
+            _ => {}
         }
         Ok(wire)
     }
@@ -88,23 +104,21 @@ impl Wire {
         }
     }
 
-    fn start_tls(&mut self, host: &str) -> io::Result<()> {
+    fn start_tls(&mut self, host: &str, tls: &Tls) -> Result<(), OpenError> {
+        let config = config(tls)?;
         send_all(self.socket.as_fd(), &TLS_REQUEST)?;
         // One byte and no more: what follows it unencrypted would be somebody else's (CVE-2021-23222).
         let mut answer = [0];
         match sys::receive(self.socket.as_fd(), &mut answer, Wait::Block)? {
-            0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
-            _ if answer != *b"S" => {
-                return Err(io::Error::new(
-                    io::ErrorKind::Unsupported,
-                    "the server does not do TLS",
-                ));
-            }
-            _ => {}
+            0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            _ if answer == *b"S" => {}
+            // The server goes on without, on the same connection.
+            _ if *tls == Tls::Preferred => return Ok(()),
+            _ => return Err(TlsFailure::NotOffered.into()),
         }
         let name = ServerName::try_from(host.to_owned())
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        let mut tls = ClientConnection::new(unverified()?, name).map_err(io::Error::other)?;
+        let mut tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
         // What does not fit would be cut off; our requests are bounded by the workload.
         tls.set_buffer_limit(None);
         let mut socket = Plain(self.socket.as_fd(), Wait::Block);
@@ -195,58 +209,5 @@ impl Write for Plain<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// TLS with whoever answers.
-fn unverified() -> io::Result<Arc<ClientConfig>> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
-        .with_no_client_auth();
-    Ok(Arc::new(config))
-}
-
-/// Takes every certificate, but wants proof that the server has its key.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signed, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

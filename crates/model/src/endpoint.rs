@@ -1,7 +1,9 @@
 //! Where a server listens and who we are to it.
 
+use crate::installation::{Remote, RemoteTls};
 use std::fmt;
-use std::path::PathBuf;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 
 /// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,14 +27,62 @@ pub enum Endpoint {
 }
 
 /// Encryption of a TCP connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Tls {
     /// None.
     #[default]
     Off,
+    /// TLS if the server does it; its certificate is not verified.
+    Preferred,
     /// TLS; the server's certificate is not verified. For servers of our own on the loopback address, whose
-    /// certificates are made for the run.
+    /// certificates are made for the run, and for those who ask for no more.
     Unverified,
+    /// TLS with a certificate that a trusted authority signed for whomever: one of this file, or else of the
+    /// system.
+    VerifyCa(Option<PathBuf>),
+    /// TLS with a certificate that a trusted authority signed for this host.
+    VerifyFull(Option<PathBuf>),
+}
+
+impl Endpoint {
+    /// Whether the server's processes are on this machine, as far as the address tells.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Unix { .. } => true,
+            Self::Tcp { host, .. } => {
+                host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+            }
+        }
+    }
+}
+
+impl From<&Remote> for Endpoint {
+    fn from(remote: &Remote) -> Self {
+        if remote.host.starts_with('/') {
+            return Self::Unix {
+                directory: PathBuf::from(&remote.host),
+                port: remote.port,
+            };
+        }
+        // `sslrootcert=system` is what libpq calls the certificates of the system.
+        let named = remote.root_certificate.clone();
+        let authority = named.filter(|file| file != Path::new("system"));
+        let tls = match remote.tls {
+            RemoteTls::Disable => Tls::Off,
+            RemoteTls::Prefer => Tls::Preferred,
+            // As libpq: whoever names an authority wants it asked.
+            RemoteTls::Require if authority.is_some() => Tls::VerifyCa(authority),
+            RemoteTls::Require => Tls::Unverified,
+            RemoteTls::VerifyCa => Tls::VerifyCa(authority),
+            RemoteTls::VerifyFull => Tls::VerifyFull(authority),
+        };
+        Self::Tcp {
+            host: remote.host.clone(),
+            port: remote.port,
+            tls,
+        }
+    }
 }
 
 impl fmt::Display for Endpoint {
@@ -40,7 +90,10 @@ impl fmt::Display for Endpoint {
         match self {
             Self::Unix { directory, port } => write!(f, "{}/.s.PGSQL.{port}", directory.display()),
             Self::Tcp { host, port, tls } => {
-                let tls = if *tls == Tls::Off { "" } else { " (TLS)" };
+                let tls = match tls {
+                    Tls::Off | Tls::Preferred => "",
+                    _ => " (TLS)",
+                };
                 write!(f, "{host}:{port}{tls}")
             }
         }
@@ -84,5 +137,45 @@ mod tests {
             options: Vec::new(),
         };
         assert!(!format!("{login:?}").contains("secret"));
+    }
+
+    fn endpoint(text: &str) -> Endpoint {
+        Endpoint::from(&text.parse::<Remote>().unwrap())
+    }
+
+    #[test]
+    fn a_connection_string_says_where_and_how() {
+        let tls = |text: &str| match endpoint(text) {
+            Endpoint::Tcp { tls, .. } => tls,
+            Endpoint::Unix { .. } => panic!("{text}"),
+        };
+        let file = || Some(PathBuf::from("/ca.pem"));
+        assert_eq!(tls("postgres://me@h/d"), Tls::Preferred);
+        assert_eq!(tls("postgres://me@h/d?sslmode=disable"), Tls::Off);
+        assert_eq!(tls("postgres://me@h/d?sslmode=require"), Tls::Unverified);
+        assert_eq!(
+            tls("postgres://me@h/d?sslmode=require&sslrootcert=/ca.pem"),
+            Tls::VerifyCa(file())
+        );
+        assert_eq!(
+            tls("postgres://me@h/d?sslmode=verify-full&sslrootcert=system"),
+            Tls::VerifyFull(None)
+        );
+        let socket = endpoint("postgres://me@/d?host=/run/pg");
+        assert_eq!(socket.to_string(), "/run/pg/.s.PGSQL.5432");
+    }
+
+    #[test]
+    fn only_this_machine_s_addresses_are_local() {
+        for (text, local) in [
+            ("postgres://me@/d?host=/run/pg", true),
+            ("postgres://me@127.0.0.1/d", true),
+            ("postgres://me@[::1]/d", true),
+            ("postgres://me@localhost/d", true),
+            ("postgres://me@db.example/d", false),
+            ("postgres://me@10.0.0.1/d", false),
+        ] {
+            assert_eq!(endpoint(text).is_local(), local, "{text}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The block device that holds a directory.
 
 use crate::reader::{KernelFile, numbers};
+use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 const SECTOR: u64 = 512;
 
 /// What reached a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceCosts {
     /// Read requests that it answered.
     pub reads: u64,

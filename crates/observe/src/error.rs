@@ -1,5 +1,6 @@
 //! What can go wrong while observing.
 
+use deltabench_model::problem::Problem;
 use std::path::{Path, PathBuf};
 
 /// A failure to observe or to pin.
@@ -59,6 +60,16 @@ impl ObserveError {
             action,
             path: path.to_owned(),
             source,
+        }
+    }
+}
+
+impl From<ObserveError> for Problem {
+    fn from(error: ObserveError) -> Self {
+        let problem = Self::new(error.to_string());
+        match std::error::Error::source(&error) {
+            Some(cause) => problem.detail(cause.to_string()),
+            None => problem,
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Reads `/proc`, `/sys` and cgroups; changes nothing but the affinity of processes that it is told to pin,
 //! cgroups that it made itself, our own place among them, and what the page cache holds of directories that
-//! it is told to drop. It never starts or stops a process and judges no measurement.
+//! it is told to drop. It starts no process but the ssh of an [`agent`], stops none, and judges no
+//! measurement.
 //!
 //! What is read between slices ([`SliceMeters`]) keeps its files open and its memory
 //! allocated, so that it costs microseconds. The price: the set of processes is fixed at
@@ -21,6 +22,7 @@
 //! ```
 
 mod affinity;
+pub mod agent;
 mod busy;
 mod cgroup;
 mod check;
@@ -33,13 +35,16 @@ mod host_sample;
 mod limits;
 pub mod log_marks;
 mod meter;
+mod meters;
 mod page_cache;
 mod perf;
+mod postmaster;
 mod pressure;
 mod process;
 mod reader;
 mod sampler;
 mod sampling;
+mod series;
 mod server_counters;
 pub mod server_stats;
 mod slice_meters;
@@ -58,10 +63,13 @@ pub use limits::{
     AppliedLimits, AppliedMemory, AppliedStorage, LimitPlan, LimitReading, ServerLimits, try_limits,
 };
 pub use meter::{Changes, CpuMeter, CpuReading, CpuSource};
+pub use meters::{MachineCosts, MachineSources, Meters};
 pub use page_cache::{CachedFiles, DroppedPages, cached_files, drop_pages};
 pub use perf::{PerfCounters, PerfScope};
+pub use postmaster::{Counters, Postmaster};
 pub use pressure::PressureClock;
 pub use process::process_tree;
 pub use sampler::Sampler;
+pub use series::Series;
 pub use server_counters::ServerCounters;
 pub use slice_meters::{MeterSources, SliceCosts, SliceMeters};

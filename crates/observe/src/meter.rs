@@ -33,7 +33,7 @@ impl CpuSource {
 }
 
 /// CPU of a server up to a moment. Only differences between two readings of one meter mean something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CpuReading {
     /// Time on a core, nanoseconds.
     pub cpu_ns: u64,
@@ -113,6 +113,18 @@ impl CpuMeter {
             source,
             &format!("{}-{postmaster_pid}", std::process::id()),
         )
+    }
+
+    /// Opens a meter that only reads: schedstat, or nothing.
+    ///
+    /// Errors: `Gone` if there is no such process; `NoSource` if the kernel keeps no schedstat.
+    pub fn open_hands_off(postmaster_pid: u32) -> Result<Self, ObserveError> {
+        if !has_schedstat() {
+            return Err(ObserveError::NoSource {
+                reason: NO_SCHEDSTAT.to_owned(),
+            });
+        }
+        Self::open_with(postmaster_pid, CpuSource::Schedstat, "")
     }
 
     /// Opens a meter with a given source. `label` (run and server) names the cgroup, if the source is one.
@@ -200,14 +212,20 @@ impl CpuMeter {
     }
 }
 
-/// The first source that works here.
-fn preferred_source() -> Result<CpuSource, ObserveError> {
+const NO_SCHEDSTAT: &str = "/proc/self/schedstat is missing or zero";
+
+fn has_schedstat() -> bool {
     // A kernel without CONFIG_SCHED_INFO either lacks the file or prints zeros; this process has run by now.
     let own = fs::read("/proc/self/schedstat").unwrap_or_default();
-    if schedstat(&own).is_some_and(|own| own.cpu_ns > 0) {
+    schedstat(&own).is_some_and(|own| own.cpu_ns > 0)
+}
+
+/// The first source that works here.
+fn preferred_source() -> Result<CpuSource, ObserveError> {
+    if has_schedstat() {
         return Ok(CpuSource::Schedstat);
     }
-    let mut reasons = vec!["/proc/self/schedstat is missing or zero".to_owned()];
+    let mut reasons = vec![NO_SCHEDSTAT.to_owned()];
     for (kind, source) in [
         (CgroupKind::V1, CpuSource::CgroupV1),
         (CgroupKind::V2, CpuSource::CgroupV2),

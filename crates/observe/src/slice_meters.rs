@@ -6,10 +6,10 @@ use crate::error::ObserveError;
 use crate::host_clock::{HostClock, HostReading, foreign_cpu_ns};
 use crate::meter::{Changes, CpuMeter, CpuReading, CpuSource};
 use crate::pressure::PressureClock;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What happened during a slice beside its own operations. Nanoseconds, as in the slice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SliceCosts {
     /// CPU, run-queue wait and switches of the server that worked.
     pub server: CpuReading,
@@ -26,7 +26,7 @@ pub struct SliceCosts {
 }
 
 /// Where the figures of slices come from, to be kept with the run as a fact.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeterSources {
     /// CPU of servers; absent without servers.
     pub server_cpu: Option<CpuSource>,
@@ -68,9 +68,24 @@ impl SliceMeters {
     ///
     /// Errors: those of [`CpuMeter::open`] and [`HostClock::open`].
     pub fn open(postmasters: &[u32]) -> Result<Self, ObserveError> {
+        Self::open_by(postmasters, CpuMeter::open)
+    }
+
+    /// The same without changing anything: no cgroup is made where the kernel keeps no schedstat. For servers
+    /// that are not ours.
+    ///
+    /// Errors: those of [`SliceMeters::open`]; `NoSource` where only a cgroup could tell.
+    pub fn open_hands_off(postmasters: &[u32]) -> Result<Self, ObserveError> {
+        Self::open_by(postmasters, CpuMeter::open_hands_off)
+    }
+
+    fn open_by(
+        postmasters: &[u32],
+        open: fn(u32) -> Result<CpuMeter, ObserveError>,
+    ) -> Result<Self, ObserveError> {
         let servers = postmasters
             .iter()
-            .map(|&pid| CpuMeter::open(pid))
+            .map(|&pid| open(pid))
             .collect::<Result<Vec<_>, _>>()?;
         let mut meters = Self {
             servers_before: vec![CpuReading::default(); servers.len()],
@@ -155,20 +170,20 @@ impl SliceMeters {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::io::{BufRead, BufReader, Write};
     use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
     /// A shell that works when told to.
-    struct Worker {
+    pub(crate) struct Worker {
         child: Child,
         input: Option<ChildStdin>,
         answers: BufReader<ChildStdout>,
     }
 
     impl Worker {
-        fn start() -> Self {
+        pub(crate) fn start() -> Self {
             let mut child = Command::new("sh")
                 .args([
                     "-c",
@@ -189,7 +204,11 @@ mod tests {
             worker
         }
 
-        fn work(&mut self) {
+        pub(crate) fn pid(&self) -> u32 {
+            self.child.id()
+        }
+
+        pub(crate) fn work(&mut self) {
             writeln!(self.input.as_mut().unwrap(), "go").unwrap();
             assert_eq!(self.answers.read_line(&mut String::new()).unwrap(), 1);
         }
@@ -205,7 +224,7 @@ mod tests {
     #[test]
     fn the_server_that_worked_is_billed_and_the_others_are_idle() {
         let mut workers = [Worker::start(), Worker::start(), Worker::start()];
-        let pids: Vec<u32> = workers.iter().map(|worker| worker.child.id()).collect();
+        let pids: Vec<u32> = workers.iter().map(Worker::pid).collect();
         let mut meters = SliceMeters::open(&pids).unwrap();
         for active in [1, 0, 2] {
             meters.start();

@@ -1,7 +1,7 @@
 //! Under which conditions was measured, where they are not the usual ones.
 
 use crate::context::{planned_cell, resolved};
-use crate::words;
+use crate::{origin, words};
 use deltabench_compare::comparison::CellComparison;
 use deltabench_model::plan::{CacheState, Cell, CellOrder, DataState, Plan, Transport};
 
@@ -116,6 +116,7 @@ impl<'a> Conditions<'a> {
         }
         list.extend(self.limits());
         list.extend(self.burns());
+        list.extend(self.plan.experiment.as_ref().map(origin::part));
         if let Some(run) = &self.plan.confirms {
             list.push(format!("measures again what run {run} found"));
         }

@@ -155,7 +155,7 @@ fn line(
     ]
 }
 
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value.is_finite() {
         value.to_string()
     } else {
@@ -163,11 +163,11 @@ fn number(value: f64) -> String {
     }
 }
 
-fn optional(value: Option<f64>) -> String {
+pub(crate) fn optional(value: Option<f64>) -> String {
     value.map(number).unwrap_or_default()
 }
 
-fn field(text: &str) -> String {
+pub(crate) fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

@@ -147,9 +147,24 @@ pub struct Target {
     pub version: String,
     /// `server_version_num`.
     pub version_num: u32,
-    /// Where the binaries came from: `prebuilt`, `path` or `installed`.
+    /// What tables call it, where it was given a name of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Where it stands on the axes of an experiment: name and value.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub coordinates: Vec<[String; 2]>,
+    /// The named configuration it ran with instead of the steady one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<Configuration>,
+    /// How it was built, if deltabench did it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<deltabench_model::installation::Recipe>,
+    /// Where it is, if it is a server that deltabench did not start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote: Option<Remote>,
+    /// Where the binaries came from: `prebuilt`, `path`, `installed`, `built` or `remote`.
     pub origin: deltabench_model::installation::Origin,
-    /// SHA-256 of `bin/postgres`, lower-case hex.
+    /// SHA-256 of `bin/postgres`, lower-case hex; empty for a remote server.
     pub sha256: String,
     /// `select version()`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,6 +178,67 @@ pub struct Target {
     /// Its configure line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configure: Option<String>,
+}
+
+/// A server that was there before. Passwords are nowhere in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Remote {
+    /// Host name, address, or directory of a local socket.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Role that deltabench logs in as.
+    pub user: String,
+    /// Database in which deltabench makes its schemas.
+    pub database: String,
+    /// `disable`, `prefer`, `require`, `verify-ca` or `verify-full`.
+    pub tls: deltabench_model::installation::RemoteTls,
+    /// Certificates that are trusted; absent: those of the system.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root_certificate: Option<String>,
+    /// Who tells the counters of its machine; absent: nobody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+/// A named configuration as one version of the server got it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Configuration {
+    /// Its name.
+    pub name: String,
+    /// What had to be changed for this version.
+    pub adapted: Vec<Adapted>,
+}
+
+/// A setting of a configuration that a version has under another name, in another unit, or not at all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Adapted {
+    /// Name and value as the configuration has it.
+    pub asked: [String; 2],
+    /// What the server got instead; empty if it was dropped.
+    pub became: Vec<[String; 2]>,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// The part of an experiment that a run is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Experiment {
+    /// Name of the experiment.
+    pub name: String,
+    /// Name of this execution of it: all its runs have it in common.
+    pub execution: String,
+    /// The scale it was carried out at; absent: as written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<String>,
+    /// Which part, from 1.
+    pub part: u32,
+    /// Of how many.
+    pub of: u32,
+    /// Which of the repetitions of these coordinates, from 1.
+    pub repetition: u32,
+    /// Where it stands on the axes that no run can vary by itself: name and value.
+    pub coordinates: Vec<[String; 2]>,
 }
 
 /// What the run says about nothing: base against base.
@@ -255,6 +331,8 @@ pub struct GroupSummary {
     pub cells: u32,
     /// Cells in it.
     pub of: u32,
+    /// Those of them that are unfit or withdrawn: a mean with any of them in it is not to be used.
+    pub void_cells: u32,
     /// Mean of throughput; its interval knows that cells share blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Relative>,
@@ -309,6 +387,9 @@ pub struct PlanFacts {
     /// The run whose regressions this one measures again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirms: Option<String>,
+    /// The experiment that the run is a part of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<Experiment>,
 }
 
 /// Cores given by hand.

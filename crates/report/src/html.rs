@@ -14,7 +14,10 @@ mod mark;
 mod numbers;
 mod provenance;
 mod strips;
+mod study;
 mod warm_up;
+
+pub(crate) use study::study;
 
 use crate::conditions::Conditions;
 use crate::context::ReportContext;
@@ -44,6 +47,29 @@ pub fn html(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> St
         context,
         strips::dots(comparison.cells.len()),
     );
+    document(&Document {
+        title: &title,
+        style: "",
+        body: sections(&summary, comparison, plan, context),
+        name: "data",
+        data: &data,
+    })
+}
+
+/// What makes a page of one kind.
+struct Document<'a> {
+    title: &'a str,
+    /// Style that only this kind needs.
+    style: &'a str,
+    body: Markup,
+    /// The name of the element with the data, by which the script knows the kind.
+    name: &'a str,
+    /// JSON that is ready to stand inside a script element.
+    data: &'a str,
+}
+
+/// A page with its style, its data and the script, under a policy that forbids all else.
+fn document(document: &Document<'_>) -> String {
     let page = markup! {
         (DOCTYPE)
         html lang="en" {
@@ -52,12 +78,12 @@ pub fn html(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> St
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta http-equiv="Content-Security-Policy" content=(policy());
                 meta name="color-scheme" content="light dark";
-                title { (title) " - deltabench" }
-                style { (PreEscaped(STYLE)) }
+                title { (document.title) " - deltabench" }
+                style { (PreEscaped(STYLE)) (PreEscaped(document.style)) }
             }
             body {
-                main { (sections(&summary, comparison, plan, context)) }
-                script #data type="application/json" { (PreEscaped(data)) }
+                main { (document.body) }
+                script id=(document.name) type="application/json" { (PreEscaped(document.data)) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -65,6 +91,13 @@ pub fn html(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> St
     let mut text = page.into_string();
     text.push('\n');
     text
+}
+
+/// A value as JSON that nothing in it can end the element of or open a comment in.
+fn embedded(value: &impl serde::Serialize) -> String {
+    // Strings, numbers and lists alone: they always have a form in JSON.
+    let text = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
+    text.replace('<', "\\u003c")
 }
 
 /// Nothing from outside; images only for saving a chart.
@@ -84,7 +117,8 @@ fn sections(
 ) -> Markup {
     markup! {
         (lead::banner(plan, context))
-        @for sentence in summary.lines() { h1 { (typeset(sentence)) } }
+        @let several = summary.lines().count() > 2;
+        @for sentence in summary.lines() { h1 class=[several.then_some("several")] { (typeset(sentence)) } }
         (byline(context, plan))
         (lead::counts(comparison))
         (lead::changes(comparison, plan, context))

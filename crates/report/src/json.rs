@@ -3,18 +3,19 @@
 mod cell;
 mod costs;
 
-use crate::again;
 use crate::context::{self, ReportContext, planned};
 use crate::format::{
-    Burn, ConfirmationInvalidation, Counts, DeltaChosen, Fairness, Gate, GroupSummary, Host,
-    Invalidation, Ledger, Mark, OwnSettings, Pins, Placebo, PlanFacts, REPORT_FORMAT, Relative,
-    Report, Stopping, Target,
+    Adapted, Burn, Configuration, ConfirmationInvalidation, Counts, DeltaChosen, Experiment,
+    Fairness, Gate, GroupSummary, Host, Invalidation, Ledger, Mark, OwnSettings, Pins, Placebo,
+    PlanFacts, REPORT_FORMAT, Relative, Remote, Report, Stopping, Target,
 };
 use crate::remarks::{layout, multiplicity};
 use crate::summary::summary;
+use crate::{again, withdrawn};
 use cell::Cells;
 use deltabench_compare::comparison::{self, Comparison, PlaceboSummary, Ratio};
 use deltabench_compare::{exit_code, gate_line};
+use deltabench_model::installation;
 use deltabench_model::invalidation as model;
 use deltabench_model::plan::{self, Plan, ServerId};
 use deltabench_model::units::count;
@@ -66,7 +67,11 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Repo
         },
         plan: plan_facts(plan),
         counts: counts(comparison),
-        summaries: comparison.summaries.iter().map(group).collect(),
+        summaries: comparison
+            .summaries
+            .iter()
+            .map(|summary| group(summary, comparison, context))
+            .collect(),
         multiplicity: multiplicity(comparison),
         not_averaged: layout(plan).into_iter().collect(),
         fairness: fairness(comparison),
@@ -149,8 +154,13 @@ fn gate(comparison: &Comparison, plan: &Plan) -> Gate {
     }
 }
 
-fn group(summary: &comparison::GroupSummary) -> GroupSummary {
+fn group(
+    summary: &comparison::GroupSummary,
+    comparison: &Comparison,
+    context: &ReportContext,
+) -> GroupSummary {
     GroupSummary {
+        void_cells: withdrawn::void_cells(summary, comparison, context),
         candidate: summary.candidate_name.clone(),
         group: summary.group.map(plan::Group::word),
         cells: summary.cells,
@@ -161,13 +171,19 @@ fn group(summary: &comparison::GroupSummary) -> GroupSummary {
 }
 
 fn target(plan: &Plan, context: &ReportContext, id: ServerId) -> Option<Target> {
-    let installation = &planned(plan, id)?.installation;
+    let server = planned(plan, id)?;
+    let installation = &server.installation;
     let build = context.build(plan, id);
     Some(Target {
         target: installation.asked.clone(),
         resolved: installation.resolved.clone(),
         version: installation.version.clone(),
         version_num: installation.version_num,
+        label: server.label.clone(),
+        coordinates: settings(&server.coordinates),
+        configuration: server.configuration.as_ref().map(configuration),
+        recipe: installation.recipe.clone(),
+        remote: installation.remote.as_ref().map(remote),
         origin: installation.origin,
         sha256: installation.binary_sha256.clone(),
         version_text: build.map(|build| build.version_text.clone()),
@@ -175,6 +191,43 @@ fn target(plan: &Plan, context: &ReportContext, id: ServerId) -> Option<Target> 
         cflags: build.map(|build| build.cflags.clone()),
         configure: build.map(|build| build.configure.clone()),
     })
+}
+
+fn configuration(used: &plan::ConfigurationUse) -> Configuration {
+    let adapted = used.adapted.iter().map(|one| Adapted {
+        asked: [one.asked.0.clone(), one.asked.1.clone()],
+        became: settings(&one.became),
+        why: one.why.clone(),
+    });
+    Configuration {
+        name: used.name.clone(),
+        adapted: adapted.collect(),
+    }
+}
+
+fn remote(remote: &installation::Remote) -> Remote {
+    let certificate = remote.root_certificate.as_ref();
+    Remote {
+        host: remote.host.clone(),
+        port: remote.port,
+        user: remote.user.clone(),
+        database: remote.database.clone(),
+        tls: remote.tls,
+        root_certificate: certificate.map(|file| file.display().to_string()),
+        agent: remote.agent.clone(),
+    }
+}
+
+fn experiment(part: &plan::ExperimentPart) -> Experiment {
+    Experiment {
+        name: part.experiment.clone(),
+        execution: part.execution.clone(),
+        scale: part.scale.clone(),
+        part: part.part,
+        of: part.of,
+        repetition: part.repetition,
+        coordinates: settings(&part.coordinates),
+    }
 }
 
 fn placebo(placebo: &PlaceboSummary) -> Placebo {
@@ -186,7 +239,7 @@ fn placebo(placebo: &PlaceboSummary) -> Placebo {
     }
 }
 
-fn relative(ratio: &Ratio) -> Option<Relative> {
+pub(crate) fn relative(ratio: &Ratio) -> Option<Relative> {
     Some(Relative {
         ratio: finite(ratio.estimate)?,
         ci95: interval(ratio.ci95),
@@ -213,6 +266,7 @@ fn plan_facts(plan: &Plan) -> PlanFacts {
         pins: plan.pins.as_ref().map(pins),
         burns: burns(plan),
         confirms: plan.confirms.clone(),
+        experiment: plan.experiment.as_ref().map(experiment),
     }
 }
 
@@ -265,11 +319,11 @@ fn counts(comparison: &Comparison) -> Counts {
     }
 }
 
-fn finite(value: f64) -> Option<f64> {
+pub(crate) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-fn interval(ends: Option<(f64, f64)>) -> Option<[f64; 2]> {
+pub(crate) fn interval(ends: Option<(f64, f64)>) -> Option<[f64; 2]> {
     let (low, high) = ends?;
     Some([finite(low)?, finite(high)?])
 }

@@ -1,10 +1,11 @@
-//! How people see a comparison: terminal, JSON, HTML, Markdown, CSV, JUnit and Go's benchmark format.
+//! How people see a comparison: terminal, JSON, HTML, Markdown, CSV, JUnit and Go's benchmark format; and the
+//! tables of a study of several runs or many servers ([`render_study`]).
 //!
 //! Pure functions from a [`Comparison`], its [`Plan`] and a [`ReportContext`] to text: no clock, no network,
 //! no order that changes between two calls. Nothing is judged here; every verdict and reason comes from the
 //! comparison. A value that is not known is left out or called unknown, never 0.
 //!
-//! The JSON is a contract (see [`mod@format`]): fields are added, never renamed.
+//! The JSON is a contract (see [`mod@format`] and [`mod@study_format`]): fields are added, never renamed.
 
 mod again;
 mod benchstat;
@@ -18,11 +19,13 @@ mod json;
 mod junit;
 mod lines;
 mod markdown;
+mod origin;
 mod picture;
 mod published;
 mod remarks;
 mod render;
 mod standing;
+mod study;
 mod summary;
 mod terminal;
 mod withdrawn;
@@ -40,6 +43,8 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use picture::interval_bar;
 pub use render::{Format, render};
+pub use study::format as study_format;
+pub use study::{StudyContext, StudyFormat, StudyRunFacts, render_study};
 pub use summary::summary;
 pub use terminal::{TerminalOptions, terminal};
 

@@ -2,8 +2,8 @@
 
 mod changed;
 mod rates;
-mod section;
-mod table;
+pub(crate) mod section;
+pub(crate) mod table;
 
 use crate::again;
 use crate::conditions::Conditions;
@@ -11,7 +11,7 @@ use crate::context::{ReportContext, planned, resolved};
 use crate::remarks::{remarks, totals, troubles};
 use crate::standing::legend;
 use crate::summary::summary;
-use crate::{costs, withdrawn, words};
+use crate::{costs, origin, withdrawn, words};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::gate_line;
 use deltabench_model::finding::Severity;
@@ -20,7 +20,7 @@ use section::{Section, fit};
 use table::Table;
 
 /// Most characters of the whole: what a comment on a pull request may have.
-const LIMIT: usize = 65_000;
+pub(crate) const LIMIT: usize = 65_000;
 /// Columns of the table of costs: as wide as a page shows without scrolling.
 const COSTS_WIDTH: usize = 120;
 
@@ -152,17 +152,25 @@ fn found(comparison: &Comparison) -> Section {
 fn again(plan: &Plan, context: &ReportContext) -> Section {
     let sides = std::iter::once(plan.base()).chain(plan.candidates());
     let sides = sides.filter_map(|id| {
-        let installation = &planned(plan, id)?.installation;
+        let server = planned(plan, id)?;
         let side = if id == plan.base() {
             "base"
         } else {
             "candidate"
         };
-        Some(format!(
-            "- {side}: {}, SHA-256 of its postgres {}",
-            escape(&resolved(plan, id)),
-            escape(&installation.binary_sha256)
-        ))
+        let sha256 = &server.installation.binary_sha256;
+        // Only a remote server has none.
+        let binary = if sha256.is_empty() {
+            String::new()
+        } else {
+            format!(", SHA-256 of its postgres {}", escape(sha256))
+        };
+        let mut lines = vec![format!("- {side}: {}{binary}", escape(&resolved(plan, id)))];
+        let facts = origin::facts(server).into_iter();
+        // The name stands above.
+        let facts = facts.filter(|(name, _)| *name != "called");
+        lines.extend(facts.map(|(name, value)| format!("  - {name}: {}", escape(&value))));
+        Some(lines.join("\n"))
     });
     Section {
         head: vec![
@@ -233,7 +241,7 @@ fn before(text: &str) -> String {
 }
 
 /// Text as it is, with an empty line after it.
-fn fenced(language: &str, text: &str) -> String {
+pub(crate) fn fenced(language: &str, text: &str) -> String {
     let fence = Fence::around([text]);
     format!(
         "{}\n{}\n{}\n",
@@ -244,7 +252,7 @@ fn fenced(language: &str, text: &str) -> String {
 }
 
 /// Text that Markdown shows as it is.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

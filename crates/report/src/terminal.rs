@@ -8,9 +8,7 @@ use crate::remarks::{explanations, remarks, totals, troubles};
 use crate::standing::{legend, marks, notes};
 use crate::summary::{shown_summaries, summary};
 use crate::{withdrawn, words};
-use deltabench_compare::comparison::{
-    CellComparison, Comparison, GroupSummary, Metric, Ratio, Verdict,
-};
+use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric, Ratio};
 use deltabench_model::finding::Severity;
 use deltabench_model::plan::{Group, Plan, ServerId};
 
@@ -259,12 +257,7 @@ impl<'a> Table<'a> {
 
     /// Colours the verdict's word in the line that has it.
     fn painted(&self, cell: &CellComparison, mut lines: Vec<String>, line: usize) -> Vec<String> {
-        let code = match cell.verdict {
-            Verdict::Regression | Verdict::Unfit => "31",
-            Verdict::Improvement => "32",
-            Verdict::NoChange => "2",
-            Verdict::Inconclusive => "33",
-        };
+        let code = words::paint(cell.verdict);
         let plain = format!("{} {}", signs(cell), words::verdict(cell.verdict));
         if let Some(line) = lines.get_mut(line).filter(|_| self.colour) {
             *line = line.replacen(&plain, &format!("\u{1b}[{code}m{plain}\u{1b}[0m"), 1);

@@ -73,11 +73,21 @@ pub(crate) fn mean_name(
 }
 
 fn has_void(summary: &GroupSummary, comparison: &Comparison, context: &ReportContext) -> bool {
-    comparison.cells.iter().any(|cell| {
+    void_cells(summary, comparison, context) > 0
+}
+
+/// How many cells of a mean are not to be used.
+pub(crate) fn void_cells(
+    summary: &GroupSummary,
+    comparison: &Comparison,
+    context: &ReportContext,
+) -> u32 {
+    let void = comparison.cells.iter().filter(|cell| {
         cell.candidate == summary.candidate
             && summary.group.is_none_or(|group| group == cell.group)
             && is_void(cell, context)
-    })
+    });
+    u32::try_from(void.count()).unwrap_or(u32::MAX)
 }
 
 /// What × behind a mean says, where one has it.

@@ -31,6 +31,16 @@ pub(crate) fn sign(verdict: Verdict) -> &'static str {
     }
 }
 
+/// The terminal's code for a verdict's colour.
+pub(crate) fn paint(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Regression | Verdict::Unfit => "31",
+        Verdict::Improvement => "32",
+        Verdict::NoChange => "2",
+        Verdict::Inconclusive => "33",
+    }
+}
+
 /// The word of a severity.
 pub(crate) fn severity(severity: Severity) -> &'static str {
     match severity {

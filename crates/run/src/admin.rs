@@ -11,7 +11,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) fn connect(endpoint: &Endpoint, login: &Login) -> Result<Client, Problem> {
     Client::connect(endpoint, login, CONNECT_TIMEOUT).map_err(|error| {
-        Problem::new("cannot connect to a server that was just started")
+        Problem::new("cannot connect to a server of this run")
             .detail(format!("database {}: {error}", login.database))
     })
 }

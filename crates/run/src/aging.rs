@@ -7,7 +7,8 @@
 //! is a wait until the server is quiet here, at most as long as the published one.
 
 use crate::admin::run;
-use crate::load::{check_visibility, clone_fresh, database_of, login, open, settle_sql};
+use crate::load::{check_visibility, clone_fresh, settle_sql};
+use crate::site::{SCHEMA, Site, Tables, database_of, login};
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
 use deltabench_model::endpoint::Endpoint;
 use deltabench_model::plan::{DataState, Plan};
@@ -34,6 +35,9 @@ pub const WRITE_PHASE: [(&str, f64); 8] = [
     ("read-write-10", 0.005),
     ("read-write-100", 0.005),
 ];
+
+/// The tables that age.
+const AGED: Tables = Tables::Kept(DataState::Aged);
 
 /// Operations after which an interruption is noticed.
 const PIECE: u64 = 5000;
@@ -104,11 +108,11 @@ pub(crate) fn age(
     }
     let vacuum = Instant::now();
     let tables = library.get(WRITE_PHASE[0].0)?.table_names(&plan.data);
-    let client = &mut open(endpoint, DataState::Aged)?;
-    for sql in settle_sql(version_num, &tables) {
+    let client = &mut Site::own(endpoint.clone()).open(AGED)?;
+    for sql in settle_sql(version_num, &tables, true) {
         run(client, &sql)?;
     }
-    check_visibility(client)?;
+    check_visibility(client, SCHEMA)?;
     let vacuum_seconds = vacuum.elapsed().as_secs_f64();
     let settle = Instant::now();
     let limit = Duration::from_secs(settle_seconds(&plan.data));
@@ -136,7 +140,7 @@ fn write(
     // With one connection the rows are the same in the end whatever the server; with more, who comes first
     // would decide.
     let mut lane = Lane::connect(&LaneSpec {
-        servers: &[(endpoint.clone(), login(database_of(DataState::Aged)))],
+        servers: &[(endpoint.clone(), login(database_of(AGED)))],
         executable: &executable,
         clients: 1,
         op_timeout: OPERATION_TIMEOUT,

@@ -10,8 +10,9 @@ pub mod statements;
 mod watcher;
 
 use crate::fleet::{Fleet, Host};
-use crate::load::login_of;
+use crate::remote::only_own;
 use crate::schedule::BlockSchedule;
+use crate::site::{Home, tables_of};
 use crate::visit::Address;
 use deltabench_driver::crosscheck::{OwnRun, ScriptRun, run_own_client, run_script};
 use deltabench_driver::peer::PeerOutcome;
@@ -116,6 +117,7 @@ pub fn crosscheck(
         .iter()
         .map(|definition| definition.compile(&plan.data))
         .collect::<Result<Vec<_>, _>>()?;
+    only_own(&plan)?;
     let mut fleet = Fleet::create(&plan, "crosscheck", host, note)?;
     let rows = match fleet.load(&executables, interrupted, note) {
         Ok(None) => Ok(None),
@@ -178,7 +180,7 @@ impl<'a, 'p> Bench<'a, 'p> {
             .into_iter()
             .take(1)
             .collect();
-        pin_tree(address.postmaster_pid, &cores).map_err(|error| {
+        pin_tree(address.own_pid()?, &cores).map_err(|error| {
             Problem::new("the server cannot be pinned").detail(error.to_string())
         })?;
         Ok(Self {
@@ -210,7 +212,7 @@ impl<'a, 'p> Bench<'a, 'p> {
                     note(format!("{name} and {script}"));
                     let pair = Pair {
                         cell,
-                        login: login_of(plan.order, cell),
+                        login: Home::Databases.login(tables_of(plan.order, cell)),
                         executable,
                         script,
                         options,

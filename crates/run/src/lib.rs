@@ -8,6 +8,7 @@
 mod admin;
 pub mod aging;
 pub mod crosscheck;
+pub mod estimate;
 pub mod events;
 pub mod fleet;
 pub mod limits;
@@ -16,8 +17,10 @@ pub mod pilot;
 pub mod planning;
 pub mod practice;
 pub mod readback;
+pub mod remote;
 pub mod residence;
 pub mod schedule;
 pub mod selfbench;
 pub mod session;
+pub mod site;
 pub mod visit;

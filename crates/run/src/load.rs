@@ -1,12 +1,8 @@
-//! Where the tables of a cell are, and how they come there.
-//!
-//! A server has up to four databases. `deltabench_fresh` is loaded once. `deltabench_aged` is a copy of it
-//! that went through the write phase ([`crate::aging`]); it is there only if a cell asks for it. Cells that
-//! only read use those two directly. Cells that write use `deltabench_work`, which `renew` makes anew
-//! before each visit from the database of the cell's state; in the published order all cells use it. In each
-//! database deltabench uses one schema, which it created, and nothing else.
+//! What is on a server, and how it comes there ([`crate::site`] says where it is).
 
 use crate::admin::{connect, failed, number, query, run, text};
+use crate::remote;
+use crate::site::{Home, MAINTENANCE, SCHEMA, Site, Tables, WORK, database_of, login, tables_of};
 use crate::visit::Address;
 use deltabench_driver::admin::Client;
 use deltabench_model::endpoint::{Endpoint, Login};
@@ -14,30 +10,10 @@ use deltabench_model::plan::{Cell, CellOrder, DataState, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_workload::{Library, Sbtest, TableDefinition};
 
-/// The schema of all tables, in each database.
-pub(crate) const SCHEMA: &str = "deltabench";
-
-/// The database that set-up work connects to when it may not be in one of ours.
-const MAINTENANCE: &str = "postgres";
-
-/// The database of cells that write, and of all cells in the published order.
-const WORK: &str = "deltabench_work";
+pub(crate) use crate::site::uses_work;
 
 /// First version whose `CREATE DATABASE` copies through the WAL unless told not to.
 const STRATEGY_SINCE: u32 = 150_000;
-
-/// The database that holds a state, as it was made.
-pub(crate) fn database_of(state: DataState) -> &'static str {
-    match state {
-        DataState::Fresh => "deltabench_fresh",
-        DataState::Aged => "deltabench_aged",
-    }
-}
-
-/// Whether a cell uses tables that are made anew for it, rather than those that its state is kept in.
-pub(crate) fn uses_work(order: CellOrder, cell: &Cell) -> bool {
-    cell.writes || order == CellOrder::Published
-}
 
 /// States that the plan's cells start from, the fresh one first.
 ///
@@ -57,42 +33,18 @@ pub(crate) fn states_read(plan: &Plan) -> Vec<DataState> {
     states(plan).into_iter().filter(is_read).collect()
 }
 
-/// How the clients of a cell log in: to the database with its tables, which its search path names.
-pub(crate) fn login_of(order: CellOrder, cell: &Cell) -> Login {
-    login(if uses_work(order, cell) {
-        WORK
-    } else {
-        database_of(cell.state)
-    })
-}
-
-/// A server's address for the clients of a cell: with the database of its tables, and the password where
-/// there is one.
+/// A server's address for the clients of a cell: with the database or schema of its tables, and the password
+/// where there is one.
 #[must_use]
 pub fn address_for(address: &Address, order: CellOrder, cell: &Cell) -> Address {
     let login = Login {
         password: address.login.password.clone(),
-        ..login_of(order, cell)
+        ..address.home.login(tables_of(order, cell))
     };
     Address {
         login,
         ..address.clone()
     }
-}
-
-/// How deltabench logs in to a database of a server of its own.
-pub(crate) fn login(database: &str) -> Login {
-    Login {
-        user: deltabench_server::SUPERUSER.to_owned(),
-        database: database.to_owned(),
-        password: None,
-        options: vec![("search_path".to_owned(), SCHEMA.to_owned())],
-    }
-}
-
-/// A connection to a database for set-up work.
-pub(crate) fn open(endpoint: &Endpoint, state: DataState) -> Result<Client, Problem> {
-    connect(endpoint, &login(database_of(state)))
 }
 
 /// The tables that a plan's workloads run on.
@@ -132,6 +84,34 @@ impl DataSet {
         Ok(Self { sbtest, own })
     }
 
+    /// Statements that make the tables anew in a schema, each ready to be measured; `fill` gives the one that
+    /// fills a table, by its name.
+    ///
+    /// Errors: those of `fill`.
+    pub(crate) fn anew_sql(
+        &self,
+        plan: &Plan,
+        schema: &str,
+        mut fill: impl FnMut(&str) -> Result<String, Problem>,
+    ) -> Result<Vec<String>, Problem> {
+        let mut statements = Vec::new();
+        if let Some(data) = &self.sbtest {
+            for table in 1..=plan.data.tables {
+                statements.extend(data.create_sql(schema, table));
+                statements.push(fill(&format!("sbtest{table}"))?);
+                statements.extend(data.index_sql(schema, table));
+                statements.extend(data.settle_sql(schema, table));
+            }
+        }
+        for table in &self.own {
+            statements.push(table.create_sql(schema));
+            statements.push(fill(&table.name)?);
+            statements.extend(table.index_sql(schema));
+            statements.extend(table.settle_sql(schema));
+        }
+        Ok(statements)
+    }
+
     /// Bytes of all tables and indexes of one server when freshly loaded.
     ///
     /// Errors: a table of the user's with a number of rows that cannot be.
@@ -162,60 +142,80 @@ fn clash(table: &str, who: &str) -> Problem {
         .hint("change the table's `name` in one of the workload files")
 }
 
-/// Loads the fresh state: rows, then indexes, then vacuum, statistics and a checkpoint.
+/// Loads the fresh state: rows, then indexes, then vacuum and statistics, and on a server of our own a
+/// checkpoint. On another the schema must be there, and empty.
 ///
 /// Errors: whatever the server answered, with the statement.
-pub(crate) fn load_fresh(
-    endpoint: &Endpoint,
-    plan: &Plan,
-    tables: &DataSet,
-) -> Result<(), Problem> {
-    let mut maintenance = connect(endpoint, &login(MAINTENANCE))?;
-    let database = database_of(DataState::Fresh);
-    run(&mut maintenance, &format!("CREATE DATABASE {database}"))?;
-    let client = &mut open(endpoint, DataState::Fresh)?;
-    // An asynchronous commit cannot be hinted before its WAL is on disk, and VACUUM would leave pages that
-    // hold such rows out of the visibility map: half of the index-only scans then visit the heap, on some
-    // servers.
-    run(client, "SET synchronous_commit = on")?;
-    run(client, "CREATE EXTENSION pg_prewarm SCHEMA public")?;
-    run(client, &format!("CREATE SCHEMA {SCHEMA}"))?;
+pub(crate) fn load_fresh(site: &Site, plan: &Plan, tables: &DataSet) -> Result<(), Problem> {
+    let fresh = Tables::Kept(DataState::Fresh);
+    let own = site.home == Home::Databases;
+    if own {
+        let mut maintenance = connect(&site.endpoint, &login(MAINTENANCE))?;
+        let database = database_of(fresh);
+        run(&mut maintenance, &format!("CREATE DATABASE {database}"))?;
+    }
+    let client = &mut site.open(fresh)?;
+    let schema = &site.home.schema(fresh);
+    durable(client)?;
+    if own {
+        run(client, "CREATE EXTENSION pg_prewarm SCHEMA public")?;
+        run(client, &format!("CREATE SCHEMA {schema}"))?;
+    }
     if let Some(data) = &tables.sbtest {
         for table in 1..=plan.data.tables {
-            load_table(client, data, table, plan.data.rows)?;
+            load_table(client, data, (schema, table), plan.data.rows)?;
         }
     }
     for table in &tables.own {
-        fill_table(client, table, plan)?;
+        fill_table(client, table, schema, plan)?;
     }
-    run(client, "CHECKPOINT")?;
-    check_visibility(client)
+    if own {
+        run(client, "CHECKPOINT")?;
+        return check_visibility(client, schema);
+    }
+    remote::make_visible(client, schema)
+}
+
+/// An asynchronous commit cannot be hinted before its WAL is on disk, and VACUUM would leave pages that hold
+/// such rows out of the visibility map: half of the index-only scans then visit the heap, on some servers.
+pub(crate) fn durable(client: &mut Client) -> Result<(), Problem> {
+    run(client, "SET synchronous_commit = on")
 }
 
 /// Loads a table of sysbench.
-fn load_table(client: &mut Client, data: &Sbtest, table: u32, rows: u64) -> Result<(), Problem> {
-    for sql in data.create_sql(SCHEMA, table) {
+fn load_table(
+    client: &mut Client,
+    data: &Sbtest,
+    (schema, table): (&str, u32),
+    rows: u64,
+) -> Result<(), Problem> {
+    for sql in data.create_sql(schema, table) {
         run(client, &sql)?;
     }
     let mut source = data.rows(table);
-    let sql = data.copy_sql(SCHEMA, table);
+    let sql = data.copy_sql(schema, table);
     let copied = client
         .copy_in(&sql, &mut |buffer| source.fill(buffer))
         .map_err(|error| failed(&sql, &error))?;
     if copied != rows {
         return Err(Problem::new(format!("{copied} of {rows} rows were loaded")).detail(sql));
     }
-    let indexes = data.index_sql(SCHEMA, table);
-    for sql in indexes.iter().chain(&data.settle_sql(SCHEMA, table)) {
+    let indexes = data.index_sql(schema, table);
+    for sql in indexes.iter().chain(&data.settle_sql(schema, table)) {
         run(client, sql)?;
     }
     Ok(())
 }
 
 /// Loads a table of the user's.
-fn fill_table(client: &mut Client, table: &TableDefinition, plan: &Plan) -> Result<(), Problem> {
-    run(client, &table.create_sql(SCHEMA))?;
-    let fill = table.fill_sql(SCHEMA, &plan.data)?;
+fn fill_table(
+    client: &mut Client,
+    table: &TableDefinition,
+    schema: &str,
+    plan: &Plan,
+) -> Result<(), Problem> {
+    run(client, &table.create_sql(schema))?;
+    let fill = table.fill_sql(schema, &plan.data)?;
     run(client, &fill)?;
     let (name, wanted) = (&table.name, table.rows(&plan.data)?);
     let rows = number(client, &format!("SELECT count(*) FROM {name}"))?;
@@ -225,8 +225,8 @@ fn fill_table(client: &mut Client, table: &TableDefinition, plan: &Plan) -> Resu
         ))
         .detail(fill));
     }
-    let indexes = table.index_sql(SCHEMA);
-    for sql in indexes.iter().chain(&table.settle_sql(SCHEMA)) {
+    let indexes = table.index_sql(schema);
+    for sql in indexes.iter().chain(&table.settle_sql(schema)) {
         run(client, sql)?;
     }
     Ok(())
@@ -238,10 +238,10 @@ fn fill_table(client: &mut Client, table: &TableDefinition, plan: &Plan) -> Resu
 const VISIBLE_SHARE_MIN: f64 = 0.9;
 
 /// Makes sure that index-only scans will be index-only, on every server alike.
-pub(crate) fn check_visibility(client: &mut Client) -> Result<(), Problem> {
+pub(crate) fn check_visibility(client: &mut Client, schema: &str) -> Result<(), Problem> {
     let sql = format!(
         "SELECT relname, relpages, relallvisible FROM pg_class \
-         WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind = 'r'"
+         WHERE relnamespace = '{schema}'::regnamespace AND relkind = 'r'"
     );
     for row in query(client, &sql)? {
         let [Some(table), Some(pages), Some(visible)] = row.as_slice() else {
@@ -264,10 +264,10 @@ pub(crate) fn check_visibility(client: &mut Client) -> Result<(), Problem> {
 const INDEX_CLEANUP_SINCE: u32 = 120_000;
 
 /// Statements of the published step after a write phase: every table vacuumed, its statistics taken, and a
-/// checkpoint.
+/// checkpoint, which is ours to ask for on servers of our own only.
 ///
 /// Source: workloads.md 1.7.
-pub(crate) fn settle_sql(version_num: u32, tables: &[String]) -> Vec<String> {
+pub(crate) fn settle_sql(version_num: u32, tables: &[String], own: bool) -> Vec<String> {
     let options = if version_num >= INDEX_CLEANUP_SINCE {
         "ANALYZE, INDEX_CLEANUP ON"
     } else {
@@ -275,34 +275,42 @@ pub(crate) fn settle_sql(version_num: u32, tables: &[String]) -> Vec<String> {
     };
     let vacuum = |table: &String| format!("VACUUM ({options}) {table}");
     let mut statements: Vec<String> = tables.iter().map(vacuum).collect();
-    statements.push("CHECKPOINT".to_owned());
+    if own {
+        statements.push("CHECKPOINT".to_owned());
+    }
     statements
 }
 
 /// Makes the aged database, as yet fresh.
 pub(crate) fn clone_fresh(endpoint: &Endpoint, version_num: u32) -> Result<(), Problem> {
     let mut client = connect(endpoint, &login(MAINTENANCE))?;
-    let aged = database_of(DataState::Aged);
+    let aged = database_of(Tables::Kept(DataState::Aged));
     copy_database(&mut client, aged, DataState::Fresh, version_num)
 }
 
-/// Gives `deltabench_work` the tables of a state as they were made, and brings them into shared buffers.
+/// Gives cells that write the tables of a state as they were made, and brings them into shared buffers.
 ///
-/// When it returns, all of it is on disk, no more buffers are dirty than a handful of catalog pages of the
-/// new connection, and the latest checkpoint is a moment old. Cost at 1M rows (280 MB) on the two-core
-/// machine of docs/measuring.md: 0.9 s while it is quiet. Copying through the WAL (`STRATEGY wal_log`) took
-/// three times as long there and left 7000 dirty buffers and a checkpoint to do.
+/// When it returns, all of it is on disk on a server of our own, no more buffers are dirty than a handful of
+/// catalog pages of the new connection, and the latest checkpoint is a moment old. Cost at 1M rows (280 MB)
+/// on the two-core machine of docs/measuring.md: 0.9 s while it is quiet. Copying through the WAL (`STRATEGY
+/// wal_log`) took three times as long there and left 7000 dirty buffers and a checkpoint to do. On another's
+/// server rows are copied and indexes built; what is left to be written is that server's affair.
 ///
 /// Errors: whatever the server answered; a connection to one of the two databases that is still open.
 pub(crate) fn renew(
-    endpoint: &Endpoint,
+    site: &Site,
+    (plan, tables): (&Plan, &DataSet),
     state: DataState,
     version_num: u32,
 ) -> Result<(), Problem> {
-    let mut client = connect(endpoint, &login(MAINTENANCE))?;
+    if let Home::Schemas(schemas) = &site.home {
+        remote::renew(site, schemas, plan, tables)?;
+        return prewarm(site, Tables::Work).map(drop);
+    }
+    let mut client = connect(&site.endpoint, &login(MAINTENANCE))?;
     run(&mut client, &format!("DROP DATABASE IF EXISTS {WORK}"))?;
     copy_database(&mut client, WORK, state, version_num)?;
-    prewarm(endpoint, WORK)?;
+    prewarm(site, Tables::Work)?;
     run(&mut client, "CHECKPOINT")
 }
 
@@ -312,7 +320,7 @@ fn copy_database(
     from: DataState,
     version_num: u32,
 ) -> Result<(), Problem> {
-    let from = database_of(from);
+    let from = database_of(Tables::Kept(from));
     // Files are copied as they are and synced; before 15 there is no other way.
     let strategy = if version_num >= STRATEGY_SINCE {
         " STRATEGY file_copy"
@@ -323,43 +331,60 @@ fn copy_database(
     run(client, &sql)
 }
 
-/// Warms the databases that cells read where they are kept.
+/// Warms the tables that cells read where they are kept.
 ///
 /// Errors: whatever the server answered.
-pub(crate) fn prewarm_read(endpoint: &Endpoint, plan: &Plan) -> Result<(), Problem> {
+pub(crate) fn prewarm_read(site: &Site, plan: &Plan) -> Result<(), Problem> {
     for state in states_read(plan) {
-        prewarm(endpoint, database_of(state))?;
+        prewarm(site, Tables::Kept(state))?;
     }
     Ok(())
 }
 
-/// Warms the database that a cell uses; false if that is `deltabench_work` and has not been made yet.
+/// Warms the tables that a cell uses; false if they are yet to be made by [`renew`].
 ///
 /// Errors: whatever the server answered.
-pub(crate) fn prewarm_for(
-    endpoint: &Endpoint,
-    order: CellOrder,
-    cell: &Cell,
-) -> Result<bool, Problem> {
-    let database = login_of(order, cell).database;
-    let mut client = connect(endpoint, &login(MAINTENANCE))?;
-    let sql = format!("SELECT count(*) FROM pg_database WHERE datname = '{database}'");
+pub(crate) fn prewarm_for(site: &Site, order: CellOrder, cell: &Cell) -> Result<bool, Problem> {
+    let tables = tables_of(order, cell);
+    let sql = match &site.home {
+        Home::Databases => format!(
+            "SELECT count(*) FROM pg_database WHERE datname = '{}'",
+            database_of(tables)
+        ),
+        Home::Schemas(_) => format!(
+            "SELECT count(*) FROM pg_namespace WHERE nspname = '{}'",
+            site.home.schema(tables)
+        ),
+    };
+    let mut client = match &site.home {
+        Home::Databases => connect(&site.endpoint, &login(MAINTENANCE))?,
+        Home::Schemas(_) => site.open(tables)?,
+    };
     if number(&mut client, &sql)? == 0 {
         return Ok(false);
     }
-    prewarm(endpoint, &database).map(|_| true)
+    prewarm(site, tables).map(|()| true)
 }
 
-/// Brings every table and index of a database into shared buffers; returns the blocks read.
-fn prewarm(endpoint: &Endpoint, database: &str) -> Result<u64, Problem> {
+/// Brings every table and index into shared buffers, as far as they fit.
+fn prewarm(site: &Site, tables: Tables) -> Result<(), Problem> {
+    let client = &mut site.open(tables)?;
+    let schema = site.home.schema(tables);
+    let function = match &site.home {
+        Home::Databases => "public.pg_prewarm",
+        Home::Schemas(schemas) => match &schemas.prewarm {
+            Some(function) => function,
+            None => return remote::read_all(client, &schema),
+        },
+    };
     // The visibility map and free space map matter to index-only scans and updates; they are small and come
     // by use.
     let sql = format!(
-        "SELECT coalesce(sum(public.pg_prewarm(oid)), 0) FROM pg_class \
-         WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind IN ('r', 'i') \
-         OR oid IN (SELECT reltoastrelid FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace)"
+        "SELECT coalesce(sum({function}(oid)), 0) FROM pg_class \
+         WHERE relnamespace = '{schema}'::regnamespace AND relkind IN ('r', 'i') \
+         OR oid IN (SELECT reltoastrelid FROM pg_class WHERE relnamespace = '{schema}'::regnamespace)"
     );
-    number(&mut connect(endpoint, &login(database))?, &sql)
+    number(client, &sql).map(drop)
 }
 
 /// Rows and bytes of the tables in one state.
@@ -374,9 +399,11 @@ pub struct StateSize {
 }
 
 /// Counts and measures the tables of a state.
-pub(crate) fn size(endpoint: &Endpoint, state: DataState) -> Result<StateSize, Problem> {
-    let mut client = open(endpoint, state)?;
-    let relations = format!("FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace");
+pub(crate) fn size(site: &Site, state: DataState) -> Result<StateSize, Problem> {
+    let tables = Tables::Kept(state);
+    let mut client = site.open(tables)?;
+    let schema = site.home.schema(tables);
+    let relations = format!("FROM pg_class WHERE relnamespace = '{schema}'::regnamespace");
     let sql = format!("SELECT relname {relations} AND relkind = 'r'");
     let mut rows = 0;
     for row in query(&mut client, &sql)? {
@@ -421,21 +448,14 @@ mod tests {
         ]);
         let databases = |order| -> Vec<String> {
             let cells = plan.cells.iter();
-            cells.map(|cell| login_of(order, cell).database).collect()
+            let login = |cell| Home::Databases.login(tables_of(order, cell));
+            cells.map(|cell| login(cell).database).collect()
         };
         assert_eq!(
             databases(CellOrder::Drawn),
             ["deltabench_fresh", "deltabench_aged", "deltabench_work"]
         );
         assert_eq!(databases(CellOrder::Published), ["deltabench_work"; 3]);
-        let [cell, ..] = plan.cells.as_slice() else {
-            panic!("no cells");
-        };
-        let login = login_of(CellOrder::Drawn, cell);
-        assert_eq!(
-            login.options,
-            [("search_path".to_owned(), "deltabench".to_owned())]
-        );
     }
 
     #[test]
@@ -467,7 +487,8 @@ mod tests {
                 port: 1,
             },
             login: login(MAINTENANCE),
-            postmaster_pid: 1,
+            postmaster_pid: Some(1),
+            home: Home::Databases,
         };
         address.login.password = Some("secret".to_owned());
         let found = address_for(&address, plan.order, plan.cells.first().unwrap());
@@ -479,11 +500,12 @@ mod tests {
     fn indexes_are_cleaned_whatever_the_version_thinks_of_it() {
         let tables = ["a".to_owned(), "b".to_owned()];
         assert_eq!(
-            settle_sql(90_624, &tables).join("; "),
+            settle_sql(90_624, &tables, true).join("; "),
             "VACUUM (ANALYZE) a; VACUUM (ANALYZE) b; CHECKPOINT"
         );
-        let new = settle_sql(180_006, &tables);
+        let new = settle_sql(180_006, &tables, false);
         assert_eq!(new.first().unwrap(), "VACUUM (ANALYZE, INDEX_CLEANUP ON) a");
+        assert_eq!(new.len(), 2, "no checkpoint on somebody else's server");
     }
 
     fn source(name: &str, table: &str, rows: &str) -> WorkloadSource {

@@ -2,6 +2,7 @@
 
 use crate::fleet::{Fleet, Host};
 use crate::load::address_for;
+use crate::remote::only_own;
 use crate::schedule::BlockSchedule;
 use crate::visit::Address;
 use deltabench_model::endpoint::Endpoint;
@@ -24,6 +25,7 @@ pub fn sequential(
     seconds: u32,
     interrupted: &AtomicBool,
 ) -> Result<Option<(Seconds, Seconds)>, Problem> {
+    only_own(plan)?;
     let mut fleet = Fleet::create(plan, run, host, &mut |_| {})?;
     let measured = measure(plan, &mut fleet, seconds, interrupted);
     let dismantled = fleet.dismantle();

@@ -2,13 +2,14 @@
 
 use crate::admin::{query, text};
 use crate::aging::AgingReport;
-use crate::load::{StateSize, open, size, states};
+use crate::load::{StateSize, size, states};
+use crate::remote::round_trip_us;
+use crate::site::{Site, Tables};
 use deltabench_compare::thresholds::SIZE_TOLERANCE;
 use deltabench_driver::admin::Client;
-use deltabench_model::endpoint::Endpoint;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::{Build, Setting};
-use deltabench_model::plan::{DataState, Plan};
+use deltabench_model::plan::{DataState, Plan, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{index, to_f64};
 use deltabench_workload::executable::Executable;
@@ -29,6 +30,9 @@ pub struct ServerReadback {
     /// The server, by its place in the plan, whose data directory this one has a copy of; absent for one
     /// that was loaded itself.
     pub copy_of: Option<usize>,
+    /// Microseconds of the shortest statement, from here and back; absent in a run without servers that were
+    /// there before.
+    pub round_trip_us: Option<f64>,
     /// For each cell of the plan, the shapes of its statements' plans, on the state it starts from.
     pub plans: Vec<Vec<String>>,
 }
@@ -37,19 +41,20 @@ pub struct ServerReadback {
 ///
 /// Errors: whatever the server answered.
 pub(crate) fn read_back(
-    endpoint: &Endpoint,
+    site: &Site,
     plan: &Plan,
     executables: &[Executable],
 ) -> Result<ServerReadback, Problem> {
     let mut sizes = Vec::new();
     for state in states(plan) {
-        sizes.push(size(endpoint, state)?);
+        sizes.push(size(site, state)?);
     }
     let mut plans = Vec::new();
     for (cell, executable) in plan.cells.iter().zip(executables) {
-        plans.push(self::plans(&mut open(endpoint, cell.state)?, executable)?);
+        let client = &mut site.open(Tables::Kept(cell.state))?;
+        plans.push(self::plans(client, executable)?);
     }
-    let client = &mut open(endpoint, DataState::Fresh)?;
+    let client = &mut site.open(Tables::Kept(DataState::Fresh))?;
     Ok(ServerReadback {
         build: build(client)?,
         settings: settings(client)?,
@@ -57,8 +62,16 @@ pub(crate) fn read_back(
         sizes,
         aging: None,
         copy_of: None,
+        round_trip_us: match plan.servers.iter().any(is_remote) {
+            true => Some(round_trip_us(client)?),
+            false => None,
+        },
         plans,
     })
+}
+
+fn is_remote(server: &PlannedServer) -> bool {
+    server.installation.remote.is_some()
 }
 
 /// Findings about data that should be the same on all servers: rows that differ in number, and an aged state
@@ -144,10 +157,11 @@ fn settings(client: &mut Client) -> Result<Vec<Setting>, Problem> {
     Ok(rows.into_iter().filter_map(setting).collect())
 }
 
-/// How the server was compiled, as it says itself.
+/// How the server was compiled, as it says itself; flags are empty where the role may not read them.
 ///
-/// Errors: whatever the server answered. Source: `version()` and the `pg_config` view (9.6 and later).
-fn build(client: &mut Client) -> Result<Build, Problem> {
+/// Errors: whatever the server answered. Source: `version()` and the `pg_config` view (9.6 and later), which
+/// is closed to all but superusers and those they let read it.
+pub(crate) fn build(client: &mut Client) -> Result<Build, Problem> {
     let one = |client: &mut Client, sql: &str| -> Result<String, Problem> {
         let rows = query(client, sql)?;
         Ok(rows.into_iter().next().map(text).unwrap_or_default())
@@ -158,18 +172,20 @@ fn build(client: &mut Client) -> Result<Build, Problem> {
         .map_or(String::new(), |(_, rest)| {
             rest.trim_end_matches(", 64-bit").to_owned()
         });
-    let cflags = one(
-        client,
-        "SELECT setting FROM pg_config WHERE name = 'CFLAGS'",
-    )?;
-    let configure = one(
-        client,
-        "SELECT setting FROM pg_config WHERE name = 'CONFIGURE'",
-    )?;
+    let readable = "SELECT has_table_privilege('pg_config', 'SELECT') \
+                    AND has_function_privilege('pg_config()', 'EXECUTE')";
+    let readable = one(client, readable)? == "t";
+    let mut setting = |name: &str| match readable {
+        true => one(
+            client,
+            &format!("SELECT setting FROM pg_config WHERE name = '{name}'"),
+        ),
+        false => Ok(String::new()),
+    };
     Ok(Build {
         version_text,
         compiler,
-        cflags,
-        configure,
+        cflags: setting("CFLAGS")?,
+        configure: setting("CONFIGURE")?,
     })
 }

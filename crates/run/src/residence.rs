@@ -2,8 +2,9 @@
 
 use crate::fleet::Host;
 use crate::limits;
-use crate::load::{DataSet, states, states_read, uses_work};
-use deltabench_model::plan::{DataState, Plan};
+use crate::load::{DataSet, states, states_read};
+use crate::site::uses_work;
+use deltabench_model::plan::{DataState, Plan, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64, to_u64};
 use deltabench_server::{check_room, memory_available};
@@ -50,9 +51,9 @@ pub(crate) struct Needs {
     /// The most that any server has.
     pub(crate) largest_buffers_mb: u64,
     /// Memory, shared buffers included.
-    memory_bytes: u64,
+    pub(crate) memory_bytes: u64,
     /// Disk at most.
-    disk_bytes: u64,
+    pub(crate) disk_bytes: u64,
 }
 
 impl Needs {
@@ -105,8 +106,14 @@ pub fn residence(plan: &Plan, host: &Host) -> Result<Residence, Problem> {
 }
 
 /// As [`residence`], for servers whose needs are known.
+///
+/// Servers that were there before take nothing here; where theirs is nobody tells us.
 pub(crate) fn decide(plan: &Plan, host: &Host, needs: &Needs) -> Result<Residence, Problem> {
-    let servers = count(plan.servers.len());
+    let own = |server: &&PlannedServer| server.installation.remote.is_none();
+    let servers = count(plan.servers.iter().filter(own).count());
+    if servers == 0 {
+        return Ok(Residence::Together);
+    }
     let disk = servers.saturating_mul(needs.disk_bytes);
     check_room(&host.workspaces, disk, needs.memory_bytes)?;
     let all = servers.saturating_mul(needs.memory_bytes);

@@ -2,7 +2,8 @@
 //!
 //! Nothing here has state: block 7 is the same whether the run came there in one go or by `resume`.
 
-use deltabench_model::plan::{Cell, CellId, CellOrder, Placement, Plan, ServerId};
+use crate::remote::same_server;
+use deltabench_model::plan::{Cell, CellId, CellOrder, Placement, Plan, PlannedServer, ServerId};
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_workload::mix;
 use rand::seq::SliceRandom;
@@ -94,7 +95,7 @@ fn slots(plan: &Plan, block: u32) -> Vec<usize> {
     let mut slots: Vec<usize> = (0..plan.servers.len()).collect();
     let mut random = draw(plan, purpose::SLOTS, &[u64::from(block)]);
     let same = |a: usize, b: usize| match (plan.servers.get(a), plan.servers.get(b)) {
-        (Some(a), Some(b)) => a.installation.bin_dir == b.installation.bin_dir,
+        (Some(a), Some(b)) => same_server(&a.installation, &b.installation),
         _ => false,
     };
     for first in 0..slots.len() {
@@ -146,7 +147,17 @@ impl VisitSchedule {
                 .get(draw(plan, purpose::CORE, &key).random_range(0..count))
                 .copied(),
         };
-        let (client_cores, server_cores) = match (plan.placement(cell), chosen) {
+        let remote = |server: &PlannedServer| server.installation.remote.is_some();
+        // Servers that were there before cannot be placed, so ours beside them are not, either.
+        let (any, all) = (
+            plan.servers.iter().any(remote),
+            plan.servers.iter().all(remote),
+        );
+        let placement = match plan.placement(cell) {
+            _ if any && !all => Placement::Free,
+            placement => placement,
+        };
+        let (client_cores, server_cores) = match (placement, chosen) {
             (Placement::Free, _) | (_, None) => (Vec::new(), Vec::new()),
             (Placement::Split, Some(core)) if cores.len() > 1 => (
                 vec![core],
@@ -276,6 +287,23 @@ mod tests {
             (visit.client_cores, visit.server_cores),
             (vec![1], vec![2, 3])
         );
+    }
+
+    #[test]
+    fn servers_are_not_placed_beside_one_that_cannot_be() {
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        let cell = plan.cells[0].clone();
+        let placed = |plan: &Plan| {
+            let visit = VisitSchedule::of(plan, 0, 0, &cell, &[0, 1]);
+            (visit.client_cores.len(), visit.server_cores.len())
+        };
+        assert_eq!(placed(&plan), (1, 1));
+        plan.servers[2].installation.remote = "postgres://me@h/d".parse().ok();
+        assert_eq!(placed(&plan), (0, 0));
+        for server in &mut plan.servers {
+            server.installation.remote = "postgres://me@h/d".parse().ok();
+        }
+        assert_eq!(placed(&plan).0, 1, "the client stays where it is");
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod collecting;
 
 use crate::fleet::{Fleet, Host};
 use crate::load::address_for;
+use crate::remote::only_own;
 use crate::schedule::BlockSchedule;
 use crate::visit::Address;
 use deltabench_driver::peer::{
@@ -65,6 +66,7 @@ fn on_a_server<T, W>(
 where
     W: FnOnce(&Address, &mut dyn FnMut(String)) -> Result<T, Problem>,
 {
+    only_own(plan)?;
     let mut fleet = Fleet::create(plan, "selfbench", host, note)?;
     let done = fleet
         .load(&[], &AtomicBool::new(false), note)
@@ -98,7 +100,7 @@ fn measure(
                 Placement::Split
             };
             let (client_cores, server_cores) = place(placement, cores);
-            pin_tree(address.postmaster_pid, &server_cores).map_err(|error| {
+            pin_tree(address.own_pid()?, &server_cores).map_err(|error| {
                 Problem::new("the server cannot be pinned").detail(error.to_string())
             })?;
             let operations = operations(request, address, work, clients)?;

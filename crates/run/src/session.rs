@@ -89,7 +89,7 @@ impl Session<'_> {
                     began,
                 };
                 let end = self.blocks(&mut measuring);
-                self.record_limit_findings(measuring.fleet)?;
+                self.record_late_findings(measuring.fleet)?;
                 let end = end?;
                 self.record_client_limits(&measuring.slices)?;
                 Ok(end)

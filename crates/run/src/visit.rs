@@ -9,7 +9,9 @@ mod connected;
 mod rotated;
 mod waits;
 
+use crate::admin::connect;
 use crate::schedule::VisitSchedule;
+use crate::site::Home;
 use collecting::{Collecting, Sums};
 use connected::{Connected, Present, SliceWork};
 use deltabench_model::counter::VisitCounters;
@@ -48,8 +50,29 @@ pub struct Address {
     pub endpoint: Endpoint,
     /// How to log in; the search path names the cell's tables.
     pub login: Login,
-    /// Its main process.
-    pub postmaster_pid: u32,
+    /// Its main process; absent for a server that deltabench did not start.
+    pub postmaster_pid: Option<u32>,
+    /// Where its tables are.
+    pub home: Home,
+}
+
+impl Address {
+    /// Its main process, for work that cannot do without.
+    ///
+    /// Errors: it is not one that deltabench started.
+    pub fn own_pid(&self) -> Result<u32, Problem> {
+        self.postmaster_pid.ok_or_else(|| {
+            Problem::new("this needs a server that deltabench starts")
+                .detail("the processes of other servers are not looked at")
+        })
+    }
+
+    /// The schema of the tables that the login leads to.
+    fn schema(&self) -> &str {
+        let named = |(name, _): &&(String, String)| name == "search_path";
+        let found = self.login.options.iter().rfind(named);
+        found.map_or("", |(_, schema)| schema.as_str())
+    }
 }
 
 /// A visit to carry out.
@@ -165,18 +188,30 @@ impl Visit<'_> {
         let until = Instant::now() + DYING;
         loop {
             let dead = self.dead();
-            if dead.is_some() || Instant::now() > until {
+            if dead.is_some() {
                 return dead;
+            }
+            if Instant::now() > until {
+                return self.unreachable();
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// The first server of somebody else that cannot be connected to.
+    fn unreachable(&self) -> Option<ServerId> {
+        (0..)
+            .zip(self.servers)
+            .filter(|(_, server)| server.postmaster_pid.is_none())
+            .find(|(_, server)| connect(&server.endpoint, &server.login).is_err())
+            .map(|(id, _)| id)
     }
 
     /// The first server whose main process has ended.
     fn dead(&self) -> Option<ServerId> {
         (0..)
             .zip(self.servers)
-            .find(|(_, server)| has_ended(server.postmaster_pid))
+            .find(|(_, server)| server.postmaster_pid.is_some_and(has_ended))
             .map(|(id, _)| id)
     }
 
@@ -193,10 +228,13 @@ impl Visit<'_> {
     }
 
     fn pin_server(&self, server: &Address) -> Result<(), Problem> {
+        let Some(pid) = server.postmaster_pid else {
+            return Ok(());
+        };
         if self.schedule.server_cores.is_empty() {
             return Ok(());
         }
-        pin_tree(server.postmaster_pid, &self.schedule.server_cores)
+        pin_tree(pid, &self.schedule.server_cores)
             .map(drop)
             .map_err(host_problem)
     }

@@ -49,7 +49,8 @@ pub fn check_settings(settings: &[(String, String)]) -> Result<(), Problem> {
     Ok(())
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether this can be the name of a setting.
+pub(crate) fn is_name(name: &str) -> bool {
     let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     starts_well
         && name

@@ -35,6 +35,7 @@ mod burn;
 mod cgroups;
 mod cluster;
 mod configuration;
+mod configurations;
 mod failure;
 mod huge_pages;
 mod kernel;
@@ -56,9 +57,13 @@ mod workspace;
 pub use burn::Burn;
 pub use cluster::{Cluster, ClusterSpec, Running, Slot};
 pub use configuration::check_settings;
+pub use configurations::{
+    Adaptation, Catalogue, Configurations, Entry, Kind, OwnConfiguration, Translation, adapt,
+    changes, check_known, check_values, is_auto, tell, translations,
+};
 pub use huge_pages::HugePages;
 pub use network::Network;
-pub use profile::{BaseSettings, base_settings};
+pub use profile::{BaseSettings, base_settings, settings_under};
 pub use room::{check_room, memory_available};
 pub use settings::{Normal, megabytes, normalise, unmet};
 pub use sweep::sweep;

@@ -1,6 +1,7 @@
-//! The settings that measured servers start from: `configs/steady.conf`, fitted to a version.
+//! The settings that measured servers start from: `configs/steady.conf`, or a named configuration in its
+//! place.
 
-const STEADY: &str = include_str!("../../../configs/steady.conf");
+use crate::configurations::{Configurations, is_auto, period};
 
 /// Settings for one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,53 +22,65 @@ pub fn base_settings(
     max_connections: u32,
     huge_pages: bool,
 ) -> BaseSettings {
-    let mut settings = vec![
-        (
-            "shared_buffers".to_owned(),
-            format!("{shared_buffers_mb}MB"),
-        ),
-        ("max_connections".to_owned(), max_connections.to_string()),
-        // `on`, not `try`: a server that does not get them must not pass for one that has.
-        (
-            "huge_pages".to_owned(),
-            if huge_pages { "on" } else { "off" }.to_owned(),
-        ),
-    ];
+    let mut settings = worked_out(shared_buffers_mb, max_connections, huge_pages);
     let mut dropped = Vec::new();
-    for entry in STEADY.lines().filter_map(parse_line) {
-        if entry.since_major * 10_000 <= version_num {
-            settings.push((entry.name.to_owned(), entry.value));
+    for (name, value) in builtin("steady") {
+        if period(&name).is_none_or(|period| period.covers(version_num)) {
+            settings.push((name, value));
         } else {
-            dropped.push(entry.name.to_owned());
+            dropped.push(name);
         }
     }
     BaseSettings { settings, dropped }
 }
 
-struct Entry<'a> {
-    name: &'a str,
-    value: String,
-    /// 0 where every supported version has it.
-    since_major: u32,
+/// A named configuration in place of the steady profile: under it only what deltabench itself needs of a
+/// server, and what each run works out for itself where the configuration leaves it out or has it `auto`.
+///
+/// Shape: `configuration` is what [`adapt`](crate::adapt) made of it for the server.
+#[must_use]
+pub fn settings_under(
+    configuration: &[(String, String)],
+    shared_buffers_mb: u64,
+    max_connections: u32,
+    huge_pages: bool,
+) -> Vec<(String, String)> {
+    let mut settings = worked_out(shared_buffers_mb, max_connections, huge_pages);
+    settings.extend(builtin("needed"));
+    let chosen = |name: &str, value: &str| !is_auto(name, value);
+    settings.retain(|(name, _)| {
+        !configuration
+            .iter()
+            .any(|(set, value)| set.eq_ignore_ascii_case(name) && chosen(set, value))
+    });
+    let own = configuration
+        .iter()
+        .filter(|(name, value)| chosen(name, value));
+    settings.extend(own.cloned());
+    settings
 }
 
-fn parse_line(line: &str) -> Option<Entry<'_>> {
-    let (assignment, comment) = line.split_once('#').unwrap_or((line, ""));
-    let (name, value) = assignment.split_once('=')?;
-    let since_major = match comment.trim().strip_prefix("since ") {
-        Some(major) => major.trim().parse().ok()?,
-        None => 0,
-    };
-    let value = value.trim();
-    let unquoted = value
-        .strip_prefix('\'')
-        .and_then(|rest| rest.strip_suffix('\''))
-        .unwrap_or(value);
-    Some(Entry {
-        name: name.trim(),
-        value: unquoted.to_owned(),
-        since_major,
-    })
+fn worked_out(
+    shared_buffers_mb: u64,
+    max_connections: u32,
+    huge_pages: bool,
+) -> Vec<(String, String)> {
+    // `on`, not `try`: a server that does not get them must not pass for one that has.
+    let huge_pages = if huge_pages { "on" } else { "off" };
+    [
+        ("shared_buffers", format!("{shared_buffers_mb}MB")),
+        ("max_connections", max_connections.to_string()),
+        ("huge_pages", huge_pages.to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+/// A file of ours; a test holds that each can be read.
+fn builtin(name: &str) -> Vec<(String, String)> {
+    Configurations::builtin()
+        .and_then(|known| known.get(name))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -82,20 +95,42 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_the_profile_is_a_setting_or_a_comment() {
-        for line in STEADY
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        {
-            assert!(parse_line(line).is_some(), "{line}");
-        }
+    fn the_steady_profile_is_whole_and_names_each_setting_once() {
         let settings = base_settings(180_006, 512, 20, true).settings;
         crate::check_settings(&settings).unwrap();
+        assert_eq!(settings.len(), 3 + builtin("steady").len());
+        assert!(builtin("needed").len() >= 4 && builtin("steady").len() >= 20);
         let mut names: Vec<&str> = settings.iter().map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), settings.len(), "each setting once");
+    }
+
+    #[test]
+    fn a_configuration_stands_over_what_is_needed_and_worked_out() {
+        let asked = [
+            ("shared_buffers", "23GB"),
+            ("max_connections", "auto"),
+            ("log_line_prefix", "%p "),
+        ];
+        let asked = asked.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let settings = settings_under(&asked, 512, 20, false);
+        let value = |name: &str| {
+            let mut found = settings.iter().filter(|(n, _)| n == name);
+            let value = found.next().map(|(_, value)| value.as_str());
+            assert!(found.next().is_none(), "{name} once");
+            value
+        };
+        assert_eq!(value("shared_buffers"), Some("23GB"));
+        assert_eq!(value("max_connections"), Some("20"));
+        assert_eq!(value("huge_pages"), Some("off"));
+        assert_eq!(value("log_line_prefix"), Some("%p "));
+        assert_eq!(value("restart_after_crash"), Some("off"));
+        assert_eq!(
+            value("checkpoint_timeout"),
+            None,
+            "the steady profile is not there"
+        );
     }
 
     #[test]

@@ -113,6 +113,7 @@ const CHOSEN_BY_SERVER: &[(&str, &str)] = &[
 ///
 /// Source: guc_tables.c: enum entries marked hidden, or listed twice.
 const SAME_MEANING: &[(&str, &str, &str)] = &[
+    ("password_encryption", "on", "md5"),
     ("wal_compression", "on", "pglz"),
     ("wal_level", "archive", "replica"),
     ("wal_level", "hot_standby", "replica"),
@@ -317,6 +318,7 @@ mod tests {
             ("huge_pages", "Try", "try", None),
             ("synchronous_commit", "false", "off", None),
             ("wal_compression", "true", "pglz", None),
+            ("password_encryption", "on", "md5", None),
             ("wal_level", "hot_standby", "replica", None),
             ("wal_buffers", "-1", "2048", Some("8kB")),
             ("timezone", "utc", "UTC", None),

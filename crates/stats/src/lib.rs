@@ -2,8 +2,9 @@
 //!
 //! Summaries ([`summary`]), Student's t ([`student`]), the normal and chi-square distributions ([`normal`],
 //! [`chi_square`]), counted shares ([`binomial`]), many tests ([`multiplicity`]), repeated looks
-//! ([`spending`]) and series that settle ([`steady`](mod@steady)). It knows no database, does no I/O, draws
-//! no random numbers and holds no threshold: what counts as a regression is decided in `compare`.
+//! ([`spending`]), groups of values with a luck of their own ([`between`]) and series that settle
+//! ([`steady`](mod@steady)). It knows no database, does no I/O, draws no random numbers and holds no
+//! threshold: what counts as a regression is decided in `compare`.
 //!
 //! Design decision: a quantity that does not exist (the mean of nothing, the interval of one value) is
 //! `None` or [`TooFew`], never 0 or NaN. A level or share outside its range is an error of the programmer
@@ -16,6 +17,7 @@
 //! # Ok::<(), deltabench_stats::TooFew>(())
 //! ```
 
+pub mod between;
 pub mod binomial;
 pub mod chi_square;
 pub mod multiplicity;

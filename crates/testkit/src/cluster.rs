@@ -150,6 +150,12 @@ impl Cluster {
         }
     }
 
+    /// The certificate of a cluster that was started with `ssl=on`: its own, for `localhost`.
+    #[must_use]
+    pub fn certificate(&self) -> PathBuf {
+        self.directory.join("data/server.crt")
+    }
+
     /// Its superuser, who needs no password.
     #[must_use]
     pub fn login(&self) -> Login {

@@ -49,6 +49,7 @@ pub struct Definition {
     state: Option<DataState>,
     rate: Rate,
     slice_operations: Option<u64>,
+    varied: Vec<(String, i64)>,
     parameters: Vec<Parameter>,
     scripts: Vec<ScriptDefinition>,
     tables: Option<Vec<TableDefinition>>,
@@ -71,7 +72,7 @@ impl Definition {
     /// Errors: whatever is wrong with it, with file, line, key and, for a misspelt word, the nearest known
     /// one.
     pub fn parse(file: &str, text: &str) -> Result<Self, Problem> {
-        reading::definition(Document { file, text })
+        reading::definition(Document::new(file, text))
     }
 
     /// The definition as it was written.
@@ -84,6 +85,13 @@ impl Definition {
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
+    }
+
+    /// The sizes that can be asked for with other values, as [`crate::Library::variant`] takes them, and what
+    /// they are; in the order of the file.
+    #[must_use]
+    pub fn varied(&self) -> &[(String, i64)] {
+        &self.varied
     }
 
     /// The state of the tables it must start from; absent: whatever the user chooses.

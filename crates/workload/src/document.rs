@@ -1,5 +1,6 @@
 //! Reading a TOML file strictly: every problem says file, line and key.
 
+use crate::varied::Varied;
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::count;
 use std::ops::Range;
@@ -11,9 +12,17 @@ use toml::de::{DeTable, DeValue};
 pub(crate) struct Document<'a> {
     pub(crate) file: &'a str,
     pub(crate) text: &'a str,
+    /// What its expressions may name beside the size of the data, once that is known.
+    pub(crate) varied: Option<&'a Varied>,
 }
 
 impl<'a> Document<'a> {
+    /// A file as it is read first.
+    pub(crate) fn new(file: &'a str, text: &'a str) -> Self {
+        let varied = None;
+        Self { file, text, varied }
+    }
+
     /// Parses the whole file.
     pub(crate) fn parse(self) -> Result<Spanned<DeTable<'a>>, Problem> {
         DeTable::parse(self.text).map_err(|error| {
@@ -150,15 +159,61 @@ impl<'a> Section<'a> {
         };
         match u32::from_str_radix(integer.as_str(), integer.radix()) {
             Ok(number) if range.contains(&number) => Ok(Some(number)),
-            _ => Err(self.problem_at(
-                at,
-                format!(
-                    "`{key}` is {integer}, but must be {} to {}",
-                    range.start,
-                    range.end.saturating_sub(1)
-                ),
-            )),
+            _ => Err(self.outside(key, at, integer, &range)),
         }
+    }
+
+    /// A whole number within `range`, or an expression in quotes over the sizes that can be varied.
+    pub(crate) fn size(&self, key: &str, range: Range<u32>) -> Result<Option<u32>, Problem> {
+        let (Some(varied), Some((DeValue::String(text), at))) =
+            (self.document.varied, self.value(key))
+        else {
+            return self.number(key, range);
+        };
+        let value = varied.constant(text).map_err(|mut problem| {
+            problem.error = format!("`{key}`: {}", problem.error);
+            self.wrap(at, problem)
+        })?;
+        match u32::try_from(value) {
+            Ok(number) if range.contains(&number) => Ok(Some(number)),
+            _ => Err(self.outside(key, at, value, &range)),
+        }
+    }
+
+    fn outside(
+        &self,
+        key: &str,
+        at: usize,
+        found: impl std::fmt::Display,
+        range: &Range<u32>,
+    ) -> Problem {
+        let (least, most) = (range.start, range.end.saturating_sub(1));
+        self.problem_at(
+            at,
+            format!("`{key}` is {found}, but must be {least} to {most}"),
+        )
+    }
+
+    /// A text for people that must be there, with the sizes that it names in braces.
+    pub(crate) fn prose(&self, key: &str) -> Result<String, Problem> {
+        let (text, at) = self.text(key)?;
+        self.filled(text, at)
+    }
+
+    /// The text of [`Section::prose`], if it is there.
+    pub(crate) fn optional_prose(&self, key: &str) -> Result<Option<String>, Problem> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(_) => self.prose(key).map(Some),
+        }
+    }
+
+    fn filled(&self, text: &str, at: usize) -> Result<String, Problem> {
+        let filled = self.document.varied.map(|varied| varied.fill(text));
+        let filled = filled.unwrap_or_else(|| Ok(text.to_owned()));
+        filled
+            .map(|text| text.trim().to_owned())
+            .map_err(|problem| self.wrap(at, problem))
     }
 
     /// A number with or without a fraction, above 0 and at most `most`.
@@ -286,7 +341,7 @@ impl<'a> Section<'a> {
             return Err(self.wrong_type(key, at, "an array of strings", value));
         };
         let text = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
-            DeValue::String(text) => Ok(text.to_string()),
+            DeValue::String(text) => self.filled(text, item.span().start),
             other => Err(self.wrong_type(key, item.span().start, "an array of strings", other)),
         };
         items.iter().map(text).collect()
@@ -325,10 +380,7 @@ mod tests {
 
     #[test]
     fn lines_are_counted_from_one() {
-        let document = Document {
-            file: "f",
-            text: "a\nb\n",
-        };
+        let document = Document::new("f", "a\nb\n");
         assert_eq!(
             [0, 1, 2, 4].map(|offset| document.line(offset)),
             [1, 1, 2, 3]
@@ -337,13 +389,10 @@ mod tests {
 
     #[test]
     fn what_is_not_toml_is_refused_with_its_line() {
-        let error = Document {
-            file: "f.toml",
-            text: "a = 1\nb = = 2\n",
-        }
-        .parse()
-        .unwrap_err()
-        .error;
+        let error = Document::new("f.toml", "a = 1\nb = = 2\n")
+            .parse()
+            .unwrap_err()
+            .error;
         assert!(error.starts_with("f.toml:2: not TOML: "), "{error}");
     }
 }

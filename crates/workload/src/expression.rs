@@ -1,5 +1,6 @@
 //! Integer expressions over the size of the data, such as `rows / 2 + 1`.
 
+use crate::varied::Varied;
 use deltabench_model::problem::{Problem, nearest};
 
 /// Longest expression read; keeps the parser's recursion shallow.
@@ -36,13 +37,13 @@ pub(crate) enum Operator {
 }
 
 impl Expression {
-    /// Parses the whole of `text`.
-    pub(crate) fn parse(text: &str) -> Result<Self, Problem> {
+    /// Parses the whole of `text`; names of `varied` become their values.
+    pub(crate) fn parse(text: &str, varied: Option<&Varied>) -> Result<Self, Problem> {
         let bad = |what: String| Problem::new(format!("bad expression `{text}`: {what}"));
         if text.len() > MAX_BYTES {
             return Err(bad(format!("longer than {MAX_BYTES} bytes")));
         }
-        let mut parser = Parser { rest: text };
+        let mut parser = Parser { rest: text, varied };
         let expression = parser.sum().and_then(|expression| match parser.peek() {
             None => Ok(expression),
             Some(letter) => Err(Stop::Unexpected(letter)),
@@ -52,14 +53,35 @@ impl Expression {
             Stop::Unexpected(letter) => bad(format!("`{letter}` is not expected there")),
             Stop::TooLarge(number) => bad(format!("{number} does not fit 64 bits")),
             Stop::Unknown(name) => {
-                let problem = bad(format!("unknown name `{name}`"))
-                    .detail("known names: rows (of each table), tables (how many)");
-                match nearest(&name, NAMES) {
+                let own: Vec<&str> = varied.map(|v| v.names().collect()).unwrap_or_default();
+                let more: String = own.iter().map(|name| format!(", {name}")).collect();
+                let problem = bad(format!("unknown name `{name}`")).detail(format!(
+                    "known names: rows (of each table), tables (how many){more}"
+                ));
+                match nearest(&name, NAMES.into_iter().chain(own)) {
                     Some(near) => problem.hint(format!("did you mean `{near}`?")),
                     None => problem,
                 }
             }
         })
+    }
+
+    /// Its value, if it is the same whatever the size of the data.
+    ///
+    /// Errors: a name of that size, and as [`Expression::value`], as a phrase.
+    pub(crate) fn constant(&self) -> Result<i64, &'static str> {
+        if self.depends() {
+            return Err("depends on the size of the data");
+        }
+        self.value(Sizes { rows: 0, tables: 0 })
+    }
+
+    fn depends(&self) -> bool {
+        match self {
+            Self::Number(_) => false,
+            Self::Rows | Self::Tables => true,
+            Self::Binary(left, _, right) => left.depends() || right.depends(),
+        }
     }
 
     /// Its value for data of that size.
@@ -95,6 +117,7 @@ enum Stop {
 
 struct Parser<'a> {
     rest: &'a str,
+    varied: Option<&'a Varied>,
 }
 
 impl<'a> Parser<'a> {
@@ -169,7 +192,10 @@ impl<'a> Parser<'a> {
                 match self.take_while(|letter| letter.is_alphanumeric() || letter == '_') {
                     "rows" => Ok(Expression::Rows),
                     "tables" => Ok(Expression::Tables),
-                    name => Err(Stop::Unknown(name.to_owned())),
+                    name => match self.varied.and_then(|varied| varied.get(name)) {
+                        Some(value) => Ok(Expression::Number(value)),
+                        None => Err(Stop::Unknown(name.to_owned())),
+                    },
                 }
             }
             Some(letter) => Err(Stop::Unexpected(letter)),
@@ -189,7 +215,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_written_makes_the_parser_fall(text in "[rowstabl0-9+*/() -]{0,40}") {
-            if let Ok(expression) = Expression::parse(&text) {
+            if let Ok(expression) = Expression::parse(&text, None) {
                 let _ = expression.value(of(1000));
             }
         }
@@ -198,7 +224,7 @@ mod tests {
         fn sums_of_products_are_what_they_are(a in 0_i64..1000, b in 0_i64..1000, c in 1_i64..1000) {
             let text = format!("{a}+ {b} *rows/{c} - tables");
             prop_assert_eq!(
-                Expression::parse(&text).unwrap().value(of(77)),
+                Expression::parse(&text, None).unwrap().value(of(77)),
                 Ok(a + b * 77 / c - 3)
             );
         }
@@ -218,7 +244,7 @@ mod tests {
             ("rows * tables", 3003),
         ] {
             assert_eq!(
-                Expression::parse(text).unwrap().value(of(1001)),
+                Expression::parse(text, None).unwrap().value(of(1001)),
                 Ok(value),
                 "{text}"
             );
@@ -237,15 +263,15 @@ mod tests {
             ("row / 2", "unknown name `row`"),
             ("99999999999999999999", "does not fit"),
         ] {
-            let error = Expression::parse(text).unwrap_err().error;
+            let error = Expression::parse(text, None).unwrap_err().error;
             assert!(error.contains(what), "{text}: {error}");
         }
         assert_eq!(
-            Expression::parse("row").unwrap_err().hint.unwrap(),
+            Expression::parse("row", None).unwrap_err().hint.unwrap(),
             "did you mean `rows`?"
         );
         assert!(
-            Expression::parse(&"(".repeat(1000))
+            Expression::parse(&"(".repeat(1000), None)
                 .unwrap_err()
                 .error
                 .contains("longer than")
@@ -255,11 +281,13 @@ mod tests {
     #[test]
     fn values_that_cannot_be_are_errors() {
         assert_eq!(
-            Expression::parse("1 / (rows - rows)").unwrap().value(of(5)),
+            Expression::parse("1 / (rows - rows)", None)
+                .unwrap()
+                .value(of(5)),
             Err("divides by zero")
         );
         assert_eq!(
-            Expression::parse("rows * rows")
+            Expression::parse("rows * rows", None)
                 .unwrap()
                 .value(of(i64::MAX)),
             Err("is beyond 64 bits")

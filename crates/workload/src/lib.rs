@@ -39,6 +39,7 @@ mod sbtest;
 mod seed;
 mod table;
 mod template;
+mod varied;
 mod zipf;
 
 pub use chore::{Chore, settle_seconds};

@@ -1,6 +1,8 @@
 //! The definitions that come with deltabench, and the user's.
 
 use crate::Definition;
+use crate::document::Document;
+use crate::varied;
 use deltabench_model::plan::{DataState, WorkloadSource};
 use deltabench_model::problem::{Problem, nearest};
 
@@ -159,6 +161,47 @@ impl Library {
             Some(near) => problem.hint(format!("did you mean `{near}`?")),
             None => problem.hint("`deltabench workloads` lists them"),
         })
+    }
+
+    /// The workload `of` with other sizes: a definition of its own, for [`Library::with_sources`], under a
+    /// name that says them, such as `read-only-range=500`. It is no row of published tables any more.
+    ///
+    /// Errors: an unknown workload or size, with the nearest known one; a value that is out of range.
+    pub fn variant(&self, of: &str, values: &[(String, i64)]) -> Result<WorkloadSource, Problem> {
+        let definition = self.get(of)?;
+        if definition.state().is_some() {
+            let base = of.trim_end_matches(".pre");
+            return Err(Problem::new(format!("`{of}` cannot be varied")).hint(format!(
+                "vary `{base}`: its variant has one on fresh tables too, under its name with `.pre`"
+            )));
+        }
+        let defaults = definition.varied();
+        if defaults.is_empty() {
+            let all = self.definitions.iter().filter(|d| d.state().is_none());
+            let known = all.filter(|other| !other.varied().is_empty());
+            let names: Vec<&str> = known.map(|other| other.name.as_str()).collect();
+            return Err(Problem::new(format!("workload `{of}` has no size to vary"))
+                .detail(format!("these have: {}", names.join(", "))));
+        }
+        if values.is_empty() {
+            return Err(Problem::new(format!("a variant of `{of}` without a size"))
+                .detail(format!("it has {}", varied::said(defaults))));
+        }
+        varied::check_asked(of, defaults, values)?;
+        let name = varied::name(of, defaults, values);
+        let document = Document::new(definition.file(), definition.text());
+        let source = WorkloadSource {
+            file: format!("{name}.toml"),
+            text: varied::text(document, &name, values)?,
+        };
+        match Definition::parse(&source.file, &source.text) {
+            Ok(_) => Ok(source),
+            Err(problem) => Err(Problem::new(format!(
+                "workload `{of}` cannot have {}",
+                varied::said(values)
+            ))
+            .detail(problem.error)),
+        }
     }
 
     /// The user's own, in the order in which they were added.

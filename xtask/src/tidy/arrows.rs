@@ -8,12 +8,12 @@ use std::process::Command;
 
 /// Every crate of the workspace with the crates of ours it may use, top to bottom. Dependencies for tests
 /// only are free.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 15] = [
     (
         "deltabench",
         &[
             "model", "stats", "compare", "acquire", "server", "workload", "driver", "observe",
-            "run", "store", "report",
+            "run", "store", "report", "experiment",
         ],
     ),
     (
@@ -30,6 +30,7 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     ("deltabench-workload", &["model"]),
     ("deltabench-observe", &["model"]),
     ("deltabench-store", &["model"]),
+    ("deltabench-experiment", &["model"]),
     ("deltabench-model", &[]),
     ("deltabench-stats", &[]),
     ("deltabench-testkit", &["model", "acquire", "server"]),

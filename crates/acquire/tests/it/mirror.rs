@@ -93,6 +93,7 @@ impl Mirror {
         Sources {
             mirror: Some(base),
             offline: false,
+            ..Sources::default()
         }
     }
 
@@ -228,6 +229,7 @@ fn a_listed_package_that_is_not_there_and_a_mirror_that_is_not_there_are_told_ap
     let sources = Sources {
         mirror: Some(format!("file://{}/no-mirror", cache.root().display())),
         offline: false,
+        ..Sources::default()
     };
     let problem = resolve(
         &"postgres:94".parse().unwrap(),

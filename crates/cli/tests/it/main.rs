@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod agent;
 mod costs;
 mod crosscheck;
+mod experiments;
 mod lab;
 mod records;
 mod refusals;

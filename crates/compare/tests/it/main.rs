@@ -20,5 +20,8 @@ mod many;
 mod pipeline;
 mod rounds;
 mod stopping;
+mod study;
+mod study_calibration;
+mod study_model;
 mod trust;
 mod verdicts;

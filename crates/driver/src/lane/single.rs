@@ -51,6 +51,6 @@ fn operation(
         }
         step += 1;
     }
-    turns.note(count(step), waits, connection.key().pid);
+    turns.note(count(step), waits, connection.local_pid());
     Ok(super::left_open(connection))
 }

@@ -43,14 +43,14 @@ impl Turns {
         }
     }
 
-    /// An operation was done; `backend` is the server process that answered.
+    /// An operation was done; `backend` is the server process that answered, if it is on this machine.
     #[inline]
-    pub fn note(&mut self, trips: u64, waits: u64, backend: u32) {
+    pub fn note(&mut self, trips: u64, waits: u64, backend: Option<u32>) {
         if self.patient.is_none() {
             self.trips += trips;
             self.extra_waits += waits.saturating_sub(trips);
             if self.trips >= SAMPLE {
-                self.decide(sys::shares_only_core(backend));
+                self.decide(backend.is_some_and(sys::shares_only_core));
             }
         }
     }

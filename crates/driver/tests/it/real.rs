@@ -4,8 +4,8 @@ use crate::PATIENCE;
 use deltabench_driver::peer::{
     Peer, PeerRun, PeerWork, SelfbenchCell, SelfbenchSpec, run_peer, selfbench_client,
 };
-use deltabench_driver::{Client, Lane, LaneSpec, SliceRequest};
-use deltabench_model::endpoint::Login;
+use deltabench_driver::{Client, Lane, LaneSpec, SliceRequest, TlsFailure, WireError};
+use deltabench_model::endpoint::{Endpoint, Login, Tls};
 use deltabench_model::plan::Placement;
 use deltabench_model::slice::VoidReason;
 use deltabench_testkit::Cluster;
@@ -122,6 +122,72 @@ fn a_real_server_does_the_operations_it_is_sent() {
                 [[Some("200".to_owned())]]
             );
         }
+    }
+}
+
+#[test]
+fn certificates_are_looked_at_as_far_as_that_is_asked_for() {
+    let settings = ["listen_addresses=127.0.0.1", "ssl=on"];
+    for cluster in Cluster::for_each_target("host all all 127.0.0.1/32 trust", &settings) {
+        let Endpoint::Tcp { port, .. } = cluster.tcp_endpoint() else {
+            panic!("not on TCP");
+        };
+        let connect = |host: &str, tls: Tls| {
+            let host = host.to_owned();
+            let endpoint = Endpoint::Tcp { host, port, tls };
+            Client::connect(&endpoint, &cluster.login(), PATIENCE)
+        };
+        let named = || Some(cluster.certificate());
+        for (host, tls) in [
+            ("localhost", Tls::VerifyFull(named())),
+            ("127.0.0.1", Tls::VerifyCa(named())),
+            ("127.0.0.1", Tls::Unverified),
+            ("127.0.0.1", Tls::Preferred),
+        ] {
+            let mut client = connect(host, tls.clone()).unwrap();
+            let encrypted = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+            let found = client.query(encrypted).unwrap();
+            assert_eq!(found, [[Some("t".to_owned())]], "{tls:?}");
+        }
+        for (host, tls) in [
+            ("127.0.0.1", Tls::VerifyFull(named())),
+            ("localhost", Tls::VerifyCa(None)),
+        ] {
+            let error = connect(host, tls.clone()).unwrap_err();
+            let WireError::Tls { failure, .. } = &error else {
+                panic!("{tls:?}: {error}");
+            };
+            // A machine without any roots says so.
+            let untrusted = matches!(failure, TlsFailure::Untrusted(_) | TlsFailure::NoRoots(_));
+            assert!(untrusted, "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_server_without_tls_is_used_without_it_only_where_that_is_enough() {
+    let settings = ["listen_addresses=127.0.0.1"];
+    for cluster in Cluster::for_each_target("host all all 127.0.0.1/32 trust", &settings) {
+        let Endpoint::Tcp { host, port, .. } = cluster.tcp_endpoint() else {
+            panic!("not on TCP");
+        };
+        let connect = |tls: Tls| {
+            let host = host.clone();
+            let endpoint = Endpoint::Tcp { host, port, tls };
+            Client::connect(&endpoint, &cluster.login(), PATIENCE)
+        };
+        connect(Tls::Preferred).unwrap().query("SELECT 1").unwrap();
+        let error = connect(Tls::Unverified).unwrap_err();
+        assert!(
+            matches!(
+                &error,
+                WireError::Tls {
+                    failure: TlsFailure::NotOffered,
+                    ..
+                }
+            ),
+            "{error}"
+        );
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod real;
 
-use deltabench_observe::{DeviceClock, SliceMeters};
+use deltabench_observe::{DeviceClock, Meters, Postmaster, SliceMeters};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -42,6 +42,19 @@ fn readings_between_slices_allocate_nothing() {
     for _ in 0..10 {
         meters.start();
         std::hint::black_box(meters.end(0, 0));
+    }
+    assert_eq!(ALLOCATIONS.get(), before);
+}
+
+#[test]
+fn meters_of_servers_of_this_machine_allocate_nothing_either() {
+    let servers = [Postmaster::Local(std::process::id()), Postmaster::Unknown];
+    let mut meters = Meters::open(&servers, true).unwrap();
+    let before = ALLOCATIONS.get();
+    assert!(before > 0, "the counter counts");
+    for active in [0, 1, 0] {
+        meters.start(active);
+        std::hint::black_box(meters.end(active, 0));
     }
     assert_eq!(ALLOCATIONS.get(), before);
 }

@@ -4,7 +4,7 @@
 //! known is `null`, never 0. The form belongs to this version's script alone; the report's JSON is the
 //! contract with others.
 
-mod number;
+pub(super) mod number;
 mod series;
 
 use self::number::{Interval, Number, difference, interval};
@@ -26,8 +26,8 @@ use deltabench_model::plan::{Plan, Role};
 use serde::Serialize;
 
 /// Digits of absolute values, of ratios.
-const VALUE_DIGITS: usize = 5;
-const RATIO_DIGITS: usize = 6;
+pub(super) const VALUE_DIGITS: usize = 5;
+pub(super) const RATIO_DIGITS: usize = 6;
 /// Digits of latency curves, which are only drawn.
 const CURVE_DIGITS: usize = 4;
 
@@ -54,7 +54,7 @@ struct Side {
 }
 
 #[derive(Serialize)]
-struct VerdictHead {
+pub(super) struct VerdictHead {
     key: &'static str,
     word: &'static str,
     sign: &'static str,
@@ -154,11 +154,7 @@ pub(super) fn json(
         costs: cost_keys(comparison),
         dots,
     };
-    let page = maker.page();
-    // Strings, numbers and lists alone: they always have a form in JSON.
-    let text = serde_json::to_string(&page).unwrap_or_else(|_| "null".to_owned());
-    // Nothing in it may end the element or open a comment.
-    text.replace('<', "\\u003c")
+    super::embedded(&maker.page())
 }
 
 struct Maker<'a> {
@@ -324,7 +320,7 @@ impl Maker<'_> {
     }
 }
 
-const VERDICTS: [Verdict; 5] = [
+pub(super) const VERDICTS: [Verdict; 5] = [
     Verdict::Regression,
     Verdict::Improvement,
     Verdict::Inconclusive,
@@ -332,7 +328,7 @@ const VERDICTS: [Verdict; 5] = [
     Verdict::Unfit,
 ];
 
-fn verdict_head(verdict: Verdict) -> VerdictHead {
+pub(super) fn verdict_head(verdict: Verdict) -> VerdictHead {
     VerdictHead {
         key: verdict.word(),
         word: words::verdict(verdict),
@@ -356,7 +352,7 @@ fn role(role: Role) -> &'static str {
     }
 }
 
-fn better(better: Better) -> &'static str {
+pub(super) fn better(better: Better) -> &'static str {
     match better {
         Better::Higher => "higher",
         Better::Lower => "lower",
@@ -372,7 +368,7 @@ pub(super) fn metric_name(metric: Metric) -> &'static str {
     }
 }
 
-fn words_unit(unit: &str) -> String {
+pub(super) fn words_unit(unit: &str) -> String {
     match unit.strip_prefix("us") {
         Some(rest) => format!("µs{rest}"),
         None => unit.to_owned(),

@@ -2,7 +2,7 @@
 
 use crate::again;
 use crate::context::{ReportContext, planned, resolved};
-use crate::words;
+use crate::{origin, words};
 use deltabench_model::installation::{Build, Setting};
 use deltabench_model::plan::{CellOrder, Placement, Plan, ServerId, Stopping, Transport};
 use maud::{Markup, html};
@@ -103,6 +103,10 @@ fn plan_rows(plan: &Plan) -> Vec<(String, String)> {
         ("checksums", checksums.to_owned()),
     ];
     rows.extend(choices(plan));
+    if let Some(experiment) = &plan.experiment {
+        rows.push(("experiment", origin::part(experiment)));
+        rows.push(("execution", experiment.execution.clone()));
+    }
     if let Some(deadline) = timing.deadline_seconds {
         rows.push(("deadline", format!("{deadline} s")));
     }
@@ -197,14 +201,38 @@ fn targets(plan: &Plan, context: &ReportContext, sides: &[ServerId]) -> Markup {
         ("CFLAGS", build(|b| b.cflags.clone())),
         ("configure", build(|b| b.configure.clone())),
     ];
+    let rows = rows.map(|(name, values)| (name.to_owned(), values));
+    let mut rows: Vec<(String, Vec<String>)> = rows.into();
+    rows.extend(made(plan, sides));
     let placebo = plan.placebo().map(|id| resolved(plan, id));
     html! {
         details open {
             summary { "The targets" }
-            (table(plan, sides, &rows.map(|(name, values)| (name.to_owned(), values))))
+            (table(plan, sides, &rows))
             @if let Some(placebo) = placebo { p.muted { "The placebo is a second copy of " (placebo) "." } }
         }
     }
+}
+
+/// Configuration, build and place of each side; a property that no side has is left out.
+fn made(plan: &Plan, sides: &[ServerId]) -> Vec<(String, Vec<String>)> {
+    let of: Vec<Vec<(&str, String)>> = sides
+        .iter()
+        .map(|id| planned(plan, *id).map(origin::facts).unwrap_or_default())
+        .collect();
+    let value = |facts: &[(&str, String)], wanted: &str| {
+        let found = facts.iter().find(|(name, _)| *name == wanted);
+        found.map_or_else(|| "-".to_owned(), |(_, value)| value.clone())
+    };
+    let known = |name: &&str| of.iter().flatten().any(|(has, _)| has == name);
+    origin::NAMES
+        .into_iter()
+        .filter(known)
+        .map(|name| {
+            let values = of.iter().map(|facts| value(facts, name));
+            (name.to_owned(), values.collect())
+        })
+        .collect()
 }
 
 /// A property per row, a side per column; ≠ marks rows whose values differ.

@@ -6,20 +6,20 @@ use deltabench_model::units::count;
 
 /// A heading, a list of rows that may be cut from its end, and what follows them.
 #[derive(Debug, Default)]
-pub(super) struct Section {
+pub(crate) struct Section {
     /// Lines before the rows.
-    pub(super) head: Vec<String>,
+    pub(crate) head: Vec<String>,
     /// Rows: a line each, or a few that belong together.
-    pub(super) rows: Vec<String>,
+    pub(crate) rows: Vec<String>,
     /// Lines after them.
-    pub(super) foot: Vec<String>,
+    pub(crate) foot: Vec<String>,
     /// What a row is, for the count of those left out.
-    pub(super) what: &'static str,
+    pub(crate) what: &'static str,
 }
 
 impl Section {
     /// A heading with a list; nothing where the list is empty.
-    pub(super) fn list(
+    pub(crate) fn list(
         heading: &str,
         texts: impl IntoIterator<Item = String>,
         what: &'static str,
@@ -45,7 +45,7 @@ const NOTE: usize = 120;
 
 /// All sections in one text of at most `limit` characters: rows are cut from the section that is longest at
 /// that moment, from its end, and their number is said there.
-pub(super) fn fit(sections: Vec<Section>, limit: usize) -> String {
+pub(crate) fn fit(sections: Vec<Section>, limit: usize) -> String {
     let length = |text: &String| text.chars().count() + 1;
     let mut kept: Vec<Vec<usize>> = sections
         .iter()
@@ -75,7 +75,7 @@ pub(super) fn fit(sections: Vec<Section>, limit: usize) -> String {
         lines.extend(section.rows.into_iter().take(kept.len()));
         if left_out > 0 {
             lines.push(format!(
-                "… and {} more; the page and the JSON of this run have them all",
+                "… and {} more; the page and the JSON have them all",
                 words::plural(count(left_out), section.what)
             ));
         }

@@ -164,7 +164,7 @@ fn is_published(comparison: &Comparison, plan: &Plan) -> bool {
 }
 
 /// A row of a table.
-pub(super) fn row(fields: Vec<String>) -> String {
+pub(crate) fn row(fields: Vec<String>) -> String {
     format!("| {} |", fields.join(" | "))
 }
 

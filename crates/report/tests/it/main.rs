@@ -11,10 +11,16 @@ mod forms;
 #[cfg(test)]
 mod full;
 #[cfg(test)]
+mod made;
+#[cfg(test)]
 mod page;
 #[cfg(test)]
 mod rich;
 #[cfg(test)]
 mod shown;
+#[cfg(test)]
+mod study;
+#[cfg(test)]
+mod study_fixture;
 #[cfg(test)]
 mod text;

@@ -12,7 +12,7 @@ fn page() -> String {
 }
 
 impl Full {
-    fn page(&self) -> String {
+    pub fn page(&self) -> String {
         html(&self.comparison, &self.plan, &self.context)
     }
 }
@@ -105,6 +105,13 @@ fn pages_for_browsers_can_be_written() {
         ("evil", evil_page()),
         ("nothing", nothing().page()),
         ("started", started().page()),
+        ("many", crate::made::many().page()),
+        ("study", crate::study::page(&crate::study_fixture::large())),
+        (
+            "study-small",
+            crate::study::page(&crate::study_fixture::small()),
+        ),
+        ("study-evil", crate::study::evil()),
     ];
     for (name, page) in pages {
         std::fs::write(format!("{directory}/{name}.html"), page).unwrap();

@@ -4,7 +4,7 @@ import { baseLabel, cellOf, labelOf, metrics } from './page.js';
 import { axis, colour, draw, lazily, legend, look, text, tooltip, zoom } from './chart.js';
 import { change, changeInterval, escape, exact, number, rows } from './format.js';
 import { reveal, whenShown } from './filter.js';
-import { hideTip, showTip } from './tip.js';
+import { hideTip, showTip } from './floating.js';
 
 /** Opens the card of that name, as a link to it should. */
 export function open(id) {

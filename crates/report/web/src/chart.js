@@ -162,7 +162,8 @@ function now(element) {
   }
 }
 export function drawAll() {
-  for (const element of [...waiting.keys()]) now(element);
+  // What is closed has no width.
+  for (const element of [...waiting.keys()]) if (element.clientWidth) now(element);
 }
 
 /** Saves a chart as a picture that carries the page's title and the chart's. */

@@ -11,6 +11,7 @@ const isVoid = (cell) => Boolean(cell.withdrawn) || cell.verdict === 'unfit';
 const nameIn = (cell) => `${isVoid(cell) ? '× ' : ''}${severalClients(cell) ? `${cell.name}, ${cell.clients}` : cell.name}`;
 
 /** Bars start at equal: their length is the change. Candidates differ by colour and by how a bar is filled. */
+const sideColour = (nth) => colour(`s${(nth + 1) % 8}`);
 const FILLS = [{}, { hollow: true }, { hollow: true, dash: [4, 3] }, { hollow: true, dash: [1, 2] }];
 
 export function bars() {
@@ -49,7 +50,7 @@ function drawGroup(element, group, own, names, limit) {
       const wide = Math.min(api.size([1, 0])[0] * 0.72, 70 * candidates.length) / candidates.length;
       const x = centre + (nth - candidates.length / 2) * wide;
       const y = (ratio) => api.coord([0, clip(ratio)])[1];
-      const paint = colour(`s${nth + 1}`);
+      const paint = sideColour(nth);
       const fill = FILLS[nth % FILLS.length];
       const [end, middle] = [y(value.ratio), x + wide / 2];
       const children = [{
@@ -73,10 +74,10 @@ function drawGroup(element, group, own, names, limit) {
     ...barsOf(nth, own.filter((cell) => cell.candidate === candidate.id)),
     type: 'custom',
     name: labelOf(candidate.id),
-    itemStyle: { color: colour(`s${nth + 1}`) },
+    itemStyle: { color: sideColour(nth) },
   }));
   const swatch = (candidate, nth) => {
-    const [paint, fill] = [colour(`s${nth + 1}`), FILLS[nth % FILLS.length]];
+    const [paint, fill] = [sideColour(nth), FILLS[nth % FILLS.length]];
     return {
       name: labelOf(candidate.id),
       icon: 'rect',

@@ -2,7 +2,8 @@
 
 import { cellOf, metrics, verdictOf } from './page.js';
 import { whenShown } from './filter.js';
-import { cellTip, hideTip, showTip } from './tip.js';
+import { hideTip, showTip } from './floating.js';
+import { cellTip } from './tip.js';
 
 export function table() {
   const body = document.querySelector('.numbers tbody');

@@ -2,7 +2,7 @@
 
 use crate::admin::{connect, number, query, run};
 use crate::crosscheck::statements::{Counted, StatementCount, one_line};
-use crate::load::login;
+use crate::site::login;
 use deltabench_driver::admin::Client;
 use deltabench_model::endpoint::Endpoint;
 use deltabench_model::problem::Problem;

@@ -45,7 +45,7 @@ impl Fleet<'_> {
         schedule: &BlockSchedule,
         server: ServerId,
     ) -> Result<CachedFiles, Problem> {
-        let cluster = self.clusters.get(place_of(schedule, server));
+        let cluster = self.own(place_of(schedule, server));
         cached(&cluster.ok_or_else(no_such_server)?.data_dir())
     }
 

@@ -98,14 +98,14 @@ fn measured(
             [false, true]
         };
         for sampled in order {
-            let data = PathBuf::from(format!("/proc/{}/cwd", address.postmaster_pid));
+            let data = PathBuf::from(format!("/proc/{}/cwd", address.own_pid()?));
             let began = Instant::now();
             let sampler = match sampled {
                 true => Some(Sampler::start(&data, EVERY).map_err(|error| host_problem(&error))?),
                 false => None,
             };
             if let Some(sampler) = &sampler {
-                sampler.set_servers(vec![(0, address.postmaster_pid)]);
+                sampler.set_servers(vec![(0, address.own_pid()?)]);
             }
             let rate = slice(operations)?;
             if let Some(sampler) = sampler {
@@ -126,7 +126,7 @@ fn measured(
 /// One connection; client and server share a core.
 fn pinned_lane(address: &Address, cores: &[usize], rows: u64) -> Result<Lane, Problem> {
     let (client, server) = place(Placement::SameCore, cores);
-    pin_tree(address.postmaster_pid, &server).map_err(|error| host_problem(&error))?;
+    pin_tree(address.own_pid()?, &server).map_err(|error| host_problem(&error))?;
     pin_self(&client).map_err(|error| host_problem(&error))?;
     let executable = PeerWork::Point.executable(rows);
     let servers = [(address.endpoint.clone(), address.login.clone())];

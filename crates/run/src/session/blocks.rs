@@ -293,7 +293,7 @@ impl Session<'_> {
         }
         let postmasters: Vec<u32> = addresses
             .iter()
-            .map(|address| address.postmaster_pid)
+            .filter_map(|address| address.postmaster_pid)
             .collect();
         let sources = SliceMeters::open(&postmasters)
             .map_err(|error| {
@@ -468,8 +468,13 @@ impl Session<'_> {
         let killed = measuring.fleet.killed_by_limit(schedule, server);
         let how = &format!("{how}{}", killed.unwrap_or_default());
         let tail = measuring.fleet.log_tail(schedule, server);
+        let log = if tail.is_empty() {
+            String::new()
+        } else {
+            format!("; its log ends:\n{tail}")
+        };
         self.observer.note(&format!(
-            "{name} was lost ({how}) in block {block} at {workload}; its log ends:\n{tail}"
+            "{name} was lost ({how}) in block {block} at {workload}{log}"
         ));
         let text =
             format!("{name} was lost ({how}) in block {block} at {workload}; that slice is void");

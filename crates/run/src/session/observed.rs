@@ -6,7 +6,7 @@ use crate::fleet::Fleet;
 use crate::schedule::BlockSchedule;
 use crate::visit::Address;
 use deltabench_model::counter::{Mark, VisitCounters};
-use deltabench_model::plan::{Plan, ServerId};
+use deltabench_model::plan::{Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_observe::{Sampler, log_marks};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,10 +22,11 @@ pub(super) fn sampler(plan: &Plan, fleet: &Fleet<'_>) -> Option<Sampler> {
     Sampler::start(fleet.directory(), EVERY).ok()
 }
 
-/// The main processes of servers in the plan's order.
+/// The main processes of servers of our own, in the plan's order.
 pub(super) fn postmasters(addresses: &[Address]) -> Vec<(ServerId, u32)> {
     (0..)
-        .zip(addresses.iter().map(|address| address.postmaster_pid))
+        .zip(addresses)
+        .filter_map(|(server, address)| Some((server, address.postmaster_pid?)))
         .collect()
 }
 
@@ -93,7 +94,14 @@ impl Session<'_> {
                 .add_counters(self.run, counted)
                 .map_err(store_problem)?;
         }
-        let samples = sampler.map(Sampler::drain).unwrap_or_default();
+        let mut samples = sampler.map(Sampler::drain).unwrap_or_default();
+        let own = |server: &PlannedServer| server.installation.remote.is_none();
+        if !self.plan.servers.iter().any(own) {
+            // This machine's device has nobody's data on it.
+            for sample in &mut samples {
+                sample.values.retain(|key, _| !key.starts_with("device_"));
+            }
+        }
         self.store
             .add_samples(self.run, &samples)
             .map_err(store_problem)

@@ -6,6 +6,7 @@ use crate::readback::{ServerReadback, data_findings};
 use crate::residence::Residence;
 use deltabench_compare::{ServerFacts, fairness};
 use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::installation::Origin;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::index;
@@ -21,7 +22,7 @@ impl Session<'_> {
     ) -> Result<(), Problem> {
         let conditions = serde_json::json!({
             "huge_pages": fleet.has_huge_pages(),
-            "shared_buffers_mb": fleet.shared_buffers_mb(),
+            "shared_buffers_mb": fleet.has_own().then(|| fleet.shared_buffers_mb()),
             "residence": fleet.residence(),
             "limits": fleet.applied_limits(),
             "cache": self.plan.cache,
@@ -46,6 +47,7 @@ impl Session<'_> {
         findings.extend(data_findings(self.plan, readbacks));
         findings.extend(self.fairness(fleet, readbacks));
         findings.extend(fleet.limit_findings().iter().cloned());
+        findings.extend(fleet.remote_findings(readbacks));
         if fleet.residence() == Residence::Rotated {
             findings.push(Finding::new(
                 "rotated",
@@ -55,7 +57,7 @@ impl Session<'_> {
                  counters but those of their slices",
             ));
         }
-        if !fleet.has_huge_pages() {
+        if fleet.has_own() && !fleet.has_huge_pages() {
             findings.push(Finding::new(
                 "no-huge-pages",
                 Severity::Note,
@@ -70,10 +72,11 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Stores what has come out about limits and caches since the run was recorded.
-    pub(super) fn record_limit_findings(&mut self, fleet: &Fleet<'_>) -> Result<(), Problem> {
+    /// Stores what has come out about limits, caches and others' servers since the run was recorded.
+    pub(super) fn record_late_findings(&mut self, fleet: &Fleet<'_>) -> Result<(), Problem> {
         let known = self.store.findings(self.run).map_err(store_problem)?;
-        for finding in fleet.limit_findings() {
+        let restarts = fleet.restart_findings();
+        for finding in fleet.limit_findings().iter().chain(&restarts) {
             if !known.contains(finding) {
                 self.store
                     .add_finding(self.run, finding)
@@ -104,6 +107,7 @@ impl Session<'_> {
                 "sizes": readback.sizes,
                 "aging": readback.aging,
                 "copy_of": readback.copy_of,
+                "round_trip_us": readback.round_trip_us,
             });
             self.fact(Some(id), "data", &data)?;
         }
@@ -119,7 +123,10 @@ impl Session<'_> {
             .zip(readbacks)
             .map(|(server, readback)| {
                 let mut installation = server.installation.clone();
-                installation.build = Some(readback.build.clone());
+                // Flags that may not be read are not the same as none.
+                let readable =
+                    installation.origin != Origin::Remote || !readback.build.cflags.is_empty();
+                installation.build = readable.then(|| readback.build.clone());
                 installation
             })
             .collect();
@@ -136,7 +143,8 @@ impl Session<'_> {
                     .any(|s| s.name == "data_checksums" && s.value == "on"),
                 asked_settings: fleet.asked_settings(place),
                 relation_bytes: Some(readback.relation_bytes),
-                huge_pages: Some(fleet.has_huge_pages()),
+                huge_pages: (described.get(place)?.origin != Origin::Remote)
+                    .then(|| fleet.has_huge_pages()),
             })
         };
         let Some(base) = facts(self.plan.base()) else {

@@ -9,12 +9,13 @@
 
 use super::waits::Waits;
 use super::{Address, OPERATION_TIMEOUT, Visit};
-use crate::admin::{connect, query};
+use crate::admin::{connect, number, query};
+use crate::site::Home;
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::metric::{Basis, METRICS};
 use deltabench_model::plan::ServerId;
 use deltabench_model::units::{index, to_f64};
-use deltabench_observe::server_stats::{fold, moved, readings_apart, stat_queries};
+use deltabench_observe::server_stats::{StatQuery, fold, moved, readings_apart, stat_queries};
 use deltabench_observe::{DeviceCosts, ServerCounters, process_tree};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -24,6 +25,13 @@ const GONE_WITHIN: Duration = Duration::from_secs(1);
 
 /// How often they are looked for.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// The end of the query about tables.
+const TABLES: &str = "pg_stat_user_tables";
+
+/// Sessions under the same name as this one: those of the same schema's clients.
+const OTHERS: &str = "select count(*) from pg_catalog.pg_stat_activity where pid <> pg_backend_pid() \
+    and usename = current_user and application_name = current_setting('application_name')";
 
 type Values = BTreeMap<String, f64>;
 
@@ -90,11 +98,14 @@ impl Collecting {
     /// To be called when they are open.
     pub(super) fn connected(&mut self) {
         for tally in &mut self.servers {
+            let Some(pid) = tally.address.postmaster_pid else {
+                continue;
+            };
             let backends: Vec<u32> = processes(&tally.address)
                 .into_iter()
                 .filter(|pid| !tally.resident.contains(pid))
                 .collect();
-            tally.kernel = ServerCounters::open(tally.address.postmaster_pid)
+            tally.kernel = ServerCounters::open(pid)
                 .ok()
                 .map(|counters| counters.with_hardware(&backends));
         }
@@ -169,7 +180,7 @@ impl Tally {
         let mut client = connect(&self.address.endpoint, &self.address.login).ok()?;
         client.set_timeout(Some(OPERATION_TIMEOUT)).ok()?;
         let mut values = Values::new();
-        for wanted in stat_queries(self.version_num) {
+        for wanted in self.queries() {
             let rows = query(&mut client, &wanted.sql).ok()?;
             if let Some(row) = rows.first() {
                 fold(&wanted, row, &mut values);
@@ -178,12 +189,37 @@ impl Tally {
         Some(values)
     }
 
+    /// What the server is asked. A server that was there before has other users, and other tables of ours:
+    /// of its counters only those of the cell's own tables can be told apart.
+    fn queries(&self) -> Vec<StatQuery> {
+        if self.address.home == Home::Databases {
+            return stat_queries(self.version_num);
+        }
+        let own = format!("where schemaname = '{}'", self.address.schema());
+        let table = |query: &StatQuery| query.sql.ends_with(TABLES);
+        let queries = stat_queries(self.version_num).into_iter().filter(table);
+        let narrowed = |query: StatQuery| StatQuery {
+            sql: format!("{} {own}", query.sql),
+            ..query
+        };
+        queries.map(narrowed).collect()
+    }
+
     /// A backend's last report comes with its end.
     fn wait_for_backends(&self) {
+        let mut elsewhere = match self.address.postmaster_pid {
+            Some(_) => None,
+            None => connect(&self.address.endpoint, &self.address.login).ok(),
+        };
         let until = Instant::now() + GONE_WITHIN;
         while Instant::now() < until {
-            let there = processes(&self.address);
-            if there.iter().all(|pid| self.resident.contains(pid)) {
+            let gone = match &mut elsewhere {
+                Some(client) => number(client, OTHERS) == Ok(0),
+                None => processes(&self.address)
+                    .iter()
+                    .all(|pid| self.resident.contains(pid)),
+            };
+            if gone {
                 return;
             }
             std::thread::sleep(LOOK);
@@ -223,7 +259,8 @@ fn is_gauge(counter: &str) -> bool {
 }
 
 fn processes(address: &Address) -> Vec<u32> {
-    process_tree(address.postmaster_pid).unwrap_or_default()
+    let tree = address.postmaster_pid.map(process_tree);
+    tree.and_then(Result::ok).unwrap_or_default()
 }
 
 fn device_values(device: &DeviceCosts) -> [(String, f64); 4] {

@@ -31,6 +31,8 @@ pub(super) struct Connected<'a, 'v> {
     present: Vec<ServerId>,
     lane: Lane,
     meters: SliceMeters,
+    /// Places of the servers among the meters, in the order of the lane; none for those that have none.
+    metered: Vec<Option<usize>>,
     set: u32,
     /// Operations that every server has done in this visit.
     done: u64,
@@ -79,10 +81,12 @@ impl<'a, 'v> Connected<'a, 'v> {
             ))
             .detail(error.to_string())
         })?;
-        let postmasters: Vec<u32> = present
-            .iter()
-            .map(|(_, server)| server.postmaster_pid)
-            .collect();
+        let mut postmasters = Vec::new();
+        let mut metered = Vec::new();
+        for (_, server) in &present {
+            metered.push(server.postmaster_pid.map(|_| postmasters.len()));
+            postmasters.extend(server.postmaster_pid);
+        }
         // After connecting: a meter counts the processes that exist when it is opened.
         let mut meters = SliceMeters::open(&postmasters).map_err(host_problem)?;
         let collects = visit.plan.observing.counters;
@@ -98,6 +102,7 @@ impl<'a, 'v> Connected<'a, 'v> {
             present: present.into_iter().map(|(id, _)| id).collect(),
             lane,
             meters,
+            metered,
             set,
             done,
             device: BTreeMap::new(),
@@ -340,10 +345,12 @@ impl<'a, 'v> Connected<'a, 'v> {
             .unwrap_or_default();
         self.meters.start();
         let outcome = self.lane.run_slice(place, *request);
-        let Some(costs) = self.meters.end(place, outcome.client_cpu_ns) else {
-            return Err(Problem::new(format!("the plan has no server {server}")));
-        };
-        if let Some(device) = &costs.device {
+        // Of a server whose processes are elsewhere nothing is known, and the host's busy time may be its
+        // own.
+        let metered = self.metered.get(place).copied().flatten();
+        let costs = metered.and_then(|place| self.meters.end(place, outcome.client_cpu_ns));
+        let costs = costs.as_ref();
+        if let Some(device) = costs.and_then(|costs| costs.device.as_ref()) {
             let sum = self.device.entry(server).or_default();
             sum.reads += device.reads;
             sum.read_bytes += device.read_bytes;
@@ -362,14 +369,14 @@ impl<'a, 'v> Connected<'a, 'v> {
             operations: outcome.operations,
             failed: outcome.failed,
             rows: outcome.rows,
-            server_cpu_ns: Some(costs.server.cpu_ns),
-            run_queue_wait_ns: costs.server.run_queue_wait_ns,
+            server_cpu_ns: costs.map(|costs| costs.server.cpu_ns),
+            run_queue_wait_ns: costs.and_then(|costs| costs.server.run_queue_wait_ns),
             client_cpu_ns: outcome.client_cpu_ns,
-            foreign_cpu_ns: Some(costs.foreign_cpu_ns),
-            steal_ns: Some(costs.steal_ns),
-            idle_cpu_ns: Some(costs.idle_cpu_ns),
-            switches: costs.server.switches,
-            cpu_pressure_ns: costs.cpu_pressure_ns,
+            foreign_cpu_ns: costs.map(|costs| costs.foreign_cpu_ns),
+            steal_ns: costs.map(|costs| costs.steal_ns),
+            idle_cpu_ns: costs.map(|costs| costs.idle_cpu_ns),
+            switches: costs.and_then(|costs| costs.server.switches),
+            cpu_pressure_ns: costs.and_then(|costs| costs.cpu_pressure_ns),
             schedule_lag_ns: outcome.schedule_lag_ns,
             latency_histogram: outcome.latency_histogram,
             errors: outcome.errors,

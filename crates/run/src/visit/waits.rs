@@ -5,6 +5,7 @@
 
 use super::{Address, OPERATION_TIMEOUT};
 use crate::admin::connect;
+use crate::site::Home;
 use deltabench_driver::admin::Client;
 use deltabench_model::units::to_f64;
 use std::collections::BTreeMap;
@@ -15,6 +16,17 @@ use std::time::{Duration, Instant};
 const WAITING: &str = "select 'wait:' || wait_event_type || ':' || wait_event, count(*) from \
     pg_stat_activity where state = 'active' and pid <> pg_backend_pid() and wait_event is not null and \
     wait_event_type <> 'Client' group by 1";
+
+/// Keeps the backends of others out, on servers that have any.
+const OURS: &str = "usename = current_user and ";
+
+/// The statement for a server.
+fn waiting(address: &Address) -> String {
+    match address.home {
+        Home::Databases => WAITING.to_owned(),
+        Home::Schemas(_) => WAITING.replace("where ", &format!("where {OURS}")),
+    }
+}
 
 /// Nanoseconds of an operation, by what was waited for.
 pub(super) type Waits = BTreeMap<String, f64>;
@@ -41,7 +53,7 @@ pub(super) fn sampled<T>(
     std::thread::scope(|scope| {
         let sampler = client.ok().map(|client| {
             let stop = &stop;
-            scope.spawn(move || sample(client, per_second, stop))
+            scope.spawn(move || sample(client, &waiting(address), per_second, stop))
         });
         let (result, operations, duration_ns) = work();
         stop.store(true, Ordering::Relaxed);
@@ -61,14 +73,19 @@ pub(super) fn sampled<T>(
     })
 }
 
-fn sample(mut client: Client, per_second: u32, stop: &AtomicBool) -> Option<Samples> {
+fn sample(
+    mut client: Client,
+    waiting: &str,
+    per_second: u32,
+    stop: &AtomicBool,
+) -> Option<Samples> {
     // A server that stalls is voided by the slice; nobody may wait for it here.
     client.set_timeout(Some(OPERATION_TIMEOUT)).ok()?;
     let every = Duration::from_secs(1) / per_second.max(1);
     let mut samples = Samples::default();
     let mut next = Instant::now();
     while !stop.load(Ordering::Relaxed) {
-        for row in client.query(WAITING).ok()? {
+        for row in client.query(waiting).ok()? {
             if let [Some(event), Some(count)] = row.as_slice() {
                 *samples.seen.entry(event.clone()).or_default() += count.parse().unwrap_or(0);
             }

@@ -102,8 +102,9 @@ fn a_limited_server_reads_what_does_not_fit_and_its_groups_go_with_it() {
     let address = fleet.start(&schedule).unwrap().remove(0);
     let mut lane = connected(&plan, &address, &read);
     let backend = value(&plan, &address, &read, "select pg_backend_pid()");
-    assert_ne!(backend, address.postmaster_pid.to_string());
-    assert!(groups_of(address.postmaster_pid).contains("deltabench-limited-c0"));
+    let postmaster = address.own_pid().unwrap();
+    assert_ne!(backend, postmaster.to_string());
+    assert!(groups_of(postmaster).contains("deltabench-limited-c0"));
     let before = fleet.limit_reading(&schedule, 0).unwrap();
     send(&mut lane, 5000, 1);
     let after = fleet.limit_reading(&schedule, 0).unwrap();

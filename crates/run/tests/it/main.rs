@@ -9,4 +9,6 @@ mod lab;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod remote;
+#[cfg(test)]
 mod rotation;

@@ -211,7 +211,7 @@ fn a_server_asked_to_listens_on_loopback_and_wants_the_password_there() {
             let Endpoint::Tcp { host, tls, .. } = &network.endpoint else {
                 panic!("{:?}", network.endpoint);
             };
-            assert_eq!((host.as_str(), *tls), ("127.0.0.1", wanted));
+            assert_eq!((host.as_str(), tls), ("127.0.0.1", &wanted));
             assert_eq!(
                 value(&running.endpoint, "show listen_addresses"),
                 "127.0.0.1"

@@ -67,7 +67,8 @@ pub fn cache() -> PathBuf {
 }
 
 pub fn small_settings(version_num: u32) -> Vec<(String, String)> {
-    base_settings(version_num, 16, 10, false).settings
+    // 11 wants more connections than 10 senders of WAL and 3 reserved ones, its defaults.
+    base_settings(version_num, 16, 16, false).settings
 }
 
 pub fn slot(port: u16) -> Slot {

@@ -5,7 +5,11 @@ mod burn;
 #[cfg(test)]
 mod cluster;
 #[cfg(test)]
+mod configurations;
+#[cfg(test)]
 mod failures;
+#[cfg(test)]
+mod guide;
 #[cfg(test)]
 mod huge_pages;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A normal number, Box & Muller 1958.
-fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
+pub fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
     let (u, v): (f64, f64) = (1.0 - random.random::<f64>(), random.random());
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }

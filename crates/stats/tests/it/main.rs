@@ -8,6 +8,7 @@
     clippy::indexing_slicing
 )]
 
+mod between;
 mod coverage;
 mod properties;
 mod reference;

@@ -7,6 +7,7 @@ use crate::expression::{Expression, Sizes};
 use crate::permutation::Permutation;
 use crate::seed::mix;
 use crate::template::Shape;
+use crate::varied::is_name;
 use crate::zipf::Zipf;
 use deltabench_model::problem::Problem;
 use toml::de::DeValue;
@@ -126,8 +127,7 @@ pub(super) fn parameters(root: &Section<'_>) -> Result<Vec<Parameter>, Problem> 
 }
 
 fn parameter(name: &str, section: &Section<'_>) -> Result<Parameter, Problem> {
-    let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    if !name.bytes().all(letters) || !name.starts_with(|letter: char| letter.is_ascii_lowercase()) {
+    if !is_name(name) {
         return Err(section.problem("a name is lower-case letters, digits and `_`, a letter first"));
     }
     Ok(Parameter {
@@ -152,10 +152,10 @@ const KINDS: [&str; 7] = [
 fn kind(section: &Section<'_>) -> Result<Kind, Problem> {
     let (kind, at) = section.text("kind")?;
     let bound = |key: &str| bound(section, key);
-    let count = || section.number("count", 1..MAX_SLOTS + 1);
+    let count = || section.size("count", 1..MAX_SLOTS + 1);
     let needed = |key: &str, most: u32| {
         section
-            .number(key, 1..most + 1)?
+            .size(key, 1..most + 1)?
             .ok_or_else(|| section.problem(format!("key `{key}` is missing")))
     };
     match kind {
@@ -237,10 +237,12 @@ pub(crate) fn bound(section: &Section<'_>, key: &str) -> Result<Bound, Problem> 
         DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix())
             .map(Expression::Number)
             .map_err(|_| section.problem_at(at, format!("`{key}` does not fit 64 bits")))?,
-        DeValue::String(text) => Expression::parse(text).map_err(|mut problem| {
-            problem.error = format!("`{key}`: {}", problem.error);
-            section.wrap(at, problem)
-        })?,
+        DeValue::String(text) => {
+            Expression::parse(text, section.document().varied).map_err(|mut problem| {
+                problem.error = format!("`{key}`: {}", problem.error);
+                section.wrap(at, problem)
+            })?
+        }
         other => {
             let wanted = "an integer or an expression in quotes";
             return Err(section.wrong_type(key, at, wanted, other));

@@ -6,6 +6,7 @@ use super::{Definition, Rate};
 use crate::chore::chores;
 use crate::document::{Document, Section};
 use crate::table::tables;
+use crate::varied::{Varied, says};
 use deltabench_model::plan::Group;
 use deltabench_model::problem::Problem;
 
@@ -13,7 +14,7 @@ use deltabench_model::problem::Problem;
 const FORMAT: (&str, u32) = ("deltabench.workload", 1);
 /// Operations of a slice that a file may ask for.
 const MAX_OPERATIONS: u32 = 1_000_000_000;
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 22] = [
     "format",
     "version",
     "name",
@@ -29,6 +30,7 @@ const KEYS: [&str; 21] = [
     "description",
     "source",
     "notes",
+    "vary",
     "table",
     "parameter",
     "step",
@@ -40,30 +42,34 @@ const KEYS: [&str; 21] = [
 /// Reads and checks a whole file.
 pub(super) fn definition(document: Document<'_>) -> Result<Definition, Problem> {
     let root = document.parse()?;
-    let section = Section::new(document, "the workload".to_owned(), 0, root.get_ref());
+    let named = |document| Section::new(document, "the workload".to_owned(), 0, root.get_ref());
+    let section = named(document);
     check_format(&section)?;
     section.allow(&KEYS)?;
+    let varied = Varied::read(&section)?;
+    let section = named(Document {
+        varied: Some(&varied),
+        ..document
+    });
     let parameters = parameters(&section)?;
     let tables = tables(&section)?;
     let scripts = scripts(&section, &parameters, tables.is_some())?;
-    let text = |key: &str| {
-        let text = section.optional_text(key)?;
-        Ok(text.map(|(text, _)| text.trim().to_owned()))
-    };
+    varied.check_used(document)?;
+    let text = |key: &str| section.optional_prose(key);
     let writes = section
         .flag("writes")?
         .ok_or_else(|| section.problem("key `writes` is missing"))?;
     let slice_operations = section.number("slice_operations", 1..MAX_OPERATIONS)?;
     let definition = Definition {
-        name: name(&section)?,
+        name: name(&section, &varied)?,
         group: group(&section)?,
         label: text("label")?.unwrap_or_default(),
         published: text("published")?,
         differs: text("differs")?,
         writes,
         quick: section.flag("quick")?.unwrap_or(false),
-        description: section.text("description")?.0.trim().to_owned(),
-        source: section.text("source")?.0.trim().to_owned(),
+        description: section.prose("description")?,
+        source: section.prose("source")?,
         notes: section.texts("notes")?,
         file: document.file.to_owned(),
         text: document.text.to_owned(),
@@ -73,6 +79,7 @@ pub(super) fn definition(document: Document<'_>) -> Result<Definition, Problem> 
             .word("published_rate", &RATES)?
             .unwrap_or(Rate::Statements),
         slice_operations: slice_operations.map(u64::from),
+        varied: varied.values(),
         parameters,
         scripts,
         tables,
@@ -122,21 +129,28 @@ fn check_format(section: &Section<'_>) -> Result<(), Problem> {
     }
 }
 
-fn name(section: &Section<'_>) -> Result<String, Problem> {
+fn name(section: &Section<'_>, varied: &Varied) -> Result<String, Problem> {
     let (name, at) = section.text("name")?;
-    let good = name.split('-').all(|word| {
+    let plain = |word: &str| {
         !word.is_empty()
             && word
                 .bytes()
                 .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-    });
-    if good {
-        return Ok(name.to_owned());
-    }
-    Err(section.problem_at(
-        at,
-        format!("name \"{name}\" is not lower-case words joined by `-`"),
-    ))
+    };
+    let wrong = name
+        .split('-')
+        .find(|word| !plain(word) && !says(word, varied));
+    let problem = match wrong {
+        None => return Ok(name.to_owned()),
+        Some(word) if word.contains('=') => {
+            let what = format!("name \"{name}\" says {word}, and [vary] does not");
+            Problem::new(what).hint("only the values of [vary] may stand in a name like that")
+        }
+        Some(_) => Problem::new(format!(
+            "name \"{name}\" is not lower-case words joined by `-`"
+        )),
+    };
+    Err(section.wrap(at, problem))
 }
 
 fn group(section: &Section<'_>) -> Result<Group, Problem> {

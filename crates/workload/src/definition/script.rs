@@ -131,7 +131,7 @@ impl Reader<'_> {
         Ok(StepDefinition {
             called: section.name().to_owned(),
             table: table(section, &template, chosen)?,
-            repeat: section.number("repeat", 1..MAX_REPEAT + 1)?.unwrap_or(1),
+            repeat: section.size("repeat", 1..MAX_REPEAT + 1)?.unwrap_or(1),
             prepared: section.flag("prepared")?.unwrap_or(true),
             template,
             line: section.line(),

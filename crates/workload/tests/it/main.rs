@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod draws;
+mod examples;
 mod guide;
 mod language;
 mod library;
 mod published;
+mod variants;
 
 use deltabench_model::plan::DataSize;
 use deltabench_workload::executable::{Draws, Executable, Outbox, Slot, Slots};

@@ -476,3 +476,32 @@ fn one_table_is_named_in_one_statement_for_each_text() {
     );
     assert_eq!(one.steps.len(), 13);
 }
+
+/// What every built-in workload sends for a seed is fixed: figures of two versions of deltabench must be of
+/// the same work.
+#[test]
+fn what_the_built_in_workloads_send_never_changes() {
+    use sha2::{Digest, Sha256};
+    let size = DataSize {
+        tables: 3,
+        rows: 77_777,
+    };
+    let mut sent = Sha256::new();
+    for definition in Library::builtin().unwrap().all() {
+        let executable = definition.compile(&size).unwrap();
+        for seed in 0..20 {
+            for sql in executable.sample_sql(seed) {
+                sent.update(format!("{}: {sql}\n", definition.name));
+            }
+        }
+    }
+    let digest: String = sent
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(
+        digest,
+        "592014426e3464971c009c1ae33b9b98c4ed7c1235e81be3828ddb7968f161e3"
+    );
+}

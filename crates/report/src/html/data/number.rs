@@ -7,11 +7,11 @@ use serde::{Serialize, Serializer};
 
 /// A finite number, rounded; written without a fraction where it has none.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Number(f64);
+pub(crate) struct Number(f64);
 
 impl Number {
     /// The number with so many digits; nothing where it is not finite.
-    pub(super) fn new(value: f64, digits: usize) -> Option<Self> {
+    pub(crate) fn new(value: f64, digits: usize) -> Option<Self> {
         let text = format!("{value:.*e}", digits.saturating_sub(1));
         let rounded: f64 = text.parse().ok()?;
         rounded.is_finite().then_some(Self(rounded))
@@ -34,9 +34,9 @@ impl Serialize for Number {
 }
 
 /// Estimate and the ends of its 95 % interval.
-pub(super) type Interval = (Option<Number>, Option<Number>, Option<Number>);
+pub(crate) type Interval = (Option<Number>, Option<Number>, Option<Number>);
 
-pub(super) fn interval(ratio: &Ratio) -> Option<Interval> {
+pub(crate) fn interval(ratio: &Ratio) -> Option<Interval> {
     let digits = super::RATIO_DIGITS;
     let estimate = Number::new(ratio.estimate, digits)?;
     let ends = words::ci95(ratio);

@@ -1,0 +1,160 @@
+//! `deltabench configs`, and the settings that a named configuration comes to for a server.
+
+use crate::Failure;
+use crate::bench::resolve;
+use crate::config::Config;
+use crate::output::print_stdout;
+use clap::Args;
+use deltabench_model::installation::Installation;
+use deltabench_model::plan::ConfigurationUse;
+use deltabench_model::problem::Problem;
+use deltabench_observe::HostFacts;
+use deltabench_server::{
+    Catalogue, Configurations, OwnConfiguration, adapt, check_known, check_settings, check_values,
+    is_auto, tell,
+};
+use std::path::Path;
+
+/// Memory of a machine that does not tell its own.
+const MEMORY_UNKNOWN: u64 = 8 << 30;
+
+/// `deltabench configs`.
+#[derive(Debug, Args)]
+pub struct ConfigsArguments {
+    /// The configuration to show, or a .conf file; without it all are listed
+    #[arg(value_name = "NAME|FILE")]
+    pub name: Option<String>,
+    /// Show what this server gets of it
+    #[arg(long, value_name = "TARGET", requires = "name")]
+    pub target: Option<String>,
+}
+
+/// `deltabench configs`.
+pub fn configs(arguments: &ConfigsArguments, config: &Config) -> Result<u8, Failure> {
+    let chooser = Chooser::new(&[], None).map_err(Failure::Refused)?;
+    let Some(name) = &arguments.name else {
+        let known = &chooser.configurations;
+        let names = known.names();
+        let width = names.iter().map(|name| name.len()).max().unwrap_or(0);
+        let line = |name: &&str| format!("{name:<width$}  {}", known.title(name).unwrap_or(""));
+        let lines: Vec<String> = names.iter().map(line).collect();
+        print_stdout(&lines.join("\n"))?;
+        return Ok(0);
+    };
+    let chooser = chooser
+        .knowing(name, Path::new(""))
+        .map_err(Failure::Refused)?;
+    let text = match &arguments.target {
+        None => chooser
+            .configurations
+            .describe(name)
+            .map_err(Failure::Refused)?,
+        Some(target) => {
+            let spec = target.parse().map_err(Failure::Refused)?;
+            let found = resolve(&[spec], config).map_err(Failure::Refused)?;
+            let installation = found
+                .first()
+                .ok_or_else(|| Failure::Refused(Problem::new("no target given")))?;
+            let fitted = chooser
+                .fitted(Some(name), &[], &[], installation)
+                .map_err(Failure::Refused)?;
+            shown(name, installation, &fitted)
+        }
+    };
+    print_stdout(text.trim_end_matches('\n'))?;
+    Ok(0)
+}
+
+fn shown(name: &str, installation: &Installation, fitted: &Fitted) -> String {
+    let mut lines = vec![format!("# {name} as {} gets it", installation.resolved)];
+    let adapted = fitted.configuration.iter().flat_map(|used| &used.adapted);
+    lines.extend(adapted.map(|adapted| format!("# {}", tell(adapted))));
+    let settings = fitted.settings.iter();
+    lines.extend(settings.map(|(name, value)| format!("{name} = '{}'", value.replace('\'', "''"))));
+    lines.join("\n")
+}
+
+/// What a server gets of a configuration and of settings of its own.
+pub struct Fitted {
+    /// The configuration, as it was used; absent where the steady settings stay.
+    pub configuration: Option<ConfigurationUse>,
+    /// All settings of the server's own, in order.
+    pub settings: Vec<(String, String)>,
+}
+
+/// Knows the configurations that can be named, and fits them.
+pub struct Chooser {
+    configurations: Configurations,
+    /// Memory that one server gets, bytes.
+    memory_bytes: u64,
+}
+
+impl Chooser {
+    /// The built-in configurations and an experiment's own, for servers of so much memory; absent: all of the
+    /// machine's.
+    ///
+    /// Errors: names that clash, includes of what is not there.
+    pub fn new(
+        own: &[(String, OwnConfiguration)],
+        memory_bytes: Option<u64>,
+    ) -> Result<Self, Problem> {
+        let machine = || HostFacts::read().memory_bytes.unwrap_or(MEMORY_UNKNOWN);
+        Ok(Self {
+            configurations: Configurations::builtin()?.with(own)?,
+            memory_bytes: memory_bytes.unwrap_or_else(machine),
+        })
+    }
+
+    /// Knows a `.conf` file too, if `name` is one: relative to `directory`.
+    ///
+    /// Errors: a file that cannot be read.
+    pub fn knowing(mut self, name: &str, directory: &Path) -> Result<Self, Problem> {
+        let known = self.configurations.names().contains(&name);
+        if Configurations::is_file(name) && !known {
+            self.configurations = self.configurations.with_file(name, &directory.join(name))?;
+        }
+        Ok(self)
+    }
+
+    /// What a server gets: the configuration, but for what is asked of all servers, and then its own settings.
+    ///
+    /// Errors: a configuration or a setting that there is not; a value that this build does not take.
+    pub fn fitted(
+        &self,
+        name: Option<&str>,
+        own: &[(String, String)],
+        of_all: &[(String, String)],
+        installation: &Installation,
+    ) -> Result<Fitted, Problem> {
+        if installation.remote.is_some() && name.is_none() {
+            return Ok(Fitted {
+                configuration: None,
+                settings: own.to_vec(),
+            });
+        }
+        let catalogue = Catalogue::of(installation)?;
+        check_settings(own)?;
+        check_known(own, &catalogue)?;
+        check_known(of_all, &catalogue)?;
+        let mut asked = match name {
+            Some(name) => self.configurations.get(name)?,
+            None => Vec::new(),
+        };
+        let is_of_all = |name: &str| of_all.iter().any(|(other, _)| other == name);
+        asked.retain(|(name, _)| !is_of_all(name));
+        asked.extend(own.iter().cloned());
+        let adaptation = adapt(&asked, installation, &catalogue, self.memory_bytes)?;
+        let mut settings = adaptation.settings;
+        settings.retain(|(name, value)| !is_auto(name, value));
+        check_settings(&settings)?;
+        let all: Vec<(String, String)> = of_all.iter().chain(&settings).cloned().collect();
+        check_values(&all, &catalogue)?;
+        Ok(Fitted {
+            configuration: name.map(|name| ConfigurationUse {
+                name: name.to_owned(),
+                adapted: adaptation.adapted,
+            }),
+            settings,
+        })
+    }
+}

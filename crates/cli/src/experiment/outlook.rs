@@ -1,0 +1,203 @@
+//! What an experiment would do, before it does anything.
+
+use crate::Failure;
+use crate::output::print_stdout;
+use deltabench_experiment::Experiment;
+use deltabench_model::plan::{Plan, PlannedServer, Role};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::to_f64;
+use deltabench_run::estimate::{Estimate, estimate};
+use deltabench_run::fleet::Host;
+use deltabench_run::residence::Residence;
+use std::time::Duration;
+
+/// Prints the plan: servers, cells, parts, and what each part takes of disk, memory and time.
+///
+/// Exit code 0, or 2 where a part does not fit on this host; the table says which.
+pub fn print(experiment: &Experiment, runs: &[(String, Plan)], host: &Host) -> Result<u8, Failure> {
+    let mut lines = vec![experiment.name.clone()];
+    lines.extend(experiment.about.clone());
+    if let Some((_, plan)) = runs.first() {
+        lines.push(String::new());
+        lines.extend(servers(plan));
+        lines.push(String::new());
+        lines.extend(cells(plan));
+    }
+    lines.push(String::new());
+    let (parts, refused) = parts(runs, host);
+    lines.extend(parts);
+    print_stdout(&lines.join("\n"))?;
+    match refused {
+        Some(problem) => Err(Failure::Refused(problem)),
+        None => Ok(0),
+    }
+}
+
+fn servers(plan: &Plan) -> Vec<String> {
+    let mut rows = vec![head(&["server", "role", "runs", "settings"])];
+    rows.extend(plan.servers.iter().map(|server| {
+        vec![
+            server.name(),
+            role(server).to_owned(),
+            server.installation.resolved.clone(),
+            settings(server),
+        ]
+    }));
+    left(&rows)
+}
+
+fn role(server: &PlannedServer) -> &'static str {
+    match server.role {
+        Role::Base => "base",
+        Role::Placebo => "placebo",
+        Role::Candidate => "candidate",
+    }
+}
+
+/// `cx10a_c8r32: 24 settings, 2 adapted; io_workers = 4`.
+fn settings(server: &PlannedServer) -> String {
+    let swept: Vec<String> = server
+        .coordinates
+        .iter()
+        .filter(|(axis, _)| server.settings.iter().any(|(name, _)| name == axis))
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    let mut parts = Vec::new();
+    match &server.configuration {
+        Some(used) => parts.push(format!(
+            "{}: {} settings, {} adapted to this version",
+            used.name,
+            server.settings.len(),
+            used.adapted.len()
+        )),
+        None if server.settings.is_empty() => parts.push("steady".to_owned()),
+        None => parts.push(format!("steady and {} of its own", server.settings.len())),
+    }
+    parts.extend(swept);
+    parts.join("; ")
+}
+
+fn cells(plan: &Plan) -> Vec<String> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut clients: Vec<u32> = Vec::new();
+    for cell in &plan.cells {
+        if !names.contains(&cell.workload.as_str()) {
+            names.push(&cell.workload);
+        }
+        if !clients.contains(&cell.clients) {
+            clients.push(cell.clients);
+        }
+    }
+    let clients: Vec<String> = clients.iter().map(ToString::to_string).collect();
+    vec![
+        format!("{} cells: {}", plan.cells.len(), names.join(", ")),
+        format!("clients: {}", clients.join(", ")),
+        format!(
+            "at most {} blocks, {} s on each server in a visit",
+            plan.timing.blocks, plan.timing.visit_seconds
+        ),
+    ]
+}
+
+/// A line for each part, and why one cannot be done.
+fn parts(runs: &[(String, Plan)], host: &Host) -> (Vec<String>, Option<Problem>) {
+    let mut rows = vec![head(&[
+        "part",
+        "rows",
+        "memory",
+        "disk at most",
+        "set-up",
+        "measuring at most",
+    ])];
+    let mut refused = None;
+    let mut total = Duration::ZERO;
+    for (_, plan) in runs {
+        let rows_text = format!("{} x {}", plan.data.tables, plan.data.rows);
+        match estimate(plan, host) {
+            Ok(found) => {
+                total += found.set_up + found.measuring;
+                rows.push(vec![
+                    name(plan),
+                    rows_text,
+                    memory(&found),
+                    gigabytes(found.disk_bytes),
+                    span(found.set_up),
+                    span(found.measuring),
+                ]);
+            }
+            Err(problem) => {
+                rows.push(vec![name(plan), rows_text, "does not fit".to_owned()]);
+                refused.get_or_insert(problem);
+            }
+        }
+    }
+    let mut lines = left(&rows);
+    lines.push(format!(
+        "about {} in all, downloads and builds not counted",
+        span(total)
+    ));
+    (lines, refused)
+}
+
+fn name(plan: &Plan) -> String {
+    let Some(part) = &plan.experiment else {
+        return String::new();
+    };
+    let mut words = vec![format!("{} of {}", part.part, part.of)];
+    words.extend(
+        part.coordinates
+            .iter()
+            .map(|(axis, value)| format!("{axis} {value}")),
+    );
+    if part.repetition > 1 {
+        words.push(format!("repetition {}", part.repetition));
+    }
+    words.join(", ")
+}
+
+fn memory(found: &Estimate) -> String {
+    let how = match found.residence {
+        Residence::Together => format!("{} servers at once", found.servers),
+        Residence::Rotated => "one server at a time".to_owned(),
+    };
+    format!("{}, {how}", gigabytes(found.memory_bytes))
+}
+
+fn gigabytes(bytes: u64) -> String {
+    format!("{:.1} GB", to_f64(bytes) / to_f64(1 << 30))
+}
+
+/// `40 s`, `12 min`, `7.5 h`.
+fn span(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 90.0 {
+        format!("{seconds:.0} s")
+    } else if seconds < 5400.0 {
+        format!("{:.0} min", seconds / 60.0)
+    } else {
+        format!("{:.1} h", seconds / 3600.0)
+    }
+}
+
+fn head(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// Columns aligned to the left.
+fn left(rows: &[Vec<String>]) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    rows.iter()
+        .map(|row| {
+            let cells = row.iter().zip(&widths);
+            let line: Vec<String> = cells
+                .map(|(cell, width)| format!("{cell:<width$}"))
+                .collect();
+            line.join("  ").trim_end().to_owned()
+        })
+        .collect()
+}

@@ -1,0 +1,133 @@
+//! From a part of an experiment to a request: as `deltabench compare` would have it with the same options.
+
+use crate::arguments::{
+    Arguments, Checksums, Command, Compare, OrderWord, PlacementWord, StateWord, TransportWord,
+};
+use crate::limits::CacheWord;
+use crate::request::{request, seed_from_clock};
+use clap::Parser;
+use deltabench_experiment as experiment;
+use deltabench_experiment::{Chosen, Experiment, Part};
+use deltabench_model::plan::{CacheState, CellOrder, DataState, Placement, Transport};
+use deltabench_model::problem::Problem;
+use deltabench_run::planning::{Request, Selection};
+use deltabench_workload::{Library, mix};
+use std::path::Path;
+
+/// The request of one part. `directory` is that of the experiment's file: what the file names is relative to
+/// it.
+///
+/// Errors: files that cannot be read, workloads and parameters that are not there, shares and times that
+/// mean nothing.
+pub fn request_of(
+    experiment: &Experiment,
+    part: &Part,
+    seed: u64,
+    directory: &Path,
+    library: &Library,
+) -> Result<Request, Problem> {
+    let mut compare = by_default()?;
+    workloads(experiment, directory, &mut compare);
+    measurement(experiment, &mut compare);
+    compare.rows = Some(part.rows);
+    compare.tables = part.tables;
+    compare.limits.memory.clone_from(&part.memory);
+    if let Some(storage) = &part.storage {
+        compare.limits.storage = beside(storage, directory);
+    }
+    compare.limits.cache_state = match experiment.cache {
+        CacheState::AsIs => CacheWord::AsIs,
+        CacheState::Cold => CacheWord::Cold,
+        CacheState::Prewarmed => CacheWord::Prewarmed,
+    };
+    compare.limits.limits_optional = experiment.limits_optional;
+    compare.seed = Some(seed);
+    let mut request = request(&compare)?;
+    request.selection = match &experiment.workloads.chosen {
+        Chosen::Quick => Selection::Quick,
+        Chosen::Published => Selection::All,
+        Chosen::Named(names) => Selection::Named(names.clone()),
+    };
+    for variant in &experiment.workloads.variants {
+        let source = library.variant(&variant.of, &variant.parameters)?;
+        request.sources.push(source);
+    }
+    Ok(request)
+}
+
+/// The seed of a part: the first has the experiment's own, so that a file of one part is a `compare` with that
+/// seed.
+pub fn seed_of(experiment: &Experiment) -> impl Fn(u32) -> u64 + use<> {
+    let first = experiment.measurement.seed.unwrap_or_else(seed_from_clock);
+    move |part| match part {
+        0 | 1 => first,
+        // As wide as seeds from the clock: readers of JSON keep 53 bits.
+        part => mix(first, &[u64::from(part)]) >> 11,
+    }
+}
+
+/// Options as they are when nothing is said.
+fn by_default() -> Result<Compare, Problem> {
+    let parsed = Arguments::try_parse_from(["deltabench", "compare", "base", "candidate"]);
+    match parsed.map(|arguments| arguments.command) {
+        Ok(Command::Compare(compare)) => Ok(*compare),
+        Ok(_) => Err(Problem::new("`compare` is another command")),
+        Err(error) => {
+            Err(Problem::new("the options of `compare` have changed").detail(error.to_string()))
+        }
+    }
+}
+
+fn workloads(experiment: &Experiment, directory: &Path, compare: &mut Compare) {
+    let wanted = &experiment.workloads;
+    let files = wanted.files.iter();
+    compare.workloads = files.map(|file| directory.join(file)).collect();
+    compare.clients.clone_from(&wanted.clients);
+    compare.order = match wanted.order {
+        CellOrder::Drawn => OrderWord::Drawn,
+        CellOrder::Published => OrderWord::Published,
+    };
+    compare.state = match wanted.state {
+        DataState::Fresh => StateWord::Fresh,
+        DataState::Aged => StateWord::Aged,
+    };
+}
+
+fn measurement(experiment: &Experiment, compare: &mut Compare) {
+    let wanted = &experiment.measurement;
+    compare.blocks = wanted.blocks;
+    compare.ending.fixed = wanted.fixed;
+    compare.ending.precision.clone_from(&wanted.precision);
+    compare.ending.budget.clone_from(&wanted.budget);
+    compare.delta.clone_from(&wanted.delta);
+    compare.visit_seconds = wanted.visit_seconds;
+    compare.slice_ms = wanted.slice_ms;
+    compare.rate = wanted.rate;
+    compare.waits = (wanted.waits > 0).then_some(wanted.waits);
+    compare.no_counters = !wanted.counters;
+    compare.transport = match wanted.transport {
+        Transport::Socket => TransportWord::Socket,
+        Transport::Tcp => TransportWord::Tcp,
+        Transport::Tls => TransportWord::Tls,
+    };
+    compare.checksums = match wanted.checksums {
+        experiment::Checksums::On => Checksums::On,
+        experiment::Checksums::Off => Checksums::Off,
+        experiment::Checksums::AsShipped => Checksums::Default,
+    };
+    compare.placement = wanted.placement.map(|placement| match placement {
+        Placement::SameCore => PlacementWord::SameCore,
+        Placement::Split => PlacementWord::Split,
+        Placement::Free => PlacementWord::Free,
+    });
+}
+
+/// A storage profile's name as it is, or a file beside the experiment's.
+fn beside(storage: &str, directory: &Path) -> String {
+    let is_file = storage.contains('/') || Path::new(storage).extension().is_some();
+    if is_file {
+        directory.join(storage).display().to_string()
+    } else {
+        storage.to_owned()
+    }
+}

@@ -1,0 +1,199 @@
+//! The servers of an experiment: found, labelled, and given their settings.
+
+use crate::bench;
+use crate::config::Config;
+use crate::configs::Chooser;
+use crate::output::say;
+use deltabench_experiment::{Experiment, Server, labels};
+use deltabench_model::installation::{Installation, Origin};
+use deltabench_model::problem::Problem;
+use deltabench_model::target::{BuildSource, Release, TargetSpec};
+use deltabench_run::planning::ServerWish;
+use deltabench_server::OwnConfiguration;
+use std::path::Path;
+
+/// The servers of an experiment that can be had here, the base first.
+pub struct Found<'a> {
+    experiment: &'a Experiment,
+    directory: &'a Path,
+    servers: Vec<(&'a Server, Installation)>,
+    /// Whether settings are only told, not checked against the servers' programs.
+    outlook: bool,
+}
+
+impl<'a> Found<'a> {
+    /// Fetches and builds what is needed. An optional server that cannot be had is left out, and said so.
+    ///
+    /// Errors: a server that is not optional cannot be had.
+    pub fn find(
+        experiment: &'a Experiment,
+        directory: &'a Path,
+        config: &Config,
+    ) -> Result<Self, Problem> {
+        let specs: Vec<TargetSpec> = experiment
+            .servers()
+            .iter()
+            .filter(|server| !server.optional)
+            .map(|server| server.target.clone())
+            .collect();
+        // Those that must be there first, and together: what is prebuilt is fetched at the same time.
+        bench::resolve(&specs, config)?;
+        let mut servers = Vec::new();
+        for server in experiment.servers() {
+            let found = bench::resolve(std::slice::from_ref(&server.target), config);
+            match (found, server.optional) {
+                (Ok(found), _) => servers.extend(found.into_iter().map(|found| (server, found))),
+                (Err(problem), true) => leave_out(server, &problem),
+                (Err(problem), false) => return Err(problem),
+            }
+        }
+        Ok(Self::of(experiment, directory, servers, false))
+    }
+
+    /// The same without fetching or building anything: what is not here yet stands for itself.
+    pub fn look(experiment: &'a Experiment, directory: &'a Path, config: &Config) -> Self {
+        let servers = experiment
+            .servers()
+            .iter()
+            .map(|server| (server, known_or_named(&server.target, config)))
+            .collect();
+        Self::of(experiment, directory, servers, true)
+    }
+
+    fn of(
+        experiment: &'a Experiment,
+        directory: &'a Path,
+        mut servers: Vec<(&'a Server, Installation)>,
+        outlook: bool,
+    ) -> Self {
+        servers.sort_by_key(|(server, _)| !server.is_base);
+        Self {
+            experiment,
+            directory,
+            servers,
+            outlook,
+        }
+    }
+
+    /// The servers as a plan wants them, where each has so much memory (absent: the machine's) and all have
+    /// the settings `of_all`.
+    ///
+    /// Errors: configurations and settings that a server that is not optional cannot have.
+    pub fn wishes(
+        &self,
+        memory_bytes: Option<u64>,
+        of_all: &[(String, String)],
+    ) -> Result<Vec<ServerWish>, Problem> {
+        let chooser = self.chooser(memory_bytes)?;
+        let named: Vec<(&Server, &str)> = self
+            .servers
+            .iter()
+            .map(|(server, found)| (*server, found.resolved.as_str()))
+            .collect();
+        let mut wishes = Vec::new();
+        for ((server, found), label) in self.servers.iter().zip(labels(&named)) {
+            let name = server.configuration.as_deref();
+            let wish = ServerWish {
+                label: Some(label),
+                coordinates: server.coordinates.clone(),
+                ..ServerWish::plain(found.clone())
+            };
+            if self.outlook && found.binary_sha256.is_empty() {
+                wishes.push(wish);
+                continue;
+            }
+            match chooser.fitted(name, &server.settings, of_all, found) {
+                Ok(fitted) => wishes.push(ServerWish {
+                    configuration: fitted.configuration,
+                    settings: fitted.settings,
+                    ..wish
+                }),
+                Err(problem) if server.optional => leave_out(server, &problem),
+                Err(problem) => return Err(problem),
+            }
+        }
+        Ok(wishes)
+    }
+
+    fn chooser(&self, memory_bytes: Option<u64>) -> Result<Chooser, Problem> {
+        let own: Vec<(String, OwnConfiguration)> = self
+            .experiment
+            .configurations
+            .iter()
+            .map(|own| {
+                let definition = OwnConfiguration {
+                    include: own.include.clone(),
+                    set: own.set.clone(),
+                    unset: own.unset.clone(),
+                };
+                (own.name.clone(), definition)
+            })
+            .collect();
+        let mut chooser = Chooser::new(&own, memory_bytes)?;
+        for (server, _) in &self.servers {
+            if let Some(name) = &server.configuration {
+                chooser = chooser.knowing(name, self.directory)?;
+            }
+        }
+        Ok(chooser)
+    }
+}
+
+fn leave_out(server: &Server, problem: &Problem) {
+    say(&format!(
+        "left out {}, which is optional: {}",
+        server.name(),
+        problem.error
+    ));
+    if let Some(detail) = &problem.detail {
+        say(&format!("  {detail}"));
+    }
+}
+
+/// What is here already, else something that bears the target's name.
+fn known_or_named(target: &TargetSpec, config: &Config) -> Installation {
+    let mut offline = config.clone();
+    offline.sources.offline = true;
+    let here = match target {
+        // Looking at them would build or connect.
+        TargetSpec::Built(_) | TargetSpec::Dsn(_) => None,
+        _ => bench::resolve(std::slice::from_ref(target), &offline)
+            .ok()
+            .and_then(|found| found.into_iter().next()),
+    };
+    here.unwrap_or_else(|| Installation {
+        asked: target.to_string(),
+        resolved: target.to_string(),
+        origin: origin(target),
+        bin_dir: target.to_string().into(),
+        version_num: version_num(target),
+        version: String::new(),
+        binary_sha256: String::new(),
+        build: None,
+        recipe: None,
+        remote: None,
+    })
+}
+
+fn origin(target: &TargetSpec) -> Origin {
+    match target {
+        TargetSpec::Prebuilt(_) => Origin::Prebuilt,
+        TargetSpec::Path(_) => Origin::Path,
+        TargetSpec::Installed(_) => Origin::Installed,
+        TargetSpec::Built(_) => Origin::Built,
+        TargetSpec::Dsn(_) => Origin::Remote,
+    }
+}
+
+/// As far as the target says it.
+fn version_num(target: &TargetSpec) -> u32 {
+    let number = |release: &Release| release.major_rank() * 100 + release.minor.unwrap_or(0);
+    match target {
+        TargetSpec::Prebuilt(release) | TargetSpec::Installed(release) => number(release),
+        TargetSpec::Built(build) => match &build.source {
+            BuildSource::Release(release) => number(release),
+            _ => 0,
+        },
+        _ => 0,
+    }
+}

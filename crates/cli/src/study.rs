@@ -1,0 +1,256 @@
+//! The report of several runs: the parts of an experiment, or runs of several hosts.
+
+use crate::Failure;
+use crate::arguments::{By, Report};
+use crate::config::Config;
+use crate::output::{self, Analysed, analyse_run, print_stdout, say, store_problem, write_file};
+use crate::text::colour;
+use deltabench_compare::comparison::Comparison;
+use deltabench_compare::study::{Axis, Study, StudyRun, study};
+use deltabench_experiment::Experiment;
+use deltabench_model::invalidation::Invalidation;
+use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
+use deltabench_report::{StudyContext, StudyFormat, StudyRunFacts, TerminalOptions, render_study};
+use deltabench_store::{Found, Store};
+use std::path::{Path, PathBuf};
+
+/// A run with what its lab says of it.
+struct Loaded {
+    run: String,
+    plan: Plan,
+    comparison: Comparison,
+    host: String,
+    state: String,
+    /// Its own page, relative to the lab.
+    page: Option<String>,
+    withdrawn: Vec<Invalidation>,
+}
+
+/// What the names of a `report` stand for.
+pub enum Wanted {
+    /// One run, by its own report.
+    Run(String),
+    /// Runs of one or more labs, as a study.
+    Study(Vec<(PathBuf, String)>),
+}
+
+/// What `deltabench report NAME…` asks for. `LAB:NAME` is a run of another lab.
+///
+/// Errors: a lab that is not there, a name that is none or several.
+pub fn wanted(names: &[String], by: Option<By>, config: &Config) -> Result<Wanted, Failure> {
+    let mut runs = Vec::new();
+    let mut executions = 0;
+    for name in names {
+        let (lab, name) = lab_and_name(name, config);
+        let store = open(&lab)?;
+        match store.find_any(name).map_err(Failure::Refused)? {
+            Found::Run(run) => runs.push((lab, run)),
+            Found::Execution(_, parts) => {
+                executions += 1;
+                runs.extend(parts.into_iter().map(|run| (lab.clone(), run)));
+            }
+        }
+    }
+    match runs.as_slice() {
+        [(lab, run)] if executions == 0 && by.is_none() && *lab == config.lab => {
+            Ok(Wanted::Run(run.clone()))
+        }
+        _ => Ok(Wanted::Study(runs)),
+    }
+}
+
+/// Splits `LAB:NAME`; without a lab it is the one of the options.
+fn lab_and_name<'a>(text: &'a str, config: &Config) -> (PathBuf, &'a str) {
+    match text.rsplit_once(':') {
+        Some((lab, name)) if !lab.is_empty() => (PathBuf::from(lab), name),
+        _ => (config.lab.clone(), text),
+    }
+}
+
+fn open(lab: &Path) -> Result<Store, Failure> {
+    Store::open_existing(lab).map_err(|error| {
+        Failure::Refused(
+            Problem::new(format!("there is no lab in {}", lab.display()))
+                .detail(error.to_string())
+                .hint("write LAB:RUN for a run of another lab, or --lab DIR for all of them"),
+        )
+    })
+}
+
+/// `deltabench report` of a study.
+pub fn report(runs: &[(PathBuf, String)], arguments: &Report) -> Result<u8, Failure> {
+    if arguments.costs || arguments.delta.is_some() {
+        return Err(Failure::Refused(
+            Problem::new("--costs and --delta are about one run")
+                .detail(format!("{} runs are meant", runs.len()))
+                .hint("name one run; `deltabench list` shows them"),
+        ));
+    }
+    let format = StudyFormat::try_from(deltabench_report::Format::from(arguments.format))
+        .map_err(Failure::Refused)?;
+    let loaded = load(runs)?;
+    let study = tables(&loaded, arguments.by)?;
+    let options = TerminalOptions {
+        width: output::width(),
+        colour: arguments.out.is_none() && colour(),
+    };
+    let text = rendered(&study, &loaded, format, options);
+    match &arguments.out {
+        Some(path) => write_file(path, &text)?,
+        None => print_stdout(text.trim_end_matches('\n'))?,
+    }
+    Ok(exit_code(&loaded))
+}
+
+/// Prints the tables of an execution and writes its page and its JSON; returns the exit code.
+pub fn publish(execution: &str, runs: &[String], config: &Config) -> Result<u8, Failure> {
+    let runs: Vec<(PathBuf, String)> = runs
+        .iter()
+        .map(|run| (config.lab.clone(), run.clone()))
+        .collect();
+    let loaded = load(&runs)?;
+    let study = tables(&loaded, None)?;
+    let options = TerminalOptions {
+        width: output::width(),
+        colour: colour(),
+    };
+    let text = rendered(&study, &loaded, StudyFormat::Text, options);
+    print_stdout(text.trim_end_matches('\n'))?;
+    for (format, ending) in [(StudyFormat::Html, "html"), (StudyFormat::Json, "json")] {
+        let path = config.lab.join(format!("{execution}.{ending}"));
+        write_file(&path, &rendered(&study, &loaded, format, options))?;
+        say(&format!("wrote {}", path.display()));
+    }
+    Ok(exit_code(&loaded))
+}
+
+fn load(runs: &[(PathBuf, String)]) -> Result<Vec<Loaded>, Failure> {
+    runs.iter()
+        .map(|(lab, run)| {
+            let store = open(lab)?;
+            let plan = store.plan(run).map_err(store_problem)?;
+            let Analysed {
+                comparison,
+                context,
+            } = analyse_run(run, &plan, &store)?;
+            let page = format!("{run}.html");
+            Ok(Loaded {
+                host: host_of(run, lab, &store)?,
+                state: context.state,
+                page: lab.join(&page).is_file().then_some(page),
+                withdrawn: context.invalidations,
+                run: run.clone(),
+                plan,
+                comparison,
+            })
+        })
+        .collect()
+}
+
+/// The machine that a run was measured on: as the ledger calls it, since it stays when the machine changes.
+///
+/// A run that never had a placebo cell is in no ledger: its lab stands for its machine.
+fn host_of(run: &str, lab: &Path, store: &Store) -> Result<String, Failure> {
+    let lines = store.placebo_results().map_err(store_problem)?;
+    let known = lines.into_iter().rev().find(|line| line.run == run);
+    Ok(known.map_or_else(
+        || format!("the machine of {}", lab.display()),
+        |line| line.result.host,
+    ))
+}
+
+fn tables(loaded: &[Loaded], by: Option<By>) -> Result<Study, Failure> {
+    let runs: Vec<StudyRun<'_>> = loaded
+        .iter()
+        .map(|loaded| StudyRun {
+            run: &loaded.run,
+            plan: &loaded.plan,
+            comparison: &loaded.comparison,
+            host: &loaded.host,
+            withdrawn: &loaded.withdrawn,
+        })
+        .collect();
+    let mut study = study(&runs).map_err(Failure::Refused)?;
+    let Some(by) = by else { return Ok(study) };
+    let axis = Axis::from(by);
+    study.tables.retain(|table| table.axis == axis);
+    if study.tables.is_empty() {
+        return Err(Failure::Refused(
+            Problem::new(format!("nothing varies along {}", by.word()))
+                .detail(format!("{} runs were looked at", loaded.len()))
+                .hint("leave out --by to see all tables there are"),
+        ));
+    }
+    let kept: Vec<String> = study
+        .tables
+        .iter()
+        .map(|table| table.title.clone())
+        .collect();
+    study.spreads.retain(|spread| kept.contains(&spread.table));
+    Ok(study)
+}
+
+fn rendered(
+    study: &Study,
+    loaded: &[Loaded],
+    format: StudyFormat,
+    options: TerminalOptions,
+) -> String {
+    render_study(format, study, &context(loaded), options)
+}
+
+/// What the report says besides its tables.
+fn context(loaded: &[Loaded]) -> StudyContext {
+    let part = loaded
+        .first()
+        .and_then(|first| first.plan.experiment.as_ref());
+    let heading = part.and_then(|part| {
+        let scale = part.scale.as_deref();
+        Experiment::read(&part.source.file, &part.source.text, scale).ok()
+    });
+    StudyContext {
+        deltabench_version: env!("CARGO_PKG_VERSION").to_owned(),
+        execution: part.map(|part| part.execution.clone()).unwrap_or_default(),
+        about: heading.as_ref().and_then(|heading| heading.about.clone()),
+        source: heading.and_then(|heading| heading.source),
+        scale: part.and_then(|part| part.scale.clone()),
+        command: loaded
+            .first()
+            .map(|first| first.plan.command.clone())
+            .unwrap_or_default(),
+        file: part.map(|part| part.source.clone()),
+        runs: loaded.iter().map(facts).collect(),
+    }
+}
+
+fn facts(loaded: &Loaded) -> StudyRunFacts {
+    let part = loaded.plan.experiment.as_ref();
+    let whole = loaded.withdrawn.iter().find(|one| one.cell.is_none());
+    StudyRunFacts {
+        run: loaded.run.clone(),
+        state: loaded.state.clone(),
+        part: part.map(|part| (part.part, part.of)),
+        repetition: part.map_or(0, |part| part.repetition),
+        coordinates: part
+            .map(|part| part.coordinates.clone())
+            .unwrap_or_default(),
+        host: loaded.host.clone(),
+        page: loaded.page.clone(),
+        withdrawn: whole.map(|one| one.reason.clone()),
+    }
+}
+
+/// The exit code of a study: that of its worst run. A run that was not measured makes it one without an answer.
+fn exit_code(loaded: &[Loaded]) -> u8 {
+    // From the worst: a regression that was found stands, whatever is open elsewhere.
+    let codes: Vec<u8> = loaded
+        .iter()
+        .map(|loaded| deltabench_compare::exit_code(&loaded.comparison))
+        .collect();
+    let worst = [1, 5, 4, 3];
+    worst
+        .into_iter()
+        .find(|code| codes.contains(code))
+        .unwrap_or(0)
+}

@@ -1,0 +1,200 @@
+//! Experiment files, carried out on real servers.
+
+use crate::lab::{Lab, text};
+use deltabench_model::installation::Setting;
+use deltabench_store::{RunState, Store};
+use serde_json::Value;
+
+/// Two versions, a configuration, two client counts, two sizes: two runs of two cells.
+const STUDY: &str = r#"
+format = "deltabench.experiment"
+version = 1
+name = "study"
+about = "as small as can be"
+
+[[servers]]
+target = "postgres:14"
+configuration = "mine"
+
+[[servers]]
+target = "postgres:18"
+configuration = "mine"
+settings = { work_mem = ["4MB", "8MB"] }
+
+[configurations.mine]
+include = ["cx10a_c8r32"]
+set = { shared_buffers = "auto", max_wal_size = "1GB", min_wal_size = "80MB", vacuum_buffer_usage_limit = "1MB" }
+
+[workloads]
+only = ["point-query"]
+clients = [1, 2]
+
+[data]
+rows = [2000, 3000]
+
+[measurement]
+blocks = 3
+fixed = true
+visit_seconds = 0.05
+slice_ms = 3
+seed = 7
+"#;
+
+const RUN: [&str; 4] = ["run", "study.toml", "--huge-pages", "off"];
+
+fn lab() -> Lab {
+    let lab = Lab::new();
+    std::fs::write(lab.path().join("study.toml"), STUDY).unwrap();
+    lab
+}
+
+fn json(lab: &Lab, name: &str) -> Value {
+    let output = lab.run(&["report", name, "--format", "json"]);
+    assert!(!output.stdout.is_empty(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn axes(study: &Value) -> Vec<&str> {
+    let tables = study["tables"].as_array().unwrap();
+    let mut axes: Vec<&str> = tables
+        .iter()
+        .map(|table| table["axis"].as_str().unwrap())
+        .collect();
+    axes.sort_unstable();
+    axes.dedup();
+    axes
+}
+
+#[test]
+fn every_part_is_a_run_and_their_report_has_a_table_along_each_axis() {
+    let lab = lab();
+    let output = lab.run(&RUN);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let store = Store::open_existing(&lab.path().join("lab")).unwrap();
+    let runs = store.runs().unwrap();
+    assert_eq!(runs.len(), 2);
+    assert!(runs.iter().all(|run| run.state == RunState::Finished));
+    let execution = runs[0].execution.clone().unwrap();
+    let plan = store.plan(&runs[0].run).unwrap();
+    let names: Vec<String> = plan.servers.iter().map(|server| server.name()).collect();
+    assert!(names[0].starts_with("postgres:14."), "{names:?}");
+    assert!(names[3].ends_with("work_mem=8MB"), "{names:?}");
+    let adapted = |server: usize| {
+        let used = plan.servers[server].configuration.as_ref().unwrap();
+        used.adapted
+            .iter()
+            .map(|adapted| adapted.asked.0.as_str())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(adapted(0), ["vacuum_buffer_usage_limit"], "14 has it not");
+    assert!(adapted(2).is_empty(), "18 has it");
+    let study = json(&lab, "last");
+    assert_eq!(axes(&study), ["clients", "part", "servers"]);
+    assert_eq!(study, json(&lab, &execution));
+    let page = lab.path().join(format!("lab/{execution}.html"));
+    assert!(
+        std::fs::read_to_string(page)
+            .unwrap()
+            .contains("as small as can be")
+    );
+    // Each server has what its configuration and its own settings say.
+    let facts = store.facts(&runs[0].run, "settings").unwrap();
+    let of = |server: u32, name: &str| {
+        let fact = facts
+            .iter()
+            .find(|fact| fact.server == Some(server))
+            .unwrap();
+        let settings: Vec<Setting> = serde_json::from_str(&fact.json).unwrap();
+        settings
+            .into_iter()
+            .find(|setting| setting.name == name)
+            .unwrap()
+            .value
+    };
+    assert_eq!(of(0, "autovacuum"), "on", "not the steady profile");
+    assert_eq!(
+        (of(2, "work_mem"), of(3, "work_mem")),
+        ("4096".into(), "8192".into())
+    );
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
+
+#[test]
+fn a_killed_experiment_goes_on_with_what_is_left_of_it() {
+    let lab = lab();
+    let mut child = lab.start(&RUN);
+    lab.wait_for(&mut child, "block 1/3");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lab.wait_until_no_servers();
+    let state = |lab: &Lab| {
+        let store = Store::open_existing(&lab.path().join("lab")).unwrap();
+        let runs = store.runs().unwrap();
+        runs.iter().map(|run| run.state).collect::<Vec<_>>()
+    };
+    assert_eq!(state(&lab), [RunState::Running, RunState::Planned]);
+    let output = lab.run(&["resume", "last", "--huge-pages", "off"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert_eq!(state(&lab), [RunState::Finished, RunState::Finished]);
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
+
+#[test]
+fn an_outlook_says_what_would_be_done_and_does_nothing() {
+    let lab = lab();
+    let output = lab.run(&[
+        "run",
+        "study.toml",
+        "--dry-run",
+        "--only",
+        "clients=2",
+        "--only",
+        "rows=3000",
+    ]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(
+        said.contains("1 cells: point-query") && said.contains("clients: 2"),
+        "{said}"
+    );
+    assert!(
+        said.contains("1 x 3000") && !said.contains("1 x 2000"),
+        "{said}"
+    );
+    assert!(!lab.path().join("lab").exists() && lab.workspaces().is_empty());
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_refused_with_its_place_before_anything_starts() {
+    let lab = lab();
+    let refused = |change: (&str, &str), wanted: &str| {
+        let file = lab.path().join("bad.toml");
+        std::fs::write(&file, STUDY.replace(change.0, change.1)).unwrap();
+        let output = lab.run(&["run", "bad.toml"]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(wanted), "{wanted}: {said}");
+        assert!(!lab.path().join("lab").exists(), "{wanted}");
+    };
+    refused(("visit_seconds", "visit_second"), "visit_seconds");
+    refused(("cx10a_c8r32", "cx10a_c8r23"), "cx10a_c8r32");
+    refused(("point-query", "point-qurey"), "point-query");
+    refused(("work_mem = [", "wrok_mem = ["), "work_mem");
+    refused(("\"8MB\"", "\"8 lightyears\""), "work_mem");
+    let output = lab.run(&["run", "study.toml", "--scale", "huge"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+}
+
+#[test]
+fn the_file_that_init_writes_can_be_carried_out() {
+    let lab = lab();
+    assert_eq!(lab.run(&["init", "mine.toml"]).status.code(), Some(0));
+    assert_eq!(
+        lab.run(&["init", "mine.toml"]).status.code(),
+        Some(2),
+        "it is there"
+    );
+    let output = lab.run(&["run", "mine.toml", "--scale", "tiny", "--dry-run"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}

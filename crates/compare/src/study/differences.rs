@@ -1,0 +1,105 @@
+//! In what two plans differ.
+
+use super::places::distinct;
+use deltabench_model::plan::{Plan, PlannedServer, Role};
+
+/// Something in which two plans differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Difference {
+    /// `settings of postgres:18.6`.
+    pub(super) what: String,
+    /// Whether it makes the servers do other work, and not only measures the same work otherwise.
+    pub(super) other_work: bool,
+}
+
+/// What differs besides the seed, the command and which servers and cells there are.
+pub(super) fn differences(first: &Plan, second: &Plan) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let mut look = |differs: bool, what: &str, other_work: bool| {
+        if differs {
+            found.push(Difference {
+                what: what.to_owned(),
+                other_work,
+            });
+        }
+    };
+    let same_clients = |one: &deltabench_model::plan::Cell, two: &deltabench_model::plan::Cell| {
+        (&one.workload, one.clients, one.state) == (&two.workload, two.clients, two.state)
+    };
+    let rates = first.cells.iter().any(|one| {
+        let mut others = second.cells.iter().filter(|two| same_clients(one, two));
+        let mut peers = first.cells.iter().filter(|two| same_clients(one, two));
+        // Several rates of one workload are rows of their own.
+        peers.nth(1).is_none() && others.any(|two| two.rate != one.rate)
+    });
+    look(first.data != second.data, "data", true);
+    look(first.settings != second.settings, "settings", true);
+    look(first.checksums != second.checksums, "checksums", true);
+    look(first.limits != second.limits, "limits", true);
+    look(first.cache != second.cache, "state of caches", true);
+    look(first.transport != second.transport, "transport", true);
+    look(first.order != second.order, "order of cells", true);
+    look(first.workloads != second.workloads, "own workloads", true);
+    look(rates, "scheduled rate", true);
+    look(first.timing != second.timing, "timing", false);
+    look(first.stopping != second.stopping, "stopping", false);
+    look(
+        (first.delta.to_bits(), first.delta_from_noise)
+            != (second.delta.to_bits(), second.delta_from_noise),
+        "smallest change that matters",
+        false,
+    );
+    look(
+        (first.placement_single, first.placement_multi, &first.pins)
+            != (
+                second.placement_single,
+                second.placement_multi,
+                &second.pins,
+            ),
+        "placement",
+        false,
+    );
+    look(first.observing != second.observing, "observing", false);
+    look(
+        first.placebo().is_some() != second.placebo().is_some(),
+        "placebo",
+        false,
+    );
+    let shown = |plan: &'_ Plan| -> Vec<PlannedServer> {
+        let all = plan.servers.iter();
+        all.filter(|server| server.role != Role::Placebo)
+            .cloned()
+            .collect()
+    };
+    let others = shown(second);
+    for one in shown(first) {
+        let name = one.name();
+        let same = |two: &&PlannedServer| two.role == one.role && two.name() == name;
+        if let Some(two) = others.iter().find(same) {
+            of_server(&one, two, &mut found);
+        }
+    }
+    // Base and candidate of one name may differ in the same thing.
+    distinct(found.into_iter())
+}
+
+fn of_server(one: &PlannedServer, two: &PlannedServer, found: &mut Vec<Difference>) {
+    let mut look = |differs: bool, what: &str| {
+        if differs {
+            found.push(Difference {
+                what: format!("{what} of {}", one.name()),
+                other_work: true,
+            });
+        }
+    };
+    let (a, b) = (&one.installation, &two.installation);
+    look(
+        (a.version_num, &a.binary_sha256) != (b.version_num, &b.binary_sha256),
+        "build",
+    );
+    look(
+        (&one.settings, &one.configuration) != (&two.settings, &two.configuration),
+        "settings",
+    );
+    look(one.burn_ns != two.burn_ns, "known slowdown");
+}

@@ -1,0 +1,73 @@
+//! Pieces that all tables are made of.
+
+use super::collect::{Block, Place};
+use super::loads::Loads;
+use super::{Column, Figure, Row};
+use crate::comparison::{Metric, Ratio, Verdict};
+use deltabench_model::plan::Group;
+
+/// A figure of the base column: exactly 1.
+pub(super) const ONE: Ratio = Ratio {
+    estimate: 1.0,
+    ci95: None,
+    ci90: None,
+};
+
+/// A figure with nothing but its ratio.
+pub(super) fn figure(ratio: Ratio, absolute: f64, repetitions: u32) -> Figure {
+    Figure {
+        ratio,
+        absolute,
+        relative: None,
+        verdict: None,
+        repetitions,
+        efficiency: None,
+        cpu: None,
+        per_cost: None,
+    }
+}
+
+/// The verdict of a figure that nobody judged: only that it is not to be used.
+pub(super) fn unfit(unfit: bool) -> Option<Verdict> {
+    unfit.then_some(Verdict::Unfit)
+}
+
+pub(super) fn column(name: impl Into<String>) -> Column {
+    Column {
+        name: name.into(),
+        cost_per_month: None,
+    }
+}
+
+/// A row, unless it is empty.
+pub(super) fn row(name: &str, group: Group, figures: Vec<Option<Figure>>) -> Option<Row> {
+    figures.iter().any(Option::is_some).then(|| Row {
+        name: name.to_owned(),
+        group,
+        figures,
+    })
+}
+
+/// Logarithms of throughput, or of CPU per operation where known, of each load's blocks.
+pub(super) fn absolutes(places: &[Place<'_, '_>], metric: Metric) -> Loads {
+    let value = |block: &Block| match metric {
+        Metric::ServerCpuPerOperation => block.cpu,
+        _ => Some(block.rate),
+    };
+    let load = |place: &Place<'_, '_>| place.blocks().iter().filter_map(value).collect();
+    Loads::new(places.iter().map(load))
+}
+
+/// Log-ratios to the base of each load's blocks.
+pub(super) fn ratios(places: &[Place<'_, '_>], metric: Metric) -> Loads {
+    let metrics = places.iter().filter_map(|place| place.metric(metric));
+    Loads::new(metrics.map(|found| found.blocks.clone()))
+}
+
+/// The level of Student's interval that holds inside of each of these runs: the widest of theirs.
+pub(super) fn level(places: &[Place<'_, '_>]) -> f64 {
+    let levels = places.iter().filter_map(|place| place.comparison());
+    levels
+        .map(|comparison| comparison.interval_level)
+        .fold(crate::thresholds::LEVEL_DIFFERENT, f64::max)
+}

@@ -1,0 +1,380 @@
+//! What a reader must know before comparing figures.
+
+use super::collect::Set;
+use super::differences::differences;
+use super::places::{Places, distinct};
+use super::{Axis, Figure, Row, Table};
+use crate::comparison::{Metric, Verdict};
+use deltabench_model::plan::{Cell, CellOrder, ExperimentPart, Plan};
+use std::collections::{BTreeMap, BTreeSet};
+
+fn things(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// Figures of all columns but the base.
+fn compared(base: usize, rows: &[Row]) -> impl Iterator<Item = &Figure> {
+    rows.iter().flat_map(move |row| {
+        let others = row.figures.iter().enumerate();
+        others
+            .filter(move |(column, _)| *column != base)
+            .filter_map(|(_, figure)| figure.as_ref())
+    })
+}
+
+/// `3 of 64 figures are …`, if any are.
+fn counted(
+    figures: &[&Figure],
+    of: impl Fn(&Figure) -> bool,
+    one: &str,
+    many: &str,
+    rest: &str,
+) -> Option<String> {
+    let found = figures.iter().filter(|figure| of(figure)).count();
+    let verb = if found == 1 { one } else { many };
+    (found > 0).then(|| {
+        format!(
+            "{found} of {} {verb} {rest}",
+            things(figures.len(), "figure", "figures")
+        )
+    })
+}
+
+/// What is to be said of any table's figures.
+fn of_figures(figures: &[&Figure]) -> Vec<String> {
+    let no_interval = |figure: &Figure| figure.ratio.ci95.is_none();
+    let unfit = |figure: &Figure| figure.verdict == Some(Verdict::Unfit);
+    let all = [
+        counted(
+            figures,
+            unfit,
+            "is",
+            "are",
+            "unfit or withdrawn: not to be used, and in no average",
+        ),
+        counted(
+            figures,
+            no_interval,
+            "has",
+            "have",
+            "no interval: fewer than two blocks",
+        ),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+pub(super) fn of_servers(
+    table: &Table,
+    set: &Set<'_>,
+    clients: u32,
+    unlisted: usize,
+) -> Vec<String> {
+    let figures: Vec<&Figure> = compared(table.base, &table.rows).collect();
+    let mut notes = Vec::new();
+    let loads = || figures.iter().map(|figure| figure.repetitions);
+    if let (Some(least), Some(most)) = (loads().min(), loads().max().filter(|&most| most > 1)) {
+        let how_many = if least == most { "" } else { "up to " };
+        let wide = if most == 2 {
+            "; two loads say little of how loads differ, so it is wide"
+        } else {
+            ""
+        };
+        notes.push(format!(
+            "{how_many}{most} loads of the data are behind each figure: its interval holds between \
+             loads{wide}"
+        ));
+        let single = |figure: &Figure| figure.repetitions == 1;
+        let rest = "on one load: its interval knows restarts only";
+        notes.extend(counted(&figures, single, "rests", "rest", rest));
+    }
+    let open = |figure: &Figure| figure.verdict == Some(Verdict::Inconclusive);
+    let rest = "inconclusive: no claim";
+    notes.extend(counted(&figures, open, "is", "are", rest));
+    if table.metric == Metric::Throughput && unlisted > 0 {
+        notes.push(format!(
+            "{} different alone and not among so many: inconclusive",
+            if unlisted == 1 {
+                "1 of them is".to_owned()
+            } else {
+                format!("{unlisted} of them are")
+            }
+        ));
+    }
+    if table.metric == Metric::ServerCpuPerOperation {
+        notes.push(
+            "each verdict on CPU per operation is for itself, not corrected for their number"
+                .to_owned(),
+        );
+    }
+    notes.extend(of_figures(&figures));
+    let scheduled = |cell: &&Cell| cell.clients == clients && cell.rate.is_some();
+    let mut cells = set.runs.iter().flat_map(|run| &run.source.plan.cells);
+    if table.metric == Metric::Throughput && cells.any(|cell| scheduled(&cell)) {
+        notes.push(SCHEDULED.to_owned());
+    }
+    notes
+}
+
+const SCHEDULED: &str =
+    "operations were sent at a fixed rate: throughput only says whether a server kept up";
+
+pub(super) fn of_scaleup(set: &Set<'_>, clients: &[u32]) -> Vec<String> {
+    let plans = || set.runs.iter().map(|run| run.source.plan);
+    let mut notes = vec![
+        "both rates of a figure come from the same blocks, but from different visits: the luck of a \
+         restart is in both, the drift of the machine from visit to visit is in the interval"
+            .to_owned(),
+    ];
+    if plans().any(|plan| plan.order == CellOrder::Published) {
+        notes.push(
+            "cells ran one after another in the same order in every block: what that order does is in \
+             the figures and not in the intervals"
+                .to_owned(),
+        );
+    }
+    let placements = plans().flat_map(|plan| {
+        let cells = plan.cells.iter();
+        let shown = cells.filter(|cell| clients.contains(&cell.clients));
+        shown.map(|cell| (cell.clients == 1, plan.placement(cell)))
+    });
+    let placements = distinct(placements.map(|(_, placement)| placement));
+    if placements.len() > 1 {
+        notes.push(
+            "client and server are placed otherwise with one client than with more (same core, or cores \
+             of their own): the step from 1 is one of placement too"
+                .to_owned(),
+        );
+    }
+    let mut cells = plans().flat_map(|plan| &plan.cells);
+    if cells.any(|cell| cell.rate.is_some()) {
+        notes.push(SCHEDULED.to_owned());
+    }
+    notes
+}
+
+pub(super) fn of_runs(axis: Axis, name: &str, of_ratios: bool, rows: &[Row]) -> Vec<String> {
+    let figures: Vec<&Figure> = compared(0, rows).collect();
+    let mut notes = Vec::new();
+    notes.push(match (axis, of_ratios) {
+        (Axis::Host, false) => "confounded: hosts differ in machine, kernel and time of measuring; the \
+             figure cannot tell which of them it is"
+            .to_owned(),
+        (_, false) => format!(
+            "each column is another run: what changed between runs besides {name} - the load of the \
+             data, the time, the neighbours - is in the figure"
+        ),
+        (_, true) => "both sides of a run were measured together, so what its run does to both alike \
+             cancels; what a load of the data does to one side does not"
+            .to_owned(),
+    });
+    let least = figures.iter().map(|figure| figure.repetitions).min();
+    notes.push(match least {
+        Some(loads) if loads > 1 => {
+            format!("at least {loads} loads of the data are behind each column: intervals hold between loads")
+        }
+        _ => "a column, or both, rest on one load of the data: intervals know restarts, and not that \
+              another load may differ"
+            .to_owned(),
+    });
+    if of_ratios {
+        notes.push(
+            "nobody judged these figures: each interval is for itself, and of twenty without a \
+             difference about one leaves out 1"
+                .to_owned(),
+        );
+    }
+    notes.extend(of_figures(&figures));
+    notes
+}
+
+/// What is to be said of the whole study.
+pub(super) fn of_study(places: &Places<'_>, sets: &[Set<'_>], tables: &[Table]) -> Vec<String> {
+    let mut notes = missing(places);
+    if !places.confirming.is_empty() {
+        notes.push(format!(
+            "left out: {}, which measured again what another run found",
+            places.confirming.join(", ")
+        ));
+    }
+    if !places.unmeasured.is_empty() {
+        let runs = places.unmeasured.iter().map(|run| run.run);
+        notes.push(format!(
+            "nothing is measured yet in {}",
+            runs.collect::<Vec<_>>().join(", ")
+        ));
+    }
+    notes.extend(withdrawn(sets));
+    notes.extend(loads(sets));
+    notes.extend(unfit_hosts(sets));
+    notes.extend(unmeasured(sets));
+    notes.extend(different_plans(places));
+    let mut hosts = tables.iter().filter(|table| table.axis == Axis::Host);
+    if hosts.any(|table| !table.of_ratios) {
+        notes.push(
+            "between hosts only ratios of ratios compare servers: absolute throughput has machine, \
+             kernel and time in it"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// Parts of the experiment without a run here.
+fn missing(places: &Places<'_>) -> Vec<String> {
+    let mut executions: BTreeMap<(&str, &str), (u32, BTreeSet<u32>)> = BTreeMap::new();
+    let measured = places.runs.iter().map(|(run, _)| run);
+    for run in measured.chain(&places.unmeasured) {
+        if let Some(part) = &run.plan.experiment {
+            let ExperimentPart { execution, .. } = part;
+            let known = executions.entry((run.host, execution)).or_default();
+            known.0 = known.0.max(part.of);
+            known.1.insert(part.part);
+        }
+    }
+    let several = executions.len() > 1;
+    let note = |((host, execution), (of, known)): ((&str, &str), (u32, BTreeSet<u32>))| {
+        let gone: Vec<String> = (1..=of)
+            .filter(|part| !known.contains(part))
+            .map(|part| part.to_string())
+            .collect();
+        let whose = if several {
+            format!(" of {execution} on {host}")
+        } else {
+            String::new()
+        };
+        (!gone.is_empty()).then(|| {
+            format!(
+                "missing: {} of {of} parts{whose}: {}",
+                gone.len(),
+                gone.join(", ")
+            )
+        })
+    };
+    executions.into_iter().filter_map(note).collect()
+}
+
+/// `withdrawn: r2 (wrong machine)`, `withdrawn: 2 cells of r2 (…)`.
+fn withdrawn(sets: &[Set<'_>]) -> Vec<String> {
+    let runs = sets.iter().flat_map(|set| &set.runs);
+    let note = |run: &super::collect::Collected<'_>| {
+        let all = run.source.withdrawn;
+        let first = all.iter().find(|one| one.cell.is_none()).or(all.first())?;
+        let cells = distinct(all.iter().map(|one| one.cell)).len();
+        let what = match first.cell {
+            None => run.source.run.to_owned(),
+            Some(_) => format!("{} of {}", things(cells, "cell", "cells"), run.source.run),
+        };
+        let reasons = distinct(all.iter().map(|one| one.reason.as_str()));
+        Some(format!("withdrawn: {what} ({})", reasons.join("; ")))
+    };
+    runs.filter_map(note).collect()
+}
+
+/// On how many loads figures rest.
+fn loads(sets: &[Set<'_>]) -> Option<String> {
+    let most = sets.iter().map(|set| set.runs.len()).max()?;
+    let single = sets.iter().filter(|set| set.runs.len() == 1).count();
+    if most == 1 {
+        return Some(
+            "every figure rests on one load of the data: another load, or another hour, may differ by \
+             more than the intervals say; repetitions put that into them"
+                .to_owned(),
+        );
+    }
+    (single > 0).then(|| {
+        format!(
+            "{} of {} places on the axes have one load of the data, others up to {most}",
+            single,
+            sets.len()
+        )
+    })
+}
+
+fn unfit_hosts(sets: &[Set<'_>]) -> Option<String> {
+    let runs = sets.iter().flat_map(|set| &set.runs);
+    let unfit: Vec<&str> = runs
+        .filter(|run| !run.source.comparison.host_ok)
+        .map(|run| run.source.run)
+        .collect();
+    (!unfit.is_empty()).then(|| {
+        format!(
+            "the host was unfit in {}: these figures are not to be used",
+            unfit.join(", ")
+        )
+    })
+}
+
+/// Runs with cells in which nothing was measured.
+fn unmeasured(sets: &[Set<'_>]) -> Vec<String> {
+    let runs = sets.iter().flat_map(|set| &set.runs);
+    let note = |run: &super::collect::Collected<'_>| {
+        let comparison = run.source.comparison;
+        let mut sides = comparison.cells.iter();
+        let mut measured: BTreeSet<u32> = BTreeSet::new();
+        let both = sides.by_ref().chain(&comparison.placebo_cells);
+        measured.extend(both.filter(|side| side.blocks > 0).map(|side| side.cell));
+        let planned = run.source.plan.cells.len();
+        let empty = planned.saturating_sub(measured.len());
+        (empty > 0).then(|| {
+            format!(
+                "{}: nothing measured in {empty} of {}",
+                run.source.run,
+                things(planned, "cell", "cells")
+            )
+        })
+    };
+    runs.filter_map(note).collect()
+}
+
+/// Plans that should be alike and are not: in the same place but for the host.
+fn different_plans(places: &Places<'_>) -> Vec<String> {
+    let host = places.dimensions.len().saturating_sub(1);
+    let held = |position: &[usize]| -> Vec<usize> { position.iter().take(host).copied().collect() };
+    let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
+    for (at, (run, position)) in places.runs.iter().enumerate() {
+        let mut before = places.runs.iter().take(at);
+        let alike = before.find(|(_, other)| held(other) == held(position));
+        let Some((first, _)) = alike else { continue };
+        let mut what: Vec<String> = differences(first.plan, run.plan)
+            .into_iter()
+            .map(|difference| difference.what)
+            .collect();
+        what.extend(servers(first.plan, run.plan));
+        what.extend(cells(first.plan, run.plan));
+        if what.is_empty() {
+            continue;
+        }
+        let text = format!("differs from {} in {}", first.run, what.join(", "));
+        match notes.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, runs)) => runs.push(run.run),
+            None => notes.push((text, vec![run.run])),
+        }
+    }
+    let line = |(text, runs): (String, Vec<&str>)| {
+        let listed = runs.join(", ");
+        if runs.len() == 1 {
+            format!("{listed} {text}")
+        } else {
+            format!("{listed}: each {text}")
+        }
+    };
+    notes.into_iter().map(line).collect()
+}
+
+fn servers(first: &Plan, second: &Plan) -> Option<String> {
+    let names = |plan: &Plan| -> BTreeSet<String> {
+        let all = plan.candidates().into_iter();
+        all.map(|server| plan.server_name(server)).collect()
+    };
+    (names(first) != names(second)).then(|| "its servers".to_owned())
+}
+
+fn cells(first: &Plan, second: &Plan) -> Option<String> {
+    let names = |plan: &Plan| -> BTreeSet<(String, u32, &str)> {
+        let cells = plan.cells.iter();
+        cells
+            .map(|cell| (cell.workload.clone(), cell.clients, cell.state.word()))
+            .collect()
+    };
+    (names(first) != names(second)).then(|| "its cells".to_owned())
+}

@@ -1,0 +1,256 @@
+//! Where each run stands: what may be put into one study, and along which axes its runs differ.
+
+use super::{Axis, StudyRun};
+use crate::study::differences::differences;
+use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
+
+/// An axis along which runs differ.
+pub(super) struct Dimension {
+    pub(super) axis: Axis,
+    pub(super) name: String,
+    /// In the order of the parts.
+    pub(super) values: Vec<String>,
+}
+
+/// The runs in the order of their parts, each with the index of its value on every dimension.
+pub(super) struct Places<'a> {
+    pub(super) dimensions: Vec<Dimension>,
+    pub(super) runs: Vec<(StudyRun<'a>, Vec<usize>)>,
+    /// Names of runs that measure again what another found.
+    pub(super) confirming: Vec<&'a str>,
+    /// Runs in which nothing is measured yet.
+    pub(super) unmeasured: Vec<StudyRun<'a>>,
+}
+
+impl<'a> Places<'a> {
+    /// Errors: no run; one twice; runs of different experiments, scales or bases; runs that stand in the same
+    /// place and did not do the same.
+    pub(super) fn new(runs: &[StudyRun<'a>]) -> Result<Self, Problem> {
+        let (confirming, mut runs): (Vec<StudyRun<'a>>, Vec<StudyRun<'a>>) =
+            runs.iter().partition(|run| run.plan.confirms.is_some());
+        check(&runs)?;
+        let hosts = distinct(runs.iter().map(|run| run.host.to_owned()));
+        runs.sort_by_key(|run| run.plan.experiment.as_ref().map_or(0, |part| part.part));
+        let (runs, unmeasured): (Vec<_>, Vec<_>) = runs.into_iter().partition(is_measured);
+        let mut dimensions = part_dimensions(&runs);
+        dimensions.push(Dimension {
+            axis: Axis::Host,
+            name: "host".to_owned(),
+            values: hosts
+                .into_iter()
+                .filter(|host| runs.iter().any(|run| run.host == host))
+                .collect(),
+        });
+        let place = |run: StudyRun<'a>| {
+            let index = |dimension: &Dimension| {
+                let value = value(&run, dimension);
+                let found = dimension.values.iter().position(|one| *one == value);
+                found.unwrap_or(0)
+            };
+            let position = dimensions.iter().map(index).collect();
+            (run, position)
+        };
+        let runs: Vec<_> = runs.into_iter().map(place).collect();
+        same_work(&runs)?;
+        Ok(Self {
+            dimensions,
+            runs,
+            confirming: confirming.iter().map(|run| run.run).collect(),
+            unmeasured,
+        })
+    }
+
+    /// `, storage gp3-3000, host box`: the dimensions that vary, but for one of them.
+    pub(super) fn words(&self, position: &[usize], except: Option<usize>) -> String {
+        let varying = self.at(position, except);
+        varying
+            .filter(|(dimension, _)| dimension.values.len() > 1)
+            .map(|(dimension, value)| format!(", {} {value}", dimension.name))
+            .collect()
+    }
+
+    /// Names and values, but for one dimension; the host only where there are several.
+    pub(super) fn coordinates(
+        &self,
+        position: &[usize],
+        except: Option<usize>,
+    ) -> impl Iterator<Item = (String, String)> {
+        self.at(position, except)
+            .filter(|(dimension, _)| dimension.axis != Axis::Host || dimension.values.len() > 1)
+            .map(|(dimension, value)| (dimension.name.clone(), value.to_owned()))
+    }
+
+    fn at(
+        &self,
+        position: &[usize],
+        except: Option<usize>,
+    ) -> impl Iterator<Item = (&Dimension, &str)> {
+        let places = self.dimensions.iter().zip(position).enumerate();
+        places
+            .filter(move |(at, _)| Some(*at) != except)
+            .filter_map(|(_, (dimension, &index))| {
+                Some((dimension, dimension.values.get(index)?.as_str()))
+            })
+    }
+}
+
+fn is_measured(run: &StudyRun<'_>) -> bool {
+    let comparison = run.comparison;
+    let mut sides = comparison.cells.iter().chain(&comparison.placebo_cells);
+    sides.any(|side| side.blocks > 0)
+}
+
+/// Values in the order of their first appearance.
+pub(super) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut known = Vec::new();
+    for value in values {
+        if !known.contains(&value) {
+            known.push(value);
+        }
+    }
+    known
+}
+
+/// What a run that is no part of an experiment is placed by, if runs differ in it.
+const DERIVED: [&str; 4] = ["rows", "tables", "memory", "storage"];
+
+/// The axes of the parts; of runs outside of experiments what differs between them.
+fn part_dimensions(runs: &[StudyRun<'_>]) -> Vec<Dimension> {
+    let of_parts = runs.iter().filter_map(|run| run.plan.experiment.as_ref());
+    let mut names = distinct(of_parts.flat_map(|part| part.coordinates.iter().map(|(n, _)| n)));
+    let derived = DERIVED.map(str::to_owned);
+    let outside = runs.iter().all(|run| run.plan.experiment.is_none());
+    if outside {
+        names = derived.iter().collect();
+    }
+    let dimension = |name: &String| {
+        let mut dimension = Dimension {
+            axis: Axis::Part,
+            name: name.clone(),
+            values: Vec::new(),
+        };
+        dimension.values = distinct(runs.iter().map(|run| value(run, &dimension)));
+        dimension
+    };
+    let all = names.into_iter().map(dimension);
+    all.filter(|dimension| !outside || dimension.values.len() > 1)
+        .collect()
+}
+
+/// Where a run stands on a dimension: as its part says, else as its plan does.
+fn value(run: &StudyRun<'_>, dimension: &Dimension) -> String {
+    if dimension.axis == Axis::Host {
+        return run.host.to_owned();
+    }
+    let part = run.plan.experiment.as_ref();
+    let named = part.and_then(|part| {
+        let mut all = part.coordinates.iter();
+        all.find(|(name, _)| *name == dimension.name)
+    });
+    named.map_or_else(
+        || derived(run.plan, &dimension.name),
+        |(_, value)| value.clone(),
+    )
+}
+
+fn derived(plan: &Plan, name: &str) -> String {
+    match name {
+        "rows" => plan.data.rows.to_string(),
+        "tables" => plan.data.tables.to_string(),
+        "memory" => plan.limits.memory_bytes.map_or("none".to_owned(), bytes),
+        "storage" => match &plan.limits.storage {
+            Some(profile) => profile.name.clone(),
+            None => "as-is".to_owned(),
+        },
+        _ => "not said".to_owned(),
+    }
+}
+
+/// As settings write it: `2GB`, `512MB`, else bytes.
+fn bytes(bytes: u64) -> String {
+    let units = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")];
+    let whole = units.iter().find(|(size, _)| bytes.is_multiple_of(*size));
+    whole.map_or_else(
+        || bytes.to_string(),
+        |(size, unit)| format!("{}{unit}", bytes / size),
+    )
+}
+
+fn check(runs: &[StudyRun<'_>]) -> Result<(), Problem> {
+    let Some(first) = runs.first() else {
+        return Err(Problem::new("there are no runs to make tables of"));
+    };
+    for (at, run) in runs.iter().enumerate() {
+        let mut before = runs.iter().take(at);
+        if before.any(|other| (other.run, other.host) == (run.run, run.host)) {
+            return Err(Problem::new(format!("run {} is given twice", run.run))
+                .hint("name each run once: twice the same data are no repetition"));
+        }
+    }
+    let listing = |what: &dyn Fn(&StudyRun<'_>) -> String| {
+        let lines: Vec<String> = runs
+            .iter()
+            .map(|run| format!("{}: {}", run.run, what(run)))
+            .collect();
+        lines.join("\n")
+    };
+    let experiment = |run: &StudyRun<'_>| {
+        let part = run.plan.experiment.as_ref();
+        part.map(|part| (part.experiment.clone(), part.scale.clone()))
+    };
+    if runs.iter().any(|run| experiment(run) != experiment(first)) {
+        let words = |run: &StudyRun<'_>| match experiment(run) {
+            None => "no experiment".to_owned(),
+            Some((name, None)) => format!("{name}, as written"),
+            Some((name, Some(scale))) => format!("{name} at scale {scale}"),
+        };
+        return Err(
+            Problem::new("these runs belong to different experiments or scales")
+                .detail(listing(&words))
+                .hint("make the tables of each experiment and scale on their own"),
+        );
+    }
+    let base = |run: &StudyRun<'_>| base_name(run.plan);
+    if runs.iter().any(|run| base(run) != base(first)) {
+        return Err(Problem::new("these runs have different bases")
+            .detail(listing(&base))
+            .hint("put together only runs that compare with the same base"));
+    }
+    Ok(())
+}
+
+/// What the base is called in tables of several servers.
+pub(super) fn base_name(plan: &Plan) -> String {
+    let id = deltabench_model::units::index(u64::from(plan.base()));
+    plan.servers
+        .get(id)
+        .map_or_else(|| "base".to_owned(), |server| server.name())
+}
+
+/// Runs in the same place are taken for repetitions, so they must have done the same.
+fn same_work(runs: &[(StudyRun<'_>, Vec<usize>)]) -> Result<(), Problem> {
+    for (at, (run, position)) in runs.iter().enumerate() {
+        let mut before = runs.iter().take(at);
+        let Some((first, _)) = before.find(|(_, other)| other == position) else {
+            continue;
+        };
+        let other: Vec<String> = differences(first.plan, run.plan)
+            .into_iter()
+            .filter(|difference| difference.other_work)
+            .map(|difference| difference.what)
+            .collect();
+        if !other.is_empty() {
+            return Err(Problem::new(format!(
+                "runs {} and {} are no repetitions of each other",
+                first.run, run.run
+            ))
+            .detail(format!("they differ in {}", other.join(", ")))
+            .hint(
+                "compare servers that differ in one run: deltabench compare BASE CANDIDATE …, \
+                 or an experiment",
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! Tables with a column for each number of clients: what was measured in the same blocks.
+
+use super::collect::{Block, Place, Set, Usable, number};
+use super::figures::{ONE, absolutes, column, figure, row, unfit};
+use super::loads::Loads;
+use super::places::Places;
+use super::{Axis, Figure, Row, Table};
+use crate::comparison::Metric;
+use crate::study::notes;
+use crate::thresholds::LEVEL_DIFFERENT;
+use crate::words;
+use deltabench_model::plan::Group;
+use std::collections::BTreeMap;
+
+/// For each server its throughput at each number of clients, relative to the smallest.
+pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<Table> {
+    let clients: Vec<u32> = set.clients().into_iter().collect();
+    let Some((&least, more)) = clients.split_first().filter(|(_, more)| !more.is_empty()) else {
+        return Vec::new();
+    };
+    let tables = set.servers().into_iter().map(|server| Table {
+        axis: Axis::Clients,
+        axis_name: "clients".to_owned(),
+        title: format!(
+            "throughput of {server} relative to {}{}",
+            words::clients(least),
+            places.words(&set.position, None)
+        ),
+        metric: Metric::Throughput,
+        coordinates: [("server".to_owned(), server.to_owned())]
+            .into_iter()
+            .chain(places.coordinates(&set.position, None))
+            .collect(),
+        columns: clients.iter().map(|n| column(n.to_string())).collect(),
+        base: 0,
+        of_ratios: false,
+        rows: set
+            .rows(Some(least))
+            .into_iter()
+            .filter_map(|(name, group)| scaled(set, server, (name, group), least, more))
+            .collect(),
+        notes: notes::of_scaleup(set, &clients),
+    });
+    tables.filter(|table| !table.rows.is_empty()).collect()
+}
+
+fn scaled(
+    set: &Set<'_>,
+    server: &str,
+    (name, group): (&str, Group),
+    least: u32,
+    more: &[u32],
+) -> Option<Row> {
+    let Usable {
+        places: first,
+        void,
+    } = set.usable(name, least, server);
+    let speed = absolutes(&first, Metric::Throughput);
+    let base = Figure {
+        verdict: unfit(void),
+        efficiency: Some(1.0),
+        cpu: absolutes(&first, Metric::ServerCpuPerOperation)
+            .centre()
+            .map(|_| ONE),
+        ..figure(ONE, speed.centre()?.exp(), number(speed.number()))
+    };
+    let at = |&clients: &u32| {
+        let here = set.usable(name, clients, server);
+        let pairs = pairs(&first, &here.places);
+        let ratios = |of: fn(&Block) -> Option<f64>| {
+            let load = |(first, here): &(&[Block], &[Block])| shared(first, here, of);
+            Loads::new(pairs.iter().map(load))
+        };
+        let speed = ratios(|block| Some(block.rate));
+        let ratio = speed.ratio(LEVEL_DIFFERENT)?;
+        let absolute = absolutes(&here.places, Metric::Throughput).centre()?.exp();
+        Some(Figure {
+            verdict: unfit(void || here.void),
+            efficiency: Some(ratio.estimate * f64::from(least) / f64::from(clients)),
+            cpu: ratios(|block| block.cpu).ratio(LEVEL_DIFFERENT),
+            ..figure(ratio, absolute, number(speed.number()))
+        })
+    };
+    let figures: Vec<Option<Figure>> = more.iter().map(at).collect();
+    let any = figures.iter().any(Option::is_some);
+    let all = [vec![Some(base)], figures].concat();
+    row(name, group, all).filter(|_| any)
+}
+
+/// The blocks of both cells of each run that has both.
+fn pairs<'s>(first: &[Place<'s, '_>], second: &[Place<'s, '_>]) -> Vec<(&'s [Block], &'s [Block])> {
+    let both = first.iter().filter_map(|one| {
+        let name = one.run.source.run;
+        let two = second.iter().find(|two| two.run.source.run == name)?;
+        Some((one.blocks(), two.blocks()))
+    });
+    both.collect()
+}
+
+/// ln(here / first) of the blocks that both have.
+fn shared(first: &[Block], here: &[Block], of: fn(&Block) -> Option<f64>) -> Vec<f64> {
+    let known: BTreeMap<u32, &Block> = first.iter().map(|block| (block.block, block)).collect();
+    let difference = |block: &Block| Some(of(block)? - of(known.get(&block.block)?)?);
+    here.iter().filter_map(difference).collect()
+}

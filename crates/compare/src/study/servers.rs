@@ -1,0 +1,289 @@
+//! Tables with a column for each server: what was measured side by side.
+
+use super::collect::{Place, Set, Usable, number};
+use super::figures::{ONE, absolutes, column, figure, level, ratios, row};
+use super::loads::{Judged, Loads};
+use super::places::Places;
+use super::{Axis, Figure, GroupSpread, Table, spreads};
+use crate::comparison::{Metric, Ratio, Verdict};
+use crate::side::{contradicts, cpu_bound};
+use crate::study::notes;
+use crate::thresholds::{
+    LEVEL_DIFFERENT, LISTED_FALSE, MIN_BLOCKS, PLACEBO_P, PLACEBO_RELEVANCE, log_delta,
+};
+use crate::words;
+use deltabench_model::plan::Group;
+use deltabench_stats::multiplicity::benjamini_hochberg;
+use deltabench_stats::summary::geometric_mean;
+
+/// The metrics that get tables.
+const METRICS: [Metric; 2] = [Metric::Throughput, Metric::ServerCpuPerOperation];
+
+/// A figure of throughput before the others of its place have been asked.
+struct Draft {
+    figure: Figure,
+    p: Option<f64>,
+    /// Whether several loads were judged together.
+    pooled: bool,
+}
+
+/// A row before that, with a draft for each candidate.
+struct DraftRow<'s> {
+    name: &'s str,
+    group: Group,
+    drafts: Vec<Option<Draft>>,
+}
+
+/// The tables of a place: for each number of clients throughput and CPU per operation, with what sums them
+/// up.
+pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<(Table, Vec<GroupSpread>)> {
+    let names = set.servers();
+    let Some((base, candidates)) = names.split_first().filter(|(_, rest)| !rest.is_empty()) else {
+        return Vec::new();
+    };
+    let clients: Vec<u32> = set.clients().into_iter().collect();
+    let mut speed: Vec<Vec<DraftRow<'_>>> = clients
+        .iter()
+        .map(|&clients| draft_rows(set, clients, candidates))
+        .collect();
+    let unlisted = settle(&mut speed);
+    let mut tables = Vec::new();
+    for ((clients, drafts), unlisted) in clients.into_iter().zip(speed).zip(unlisted) {
+        for metric in METRICS {
+            let rows = drafts.iter().filter_map(|draft| {
+                let drafts = draft.drafts.iter().map(|d| d.as_ref().map(|d| d.figure));
+                let figures = match metric {
+                    Metric::Throughput => drafts.collect(),
+                    _ => costs(set, draft.name, clients, candidates),
+                };
+                let first = base_figure(set, draft.name, clients, base, metric, &figures);
+                row(draft.name, draft.group, [vec![first], figures].concat())
+            });
+            let mut table = Table {
+                axis: Axis::Servers,
+                axis_name: "server".to_owned(),
+                title: title(metric, base, clients, &places.words(&set.position, None)),
+                metric,
+                coordinates: [("clients".to_owned(), clients.to_string())]
+                    .into_iter()
+                    .chain(places.coordinates(&set.position, None))
+                    .collect(),
+                columns: names.iter().map(|name| column(*name)).collect(),
+                base: 0,
+                of_ratios: false,
+                rows: rows.collect(),
+                notes: Vec::new(),
+            };
+            if table.rows.is_empty() {
+                continue;
+            }
+            table.notes = notes::of_servers(&table, set, clients, unlisted);
+            let spreads = spreads::spreads(&table, set, clients);
+            tables.push((table, spreads));
+        }
+    }
+    tables
+}
+
+fn title(metric: Metric, base: &str, clients: u32, place: &str) -> String {
+    let what = match metric {
+        Metric::Throughput => "throughput",
+        _ => "CPU per operation",
+    };
+    format!(
+        "{what} relative to {base}, {}{place}",
+        words::clients(clients)
+    )
+}
+
+fn draft_rows<'s>(set: &'s Set<'_>, clients: u32, candidates: &[&str]) -> Vec<DraftRow<'s>> {
+    let rows = set.rows(Some(clients)).into_iter();
+    rows.map(|(name, group)| DraftRow {
+        name,
+        group,
+        drafts: candidates
+            .iter()
+            .map(|server| draft(set, name, clients, server))
+            .collect(),
+    })
+    .collect()
+}
+
+/// Throughput of a server in a cell, by one run as that run says, by several as they say together.
+fn draft(set: &Set<'_>, row: &str, clients: u32, server: &str) -> Option<Draft> {
+    let metric = Metric::Throughput;
+    let usable = set.usable(row, clients, server).with(metric);
+    if let [one] = usable.places.as_slice() {
+        let (cell, found) = (one.comparison()?, one.metric(metric)?);
+        return Some(Draft {
+            figure: Figure {
+                verdict: Some(own(one, cell.verdict)),
+                ..figure(found.ratio, found.candidate, 1)
+            },
+            p: cell.p,
+            pooled: false,
+        });
+    }
+    let (figure, speed) = pooled(&usable, metric)?;
+    let mut cells = usable.places.iter();
+    let denied = cells.all(|place| place.planned().is_some_and(cpu_bound))
+        && is_change(speed.verdict)
+        && costs_deny(&usable, &speed);
+    Some(Draft {
+        figure: Figure {
+            verdict: figure.verdict.map(|verdict| match verdict {
+                Verdict::Unfit => verdict,
+                _ if denied => Verdict::Inconclusive,
+                _ => verdict,
+            }),
+            ..figure
+        },
+        p: speed.p,
+        pooled: true,
+    })
+}
+
+fn is_change(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Regression | Verdict::Improvement)
+}
+
+/// Whether CPU per operation of the same runs says otherwise.
+fn costs_deny(usable: &Usable<'_, '_>, speed: &Judged) -> bool {
+    let cost = judged(usable, Metric::ServerCpuPerOperation);
+    cost.p.is_some() && contradicts((speed.verdict, speed.gain95), (cost.verdict, cost.gain95))
+}
+
+/// What a run says of a cell, unless that was withdrawn.
+fn own(place: &Place<'_, '_>, verdict: Verdict) -> Verdict {
+    if place.withdrawn() {
+        Verdict::Unfit
+    } else {
+        verdict
+    }
+}
+
+/// δ may be each run's own, by its noise: the largest claims least.
+fn delta(usable: &Usable<'_, '_>) -> f64 {
+    let deltas = usable.places.iter().filter_map(|place| place.comparison());
+    deltas.map(|cell| cell.delta).fold(0.0, f64::max)
+}
+
+fn judged(usable: &Usable<'_, '_>, metric: Metric) -> Judged {
+    let places = &usable.places;
+    ratios(places, metric).judge(metric, delta(usable), level(places))
+}
+
+/// Whether the placebos of these runs together are off, by the rule for one run.
+fn suspect(usable: &Usable<'_, '_>) -> bool {
+    let placebos = usable.places.iter().filter_map(|place| {
+        let mut metrics = place.placebo()?.metrics.iter();
+        let found = metrics.find(|found| found.metric == Metric::Throughput)?;
+        Some(found.blocks.clone())
+    });
+    let limit = PLACEBO_RELEVANCE * log_delta(delta(usable));
+    let loads = Loads::new(placebos);
+    let judged = loads.judge(Metric::Throughput, delta(usable), LEVEL_DIFFERENT);
+    loads.blocks() >= MIN_BLOCKS
+        && judged.p.is_some_and(|p| p < PLACEBO_P)
+        && loads.centre().is_some_and(|centre| centre.abs() > limit)
+}
+
+/// A figure of several loads with its verdict, and what they say alone.
+fn pooled(usable: &Usable<'_, '_>, metric: Metric) -> Option<(Figure, Judged)> {
+    let places = &usable.places;
+    let loads = ratios(places, metric);
+    let found = places.iter().filter_map(|place| place.metric(metric));
+    let absolute: Vec<f64> = found.map(|metric| metric.candidate).collect();
+    let judged = judged(usable, metric);
+    let open = judged.verdict == Verdict::Inconclusive;
+    let unfit = usable.void || (!open && suspect(usable));
+    let figure = Figure {
+        verdict: Some(if unfit {
+            Verdict::Unfit
+        } else {
+            judged.verdict
+        }),
+        ..figure(
+            loads.ratio(level(places))?,
+            geometric_mean(&absolute)?,
+            number(loads.number()),
+        )
+    };
+    Some((figure, judged))
+}
+
+/// CPU per operation of every candidate: each judged alone.
+fn costs(set: &Set<'_>, row: &str, clients: u32, candidates: &[&str]) -> Vec<Option<Figure>> {
+    let metric = Metric::ServerCpuPerOperation;
+    let cost = |server: &&str| {
+        let usable = set.usable(row, clients, server).with(metric);
+        if let [one] = usable.places.as_slice() {
+            let (cell, found) = (one.comparison()?, one.metric(metric)?);
+            let verdict = match cell.verdict {
+                Verdict::Unfit => Some(Verdict::Unfit),
+                _ => found.verdict.map(|verdict| own(one, verdict)),
+            };
+            return Some(Figure {
+                verdict,
+                ..figure(found.ratio, found.candidate, 1)
+            });
+        }
+        Some(pooled(&usable, metric)?.0)
+    };
+    candidates.iter().map(cost).collect()
+}
+
+/// The base beside candidates that have a figure.
+fn base_figure(
+    set: &Set<'_>,
+    row: &str,
+    clients: u32,
+    base: &str,
+    metric: Metric,
+    candidates: &[Option<Figure>],
+) -> Option<Figure> {
+    let loads: Loads = absolutes(&set.usable(row, clients, base).places, metric);
+    let most = candidates.iter().flatten().map(|figure| figure.repetitions);
+    Some(figure(ONE, loads.centre()?.exp(), most.max()?))
+}
+
+/// Takes back the regressions and improvements of several loads that do not hold among so many, as
+/// [`crate::multiple::adjust`] does for those of one; says how many, for each number of clients.
+fn settle(tables: &mut [Vec<DraftRow<'_>>]) -> Vec<usize> {
+    let all = |rows: &[Vec<DraftRow<'_>>]| -> Vec<f64> {
+        let drafts = rows.iter().flatten().flat_map(|row| &row.drafts);
+        drafts
+            .map(|draft| draft.as_ref().and_then(|draft| draft.p).unwrap_or(1.0))
+            .collect()
+    };
+    let mut listed = benjamini_hochberg(&all(tables)).into_iter();
+    let mut counts = Vec::new();
+    for table in tables {
+        let mut unlisted = 0;
+        for draft in table.iter_mut().flat_map(|row| &mut row.drafts) {
+            let p = listed.next();
+            let Some(draft) = draft.as_mut().filter(|draft| draft.pooled) else {
+                continue;
+            };
+            let different = draft.figure.verdict.is_some_and(is_change);
+            if different && p.is_some_and(|p| p > LISTED_FALSE) {
+                draft.figure.verdict = Some(Verdict::Inconclusive);
+                unlisted += 1;
+            }
+        }
+        counts.push(unlisted);
+    }
+    counts
+}
+
+/// The relative value of a server in a place, of all its loads together.
+pub(super) fn relative(places: &[Place<'_, '_>]) -> Option<Ratio> {
+    let found: Vec<_> = places
+        .iter()
+        .filter_map(|place| place.metric(Metric::Throughput))
+        .collect();
+    match found.as_slice() {
+        [one] => Some(one.ratio),
+        _ => ratios(places, Metric::Throughput).ratio(level(places)),
+    }
+}

@@ -1,0 +1,128 @@
+//! How published tables sum up a group of rows.
+
+use super::collect::{Place, Set, block_values, number};
+use super::figures::ONE;
+use super::{GroupSpread, Spread, Table};
+use crate::comparison::{Metric, Ratio, Verdict};
+use crate::sample::BlockValue;
+use crate::summaries::joint_ratio;
+use crate::thresholds::{LEVEL_DIFFERENT, LEVEL_EQUIVALENT};
+use deltabench_model::plan::Group;
+use deltabench_model::units::{count, to_f64};
+use deltabench_stats::student::t_interval;
+use deltabench_stats::summary::{mean, median, sample_sd};
+
+/// Of each group of a table along servers, then of all rows.
+pub(super) fn spreads(table: &Table, set: &Set<'_>, clients: u32) -> Vec<GroupSpread> {
+    let order = [Group::Point, Group::Range, Group::RangeAgg, Group::Write];
+    let present = order
+        .into_iter()
+        .filter(|group| table.rows.iter().any(|row| row.group == *group));
+    let groups: Vec<Option<Group>> = present.map(Some).chain([None]).collect();
+    groups
+        .into_iter()
+        .map(|group| GroupSpread {
+            table: table.title.clone(),
+            group,
+            columns: (0..table.columns.len())
+                .map(|column| spread(table, set, clients, group, column))
+                .collect(),
+        })
+        .collect()
+}
+
+fn spread(
+    table: &Table,
+    set: &Set<'_>,
+    clients: u32,
+    group: Option<Group>,
+    column: usize,
+) -> Option<Spread> {
+    let rows = table
+        .rows
+        .iter()
+        .filter(|row| group.is_none_or(|group| group == row.group));
+    let figures: Vec<(&str, f64)> = rows
+        .filter_map(|row| {
+            let figure = row.figures.get(column)?.as_ref()?;
+            let fit = figure.verdict != Some(Verdict::Unfit);
+            fit.then_some((row.name.as_str(), figure.ratio.estimate))
+        })
+        .collect();
+    let values: Vec<f64> = figures.iter().map(|(_, value)| *value).collect();
+    let names: Vec<&str> = figures.iter().map(|(name, _)| *name).collect();
+    let server = table.columns.get(column)?;
+    Some(Spread {
+        count: number(values.len()),
+        average: mean(&values)?,
+        median: median(&values)?,
+        min: values.iter().copied().fold(f64::INFINITY, f64::min),
+        max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        stddev: sample_sd(&values),
+        geometric: if column == table.base {
+            Some(ONE)
+        } else {
+            geometric(set, &names, clients, &server.name, table.metric)
+        },
+    })
+}
+
+/// The geometric mean over rows, if each run that is behind one of them is behind all of them.
+fn geometric(
+    set: &Set<'_>,
+    rows: &[&str],
+    clients: u32,
+    server: &str,
+    metric: Metric,
+) -> Option<Ratio> {
+    let cells: Vec<Vec<(&str, Vec<BlockValue>)>> = rows
+        .iter()
+        .map(|row| {
+            let places = set.usable(row, clients, server).places;
+            let values = places.iter().filter_map(|place| of_run(place, metric));
+            values.collect()
+        })
+        .collect();
+    let runs: Vec<&str> = cells.first()?.iter().map(|(run, _)| *run).collect();
+    let complete =
+        |cell: &Vec<(&str, _)>| cell.iter().map(|(run, _)| *run).eq(runs.iter().copied());
+    if !cells.iter().all(complete) {
+        return None;
+    }
+    let loads: Option<Vec<Ratio>> = (0..runs.len())
+        .map(|run| {
+            let of_run = cells.iter().filter_map(|cell| cell.get(run));
+            joint_ratio(of_run.map(|(_, values)| values.as_slice()))
+        })
+        .collect();
+    match loads?.as_slice() {
+        [] => None,
+        [one] => Some(*one),
+        several => pooled(several),
+    }
+}
+
+fn of_run<'a>(place: &Place<'_, 'a>, metric: Metric) -> Option<(&'a str, Vec<BlockValue>)> {
+    let values = block_values(place.comparison()?, place.metric(metric)?);
+    Some((place.run.source.run, values))
+}
+
+/// The mean over loads, as wide as they scatter and at least as wide as what they say of themselves.
+fn pooled(loads: &[Ratio]) -> Option<Ratio> {
+    let logs: Vec<f64> = loads.iter().map(|load| load.estimate.ln()).collect();
+    let centre = mean(&logs)?;
+    let interval = |level: f64, of: fn(&Ratio) -> Option<(f64, f64)>| {
+        let between = t_interval(&logs, level).ok()?.half_width();
+        let halves = loads.iter().filter_map(of);
+        let squares: f64 = halves
+            .map(|(low, high)| ((high / low).ln() / 2.0).powi(2))
+            .sum();
+        let half = between.max(squares.sqrt() / to_f64(count(loads.len())));
+        Some(((centre - half).exp(), (centre + half).exp()))
+    };
+    Some(Ratio {
+        estimate: centre.exp(),
+        ci95: interval(LEVEL_DIFFERENT, |load| load.ci95),
+        ci90: interval(LEVEL_EQUIVALENT, |load| load.ci90),
+    })
+}

@@ -1,0 +1,138 @@
+//! How long and how exactly a study measures.
+
+use crate::keys;
+use crate::section::{Placed, Section};
+use crate::syntax;
+use deltabench_model::plan::{Placement, Transport};
+use deltabench_model::problem::Problem;
+
+/// Data checksums of the servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Checksums {
+    /// On for every server.
+    #[default]
+    On,
+    /// Off for every server.
+    Off,
+    /// Each version's own default.
+    AsShipped,
+}
+
+/// All of `[measurement]`. What is absent is as `deltabench compare` has it; shares and times are kept as
+/// written, and can be read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measurement {
+    /// Runs of each part, each with a load and a seed of its own.
+    pub repetitions: u32,
+    /// Most restart blocks of a cell.
+    pub blocks: Option<u32>,
+    /// Whether every cell gets all blocks.
+    pub fixed: bool,
+    /// End a cell when its interval is this narrow.
+    pub precision: Option<String>,
+    /// End each run after this time.
+    pub budget: Option<String>,
+    /// The smallest change that matters.
+    pub delta: Option<String>,
+    /// Seconds measured on each server in one visit.
+    pub visit_seconds: Option<f64>,
+    /// Length of a slice, ms.
+    pub slice_ms: Option<u32>,
+    /// Operations per second over all clients of a server (open loop).
+    pub rate: Option<f64>,
+    /// How the client reaches the servers.
+    pub transport: Transport,
+    /// Data checksums.
+    pub checksums: Checksums,
+    /// Where client and server run; absent: same core for one client, split for more.
+    pub placement: Option<Placement>,
+    /// Samples of wait events per second; 0: none.
+    pub waits: u32,
+    /// Whether counters and the one-second series are collected.
+    pub counters: bool,
+    /// The seed of the first run.
+    pub seed: Option<u64>,
+}
+
+impl Default for Measurement {
+    fn default() -> Self {
+        Self {
+            repetitions: 1,
+            blocks: None,
+            fixed: false,
+            precision: None,
+            budget: None,
+            delta: None,
+            visit_seconds: None,
+            slice_ms: None,
+            rate: None,
+            transport: Transport::default(),
+            checksums: Checksums::default(),
+            placement: None,
+            waits: 0,
+            counters: true,
+            seed: None,
+        }
+    }
+}
+
+/// Reads `[measurement]`.
+pub(crate) fn measurement(root: &Section<'_>) -> Result<Measurement, Problem> {
+    let Some(section) = root.section("measurement", "[measurement]")? else {
+        return Ok(Measurement::default());
+    };
+    section.allow(&keys::MEASUREMENT)?;
+    let fixed = section.flag("fixed")?.unwrap_or(false);
+    let precision = checked(&section, "precision", syntax::percent)?;
+    if let (true, Some((_, at))) = (fixed, section.value("precision")) {
+        let what = "`fixed` and `precision` exclude each other: one gives every cell all blocks, the other \
+                    ends a cell early";
+        return Err(section.problem_at(at, what));
+    }
+    let transports = [
+        ("socket", Transport::Socket),
+        ("tcp", Transport::Tcp),
+        ("tls", Transport::Tls),
+    ];
+    let checksums = [
+        ("on", Checksums::On),
+        ("off", Checksums::Off),
+        ("default", Checksums::AsShipped),
+    ];
+    let placements = [
+        ("same-core", Placement::SameCore),
+        ("split", Placement::Split),
+        ("free", Placement::Free),
+    ];
+    Ok(Measurement {
+        repetitions: section.number("repetitions", 1..=1000)?.unwrap_or(1),
+        blocks: section.number("blocks", 1..=10_000)?,
+        fixed,
+        precision,
+        budget: checked(&section, "budget", syntax::time)?,
+        delta: checked(&section, "delta", syntax::percent)?,
+        visit_seconds: section.fraction("visit_seconds", 0.05..=3600.0)?,
+        slice_ms: section.number("slice_ms", 1..=60_000)?,
+        rate: section.fraction("rate", 0.1..=10e6)?,
+        transport: section.word("transport", &transports)?.unwrap_or_default(),
+        checksums: section.word("checksums", &checksums)?.unwrap_or_default(),
+        placement: section.word("placement", &placements)?,
+        waits: section.number("waits", 0..=1000)?.unwrap_or(0),
+        counters: section.flag("counters")?.unwrap_or(true),
+        // Under 2^53, so that every reader of JSON sees the same number.
+        seed: section.number("seed", 0..=9_007_199_254_740_991)?,
+    })
+}
+
+/// A text that `check` can read, kept as it is.
+fn checked(
+    section: &Section<'_>,
+    key: &str,
+    check: fn(&str, &str) -> Result<(), Problem>,
+) -> Result<Option<String>, Problem> {
+    let read = |(text, at): Placed<&str>| match check(key, text) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(problem) => Err(section.wrap(at, problem)),
+    };
+    section.text(key)?.map(read).transpose()
+}

@@ -1,0 +1,85 @@
+//! Settings of PostgreSQL as a file has them: strings, numbers, booleans, and lists of them where a sweep is
+//! allowed.
+
+use crate::section::{Placed, Section, Value, whole};
+use crate::syntax;
+use deltabench_model::problem::Problem;
+use toml::de::DeValue;
+
+/// A setting and its values, in the order of the file; more than one is a sweep.
+pub(crate) type Swept = (String, Vec<String>);
+
+/// All settings of a table. An extension's name has a dot, which TOML reads as a table inside: they come out
+/// as one name.
+///
+/// Errors: a name that is none, a setting twice, a value that is no value.
+pub(crate) fn sweeps(section: &Section<'_>) -> Result<Vec<Swept>, Problem> {
+    let mut found = Vec::new();
+    collect(section, "", &mut found)?;
+    Ok(found)
+}
+
+/// The settings of a table in which each has one value.
+///
+/// Errors: as [`sweeps`], and a list.
+pub(crate) fn fixed(section: &Section<'_>) -> Result<Vec<(String, String)>, Problem> {
+    for ((key, _), (value, at)) in section.entries() {
+        if matches!(value, DeValue::Array(_)) {
+            let what = format!("`{key}` must have one value here, not a list");
+            let problem = section.problem_at(at, what);
+            return Err(problem.hint("a sweep is written in `settings` of [[servers]]"));
+        }
+    }
+    let one = |(name, values): Swept| Some((name, values.into_iter().next()?));
+    Ok(sweeps(section)?.into_iter().filter_map(one).collect())
+}
+
+fn collect(section: &Section<'_>, prefix: &str, found: &mut Vec<Swept>) -> Result<(), Problem> {
+    for ((key, key_at), value) in section.entries() {
+        let full = format!("{prefix}{key}");
+        if let (DeValue::Table(_), _) = value {
+            let inside = section.as_section(key, value, format!("settings `{full}`"))?;
+            collect(&inside, &format!("{full}."), found)?;
+            continue;
+        }
+        let name = syntax::setting_name(&full).map_err(|problem| section.wrap(key_at, problem))?;
+        if found.iter().any(|(other, _)| *other == name) {
+            return Err(section.problem_at(key_at, format!("`{name}` is there twice")));
+        }
+        let read = |value: Placed<Value<'_>>| Ok((written(section, key, value)?, value.1));
+        let values = section.as_list(key, value)?;
+        let values = values
+            .into_iter()
+            .map(read)
+            .collect::<Result<Vec<_>, Problem>>()?;
+        section.all_different(key, &values)?;
+        found.push((name, values.into_iter().map(|(value, _)| value).collect()));
+    }
+    Ok(())
+}
+
+/// A value as a configuration file has it.
+fn written(
+    section: &Section<'_>,
+    key: &str,
+    (value, at): Placed<Value<'_>>,
+) -> Result<String, Problem> {
+    match value {
+        DeValue::String(text) if text.chars().any(char::is_control) => {
+            Err(section.problem_at(at, format!("`{key}` has a control character in it")))
+        }
+        DeValue::String(text) => Ok(text.trim().to_owned()),
+        DeValue::Boolean(true) => Ok("on".to_owned()),
+        DeValue::Boolean(false) => Ok("off".to_owned()),
+        DeValue::Integer(integer) => match whole(integer) {
+            Some(number) => Ok(number.to_string()),
+            None => {
+                Err(section.problem_at(at, format!("`{key}` is {integer}, which is too large")))
+            }
+        },
+        DeValue::Float(float) if float.as_str().parse().is_ok_and(f64::is_finite) => {
+            Ok(float.as_str().to_owned())
+        }
+        other => Err(section.wrong_type(key, at, "a string, a number, true or false", other)),
+    }
+}

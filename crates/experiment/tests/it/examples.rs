@@ -1,0 +1,113 @@
+//! The published studies of `examples/`.
+
+use deltabench_experiment::{Chosen, Experiment};
+use deltabench_model::target::TargetSpec;
+use std::path::PathBuf;
+
+/// Every file of `examples/` and its text.
+fn examples() -> Vec<(String, String)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .collect();
+    files.sort();
+    let read = |path: PathBuf| {
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        (name, std::fs::read_to_string(path).unwrap())
+    };
+    files.into_iter().map(read).collect()
+}
+
+fn at(name: &str, text: &str, scale: &str) -> Experiment {
+    Experiment::read(&format!("examples/{name}.toml"), text, Some(scale))
+        .unwrap_or_else(|problem| panic!("{name} at {scale}: {problem}"))
+}
+
+#[test]
+fn examples_read_at_every_scale() {
+    let examples = examples();
+    assert!(examples.len() >= 7, "{}", examples.len());
+    for (name, text) in examples {
+        let file = format!("examples/{name}.toml");
+        let written = Experiment::read(&file, &text, None).unwrap();
+        assert_eq!(written.name, name, "a study is called as its file");
+        assert!(
+            written.source.is_some() && written.about.is_some(),
+            "{name}"
+        );
+        assert_eq!(written.scales, ["tiny", "small", "paper"], "{name}");
+        let mut paper = at(&name, &text, "paper");
+        assert_eq!(paper.scale.take().as_deref(), Some("paper"));
+        assert_eq!(paper, written, "{name} as written is as published");
+    }
+}
+
+#[test]
+fn tiny_needs_no_build_but_where_builds_are_what_is_compared() {
+    for (name, text) in examples() {
+        let tiny = at(&name, &text, "tiny");
+        let prebuilt = |server: &deltabench_experiment::Server| {
+            matches!(server.target, TargetSpec::Prebuilt(_))
+        };
+        if name != "builds-2023" {
+            assert!(tiny.servers().iter().all(prebuilt), "{name}");
+        }
+        for part in tiny.parts() {
+            assert!((20_000..=200_000).contains(&part.rows), "{name}");
+        }
+        let workloads = match &tiny.workloads.chosen {
+            Chosen::Named(names) => names.len() + tiny.workloads.variants.len(),
+            other => panic!("{name} at tiny runs {other:?}"),
+        };
+        let cells = workloads * tiny.workloads.clients.len();
+        assert!((2..=4).contains(&cells), "{name}: {cells} cells");
+        assert!(tiny.servers().len() <= 3, "{name}");
+        assert!(
+            tiny.limits_optional || tiny.parts().iter().all(|part| part.memory.is_none()),
+            "{name}: CI may not be allowed to limit memory"
+        );
+    }
+}
+
+/// Name, servers, parts, workloads (`None`: the published set) and client counts.
+type Wanted = (&'static str, usize, usize, Option<usize>, &'static [u32]);
+
+#[test]
+fn paper_is_as_large_as_published() {
+    let wanted: &[Wanted] = &[
+        ("builds-2023", 5, 1, Some(42), &[1, 4]),
+        ("io-method-and-storage", 4, 4, Some(2), &[1, 10, 50]),
+        ("large-server", 4, 1, None, &[40]),
+        ("regressions-2023", 6, 1, Some(42), &[1, 4]),
+        (
+            "scaleup",
+            2,
+            1,
+            None,
+            &[1, 2, 4, 8, 12, 16, 20, 24, 32, 40, 48],
+        ),
+        ("small-server-cached", 11, 1, None, &[1]),
+        ("small-server-io-bound", 11, 1, None, &[1]),
+    ];
+    let examples = examples();
+    for &(name, servers, parts, workloads, clients) in wanted {
+        let (_, text) = examples.iter().find(|(other, _)| other == name).unwrap();
+        let paper = at(name, text, "paper");
+        assert_eq!(paper.servers().len(), servers, "{name}");
+        assert_eq!(paper.parts().len(), parts, "{name}");
+        assert_eq!(paper.workloads.clients, clients, "{name}");
+        let variants = paper.workloads.variants.len();
+        let found = match &paper.workloads.chosen {
+            Chosen::Named(names) => Some(names.len() + variants),
+            Chosen::Published | Chosen::Quick => None,
+        };
+        assert_eq!(found, workloads, "{name}");
+    }
+    assert_eq!(
+        examples.len(),
+        wanted.len(),
+        "every example is in this table"
+    );
+}

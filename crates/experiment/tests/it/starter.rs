@@ -1,0 +1,67 @@
+//! The file that `deltabench init` writes.
+
+use crate::names;
+use deltabench_experiment::{Chosen, Experiment, STARTER, known_keys};
+
+fn uncommented() -> String {
+    let key = |line: &str| {
+        let key = line.split(" = ").next().unwrap_or_default();
+        line.contains(" = ") && key.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+    };
+    let mut text = String::new();
+    for line in STARTER.lines() {
+        // `set` stands instead of `only`.
+        if line.starts_with("only =") {
+            continue;
+        }
+        let bare = line.strip_prefix("# ").unwrap_or(line);
+        let asked = bare.starts_with('[') || key(bare);
+        text.push_str(if asked { bare } else { line });
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn the_starter_reads_at_every_scale() {
+    let written = Experiment::read("s.toml", STARTER, None).unwrap();
+    assert_eq!(written.scales, ["tiny", "paper"]);
+    for scale in &written.scales {
+        let experiment = Experiment::read("s.toml", STARTER, Some(scale)).unwrap();
+        assert_eq!(names(&experiment), ["postgres:17", "postgres:18"]);
+        assert!(experiment.servers()[0].is_base);
+        let large = experiment.workloads.chosen == Chosen::Published;
+        assert_eq!(large, scale == "paper");
+    }
+    let repetitions = |scale| {
+        let experiment = Experiment::read("s.toml", STARTER, scale).unwrap();
+        experiment.parts().len()
+    };
+    assert_eq!((repetitions(None), repetitions(Some("paper"))), (1, 3));
+}
+
+#[test]
+fn what_the_starter_explains_can_be_asked_for() {
+    let experiment = Experiment::read("s.toml", &uncommented(), None).unwrap();
+    assert_eq!(experiment.servers().len(), 2 + 3 + 1);
+    assert_eq!(experiment.workloads.variants.len(), 2);
+    assert_eq!(experiment.configurations.len(), 1);
+    assert_eq!(experiment.builds[0].ldflags.as_deref(), Some(""));
+    assert_eq!(experiment.measurement.seed, Some(7));
+}
+
+#[test]
+fn every_key_of_the_format_is_in_the_starter() {
+    let text = format!("{}\nonly = []", uncommented());
+    for (table, keys) in known_keys() {
+        for key in keys {
+            let header = |open: &str| {
+                let place = [table, key].into_iter().filter(|part| !part.is_empty());
+                let place: Vec<&str> = place.collect();
+                text.contains(&format!("\n{open}{}", place.join(".")))
+            };
+            let found = text.contains(&format!("\n{key} = ")) || header("[") || header("[[");
+            assert!(found, "`{key}` of [{table}]");
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! What is read at the two ends of a slice, on whatever machines the servers are.
+
+use crate::agent::RemoteMeters;
+use crate::device::{DeviceClock, DeviceCosts};
+use crate::error::ObserveError;
+use crate::meter::CpuReading;
+use crate::postmaster::{Postmaster, noted};
+use crate::slice_meters::{MeterSources, SliceCosts, SliceMeters};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// What happened during a slice on the machine of the server that worked. Absent: nobody can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MachineCosts {
+    /// CPU, run-queue wait and switches of the server that worked.
+    pub server: Option<CpuReading>,
+    /// CPU of the other servers on the same machine.
+    pub idle_cpu_ns: Option<u64>,
+    /// CPU of everything else there; the client is left out if it runs there too.
+    pub foreign_cpu_ns: Option<u64>,
+    /// Time stolen by the hypervisor.
+    pub steal_ns: Option<u64>,
+    /// Time in which some task waited for a core.
+    pub cpu_pressure_ns: Option<u64>,
+    /// What reached the device of the data.
+    pub device: Option<DeviceCosts>,
+}
+
+impl From<SliceCosts> for MachineCosts {
+    fn from(costs: SliceCosts) -> Self {
+        Self {
+            server: Some(costs.server),
+            idle_cpu_ns: Some(costs.idle_cpu_ns),
+            foreign_cpu_ns: Some(costs.foreign_cpu_ns),
+            steal_ns: Some(costs.steal_ns),
+            cpu_pressure_ns: costs.cpu_pressure_ns,
+            device: costs.device,
+        }
+    }
+}
+
+/// Where the figures of one machine come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MachineSources {
+    /// Host of the agent; absent for this machine.
+    pub host: Option<String>,
+    /// The sources.
+    #[serde(flatten)]
+    pub sources: MeterSources,
+}
+
+/// Meters of all servers of a visit, wherever they are.
+///
+/// Only the machine of the server that works is read. Cost: that of [`SliceMeters`] for servers of this
+/// machine, without allocation; a round trip at each end for one of an agent; nothing for one that nobody can
+/// tell of.
+#[derive(Debug)]
+pub struct Meters {
+    machines: Vec<Machine>,
+    /// Each server's machine and its place on it.
+    places: Vec<Option<(usize, usize)>>,
+}
+
+#[derive(Debug)]
+enum Machine {
+    Local(Box<SliceMeters>),
+    Remote(RemoteMeters),
+}
+
+impl Meters {
+    /// Opens meters on servers; with `devices`, also on the device of the first server's data on each
+    /// machine. Do it after connecting: only processes that exist by now are counted.
+    ///
+    /// An agent that is lost or refuses makes its servers unknown, which [`crate::agent::Agent::news`] tells.
+    ///
+    /// Errors: those of [`SliceMeters::open`], for the servers of this machine.
+    pub fn open(servers: &[Postmaster], devices: bool) -> Result<Self, ObserveError> {
+        let mut meters = Self {
+            machines: Vec::new(),
+            places: vec![None; servers.len()],
+        };
+        for first in servers {
+            let opened = |(place, server): (&Option<_>, &Postmaster)| {
+                place.is_some() && on_one_machine(server, first)
+            };
+            if !meters.places.iter().zip(servers).any(opened) {
+                meters.add(first, servers, devices)?;
+            }
+        }
+        Ok(meters)
+    }
+
+    /// Opens meters on all servers of the machine of `first`.
+    fn add(
+        &mut self,
+        first: &Postmaster,
+        servers: &[Postmaster],
+        devices: bool,
+    ) -> Result<(), ObserveError> {
+        // Two targets in one server have one meter.
+        let mut pids: Vec<u32> = Vec::new();
+        let mut places = vec![None; servers.len()];
+        for (place, server) in places.iter_mut().zip(servers) {
+            let pid = match server {
+                Postmaster::Local(pid) | Postmaster::Remote(_, pid) => *pid,
+                Postmaster::Unknown => continue,
+            };
+            if on_one_machine(server, first) {
+                let known = pids.iter().position(|other| *other == pid);
+                *place = Some((self.machines.len(), known.unwrap_or(pids.len())));
+                if known.is_none() {
+                    pids.push(pid);
+                }
+            }
+        }
+        let machine = match first {
+            Postmaster::Local(_) => Machine::Local(Box::new(here(&pids, devices)?)),
+            Postmaster::Remote(agent, _) => match noted(agent, agent.meters(&pids, devices)) {
+                Some(meters) => Machine::Remote(meters),
+                None => return Ok(()),
+            },
+            Postmaster::Unknown => return Ok(()),
+        };
+        self.machines.push(machine);
+        for (all, place) in self.places.iter_mut().zip(places) {
+            *all = all.or(place);
+        }
+        Ok(())
+    }
+
+    /// Where the figures come from, machine by machine.
+    #[must_use]
+    pub fn sources(&self) -> Vec<MachineSources> {
+        let sources = self.machines.iter().map(|machine| match machine {
+            Machine::Local(meters) => MachineSources {
+                host: None,
+                sources: meters.sources(),
+            },
+            Machine::Remote(meters) => MachineSources {
+                host: Some(meters.host().to_owned()),
+                sources: meters.sources().clone(),
+            },
+        });
+        sources.collect()
+    }
+
+    /// Marks the start of a slice of the server in this place.
+    pub fn start(&mut self, active: usize) {
+        match self.machine(active) {
+            Some((Machine::Local(meters), _)) => meters.start(),
+            Some((Machine::Remote(meters), _)) => meters.start(),
+            None => {}
+        }
+    }
+
+    /// What happened since the latest [`Meters::start`], which must have been for the same server.
+    /// `client_cpu_ns` is the CPU of the client meanwhile.
+    pub fn end(&mut self, active: usize, client_cpu_ns: u64) -> MachineCosts {
+        let costs = match self.machine(active) {
+            Some((Machine::Local(meters), place)) => meters.end(place, client_cpu_ns),
+            Some((Machine::Remote(meters), place)) => meters.end(place, client_cpu_ns),
+            None => None,
+        };
+        costs.map(MachineCosts::from).unwrap_or_default()
+    }
+
+    fn machine(&mut self, active: usize) -> Option<(&mut Machine, usize)> {
+        let (machine, place) = (*self.places.get(active)?)?;
+        Some((self.machines.get_mut(machine)?, place))
+    }
+}
+
+fn on_one_machine(one: &Postmaster, two: &Postmaster) -> bool {
+    match (one, two) {
+        (Postmaster::Local(_), Postmaster::Local(_)) => true,
+        (Postmaster::Remote(one, _), Postmaster::Remote(two, _)) => one.is(two),
+        _ => false,
+    }
+}
+
+fn here(pids: &[u32], devices: bool) -> Result<SliceMeters, ObserveError> {
+    let meters = SliceMeters::open(pids)?;
+    let data = pids.first().filter(|_| devices).copied().map(data_of);
+    Ok(match data.and_then(|data| DeviceClock::of(&data)) {
+        Some(device) => meters.with_device(device),
+        None => meters,
+    })
+}
+
+/// A server's main process works in its data directory.
+pub(crate) fn data_of(postmaster: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/{postmaster}/cwd"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::Agent;
+    use crate::agent::tests::{loopback, mortal};
+    use crate::slice_meters::tests::Worker;
+
+    /// What the worker costs as this server.
+    fn work(meters: &mut Meters, active: usize, worker: &mut Worker) -> MachineCosts {
+        meters.start(active);
+        worker.work();
+        meters.end(active, 0)
+    }
+
+    fn cpu(meters: &mut Meters, active: usize, worker: &mut Worker) -> Option<u64> {
+        let costs = work(meters, active, worker);
+        costs.server.map(|server| server.cpu_ns)
+    }
+
+    #[test]
+    fn each_server_is_read_where_it_is() {
+        let mut worker = Worker::start();
+        let servers = [
+            Postmaster::Unknown,
+            Postmaster::Remote(loopback(), worker.pid()),
+            Postmaster::Local(worker.pid()),
+        ];
+        let mut meters = Meters::open(&servers, true).unwrap();
+        let hosts: Vec<Option<String>> = meters.sources().into_iter().map(|s| s.host).collect();
+        assert_eq!(hosts, [Some("there".to_owned()), None]);
+        assert!(cpu(&mut meters, 1, &mut worker) > Some(2_000_000));
+        assert!(cpu(&mut meters, 2, &mut worker) > Some(2_000_000));
+        for nobody in [0, 3] {
+            let costs = work(&mut meters, nobody, &mut worker);
+            assert_eq!(costs, MachineCosts::default());
+        }
+    }
+
+    #[test]
+    fn two_targets_in_one_server_are_not_idle_beside_each_other() {
+        let mut worker = Worker::start();
+        let agent = loopback();
+        let remote = |agent: &Agent| Postmaster::Remote(agent.clone(), worker.pid());
+        for twice in [
+            [remote(&agent), remote(&agent)],
+            [worker.pid(), worker.pid()].map(Postmaster::Local),
+        ] {
+            let mut meters = Meters::open(&twice, false).unwrap();
+            for active in [0, 1] {
+                let costs = work(&mut meters, active, &mut worker);
+                assert!(costs.server.unwrap().cpu_ns > 2_000_000, "{costs:?}");
+                assert_eq!(costs.idle_cpu_ns, Some(0));
+                assert_eq!(costs.device, None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_server_that_an_agent_cannot_read_is_unknown_and_the_others_are_not() {
+        let mut worker = Worker::start();
+        let agent = loopback();
+        let gone = Postmaster::Remote(agent.clone(), u32::MAX / 2);
+        let there = Postmaster::Local(worker.pid());
+        let mut meters = Meters::open(&[gone, there], false).unwrap();
+        assert_eq!(cpu(&mut meters, 0, &mut worker), None);
+        assert!(cpu(&mut meters, 1, &mut worker).is_some());
+        assert_eq!(agent.news().len(), 1);
+        assert!(Meters::open(&[Postmaster::Local(u32::MAX / 2)], false).is_err());
+    }
+
+    #[test]
+    fn when_an_agent_is_lost_its_servers_become_unknown() {
+        let mut worker = Worker::start();
+        let (agent, socket) = mortal();
+        let servers = [
+            Postmaster::Remote(agent.clone(), worker.pid()),
+            Postmaster::Local(worker.pid()),
+        ];
+        let mut meters = Meters::open(&servers, false).unwrap();
+        assert!(cpu(&mut meters, 0, &mut worker).is_some());
+        socket.shutdown(std::net::Shutdown::Both).unwrap();
+        assert_eq!(cpu(&mut meters, 0, &mut worker), None);
+        assert!(cpu(&mut meters, 1, &mut worker).is_some());
+        let again = Meters::open(&servers, false).unwrap();
+        assert_eq!(again.sources().len(), 1);
+        assert_eq!(agent.news().len(), 1);
+    }
+}

@@ -1,0 +1,139 @@
+//! A study as JSON.
+
+use super::context::{StudyContext, StudyRunFacts};
+use super::format::{
+    STUDY_FORMAT, StudyColumn, StudyCounts, StudyFigure, StudyReport, StudyRow, StudyRun,
+    StudySpread, StudySpreadColumn, StudyTable,
+};
+use super::lead::{counts, extremes, sentence};
+use super::words as study_words;
+use crate::json::{finite, interval, relative};
+use deltabench_compare::comparison::Verdict;
+use deltabench_compare::study::{Figure, GroupSpread, Row, Study, Table};
+use deltabench_model::plan::Group;
+use deltabench_model::units::count;
+
+/// The JSON report (see [`super::format`]), indented, with a line break at the end.
+pub(super) fn json(study: &Study, context: &StudyContext) -> String {
+    // Only maps with keys that are not strings and failing writers make this fail; there is neither.
+    let mut text = serde_json::to_string_pretty(&report(study, context)).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn report(study: &Study, context: &StudyContext) -> StudyReport {
+    let verdicts = counts(study);
+    StudyReport {
+        format: STUDY_FORMAT.0,
+        version: STUDY_FORMAT.1,
+        name: study.name.clone(),
+        execution: context.execution.clone(),
+        about: context.about.clone(),
+        source: context.source.clone(),
+        scale: context.scale.clone(),
+        summary: sentence(study),
+        extremes: extremes(study),
+        deltabench_version: context.deltabench_version.clone(),
+        command: context.command.clone(),
+        counts: StudyCounts {
+            regression: verdicts.regression,
+            improvement: verdicts.improvement,
+            no_change: verdicts.no_change,
+            inconclusive: verdicts.open,
+            unfit: verdicts.unfit,
+        },
+        notes: study.notes.clone(),
+        tables: study.tables.iter().map(table).collect(),
+        spreads: study.spreads.iter().map(spread).collect(),
+        runs: context.runs.iter().map(run).collect(),
+    }
+}
+
+fn table(table: &Table) -> StudyTable {
+    let columns = table.columns.iter().map(|column| StudyColumn {
+        name: column.name.clone(),
+        cost_per_month: column.cost_per_month.and_then(finite),
+    });
+    StudyTable {
+        axis: study_words::axis(table.axis),
+        axis_name: table.axis_name.clone(),
+        title: table.title.clone(),
+        metric: table.metric.key(),
+        unit: table.metric.unit(),
+        coordinates: pairs(&table.coordinates),
+        columns: columns.collect(),
+        base: count(table.base),
+        of_ratios: table.of_ratios,
+        rows: table.rows.iter().map(row).collect(),
+        notes: table.notes.clone(),
+    }
+}
+
+fn row(row: &Row) -> StudyRow {
+    StudyRow {
+        name: row.name.clone(),
+        group: row.group.word(),
+        figures: study_words::figures(row)
+            .map(|(column, one)| figure(column, one))
+            .collect(),
+    }
+}
+
+fn figure(column: usize, figure: &Figure) -> StudyFigure {
+    StudyFigure {
+        column: count(column),
+        ratio: figure.ratio.estimate,
+        ci95: interval(figure.ratio.ci95),
+        absolute: finite(figure.absolute),
+        relative: figure.relative.as_ref().and_then(relative),
+        verdict: figure.verdict.map(Verdict::word),
+        repetitions: figure.repetitions,
+        efficiency: figure.efficiency.and_then(finite),
+        cpu: figure.cpu.as_ref().and_then(relative),
+        per_cost: figure.per_cost.and_then(finite),
+    }
+}
+
+fn spread(spread: &GroupSpread) -> StudySpread {
+    let columns = spread
+        .columns
+        .iter()
+        .enumerate()
+        .filter_map(|(column, of)| {
+            let of = of.as_ref()?;
+            Some(StudySpreadColumn {
+                column: count(column),
+                count: of.count,
+                average: finite(of.average),
+                median: finite(of.median),
+                min: finite(of.min),
+                max: finite(of.max),
+                stddev: of.stddev.and_then(finite),
+                geometric: of.geometric.as_ref().and_then(relative),
+            })
+        });
+    StudySpread {
+        table: spread.table.clone(),
+        group: spread.group.map(Group::word),
+        columns: columns.collect(),
+    }
+}
+
+fn run(run: &StudyRunFacts) -> StudyRun {
+    StudyRun {
+        run: run.run.clone(),
+        state: run.state.clone(),
+        part: run.part.map(|(part, _)| part),
+        of: run.part.map(|(_, of)| of),
+        repetition: (run.repetition > 0).then_some(run.repetition),
+        coordinates: pairs(&run.coordinates),
+        host: run.host.clone(),
+        withdrawn: run.withdrawn.clone(),
+    }
+}
+
+fn pairs(list: &[(String, String)]) -> Vec<[String; 2]> {
+    list.iter()
+        .map(|(name, value)| [name.clone(), value.clone()])
+        .collect()
+}

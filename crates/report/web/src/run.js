@@ -1,0 +1,20 @@
+// The page of a run. Each part stands alone: if one fails, what is on the page without it stays.
+
+import { cards } from './cards.js';
+import { start } from './filter.js';
+import { forest } from './forest.js';
+import { host } from './host.js';
+import { bars, overCandidates, overClients } from './published.js';
+import { table } from './table.js';
+
+export function run() {
+  for (const part of [forest, table, cards, bars, overClients, overCandidates, host, start]) {
+    try {
+      part();
+    } catch (error) {
+      // What needs a script becomes visible, and the static forest hides, once the script is here.
+      if (part === forest) document.documentElement.classList.remove('scripts');
+      console.error(error);
+    }
+  }
+}

@@ -1,0 +1,120 @@
+// Growth over clients: lines of workloads on one server, or of servers at one workload, beside the linear growth.
+
+import { coordinate, tables } from './data.js';
+import { axis, colour, draw, lazily, legend, look, text, tooltip } from '../chart.js';
+import { escape, number, ratioInterval, rows } from '../format.js';
+import { isShown, whenShown } from './filter.js';
+
+const own = tables.filter((table) => table.axis === 'clients');
+/** Of many lines those are shown first that a reader can still tell apart. */
+const SHOWN = 8;
+const FIGURES = [
+  ['ratio', 'throughput, times that at the base', (figure) => figure.ratio],
+  ['efficiency', 'share of a linear growth, %', (figure) => (figure.efficiency == null ? null : 100 * figure.efficiency)],
+  ['cpu', 'CPU per operation, times that at the base', (figure) => figure.cpu?.ratio ?? null],
+  ['absolute', 'throughput, ops/s', (figure) => figure.absolute],
+];
+
+/** A table is of a server; where other coordinates tell tables apart too, its title does. */
+function labels() {
+  const servers = own.map((table) => coordinate(table, 'server'));
+  const unique = new Set(servers).size === own.length && !servers.includes(undefined);
+  return own.map((table, nth) => (unique ? servers[nth] : table.title));
+}
+
+export function clients() {
+  const element = document.getElementById('clients-chart');
+  if (!element || !own.length) return;
+  const [kind, of, figure] = ['lines-are', 'lines-of', 'lines-figure'].map((id) => document.getElementById(id));
+  const names = labels();
+  const workloads = [...new Map(own.flatMap((table) => table.rows).map((row) => [row.name, row])).values()];
+  kind.append(new Option('workloads of one server', 'workloads'), new Option('servers at one workload', 'servers'));
+  if (own.length < 2) kind.closest('label').hidden = true;
+  for (const [key, label, read] of FIGURES) {
+    const has = own.some((table) => table.rows.some((row) => row.figures.some((one, column) => one && column !== table.base && read(one) != null)));
+    if (has) figure.append(new Option(label, key));
+  }
+  const choices = () => (kind.value === 'workloads' ? names : workloads.map((row) => row.name));
+  const fill = () => of.replaceChildren(...choices().map((name, place) => new Option(name, place)));
+  fill();
+  const lines = () => {
+    if (kind.value === 'servers') {
+      const { name } = workloads[of.value];
+      return own.map((table, nth) => ({ name: names[nth], table, row: table.rows.find((row) => row.name === name) })).filter(({ row }) => row);
+    }
+    const table = own[of.value];
+    return table.rows.filter(isShown).map((row) => ({ name: row.name, table, row }));
+  };
+  let drawn = false;
+  const paint = () => {
+    drawn = true;
+    paintLines(element, lines(), FIGURES.find(([key]) => key === figure.value), `${of.selectedOptions[0].textContent}`);
+  };
+  kind.addEventListener('change', () => {
+    fill();
+    paint();
+  });
+  for (const select of [of, figure]) select.addEventListener('change', paint);
+  lazily(element, paint);
+  whenShown(() => drawn && kind.value === 'workloads' && paint());
+}
+
+function paintLines(element, lines, [key, label, read], title) {
+  const counts = (table) => table.columns.map((column) => Number(column.name));
+  const first = lines[0] && counts(lines[0].table);
+  const most = Math.max(1, ...lines.flatMap(({ table }) => counts(table)));
+  const from = first ? first[lines[0].table.base] : 1;
+  const series = lines.map(({ name, table, row }, nth) => ({
+    type: 'line',
+    name,
+    ...look(nth),
+    data: row.figures.flatMap((figure, column) => (figure && read(figure) != null ? [{ value: [counts(table)[column], read(figure)], figure }] : [])),
+  }));
+  const few = series.length <= SHOWN;
+  const linear = { ratio: [[from, 1], [most, most / from]], efficiency: [[from, 100], [most, 100]], cpu: [[from, 1], [most, 1]] }[key];
+  if (linear) {
+    series.push({
+      type: 'line', name: key === 'ratio' ? 'linear' : 'as at the base', data: linear, symbol: 'none', silent: true,
+      lineStyle: { color: colour('muted'), type: [6, 4], width: 1.5 }, itemStyle: { color: colour('muted') },
+    });
+  }
+  element.dataset.title = `${title}: ${label} over clients`;
+  draw(element, `${title}: ${label} over clients, ${lines.length} lines`, {
+    grid: { left: 58, right: 24, top: 52, bottom: 44 },
+    legend: legend({ selected: Object.fromEntries(lines.map(({ name }, nth) => [name, few || nth < SHOWN])) }),
+    xAxis: { ...axis(), type: 'value', min: 0, max: most, name: 'clients', nameLocation: 'middle', nameGap: 26, splitLine: { show: false } },
+    yAxis: { ...axis(), type: 'value', min: 0, name: label, nameTextStyle: text({ align: 'left' }), axisLabel: text({ formatter: number }) },
+    tooltip: tooltip({ trigger: 'item', formatter: ({ seriesName, data }) => (data?.figure ? pointTip(seriesName, data) : escape(seriesName)) }),
+    series: [...series, ...whiskers(series.slice(0, lines.length), key)],
+  });
+  const hidden = few ? '' : ` At first ${SHOWN} of ${lines.length} lines are shown; a click in the legend shows others.`;
+  element.parentElement.querySelector('.note').textContent = `Both axes start at 0.${key === 'ratio' || key === 'cpu' ? ' Whiskers are 95 % intervals.' : ''}${hidden}`;
+}
+
+/** Intervals at the points, hidden with their line: they have its name. */
+function whiskers(series, key) {
+  if (key !== 'ratio' && key !== 'cpu') return [];
+  return series.map((line) => ({
+    type: 'custom',
+    name: line.name,
+    silent: true,
+    itemStyle: line.itemStyle,
+    data: line.data.map(({ value }) => value),
+    renderItem(params, api) {
+      const { figure, value } = line.data[params.dataIndex];
+      const ends = key === 'cpu' ? figure.cpu : figure;
+      if (ends?.low == null) return null;
+      const [[x, top], [, bottom]] = [api.coord([value[0], ends.high]), api.coord([value[0], ends.low])];
+      const style = { stroke: line.itemStyle.color, lineWidth: 1.2 };
+      const part = (x1, y1, x2, y2) => ({ type: 'line', shape: { x1, y1, x2, y2 }, style });
+      return { type: 'group', emphasisDisabled: true, children: [part(x, top, x, bottom), part(x - 3, top, x + 3, top), part(x - 3, bottom, x + 3, bottom)] };
+    },
+  }));
+}
+
+function pointTip(name, { value, figure }) {
+  const list = [['throughput', `${number(figure.absolute)} ops/s`], ['times that at the base', ratioInterval(figure)]];
+  if (figure.efficiency != null) list.push(['share of a linear growth', `${(100 * figure.efficiency).toFixed(1)}\u00a0%`]);
+  if (figure.cpu) list.push(['CPU per operation', ratioInterval(figure.cpu)]);
+  return `<b>${escape(name)}</b> ${value[0]} clients${rows(list)}`;
+}

@@ -1,0 +1,136 @@
+//! What a plan will take: said before anything is started.
+
+use crate::fleet::Host;
+use crate::load::{DataSet, uses_work};
+use crate::residence::{Needs, Residence, decide};
+use deltabench_model::plan::{DataState, Plan};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::{count, to_f64};
+use deltabench_workload::Library;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Rows that one server takes in a second, indexes and vacuum included.
+///
+/// Source: 1M rows on two servers at a time, two cores (docs/measuring.md).
+const ROWS_PER_SECOND: f64 = 50_000.0;
+
+/// The write phase of the aged state against the load.
+const AGING: f64 = 2.0;
+
+/// Rows a second when a server's tables are made anew from their template.
+///
+/// Source: 0.9 s for 1M rows ([`crate::load::renew`]), and its connections and checkpoint.
+const RENEWED_PER_SECOND: f64 = 800_000.0;
+
+/// Seconds of a server's start, warm-up reads and stop.
+const RESTART_SECONDS: f64 = 0.7;
+
+/// Seconds that a visit takes on each server beside warm-up and measuring: connections, counters, chores.
+const VISIT_SECONDS: f64 = 0.1;
+
+/// What a plan will take on this host, about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Estimate {
+    /// Servers, the placebo included.
+    pub servers: u64,
+    /// How many of them run at a time.
+    pub residence: Residence,
+    /// Memory of the servers that run at a time, bytes.
+    pub memory_bytes: u64,
+    /// Disk of all of them, at most, bytes.
+    pub disk_bytes: u64,
+    /// Loading and copying.
+    pub set_up: Duration,
+    /// Measuring at most: looks may end cells before.
+    pub measuring: Duration,
+}
+
+/// What `plan` will take on `host`.
+///
+/// Errors: too little memory or disk, as [`crate::residence::residence`].
+pub fn estimate(plan: &Plan, host: &Host) -> Result<Estimate, Problem> {
+    let library = Library::builtin()?.with_sources(&plan.workloads)?;
+    let needs = Needs::of(plan, DataSet::of(plan, &library)?.bytes(plan)?)?;
+    let residence = decide(plan, host, &needs)?;
+    let servers = count(plan.servers.len());
+    let at_once = match residence {
+        Residence::Together => servers,
+        Residence::Rotated => 1,
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let set_up = set_up_seconds(plan, count(cores).min(at_once));
+    let measuring = measuring_seconds(plan);
+    let allowed = plan.timing.deadline_seconds.unwrap_or(f64::INFINITY);
+    Ok(Estimate {
+        servers,
+        residence,
+        memory_bytes: at_once.saturating_mul(needs.memory_bytes),
+        disk_bytes: servers.saturating_mul(needs.disk_bytes),
+        set_up: Duration::from_secs_f64(set_up),
+        measuring: Duration::from_secs_f64(measuring.min((allowed - set_up).max(0.0))),
+    })
+}
+
+fn rows(plan: &Plan) -> f64 {
+    to_f64(plan.data.rows) * f64::from(plan.data.tables)
+}
+
+fn set_up_seconds(plan: &Plan, at_once: u64) -> f64 {
+    let installations: BTreeSet<_> = plan
+        .servers
+        .iter()
+        .map(|server| &server.installation.bin_dir)
+        .collect();
+    let aged = plan.cells.iter().any(|cell| cell.state == DataState::Aged);
+    let each = rows(plan) / ROWS_PER_SECOND * if aged { 1.0 + AGING } else { 1.0 };
+    let loads = count(installations.len()).div_ceil(at_once.max(1));
+    let copies = to_f64(count(plan.servers.len() - installations.len()));
+    to_f64(loads) * each + copies * rows(plan) / RENEWED_PER_SECOND + 10.0
+}
+
+fn measuring_seconds(plan: &Plan) -> f64 {
+    let servers = to_f64(count(plan.servers.len()));
+    let cell_seconds: f64 = plan
+        .cells
+        .iter()
+        .map(|cell| {
+            let renewed = if uses_work(plan.order, cell) {
+                rows(plan) / RENEWED_PER_SECOND
+            } else {
+                0.0
+            };
+            plan.timing.visit_seconds + plan.timing.warmup_seconds + VISIT_SECONDS + renewed
+        })
+        .sum();
+    f64::from(plan.timing.blocks) * servers * (cell_seconds + RESTART_SECONDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planning::tests::plan_of;
+
+    #[test]
+    fn time_grows_with_servers_cells_and_blocks_and_writes_take_longer() {
+        let seconds = |names: &[&str], cells: u32| measuring_seconds(&plan_of(names, cells));
+        let three = seconds(&["a", "a", "b"], 2);
+        assert!((seconds(&["a", "a", "b", "c", "d", "e"], 2) / three - 2.0).abs() < 1e-9);
+        assert!(seconds(&["a", "a", "b"], 4) > 1.5 * three);
+        let mut plan = plan_of(&["a", "a", "b"], 2);
+        plan.timing.blocks *= 2;
+        assert!((measuring_seconds(&plan) / three - 2.0).abs() < 1e-9);
+        plan.cells[0].writes = true;
+        plan.data.rows = 10_000_000;
+        assert!(measuring_seconds(&plan) > 3.0 * three);
+    }
+
+    #[test]
+    fn an_installation_is_loaded_once_and_copied() {
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        plan.data.rows = 1_000_000;
+        let two = set_up_seconds(&plan, 2);
+        assert!((20.0..40.0).contains(&two), "{two}");
+        assert!(set_up_seconds(&plan, 1) > two + 15.0);
+    }
+}

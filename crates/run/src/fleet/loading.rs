@@ -1,0 +1,230 @@
+//! What is loaded into a fleet's servers before the blocks.
+
+use super::{Fleet, LOADING_PORT, no_such_server};
+use crate::aging;
+use crate::load::{self, DataSet};
+use crate::readback::{ServerReadback, read_back};
+use crate::remote::same_server;
+use crate::residence::Residence;
+use crate::site::Site;
+use deltabench_model::plan::{DataState, Plan, PlannedServer};
+use deltabench_model::problem::Problem;
+use deltabench_server::{Slot, unmet};
+use deltabench_workload::executable::Executable;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+impl Fleet<'_> {
+    /// Loads every server and reads back what it is; all are stopped again when this returns.
+    ///
+    /// Each installation is loaded once, and aged once if a cell asks for it; installations at the same
+    /// time, as far as there are cores and memory. Other servers of an installation get a copy of the data
+    /// directory, byte-identical data, so that between base and placebo no placement of rows differs; or, on
+    /// a server that was there before, a copy of the rows in their order.
+    ///
+    /// Shape:  in the plan's order; `None` when `interrupted` was set meanwhile. `executables` are those of
+    ///         the plan's cells, in order.
+    /// Errors: with the tail of the server's log.
+    pub fn load(
+        &mut self,
+        executables: &[Executable],
+        interrupted: &AtomicBool,
+        note: &mut dyn FnMut(String),
+    ) -> Result<Option<Vec<ServerReadback>>, Problem> {
+        let leaders: Vec<usize> = (0..self.members.len())
+            .filter(|place| self.leader(*place) == *place)
+            .collect();
+        let at_once = match self.residence {
+            Residence::Together => std::thread::available_parallelism().map_or(1, usize::from),
+            Residence::Rotated => 1,
+        };
+        let mut readbacks: Vec<Option<ServerReadback>> = vec![None; self.members.len()];
+        for chunk in leaders.chunks(at_once) {
+            note(format!("loading {}", self.names(chunk)));
+            for (place, readback) in self.load_at_once(chunk, executables, interrupted)? {
+                if let Some(entry) = readbacks.get_mut(place) {
+                    *entry = readback;
+                }
+            }
+            if interrupted.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+        }
+        for place in 0..self.members.len() {
+            let leader = self.leader(place);
+            let aging = match readbacks.get(leader) {
+                Some(Some(readback)) => readback.aging.clone(),
+                _ => None,
+            };
+            if leader != place {
+                self.copy(leader, place)?;
+                let readback = self.read_copy(place, executables)?;
+                if let Some(entry) = readbacks.get_mut(place) {
+                    *entry = Some(ServerReadback {
+                        aging,
+                        copy_of: Some(leader),
+                        ..readback
+                    });
+                }
+            }
+        }
+        self.check_settings(&readbacks)?;
+        Ok(readbacks.into_iter().collect())
+    }
+
+    /// The first server with the same installation.
+    fn leader(&self, place: usize) -> usize {
+        let installation = |server: &PlannedServer| server.installation.clone();
+        let Some(ours) = self.plan.servers.get(place).map(installation) else {
+            return place;
+        };
+        let mut servers = self.plan.servers.iter();
+        let first = servers.position(|server| same_server(&server.installation, &ours));
+        first.unwrap_or(place)
+    }
+
+    fn names(&self, places: &[usize]) -> String {
+        let name = |place: &usize| {
+            self.plan
+                .servers
+                .get(*place)
+                .map(|s| s.installation.resolved.as_str())
+        };
+        places
+            .iter()
+            .filter_map(name)
+            .collect::<Vec<_>>()
+            .join(" and ")
+    }
+
+    /// Loads these servers at the same time, each with a thread of its own, and stops them.
+    fn load_at_once(
+        &mut self,
+        places: &[usize],
+        executables: &[Executable],
+        interrupted: &AtomicBool,
+    ) -> Result<Vec<(usize, Option<ServerReadback>)>, Problem> {
+        let (plan, tables) = (self.plan, self.tables.clone());
+        // Here and not in the threads: a server ends with the thread that started it.
+        for &place in places {
+            self.start_to_load(place)?;
+        }
+        let mut addresses = Vec::new();
+        for &place in places {
+            let server = self.planned(place)?;
+            let version_num = server.installation.version_num;
+            let (site, pid) = (self.site(place, place)?, self.postmaster_pid(place)?);
+            addresses.push((place, site, pid, version_num));
+        }
+        let loaded = std::thread::scope(|scope| {
+            let loading = Loading {
+                plan,
+                tables: &tables,
+                executables,
+                interrupted,
+            };
+            let loaders: Vec<_> = addresses
+                .iter()
+                .map(|(place, site, pid, version_num)| {
+                    let load = move || loading.one(site, *pid, *version_num);
+                    (*place, scope.spawn(load))
+                })
+                .collect();
+            let died = || Err(Problem::new("a loading thread ended before its time"));
+            loaders
+                .into_iter()
+                .map(|(place, loader)| (place, loader.join().unwrap_or_else(|_| died())))
+                .collect::<Vec<_>>()
+        });
+        let mut readbacks = Vec::new();
+        for (place, result) in loaded {
+            let readback = result.map_err(|problem| self.with_log(problem, place))?;
+            self.halt(place)?;
+            readbacks.push((place, readback));
+        }
+        Ok(readbacks)
+    }
+
+    fn read_copy(
+        &mut self,
+        place: usize,
+        executables: &[Executable],
+    ) -> Result<ServerReadback, Problem> {
+        let plan = self.plan;
+        self.start_to_load(place)?;
+        let site = self.site(place, place)?;
+        let readback =
+            read_back(&site, plan, executables).map_err(|problem| self.with_log(problem, place))?;
+        self.halt(place)?;
+        Ok(readback)
+    }
+
+    fn check_settings(&self, readbacks: &[Option<ServerReadback>]) -> Result<(), Problem> {
+        for (place, readback) in readbacks.iter().enumerate() {
+            let Some(readback) = readback else { continue };
+            let failures = unmet(self.asked_settings(place), &readback.settings);
+            if !failures.is_empty() {
+                let name = &self.planned(place)?.installation.resolved;
+                return Err(Problem::new(format!("{name} did not take every setting"))
+                    .detail(failures.join("\n")));
+            }
+        }
+        Ok(())
+    }
+
+    fn start_to_load(&mut self, place: usize) -> Result<(), Problem> {
+        if self.own(place).is_none() {
+            return Ok(());
+        }
+        let settings = self.asked_settings(place).to_vec();
+        let slot = Slot {
+            port: LOADING_PORT + u16::try_from(place).unwrap_or(0),
+            ..Slot::default()
+        };
+        self.refill_huge_pages()?;
+        // In nobody's groups: the pages that loading brings in count for us, and are dropped later.
+        self.limits.mark_strange(place);
+        self.cluster(place)?.start(&slot, &settings).map(drop)
+    }
+
+    /// Stops a server of ours.
+    fn halt(&mut self, place: usize) -> Result<(), Problem> {
+        let member = self.members.get_mut(place).ok_or_else(no_such_server)?;
+        member.stop()
+    }
+}
+
+/// What is loaded on every server.
+#[derive(Clone, Copy)]
+struct Loading<'a> {
+    plan: &'a Plan,
+    tables: &'a DataSet,
+    executables: &'a [Executable],
+    interrupted: &'a AtomicBool,
+}
+
+impl Loading<'_> {
+    /// All that is to be done to one server before the blocks; `None` when interrupted.
+    fn one(
+        self,
+        site: &Site,
+        pid: Option<u32>,
+        version_num: u32,
+    ) -> Result<Option<ServerReadback>, Problem> {
+        let plan = self.plan;
+        load::load_fresh(site, plan, self.tables)?;
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let mut aging = None;
+        let aged = load::states(plan).contains(&DataState::Aged);
+        if let Some(pid) = pid.filter(|_| aged) {
+            let report = aging::age(&site.endpoint, pid, version_num, plan, self.interrupted)?;
+            if report.is_none() {
+                return Ok(None);
+            }
+            aging = report;
+        }
+        let readback = read_back(site, plan, self.executables)?;
+        Ok(Some(ServerReadback { aging, ..readback }))
+    }
+}

@@ -1,0 +1,237 @@
+//! Logging in to a server that was there before, and what it is.
+
+use super::place;
+use crate::admin::{query, text};
+use crate::readback::build;
+use deltabench_driver::admin::Client;
+use deltabench_driver::passwords::Passwords;
+use deltabench_driver::{ServerError, TlsFailure, WireError};
+use deltabench_model::endpoint::{Endpoint, Login};
+use deltabench_model::installation::{Installation, Origin, Remote};
+use deltabench_model::problem::Problem;
+use std::time::Duration;
+
+/// Limit for each step of connecting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// First version that is supported.
+const OLDEST: u32 = 90_600;
+
+/// How a server is reached, with the password where there is one.
+pub(super) struct Access {
+    remote: Remote,
+    pub(super) endpoint: Endpoint,
+    /// Without settings of the session but for the name of the program and a path of its own.
+    pub(super) login: Login,
+    /// Why a password file was not looked at.
+    warning: Option<String>,
+}
+
+impl Access {
+    /// Looks for the password in the usual places.
+    pub(super) fn of(remote: &Remote) -> Self {
+        let endpoint = Endpoint::from(remote);
+        let passwords = Passwords::from_environment();
+        let found = passwords.find(&endpoint, &remote.user, &remote.database);
+        Self {
+            remote: remote.clone(),
+            endpoint,
+            login: Login {
+                user: remote.user.clone(),
+                database: remote.database.clone(),
+                password: found.password,
+                // Nothing that others have put into `public` is called by mistake.
+                options: vec![
+                    ("application_name".to_owned(), "deltabench".to_owned()),
+                    ("search_path".to_owned(), "pg_catalog".to_owned()),
+                ],
+            },
+            warning: found.warning,
+        }
+    }
+
+    /// Connects.
+    ///
+    /// Errors: in words for whoever wrote the connection string.
+    pub(super) fn connect(&self) -> Result<Client, Problem> {
+        Client::connect(&self.endpoint, &self.login, CONNECT_TIMEOUT)
+            .map_err(|error| self.refused(&error))
+    }
+
+    /// Connects with settings of the session, and disconnects.
+    ///
+    /// Errors: those of [`Access::connect`]; a setting that no session may change.
+    pub(super) fn try_settings(&self, settings: &[(String, String)]) -> Result<(), Problem> {
+        let mut login = self.login.clone();
+        login.options.extend(settings.iter().cloned());
+        let tried = Client::connect(&self.endpoint, &login, CONNECT_TIMEOUT);
+        tried.map(drop).map_err(|error| {
+            let asked: Vec<String> = settings
+                .iter()
+                .map(|(name, value)| format!("{name} = {value}"))
+                .collect();
+            Problem::new(format!(
+                "{} does not take a setting for a session",
+                place(&self.remote)
+            ))
+            .detail(format!("{error}\nasked for: {}", asked.join(", ")))
+            .hint(
+                "only what SET may change can be asked of a server that deltabench did not start; \
+                 configure the server itself, or leave the setting out",
+            )
+        })
+    }
+
+    fn refused(&self, error: &WireError) -> Problem {
+        let at = place(&self.remote);
+        let Remote { user, database, .. } = &self.remote;
+        match error {
+            WireError::Connect { source, .. } => Problem::new(format!("{at} cannot be reached"))
+                .detail(source.to_string())
+                .hint("is the server up, does it listen there, and does a firewall let us through?"),
+            WireError::Tls { failure, .. } => untrusted(&at, failure),
+            WireError::Authentication { .. } if self.login.password.is_none() => {
+                self.no_password(&at)
+            }
+            WireError::Authentication { what } => {
+                Problem::new(format!("{at} cannot be logged in to as {user}")).detail(what.clone())
+            }
+            WireError::Server(error) => match error.sqlstate.as_str() {
+                "28P01" => Problem::new(format!("{at} does not take the password of user {user}"))
+                    .detail(error.to_string())
+                    .hint("correct it in PGPASSWORD, or in the line of the password file that fits first"),
+                "28000" => Problem::new(format!("{at} does not let user {user} in"))
+                    .detail(error.to_string())
+                    .hint("its pg_hba.conf decides; it may want TLS (sslmode=require)"),
+                "3D000" => Problem::new(format!("{at} has no database {database}"))
+                    .detail(error.to_string())
+                    .hint("deltabench makes schemas, not databases: name one that is there"),
+                "53300" => Problem::new(format!("{at} has no connection left"))
+                    .detail(error.to_string()),
+                "57P03" => Problem::new(format!("{at} takes no connections right now"))
+                    .detail(error.to_string()),
+                _ => told(&at, error),
+            },
+            other => Problem::new(format!("{at} cannot be logged in to")).detail(other.to_string()),
+        }
+    }
+
+    fn no_password(&self, at: &str) -> Problem {
+        let Remote {
+            host,
+            port,
+            user,
+            database,
+            ..
+        } = &self.remote;
+        let mut detail =
+            "PGPASSWORD is not set, and no line of the password file (PGPASSFILE, else \
+                          ~/.pgpass) fits"
+                .to_owned();
+        if let Some(warning) = &self.warning {
+            detail = warning.clone();
+        }
+        Problem::new(format!("{at} asks for the password of user {user}"))
+            .detail(detail)
+            .hint(format!(
+                "add the line {host}:{port}:{database}:{user}:PASSWORD to ~/.pgpass (chmod 0600), or set \
+                 PGPASSWORD"
+            ))
+    }
+}
+
+fn told(at: &str, error: &ServerError) -> Problem {
+    let problem = Problem::new(format!("{at} cannot be logged in to")).detail(error.to_string());
+    match &error.hint {
+        Some(hint) => problem.hint(hint.clone()),
+        None if error.message.contains("startup parameter") => problem.hint(
+            "something between us and the server, a connection pooler, does not pass settings on: \
+             name the server itself",
+        ),
+        None => problem,
+    }
+}
+
+fn untrusted(at: &str, failure: &TlsFailure) -> Problem {
+    match failure {
+        TlsFailure::NotOffered => Problem::new(format!("{at} does not do TLS")).hint(
+            "configure it to (ssl = on), or use sslmode=disable where the network between is trusted",
+        ),
+        TlsFailure::Untrusted(why) => {
+            Problem::new(format!("the certificate of {at} is not trusted"))
+                .detail(why.clone())
+                .hint(
+                    "name its authority with sslrootcert=FILE and the server as the certificate does; \
+                     sslmode=verify-ca does not look at the name",
+                )
+        }
+        TlsFailure::NoRoots(why) => Problem::new("there are no certificates to trust")
+            .detail(why.clone())
+            .hint("name a file with sslrootcert=FILE"),
+        TlsFailure::Handshake(why) => {
+            Problem::new(format!("{at} and deltabench do not come to terms about TLS"))
+                .detail(why.clone())
+        }
+    }
+}
+
+/// What a server is that was there before, as it says itself.
+///
+/// Errors: it cannot be reached or logged in to, is none of ours, too old or a standby, or its role may not
+/// make a schema.
+pub fn installation(remote: &Remote) -> Result<Installation, Problem> {
+    let access = Access::of(remote);
+    let mut client = access.connect()?;
+    let (version, version_num) = fit(&mut client, remote)?;
+    let number = version.split(' ').next().unwrap_or_default();
+    Ok(Installation {
+        asked: format!("dsn:{remote}"),
+        resolved: format!("postgres:{number}@{}/{}", place(remote), remote.database),
+        origin: Origin::Remote,
+        bin_dir: std::path::PathBuf::new(),
+        version_num,
+        version: version.clone(),
+        binary_sha256: String::new(),
+        build: Some(build(&mut client)?),
+        recipe: None,
+        remote: Some(remote.clone()),
+    })
+}
+
+/// Version of a server that can be measured, in words and as a number.
+///
+/// Errors: another product, too old, a standby, no right to make a schema.
+pub(super) fn fit(client: &mut Client, remote: &Remote) -> Result<(String, u32), Problem> {
+    let at = place(remote);
+    let rows = query(client, "SELECT version()")?;
+    let says = rows.into_iter().next().map(text).unwrap_or_default();
+    if !says.starts_with("PostgreSQL ") {
+        return Err(Problem::new(format!("{at} is not a PostgreSQL")).detail(says));
+    }
+    let sql = "SELECT current_setting('server_version'), current_setting('server_version_num'), \
+               pg_is_in_recovery(), has_database_privilege(current_database(), 'CREATE')";
+    let rows = query(client, sql)?;
+    let row = rows.into_iter().next().unwrap_or_default();
+    let field = |place: usize| row.get(place).cloned().flatten().unwrap_or_default();
+    let version_num = field(1).parse().unwrap_or(0);
+    if version_num < OLDEST {
+        return Err(Problem::new(format!("{at} is too old"))
+            .detail(says)
+            .hint("deltabench measures 9.6 and later"));
+    }
+    if field(2) == "t" {
+        return Err(Problem::new(format!("{at} is a standby"))
+            .detail("nothing can be made on a server in recovery")
+            .hint("name the primary"));
+    }
+    if field(3) != "t" {
+        let Remote { user, database, .. } = remote;
+        return Err(Problem::new(format!(
+            "user {user} may not make a schema in database {database} on {at}"
+        ))
+        .hint(format!(
+            "have its owner run: GRANT CREATE ON DATABASE \"{database}\" TO \"{user}\""
+        )));
+    }
+    Ok((field(0), version_num))
+}

@@ -1,0 +1,211 @@
+//! What a comparison with servers that were there before cannot know.
+
+use super::check::remotes;
+use super::{RemoteServer, place, same_server};
+use crate::admin::query;
+use deltabench_driver::admin::Client;
+use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::installation::Remote;
+use deltabench_model::plan::{Plan, ServerId};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::to_f64;
+use std::time::Instant;
+
+/// Round trips of which the median is taken.
+const ROUND_TRIPS: usize = 31;
+
+/// Networks whose round trips differ by less are alike, as a share and microseconds.
+const ALIKE: (f64, f64) = (0.1, 20.0);
+
+/// Microseconds of the shortest statement there is, the median of some.
+///
+/// Errors: whatever the server answered.
+pub(crate) fn round_trip_us(client: &mut Client) -> Result<f64, Problem> {
+    let mut taken = Vec::with_capacity(ROUND_TRIPS);
+    for _ in 0..ROUND_TRIPS {
+        let started = Instant::now();
+        query(client, "SELECT 1")?;
+        taken.push(started.elapsed().as_nanos());
+    }
+    taken.sort_unstable();
+    let median = taken.get(ROUND_TRIPS / 2).copied().unwrap_or(0);
+    Ok(to_f64(u64::try_from(median).unwrap_or(u64::MAX)) / 1e3)
+}
+
+/// All findings; none for a plan without such servers. `round_trips_us` are in the plan's order.
+pub(crate) fn findings(
+    plan: &Plan,
+    servers: &[RemoteServer],
+    round_trips_us: &[f64],
+) -> Vec<Finding> {
+    let prewarmed = servers.iter().all(RemoteServer::can_prewarm);
+    all(plan, prewarmed, round_trips_us)
+}
+
+fn all(plan: &Plan, prewarmed: bool, round_trips_us: &[f64]) -> Vec<Finding> {
+    let theirs = remotes(plan);
+    if theirs.is_empty() {
+        return Vec::new();
+    }
+    let mut places: Vec<String> = theirs.iter().map(|(_, remote)| place(remote)).collect();
+    places.sort_unstable();
+    places.dedup();
+    let whom = places.join(" and ");
+    let mut findings = vec![
+        not_restarted(plan, &whom),
+        Finding::new(
+            "remote-left-as-it-is",
+            Severity::Note,
+            format!(
+                "settings, checkpoints, autovacuum and other work of {whom} are what they are; deltabench \
+                 makes no checkpoint there{}",
+                if prewarmed {
+                    ""
+                } else {
+                    " and, for want of pg_prewarm, warms caches by reading tables and indexes"
+                }
+            ),
+        ),
+        Finding::new(
+            "remote-cpu-unknown",
+            Severity::Note,
+            format!(
+                "what {whom} spends is not seen from here: no CPU per operation, and of the counters only \
+                 those of our own tables"
+            ),
+        ),
+    ];
+    findings.extend(networks(plan, round_trips_us));
+    findings
+}
+
+/// What a restart would draw anew is drawn once.
+fn not_restarted(plan: &Plan, whom: &str) -> Finding {
+    let base = plan.servers.first();
+    let elsewhere = plan.servers.iter().any(|server| {
+        base.is_some_and(|base| !same_server(&base.installation, &server.installation))
+    });
+    let severity = if elsewhere {
+        Severity::Confounder
+    } else {
+        Severity::Note
+    };
+    Finding::new(
+        "remote-not-restarted",
+        severity,
+        format!(
+            "{whom} is not restarted between blocks: what a start of the server draws (addresses, placement \
+             in memory) stays as it is, is part of each difference to another server, and no interval \
+             covers it"
+        ),
+    )
+}
+
+/// Servers that are not reached in the same way as the base.
+fn networks(plan: &Plan, round_trips_us: &[f64]) -> Vec<Finding> {
+    let address = |remote: &Option<Remote>| {
+        let remote = remote.as_ref();
+        remote.map(|remote| (remote.host.clone(), remote.tls))
+    };
+    let way = |id: ServerId| {
+        let number = deltabench_model::units::index(u64::from(id));
+        let server = plan.servers.get(number)?;
+        Some((
+            address(&server.installation.remote),
+            round_trips_us.get(number).copied(),
+        ))
+    };
+    let base = way(plan.base());
+    let mut findings = Vec::new();
+    for id in plan.candidates() {
+        let (Some((ours, our_us)), Some((theirs, their_us))) = (&base, way(id)) else {
+            continue;
+        };
+        if *ours == theirs {
+            continue;
+        }
+        let (Some(our_us), Some(their_us)) = (*our_us, their_us) else {
+            continue;
+        };
+        let apart = (our_us - their_us).abs();
+        let alike = apart <= ALIKE.1 || apart <= ALIKE.0 * our_us.min(their_us);
+        findings.push(Finding::new(
+            "network-differs",
+            if alike {
+                Severity::Note
+            } else {
+                Severity::Confounder
+            },
+            format!(
+                "base and {} are reached in different ways: a round trip takes {our_us:.0} µs to base, \
+                 {their_us:.0} µs to {}, and each statement of an operation is one",
+                plan.server_name(id),
+                plan.server_name(id)
+            ),
+        ));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planning::tests::plan_of;
+
+    fn plan(remotes: [Option<&str>; 3]) -> Plan {
+        let mut plan = plan_of(&["a", "a", "a"], 1);
+        for (server, remote) in plan.servers.iter_mut().zip(remotes) {
+            server.installation.remote = remote.map(|text| text.parse().unwrap());
+        }
+        plan
+    }
+
+    fn found(plan: &Plan, round_trips: [f64; 3]) -> Vec<(String, Severity)> {
+        let found = all(plan, true, &round_trips).into_iter();
+        found
+            .map(|finding| (finding.kind, finding.severity))
+            .collect()
+    }
+
+    const ONE: Option<&str> = Some("postgres://me@one/d");
+    const TWO: Option<&str> = Some("postgres://me@two/d");
+
+    fn severity(found: &[(String, Severity)], kind: &str) -> Option<Severity> {
+        let entry = found.iter().find(|(known, _)| known == kind);
+        entry.map(|(_, severity)| *severity)
+    }
+
+    #[test]
+    fn a_server_that_was_not_restarted_confounds_only_a_comparison_with_another() {
+        assert_eq!(found(&plan([None; 3]), [1.0; 3]), []);
+        let alone = found(&plan([ONE; 3]), [100.0; 3]);
+        assert_eq!(
+            severity(&alone, "remote-not-restarted"),
+            Some(Severity::Note)
+        );
+        assert_eq!(severity(&alone, "network-differs"), None);
+        let two = found(&plan([ONE, ONE, TWO]), [100.0; 3]);
+        assert_eq!(
+            severity(&two, "remote-not-restarted"),
+            Some(Severity::Confounder)
+        );
+    }
+
+    #[test]
+    fn networks_that_differ_are_told_and_confound_when_their_round_trips_do() {
+        let of =
+            |remotes, round_trips| severity(&found(&plan(remotes), round_trips), "network-differs");
+        assert_eq!(
+            of([ONE, ONE, TWO], [100.0, 100.0, 110.0]),
+            Some(Severity::Note)
+        );
+        assert_eq!(
+            of([ONE, ONE, TWO], [100.0, 100.0, 300.0]),
+            Some(Severity::Confounder)
+        );
+        assert_eq!(
+            of([None, None, TWO], [30.0, 30.0, 300.0]),
+            Some(Severity::Confounder)
+        );
+    }
+}

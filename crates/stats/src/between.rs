@@ -1,0 +1,272 @@
+//! Values in groups that have a luck of their own: intervals that hold between groups.
+//!
+//! The groups are few (2 to 5), so nothing can be estimated about how they scatter beyond what their means
+//! show. Equal weights, and Student's t over the means of the groups: that is the random-effects interval of
+//! Hartung & Knapp and Sidik & Jonkman with equal weights. It needs no estimate of the variance between
+//! groups, and is exact for groups that are equally precise whatever that variance is; for others it errs on
+//! the safe side at 95 %. Two means may lie side by side by luck, and then claim more than the values inside
+//! the groups do; so it is never narrower than what these say (the fixed-effect width, as Knapp & Hartung's
+//! correction of at least 1).
+
+use crate::number::real;
+use crate::student::{t_cdf, t_quantile};
+use crate::summary::{mean, sample_sd};
+use crate::{Interval, TooFew};
+
+/// A mean over groups, or a difference of two such means.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Between {
+    /// The mean of the means of the groups, or the second such mean less the first.
+    pub estimate: f64,
+    /// What the scatter of the groups' means says; absent where there are no two groups.
+    between: Option<Spread>,
+    /// What the values inside the groups say; absent where a group has fewer than two.
+    within: Option<Spread>,
+}
+
+/// A standard error and its degrees of freedom.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Spread {
+    error: f64,
+    df: f64,
+}
+
+impl Between {
+    /// The interval at `level`: the wider one of what groups and values say.
+    ///
+    /// The part from within the groups is taken at `within`, for values whose number followed from their
+    /// scatter; else the same as `level`.
+    ///
+    /// Shape: levels such as 0.95, between 0 and 1 (anything else stops with a message).
+    ///
+    /// # Panics
+    /// If a level is outside 0..1.
+    #[must_use]
+    pub fn interval(&self, level: f64, within: f64) -> Interval {
+        let half = |spread: Option<Spread>, level: f64| {
+            assert!(
+                level > 0.0 && level < 1.0,
+                "a confidence level is between 0 and 1, not {level}"
+            );
+            spread.map_or(0.0, |spread| {
+                t_quantile(0.5 + level / 2.0, spread.df) * spread.error
+            })
+        };
+        let half = half(self.between, level).max(half(self.within, within));
+        Interval {
+            low: self.estimate - half,
+            high: self.estimate + half,
+        }
+    }
+
+    /// Two-sided p of "it is zero": the larger one of what groups and values say.
+    #[must_use]
+    pub fn p(&self) -> f64 {
+        let p = |spread: Spread| {
+            if spread.error > 0.0 {
+                (2.0 * t_cdf(-(self.estimate / spread.error).abs(), spread.df)).min(1.0)
+            } else if self.estimate.abs() > 0.0 {
+                0.0
+            } else {
+                1.0
+            }
+        };
+        let both = [self.between, self.within].into_iter().flatten();
+        both.map(p).fold(0.0, f64::max)
+    }
+
+    /// Whether it holds between groups, and not only inside of one.
+    #[must_use]
+    pub fn holds_between(&self) -> bool {
+        self.between.is_some()
+    }
+}
+
+/// The mean over groups, each with the same weight.
+///
+/// Shape:  at least one group, each with at least one value. With one group it is Student's interval of its
+///         values; with several, t over the groups' means with one degree of freedom less than groups,
+///         and at least as wide as what is known from within.
+/// Units:  those of the values.
+/// Errors: [`TooFew`] without a group, if a group is empty, or for one group of one value.
+/// Source: Hartung & Knapp 2001, Sidik & Jonkman 2002, with equal weights; unlike variances: Bakirov &
+///         Székely 2005, Ibragimov & Müller 2010 (levels from 92 %; from 90 % up to 14 groups); at
+///         least the fixed-effect width: Knapp & Hartung 2003, Röver, Knapp & Friede 2015. Degrees of freedom
+///         within: Satterthwaite 1946. Coverage: tests/it/between.rs.
+pub fn mean_between(groups: &[&[f64]]) -> Result<Between, TooFew> {
+    let side = Side::new(groups)?;
+    let between = side.scatter.map(|sd| Spread {
+        error: sd / real(groups.len()).sqrt(),
+        df: real(groups.len() - 1),
+    });
+    known(side.mean, between, side.within.map(|parts| sum(&parts)))
+}
+
+/// The mean over the second groups less that over the first, which have nothing to do with each other.
+///
+/// Shape:  at least one group on each side, each with at least one value. With one on each it is Welch's
+///         interval of their values. With several on both, Welch over the groups' means; with several on one
+///         side only, t with their variance for both sides. At least as wide as what is known from within.
+/// Units:  those of the values.
+/// Errors: [`TooFew`] if a side has no group, a group is empty, or both sides are one group and one of
+///         them has one value.
+/// Source: as [`mean_between`]; Welch 1947.
+pub fn difference_between(first: &[&[f64]], second: &[&[f64]]) -> Result<Between, TooFew> {
+    let (one, two) = (Side::new(first)?, Side::new(second)?);
+    let (n1, n2) = (real(first.len()), real(second.len()));
+    let between = match (one.scatter, two.scatter) {
+        (Some(a), Some(b)) => Some(sum(&[
+            (a.powi(2) / n1, n1 - 1.0),
+            (b.powi(2) / n2, n2 - 1.0),
+        ])),
+        (Some(sd), None) | (None, Some(sd)) => Some(Spread {
+            error: sd * (1.0 / n1 + 1.0 / n2).sqrt(),
+            df: n1 + n2 - 2.0,
+        }),
+        (None, None) => None,
+    };
+    let within = one
+        .within
+        .zip(two.within)
+        .map(|(first, second)| sum(&[first, second].concat()));
+    known(two.mean - one.mean, between, within)
+}
+
+/// The groups of one side.
+struct Side {
+    /// Mean of the groups' means.
+    mean: f64,
+    /// Standard deviation of the groups' means; absent for one group.
+    scatter: Option<f64>,
+    /// What each group adds to the variance of the mean, with its degrees of freedom; absent where a group
+    /// has one value.
+    within: Option<Vec<(f64, f64)>>,
+}
+
+impl Side {
+    fn new(groups: &[&[f64]]) -> Result<Self, TooFew> {
+        let means: Option<Vec<f64>> = groups.iter().map(|group| mean(group)).collect();
+        let none = TooFew { have: 0, need: 1 };
+        let means = means.ok_or(none)?;
+        let part = |group: &&[f64]| {
+            let error = sample_sd(group)? / real(groups.len());
+            Some((error.powi(2) / real(group.len()), real(group.len() - 1)))
+        };
+        Ok(Self {
+            mean: mean(&means).ok_or(none)?,
+            scatter: sample_sd(&means),
+            within: groups.iter().map(part).collect(),
+        })
+    }
+}
+
+/// The error of a sum of independent parts, each a variance with its degrees of freedom (Satterthwaite 1946).
+fn sum(parts: &[(f64, f64)]) -> Spread {
+    let total = |of: fn(&(f64, f64)) -> f64| parts.iter().map(of).sum::<f64>();
+    let variance = total(|part| part.0);
+    Spread {
+        error: variance.sqrt(),
+        // Without any variance the formula is 0/0; the sum is its limit for equal variances.
+        df: if variance > 0.0 {
+            variance.powi(2) / total(|(variance, df)| variance.powi(2) / df)
+        } else {
+            total(|part| part.1)
+        },
+    }
+}
+
+fn known(
+    estimate: f64,
+    between: Option<Spread>,
+    within: Option<Spread>,
+) -> Result<Between, TooFew> {
+    if between.is_none() && within.is_none() {
+        return Err(TooFew { have: 1, need: 2 });
+    }
+    Ok(Between {
+        estimate,
+        between,
+        within,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::student::{t_interval, t_test_p, welch};
+
+    fn close(a: Interval, b: Interval) -> bool {
+        (a.low - b.low).abs() < 1e-12 && (a.high - b.high).abs() < 1e-12
+    }
+
+    const A: [f64; 4] = [0.1, 0.3, 0.2, 0.6];
+    const B: [f64; 5] = [1.1, 0.7, 0.9, 1.4, 0.2];
+
+    #[test]
+    fn one_group_is_students_and_two_single_ones_are_welchs() {
+        let one = mean_between(&[&A]).unwrap();
+        assert!(close(one.interval(0.9, 0.9), t_interval(&A, 0.9).unwrap()));
+        assert!((one.p() - t_test_p(&A).unwrap()).abs() < 1e-12);
+        assert!(!one.holds_between());
+        let two = difference_between(&[&A], &[&B]).unwrap();
+        let expected = welch(&A, &B, 0.95).unwrap();
+        assert!(close(two.interval(0.95, 0.95), expected.interval));
+        assert!((two.p() - expected.p).abs() < 1e-12);
+        assert!((two.estimate - expected.difference).abs() < 1e-12);
+    }
+
+    #[test]
+    fn groups_that_scatter_are_the_sample() {
+        let near = [0.0, 0.001, -0.001];
+        let moved = |by: f64| near.map(|value| value + by);
+        let groups = [moved(0.1), moved(0.3), moved(0.2), moved(0.6)];
+        let groups: Vec<&[f64]> = groups.iter().map(<[f64; 3]>::as_slice).collect();
+        let found = mean_between(&groups).unwrap();
+        assert!(close(
+            found.interval(0.95, 0.95),
+            t_interval(&A, 0.95).unwrap()
+        ));
+        assert!((found.p() - t_test_p(&A).unwrap()).abs() < 1e-12);
+        let others = B.map(|by| moved(by).to_vec());
+        let others: Vec<&[f64]> = others.iter().map(Vec::as_slice).collect();
+        let found = difference_between(&groups, &others).unwrap();
+        let expected = welch(&A, &B, 0.95).unwrap();
+        assert!(close(found.interval(0.95, 0.95), expected.interval));
+        assert!(found.holds_between());
+    }
+
+    #[test]
+    fn groups_that_agree_by_luck_claim_no_more_than_their_values() {
+        let wide = [-0.3, 0.0, 0.3];
+        let found = mean_between(&[&wide, &wide]).unwrap();
+        // Six values with this variance within: 0.09, so 0.3/√6 with four degrees of freedom.
+        let half = t_quantile(0.975, 4.0) * 0.3 / 6.0_f64.sqrt();
+        let interval = found.interval(0.95, 0.95);
+        assert!((interval.high - half).abs() < 1e-12 && (interval.low + half).abs() < 1e-12);
+        assert!(found.interval(0.95, 0.97).high > half);
+        assert!((found.p() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn several_groups_against_one_lend_it_their_scatter() {
+        let found = difference_between(&[&[0.0], &[0.2]], &[&[1.0]]).unwrap();
+        // sd of the first is √0.02; √(1/2 + 1); one degree of freedom.
+        let half = t_quantile(0.975, 1.0) * 0.02_f64.sqrt() * 1.5_f64.sqrt();
+        let interval = found.interval(0.95, 0.95);
+        assert!((found.estimate - 0.9).abs() < 1e-12);
+        assert!((interval.half_width() - half).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_too_little_is_said_so() {
+        let none = TooFew { have: 0, need: 1 };
+        assert_eq!(mean_between(&[]), Err(none));
+        assert_eq!(mean_between(&[&A, &[]]), Err(none));
+        assert_eq!(mean_between(&[&[1.0]]), Err(TooFew { have: 1, need: 2 }));
+        assert!(mean_between(&[&[1.0], &[2.0]]).is_ok());
+        assert_eq!(difference_between(&[&A], &[]), Err(none));
+        assert!(difference_between(&[&A], &[&[1.0]]).is_err());
+        let same = mean_between(&[&[0.5, 0.5], &[0.5, 0.5]]).unwrap();
+        assert!(same.p() < 1e-300 && same.interval(0.95, 0.95).half_width() < 1e-300);
+    }
+}
