@@ -54,7 +54,8 @@ pub enum Command {
     /// Compare servers: which workloads got slower, by how much, with error bars
     #[command(after_help = "Example: deltabench compare postgres:17 postgres:18 --quick")]
     Compare(Box<Compare>),
-    /// Carry out an experiment file: targets x configurations x workloads x clients, and whatever else it varies
+    /// Carry out an experiment file: targets x configurations x workloads x clients, and whatever else it
+    /// varies
     #[command(
         after_help = "Example: deltabench run examples/small-server-cached.toml --scale tiny --dry-run"
     )]

@@ -4,23 +4,28 @@ use crate::Failure;
 use crate::arguments::{HugePagesWord, Servers};
 use crate::config::Config;
 use crate::interrupt;
+use crate::ledger::this_host;
 use crate::output::{self, Destinations, say, store_problem};
 use crate::progress::Progress;
 use deltabench_acquire::Cache;
 use deltabench_model::installation::Installation;
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{Plan, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_run::events::Observer;
 use deltabench_run::fleet::{Host, HugePagesWish};
-use deltabench_run::planning;
+use deltabench_run::residence::residence;
 use deltabench_run::session::{Session, SessionEnd};
+use deltabench_run::{limits, planning, remote};
 use deltabench_server::{ServerUser, Workspace, sweep};
 use deltabench_store::{RunLock, RunState, Store};
 use deltabench_workload::Library;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The fact that names the machine a run is measured on, as the ledger does.
+pub const MACHINE: &str = "machine";
 
 /// What measures runs: where results go, where servers live, and whether to stop.
 pub struct Bench {
@@ -65,6 +70,10 @@ impl Bench {
         pilot: bool,
         said: &str,
     ) -> Result<SessionEnd, Failure> {
+        let machine = serde_json::Value::from(this_host()).to_string();
+        self.store
+            .add_facts(run, None, None, MACHINE, &machine)
+            .map_err(store_problem)?;
         let mut progress = Progress::new();
         progress.note(said);
         let end = Session {
@@ -91,7 +100,8 @@ impl Bench {
         Ok(end)
     }
 
-    /// Measures a stored run that is not finished, or what is left of it; `pilot` is for one that has not begun.
+    /// Measures a stored run that is not finished, or what is left of it; `pilot` is for one that has not
+    /// begun.
     pub fn go_on(
         &mut self,
         run: &str,
@@ -198,20 +208,21 @@ pub fn library_of(plan: &Plan) -> Result<Library, Failure> {
         .map_err(Failure::Failed)
 }
 
-/// Finds every target; also the place where downloads happen.
+/// Finds every target; also the place where downloads and builds happen, and where servers that are there
+/// already are asked what they are.
 pub fn resolve(specs: &[TargetSpec], config: &Config) -> Result<Vec<Installation>, Problem> {
     let cache = Cache::open(config.cache.clone())?;
     let mut progress = |text: &str| say(text);
-    let find = |spec: &TargetSpec, progress: &mut dyn FnMut(&str)| {
-        deltabench_acquire::resolve(spec, &cache, &config.sources, progress)
+    let find = |spec: &TargetSpec, progress: &mut dyn FnMut(&str)| match spec {
+        TargetSpec::Dsn(remote) => remote::installation(remote),
+        spec => deltabench_acquire::resolve(spec, &cache, &config.sources, progress),
     };
     // What needs no download is looked at first: a wrong path should not cost a minute of fetching, nor a
     // missing compiler or any of these several minutes of building.
     deltabench_acquire::check(specs, &cache, &config.sources)?;
-    for spec in specs
-        .iter()
-        .filter(|spec| !matches!(spec, TargetSpec::Prebuilt(_) | TargetSpec::Built(_)))
-    {
+    let is_at_hand =
+        |spec: &&TargetSpec| !matches!(spec, TargetSpec::Prebuilt(_) | TargetSpec::Built(_));
+    for spec in specs.iter().filter(is_at_hand) {
         find(spec, &mut progress)?;
     }
     deltabench_acquire::prefetch(specs, &cache, &config.sources, &mut progress)?;
@@ -219,7 +230,7 @@ pub fn resolve(specs: &[TargetSpec], config: &Config) -> Result<Vec<Installation
 }
 
 /// The host as the options describe it.
-fn host(arguments: &Servers, config: &Config) -> Result<Host, Problem> {
+pub fn host(arguments: &Servers, config: &Config) -> Result<Host, Problem> {
     let user = ServerUser::choose(arguments.server_user.as_deref())?;
     let workspaces = match &arguments.cluster_dir {
         Some(directory) => std::path::absolute(directory).map_err(|error| {
@@ -240,9 +251,17 @@ fn host(arguments: &Servers, config: &Config) -> Result<Host, Problem> {
     })
 }
 
+/// Whether a plan can be carried out on this host, as far as can be said before anything is started.
+pub fn check_fits(plan: &Plan, host: &Host) -> Result<(), Problem> {
+    residence(plan, host)?;
+    limits::check(&plan.limits, &host.workspaces)?;
+    remote::check(plan)
+}
+
 /// A run's binaries must be the ones it began with.
 pub fn check_still_there(plan: &Plan) -> Result<(), Problem> {
-    for server in &plan.servers {
+    let own = |server: &&PlannedServer| server.installation.remote.is_none();
+    for server in plan.servers.iter().filter(own) {
         let installation = &server.installation;
         let binary = installation.bin_dir.join("postgres");
         let now = deltabench_acquire::sha256_of(&binary)?;

@@ -2,7 +2,9 @@
 
 use crate::Failure;
 use crate::arguments::{Compare, Confirm, Resume};
-use crate::bench::{Bench, check_still_there, library_of, open_store, resolve, swept_host};
+use crate::bench::{
+    Bench, check_fits, check_still_there, library_of, open_store, resolve, swept_host,
+};
 use crate::config::Config;
 use crate::configs::Chooser;
 use crate::output::{self, Destinations, say, store_problem};
@@ -12,9 +14,7 @@ use deltabench_model::installation::Installation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
-use deltabench_run::limits;
 use deltabench_run::planning::{self, Request, ServerWish};
-use deltabench_run::residence::residence;
 use deltabench_run::session::SessionEnd;
 use deltabench_server::check_settings;
 use deltabench_store::{Found, RunState, RunSummary};
@@ -35,8 +35,7 @@ pub fn compare(arguments: Compare, config: &Config) -> Result<u8, Failure> {
         .map_err(Failure::Refused)?;
     let host = swept_host(&arguments.servers, config)?;
     let plan = make_plan(request, &arguments, config, &library).map_err(Failure::Refused)?;
-    residence(&plan, &host).map_err(Failure::Refused)?;
-    limits::check(&plan.limits, &host.workspaces).map_err(Failure::Refused)?;
+    check_fits(&plan, &host).map_err(Failure::Refused)?;
     let mut bench = Bench {
         store: open_store(config)?,
         host,
@@ -64,6 +63,13 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     let run = match found {
         Found::Run(run) => run,
         Found::Execution(execution, runs) => {
+            if arguments.output.json.is_some() || arguments.output.html.is_some() {
+                return Err(Failure::Refused(
+                    Problem::new("--json and --html are about one run")
+                        .detail(format!("{execution} is an experiment; its reports go into the lab"))
+                        .hint("`deltabench report NAME --format json --out FILE` writes them elsewhere"),
+                ));
+            }
             return experiment::carry_out(&mut bench, &execution, &runs, false, config);
         }
     };
@@ -79,8 +85,7 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
         say(&format!("{run} is finished"));
         return output::publish(&run, &plan, &bench.store, &destinations);
     }
-    residence(&plan, &bench.host).map_err(Failure::Refused)?;
-    limits::check(&plan.limits, &bench.host.workspaces).map_err(Failure::Refused)?;
+    check_fits(&plan, &bench.host).map_err(Failure::Refused)?;
     let end = bench.go_on(&run, &plan, &library, false)?;
     bench.publish(&run, &plan, end, &destinations)
 }

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::output::print_stdout;
 use clap::Args;
 use deltabench_model::installation::Installation;
-use deltabench_model::plan::ConfigurationUse;
+use deltabench_model::plan::{Adapted, ConfigurationUse};
 use deltabench_model::problem::Problem;
 use deltabench_observe::HostFacts;
 use deltabench_server::{
@@ -82,6 +82,38 @@ pub struct Fitted {
     pub settings: Vec<(String, String)>,
 }
 
+impl Chooser {
+    /// Whether a configuration of this name can be had at all.
+    ///
+    /// Errors: it cannot, with the nearest name.
+    pub fn check(&self, name: &str) -> Result<(), Problem> {
+        self.configurations.get(name).map(drop)
+    }
+
+    /// What a configuration and settings of a server's own would be before they are fitted to a version.
+    ///
+    /// Errors: a configuration that there is not.
+    pub fn unfitted(
+        &self,
+        name: Option<&str>,
+        own: &[(String, String)],
+    ) -> Result<Fitted, Problem> {
+        let mut settings = match name {
+            Some(name) => self.configurations.get(name)?,
+            None => Vec::new(),
+        };
+        settings.extend(own.iter().cloned());
+        settings.retain(|(name, value)| !is_auto(name, value));
+        Ok(Fitted {
+            configuration: name.map(|name| ConfigurationUse {
+                name: name.to_owned(),
+                adapted: Vec::new(),
+            }),
+            settings,
+        })
+    }
+}
+
 /// Knows the configurations that can be named, and fits them.
 pub struct Chooser {
     configurations: Configurations,
@@ -116,7 +148,8 @@ impl Chooser {
         Ok(self)
     }
 
-    /// What a server gets: the configuration, but for what is asked of all servers, and then its own settings.
+    /// What a server gets: the configuration, but for what is asked of all servers, and then its own
+    /// settings.
     ///
     /// Errors: a configuration or a setting that there is not; a value that this build does not take.
     pub fn fitted(
@@ -146,6 +179,18 @@ impl Chooser {
         let adaptation = adapt(&asked, installation, &catalogue, self.memory_bytes)?;
         let mut settings = adaptation.settings;
         settings.retain(|(name, value)| !is_auto(name, value));
+        // A configuration is fitted to a version; a setting of its own is meant as it is.
+        let is_own = |adapted: &&Adapted| own.iter().any(|(name, _)| *name == adapted.asked.0);
+        if let Some(other) = adaptation.adapted.iter().find(is_own) {
+            return Err(Problem::new(format!(
+                "{} cannot have {} = {}",
+                installation.resolved, other.asked.0, other.asked.1
+            ))
+            .detail(tell(other))
+            .hint(
+                "give this server another value, or put it into a configuration, which is fitted",
+            ));
+        }
         check_settings(&settings)?;
         let all: Vec<(String, String)> = of_all.iter().chain(&settings).cloned().collect();
         check_values(&all, &catalogue)?;

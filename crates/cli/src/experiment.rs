@@ -6,17 +6,15 @@ mod servers;
 
 use crate::Failure;
 use crate::arguments::{Init, Output, Servers};
-use crate::bench::{Bench, now, open_store, run_name, swept_host};
+use crate::bench::{self, Bench, check_fits, library_of, now, open_store, run_name, swept_host};
 use crate::config::Config;
 use crate::output::{Destinations, say, store_problem, write_file};
 use crate::{interrupt, study};
 use clap::Args;
 use deltabench_experiment::{Experiment, Part, STARTER};
-use deltabench_model::plan::{ExperimentPart, Plan, WorkloadSource};
+use deltabench_model::plan::{ExperimentPart, Plan, Timing, WorkloadSource};
 use deltabench_model::problem::Problem;
-use deltabench_run::limits;
 use deltabench_run::planning::{self, Request};
-use deltabench_run::residence::residence;
 use deltabench_run::session::SessionEnd;
 use deltabench_store::RunState;
 use deltabench_workload::Library;
@@ -33,10 +31,13 @@ pub struct RunArguments {
     /// Lay the file's section of this name over it, for example tiny, small or paper
     #[arg(long, value_name = "NAME")]
     pub scale: Option<String>,
-    /// Only these: a workload, or server=NAME, clients=N, rows=N, memory=SIZE, storage=NAME, repetition=N; `*`
-    /// stands for anything
+    /// Only these: a workload, or server=NAME, clients=N, rows=N, memory=SIZE, storage=NAME, repetition=N;
+    /// `*` stands for anything
     #[arg(long, value_name = "WHAT,WHAT", value_delimiter = ',')]
     pub only: Vec<String>,
+    /// Seed of every order, key and draw of the first part [default: the file's, or from the clock]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
     /// Print what would be done and how long it would take, and do nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -75,23 +76,28 @@ pub fn init(arguments: &Init) -> Result<u8, Failure> {
 
 /// `deltabench run`.
 pub fn run(arguments: &RunArguments, config: &Config) -> Result<u8, Failure> {
-    let (source, experiment) = read(arguments).map_err(Failure::Refused)?;
+    let (source, experiment, parts_of_all) = read(arguments).map_err(Failure::Refused)?;
     let library = Library::builtin().map_err(Failure::Failed)?;
     let directory = arguments.file.parent().unwrap_or(Path::new(""));
     let requests = requests(&experiment, directory, &library).map_err(Failure::Refused)?;
-    let host = swept_host(&arguments.servers, config)?;
+    Found::check(&experiment, directory).map_err(Failure::Refused)?;
+    let host = if arguments.dry_run {
+        bench::host(&arguments.servers, config).map_err(Failure::Refused)?
+    } else {
+        swept_host(&arguments.servers, config)?
+    };
     let found = if arguments.dry_run {
         Found::look(&experiment, directory, config)
     } else {
         Found::find(&experiment, directory, config).map_err(Failure::Refused)?
     };
-    let planned = plan(source, &experiment, requests, &found).map_err(Failure::Refused)?;
+    let planned =
+        plan(source, &experiment, parts_of_all, requests, &found).map_err(Failure::Refused)?;
     if arguments.dry_run {
         return outlook::print(&experiment, &planned.runs, &host);
     }
     for (_, plan) in &planned.runs {
-        residence(plan, &host).map_err(Failure::Refused)?;
-        limits::check(&plan.limits, &host.workspaces).map_err(Failure::Refused)?;
+        check_fits(plan, &host).map_err(Failure::Refused)?;
     }
     let mut bench = Bench {
         store: open_store(config)?,
@@ -99,14 +105,19 @@ pub fn run(arguments: &RunArguments, config: &Config) -> Result<u8, Failure> {
         interrupted: interrupt::flag()?,
     };
     // All of them before the first is measured: a killed execution knows what is left of it.
-    let (_, started) = now();
-    for (number, (run, plan)) in (0..).zip(&planned.runs) {
-        bench
-            .store
-            .create_run(run, plan, RunState::Planned, started + number)
-            .map_err(store_problem)?;
-    }
     let names: Vec<String> = planned.runs.iter().map(|(run, _)| run.clone()).collect();
+    let first = names.first().cloned().unwrap_or_default();
+    let lock = bench.store.lock_run(&first).map_err(Failure::Refused)?;
+    let runs: Vec<(&str, &Plan)> = planned
+        .runs
+        .iter()
+        .map(|(run, plan)| (run.as_str(), plan))
+        .collect();
+    bench
+        .store
+        .create_runs(&runs, RunState::Planned, now().1)
+        .map_err(store_problem)?;
+    drop(lock);
     carry_out(
         &mut bench,
         &planned.execution,
@@ -126,31 +137,50 @@ pub fn carry_out(
 ) -> Result<u8, Failure> {
     let destinations = Destinations::check(&Output::default(), config).map_err(Failure::Refused)?;
     let mut pilot = pilot;
-    for (number, run) in (1..).zip(runs) {
+    let mut failed = false;
+    for run in runs {
         let summaries = bench.store.runs().map_err(store_problem)?;
         let state = summaries.iter().find(|summary| summary.run == *run);
         if state.is_some_and(|summary| summary.state == RunState::Finished) {
             continue;
         }
         let plan = bench.store.plan(run).map_err(store_problem)?;
-        let part = plan.experiment.as_ref();
-        let place = part.map_or(String::new(), |part| described(part));
-        say(&format!(
-            "{execution}: part {number} of {}{place}",
-            runs.len()
-        ));
-        let library = crate::bench::library_of(&plan)?;
-        let end = bench.go_on(run, &plan, &library, pilot)?;
+        if let Some(part) = &plan.experiment {
+            let (number, of) = (part.part, part.of);
+            say(&format!(
+                "{execution}: part {number} of {of}{}",
+                described(part)
+            ));
+        }
+        let library = library_of(&plan)?;
+        check_fits(&plan, &bench.host).map_err(Failure::Refused)?;
+        let end = match bench.go_on(run, &plan, &library, pilot) {
+            Ok(end) => end,
+            // The others may do; this one is tried again by `resume`.
+            Err(Failure::Failed(problem)) => {
+                say(&problem.to_string());
+                failed = true;
+                continue;
+            }
+            Err(refused) => return Err(refused),
+        };
         // The parts are alike: the first says enough.
         pilot = false;
         if end == SessionEnd::Interrupted {
             say("interrupted; `deltabench resume` goes on");
             return Ok(interrupt::STATUS);
         }
-        bench.publish(run, &plan, end, &destinations)?;
+        // A server on its own has nothing to be compared with but itself at other client counts.
+        if !plan.candidates().is_empty() {
+            bench.publish(run, &plan, end, &destinations)?;
+        }
     }
-    study::publish(execution, runs, config)
+    let code = study::publish(execution, runs, config)?;
+    Ok(if failed { NOT_MEASURED } else { code })
 }
+
+/// The exit code of an execution of which a part could not be measured.
+const NOT_MEASURED: u8 = 5;
 
 /// `, rows 1000000, storage gp3-3000, repetition 2`.
 fn described(part: &ExperimentPart) -> String {
@@ -164,7 +194,8 @@ fn described(part: &ExperimentPart) -> String {
     text
 }
 
-fn read(arguments: &RunArguments) -> Result<(WorkloadSource, Experiment), Problem> {
+/// The file, what it says as far as it is wanted, and the number of its parts wanted or not.
+fn read(arguments: &RunArguments) -> Result<(WorkloadSource, Experiment, u32), Problem> {
     let file = arguments.file.display().to_string();
     let text = std::fs::read_to_string(&arguments.file).map_err(|error| {
         Problem::new(format!("cannot read {file}"))
@@ -172,8 +203,12 @@ fn read(arguments: &RunArguments) -> Result<(WorkloadSource, Experiment), Proble
             .hint("`deltabench init` writes an experiment file to start from")
     })?;
     let experiment = Experiment::read(&file, &text, arguments.scale.as_deref())?;
-    let experiment = experiment.only(&arguments.only)?;
-    Ok((WorkloadSource { file, text }, experiment))
+    let of = u32::try_from(experiment.parts().len()).unwrap_or(u32::MAX);
+    let mut experiment = experiment.only(&arguments.only)?;
+    if arguments.seed.is_some() {
+        experiment.measurement.seed = arguments.seed;
+    }
+    Ok((WorkloadSource { file, text }, experiment, of))
 }
 
 /// A request for each part, checked as far as can be without the servers.
@@ -191,21 +226,46 @@ fn requests(
         let request = request_of(experiment, &part, seed(part.number), directory, library)?;
         let library = library.clone().with_sources(&request.sources)?;
         planning::check(&request, &library)?;
+        let names = planning::workload_names(&request, &library)?;
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        experiment.check_workloads(&names)?;
         requests.push((part, request));
     }
+    alike(requests.iter_mut().map(|(_, request)| &mut request.timing));
     Ok(requests)
+}
+
+/// Gives all parts the longest slices, visits and warm-up that one of them needs: what is compared along an
+/// axis must not differ in how it was measured.
+fn alike<'a>(timings: impl Iterator<Item = &'a mut Timing>) {
+    let mut timings: Vec<&mut Timing> = timings.collect();
+    let longest = |of: fn(&Timing) -> f64, all: &[&mut Timing]| {
+        all.iter().map(|timing| of(timing)).fold(0.0, f64::max)
+    };
+    let visit = longest(|timing| timing.visit_seconds, &timings);
+    let warmup = longest(|timing| timing.warmup_seconds, &timings);
+    let slice = timings
+        .iter()
+        .map(|timing| timing.slice_ms)
+        .max()
+        .unwrap_or(0);
+    for timing in &mut timings {
+        timing.visit_seconds = visit;
+        timing.warmup_seconds = warmup;
+        timing.slice_ms = slice;
+    }
 }
 
 fn plan(
     source: WorkloadSource,
     experiment: &Experiment,
+    of: u32,
     requests: Vec<(Part, Request)>,
     found: &Found<'_>,
 ) -> Result<Planned, Problem> {
     let (seconds, _) = now();
     let first = requests.first().map_or(0, |(_, request)| request.seed);
     let execution = format!("{}-{}", experiment.name, run_name(seconds, first));
-    let of = u32::try_from(requests.len()).unwrap_or(u32::MAX);
     let mut planned = Planned {
         execution: execution.clone(),
         runs: Vec::new(),
@@ -213,13 +273,16 @@ fn plan(
     for (part, request) in requests {
         let number = part.number;
         let library = Library::builtin()?.with_sources(&request.sources)?;
-        let wishes = found.wishes(request.limits.memory_bytes, &request.settings)?;
+        let (wishes, left_out) = found.wishes(request.limits.memory_bytes, &request.settings)?;
         let [base, candidates @ ..] = wishes.as_slice() else {
             return Err(Problem::new("no server is left"));
         };
+        if candidates.is_empty() && request.clients.len() < 2 {
+            return Err(Problem::new("there is nothing to compare")
+                .detail("one server at one client count is left")
+                .hint("name another server, several `clients`, or less in --only"));
+        }
         let mut plan = planning::plan(request, base, candidates, &library)?;
-        let workloads: Vec<&str> = plan.cells.iter().map(|cell| &*cell.workload).collect();
-        experiment.check_workloads(&workloads)?;
         plan.cells
             .retain(|cell| experiment.wants_workload(&cell.workload));
         plan.experiment = Some(ExperimentPart {
@@ -231,6 +294,7 @@ fn plan(
             of,
             repetition: part.repetition,
             coordinates: part.coordinates,
+            left_out,
         });
         planned.runs.push((format!("{execution}-{number}"), plan));
     }

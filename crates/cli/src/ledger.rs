@@ -105,7 +105,7 @@ pub fn so_far(lines: &[LedgerLine], run: &str, ended_unix_ms: i64) -> Option<Led
 
 /// How this host is called in the ledger: by its name and kind, so that a machine that got another processor
 /// is another host.
-fn this_host() -> String {
+pub fn this_host() -> String {
     let facts = HostFacts::read();
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let parts = [

@@ -5,9 +5,9 @@ use crate::arguments::Output;
 use crate::config::Config;
 use crate::invalidate;
 use deltabench_compare::comparison::Comparison;
-use deltabench_compare::costs::add_costs;
+use deltabench_compare::costs::{Machine, add_costs};
 use deltabench_compare::{analyse, confirm, ended_after, exit_code};
-use deltabench_model::plan::{CellId, Plan};
+use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_report::{CellWarmUp, LedgerLine, ReportContext, ServerFacts, TerminalOptions};
@@ -124,20 +124,42 @@ fn analyse_alone(run: &str, plan: &Plan, store: &Store) -> Result<Comparison, Fa
     let mut comparison = analyse(&plan, &slices, findings);
     mark_drifting(&mut comparison, &warm_ups(run, store)?);
     let counters = store.counters(run).map_err(store_problem)?;
-    let cores = cores(run, store)?;
-    add_costs(&mut comparison, &plan, &slices, &counters, cores);
+    let machines = machines(run, &plan, store)?;
+    add_costs(&mut comparison, &plan, &slices, &counters, &machines);
     Ok(comparison)
 }
 
-/// Cores of the host that measured.
-fn cores(run: &str, store: &Store) -> Result<Option<u32>, Failure> {
+/// The machines of the servers: the one that measured, or those that agents tell of.
+fn machines(run: &str, plan: &Plan, store: &Store) -> Result<Vec<Machine>, Failure> {
     #[derive(serde::Deserialize)]
     struct Host {
         online_cores: Option<u32>,
     }
-    let facts = store.facts(run, "host").map_err(store_problem)?;
-    let host: Option<Host> = parsed(facts.into_iter().next_back().map(|fact| fact.json))?;
-    Ok(host.and_then(|host| host.online_cores))
+    #[derive(serde::Deserialize)]
+    struct Agent {
+        same_machine: bool,
+    }
+    let last = |kind: &str, server: Option<ServerId>| -> Result<Option<String>, Failure> {
+        let facts = store.facts(run, kind).map_err(store_problem)?;
+        let mut mine = facts.into_iter().filter(|fact| fact.server == server);
+        Ok(mine.next_back().map(|fact| fact.json))
+    };
+    let cores = |json: Option<String>| -> Result<Option<u32>, Failure> {
+        let host: Option<Host> = parsed(json)?;
+        Ok(host.and_then(|host| host.online_cores))
+    };
+    let here = Machine::of_client(cores(last("host", None)?)?);
+    let of = |(id, server): (ServerId, &PlannedServer)| {
+        if server.installation.remote.is_none() {
+            return Ok(here);
+        }
+        let agent: Option<Agent> = parsed(last("agent", Some(id))?)?;
+        Ok(Machine {
+            cores: cores(last("server_host", Some(id))?)?,
+            holds_client: agent.is_some_and(|agent| agent.same_machine),
+        })
+    };
+    (0..).zip(&plan.servers).map(of).collect()
 }
 
 /// The blocks of a run that its time ended, unless it was gone on with since.

@@ -198,7 +198,8 @@ fn line(progress: &BlockProgress) -> String {
     }
     let (open, left) = (progress.open_cells, minutes(progress.remaining_seconds));
     if open > 0 {
-        line.push_str(&format!("; {open} cells open, at most {left} left"));
+        let cells = if open == 1 { "cell" } else { "cells" };
+        line.push_str(&format!("; {open} {cells} open, at most {left} left"));
     }
     line
 }
@@ -206,16 +207,19 @@ fn line(progress: &BlockProgress) -> String {
 fn so_far(comparison: &Comparison) -> String {
     let decided =
         comparison.counts.regression + comparison.counts.improvement + comparison.counts.no_change;
-    let mut text = format!("{decided} of {} cells decided", comparison.cells.len());
+    let cells = comparison.cells.len();
+    let word = if cells == 1 { "cell" } else { "cells" };
+    let mut text = format!("{decided} of {cells} {word} decided");
     let widest = |metric| widths(comparison, metric).fold(0.0_f64, f64::max);
     let (throughput, cpu) = (
         widest(Metric::Throughput),
         widest(Metric::ServerCpuPerOperation),
     );
     if throughput > 0.0 {
-        text.push_str(&format!(
-            "; widest interval: throughput ±{throughput:.1} %, CPU/op ±{cpu:.1} %"
-        ));
+        text.push_str(&format!("; widest interval: throughput ±{throughput:.1} %"));
+    }
+    if cpu > 0.0 {
+        text.push_str(&format!(", CPU/op ±{cpu:.1} %"));
     }
     if let Some((name, estimate)) = worst(comparison) {
         text.push_str(&format!(

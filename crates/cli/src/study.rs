@@ -2,17 +2,18 @@
 
 use crate::Failure;
 use crate::arguments::{By, Report};
+use crate::bench::MACHINE;
 use crate::config::Config;
 use crate::output::{self, Analysed, analyse_run, print_stdout, say, store_problem, write_file};
 use crate::text::colour;
-use deltabench_compare::comparison::Comparison;
-use deltabench_compare::study::{Axis, Study, StudyRun, study};
+use deltabench_compare::comparison::{Comparison, Verdict};
+use deltabench_compare::study::{Axis, Study, StudyRun, Table, study};
 use deltabench_experiment::Experiment;
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_report::{StudyContext, StudyFormat, StudyRunFacts, TerminalOptions, render_study};
-use deltabench_store::{Found, Store};
+use deltabench_store::{Found, RunState, Store};
 use std::path::{Path, PathBuf};
 
 /// A run with what its lab says of it.
@@ -100,7 +101,7 @@ pub fn report(runs: &[(PathBuf, String)], arguments: &Report) -> Result<u8, Fail
         Some(path) => write_file(path, &text)?,
         None => print_stdout(text.trim_end_matches('\n'))?,
     }
-    Ok(exit_code(&loaded))
+    Ok(exit_code(&study, &loaded))
 }
 
 /// Prints the tables of an execution and writes its page and its JSON; returns the exit code.
@@ -122,36 +123,61 @@ pub fn publish(execution: &str, runs: &[String], config: &Config) -> Result<u8, 
         write_file(&path, &rendered(&study, &loaded, format, options))?;
         say(&format!("wrote {}", path.display()));
     }
-    Ok(exit_code(&loaded))
+    Ok(exit_code(&study, &loaded))
 }
 
 fn load(runs: &[(PathBuf, String)]) -> Result<Vec<Loaded>, Failure> {
-    runs.iter()
-        .map(|(lab, run)| {
-            let store = open(lab)?;
-            let plan = store.plan(run).map_err(store_problem)?;
-            let Analysed {
-                comparison,
-                context,
-            } = analyse_run(run, &plan, &store)?;
-            let page = format!("{run}.html");
-            Ok(Loaded {
-                host: host_of(run, lab, &store)?,
-                state: context.state,
-                page: lab.join(&page).is_file().then_some(page),
-                withdrawn: context.invalidations,
-                run: run.clone(),
-                plan,
-                comparison,
-            })
-        })
-        .collect()
+    let mut loaded = Vec::new();
+    for (lab, run) in runs {
+        let store = open(lab)?;
+        let plan = store.plan(run).map_err(store_problem)?;
+        let Analysed {
+            comparison,
+            context,
+        } = analyse_run(run, &plan, &store)?;
+        let page = format!("{run}.html");
+        loaded.push(Loaded {
+            host: host_of(run, lab, &store)?,
+            state: context.state,
+            page: lab.join(&page).is_file().then_some(page),
+            withdrawn: context.invalidations,
+            run: run.clone(),
+            plan,
+            comparison,
+        });
+    }
+    // A part that has not begun will be measured where the others are.
+    for place in 0..loaded.len() {
+        if let Some(host) = unbegun(&loaded, place)
+            && let Some(run) = loaded.get_mut(place)
+        {
+            run.host = host;
+        }
+    }
+    Ok(loaded)
+}
+
+/// The machine of another part of the same execution, for one that has not begun.
+fn unbegun(loaded: &[Loaded], place: usize) -> Option<String> {
+    let execution = |one: &Loaded| Some(one.plan.experiment.as_ref()?.execution.clone());
+    let this = loaded.get(place)?;
+    let planned = RunState::Planned.word();
+    let mut others = loaded.iter().filter(|other| other.state != planned);
+    (this.state == planned)
+        .then(|| others.find(|other| execution(other) == execution(this)))
+        .flatten()
+        .map(|other| other.host.clone())
 }
 
 /// The machine that a run was measured on: as the ledger calls it, since it stays when the machine changes.
 ///
 /// A run that never had a placebo cell is in no ledger: its lab stands for its machine.
 fn host_of(run: &str, lab: &Path, store: &Store) -> Result<String, Failure> {
+    let facts = store.facts(run, MACHINE).map_err(store_problem)?;
+    let said = facts.into_iter().next_back();
+    if let Some(name) = said.and_then(|fact| serde_json::from_str(&fact.json).ok()) {
+        return Ok(name);
+    }
     let lines = store.placebo_results().map_err(store_problem)?;
     let known = lines.into_iter().rev().find(|line| line.run == run);
     Ok(known.map_or_else(
@@ -172,6 +198,7 @@ fn tables(loaded: &[Loaded], by: Option<By>) -> Result<Study, Failure> {
         })
         .collect();
     let mut study = study(&runs).map_err(Failure::Refused)?;
+    study.notes.extend(left_out(loaded));
     let Some(by) = by else { return Ok(study) };
     let axis = Axis::from(by);
     study.tables.retain(|table| table.axis == axis);
@@ -189,6 +216,19 @@ fn tables(loaded: &[Loaded], by: Option<By>) -> Result<Study, Failure> {
         .collect();
     study.spreads.retain(|spread| kept.contains(&spread.table));
     Ok(study)
+}
+
+/// The servers that were left out, each once, with why.
+fn left_out(loaded: &[Loaded]) -> Vec<String> {
+    let mut notes: Vec<String> = loaded
+        .iter()
+        .filter_map(|loaded| loaded.plan.experiment.as_ref())
+        .flat_map(|part| &part.left_out)
+        .map(|(server, why)| format!("left out, which is optional: {server}: {why}"))
+        .collect();
+    notes.sort();
+    notes.dedup();
+    notes
 }
 
 fn rendered(
@@ -241,16 +281,36 @@ fn facts(loaded: &Loaded) -> StudyRunFacts {
     }
 }
 
-/// The exit code of a study: that of its worst run. A run that was not measured makes it one without an answer.
-fn exit_code(loaded: &[Loaded]) -> u8 {
-    // From the worst: a regression that was found stands, whatever is open elsewhere.
+/// The exit code of a study: 1 if its tables say that something is slower, 4 if all of it is unfit, 3 if
+/// something is open or not measured yet, else 0. What several loads say together counts, not what one of
+/// them said alone. A study of servers on their own has no verdicts: the worst code of its runs counts.
+fn exit_code(study: &Study, loaded: &[Loaded]) -> u8 {
+    let judged = |table: &&Table| table.axis == Axis::Servers;
+    let verdicts: Vec<Verdict> = study
+        .tables
+        .iter()
+        .filter(judged)
+        .flat_map(|table| &table.rows)
+        .flat_map(|row| row.figures.iter().flatten())
+        .filter_map(|figure| figure.verdict)
+        .collect();
     let codes: Vec<u8> = loaded
         .iter()
         .map(|loaded| deltabench_compare::exit_code(&loaded.comparison))
         .collect();
-    let worst = [1, 5, 4, 3];
-    worst
-        .into_iter()
-        .find(|code| codes.contains(code))
-        .unwrap_or(0)
+    if verdicts.is_empty() {
+        let worst = [1, 5, 4, 3].into_iter().find(|code| codes.contains(code));
+        return worst.unwrap_or(0);
+    }
+    let any = |verdict: Verdict| verdicts.contains(&verdict);
+    let unfinished = codes.contains(&5);
+    if any(Verdict::Regression) {
+        1
+    } else if verdicts.iter().all(|verdict| *verdict == Verdict::Unfit) {
+        4
+    } else if unfinished || any(Verdict::Inconclusive) || any(Verdict::Unfit) {
+        3
+    } else {
+        0
+    }
 }

@@ -16,6 +16,7 @@ use deltabench_model::slice::Slice;
 use sources::{Sampled, Sources};
 
 pub use labels::label;
+pub use sources::Machine;
 
 /// Fills [`CellComparison::costs`], [`CellComparison::moved`] and [`CellComparison::explanation`] of every
 /// cell, the placebo's too, from what was counted beside the slices.
@@ -26,8 +27,9 @@ pub use labels::label;
 ///
 /// Shape:  counters in any order, of two for the same visit the later counts; those of cells or servers that
 ///         the plan does not have are ignored. Without counters there are only the costs that slices know.
-/// Units:  those of [`METRICS`]. `cores` is the number of cores that the host has online; without it there is
-///         no `machine_cpu_percent_per_op`.
+///         `machines` are those of the servers, in the plan's order.
+/// Units:  those of [`METRICS`]. Without the cores of both sides' machines there is no
+///         `machine_cpu_percent_per_op`.
 /// Source: docs/measuring.md, "What an operation costs, and what moved"; the published columns are those of
 ///         workloads.md 2.3.
 pub fn add_costs(
@@ -35,9 +37,9 @@ pub fn add_costs(
     plan: &Plan,
     slices: &[Slice],
     counters: &[VisitCounters],
-    cores: Option<u32>,
+    machines: &[Machine],
 ) {
-    let sources = Sources::new(plan, slices, counters, cores);
+    let sources = Sources::new(plan, slices, counters, machines);
     let of = |cell: &CellComparison| sources.sampled(cell.cell, cell.candidate);
     let placebo: Vec<(CellId, Sampled)> = comparison
         .placebo_cells

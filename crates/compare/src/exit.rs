@@ -18,10 +18,14 @@ use crate::gate::{Standing, standings};
 /// A cell fails that is listed as a regression; with a gate, one that holds in the whole family; with a
 /// margin, one whose loss is shown to be beyond it (see `docs/measuring.md`). Only candidates' cells count;
 /// the placebo's never do. 2 is for bad requests and is not given here.
+/// A run of one server, without candidates, ends with 0 if it measured something: nothing was asked.
 /// Source: measurement.md 3.8 and 3.10.
 #[must_use]
 pub fn exit_code(comparison: &Comparison) -> u8 {
     let cells = &comparison.cells;
+    if cells.is_empty() {
+        return alone(comparison);
+    }
     let standings = standings(comparison);
     let any = |standing: Standing| standings.contains(&standing);
     if cells.iter().all(|cell| cell.blocks == 0) {
@@ -36,5 +40,17 @@ pub fn exit_code(comparison: &Comparison) -> u8 {
         3
     } else {
         0
+    }
+}
+
+/// The exit code of a run without candidates.
+fn alone(comparison: &Comparison) -> u8 {
+    let placebo = &comparison.placebo_cells;
+    if placebo.iter().all(|cell| cell.blocks == 0) {
+        5
+    } else if comparison.host_ok {
+        0
+    } else {
+        4
     }
 }

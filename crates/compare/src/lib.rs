@@ -44,7 +44,7 @@ mod words;
 
 pub use analyse::analyse;
 pub use confirm::confirm;
-pub use costs::add_costs;
+pub use costs::{Machine, add_costs};
 pub use exit::exit_code;
 pub use fairness::{ServerFacts, fairness};
 pub use forecast::{Forecast, block_sd, forecast};

@@ -6,6 +6,7 @@ use crate::noise::cell_delta;
 use crate::pairing::Index;
 use deltabench_model::plan::Plan;
 use deltabench_model::slice::Slice;
+use deltabench_model::units::count;
 
 /// What a cell still needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +39,8 @@ pub enum CellProgress {
 ///
 /// [`Fixed`](deltabench_model::plan::Stopping::Fixed) takes all blocks of the plan. With
 /// [`Precision`](deltabench_model::plan::Stopping::Precision) a candidate is done when throughput's interval
-/// is narrow enough, or after all blocks of the plan.
+/// is narrow enough, or after all blocks of the plan. A plan without candidates, a server at several client
+/// counts, takes all blocks: nothing is asked that could be answered before.
 ///
 /// Shape:  slices in any order, as [`crate::analyse()`] takes them.
 /// Source: measurement.md 3.9; levels and rules are in docs/measuring.md.
@@ -50,6 +52,9 @@ pub fn progress(plan: &Plan, slices: &[Slice]) -> Vec<CellProgress> {
         let pair = |server| History::new(&index, &rounds, cell, plan.base(), server);
         let delta = cell_delta(plan, plan.placebo().map(pair).as_ref());
         let candidates = plan.candidates();
+        if candidates.is_empty() {
+            return alone(plan, plan.placebo().map(pair).as_ref());
+        }
         let courses = candidates.iter().map(|&candidate| {
             let question = Question {
                 plan,
@@ -61,6 +66,17 @@ pub fn progress(plan: &Plan, slices: &[Slice]) -> Vec<CellProgress> {
         courses.fold(CellProgress::Decided, CellProgress::and)
     });
     cells.collect()
+}
+
+/// What a cell needs that only base and placebo have.
+fn alone(plan: &Plan, placebo: Option<&History<'_>>) -> CellProgress {
+    let blocks = plan.timing.blocks;
+    let done = placebo.map_or(0, History::visits);
+    if count(done) < u64::from(blocks) {
+        CellProgress::Measuring { next_look: blocks }
+    } else {
+        CellProgress::Decided
+    }
 }
 
 impl CellProgress {

@@ -88,7 +88,8 @@ impl PlannedServer {
         }
     }
 
-    /// Its label, else what it runs with the settings of its own: `postgres:18.6`, `postgres:18.6 (jit = on)`.
+    /// Its label, else what it runs with the settings of its own: `postgres:18.6`, `postgres:18.6 (jit =
+    /// on)`.
     #[must_use]
     pub fn name(&self) -> String {
         if let Some(label) = &self.label {
@@ -403,6 +404,9 @@ pub struct ExperimentPart {
     /// Where it stands on the axes that no run can vary by itself, in the order of the file: `("rows",
     /// "1000000")`, `("memory", "1GB")`, `("storage", "gp3-3000")`.
     pub coordinates: Vec<(String, String)>,
+    /// Optional servers that this host or build cannot do: name and why.
+    #[serde(default)]
+    pub left_out: Vec<(String, String)>,
 }
 
 /// All that a run is going to do.

@@ -120,8 +120,8 @@ impl FromStr for TargetSpec {
 fn unknown_kind(text: &str, kind: &str) -> Problem {
     let problem = Problem::new(format!("unknown target `{text}`")).detail(
         "a target is postgres:VERSION (prebuilt), postgres:VERSION+VARIANT, src:FILE+VARIANT or \
-             git:DIR@REF+VARIANT (built from source), path:DIR (a tree with bin/postgres), installed:MAJOR or \
-             dsn:postgres://… (a server that is there already)",
+             git:DIR@REF+VARIANT (built from source), path:DIR (a tree with bin/postgres), \
+             installed:MAJOR or dsn:postgres://… (a server that is there already)",
     );
     if kind.starts_with("postgresql") || text.contains("//") {
         return problem.hint(format!("did you mean dsn:{text}?"));

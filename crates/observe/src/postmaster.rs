@@ -40,6 +40,19 @@ impl Postmaster {
         }
     }
 
+    /// The main process of the same server after a restart that was not ours, by its backends as
+    /// [`Agent::find`]; unknown if the agent does not find it, which [`Agent::news`] tells.
+    #[must_use]
+    pub fn found_again(&self, backends: &[u32], user: &str, database: &str) -> Self {
+        match self {
+            Self::Remote(agent, _) => match noted(agent, agent.find(backends, user, database)) {
+                Some(pid) => Self::Remote(agent.clone(), pid),
+                None => Self::Unknown,
+            },
+            Self::Local(_) | Self::Unknown => self.clone(),
+        }
+    }
+
     /// It and all processes below it; empty if nobody can tell.
     #[must_use]
     pub fn processes(&self) -> Vec<u32> {

@@ -8,10 +8,13 @@ use deltabench_model::plan::Plan;
 const PLACES: [&str; 4] = ["--lab", "--json", "--html", "--cluster-dir"];
 
 /// The words of the command that makes the same comparison again: targets as they were resolved, the seed
-/// that was drawn, no places. As typed where it was not `compare`, and for a run that confirms another.
+/// that was drawn, no places. As typed where it was another command, and for a run that confirms another.
+/// The seed of an experiment is that of its first part: later parts are as typed.
 pub(crate) fn command(plan: &Plan) -> Vec<String> {
     let typed = plan.command.iter().skip(1);
-    if plan.confirms.is_some() || !typed.clone().any(|word| word == "compare") {
+    let known = |word: &String| word == "compare" || word == "run";
+    let later = plan.experiment.as_ref().is_some_and(|part| part.part > 1);
+    if later || plan.confirms.is_some() || !typed.clone().any(known) {
         return plan.command.clone();
     }
     let mut words = vec!["deltabench".to_owned()];

@@ -3,7 +3,7 @@
 use crate::fleet::Host;
 use crate::load::{DataSet, uses_work};
 use crate::residence::{Needs, Residence, decide};
-use deltabench_model::plan::{DataState, Plan};
+use deltabench_model::plan::{CellOrder, DataState, Plan, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64};
 use deltabench_workload::Library;
@@ -26,6 +26,9 @@ const RENEWED_PER_SECOND: f64 = 800_000.0;
 /// Seconds of a server's start, warm-up reads and stop.
 const RESTART_SECONDS: f64 = 0.7;
 
+/// Turns that a visit gives each server where they run one at a time.
+const TURNS: usize = 3;
+
 /// Seconds that a visit takes on each server beside warm-up and measuring: connections, counters, chores.
 const VISIT_SECONDS: f64 = 0.1;
 
@@ -38,7 +41,7 @@ pub struct Estimate {
     pub residence: Residence,
     /// Memory of the servers that run at a time, bytes.
     pub memory_bytes: u64,
-    /// Disk of all of them, at most, bytes.
+    /// Disk of all that deltabench starts, at most, bytes.
     pub disk_bytes: u64,
     /// Loading and copying.
     pub set_up: Duration,
@@ -54,19 +57,21 @@ pub fn estimate(plan: &Plan, host: &Host) -> Result<Estimate, Problem> {
     let needs = Needs::of(plan, DataSet::of(plan, &library)?.bytes(plan)?)?;
     let residence = decide(plan, host, &needs)?;
     let servers = count(plan.servers.len());
+    let is_own = |server: &&PlannedServer| server.installation.remote.is_none();
+    let own = count(plan.servers.iter().filter(is_own).count());
     let at_once = match residence {
-        Residence::Together => servers,
+        Residence::Together => own,
         Residence::Rotated => 1,
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let set_up = set_up_seconds(plan, count(cores).min(at_once));
-    let measuring = measuring_seconds(plan);
+    let set_up = set_up_seconds(plan, count(cores).min(at_once.max(1)));
+    let measuring = measuring_seconds(plan, residence);
     let allowed = plan.timing.deadline_seconds.unwrap_or(f64::INFINITY);
     Ok(Estimate {
         servers,
         residence,
         memory_bytes: at_once.saturating_mul(needs.memory_bytes),
-        disk_bytes: servers.saturating_mul(needs.disk_bytes),
+        disk_bytes: own.saturating_mul(needs.disk_bytes),
         set_up: Duration::from_secs_f64(set_up),
         measuring: Duration::from_secs_f64(measuring.min((allowed - set_up).max(0.0))),
     })
@@ -89,21 +94,27 @@ fn set_up_seconds(plan: &Plan, at_once: u64) -> f64 {
     to_f64(loads) * each + copies * rows(plan) / RENEWED_PER_SECOND + 10.0
 }
 
-fn measuring_seconds(plan: &Plan) -> f64 {
+fn measuring_seconds(plan: &Plan, residence: Residence) -> f64 {
     let servers = to_f64(count(plan.servers.len()));
-    let cell_seconds: f64 = plan
-        .cells
-        .iter()
-        .map(|cell| {
-            let renewed = if uses_work(plan.order, cell) {
-                rows(plan) / RENEWED_PER_SECOND
-            } else {
-                0.0
-            };
-            plan.timing.visit_seconds + plan.timing.warmup_seconds + VISIT_SECONDS + renewed
-        })
-        .sum();
-    f64::from(plan.timing.blocks) * servers * (cell_seconds + RESTART_SECONDS)
+    let renewal = rows(plan) / RENEWED_PER_SECOND;
+    // In the published order one renewal at the start of a block is for all cells.
+    let renewed = match plan.order {
+        CellOrder::Published if residence == Residence::Together => 1,
+        _ => {
+            let uses = plan.cells.iter().filter(|cell| uses_work(plan.order, cell));
+            uses.count()
+        }
+    };
+    // Servers that are there one at a time are started for each turn of a visit.
+    let starts = match residence {
+        Residence::Together => 1,
+        Residence::Rotated => plan.cells.len() * TURNS,
+    };
+    let visit = plan.timing.visit_seconds + plan.timing.warmup_seconds + VISIT_SECONDS;
+    let block = to_f64(count(plan.cells.len())) * visit
+        + to_f64(count(renewed)) * renewal
+        + to_f64(count(starts)) * RESTART_SECONDS;
+    f64::from(plan.timing.blocks) * servers * block
 }
 
 #[cfg(test)]
@@ -113,16 +124,22 @@ mod tests {
 
     #[test]
     fn time_grows_with_servers_cells_and_blocks_and_writes_take_longer() {
-        let seconds = |names: &[&str], cells: u32| measuring_seconds(&plan_of(names, cells));
+        let together = |plan: &Plan| measuring_seconds(plan, Residence::Together);
+        let seconds = |names: &[&str], cells: u32| together(&plan_of(names, cells));
         let three = seconds(&["a", "a", "b"], 2);
         assert!((seconds(&["a", "a", "b", "c", "d", "e"], 2) / three - 2.0).abs() < 1e-9);
         assert!(seconds(&["a", "a", "b"], 4) > 1.5 * three);
         let mut plan = plan_of(&["a", "a", "b"], 2);
         plan.timing.blocks *= 2;
-        assert!((measuring_seconds(&plan) / three - 2.0).abs() < 1e-9);
+        assert!((together(&plan) / three - 2.0).abs() < 1e-9);
+        assert!(measuring_seconds(&plan, Residence::Rotated) > 1.2 * together(&plan));
         plan.cells[0].writes = true;
         plan.data.rows = 10_000_000;
-        assert!(measuring_seconds(&plan) > 3.0 * three);
+        assert!(together(&plan) > 3.0 * three);
+        let drawn = together(&plan);
+        plan.cells[1].writes = true;
+        plan.order = CellOrder::Published;
+        assert!((together(&plan) - drawn).abs() < 1e-9);
     }
 
     #[test]

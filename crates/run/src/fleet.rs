@@ -10,7 +10,7 @@ use crate::aging;
 use crate::limits::{FleetLimits, Possible};
 use crate::load::{self, DataSet};
 use crate::planning::max_connections;
-use crate::remote::{self, RemoteServer};
+use crate::remote::{self, Agents, RemoteServer};
 use crate::residence::{Needs, Residence, decide};
 use crate::schedule::BlockSchedule;
 use crate::site::{Home, tables_of};
@@ -72,6 +72,7 @@ pub struct Fleet<'a> {
     // their directory goes.
     members: Vec<Member>,
     remotes: Vec<RemoteServer>,
+    agents: Agents,
     limits: FleetLimits,
     huge_pages: Option<HugePages>,
     workspace: Workspace,
@@ -96,7 +97,8 @@ impl<'a> Fleet<'a> {
         host: &Host,
         note: &mut dyn FnMut(String),
     ) -> Result<Self, Problem> {
-        remote::check(plan)?;
+        // Its agents are started below, for the whole run.
+        remote::check_servers(plan)?;
         let library = Library::builtin()?.with_sources(&plan.workloads)?;
         let tables = DataSet::of(plan, &library)?;
         let needs = Needs::of(plan, tables.bytes(plan)?)?;
@@ -119,6 +121,7 @@ impl<'a> Fleet<'a> {
             plan,
             members: Vec::new(),
             remotes: Vec::new(),
+            agents: Agents::default(),
             limits,
             huge_pages,
             workspace,

@@ -58,13 +58,14 @@ pub(crate) fn shared_buffers_mb(plan: &Plan, fitting: u64) -> Result<u64, Proble
         return Ok(asked.unwrap_or(fitting));
     };
     // Groups belong to data directories, which servers exchange: what they leave for buffers is one figure.
-    let own = plan.servers.iter();
-    if own
-        .flat_map(|server| &server.settings)
-        .any(|(name, _)| name == "shared_buffers")
-    {
+    let mut each = plan
+        .servers
+        .iter()
+        .map(|server| shared_buffers_asked(&server.settings).or(asked));
+    let asked = each.next().flatten();
+    if each.any(|other| other != asked) {
         return Err(Problem::new(
-            "shared_buffers of the candidates cannot differ under a memory limit",
+            "shared_buffers of the servers cannot differ under a memory limit",
         )
         .detail("the limit counts shared buffers in, and is the same for every server")
         .hint("give all servers the same with --set shared_buffers=..., or leave --memory out"));

@@ -423,6 +423,7 @@ mod tests {
     use super::*;
     use crate::planning::tests::plan_of;
     use deltabench_model::plan::WorkloadSource;
+    use deltabench_observe::Postmaster;
 
     fn plan(cells: &[(&str, bool, DataState)]) -> Plan {
         let mut plan = plan_of(&["a", "a", "b"], 1);
@@ -487,7 +488,7 @@ mod tests {
                 port: 1,
             },
             login: login(MAINTENANCE),
-            postmaster_pid: Some(1),
+            postmaster: Postmaster::Local(1),
             home: Home::Databases,
         };
         address.login.password = Some("secret".to_owned());

@@ -1,5 +1,6 @@
 //! From what was asked to a plan, or a refusal before anything starts.
 
+use crate::remote::same_server;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{
@@ -114,10 +115,13 @@ impl ServerWish {
     /// Whether comparing the two is comparing a server with itself.
     fn is_same(&self, other: &Self) -> bool {
         let (one, two) = (&self.installation, &other.installation);
-        one.bin_dir == two.bin_dir
-            && one.remote == two.remote
+        same_server(one, two)
             && self.settings == other.settings
-            && self.configuration.is_some() == other.configuration.is_some()
+            && self.configuration_name() == other.configuration_name()
+    }
+
+    fn configuration_name(&self) -> Option<&str> {
+        self.configuration.as_ref().map(|used| used.name.as_str())
     }
 
     fn planned(&self, role: Role) -> PlannedServer {
@@ -141,6 +145,12 @@ pub fn plan(
     library: &Library,
 ) -> Result<Plan, Problem> {
     check(&request, library)?;
+    for wish in std::iter::once(base).chain(candidates) {
+        // A remote's own limit is asked of it.
+        if wish.installation.remote.is_none() {
+            check_connections(&request, wish)?;
+        }
+    }
     check_servers(request.same_target, base, candidates)?;
     let cells = cells(&request, library)?;
     let mut servers = vec![base.planned(Role::Base), base.planned(Role::Placebo)];
@@ -244,11 +254,15 @@ fn check_servers(
                 "{} and {} are the same server",
                 same.asked, other.asked
             ))
-            .detail(format!(
-                "both are {} in {}, with the same settings",
-                same.resolved,
-                same.bin_dir.display()
-            ))
+            .detail(if same.remote.is_some() {
+                format!("both are {}", same.resolved)
+            } else {
+                let place = same.bin_dir.display();
+                format!(
+                    "both are {} in {place}, with the same settings",
+                    same.resolved
+                )
+            })
             .hint("to compare a server with itself on purpose (an A/A run), add --same-target"));
         }
         seen.push(candidate);
@@ -257,24 +271,40 @@ fn check_servers(
 }
 
 fn check_clients(request: &Request) -> Result<(), Problem> {
-    let limit = max_connections(&request.settings)?;
-    match request.clients.iter().copied().max() {
-        None => Err(Problem::new("no client count given").hint("use --clients 1 or --clients 1,4")),
-        Some(_) if request.clients.contains(&0) => {
-            Err(Problem::new("zero clients send no load").hint("use --clients 1 or --clients 1,4"))
-        }
-        Some(most) if most + SPARE_CONNECTIONS > limit => Err(Problem::new(format!(
-            "{most} clients do not fit under max_connections = {limit}"
-        ))
-        .detail(format!(
-            "{SPARE_CONNECTIONS} connections stay free for set-up work"
-        ))
-        .hint(format!(
-            "use fewer clients, or --set max_connections={}",
-            most + SPARE_CONNECTIONS
-        ))),
-        Some(_) => Ok(()),
+    if request.clients.is_empty() {
+        return Err(Problem::new("no client count given").hint("use --clients 1 or --clients 1,4"));
     }
+    if request.clients.contains(&0) {
+        return Err(
+            Problem::new("zero clients send no load").hint("use --clients 1 or --clients 1,4")
+        );
+    }
+    max_connections(&request.settings).map(drop)
+}
+
+/// Refuses more clients than a server of ours lets in.
+fn check_connections(request: &Request, wish: &ServerWish) -> Result<(), Problem> {
+    let settings: Vec<(String, String)> = request
+        .settings
+        .iter()
+        .chain(&wish.settings)
+        .cloned()
+        .collect();
+    let limit = max_connections(&settings)?;
+    let most = request.clients.iter().copied().max().unwrap_or(0);
+    if most + SPARE_CONNECTIONS <= limit {
+        return Ok(());
+    }
+    Err(Problem::new(format!(
+        "{most} clients do not fit under max_connections = {limit}"
+    ))
+    .detail(format!(
+        "{SPARE_CONNECTIONS} connections stay free for set-up work"
+    ))
+    .hint(format!(
+        "use fewer clients, or --set max_connections={}",
+        most + SPARE_CONNECTIONS
+    )))
 }
 
 /// `max_connections` after the asked settings.
@@ -295,7 +325,7 @@ pub fn max_connections(settings: &[(String, String)]) -> Result<u32, Problem> {
 
 fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
     let mut cells: Vec<Cell> = Vec::new();
-    for name in names(request, library)? {
+    for name in workload_names(request, library)? {
         for &clients in &request.clients {
             let cell = cell(&name, clients, request, library)?;
             if cells.contains(&cell) {
@@ -311,7 +341,9 @@ fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
 }
 
 /// The workloads of a request, in report order or, if asked for, in the published one.
-fn names(request: &Request, library: &Library) -> Result<Vec<String>, Problem> {
+///
+/// Errors: workloads that are not there.
+pub fn workload_names(request: &Request, library: &Library) -> Result<Vec<String>, Problem> {
     let name = |definition: &&Definition| definition.name.clone();
     let published = request.order == CellOrder::Published;
     let mut names: Vec<String> = match &request.selection {
@@ -540,7 +572,17 @@ pub(crate) mod tests {
     fn what_cannot_be_measured_is_refused_with_a_way_out() {
         assert!(refusal(|r| r.data.rows = 0).contains("--rows"));
         assert!(refusal(|r| r.clients = vec![0]).contains("zero clients"));
-        assert!(refusal(|r| r.clients = vec![1000]).contains("max_connections=1010"));
+        let many = Request {
+            clients: vec![1000],
+            ..request()
+        };
+        let refused = plan(many, &wish("a"), &[wish("b")], &Library::builtin().unwrap());
+        assert!(
+            refused
+                .unwrap_err()
+                .to_string()
+                .contains("max_connections=1010")
+        );
         assert!(
             refusal(|r| r.selection = Selection::Named(vec!["point-qurey".into()]))
                 .contains("point-query")

@@ -3,14 +3,15 @@
 //! Nothing of such a server is started, stopped, configured or restarted, no database is made on it, and
 //! nothing is asked of it that needs more than the right to make a schema. What deltabench makes there are
 //! schemas `deltabench_RUN_N` and, for cells that write, `deltabench_RUN_N_work`, each with a comment that
-//! says which run made it ([`schemas`]). They are dropped when the run ends; those of a run that was killed
+//! says which run made it (`schemas`). They are dropped when the run ends; those of a run that was killed
 //! when the next one starts. No schema without such a comment is ever dropped.
 //!
 //! What that costs: a block cannot restart the server, so what a start draws anew is in no interval; caches,
-//! checkpoints and settings of the server stay what they are; there is no CPU time of servers. All that is
-//! said as findings ([`findings`]).
+//! checkpoints and settings of the server stay what they are; CPU time of servers is there only where an
+//! agent reads it (`agents`). All that is said as findings (`findings`).
 
 mod access;
+mod agents;
 mod check;
 mod findings;
 mod schemas;
@@ -18,8 +19,9 @@ mod server;
 mod tables;
 
 pub use access::installation;
+pub(crate) use agents::{Agents, Watcher};
 pub use check::check;
-pub(crate) use check::only_own;
+pub(crate) use check::{check_servers, only_own};
 pub(crate) use findings::{findings, round_trip_us};
 pub(crate) use server::RemoteServer;
 pub(crate) use tables::{copy, make_visible, read_all, renew};

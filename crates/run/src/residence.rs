@@ -7,7 +7,7 @@ use crate::site::uses_work;
 use deltabench_model::plan::{DataState, Plan, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64, to_u64};
-use deltabench_server::{check_room, memory_available};
+use deltabench_server::{Normal, check_room, memory_available, normalise};
 use deltabench_workload::Library;
 
 /// How many servers run at a time.
@@ -40,8 +40,26 @@ const MEMORY_BESIDE: u64 = 96 << 20;
 /// Beside the data: catalogs of each database and the log.
 const DISK_BESIDE: u64 = 256 << 20;
 
-/// Most WAL that is kept: `max_wal_size`, which a load or the write phase may exceed a little.
-const WAL_MAX: u64 = 9 << 30;
+/// `max_wal_size` of the steady profile.
+const WAL_STEADY: u64 = 8 << 30;
+
+/// Most WAL that a server keeps: its `max_wal_size`, which a load or the write phase may exceed a little.
+fn wal_max(plan: &Plan) -> u64 {
+    let asked = |settings: &[(String, String)]| {
+        let mut found = settings.iter().rev();
+        let (_, value) = found.find(|(name, _)| name == "max_wal_size")?;
+        match normalise(value, Some("MB")) {
+            Normal::Bytes(bytes) => Some(to_u64(bytes)),
+            _ => None,
+        }
+    };
+    let of_all = asked(&plan.settings).unwrap_or(WAL_STEADY);
+    let own = plan
+        .servers
+        .iter()
+        .filter_map(|server| asked(&server.settings));
+    own.fold(of_all, u64::max) / 8 * 9
+}
 
 /// What one server of a plan takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,12 +90,13 @@ impl Needs {
             .max()
             .unwrap_or(0);
         let shared_buffers_mb = limits::shared_buffers_mb(plan, fitting(read + written))?;
-        let own = plan.servers.iter();
-        let own = own.filter_map(|server| limits::shared_buffers_asked(&server.settings));
-        let largest_buffers_mb = own.fold(shared_buffers_mb, u64::max);
+        let each = plan.servers.iter().map(|server| {
+            limits::shared_buffers_asked(&server.settings).unwrap_or(shared_buffers_mb)
+        });
+        let largest_buffers_mb = each.max().unwrap_or(shared_buffers_mb);
         let memory_bytes = (largest_buffers_mb << 20) + MEMORY_BESIDE;
         // Full pages and rows of a load and of what is written, until a checkpoint lets go of them.
-        let wal = (kept * 2 + written).min(WAL_MAX);
+        let wal = (kept * 2 + written).min(wal_max(plan));
         Ok(Self {
             shared_buffers_mb,
             largest_buffers_mb,

@@ -75,10 +75,10 @@ impl Session<'_> {
             .set_up(&mut fleet, &executables, &facts)
             .and_then(|()| self.pilot(&mut fleet, &executables, began))
             .and_then(|()| {
-                let sampler = observed::sampler(self.plan, &fleet);
+                let series = observed::series(self.plan, &fleet);
                 let mut measuring = Measuring {
                     fleet: &mut fleet,
-                    sampler,
+                    series,
                     executables,
                     cores: own_affinity().unwrap_or_default(),
                     done: done.into_iter().collect(),

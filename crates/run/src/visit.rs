@@ -20,7 +20,7 @@ use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::to_u64;
-use deltabench_observe::{own_affinity, pin_self, pin_tree, restore};
+use deltabench_observe::{Postmaster, own_affinity, pin_self, pin_tree, restore};
 use deltabench_workload::executable::Executable;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,8 +50,8 @@ pub struct Address {
     pub endpoint: Endpoint,
     /// How to log in; the search path names the cell's tables.
     pub login: Login,
-    /// Its main process; absent for a server that deltabench did not start.
-    pub postmaster_pid: Option<u32>,
+    /// Its main process, where somebody can tell.
+    pub postmaster: Postmaster,
     /// Where its tables are.
     pub home: Home,
 }
@@ -61,7 +61,7 @@ impl Address {
     ///
     /// Errors: it is not one that deltabench started.
     pub fn own_pid(&self) -> Result<u32, Problem> {
-        self.postmaster_pid.ok_or_else(|| {
+        self.postmaster.local_pid().ok_or_else(|| {
             Problem::new("this needs a server that deltabench starts")
                 .detail("the processes of other servers are not looked at")
         })
@@ -202,7 +202,7 @@ impl Visit<'_> {
     fn unreachable(&self) -> Option<ServerId> {
         (0..)
             .zip(self.servers)
-            .filter(|(_, server)| server.postmaster_pid.is_none())
+            .filter(|(_, server)| server.postmaster.local_pid().is_none())
             .find(|(_, server)| connect(&server.endpoint, &server.login).is_err())
             .map(|(id, _)| id)
     }
@@ -211,7 +211,7 @@ impl Visit<'_> {
     fn dead(&self) -> Option<ServerId> {
         (0..)
             .zip(self.servers)
-            .find(|(_, server)| server.postmaster_pid.is_some_and(has_ended))
+            .find(|(_, server)| server.postmaster.local_pid().is_some_and(has_ended))
             .map(|(id, _)| id)
     }
 
@@ -228,7 +228,7 @@ impl Visit<'_> {
     }
 
     fn pin_server(&self, server: &Address) -> Result<(), Problem> {
-        let Some(pid) = server.postmaster_pid else {
+        let Some(pid) = server.postmaster.local_pid() else {
             return Ok(());
         };
         if self.schedule.server_cores.is_empty() {

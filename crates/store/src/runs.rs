@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::store::Store;
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{Plan, PlannedServer};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::count;
 use rusqlite::TransactionBehavior;
@@ -60,9 +60,9 @@ pub struct RunSummary {
     pub started_unix_ms: i64,
     /// When the state was set, milliseconds since 1970; for a running one its start or resumption.
     pub state_unix_ms: i64,
-    /// The base's resolved target.
+    /// The base: its label, or what it runs.
     pub base: String,
-    /// The candidates' resolved targets.
+    /// The candidates.
     pub candidates: Vec<String>,
     /// Number of cells.
     pub cells: u64,
@@ -86,8 +86,8 @@ pub enum Found {
 }
 
 impl Store {
-    /// Stores a new run with its plan, durably, before anything is measured: `Running`, or `Planned` if its turn
-    /// comes later.
+    /// Stores a new run with its plan, durably, before anything is measured: `Running`, or `Planned` if its
+    /// turn comes later.
     ///
     /// Errors: `Misuse` for a name that is taken, is empty or is `last`; `Full`, `Sqlite`.
     pub fn create_run(
@@ -97,30 +97,48 @@ impl Store {
         state: RunState,
         started_unix_ms: i64,
     ) -> Result<(), StoreError> {
-        if run.is_empty() || run == "last" {
-            return Err(self.misuse(format!("`{run}` cannot be the name of a run")));
+        self.create_runs(&[(run, plan)], state, started_unix_ms)
+    }
+
+    /// Stores new runs with their plans, all of them or none, each a millisecond after the one before.
+    ///
+    /// Errors: as [`Store::create_run`].
+    pub fn create_runs(
+        &mut self,
+        runs: &[(&str, &Plan)],
+        state: RunState,
+        started_unix_ms: i64,
+    ) -> Result<(), StoreError> {
+        let mut texts = Vec::new();
+        for &(run, plan) in runs {
+            if run.is_empty() || run == "last" {
+                return Err(self.misuse(format!("`{run}` cannot be the name of a run")));
+            }
+            match self.run_id(run) {
+                Ok(_) => return Err(self.misuse(format!("there is a run `{run}` already"))),
+                Err(StoreError::UnknownRun { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            let text = serde_json::to_string(plan)
+                .map_err(|error| self.misuse(format!("plan: {error}")))?;
+            texts.push((run, text));
         }
-        match self.run_id(run) {
-            Ok(_) => return Err(self.misuse(format!("there is a run `{run}` already"))),
-            Err(StoreError::UnknownRun { .. }) => {}
-            Err(error) => return Err(error),
-        }
-        let text =
-            serde_json::to_string(plan).map_err(|error| self.misuse(format!("plan: {error}")))?;
         let path = self.path.clone();
         let fail = |source| StoreError::sqlite(&path, "store a plan in", source);
         let step = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(fail)?;
-        step.execute(
-            "insert into run (name, plan, started_unix_ms, written_by) values (?1, ?2, ?3, ?4)",
-            (run, text, started_unix_ms, env!("CARGO_PKG_VERSION")),
-        )
-        .map_err(fail)?;
-        let id = step.last_insert_rowid();
-        step.execute(INSERT_STATE, (id, state.word(), started_unix_ms))
+        for ((run, text), started) in texts.into_iter().zip(started_unix_ms..) {
+            step.execute(
+                "insert into run (name, plan, started_unix_ms, written_by) values (?1, ?2, ?3, ?4)",
+                (run, text, started, env!("CARGO_PKG_VERSION")),
+            )
             .map_err(fail)?;
+            let id = step.last_insert_rowid();
+            step.execute(INSERT_STATE, (id, state.word(), started))
+                .map_err(fail)?;
+        }
         step.commit().map_err(fail)
     }
 
@@ -177,14 +195,14 @@ impl Store {
                     plan.servers
                         .get(deltabench_model::units::index(u64::from(id)))
                 };
-                let resolved = |id| server(id).map(|s| s.installation.resolved.clone());
+                let named = |id| server(id).map(PlannedServer::name);
                 Ok(RunSummary {
                     run,
                     state,
                     started_unix_ms,
                     state_unix_ms,
-                    base: resolved(plan.base()).unwrap_or_default(),
-                    candidates: plan.candidates().into_iter().filter_map(resolved).collect(),
+                    base: named(plan.base()).unwrap_or_default(),
+                    candidates: plan.candidates().into_iter().filter_map(named).collect(),
                     cells: count(plan.cells.len()),
                     blocks_done: count(whole),
                     blocks_planned: plan.timing.blocks,
@@ -198,8 +216,8 @@ impl Store {
     /// The full name of a run from its name, a unique beginning of it, or `last` for the newest. Runs that
     /// confirm another one, and parts of an experiment, have to be named in full.
     ///
-    /// Errors: a problem that lists what was meant, or what there is; the execution of an experiment of several
-    /// runs.
+    /// Errors: a problem that lists what was meant, or what there is; the execution of an experiment of
+    /// several runs.
     pub fn find(&self, wanted: &str) -> Result<String, Problem> {
         match self.find_any(wanted)? {
             Found::Run(run) => Ok(run),

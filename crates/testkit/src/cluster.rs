@@ -22,6 +22,8 @@ const PORT: u16 = 5432;
 pub struct Cluster {
     directory: PathBuf,
     port: u16,
+    /// What starts the server.
+    program: Command,
     server: Child,
 }
 
@@ -106,16 +108,15 @@ impl Cluster {
         {
             server.args(["-c", setting]);
         }
-        let server = server
+        server
             .current_dir(&directory)
             .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap();
+            .stderr(log);
         let mut cluster = Self {
             directory,
             port,
-            server,
+            server: server.spawn().unwrap(),
+            program: server,
         };
         cluster.wait_until_ready();
         cluster
@@ -171,6 +172,17 @@ impl Cluster {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.server.id()
+    }
+
+    /// Stops the server, whoever is connected, and starts it again.
+    pub fn restart(&mut self) {
+        let stopped = Command::new("kill")
+            .args(["-INT", &self.server.id().to_string()])
+            .status();
+        assert!(stopped.unwrap().success());
+        self.server.wait().unwrap();
+        self.server = self.program.spawn().unwrap();
+        self.wait_until_ready();
     }
 
     /// Waits until it takes connections.

@@ -12,8 +12,18 @@ const ALLOWED: [(&str, &[&str]); 15] = [
     (
         "deltabench",
         &[
-            "model", "stats", "compare", "acquire", "server", "workload", "driver", "observe",
-            "run", "store", "report", "experiment",
+            "model",
+            "stats",
+            "compare",
+            "acquire",
+            "server",
+            "workload",
+            "driver",
+            "observe",
+            "run",
+            "store",
+            "report",
+            "experiment",
         ],
     ),
     (

@@ -90,7 +90,16 @@ fn cells(plan: &Plan) -> Vec<String> {
     }
     let clients: Vec<String> = clients.iter().map(ToString::to_string).collect();
     vec![
-        format!("{} cells: {}", plan.cells.len(), names.join(", ")),
+        format!(
+            "{} {}: {}",
+            plan.cells.len(),
+            if plan.cells.len() == 1 {
+                "cell"
+            } else {
+                "cells"
+            },
+            names.join(", ")
+        ),
         format!("clients: {}", clients.join(", ")),
         format!(
             "at most {} blocks, {} s on each server in a visit",

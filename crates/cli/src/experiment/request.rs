@@ -55,8 +55,8 @@ pub fn request_of(
     Ok(request)
 }
 
-/// The seed of a part: the first has the experiment's own, so that a file of one part is a `compare` with that
-/// seed.
+/// The seed of a part: the first has the experiment's own, so that a file of one part is a `compare` with
+/// that seed.
 pub fn seed_of(experiment: &Experiment) -> impl Fn(u32) -> u64 + use<> {
     let first = experiment.measurement.seed.unwrap_or_else(seed_from_clock);
     move |part| match part {

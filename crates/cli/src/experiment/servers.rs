@@ -4,7 +4,9 @@ use crate::bench;
 use crate::config::Config;
 use crate::configs::Chooser;
 use crate::output::say;
-use deltabench_experiment::{Experiment, Server, labels};
+use deltabench_acquire::{BuildSystem, Variant};
+use deltabench_experiment as experiment;
+use deltabench_experiment::{Experiment, OwnBuild, Server, labels};
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::{BuildSource, Release, TargetSpec};
@@ -17,6 +19,7 @@ pub struct Found<'a> {
     experiment: &'a Experiment,
     directory: &'a Path,
     servers: Vec<(&'a Server, Installation)>,
+    left_out: Vec<LeftOut>,
     /// Whether settings are only told, not checked against the servers' programs.
     outlook: bool,
 }
@@ -30,6 +33,13 @@ impl<'a> Found<'a> {
         directory: &'a Path,
         config: &Config,
     ) -> Result<Self, Problem> {
+        let mut config = config.clone();
+        let own = experiment
+            .builds
+            .iter()
+            .map(|build| (build.name.clone(), variant(build)));
+        config.sources.variants = config.sources.variants.with(own)?;
+        let config = &config;
         let specs: Vec<TargetSpec> = experiment
             .servers()
             .iter()
@@ -39,15 +49,17 @@ impl<'a> Found<'a> {
         // Those that must be there first, and together: what is prebuilt is fetched at the same time.
         bench::resolve(&specs, config)?;
         let mut servers = Vec::new();
+        let mut left_out = Vec::new();
         for server in experiment.servers() {
             let found = bench::resolve(std::slice::from_ref(&server.target), config);
             match (found, server.optional) {
                 (Ok(found), _) => servers.extend(found.into_iter().map(|found| (server, found))),
-                (Err(problem), true) => leave_out(server, &problem),
+                (Err(problem), true) => left_out.push(leave_out(server, &problem)),
                 (Err(problem), false) => return Err(problem),
             }
         }
-        Ok(Self::of(experiment, directory, servers, false))
+        let found = Self::of(experiment, directory, servers, false);
+        Ok(Self { left_out, ..found })
     }
 
     /// The same without fetching or building anything: what is not here yet stands for itself.
@@ -71,19 +83,21 @@ impl<'a> Found<'a> {
             experiment,
             directory,
             servers,
+            left_out: Vec::new(),
             outlook,
         }
     }
 
     /// The servers as a plan wants them, where each has so much memory (absent: the machine's) and all have
-    /// the settings `of_all`.
+    /// the settings `of_all`; and those that were left out.
     ///
     /// Errors: configurations and settings that a server that is not optional cannot have.
     pub fn wishes(
         &self,
         memory_bytes: Option<u64>,
         of_all: &[(String, String)],
-    ) -> Result<Vec<ServerWish>, Problem> {
+    ) -> Result<(Vec<ServerWish>, Vec<LeftOut>), Problem> {
+        let mut left_out = self.left_out.clone();
         let chooser = self.chooser(memory_bytes)?;
         let named: Vec<(&Server, &str)> = self
             .servers
@@ -99,7 +113,13 @@ impl<'a> Found<'a> {
                 ..ServerWish::plain(found.clone())
             };
             if self.outlook && found.binary_sha256.is_empty() {
-                wishes.push(wish);
+                // What its program would say of them is not known yet.
+                let unfitted = chooser.unfitted(name, &server.settings)?;
+                wishes.push(ServerWish {
+                    configuration: unfitted.configuration,
+                    settings: unfitted.settings,
+                    ..wish
+                });
                 continue;
             }
             match chooser.fitted(name, &server.settings, of_all, found) {
@@ -108,11 +128,23 @@ impl<'a> Found<'a> {
                     settings: fitted.settings,
                     ..wish
                 }),
-                Err(problem) if server.optional => leave_out(server, &problem),
+                Err(problem) if server.optional => left_out.push(leave_out(server, &problem)),
                 Err(problem) => return Err(problem),
             }
         }
-        Ok(wishes)
+        Ok((wishes, left_out))
+    }
+
+    /// Whether every configuration that is named can be had: to be asked before anything is fetched or built.
+    ///
+    /// Errors: one that cannot.
+    pub fn check(experiment: &'a Experiment, directory: &'a Path) -> Result<(), Problem> {
+        let named = Self::of(experiment, directory, Vec::new(), true);
+        let chooser = named.chooser(None)?;
+        let names = experiment.servers().iter();
+        names
+            .filter_map(|server| server.configuration.as_deref())
+            .try_for_each(|name| chooser.check(name))
     }
 
     fn chooser(&self, memory_bytes: Option<u64>) -> Result<Chooser, Problem> {
@@ -130,7 +162,7 @@ impl<'a> Found<'a> {
             })
             .collect();
         let mut chooser = Chooser::new(&own, memory_bytes)?;
-        for (server, _) in &self.servers {
+        for server in self.experiment.servers() {
             if let Some(name) = &server.configuration {
                 chooser = chooser.knowing(name, self.directory)?;
             }
@@ -139,7 +171,26 @@ impl<'a> Found<'a> {
     }
 }
 
-fn leave_out(server: &Server, problem: &Problem) {
+/// A build of the experiment's own.
+fn variant(own: &OwnBuild) -> Variant {
+    Variant {
+        system: match own.system {
+            experiment::BuildSystem::Configure => BuildSystem::Configure,
+            experiment::BuildSystem::Meson => BuildSystem::Meson,
+        },
+        options: own.options.clone(),
+        options_since: Vec::new(),
+        cflags: own.cflags.clone().unwrap_or_default(),
+        ldflags: own.ldflags.clone().unwrap_or_default(),
+        compiler: own.compiler.clone(),
+        environment: own.environment.clone(),
+    }
+}
+
+/// A server that was left out, and why.
+pub type LeftOut = (String, String);
+
+fn leave_out(server: &Server, problem: &Problem) -> LeftOut {
     say(&format!(
         "left out {}, which is optional: {}",
         server.name(),
@@ -148,6 +199,7 @@ fn leave_out(server: &Server, problem: &Problem) {
     if let Some(detail) = &problem.detail {
         say(&format!("  {detail}"));
     }
+    (server.name(), problem.error.clone())
 }
 
 /// What is here already, else something that bears the target's name.

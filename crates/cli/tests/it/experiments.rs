@@ -23,7 +23,7 @@ settings = { work_mem = ["4MB", "8MB"] }
 
 [configurations.mine]
 include = ["cx10a_c8r32"]
-set = { shared_buffers = "auto", max_wal_size = "1GB", min_wal_size = "80MB", vacuum_buffer_usage_limit = "1MB" }
+set = { shared_buffers = "auto", min_wal_size = "80MB", vacuum_buffer_usage_limit = "1MB" }
 
 [workloads]
 only = ["point-query"]
@@ -155,7 +155,7 @@ fn an_outlook_says_what_would_be_done_and_does_nothing() {
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(
-        said.contains("1 cells: point-query") && said.contains("clients: 2"),
+        said.contains("1 cell: point-query") && said.contains("clients: 2"),
         "{said}"
     );
     assert!(

@@ -33,10 +33,47 @@ pub(super) enum OneSide {
     Candidate,
 }
 
+/// The machine that a server of a run was on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine {
+    /// Its cores that were online; absent where nobody could tell.
+    pub cores: Option<u32>,
+    /// Whether the client was on it, too.
+    pub holds_client: bool,
+}
+
+impl Machine {
+    /// The one that deltabench ran on.
+    #[must_use]
+    pub fn of_client(cores: Option<u32>) -> Self {
+        Self {
+            cores,
+            holds_client: true,
+        }
+    }
+
+    /// Busy time of the whole machine during a slice of its server; `None` unless every part of it is known.
+    fn busy_seconds(self, slice: &Slice) -> Option<f64> {
+        let client_ns = match self.holds_client {
+            true => slice.client_cpu_ns,
+            false => 0,
+        };
+        let servers = slice.server_cpu_ns? + slice.idle_cpu_ns?;
+        Some(seconds(servers + slice.foreign_cpu_ns? + client_ns))
+    }
+
+    /// Percent of all its cores for a second of one.
+    fn percent(self) -> Option<f64> {
+        let cores = self.cores.filter(|&cores| cores > 0)?;
+        Some(100.0 / f64::from(cores))
+    }
+}
+
 /// The slices and counters of a run.
 pub(super) struct Sources<'a> {
     plan: &'a Plan,
-    cores: Option<u32>,
+    /// In the plan's order.
+    machines: &'a [Machine],
     slices: Index<'a>,
     counters: BTreeMap<(ServerId, CellId, u32), &'a VisitCounters>,
 }
@@ -46,11 +83,11 @@ impl<'a> Sources<'a> {
         plan: &'a Plan,
         slices: &'a [Slice],
         counters: &'a [VisitCounters],
-        cores: Option<u32>,
+        machines: &'a [Machine],
     ) -> Self {
         Self {
             plan,
-            cores: cores.filter(|&cores| cores > 0),
+            machines,
             slices: Index::new(plan, slices),
             counters: counters
                 .iter()
@@ -99,10 +136,10 @@ impl<'a> Sources<'a> {
         cell: CellId,
         blocks: &[Block<'_>],
     ) -> Option<CostSample> {
-        let machine = self.machine(cell);
+        let units = self.units(cell);
         let of: &dyn Fn(&Slice) -> Option<f64> = match metric.key {
             "server_cpu_us_per_op" => &|slice| slice.server_cpu_ns.filter(|&ns| ns > 0).map(micros),
-            "machine_cpu_percent_per_op" => &|slice| Some(machine? * busy_seconds(slice)?),
+            "machine_cpu_percent_per_op" => &|slice| Some(self.busy_percent(slice)? / units?),
             "context_switches_per_op" => &|slice| slice.switches.map(to_f64),
             "run_queue_wait_us_per_op" => &|slice| slice.run_queue_wait_ns.map(micros),
             "client_cpu_us_per_op" => &|slice| Some(micros(slice.client_cpu_ns)),
@@ -124,20 +161,18 @@ impl<'a> Sources<'a> {
         })
     }
 
-    /// Percent of the machine for a second of one core, over published units of an operation.
-    fn machine(&self, cell: CellId) -> Option<f64> {
+    /// Published units of an operation.
+    fn units(&self, cell: CellId) -> Option<f64> {
         let published = &self.plan.cells.get(index(u64::from(cell)))?.published;
         let units = published.per_operation;
-        (units > 0.0).then_some(100.0 / f64::from(self.cores?) / units)
+        (units > 0.0).then_some(units)
     }
-}
 
-/// Busy time of the whole host during a slice; `None` unless every part of it is known.
-fn busy_seconds(slice: &Slice) -> Option<f64> {
-    let servers = slice.server_cpu_ns? + slice.idle_cpu_ns?;
-    Some(seconds(
-        servers + slice.foreign_cpu_ns? + slice.client_cpu_ns,
-    ))
+    /// Seconds of a slice in which its server's machine was busy, times percent of all cores.
+    fn busy_percent(&self, slice: &Slice) -> Option<f64> {
+        let machine = self.machines.get(index(u64::from(slice.server)))?;
+        Some(machine.percent()? * machine.busy_seconds(slice)?)
+    }
 }
 
 /// A block of rounds in which both sides know a cost.

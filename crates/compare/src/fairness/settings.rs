@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 ///
 /// `wal_segment_size` is not here: it changes how often segments are switched, and in bytes it is equal
 /// unless it really differs.
-const IGNORED: [&str; 24] = [
+const IGNORED: [&str; 25] = [
     // Every cluster has its own.
     "cluster_name",
     "config_file",
@@ -39,6 +39,8 @@ const IGNORED: [&str; 24] = [
     "in_hot_standby",
     "is_superuser",
     "session_authorization",
+    // Names the schema that deltabench keeps its tables in.
+    "search_path",
     // Where the installation lies.
     "krb_server_keyfile",
 ];

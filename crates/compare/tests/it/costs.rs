@@ -5,9 +5,9 @@
 
 use crate::builder::{BASE, CANDIDATE, only_cell};
 use crate::calibration_model::Simulation;
-use crate::costs_model::{World, counter, moved, reads, said, updates};
+use crate::costs_model::{World, counter, moved, reads, said, two_cores, updates};
 use deltabench_compare::comparison::{CellComparison, Cost};
-use deltabench_compare::{add_costs, analyse};
+use deltabench_compare::{Machine, add_costs, analyse};
 use deltabench_model::units::{count, to_f64};
 
 fn cost<'a>(cell: &'a CellComparison, key: &str) -> &'a Cost {
@@ -296,7 +296,7 @@ fn timed(world: &World, seed: u64) -> CellComparison {
             .insert("database_block_read_ns".to_owned(), ns);
     }
     let mut comparison = analyse(&plan, &slices, Vec::new());
-    add_costs(&mut comparison, &plan, &slices, &counters, None);
+    add_costs(&mut comparison, &plan, &slices, &counters, &[]);
     only_cell(&comparison).clone()
 }
 
@@ -448,7 +448,13 @@ fn a_wait_that_one_side_never_has_is_zero_there_and_what_was_not_sampled_is_abse
             .insert("process_minor_faults".to_owned(), -5.0);
     }
     let mut comparison = analyse(&plan, &slices, Vec::new());
-    add_costs(&mut comparison, &plan, &slices, &counters, Some(2));
+    add_costs(
+        &mut comparison,
+        &plan,
+        &slices,
+        &counters,
+        &two_cores(&plan),
+    );
     let cell = only_cell(&comparison);
     let wait = cost(cell, "wait:IO:DataFileRead");
     assert_eq!((wait.base, wait.ratio, wait.blocks), (0.0, None, 11));
@@ -500,7 +506,13 @@ fn costs_are_over_what_they_were_counted_over() {
             .insert("device_read_bytes".to_owned(), 60_000.0 * 8192.0);
     }
     let mut comparison = analyse(&plan, &slices, Vec::new());
-    add_costs(&mut comparison, &plan, &slices, &counters, Some(2));
+    add_costs(
+        &mut comparison,
+        &plan,
+        &slices,
+        &counters,
+        &two_cores(&plan),
+    );
     let cell = only_cell(&comparison);
     for (key, value) in [
         ("context_switches_per_op", 3.0),
@@ -561,11 +573,45 @@ fn void_and_disturbed_rounds_do_not_cost() {
     }
     let of = |slices: &[deltabench_model::slice::Slice]| {
         let mut comparison = analyse(&plan, slices, Vec::new());
-        add_costs(&mut comparison, &plan, slices, &counters, Some(2));
+        add_costs(&mut comparison, &plan, slices, &counters, &two_cores(&plan));
         cost(only_cell(&comparison), "context_switches_per_op").clone()
     };
     assert!((of(&clean).base - 2.0).abs() < 1e-9);
     assert!((of(&slices).base - 2.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_machine_is_busy_with_its_own_work_and_as_large_as_it_is() {
+    let world = reads();
+    let plan = world.plan();
+    let (mut slices, _) = world.run(&mut Simulation::new(431));
+    for slice in &mut slices {
+        slice.server_cpu_ns = Some(40_000 * slice.operations);
+        slice.client_cpu_ns = 20_000 * slice.operations;
+        slice.foreign_cpu_ns = Some(3_000 * slice.operations);
+        slice.idle_cpu_ns = Some(1_000 * slice.operations);
+        slice.duration_ns = 200_000 * slice.operations;
+    }
+    let busy = |machines: &[Machine]| {
+        let mut comparison = analyse(&plan, &slices, Vec::new());
+        add_costs(&mut comparison, &plan, &slices, &[], machines);
+        let costs = &only_cell(&comparison).costs;
+        let found = costs
+            .iter()
+            .find(|cost| cost.key == "machine_cpu_percent_per_op");
+        found.map(|cost| (cost.base, cost.candidate))
+    };
+    let here = Machine::of_client(Some(2));
+    let far = |cores| Machine {
+        cores,
+        holds_client: false,
+    };
+    // Base and placebo are here: 64 us of two cores; the candidate has no client beside it, and eight.
+    let (base, candidate) = busy(&[here, here, far(Some(8))]).unwrap();
+    assert!((base / 0.0032 - 1.0).abs() < 1e-9, "{base}");
+    assert!((candidate / 0.00055 - 1.0).abs() < 1e-9, "{candidate}");
+    assert_eq!(busy(&[here, here, far(None)]), None);
+    assert_eq!(busy(&[here, here]), None);
 }
 
 #[test]
@@ -578,7 +624,7 @@ fn runs_without_counters_have_the_costs_of_their_slices_only() {
     let (slices, _) = world.run(&mut Simulation::new(421));
     let plan = world.plan();
     let mut comparison = analyse(&plan, &slices, Vec::new());
-    add_costs(&mut comparison, &plan, &slices, &[], Some(2));
+    add_costs(&mut comparison, &plan, &slices, &[], &two_cores(&plan));
     let cell = only_cell(&comparison);
     assert_eq!(cell.costs.len(), 5, "{:?}", cell.costs);
     assert!(said(cell).starts_with("CPU +"), "{}", said(cell));
@@ -590,11 +636,11 @@ fn runs_without_counters_have_the_costs_of_their_slices_only() {
     // Too few blocks for a verdict are too few to say that something moved.
     let few: Vec<_> = slices.into_iter().filter(|slice| slice.block < 5).collect();
     let mut comparison = analyse(&plan, &few, Vec::new());
-    add_costs(&mut comparison, &plan, &few, &[], Some(2));
+    add_costs(&mut comparison, &plan, &few, &[], &two_cores(&plan));
     let cell = only_cell(&comparison);
     assert!(!cell.costs.is_empty() && cell.moved.is_empty());
     assert_eq!(cell.explanation, None);
     let mut nothing = analyse(&plan, &[], Vec::new());
-    add_costs(&mut nothing, &plan, &[], &[], None);
+    add_costs(&mut nothing, &plan, &[], &[], &[]);
     assert!(only_cell(&nothing).costs.is_empty());
 }

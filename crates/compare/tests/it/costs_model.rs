@@ -3,12 +3,17 @@
 use crate::builder::{BASE, CANDIDATE, PLACEBO, cell, plan, slice};
 use crate::calibration_model::Simulation;
 use deltabench_compare::comparison::{CellComparison, Comparison};
-use deltabench_compare::{add_costs, analyse};
+use deltabench_compare::{Machine, add_costs, analyse};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{to_f64, to_u64};
 use std::collections::BTreeMap;
+
+/// Servers and client on one machine with two cores.
+pub fn two_cores(plan: &Plan) -> Vec<Machine> {
+    vec![Machine::of_client(Some(2)); plan.servers.len()]
+}
 
 /// One counter: its true amount per operation, and how it scatters.
 #[derive(Clone)]
@@ -131,7 +136,13 @@ impl World {
         let (slices, counters) = self.run(simulation);
         let plan = self.plan();
         let mut comparison = analyse(&plan, &slices, Vec::new());
-        add_costs(&mut comparison, &plan, &slices, &counters, Some(2));
+        add_costs(
+            &mut comparison,
+            &plan,
+            &slices,
+            &counters,
+            &two_cores(&plan),
+        );
         comparison
     }
 

@@ -402,3 +402,26 @@ fn open_cells_say_how_long_they_take_at_the_pace_of_the_run() {
         cell.reason
     );
 }
+
+#[test]
+fn a_server_on_its_own_is_measured_for_all_blocks() {
+    let mut plan = sequential();
+    plan.timing.blocks = 8;
+    plan.servers.truncate(2);
+    let equal = around(1.0, 0.004, 8);
+    let base_and_placebo = |blocks| {
+        let placebo = Blocks {
+            server: PLACEBO,
+            rates: &equal,
+            costs: &[],
+        };
+        slices(blocks, &[placebo])
+    };
+    let open = Measuring { next_look: 8 };
+    assert_eq!(progress(&plan, &[]), [open]);
+    assert_eq!(progress(&plan, &base_and_placebo(7)), [open]);
+    let all = base_and_placebo(8);
+    assert_eq!(progress(&plan, &all), [Decided]);
+    let exit = |slices| deltabench_compare::exit_code(&analyse(&plan, slices, Vec::new()));
+    assert_eq!((exit(&all[..]), exit(&[])), (0, 5));
+}

@@ -71,6 +71,7 @@ pub fn part(plan: &Plan, part: u32, of: u32, coordinates: &[(&str, &str)]) -> Pl
             of,
             repetition: 1,
             coordinates: coordinates.iter().map(own).collect(),
+            left_out: Vec::new(),
         }),
         ..plan.clone()
     }

@@ -30,6 +30,7 @@ fn made() -> Plan {
         of: 4,
         repetition: 1,
         coordinates: vec![pair("storage", "gp3-3000")],
+        left_out: Vec::new(),
     });
     plan.servers[0].configuration = Some(ConfigurationUse {
         name: "cx10a_c8r32".to_owned(),

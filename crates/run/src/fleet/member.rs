@@ -2,14 +2,16 @@
 
 use super::{Fleet, no_such_server};
 use crate::readback::ServerReadback;
-use crate::remote::{self, RemoteServer};
+use crate::remote::{self, RemoteServer, Watcher};
 use crate::site::{Site, Tables};
 use crate::visit::Address;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::Remote;
-use deltabench_model::plan::DataState;
+use deltabench_model::plan::{DataState, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
+use deltabench_observe::Postmaster;
 use deltabench_server::Cluster;
+use std::time::Duration;
 
 /// Servers of one installation exchange theirs from block to block.
 pub(super) enum Member {
@@ -55,7 +57,7 @@ impl Fleet<'_> {
         let number = match known {
             Some(number) => number,
             None => {
-                let server = RemoteServer::open(remote, run, note)?;
+                let server = RemoteServer::open(remote, run, &mut self.agents, note)?;
                 let megabytes = self.tables.bytes(self.plan)? >> 20;
                 note(format!(
                     "{}: each of the run's copies of the data takes about {megabytes} MB there, twice that \
@@ -125,13 +127,23 @@ impl Fleet<'_> {
         }
     }
 
-    /// Main process of a running server; absent for one whose processes are not ours.
+    /// Main process of a running server of ours; absent for another.
     pub(super) fn postmaster_pid(&self, place: usize) -> Result<Option<u32>, Problem> {
         let Some(cluster) = self.own(place) else {
             return Ok(None);
         };
         let running = cluster.running().ok_or_else(not_running)?;
         Ok(Some(running.postmaster_pid))
+    }
+
+    /// Main process of a running server, where somebody can tell.
+    fn postmaster(&self, place: usize) -> Result<Postmaster, Problem> {
+        if let Some(Member::Remote { server, .. }) = self.members.get(place) {
+            let server = self.remotes.get(*server).ok_or_else(no_such_server)?;
+            return Ok(server.postmaster().clone());
+        }
+        let pid = self.postmaster_pid(place)?.ok_or_else(no_such_server)?;
+        Ok(Postmaster::Local(pid))
     }
 
     /// Where the clients of a running server reach it.
@@ -147,7 +159,7 @@ impl Fleet<'_> {
         Ok(Address {
             endpoint,
             login,
-            postmaster_pid: self.postmaster_pid(place)?,
+            postmaster: self.postmaster(place)?,
             home: site.home,
         })
     }
@@ -175,7 +187,27 @@ impl Fleet<'_> {
             .iter()
             .filter_map(|readback| readback.round_trip_us)
             .collect();
-        remote::findings(self.plan, &self.remotes, &round_trips)
+        let mut findings = remote::findings(self.plan, &self.remotes, &round_trips);
+        let slice = Duration::from_millis(self.plan.timing.slice_ms.into());
+        findings.extend(self.agents.findings(slice));
+        findings
+    }
+
+    /// The agents that tell of servers, with their numbers in the plan.
+    pub(crate) fn watched(&self) -> Vec<(ServerId, &Watcher)> {
+        let agent = |server: &PlannedServer| {
+            let spec = server.installation.remote.as_ref()?.agent.as_ref()?;
+            self.agents.known(spec)
+        };
+        (0..)
+            .zip(&self.plan.servers)
+            .filter_map(|(id, server)| Some((id, agent(server)?)))
+            .collect()
+    }
+
+    /// What has gone wrong with agents since this was asked last, each thing once.
+    pub(crate) fn news(&self) -> Vec<Finding> {
+        self.agents.news()
     }
 
     /// A finding for each server that was there before and that somebody has restarted since.

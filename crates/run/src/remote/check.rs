@@ -1,6 +1,7 @@
 //! What cannot be done with servers that were there before, refused before anything is made.
 
 use super::access::{Access, fit};
+use super::agents::Agents;
 use super::{place, same_server};
 use crate::admin::query;
 use deltabench_model::installation::{Remote, RemoteTls};
@@ -12,10 +13,25 @@ use deltabench_model::units::count;
 const SPARE: u64 = 6;
 
 /// Refuses what a plan asks of servers that were there before and that cannot be had of them; looks at those
-/// servers, and changes nothing. Nothing to do for a plan without any.
+/// servers, and changes nothing. Nothing to do for a plan without any. Their agents are started and ended.
 ///
-/// Errors: see [`mod@super`]; a server that is not what it was when the plan was made.
+/// Errors: see [`mod@super`]; a server that is not what it was when the plan was made; an agent that cannot
+/// be had, or does not find its server.
 pub fn check(plan: &Plan) -> Result<(), Problem> {
+    check_servers(plan)?;
+    let mut agents = Agents::default();
+    for (_, remote) in remotes(plan) {
+        if remote.agent.is_some() {
+            let access = Access::of(remote);
+            let client = &mut access.connect()?;
+            agents.postmaster(remote, &access, client)?;
+        }
+    }
+    Ok(())
+}
+
+/// As [`check`], without agents.
+pub(crate) fn check_servers(plan: &Plan) -> Result<(), Problem> {
     let theirs: Vec<(&PlannedServer, &Remote)> = remotes(plan);
     if theirs.is_empty() {
         return Ok(());

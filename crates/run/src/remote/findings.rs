@@ -6,7 +6,7 @@ use crate::admin::query;
 use deltabench_driver::admin::Client;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::Remote;
-use deltabench_model::plan::{Plan, ServerId};
+use deltabench_model::plan::{Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
 use std::time::Instant;
@@ -47,10 +47,7 @@ fn all(plan: &Plan, prewarmed: bool, round_trips_us: &[f64]) -> Vec<Finding> {
     if theirs.is_empty() {
         return Vec::new();
     }
-    let mut places: Vec<String> = theirs.iter().map(|(_, remote)| place(remote)).collect();
-    places.sort_unstable();
-    places.dedup();
-    let whom = places.join(" and ");
+    let whom = places(theirs.iter().map(|(_, remote)| *remote));
     let mut findings = vec![
         not_restarted(plan, &whom),
         Finding::new(
@@ -66,17 +63,34 @@ fn all(plan: &Plan, prewarmed: bool, round_trips_us: &[f64]) -> Vec<Finding> {
                 }
             ),
         ),
+    ];
+    findings.extend(cpu_unknown(&theirs));
+    findings.extend(networks(plan, round_trips_us));
+    findings
+}
+
+/// Where servers are, each once.
+fn places<'a>(remotes: impl Iterator<Item = &'a Remote>) -> String {
+    let mut places: Vec<String> = remotes.map(place).collect();
+    places.sort_unstable();
+    places.dedup();
+    places.join(" and ")
+}
+
+/// Servers whose processes nobody reads.
+fn cpu_unknown(theirs: &[(&PlannedServer, &Remote)]) -> Option<Finding> {
+    let remotes = theirs.iter().map(|(_, remote)| *remote);
+    let whom = places(remotes.filter(|remote| remote.agent.is_none()));
+    (!whom.is_empty()).then(|| {
         Finding::new(
             "remote-cpu-unknown",
             Severity::Note,
             format!(
                 "what {whom} spends is not seen from here: no CPU per operation, and of the counters only \
-                 those of our own tables"
+                 those of our own tables; an agent there would tell (agent=ssh:HOST)"
             ),
-        ),
-    ];
-    findings.extend(networks(plan, round_trips_us));
-    findings
+        )
+    })
 }
 
 /// What a restart would draw anew is drawn once.
@@ -189,6 +203,27 @@ mod tests {
             severity(&two, "remote-not-restarted"),
             Some(Severity::Confounder)
         );
+    }
+
+    #[test]
+    fn only_what_no_agent_reads_is_unknown() {
+        let unknown = |remotes| {
+            let all = all(&plan(remotes), true, &[100.0; 3]);
+            let found = all.into_iter().find(|f| f.kind == "remote-cpu-unknown");
+            found.map(|finding| finding.text)
+        };
+        const READ: Option<&str> = Some("postgres://me@two/d?agent=ssh:two");
+        assert!(
+            unknown([ONE, ONE, TWO])
+                .unwrap()
+                .contains("one:5432 and two:5432")
+        );
+        let one = unknown([ONE, ONE, READ]).unwrap();
+        assert!(
+            one.contains("one:5432") && !one.contains("two:5432"),
+            "{one}"
+        );
+        assert_eq!(unknown([READ; 3]), None);
     }
 
     #[test]

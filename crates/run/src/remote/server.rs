@@ -1,6 +1,7 @@
 //! A server that was there before, for as long as a run uses it.
 
 use super::access::{Access, fit};
+use super::agents::{Agents, find_again};
 use super::schemas::{Mark, drop_schema, lock, make, sweep, unlock};
 use super::{place, schemas};
 use crate::admin::{query, text};
@@ -8,6 +9,7 @@ use crate::site::{Home, Schemas, Site, WORK_SUFFIX, limit};
 use deltabench_driver::admin::Client;
 use deltabench_model::installation::Remote;
 use deltabench_model::problem::Problem;
+use deltabench_observe::Postmaster;
 use std::time::Duration;
 
 /// Limit for each answer when a run goes away without being told to: longer than dropping tables takes.
@@ -31,21 +33,25 @@ pub(crate) struct RemoteServer {
     /// When the server was started, as it says.
     started: String,
     restarted: bool,
+    /// Its main process, if an agent tells.
+    postmaster: Postmaster,
 }
 
 impl RemoteServer {
     /// Connects and sweeps up what killed runs have left.
     ///
-    /// Errors: those of [`super::installation`].
+    /// Errors: those of [`super::installation`]; an agent that cannot be had, or does not find the server.
     pub(crate) fn open(
         remote: &Remote,
         run: &str,
+        agents: &mut Agents,
         note: &mut dyn FnMut(String),
     ) -> Result<Self, Problem> {
         let access = Access::of(remote);
         let mut guard = access.connect()?;
         let (_, version_num) = fit(&mut guard, remote)?;
         prepare(&mut guard, version_num)?;
+        let postmaster = agents.postmaster(remote, &access, &mut guard)?;
         sweep(&mut guard, &place(remote), note)?;
         Ok(Self {
             prewarm: prewarm(&mut guard)?,
@@ -57,6 +63,7 @@ impl RemoteServer {
             made: Vec::new(),
             mark: Mark::ours(run).text(),
             restarted: false,
+            postmaster,
         })
     }
 
@@ -73,6 +80,11 @@ impl RemoteServer {
     /// Whether tables can be brought into shared buffers there.
     pub(crate) fn can_prewarm(&self) -> bool {
         self.prewarm.is_some()
+    }
+
+    /// Its main process, where an agent tells.
+    pub(crate) fn postmaster(&self) -> &Postmaster {
+        &self.postmaster
     }
 
     /// Whether it has been restarted since the run began.
@@ -132,8 +144,12 @@ impl RemoteServer {
                 );
             }
         }
-        self.restarted |= started(&mut guard)? != self.started;
-        self.started = started(&mut guard)?;
+        let since = started(&mut guard)?;
+        if since != self.started {
+            self.restarted = true;
+            self.started = since;
+            self.postmaster = find_again(&self.postmaster, &self.remote, &mut guard);
+        }
         self.guard = guard;
         Ok(())
     }

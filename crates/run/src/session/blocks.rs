@@ -15,7 +15,7 @@ use deltabench_model::plan::{CacheState, Cell, CellId, CellOrder, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::{count, index, to_f64};
-use deltabench_observe::{Sampler, SliceMeters};
+use deltabench_observe::{MachineSources, Meters, Postmaster, Series, SliceMeters};
 use deltabench_workload::Chore;
 use deltabench_workload::executable::Executable;
 use std::collections::HashSet;
@@ -29,7 +29,7 @@ pub const TIME_UP: &str = "time_up";
 pub(super) struct Measuring<'f, 'p> {
     pub(super) fleet: &'f mut Fleet<'p>,
     /// The one-second series; absent where nothing is collected.
-    pub(super) sampler: Option<Sampler>,
+    pub(super) series: Option<Series>,
     pub(super) executables: Vec<Executable>,
     pub(super) cores: Vec<usize>,
     pub(super) done: HashSet<(u32, CellId)>,
@@ -247,8 +247,8 @@ impl Session<'_> {
                 *address = new;
             }
         }
-        if let Some(sampler) = &measuring.sampler {
-            sampler.set_servers(postmasters(addresses));
+        if let Some(series) = &mut measuring.series {
+            series.set_servers(&postmasters(addresses));
         }
         Ok(())
     }
@@ -291,16 +291,25 @@ impl Session<'_> {
         if measuring.cpu_source_known {
             return Ok(());
         }
-        let postmasters: Vec<u32> = addresses
+        let postmasters: Vec<Postmaster> = addresses
             .iter()
-            .filter_map(|address| address.postmaster_pid)
+            .map(|address| address.postmaster.clone())
             .collect();
-        let sources = SliceMeters::open(&postmasters)
-            .map_err(|error| {
-                Problem::new("the CPU time of servers cannot be read on this host")
-                    .detail(error.to_string())
-            })?
-            .sources();
+        let opened = match measuring.fleet.residence() {
+            Residence::Together => Meters::open(&postmasters, false).map(|meters| meters.sources()),
+            // None of them is there yet.
+            Residence::Rotated => SliceMeters::open(&[]).map(|meters| {
+                let sources = meters.sources();
+                vec![MachineSources {
+                    host: None,
+                    sources,
+                }]
+            }),
+        };
+        let sources = opened.map_err(|error| {
+            Problem::new("the CPU time of servers cannot be read on this host")
+                .detail(error.to_string())
+        })?;
         measuring.cpu_source_known = true;
         self.fact(
             None,
@@ -412,7 +421,8 @@ impl Session<'_> {
         if repeats {
             return report.map(|report| report.end);
         }
-        let end = self.keep_visit(block, cell_id, report, measuring.sampler.as_ref())?;
+        let end = self.keep_visit(block, cell_id, report, measuring.series.as_mut())?;
+        self.tell_news(measuring.fleet)?;
         if end != VisitEnd::Interrupted {
             measuring.slices.append(&mut taken);
         }
@@ -425,7 +435,7 @@ impl Session<'_> {
         block: u32,
         cell: CellId,
         report: Result<VisitReport, Problem>,
-        sampler: Option<&Sampler>,
+        series: Option<&mut Series>,
     ) -> Result<VisitEnd, Problem> {
         match report {
             Ok(VisitReport {
@@ -433,7 +443,7 @@ impl Session<'_> {
                 warm_up,
                 counters,
             }) => {
-                self.keep_observed(&counters, sampler)?;
+                self.keep_observed(&counters, series)?;
                 let (store, run) = (&mut *self.store, self.run);
                 let value = serde_json::json!({ "cell": cell, "warm_up": warm_up }).to_string();
                 store

@@ -8,26 +8,33 @@ use crate::visit::Address;
 use deltabench_model::counter::{Mark, VisitCounters};
 use deltabench_model::plan::{Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_observe::{Sampler, log_marks};
+use deltabench_observe::{Postmaster, Series, log_marks};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Time between two samples of the series.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Starts the series where the plan wants it and the host can tell.
-pub(super) fn sampler(plan: &Plan, fleet: &Fleet<'_>) -> Option<Sampler> {
+pub(super) fn series(plan: &Plan, fleet: &Fleet<'_>) -> Option<Series> {
     if !plan.observing.counters {
         return None;
     }
-    Sampler::start(fleet.directory(), EVERY).ok()
+    Series::start(fleet.directory(), EVERY).ok()
 }
 
-/// The main processes of servers of our own, in the plan's order.
-pub(super) fn postmasters(addresses: &[Address]) -> Vec<(ServerId, u32)> {
-    (0..)
-        .zip(addresses)
-        .filter_map(|(server, address)| Some((server, address.postmaster_pid?)))
-        .collect()
+/// The main processes that the series watches, in the plan's order. That of several servers, which are
+/// schemas of one, stands with the first of them.
+pub(super) fn postmasters(addresses: &[Address]) -> Vec<(ServerId, Postmaster)> {
+    let mut all: Vec<(ServerId, Postmaster)> = Vec::new();
+    for (server, address) in (0..).zip(addresses) {
+        if !all
+            .iter()
+            .any(|(_, known)| known.is_same(&address.postmaster))
+        {
+            all.push((server, address.postmaster.clone()));
+        }
+    }
+    all
 }
 
 /// Nanoseconds since the Unix epoch.
@@ -44,12 +51,12 @@ impl Session<'_> {
         &mut self,
         block: u32,
         addresses: &[Address],
-        measuring: &Measuring<'_, '_>,
+        measuring: &mut Measuring<'_, '_>,
     ) -> Result<(), Problem> {
-        let Some(sampler) = &measuring.sampler else {
+        let Some(series) = &mut measuring.series else {
             return Ok(());
         };
-        sampler.set_servers(postmasters(addresses));
+        series.set_servers(&postmasters(addresses));
         let mark = Mark {
             at_ns: now_ns(),
             server: None,
@@ -66,12 +73,12 @@ impl Session<'_> {
         &mut self,
         began_ns: u64,
         schedule: &BlockSchedule,
-        measuring: &Measuring<'_, '_>,
+        measuring: &mut Measuring<'_, '_>,
     ) -> Result<(), Problem> {
-        let Some(sampler) = &measuring.sampler else {
+        let Some(series) = &mut measuring.series else {
             return Ok(());
         };
-        sampler.set_servers(Vec::new());
+        series.set_servers(&[]);
         let servers: Vec<ServerId> = (0..).take(self.plan.servers.len()).collect();
         let marks: Vec<Mark> = servers
             .into_iter()
@@ -87,19 +94,20 @@ impl Session<'_> {
     pub(super) fn keep_observed(
         &mut self,
         counters: &[VisitCounters],
-        sampler: Option<&Sampler>,
+        series: Option<&mut Series>,
     ) -> Result<(), Problem> {
         for counted in counters {
             self.store
                 .add_counters(self.run, counted)
                 .map_err(store_problem)?;
         }
-        let mut samples = sampler.map(Sampler::drain).unwrap_or_default();
+        let mut samples = series.map(Series::drain).unwrap_or_default();
         let own = |server: &PlannedServer| server.installation.remote.is_none();
         if !self.plan.servers.iter().any(own) {
             // This machine's device has nobody's data on it.
             for sample in &mut samples {
-                sample.values.retain(|key, _| !key.starts_with("device_"));
+                let of_here = |key: &str| key.starts_with("device_") && !key.contains('@');
+                sample.values.retain(|key, _| !of_here(key));
             }
         }
         self.store

@@ -6,11 +6,12 @@ use crate::readback::{ServerReadback, data_findings};
 use crate::residence::Residence;
 use deltabench_compare::{ServerFacts, fairness};
 use deltabench_model::finding::{Finding, Severity};
-use deltabench_model::installation::Origin;
-use deltabench_model::plan::Plan;
+use deltabench_model::installation::{Origin, Setting};
+use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::index;
 use deltabench_observe::{HostFacts, host_findings};
+use deltabench_server::tell;
 
 impl Session<'_> {
     /// Stores what servers and host are, and what follows from it; a resumed run keeps the findings it has.
@@ -34,6 +35,7 @@ impl Session<'_> {
             &serde_json::to_value(host).unwrap_or_default(),
         )?;
         self.record_servers(readbacks)?;
+        self.record_agents(fleet)?;
         if !self
             .store
             .findings(self.run)
@@ -45,6 +47,7 @@ impl Session<'_> {
         let mut findings = host_findings(host);
         findings.extend(plan_findings(self.plan, readbacks));
         findings.extend(data_findings(self.plan, readbacks));
+        findings.extend(adapted(self.plan));
         findings.extend(self.fairness(fleet, readbacks));
         findings.extend(fleet.limit_findings().iter().cloned());
         findings.extend(fleet.remote_findings(readbacks));
@@ -72,8 +75,28 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Tells, and stores, what has gone wrong with agents since this was done last.
+    pub(super) fn tell_news(&mut self, fleet: &Fleet<'_>) -> Result<(), Problem> {
+        let news = fleet.news();
+        if news.is_empty() {
+            return Ok(());
+        }
+        // A session before this one may have had the same.
+        let known = self.store.findings(self.run).map_err(store_problem)?;
+        for finding in news {
+            self.observer.note(&finding.text);
+            if !known.contains(&finding) {
+                self.store
+                    .add_finding(self.run, &finding)
+                    .map_err(store_problem)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Stores what has come out about limits, caches and others' servers since the run was recorded.
     pub(super) fn record_late_findings(&mut self, fleet: &Fleet<'_>) -> Result<(), Problem> {
+        self.tell_news(fleet)?;
         let known = self.store.findings(self.run).map_err(store_problem)?;
         let restarts = fleet.restart_findings();
         for finding in fleet.limit_findings().iter().chain(&restarts) {
@@ -114,6 +137,17 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Stores, for each server that an agent tells of, the agent and its machine.
+    fn record_agents(&mut self, fleet: &Fleet<'_>) -> Result<(), Problem> {
+        for (id, watcher) in fleet.watched() {
+            let about = serde_json::to_value(watcher.agent.about()).unwrap_or_default();
+            self.fact(Some(id), "agent", &about)?;
+            let facts = serde_json::to_value(&watcher.facts).unwrap_or_default();
+            self.fact(Some(id), "server_host", &facts)?;
+        }
+        Ok(())
+    }
+
     fn fairness(&self, fleet: &Fleet<'_>, readbacks: &[ServerReadback]) -> Vec<Finding> {
         // The stored plan knows the installation as files; the readback knows it as a running server.
         let described: Vec<_> = self
@@ -144,7 +178,7 @@ impl Session<'_> {
                 asked_settings: fleet.asked_settings(place),
                 relation_bytes: Some(readback.relation_bytes),
                 huge_pages: (described.get(place)?.origin != Origin::Remote)
-                    .then(|| fleet.has_huge_pages()),
+                    .then(|| fleet.has_huge_pages() && takes_huge_pages(&readback.settings)),
             })
         };
         let Some(base) = facts(self.plan.base()) else {
@@ -157,6 +191,46 @@ impl Session<'_> {
             .flat_map(|candidate| fairness(&base, &candidate))
             .collect()
     }
+}
+
+/// Whether a server was told to take huge pages.
+fn takes_huge_pages(settings: &[Setting]) -> bool {
+    let found = settings.iter().find(|setting| setting.name == "huge_pages");
+    found.is_none_or(|setting| setting.value != "off")
+}
+
+/// What named configurations had to be changed for a version: what differs between the servers then was asked
+/// alike, and is not.
+fn adapted(plan: &Plan) -> Vec<Finding> {
+    let of = |server: &PlannedServer| {
+        let used = server.configuration.as_ref();
+        used.map(|used| used.adapted.clone()).unwrap_or_default()
+    };
+    let base = plan.servers.get(index(u64::from(plan.base())));
+    let of_base = base.map(of).unwrap_or_default();
+    let compared = plan
+        .servers
+        .iter()
+        .filter(|server| server.role != Role::Placebo);
+    let finding = |server: &PlannedServer| {
+        let changed: Vec<String> = of(server).iter().map(tell).collect();
+        let severity = if of(server) == of_base {
+            Severity::Note
+        } else {
+            Severity::Confounder
+        };
+        let name = server
+            .configuration
+            .as_ref()
+            .map_or("", |used| used.name.as_str());
+        let text = format!(
+            "{name} was fitted to {}: {}",
+            server.installation.resolved,
+            changed.join("; ")
+        );
+        (!changed.is_empty()).then(|| Finding::new("configuration-adapted", severity, text))
+    };
+    compared.filter_map(finding).collect()
 }
 
 /// A finding for every cell whose statements a server plans differently from the base.

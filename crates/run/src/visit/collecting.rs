@@ -16,7 +16,7 @@ use deltabench_model::metric::{Basis, METRICS};
 use deltabench_model::plan::ServerId;
 use deltabench_model::units::{index, to_f64};
 use deltabench_observe::server_stats::{StatQuery, fold, moved, readings_apart, stat_queries};
-use deltabench_observe::{DeviceCosts, ServerCounters, process_tree};
+use deltabench_observe::{Counters, DeviceCosts};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,10 @@ struct Tally {
     address: Address,
     version_num: u32,
     before: Option<(Instant, Values)>,
-    kernel: Option<ServerCounters>,
+    kernel: Option<Counters>,
+    /// Whether other servers of the visit are schemas of this one: its processes work for all of them, so
+    /// that what they did over a visit is nobody's.
+    shared: bool,
     /// Main and background processes, without clients' backends.
     resident: Vec<u32>,
     /// What has been counted, each with the number of connection sets that had it.
@@ -77,6 +80,7 @@ impl Collecting {
                     .map_or(0, |planned| planned.installation.version_num),
                 before: None,
                 kernel: None,
+                shared: is_shared(address, present),
                 resident: Vec::new(),
                 values: BTreeMap::new(),
                 sets: 0,
@@ -91,30 +95,26 @@ impl Collecting {
     pub(super) fn before(&mut self) {
         for tally in &mut self.servers {
             tally.before = tally.statistics().map(|values| (Instant::now(), values));
-            tally.resident = processes(&tally.address);
+            tally.resident = tally.processes();
         }
     }
 
     /// To be called when they are open.
     pub(super) fn connected(&mut self) {
-        for tally in &mut self.servers {
-            let Some(pid) = tally.address.postmaster_pid else {
-                continue;
-            };
-            let backends: Vec<u32> = processes(&tally.address)
+        for tally in self.servers.iter_mut().filter(|tally| !tally.shared) {
+            let backends: Vec<u32> = tally
+                .processes()
                 .into_iter()
                 .filter(|pid| !tally.resident.contains(pid))
                 .collect();
-            tally.kernel = ServerCounters::open(pid)
-                .ok()
-                .map(|counters| counters.with_hardware(&backends));
+            tally.kernel = tally.address.postmaster.counters(&backends);
         }
     }
 
     /// To be called before they are closed.
     pub(super) fn disconnecting(&mut self, sums: &Sums) {
         for tally in &mut self.servers {
-            let kernel = tally.kernel.take().map(ServerCounters::finish);
+            let kernel = tally.kernel.take().map(Counters::finish);
             let mut found = kernel.unwrap_or_default();
             if let Some(device) = sums.device.get(&tally.server) {
                 found.extend(device_values(device));
@@ -205,9 +205,17 @@ impl Tally {
         queries.map(narrowed).collect()
     }
 
+    /// Main process and all below it; empty where nobody can tell, or nothing of them is counted.
+    fn processes(&self) -> Vec<u32> {
+        match self.shared {
+            true => Vec::new(),
+            false => self.address.postmaster.processes(),
+        }
+    }
+
     /// A backend's last report comes with its end.
     fn wait_for_backends(&self) {
-        let mut elsewhere = match self.address.postmaster_pid {
+        let mut elsewhere = match self.address.postmaster.local_pid() {
             Some(_) => None,
             None => connect(&self.address.endpoint, &self.address.login).ok(),
         };
@@ -215,7 +223,8 @@ impl Tally {
         while Instant::now() < until {
             let gone = match &mut elsewhere {
                 Some(client) => number(client, OTHERS) == Ok(0),
-                None => processes(&self.address)
+                None => self
+                    .processes()
                     .iter()
                     .all(|pid| self.resident.contains(pid)),
             };
@@ -258,9 +267,13 @@ fn is_gauge(counter: &str) -> bool {
         .any(|metric| metric.counter == counter && metric.basis == Basis::Gauge)
 }
 
-fn processes(address: &Address) -> Vec<u32> {
-    let tree = address.postmaster_pid.map(process_tree);
-    tree.and_then(Result::ok).unwrap_or_default()
+/// Whether more than one server of a visit is this one. Where nobody can tell their processes, or two agents
+/// do, their addresses say so.
+fn is_shared(address: &Address, present: &[(ServerId, Address)]) -> bool {
+    let same = |(_, other): &&(ServerId, Address)| {
+        other.endpoint == address.endpoint || other.postmaster.is_same(&address.postmaster)
+    };
+    present.iter().filter(same).count() > 1
 }
 
 fn device_values(device: &DeviceCosts) -> [(String, f64); 4] {

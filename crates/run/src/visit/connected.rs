@@ -10,9 +10,8 @@ use deltabench_model::plan::ServerId;
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::{index, seconds, to_f64, to_u64};
-use deltabench_observe::{DeviceClock, DeviceCosts, SliceMeters};
+use deltabench_observe::{DeviceCosts, Meters, Postmaster};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Warm-up rounds from which on steadiness can be judged.
@@ -30,9 +29,8 @@ pub(super) struct Connected<'a, 'v> {
     /// The servers of the lane, in its order.
     present: Vec<ServerId>,
     lane: Lane,
-    meters: SliceMeters,
-    /// Places of the servers among the meters, in the order of the lane; none for those that have none.
-    metered: Vec<Option<usize>>,
+    /// Of all servers, in the order of the lane.
+    meters: Meters,
     set: u32,
     /// Operations that every server has done in this visit.
     done: u64,
@@ -81,28 +79,18 @@ impl<'a, 'v> Connected<'a, 'v> {
             ))
             .detail(error.to_string())
         })?;
-        let mut postmasters = Vec::new();
-        let mut metered = Vec::new();
-        for (_, server) in &present {
-            metered.push(server.postmaster_pid.map(|_| postmasters.len()));
-            postmasters.extend(server.postmaster_pid);
-        }
+        let postmasters: Vec<Postmaster> = present
+            .iter()
+            .map(|(_, server)| server.postmaster.clone())
+            .collect();
         // After connecting: a meter counts the processes that exist when it is opened.
-        let mut meters = SliceMeters::open(&postmasters).map_err(host_problem)?;
         let collects = visit.plan.observing.counters;
-        let data = postmasters
-            .first()
-            .filter(|_| collects)
-            .map(|&pid| data_of(pid));
-        if let Some(device) = data.and_then(|data| DeviceClock::of(&data)) {
-            meters = meters.with_device(device);
-        }
+        let meters = Meters::open(&postmasters, collects).map_err(host_problem)?;
         Ok(Self {
             visit,
             present: present.into_iter().map(|(id, _)| id).collect(),
             lane,
             meters,
-            metered,
             set,
             done,
             device: BTreeMap::new(),
@@ -343,14 +331,12 @@ impl<'a, 'v> Connected<'a, 'v> {
         let started = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
-        self.meters.start();
+        // Two servers of a visit may be schemas of one: its CPU is this slice's all the same, because only
+        // one of them is given work at a time.
+        self.meters.start(place);
         let outcome = self.lane.run_slice(place, *request);
-        // Of a server whose processes are elsewhere nothing is known, and the host's busy time may be its
-        // own.
-        let metered = self.metered.get(place).copied().flatten();
-        let costs = metered.and_then(|place| self.meters.end(place, outcome.client_cpu_ns));
-        let costs = costs.as_ref();
-        if let Some(device) = costs.and_then(|costs| costs.device.as_ref()) {
+        let costs = self.meters.end(place, outcome.client_cpu_ns);
+        if let Some(device) = &costs.device {
             let sum = self.device.entry(server).or_default();
             sum.reads += device.reads;
             sum.read_bytes += device.read_bytes;
@@ -369,23 +355,18 @@ impl<'a, 'v> Connected<'a, 'v> {
             operations: outcome.operations,
             failed: outcome.failed,
             rows: outcome.rows,
-            server_cpu_ns: costs.map(|costs| costs.server.cpu_ns),
-            run_queue_wait_ns: costs.and_then(|costs| costs.server.run_queue_wait_ns),
+            server_cpu_ns: costs.server.map(|server| server.cpu_ns),
+            run_queue_wait_ns: costs.server.and_then(|server| server.run_queue_wait_ns),
             client_cpu_ns: outcome.client_cpu_ns,
-            foreign_cpu_ns: costs.map(|costs| costs.foreign_cpu_ns),
-            steal_ns: costs.map(|costs| costs.steal_ns),
-            idle_cpu_ns: costs.map(|costs| costs.idle_cpu_ns),
-            switches: costs.and_then(|costs| costs.server.switches),
-            cpu_pressure_ns: costs.and_then(|costs| costs.cpu_pressure_ns),
+            foreign_cpu_ns: costs.foreign_cpu_ns,
+            steal_ns: costs.steal_ns,
+            idle_cpu_ns: costs.idle_cpu_ns,
+            switches: costs.server.and_then(|server| server.switches),
+            cpu_pressure_ns: costs.cpu_pressure_ns,
             schedule_lag_ns: outcome.schedule_lag_ns,
             latency_histogram: outcome.latency_histogram,
             errors: outcome.errors,
             void: outcome.void,
         })
     }
-}
-
-/// A server's main process works in its data directory.
-fn data_of(postmaster_pid: u32) -> PathBuf {
-    PathBuf::from(format!("/proc/{postmaster_pid}/cwd"))
 }

@@ -131,7 +131,7 @@ fn a_cold_server_starts_with_nothing_of_its_data_in_the_page_cache() {
     ask(&plan, &first, &read, "SELECT sum(length(c)) FROM sbtest1");
     let warm = fleet.cached(&schedule, 0).unwrap();
     let cold = fleet.prepare_caches(&schedule, 0, &read).unwrap().unwrap();
-    assert_ne!(cold.postmaster_pid, first.postmaster_pid);
+    assert_ne!(cold.own_pid(), first.own_pid());
     let started = fleet.cached(&schedule, 0).unwrap();
     // What a start reads: catalogs, the latest segment of WAL, and read-ahead around them.
     assert!(

@@ -3,6 +3,8 @@
 //! Servers come from `DELTABENCH_TEST_TREES`, as in the tests of `deltabench-server`.
 
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod data;
 #[cfg(test)]
 mod lab;

@@ -69,13 +69,13 @@ fn add_password(port: u16, user: &str, password: &str) {
 }
 
 /// Somebody's server, with a database `shop` that has a table in use.
-struct Theirs {
+pub struct Theirs {
     cluster: Cluster,
-    port: u16,
+    pub port: u16,
 }
 
 impl Theirs {
-    fn start(installation: &Installation) -> Self {
+    pub fn start(installation: &Installation) -> Self {
         let settings = [
             "listen_addresses=127.0.0.1",
             "ssl=on",
@@ -116,13 +116,17 @@ impl Theirs {
         theirs
     }
 
-    fn admin(&self, database: &str) -> Client {
+    pub fn restart(&mut self) {
+        self.cluster.restart();
+    }
+
+    pub fn admin(&self, database: &str) -> Client {
         let mut login = self.cluster.login();
         login.database = database.to_owned();
         Client::connect(&self.cluster.endpoint(), &login, Duration::from_secs(20)).unwrap()
     }
 
-    fn value(&self, sql: &str) -> String {
+    pub fn value(&self, sql: &str) -> String {
         let mut rows = self.admin("shop").query(sql).unwrap();
         rows.swap_remove(0).swap_remove(0).unwrap_or_default()
     }
@@ -133,7 +137,7 @@ impl Theirs {
             .unwrap()
     }
 
-    fn remote(&self) -> Remote {
+    pub fn remote(&self) -> Remote {
         let file = self.cluster.certificate();
         let trust = format!("shop?sslmode=verify-full&sslrootcert={}", file.display());
         self.target("localhost", "bench", &trust)
@@ -144,7 +148,7 @@ impl Theirs {
     }
 
     /// Schemas of ours that are there.
-    fn ours(&self) -> Vec<String> {
+    pub fn ours(&self) -> Vec<String> {
         let sql = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'deltabench%' ORDER BY 1";
         let rows = self.admin("shop").query(sql).unwrap();
         rows.into_iter().flatten().flatten().collect()
@@ -167,16 +171,21 @@ impl Theirs {
     }
 }
 
+/// Keeps what a run says, and does something after each of its blocks.
 #[derive(Default)]
-struct Notes(Vec<String>);
+pub struct Notes<'a>(pub Vec<String>, pub Option<&'a mut dyn FnMut(u32)>);
 
-impl Observer for Notes {
+impl Observer for Notes<'_> {
     fn note(&mut self, text: &str) {
         self.0.push(text.to_owned());
     }
     fn visit(&mut self, _: u32, _: u32, _: u32) {}
     fn pilot(&mut self, _: &Pilot) {}
-    fn block(&mut self, _: &BlockProgress) {}
+    fn block(&mut self, progress: &BlockProgress) {
+        if let Some(after) = &mut self.1 {
+            after(progress.done);
+        }
+    }
 }
 
 /// What a whole run left in its store.
@@ -189,24 +198,36 @@ struct Ran {
     bytes: Vec<u8>,
 }
 
-fn whole_run(plan: &Plan, lab: &Lab, run: &str) -> Result<Ran, Problem> {
-    let directory = tempfile::tempdir().unwrap();
-    let mut store = Store::open(directory.path()).unwrap();
+/// Carries out a plan to its end; what it left is in the store.
+pub fn carry_out(
+    plan: &Plan,
+    lab: &Lab,
+    run: &str,
+    store: &mut Store,
+    notes: &mut Notes<'_>,
+) -> Result<(), Problem> {
     store.create_run(run, plan, RunState::Running, 0).unwrap();
     let library = Library::builtin().unwrap().with_sources(&plan.workloads)?;
-    let mut notes = Notes::default();
     let end = Session {
         plan,
         run,
-        store: &mut store,
+        store,
         host: &lab.host,
         library: &library,
         pilot: run == "two",
         interrupted: &GO_ON,
-        observer: &mut notes,
+        observer: notes,
     }
     .execute()?;
     assert_eq!(end, SessionEnd::Finished);
+    Ok(())
+}
+
+fn whole_run(plan: &Plan, lab: &Lab, run: &str) -> Result<Ran, Problem> {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(directory.path()).unwrap();
+    let mut notes = Notes::default();
+    carry_out(plan, lab, run, &mut store, &mut notes)?;
     let slices = store.slices(run).unwrap();
     let findings = store.findings(run).unwrap();
     let counters = store.counters(run).unwrap();
@@ -225,14 +246,14 @@ fn whole_run(plan: &Plan, lab: &Lab, run: &str) -> Result<Ran, Problem> {
     })
 }
 
-fn cells() -> Vec<Cell> {
+pub fn cells() -> Vec<Cell> {
     vec![
         cell("point-query", false, DataState::Fresh),
         cell("update-index", true, DataState::Fresh),
     ]
 }
 
-fn short(installations: &[&Installation], cells: Vec<Cell>) -> Plan {
+pub fn short(installations: &[&Installation], cells: Vec<Cell>) -> Plan {
     let mut plan = plan(installations, cells, 1000);
     plan.timing.blocks = 2;
     plan.timing.visit_seconds = 0.3;

@@ -247,6 +247,7 @@ fn the_parts_of_an_experiment_are_found_together_by_the_name_of_their_execution(
             of: 2,
             repetition: 1,
             coordinates: Vec::new(),
+            left_out: Vec::new(),
         });
         plan
     };
