@@ -30,6 +30,7 @@ pub fn compare(arguments: Compare, config: &Config) -> Result<u8, Failure> {
         .with_sources(&request.sources)
         .map_err(Failure::Refused)?;
     planning::check(&request, &library).map_err(Failure::Refused)?;
+    check_clients(&request, &arguments).map_err(Failure::Refused)?;
     settings(&arguments.candidate_settings)
         .and_then(|settings| check_settings(&settings))
         .map_err(Failure::Refused)?;
@@ -106,6 +107,18 @@ pub fn confirm(arguments: &Confirm, config: &Config) -> Result<u8, Failure> {
     };
     let end = bench.confirm(&run, &plan, &library)?;
     bench.publish(&run, &plan, end, &destinations)
+}
+
+/// Refuses too many clients before anything is fetched, where servers of ours and no configuration decide.
+fn check_clients(request: &Request, arguments: &Compare) -> Result<(), Problem> {
+    let targets = std::iter::once(&arguments.base).chain(&arguments.candidates);
+    let mut own = targets.filter(|target| !target.starts_with("dsn:"));
+    let configured =
+        arguments.configuration.is_some() || arguments.candidate_configuration.is_some();
+    if configured || own.next().is_none() {
+        return Ok(());
+    }
+    planning::check_connections(request, &[])
 }
 
 fn make_plan(

@@ -148,7 +148,7 @@ pub fn plan(
     for wish in std::iter::once(base).chain(candidates) {
         // A remote's own limit is asked of it.
         if wish.installation.remote.is_none() {
-            check_connections(&request, wish)?;
+            check_connections(&request, &wish.settings)?;
         }
     }
     check_servers(request.same_target, base, candidates)?;
@@ -282,14 +282,11 @@ fn check_clients(request: &Request) -> Result<(), Problem> {
     max_connections(&request.settings).map(drop)
 }
 
-/// Refuses more clients than a server of ours lets in.
-fn check_connections(request: &Request, wish: &ServerWish) -> Result<(), Problem> {
-    let settings: Vec<(String, String)> = request
-        .settings
-        .iter()
-        .chain(&wish.settings)
-        .cloned()
-        .collect();
+/// Refuses more clients than a server of ours lets in; `own` are settings of its own.
+///
+/// Errors: how many there may be.
+pub fn check_connections(request: &Request, own: &[(String, String)]) -> Result<(), Problem> {
+    let settings: Vec<(String, String)> = request.settings.iter().chain(own).cloned().collect();
     let limit = max_connections(&settings)?;
     let most = request.clients.iter().copied().max().unwrap_or(0);
     if most + SPARE_CONNECTIONS <= limit {

@@ -162,8 +162,11 @@ fn settings_are_applied_to_every_server_and_a_bad_one_is_named() {
     let bad = join(&arguments, &["--set", "wokr_mem=77MB"]);
     let output = lab.run(&join(&bad, &TINY));
     let errors = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(5), "{errors}");
-    assert!(errors.contains("wokr_mem"), "{errors}");
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(
+        errors.contains("wokr_mem") && errors.contains("did you mean work_mem?"),
+        "{errors}"
+    );
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }
 
