@@ -42,6 +42,9 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// A far side that nobody asked anything for so long is told that we are still there.
 const HEARTBEAT: Duration = Duration::from_secs(8);
 
+/// Answers that samples may come in: each holds hundreds, and a far side keeps no more than an hour of them.
+const BATCHES_MAX: usize = 100;
+
 /// Round trips from which the usual one is taken.
 const ROUND_TRIPS: usize = 21;
 
@@ -302,7 +305,7 @@ impl Agent {
     /// Errors: a lost agent.
     pub fn samples(&self) -> Result<Vec<Sample>, Problem> {
         let mut all = Vec::new();
-        loop {
+        for _ in 0..BATCHES_MAX {
             let asked = now_ns();
             let some = self.ask(Ask::Samples, |told| match told {
                 Told::Samples(samples) => Some(samples),
@@ -315,6 +318,8 @@ impl Agent {
                 return Ok(all);
             }
         }
+        // Nobody has that many: what answers so would keep the run waiting without end.
+        Err(self.0.lose(link::Lost::Nonsense))
     }
 
     /// Asks for something; `take` picks it out of the right kind of answer.
@@ -403,8 +408,10 @@ impl Inner {
 /// The host in `ssh:HOST`. What ssh or a shell would take for something else is refused.
 fn host_of(spec: &str) -> Result<&str, Problem> {
     let host = spec.strip_prefix("ssh:").unwrap_or_default();
-    let plain = |c: char| !c.is_whitespace() && !c.is_control();
-    if host.is_empty() || host.starts_with('-') || !host.chars().all(plain) {
+    // No character that a shell, or a ProxyCommand with %h, would make something of.
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._@:%[]-".contains(c);
+    let dashed = host.starts_with('-') || host.contains("@-");
+    if host.is_empty() || dashed || !host.chars().all(plain) {
         return Err(Problem::new(format!("`{spec}` names no agent"))
             .detail("an agent is written ssh:HOST or ssh:USER@HOST; ports and keys are in ~/.ssh/config")
             .hint("for example agent=ssh:me@db.example"));
@@ -737,6 +744,32 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn samples_without_end_are_a_loss() {
+        let endless = |far: UnixStream| {
+            let mut output = far.try_clone().unwrap();
+            for line in BufReader::new(far).lines() {
+                let request: Request = serde_json::from_str(&line.unwrap()).unwrap();
+                let answer = match request.ask {
+                    Ask::Hello { protocol, version } => Told::Hello(Hello {
+                        protocol,
+                        version,
+                        boot: None,
+                    }),
+                    Ask::Samples => Told::Samples(Samples {
+                        now_ns: 1,
+                        samples: Vec::new(),
+                        more: true,
+                    }),
+                    _ => Told::Done,
+                };
+                told(&mut output, request.id, answer);
+            }
+        };
+        let agent = scripted(endless).unwrap();
+        assert!(agent.samples().is_err() && agent.is_lost());
+    }
+
+    #[test]
     fn a_far_side_that_says_nothing_is_not_waited_for_forever() {
         let (near, _far) = UnixStream::pair().unwrap();
         let limit = Duration::from_millis(20);
@@ -771,7 +804,16 @@ pub(crate) mod tests {
     #[test]
     fn only_a_host_is_taken_for_a_host() {
         assert_eq!(host_of("ssh:me@db.example").unwrap(), "me@db.example");
+        assert_eq!(host_of("ssh:[fe80::1%eth0]").unwrap(), "[fe80::1%eth0]");
         for spec in ["ssh:", "db", "ssh:-oProxyCommand=x", "ssh:a b", "ssh:a\nb"] {
+            assert!(host_of(spec).is_err(), "{spec}");
+        }
+        for spec in [
+            "ssh:$(id)",
+            "ssh:a;b",
+            "ssh:`id`",
+            "ssh:me@-oProxyCommand=x",
+        ] {
             assert!(host_of(spec).is_err(), "{spec}");
         }
     }
