@@ -136,6 +136,7 @@ impl<'a> Builder<'a> {
                     let (release, archive) = self.releases().find(wanted, &mut |_| {})?;
                     return self.judge(spec, Some(&release), Source::Archive(archive));
                 }
+                release::mirror(self.sources)?;
                 let needs = needs_of(wanted);
                 self.check_system(spec, variant, needs.major_rank, true, true)?;
                 let probed = self.tools.probe(variant, needs);

@@ -1,14 +1,14 @@
 //! The per-user cache: unpacked servers, version lists, the lock.
 //!
 //! Layout below the root: `prebuilt/PLATFORM-PACKAGE/` (a tree with its stamp),
-//! `prebuilt/.partial-…` (being made),
-//! `lists/CARRIER-PLATFORM.json`, `maven/` (Maven's private repository), `work/` (files of the call
-//! in progress),
-//! `lock`; for builds from source `sources/` (archives and what is known of them), `built/` (finished
-//! builds), `trees/` (source trees that stay), `build/` and `fetch/` (work in progress), `logs/` (of builds
-//! that failed), `apt/`, `ccache/`, `lock-builds`. A tree counts only with its stamp, which is written last,
-//! before the tree gets its name.
+//! `prebuilt/.partial-…` (being made), `lists/CARRIER-PLATFORM.json`, `maven/` (Maven's private
+//! repository), `lock`; for builds from source `sources/` (archives and what is known of them), `built/`
+//! (finished builds), `trees/` (source trees that stay), `logs/` (of builds that failed), `apt/`,
+//! `ccache/`, `lock-builds`. Work in progress, which is removed whole without a look, is in
+//! `.deltabench/work`, `fetch` and `build`: the root may be a directory where somebody has a `build` of
+//! their own. A tree counts only with its stamp, which is written last, before the tree gets its name.
 
+use crate::address::without_credentials;
 use crate::carrier::{Carrier, Package, Platform, VerifiedBy};
 use crate::tree;
 use crate::versions::PackageVersion;
@@ -41,8 +41,7 @@ impl Cache {
     /// read root's home; else `$XDG_CACHE_HOME/deltabench` or `~/.cache/deltabench`.
     #[must_use]
     pub fn default_root() -> PathBuf {
-        let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
-        root_for(is_root, |name| {
+        root_for(our_user() == Some(0), |name| {
             std::env::var_os(name)
                 .filter(|value| !value.is_empty())
                 .map(PathBuf::from)
@@ -51,8 +50,13 @@ impl Cache {
 
     /// Opens the cache at `root`, making its directories (0755) where they are missing.
     ///
-    /// Errors: the directories cannot be made.
+    /// Errors: the directories cannot be made; the one below the system's temporary directory is not ours.
     pub fn open(root: PathBuf) -> Result<Self, Problem> {
+        Self::open_beside(root, &temporary_root())
+    }
+
+    /// `temporary` is the root that everybody can make before we do.
+    fn open_beside(root: PathBuf, temporary: &Path) -> Result<Self, Problem> {
         let root = std::path::absolute(&root).map_err(|error| failed("make", &root, &error))?;
         let cache = Self {
             root,
@@ -62,6 +66,9 @@ impl Cache {
             make_directory(&dir).map_err(|problem| {
                 problem.hint("set DELTABENCH_CACHE to a directory that you can write to")
             })?;
+            if dir == temporary {
+                check_ours(&dir)?;
+            }
         }
         Ok(cache)
     }
@@ -89,6 +96,11 @@ impl Cache {
 
     fn trees(&self) -> PathBuf {
         self.root.join("prebuilt")
+    }
+
+    /// A directory for work in progress: it may be removed with everything in it.
+    pub(crate) fn in_progress(&self, name: &str) -> PathBuf {
+        self.root.join(".deltabench").join(name)
     }
 
     /// Archives of sources, and what is known of them.
@@ -209,7 +221,8 @@ impl Cache {
     ) -> Option<KeptList> {
         let text = std::fs::read(self.list_file(carrier, platform)).ok()?;
         let file: ListFile = serde_json::from_slice(&text).ok()?;
-        if file.format != LIST_FORMAT || file.version != 1 || file.mirror.as_deref() != mirror {
+        let mirror = mirror.map(without_credentials);
+        if file.format != LIST_FORMAT || file.version != 1 || file.mirror != mirror {
             return None;
         }
         let versions = file
@@ -237,8 +250,47 @@ fn root_for(is_root: bool, variable: impl Fn(&str) -> Option<PathBuf>) -> PathBu
     }
     let base = variable("XDG_CACHE_HOME").filter(|dir| dir.is_absolute());
     base.or_else(|| variable("HOME").map(|home| home.join(".cache")))
-        .unwrap_or_else(std::env::temp_dir)
-        .join("deltabench")
+        .map_or_else(temporary_root, |base| base.join("deltabench"))
+}
+
+/// The root for who has no home.
+fn temporary_root() -> PathBuf {
+    std::env::temp_dir().join("deltabench")
+}
+
+/// The user that we run as.
+fn our_user() -> Option<u32> {
+    std::fs::metadata("/proc/self")
+        .ok()
+        .map(|process| process.uid())
+}
+
+/// Refuses a directory that somebody else could put programs into, which we would run.
+fn check_ours(dir: &Path) -> Result<(), Problem> {
+    let found = std::fs::symlink_metadata(dir).map_err(|error| failed("read", dir, &error))?;
+    let why = if found.is_dir() {
+        foreign(found.uid(), found.mode(), our_user())
+    } else {
+        Some("it is a link".to_owned())
+    };
+    match why {
+        None => Ok(()),
+        Some(why) => Err(Problem::new(format!(
+            "{} is not a safe place for a cache",
+            dir.display()
+        ))
+        .detail(format!("{why}; servers in it would be run"))
+        .hint("name a directory of your own with --cache DIR, or set HOME")),
+    }
+}
+
+/// Why a directory with that owner and mode is not `ours` alone; root could do everything anyway.
+fn foreign(owner: u32, mode: u32, ours: Option<u32>) -> Option<String> {
+    if owner != 0 && Some(owner) != ours {
+        return Some(format!("it belongs to the user with number {owner}"));
+    }
+    let others = mode & 0o022;
+    (others != 0).then(|| format!("others can write to it (mode {:o})", mode & 0o7777))
 }
 
 /// A list of versions kept in the cache.
@@ -294,7 +346,7 @@ pub(crate) struct Locked<'a> {
 impl Locked<'_> {
     /// An empty directory for a client's files. What an earlier, killed process left is removed.
     pub fn work_dir(&self) -> Result<PathBuf, Problem> {
-        let dir = self.cache.root.join("work");
+        let dir = self.cache.in_progress("work");
         remove_tree(&dir)?;
         make_directory(&dir)?;
         Ok(dir)
@@ -302,7 +354,7 @@ impl Locked<'_> {
 
     /// Removes the files of the call; a failure only costs space until the next call.
     pub fn clear_work_dir(&self) {
-        let _ = remove_tree(&self.cache.root.join("work"));
+        let _ = remove_tree(&self.cache.in_progress("work"));
     }
 
     /// Keeps a fetched list with its date.
@@ -319,7 +371,7 @@ impl Locked<'_> {
             format: LIST_FORMAT.to_owned(),
             version: 1,
             revision: 0,
-            mirror: carrier.mirror().map(str::to_owned),
+            mirror: carrier.mirror().map(without_credentials),
             fetched_unix_s: now.as_secs(),
             versions: versions
                 .iter()
@@ -516,6 +568,55 @@ mod tests {
                 made.display()
             );
         }
+    }
+
+    #[test]
+    fn a_temporary_root_that_others_own_or_can_write_to_is_refused() {
+        assert_eq!(foreign(1000, 0o40755, Some(1000)), None);
+        assert_eq!(foreign(0, 0o40755, Some(1000)), None);
+        for (owner, mode, ours) in [
+            (1001, 0o40755, Some(1000)),
+            (1001, 0o40755, Some(0)),
+            (1001, 0o40755, None),
+            (1000, 0o40775, Some(1000)),
+            (1000, 0o40757, Some(1000)),
+            (0, 0o41777, Some(1000)),
+        ] {
+            assert!(foreign(owner, mode, ours).is_some(), "{owner} {mode:o}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("deltabench");
+        let open = || Cache::open_beside(root.clone(), &root).map(drop);
+        open().unwrap();
+        let set = |mode| std::fs::set_permissions(&root, Permissions::from_mode(mode)).unwrap();
+        set(0o777);
+        let problem = open().unwrap_err();
+        assert!(problem.detail.unwrap().contains("mode 777"));
+        assert!(problem.hint.unwrap().contains("--cache"));
+        // A directory that the user named is theirs to share.
+        Cache::open_beside(root.clone(), &dir.path().join("other")).unwrap();
+        set(0o755);
+        let real = dir.path().join("real");
+        std::fs::rename(&root, &real).unwrap();
+        std::os::unix::fs::symlink(&real, &root).unwrap();
+        assert!(open().unwrap_err().detail.unwrap().contains("a link"));
+    }
+
+    #[test]
+    fn what_the_user_has_in_the_root_is_not_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(dir.path().to_owned()).unwrap();
+        let own = ["work", "build", "fetch"].map(|name| dir.path().join(name).join("own"));
+        for file in &own {
+            make_directory(file.parent().unwrap()).unwrap();
+            std::fs::write(file, "").unwrap();
+        }
+        let locked = cache.lock(&mut |_| {}).unwrap();
+        let work = locked.work_dir().unwrap();
+        assert!(work.is_dir() && work.starts_with(dir.path().join(".deltabench")));
+        locked.clear_work_dir();
+        assert!(!work.exists());
+        assert!(own.iter().all(|file| file.exists()));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The package clients that can bring a prebuilt server, seen alike.
 
+use crate::address::without_credentials;
 use crate::maven::Maven;
 use crate::npm::Npm;
 use crate::unpack::UnpackError;
@@ -171,7 +172,8 @@ pub(crate) fn choose(
     if let Some(mirror) = mirror {
         return Err(CarrierError::NoClient(
             none.detail(format!(
-                "the mirror {mirror} is a Maven repository and `mvn` is not on PATH"
+                "the mirror {} is a Maven repository and `mvn` is not on PATH",
+                without_credentials(mirror)
             ))
             .hint(
                 "install Maven (Debian: apt-get install maven), or take the mirror out of the \
@@ -216,7 +218,7 @@ pub(crate) fn telling_lines(said: &str) -> String {
         }
     }
     lines.truncate(6);
-    lines.join("\n")
+    without_credentials(&lines.join("\n"))
 }
 
 /// Takes out the terminal's colour codes, which Maven prints even when asked not to.
@@ -311,5 +313,6 @@ mod tests {
                     [ERROR] Failed to run x -> [Help 1]\n\u{1b}[0m\n";
         assert_eq!(telling_lines(said), "Connection refused\nFailed to run x");
         assert_eq!(telling_lines("\u{1b}[0m\n"), "");
+        assert_eq!(telling_lines("[ERROR] https://u:S3@m/x"), "https://m/x");
     }
 }

@@ -30,6 +30,7 @@
 //! # Ok::<(), deltabench_model::problem::Problem>(())
 //! ```
 
+mod address;
 mod build;
 mod cache;
 mod carrier;
@@ -62,7 +63,7 @@ pub struct Sources {
     /// Fetch nothing: only what is in the cache or on the disk counts.
     pub offline: bool,
     /// Base address of released sources, for those that the distribution's archive does not have:
-    /// `BASE/v17.11/postgresql-17.11.tar.bz2` and its `.sha256`; `file://` works too.
+    /// `BASE/v17.11/postgresql-17.11.tar.bz2` and its `.sha256`; `https://` or `file://`.
     pub source_mirror: Option<String>,
     /// How many jobs a build runs side by side; absent: as many as there are cores.
     pub jobs: Option<NonZeroUsize>,

@@ -118,6 +118,16 @@ pub enum WireError {
         /// What the server asked for.
         what: String,
     },
+    /// The session has another `search_path` than was asked for with the start-up message.
+    #[error("search_path is {found}, not {asked} as asked for at log-in")]
+    SearchPath {
+        /// The address.
+        endpoint: String,
+        /// What was asked for.
+        asked: String,
+        /// What the session has.
+        found: String,
+    },
     /// The workload itself cannot be sent.
     #[error("workload {workload}: {what}")]
     Workload {

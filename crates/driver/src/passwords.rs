@@ -84,7 +84,9 @@ impl Passwords {
                 let password = text
                     .split(|byte| *byte == b'\n')
                     .filter_map(|line| std::str::from_utf8(line).ok())
-                    .find_map(|line| matching(line, &wanted));
+                    .find_map(|line| matching(line, &wanted))
+                    // The first line that fits decides, even if it says nothing.
+                    .filter(|password| !password.is_empty());
                 Found {
                     password,
                     warning: None,
@@ -131,7 +133,7 @@ fn readable(file: &Path) -> Result<bool, String> {
     Ok(true)
 }
 
-/// The password of a line whose first four fields fit.
+/// The password, which may be empty, of a line whose first four fields fit.
 fn matching(line: &str, wanted: &[&str; 4]) -> Option<String> {
     let line = line.strip_suffix('\r').unwrap_or(line);
     if line.starts_with('#') {
@@ -150,7 +152,7 @@ fn matching(line: &str, wanted: &[&str; 4]) -> Option<String> {
             _ => password.push(character),
         }
     }
-    (!password.is_empty()).then_some(password)
+    Some(password)
 }
 
 /// What follows a field and its colon, if the field is a lone `*` or says `wanted`.
@@ -217,7 +219,7 @@ mod tests {
             ("db.example:5432:bench:you:secret", None),
             ("#db.example:5432:bench:me:secret", None),
             ("db.example:5432:bench:me", None),
-            ("db.example:5432:bench:me:", None),
+            ("db.example:5432:bench:me:", Some("")),
             ("", None),
         ] {
             assert_eq!(matching(line, &WANTED).as_deref(), password, "{line}");
@@ -239,6 +241,14 @@ mod tests {
             None,
             "nothing fits"
         );
+    }
+
+    #[test]
+    fn a_line_that_fits_and_says_nothing_ends_the_search() {
+        let (_kept, passwords) = file("db.example:*:*:*:\n*:*:*:*:other", 0o600);
+        let of = |host: &str| passwords.find(&tcp(host), "me", "bench").password;
+        assert_eq!(of("db.example"), None);
+        assert_eq!(of("elsewhere").as_deref(), Some("other"));
     }
 
     #[test]

@@ -80,6 +80,9 @@ impl Session {
             local: endpoint.is_local(),
         };
         session.start_up(login)?;
+        if login.confirm_path {
+            session.confirm_path(endpoint, login)?;
+        }
         Ok(session)
     }
 
@@ -188,6 +191,35 @@ impl Session {
                 _ => each(&message)?,
             }
         }
+    }
+
+    /// Asks whether the session has the `search_path` that it was asked to have.
+    fn confirm_path(&mut self, endpoint: &Endpoint, login: &Login) -> Result<(), WireError> {
+        let mut options = login.options.iter().rev();
+        let Some((_, asked)) = options.find(|(name, _)| name == "search_path") else {
+            return Ok(());
+        };
+        let mut out = Vec::new();
+        let sql = b"SELECT pg_catalog.current_setting('search_path')";
+        message(&mut out, b'Q', |out| zero_ended(out, sql))?;
+        self.send(&out, "asking for search_path")?;
+        let mut found = String::new();
+        self.until_ready("asking for search_path", |message| {
+            if message.tag == b'D' {
+                // One field: behind the number of fields and its length.
+                let field = message.body.get(6..).unwrap_or_default();
+                found = String::from_utf8_lossy(field).into_owned();
+            }
+            Ok(())
+        })?;
+        if found == *asked {
+            return Ok(());
+        }
+        Err(WireError::SearchPath {
+            endpoint: endpoint.to_string(),
+            asked: asked.clone(),
+            found,
+        })
     }
 
     fn start_up(&mut self, login: &Login) -> Result<(), WireError> {

@@ -1,7 +1,9 @@
 //! The few system calls of the hot path, behind safe functions. The only unsafe code of the crate.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Duration;
 
 /// Whether [`receive`] may wait for bytes.
@@ -117,25 +119,118 @@ pub fn set_timeout(socket: BorrowedFd<'_>, limit: Option<Duration>) -> io::Resul
         tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_usec: libc::suseconds_t::from(limit.subsec_micros()),
     };
-    let size = libc::socklen_t::try_from(size_of::<libc::timeval>()).unwrap_or(0);
-    for option in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
-        let pointer: *const libc::timeval = &raw const value;
-        // SAFETY: the pointer and size describe a live timeval, as these options want; the descriptor is
-        // open.
-        let status = unsafe {
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_SOCKET,
-                option,
-                pointer.cast(),
-                size,
-            )
-        };
-        if status != 0 {
-            return Err(io::Error::last_os_error());
-        }
+    set_option(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &value)?;
+    set_option(socket, libc::SOL_SOCKET, libc::SO_SNDTIMEO, &value)
+}
+
+/// What a TCP socket is told so that a peer that is gone without a word ends every wait within about a
+/// minute: asked after 30 s of silence, then every 10 s; given up after three questions without an answer
+/// or 60 s. Level, option and value.
+const DEAD_PEER: [(libc::c_int, libc::c_int, libc::c_int); 5] = [
+    (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
+    (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 30),
+    (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 10),
+    (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 3),
+    (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, 60_000),
+];
+
+/// Lets the kernel notice, on a TCP socket, that the peer is gone without a word.
+pub fn notice_dead_peer(socket: BorrowedFd<'_>) -> io::Result<()> {
+    for (level, option, value) in &DEAD_PEER {
+        set_option(socket, *level, *option, value)?;
     }
     Ok(())
+}
+
+/// Sets an option of a socket; `T` is the type that the kernel wants for it.
+fn set_option<T: Copy>(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
+    let size = libc::socklen_t::try_from(size_of::<T>())
+        .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let pointer: *const T = value;
+    // SAFETY: the pointer and size describe a live value, which the kernel only reads; the descriptor is
+    // open.
+    let status =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, pointer.cast(), size) };
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Connects to a local socket; gives up after `limit` when the queue of its connections stays full.
+pub fn connect_unix(path: &Path, limit: Duration) -> io::Result<OwnedFd> {
+    // SAFETY: sockaddr_un is plain numbers, for which all zero is a value.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::sa_family_t::try_from(libc::AF_UNIX)
+        .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let bytes = path.as_os_str().as_bytes();
+    // The name ends with a zero.
+    if bytes.len() >= address.sun_path.len() || bytes.contains(&0) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the path is too long for a local socket, or holds a zero byte",
+        ));
+    }
+    for (to, from) in address.sun_path.iter_mut().zip(bytes) {
+        *to = libc::c_char::from_ne_bytes([*from]);
+    }
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    // SAFETY: no pointers; the result is checked before use.
+    let descriptor = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: socket just returned this descriptor, and nobody else has it.
+    let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    // A full queue cannot be polled for (a connect that may not wait fails at once); the kernel waits for
+    // room in it as long as a send may take.
+    set_timeout(socket.as_fd(), Some(limit))?;
+    let size = libc::socklen_t::try_from(size_of::<libc::sockaddr_un>())
+        .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let pointer: *const libc::sockaddr_un = &raw const address;
+    loop {
+        // SAFETY: the pointer and size describe a live address; the descriptor is open.
+        if unsafe { libc::connect(socket.as_raw_fd(), pointer.cast(), size) } == 0 {
+            return Ok(socket);
+        }
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            io::ErrorKind::Interrupted => {}
+            io::ErrorKind::WouldBlock => {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    format!("the server took no connection within {limit:?}"),
+                ));
+            }
+            _ => return Err(error),
+        }
+    }
+}
+
+/// An option of a socket that is a number.
+#[cfg(test)]
+pub fn number_option(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int) -> i32 {
+    let mut value: libc::c_int = -1;
+    let mut size = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap();
+    let pointer: *mut libc::c_int = &raw mut value;
+    // SAFETY: the pointers are to live values, and the size is that of the first; the descriptor is open.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            pointer.cast(),
+            &raw mut size,
+        )
+    };
+    assert_eq!(status, 0);
+    value
 }
 
 /// Makes the calling thread's timers exact; the kernel's default lets them be 50 µs late, to save wake-ups.
@@ -392,8 +487,36 @@ impl Poller {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::AsFd;
-    use std::os::unix::net::UnixStream;
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::time::Instant;
+
+    #[test]
+    fn a_local_server_that_takes_no_connection_is_given_up_at_the_limit() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        // SAFETY: no pointers; the descriptor is open.
+        assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
+        let patience = Duration::from_secs(30);
+        let _queued = connect_unix(&path, patience).unwrap();
+        let started = Instant::now();
+        let refused = connect_unix(&path, Duration::from_millis(50)).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::TimedOut, "{refused}");
+        assert!(started.elapsed() < patience);
+        let (mut queued, _) = listener.accept().unwrap();
+        drop(connect_unix(&path, patience).unwrap());
+        io::Write::write_all(&mut queued, b"x").unwrap();
+    }
+
+    #[test]
+    fn a_local_socket_that_cannot_be_is_refused() {
+        let limit = Duration::from_secs(30);
+        let missing = connect_unix(Path::new("/no/such/socket"), limit).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        let long = format!("/{}", "x".repeat(107));
+        let refused = connect_unix(Path::new(&long), limit).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+    }
 
     #[test]
     fn a_receive_gives_up_at_its_time_limit() {

@@ -1,9 +1,9 @@
 //! Whose certificate is taken for the server's.
 //!
 //! Roots come from the file that the user names, else from the system's store. A certificate that is itself
-//! in the named file is taken as it is: servers that sign for themselves are common, and many of their
-//! certificates say that they are an authority's, which a chain may not end with. Names are those of the
-//! certificate's subjectAltName; a common name alone is not looked at.
+//! in the named file is taken as it is, in its time: servers that sign for themselves are common, and many
+//! of their certificates say that they are an authority's, which a chain may not end with. Names are those
+//! of the certificate's subjectAltName; a common name alone is not looked at.
 
 use deltabench_model::endpoint::Tls;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -168,6 +168,34 @@ impl Authority {
     }
 }
 
+impl Authority {
+    /// Whether a certificate is good at that time, whoever signed it.
+    fn check_time(
+        &self,
+        certificate: &CertificateDer<'_>,
+        name: &ServerName<'_>,
+        now: UnixTime,
+    ) -> Result<(), Error> {
+        // A chain's times are looked at first; without others between, they are this certificate's, and
+        // what else is wrong with the chain does not matter.
+        match self
+            .chains
+            .verify_server_cert(certificate, &[], name, &[], now)
+        {
+            Err(
+                error @ Error::InvalidCertificate(
+                    CertificateError::BadEncoding
+                    | CertificateError::Expired
+                    | CertificateError::ExpiredContext { .. }
+                    | CertificateError::NotValidYet
+                    | CertificateError::NotValidYetContext { .. },
+                ),
+            ) => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
 fn from_file(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsFailure> {
     let read = CertificateDer::pem_file_iter(file).map_err(|error| unreadable(file, &error))?;
     let certificates: Vec<_> = read
@@ -193,8 +221,10 @@ impl ServerCertVerifier for Authority {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         if self.named.contains(certificate) {
+            let parsed = ParsedCertificate::try_from(certificate)?;
+            self.check_time(certificate, name, now)?;
             if self.name_matters {
-                verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+                verify_server_name(&parsed, name)?;
             }
             return Ok(ServerCertVerified::assertion());
         }
@@ -300,6 +330,27 @@ mod tests {
             ] {
                 let found = verified(&made.pem(), name_matters, made.der(), host);
                 assert_eq!(found.is_ok(), good, "{authority} {name_matters} {host}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_named_certificate_is_taken_in_its_time_only() {
+        for (authority, name_matters) in
+            [(false, false), (false, true), (true, false), (true, true)]
+        {
+            for (from, until, good) in
+                [(2000, 4000, true), (2000, 2001, false), (4000, 4001, false)]
+            {
+                let mut own = CertificateParams::new(vec!["db.example".to_owned()]).unwrap();
+                own.not_before = rcgen::date_time_ymd(from, 1, 1);
+                own.not_after = rcgen::date_time_ymd(until, 1, 1);
+                if authority {
+                    own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+                }
+                let made = own.self_signed(&KeyPair::generate().unwrap()).unwrap();
+                let found = verified(&made.pem(), name_matters, made.der(), "db.example");
+                assert_eq!(found.is_ok(), good, "{authority} {from} {until}: {found:?}");
             }
         }
     }

@@ -8,7 +8,6 @@ use rustls::pki_types::ServerName;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -133,7 +132,7 @@ impl Wire {
 fn connect(endpoint: &Endpoint, limit: Duration) -> io::Result<OwnedFd> {
     match endpoint {
         Endpoint::Unix { directory, port } => {
-            UnixStream::connect(directory.join(format!(".s.PGSQL.{port}"))).map(OwnedFd::from)
+            sys::connect_unix(&directory.join(format!(".s.PGSQL.{port}")), limit)
         }
         Endpoint::Tcp { host, port, .. } => {
             let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
@@ -141,6 +140,7 @@ fn connect(endpoint: &Endpoint, limit: Duration) -> io::Result<OwnedFd> {
                 match TcpStream::connect_timeout(&address, limit) {
                     Ok(stream) => {
                         stream.set_nodelay(true)?;
+                        sys::notice_dead_peer(stream.as_fd())?;
                         return Ok(stream.into());
                     }
                     Err(error) => failure = error,
@@ -209,5 +209,29 @@ impl Write for Plain<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_peer_that_is_gone_without_a_word_is_noticed_on_every_tcp_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = Endpoint::Tcp {
+            host: "127.0.0.1".to_owned(),
+            port: listener.local_addr().unwrap().port(),
+            tls: Tls::Off,
+        };
+        let wire = Wire::open(&endpoint, Duration::from_secs(30)).unwrap();
+        let option = |level, name| sys::number_option(wire.socket().as_fd(), level, name);
+        assert_eq!(option(libc::SOL_SOCKET, libc::SO_KEEPALIVE), 1);
+        let of_tcp = |name| option(libc::IPPROTO_TCP, name);
+        assert_eq!(of_tcp(libc::TCP_KEEPIDLE), 30);
+        assert_eq!(of_tcp(libc::TCP_KEEPINTVL), 10);
+        assert_eq!(of_tcp(libc::TCP_KEEPCNT), 3);
+        assert_eq!(of_tcp(libc::TCP_USER_TIMEOUT), 60_000);
     }
 }

@@ -382,8 +382,10 @@ fn base(root: &Section<'_>, servers: &[Server]) -> Result<usize, Problem> {
     };
     let target: Option<TargetSpec> = match asked.parse() {
         Ok(target) => Some(target),
-        // What is wrong with a connection string may be its password, which must not be repeated.
-        Err(problem) if asked.starts_with("dsn:") => return Err(root.wrap(at, problem)),
+        // What is wrong with an address may be its password, which must not be repeated.
+        Err(problem) if asked.contains("//") || asked.contains('@') => {
+            return Err(root.wrap(at, problem));
+        }
         Err(_) => None,
     };
     let by_name = matching(&|server| server.name() == asked);

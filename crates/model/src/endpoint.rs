@@ -111,6 +111,9 @@ pub struct Login {
     pub password: Option<String>,
     /// Settings sent with the start-up message, for example `search_path`.
     pub options: Vec<(String, String)>,
+    /// Whether the server is asked, before anything else is sent, if it has taken `search_path`: statements
+    /// name tables without their schema, and something before somebody else's server may drop the setting.
+    pub confirm_path: bool,
 }
 
 impl fmt::Debug for Login {
@@ -120,6 +123,7 @@ impl fmt::Debug for Login {
             .field("database", &self.database)
             .field("password", &self.password.as_ref().map(|_| "***"))
             .field("options", &self.options)
+            .field("confirm_path", &self.confirm_path)
             .finish()
     }
 }
@@ -135,6 +139,7 @@ mod tests {
             database: "bench".into(),
             password: Some("secret".into()),
             options: Vec::new(),
+            confirm_path: false,
         };
         assert!(!format!("{login:?}").contains("secret"));
     }

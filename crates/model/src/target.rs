@@ -101,9 +101,13 @@ impl FromStr for TargetSpec {
     type Err = Problem;
 
     fn from_str(text: &str) -> Result<Self, Problem> {
-        let Some((kind, rest)) = text.split_once(':') else {
+        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+        if may_hold_a_password(text, kind, rest) {
+            return Err(not_repeated(kind));
+        }
+        if !text.contains(':') {
             return Err(unknown_kind(text, text));
-        };
+        }
         match kind {
             "postgres" if !rest.contains('+') => Ok(Self::Prebuilt(rest.parse()?)),
             "postgres" | "src" | "git" => Ok(Self::Built(text.parse()?)),
@@ -117,15 +121,40 @@ impl FromStr for TargetSpec {
     }
 }
 
+/// Whether a text that is no `dsn:` looks like an address, in which a password may be written.
+fn may_hold_a_password(text: &str, kind: &str, rest: &str) -> bool {
+    let slashes = text.contains("://") || text.starts_with("//") || rest.starts_with("//");
+    match kind {
+        "dsn" => false,
+        // A directory's name may begin with two slashes as well.
+        "path" | "src" => slashes && text.contains('@'),
+        "git" => slashes,
+        _ => slashes || text.contains('@'),
+    }
+}
+
+/// The refusal of such a text. Nothing of it is repeated.
+fn not_repeated(kind: &str) -> Problem {
+    let problem = Problem::new("a target looks like the address of a server");
+    match kind {
+        "path" | "src" | "git" => problem
+            .detail("path:, src: and git: take a directory or a file of this machine")
+            .hint("fetch it first, then write its directory or file"),
+        _ => problem
+            .detail(
+                "a server that is there already is named by dsn: and its address, without a \
+                 password: that is taken from PGPASSWORD, PGPASSFILE or ~/.pgpass",
+            )
+            .hint("write dsn:postgres://USER@HOST/DATABASE"),
+    }
+}
+
 fn unknown_kind(text: &str, kind: &str) -> Problem {
     let problem = Problem::new(format!("unknown target `{text}`")).detail(
         "a target is postgres:VERSION (prebuilt), postgres:VERSION+VARIANT, src:FILE+VARIANT or \
              git:DIR@REF+VARIANT (built from source), path:DIR (a tree with bin/postgres), \
              installed:MAJOR or dsn:postgres://… (a server that is there already)",
     );
-    if kind.starts_with("postgresql") || text.contains("//") {
-        return problem.hint(format!("did you mean dsn:{text}?"));
-    }
     if text.parse::<Release>().is_ok() {
         return problem.hint(format!("did you mean postgres:{text}?"));
     }
@@ -185,5 +214,47 @@ mod tests {
         assert!(hint("17").contains("postgres:17"));
         assert!(hint("postgres:latest").contains("postgres:18"));
         assert!(hint("mysql:8").contains("deltabench targets"));
+        assert!(hint("postgresql:18").contains("postgres:18"));
+    }
+
+    #[test]
+    fn an_address_without_dsn_is_refused_and_nothing_of_it_is_repeated() {
+        for text in [
+            "postgres://me:hunter2@h/d",
+            "postgresql://me:hunter2@h/d",
+            "postgres://h/d?password=hunter2",
+            "postgres:me:hunter2@h/d",
+            "DSN:postgres://me:hunter2@h/d",
+            "dns:postgres://me:hunter2@h/d",
+            "installed://me:hunter2@h/d",
+            "//me:hunter2@h/d",
+            "me:hunter2@h/d",
+            "hunter2@h",
+        ] {
+            let problem = text.parse::<TargetSpec>().unwrap_err();
+            assert!(!problem.to_string().contains("hunter2"), "{problem}");
+            let hint = problem.hint.unwrap();
+            assert!(hint.contains("dsn:postgres://USER@HOST/DATABASE"), "{hint}");
+            assert!(problem.detail.unwrap().contains("PGPASSWORD"), "{text}");
+        }
+        for text in [
+            "path:postgres://me:hunter2@h/d",
+            "src:https://me:hunter2@h/x.tar.bz2+def",
+            "git:https://me:hunter2@h/x@HEAD+def",
+        ] {
+            let problem = text.parse::<TargetSpec>().unwrap_err();
+            assert!(!problem.to_string().contains("hunter2"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn two_slashes_of_a_directory_are_no_address() {
+        for text in [
+            "path://opt/pg",
+            "src://opt/pg.tar+def",
+            "git:/a//b@HEAD+def",
+        ] {
+            assert_eq!(text.parse::<TargetSpec>().unwrap().to_string(), text);
+        }
     }
 }

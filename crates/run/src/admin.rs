@@ -1,5 +1,6 @@
 //! Set-up statements, with problems that name them.
 
+use crate::remote::without_path;
 use deltabench_driver::WireError;
 use deltabench_driver::admin::Client;
 use deltabench_model::endpoint::{Endpoint, Login};
@@ -11,8 +12,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) fn connect(endpoint: &Endpoint, login: &Login) -> Result<Client, Problem> {
     Client::connect(endpoint, login, CONNECT_TIMEOUT).map_err(|error| {
-        Problem::new("cannot connect to a server of this run")
-            .detail(format!("database {}: {error}", login.database))
+        without_path(&error).unwrap_or_else(|| {
+            Problem::new("cannot connect to a server of this run")
+                .detail(format!("database {}: {error}", login.database))
+        })
     })
 }
 

@@ -379,8 +379,10 @@ fn prewarm(site: &Site, tables: Tables) -> Result<(), Problem> {
     };
     // The visibility map and free space map matter to index-only scans and updates; they are small and come
     // by use.
+    // With all of its arguments: anybody may have put a function of that name beside it which takes fewer.
     let sql = format!(
-        "SELECT coalesce(sum({function}(oid)), 0) FROM pg_class \
+        "SELECT coalesce(sum({function}(oid::regclass, 'buffer'::text, 'main'::text, NULL::bigint, \
+         NULL::bigint)), 0) FROM pg_class \
          WHERE relnamespace = '{schema}'::regnamespace AND relkind IN ('r', 'i') \
          OR oid IN (SELECT reltoastrelid FROM pg_class WHERE relnamespace = '{schema}'::regnamespace)"
     );

@@ -4,7 +4,7 @@ use crate::admin::{query, text};
 use crate::aging::AgingReport;
 use crate::load::{StateSize, size, states};
 use crate::remote::round_trip_us;
-use crate::site::{Site, Tables};
+use crate::site::{Home, Site, Tables};
 use deltabench_compare::thresholds::SIZE_TOLERANCE;
 use deltabench_driver::admin::Client;
 use deltabench_model::finding::{Finding, Severity};
@@ -57,7 +57,10 @@ pub(crate) fn read_back(
     let client = &mut site.open(Tables::Kept(DataState::Fresh))?;
     Ok(ServerReadback {
         build: build(client)?,
-        settings: settings(client)?,
+        settings: match &site.home {
+            Home::Databases => settings(client)?,
+            Home::Schemas(schemas) => discreet(settings(client)?, &schemas.login.options),
+        },
         relation_bytes: sizes.first().map_or(0, |size| size.relation_bytes),
         sizes,
         aging: None,
@@ -157,6 +160,41 @@ fn settings(client: &mut Client) -> Result<Vec<Setting>, Problem> {
     Ok(rows.into_iter().filter_map(setting).collect())
 }
 
+/// Parts of the names of settings whose values may hold a secret.
+const SECRETIVE: [&str; 6] = [
+    "conninfo",
+    "command",
+    "passphrase",
+    "password",
+    "secret",
+    "key_file",
+];
+
+/// What stands in the place of a value that is not kept.
+const NOT_KEPT: &str = "(not kept)";
+
+/// Settings of somebody else's server without the values that are nobody's business: they would end in the
+/// store and in reports. What nobody has set and what our sessions were told to have is kept.
+fn discreet(settings: Vec<Setting>, asked: &[(String, String)]) -> Vec<Setting> {
+    let may_tell = |setting: &Setting| {
+        let name = setting.name.to_ascii_lowercase();
+        let known = |(asked, _): &(String, String)| asked.eq_ignore_ascii_case(&name);
+        let unset = setting.source == "default" || ["", "(disabled)"].contains(&&*setting.value);
+        let secretive = name.contains('.') || SECRETIVE.iter().any(|part| name.contains(part));
+        unset || !secretive || asked.iter().any(known)
+    };
+    let blank = |setting: Setting| Setting {
+        value: NOT_KEPT.to_owned(),
+        boot_value: None,
+        ..setting
+    };
+    let kept = |setting| match may_tell(&setting) {
+        true => setting,
+        false => blank(setting),
+    };
+    settings.into_iter().map(kept).collect()
+}
+
 /// How the server was compiled, as it says itself; flags are empty where the role may not read them.
 ///
 /// Errors: whatever the server answered. Source: `version()` and the `pg_config` view (9.6 and later), which
@@ -188,4 +226,40 @@ pub(crate) fn build(client: &mut Client) -> Result<Build, Problem> {
         cflags: setting("CFLAGS")?,
         configure: setting("CONFIGURE")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_a_secret_is_not_kept() {
+        let setting = |name: &str, value: &str, source: &str| Setting {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            unit: None,
+            boot_value: Some("b".to_owned()),
+            source: source.to_owned(),
+        };
+        let told = |name: &str, value: &str, source: &str| {
+            let asked = [("App.own".to_owned(), "1".to_owned())];
+            let kept = discreet(vec![setting(name, value, source)], &asked);
+            kept[0] == setting(name, value, source)
+        };
+        for name in [
+            "primary_conninfo",
+            "restore_command",
+            "ssl_passphrase_command",
+            "ssl_key_file",
+            "vault.token",
+            "Some.Thing",
+        ] {
+            assert!(!told(name, "x", "configuration file"), "{name}");
+            assert!(told(name, "", "configuration file"), "{name}");
+            assert!(told(name, "x", "default"), "{name}");
+        }
+        assert!(told("archive_command", "(disabled)", "override"));
+        assert!(told("work_mem", "4096", "configuration file"));
+        assert!(told("app.own", "1", "client"));
+    }
 }

@@ -19,6 +19,7 @@ mod server;
 mod tables;
 
 pub use access::installation;
+pub(crate) use access::without_path;
 pub(crate) use agents::{Agents, Watcher};
 pub use check::check;
 pub(crate) use check::{check_servers, only_own};

@@ -71,6 +71,7 @@ pub(crate) fn login(database: &str) -> Login {
         database: database.to_owned(),
         password: None,
         options: vec![search_path(SCHEMA)],
+        confirm_path: false,
     }
 }
 

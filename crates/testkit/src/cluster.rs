@@ -165,6 +165,7 @@ impl Cluster {
             database: "postgres".into(),
             password: None,
             options: Vec::new(),
+            confirm_path: false,
         }
     }
 

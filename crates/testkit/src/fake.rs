@@ -185,6 +185,7 @@ impl FakeServer {
             database: "fake".into(),
             password: Some("secret".into()),
             options: Vec::new(),
+            confirm_path: false,
         }
     }
 

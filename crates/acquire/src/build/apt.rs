@@ -7,11 +7,15 @@
 
 use super::archive::published_sha256;
 use super::release::Candidate;
+use crate::address::without_credentials;
 use crate::cache::{failed, make_directory};
 use crate::command;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::Release;
 use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -101,7 +105,7 @@ impl Apt {
         let place = file.to_string_lossy().into_owned();
         let sum = format!("SHA256:{sha256}");
         self.run(&self.helper, &["download-file", &uri, &place, &sum])
-            .map_err(|said| format!("{uri}: {said}"))?;
+            .map_err(|said| without_credentials(&format!("{uri}: {said}")))?;
         Ok((file, sha256))
     }
 
@@ -139,17 +143,27 @@ impl Apt {
             make_directory(&self.root.join(dir))?;
         }
         let sources = self.root.join("sources/deltabench.sources");
-        std::fs::write(&sources, stanzas(&repositories))
+        write_private(&sources, &stanzas(&repositories))
             .map_err(|error| failed("write", &sources, &error))?;
         progress("fetching the lists of source packages with apt-get");
         // Some suite may not be on this mirror: the others count.
-        let lacking = match self.run(&self.apt_get, &["update", "-q"]) {
+        let lacking = match self.update()? {
             Ok(_) => String::new(),
             Err(error) => format!("apt-get update: {error}"),
         };
         std::fs::write(&stamp, &lacking).map_err(|error| failed("write", &stamp, &error))?;
         said.extend((!lacking.is_empty()).then_some(lacking));
         Ok(())
+    }
+
+    /// Fetches the indexes, without what the machine runs before and after it fetches its own.
+    fn update(&self) -> Result<Result<String, String>, Problem> {
+        let settings = self.root.join("update.conf");
+        // A list can be emptied in a file only, and only in one that is read after the machine's own.
+        std::fs::write(&settings, "#clear APT::Update;\n")
+            .map_err(|error| failed("write", &settings, &error))?;
+        let place = settings.to_string_lossy();
+        Ok(self.run(&self.apt_get, &["-c", &place, "update", "-q"]))
     }
 
     /// Runs a client on the private root; the telling lines of what it said when it failed.
@@ -178,11 +192,26 @@ impl Apt {
             .filter_map(|line| line.strip_prefix("E: "))
             .take(4)
             .collect();
-        Err(match telling.as_slice() {
+        Err(without_credentials(&match telling.as_slice() {
             [] => format!("{}: {}", output.status, said.trim()),
             lines => lines.join("; "),
-        })
+        }))
     }
+}
+
+/// Writes a file that only we can read: an address of the machine's may hold a password, which apt needs.
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())
 }
 
 /// `17.11` of `17.11-0+deb13u1`; `None` for what is not released yet (`19~beta2-1`).
@@ -349,6 +378,8 @@ fn stanzas(repositories: &[Repository]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
 
     const DEBIAN: &str = "ID=debian\nVERSION_CODENAME=bookworm\n";
 
@@ -396,6 +427,75 @@ mod tests {
             ]
         );
         assert_eq!(of(text, "ubuntu.list", ""), [""; 0]);
+    }
+
+    /// A client of ours on a private root in `dir`.
+    fn client(dir: &Path, script: &str) -> Apt {
+        let program = dir.join("client");
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        for name in ["lists/partial", "cache/archives/partial", "sources"] {
+            make_directory(&dir.join(name)).unwrap();
+        }
+        Apt {
+            apt_get: program.clone(),
+            apt_cache: program.clone(),
+            helper: program,
+            root: dir.to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_the_machine_runs_around_its_own_updates_is_not_run() {
+        if !Path::new("/usr/bin/apt-get").exists() {
+            eprintln!("skipped: no apt-get here");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let ran = dir.path().join("ran");
+        let hooks = ["Pre-Invoke", "Post-Invoke", "Post-Invoke-Success"].map(|hook| {
+            let told = format!("echo {hook} >>{}", ran.display());
+            format!("APT::Update::{hook} {{ \"{told}\"; }};\n")
+        });
+        let settings = dir.path().join("hooks.conf");
+        std::fs::write(&settings, hooks.concat()).unwrap();
+        let script = format!(
+            "APT_CONFIG={} exec /usr/bin/apt-get \"$@\"",
+            settings.display()
+        );
+        let apt = client(dir.path(), &script);
+        apt.update().unwrap().unwrap();
+        assert!(!ran.exists(), "{}", std::fs::read_to_string(&ran).unwrap());
+    }
+
+    #[test]
+    fn passwords_in_the_machine_s_lists_are_neither_told_nor_readable() {
+        let dir = tempfile::tempdir().unwrap();
+        let apt = client(
+            dir.path(),
+            "echo 'E: https://u:S3@m.example/x failed' >&2; exit 1",
+        );
+        assert_eq!(
+            apt.update().unwrap().unwrap_err(),
+            "https://m.example/x failed"
+        );
+        let uri = "https://u:S3@m.example/x.orig.tar.bz2";
+        let line = format!("'{uri}' x.orig.tar.bz2 12 SHA256:{}", "ab".repeat(32));
+        let script = format!(
+            "case \"$*\" in *download-file*) echo 'E: no' >&2; exit 1;; esac\necho \"{line}\""
+        );
+        let apt = client(dir.path(), &script);
+        let candidate = Candidate {
+            release: "17.11".parse().unwrap(),
+            package_version: "17.11-1".to_owned(),
+        };
+        let said = apt.fetch(&candidate, dir.path()).unwrap_err();
+        assert_eq!(said, "https://m.example/x.orig.tar.bz2: no");
+        let list = dir.path().join("list");
+        std::fs::write(&list, "old, for everybody").unwrap();
+        write_private(&list, uri).unwrap();
+        assert_eq!(std::fs::read_to_string(&list).unwrap(), uri);
+        assert_eq!(list.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use flate2::read::MultiGzDecoder;
 use liblzma::read::XzDecoder;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 const FORMAT: &str = "deltabench.source";
@@ -100,8 +100,10 @@ struct Known {
 impl Archive {
     /// Looks into an archive; what it holds is remembered by its checksum.
     ///
-    /// Errors: a file that cannot be read, does not match the `.sha256` beside it, or holds no source tree.
+    /// Errors: a file that cannot be read, does not match the `.sha256` beside its name or, where that is a
+    /// link, beside itself, or holds no source tree.
     pub fn open(file: &Path, cache: &Cache) -> Result<Self, Problem> {
+        let named = file;
         let file = file
             .canonicalize()
             .map_err(|error| failed("read", file, &error))?;
@@ -117,6 +119,7 @@ impl Archive {
             );
         }
         let sha256 = sha256_of(&file)?;
+        check_beside(named, &sha256)?;
         check_beside(&file, &sha256)?;
         let kept = cache.sources().join(format!("{sha256}.json"));
         let known: Option<Known> = read_json(&kept);
@@ -170,8 +173,13 @@ fn check_beside(file: &Path, sha256: &str) -> Result<(), Problem> {
     let mut beside = file.as_os_str().to_owned();
     beside.push(".sha256");
     let beside = PathBuf::from(beside);
-    let Ok(text) = std::fs::read_to_string(&beside) else {
-        return Ok(());
+    let text = match std::fs::read_to_string(&beside) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => {
+            return Err(failed("read", &beside, &error)
+                .hint("write the SHA-256 as `sha256sum` prints it, or remove the file"));
+        }
     };
     let published = published_sha256(&text).ok_or_else(|| {
         Problem::new(format!("{} holds no checksum", beside.display()))

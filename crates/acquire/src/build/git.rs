@@ -43,6 +43,9 @@ impl Commit {
         let has_parser = show(PARSER).is_some();
         let contents =
             Contents::read(configure.as_deref(), meson.as_deref(), has_parser).map_err(|why| {
+                if repository.is_partial() {
+                    return repository.lacking(reference);
+                }
                 Problem::new(format!(
                     "{reference} of {} is no source of PostgreSQL",
                     directory.display()
@@ -77,6 +80,9 @@ impl Commit {
             )
             .map(drop)
             .map_err(|said| {
+                if self.repository.is_partial() {
+                    return self.repository.lacking(&self.id).detail(said);
+                }
                 Problem::new(format!(
                     "cannot lay out {} in {}",
                     self.label(),
@@ -163,6 +169,25 @@ impl Repository {
         })
     }
 
+    /// Whether it was cloned with a filter, so that it may lack files until git fetches them.
+    fn is_partial(&self) -> bool {
+        self.ask(&[
+            "config",
+            "--get-regexp",
+            r"^remote\..*\.partialclonefilter$",
+        ])
+        .is_ok()
+    }
+
+    fn lacking(&self, reference: &str) -> Problem {
+        let place = self.git_dir.display();
+        Problem::new(format!("{place} does not hold all files of {reference}"))
+            .detail(
+                "it was cloned with --filter, and nothing is fetched into a repository of yours",
+            )
+            .hint("take a whole clone: `git clone` without --filter")
+    }
+
     fn ask(&self, arguments: &[&str]) -> Result<String, String> {
         self.run(arguments, None)
     }
@@ -182,6 +207,16 @@ impl Repository {
             "-c",
             "advice.detachedHead=false",
         ]);
+        // A tree of ours is whole and as it was committed, whatever the user's checkout is; a split index
+        // would put its larger part into the user's directory.
+        for setting in ["sparseCheckout", "splitIndex", "autocrlf"] {
+            command.arg("-c").arg(format!("core.{setting}=false"));
+        }
+        // Nor does a clone that lacks objects get more by itself; older gits know only the last of these.
+        command
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_ALLOW_PROTOCOL", "none");
         command.env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
         if !self.git_dir.as_os_str().is_empty() {
             command.env("GIT_DIR", &self.git_dir);

@@ -5,6 +5,7 @@ use super::apt::Apt;
 use super::archive::{Archive, published_sha256};
 use super::probe::Toolbox;
 use crate::Sources;
+use crate::address::without_credentials;
 use crate::cache::{Cache, failed, make_directory, read_json, remove_tree, write_whole};
 use crate::carrier::Platform;
 use crate::command;
@@ -100,7 +101,7 @@ impl Releases<'_> {
         let mut said = Vec::new();
         let mut listed = Vec::new();
         let newest_kept = kept.as_ref().and_then(|(release, _)| release.minor);
-        let work = self.cache.root().join("fetch");
+        let work = self.cache.in_progress("fetch");
         remove_tree(&work)?;
         make_directory(&work)?;
         let found = self
@@ -191,14 +192,14 @@ impl Releases<'_> {
         said: &mut Vec<String>,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Option<Found>, Problem> {
-        let Some(base) = &self.sources.source_mirror else {
+        let Some(base) = mirror(self.sources)? else {
             said.push("source_mirror: none is configured".to_owned());
             return Ok(None);
         };
-        let base = base.trim_end_matches('/');
         let Some(release) = newest_of(base, wanted) else {
             said.push(format!(
-                "{base}: which releases of {wanted} are there is not known"
+                "{}: which releases of {wanted} are there is not known",
+                without_credentials(base)
             ));
             return Ok(None);
         };
@@ -207,28 +208,28 @@ impl Releases<'_> {
         }
         let name = format!("postgresql-{release}.tar.bz2");
         let address = format!("{base}/v{release}/{name}");
-        progress(&format!("fetching {address}"));
+        let shown = without_credentials(&address);
+        progress(&format!("fetching {shown}"));
         let (file, sums) = (work.join(&name), work.join(format!("{name}.sha256")));
         for (address, file) in [(&address, &file), (&format!("{address}.sha256"), &sums)] {
             if let Err(why) = self.download(address, file) {
-                said.push(format!("{address}: {why}"));
+                said.push(without_credentials(&format!("{address}: {why}")));
                 return Ok(None);
             }
         }
         let text = std::fs::read_to_string(&sums).map_err(|error| failed("read", &sums, &error))?;
         let Some(published) = published_sha256(&text) else {
-            said.push(format!("{address}.sha256: holds no checksum"));
+            said.push(format!("{shown}.sha256: holds no checksum"));
             return Ok(None);
         };
         let found = sha256_of(&file)?;
         if found != published {
-            return Err(
-                Problem::new(format!("{address} does not match its checksum"))
-                    .detail(format!("published: {published}\nfetched:   {found}"))
-                    .hint("nothing was kept; ask whoever runs that mirror"),
-            );
+            return Err(Problem::new(format!("{shown} does not match its checksum"))
+                .detail(format!("published: {published}\nfetched:   {found}"))
+                .hint("nothing was kept; ask whoever runs that mirror"));
         }
-        self.keep(&release, &file, &published, base).map(Some)
+        self.keep(&release, &file, &published, &without_credentials(base))
+            .map(Some)
     }
 
     /// Gets one file: copied, or with the client that is here.
@@ -241,22 +242,19 @@ impl Releases<'_> {
         let mut command = match (self.tools.find("curl"), self.tools.find("wget")) {
             (Some(curl), _) => {
                 let mut command = Command::new(curl);
-                command.args([
-                    "--fail",
-                    "--silent",
-                    "--show-error",
-                    "--location",
-                    "--retry",
-                    "2",
-                ]);
+                command.args(["--fail", "--silent", "--show-error", "--location"]);
+                command.args(["--proto", "=https", "--retry", "2"]);
+                command.args(["--connect-timeout", "20"]);
+                command.args(["--speed-limit", "1000", "--speed-time", "60"]);
                 command.arg("--output").arg(into);
                 command
             }
             (None, Some(wget)) => {
                 let mut command = Command::new(wget);
-                command
-                    .args(["--no-verbose", "--tries=3", "--output-document"])
-                    .arg(into);
+                command.args(["--no-verbose", "--tries=3", "--timeout=60"]);
+                // It cannot be told to stay with https when it is sent on.
+                command.args(["--max-redirect=0", "--output-document"]);
+                command.arg(into);
                 command
             }
             (None, None) => return Err("neither curl nor wget is here".to_owned()),
@@ -315,6 +313,22 @@ impl Releases<'_> {
         )?;
         Ok((release.clone(), Archive::open(&place, self.cache)?))
     }
+}
+
+/// The address of the user's, without slashes at its end; it must be one that nobody on the way can change.
+pub(super) fn mirror(sources: &Sources) -> Result<Option<&str>, Problem> {
+    let Some(base) = &sources.source_mirror else {
+        return Ok(None);
+    };
+    if base.starts_with("https://") || base.starts_with("file://") {
+        return Ok(Some(base.trim_end_matches('/')));
+    }
+    Err(Problem::new(format!(
+        "source_mirror cannot be {}",
+        without_credentials(base)
+    ))
+    .detail("archives and their checksums come from the same place: it must be https:// or file://")
+    .hint("write https://… (or file:///… for a directory) in the configuration"))
 }
 
 fn answers(found: &str, wanted: &Release) -> bool {

@@ -13,7 +13,11 @@ use world::{CONFIGURE, MAKEFILE, World};
 fn an_archive_is_built_once_and_then_found() {
     let world = World::new();
     let target = world.packed("fast");
+    let own = world.cache.root().join("build/own");
+    make_directory(own.parent().unwrap()).unwrap();
+    std::fs::write(&own, "").unwrap();
     let found = world.resolve(&target).unwrap();
+    assert!(own.exists());
     assert_eq!(found.asked, target);
     assert_eq!(found.resolved, "src:fake-1.0+fast");
     assert_eq!(
@@ -39,7 +43,7 @@ fn an_archive_is_built_once_and_then_found() {
     assert!(log.contains("'CFLAGS=-O3 -funroll-loops'"), "{log}");
     assert_eq!(world.names_in("built").len(), 1);
     assert_eq!(world.names_in("logs"), [""; 0]);
-    assert!(!world.cache.root().join("build").exists());
+    assert!(!world.cache.root().join(".deltabench/build").exists());
     assert!(!tree.join("staging").exists());
 
     let again = world.resolve(&target).unwrap();
@@ -183,6 +187,59 @@ fn the_user_s_checkout_is_not_touched() {
         world.git(&["worktree", "list"]),
     );
     assert_eq!(before, after);
+}
+
+/// Every file below a directory with its bytes.
+fn files_in(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files_in(&path));
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            all.push((path, bytes));
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn a_sparse_clone_gives_whole_trees_and_nothing_is_written_into_it() {
+    let world = World::new();
+    let first = world.commit("plain");
+    world.write("src/b.c", "# b 2\n");
+    let second = world.commit("plain");
+    world.git(&["sparse-checkout", "set", "--no-cone", "contrib"]);
+    assert!(!world.path("fake-1.0/src/a.c").exists());
+    world.git(&["config", "core.splitIndex", "true"]);
+    world.git(&["config", "core.autocrlf", "true"]);
+    let before = files_in(&world.path("fake-1.0/.git"));
+    for (target, last) in [(&first, "# b 1\n"), (&second, "# b 2\n")] {
+        let found = world.resolve(target).unwrap();
+        let binary = std::fs::read_to_string(found.bin_dir.join("postgres")).unwrap();
+        assert!(binary.ends_with(&format!("# a 1\n{last}")), "{binary:?}");
+    }
+    assert!(files_in(&world.path("fake-1.0/.git")) == before);
+}
+
+#[test]
+fn a_clone_that_lacks_objects_is_not_filled() {
+    let world = World::new();
+    world.commit("plain");
+    world.git(&["config", "uploadpack.allowFilter", "true"]);
+    let (from, to) = (world.path("fake-1.0"), world.path("partial"));
+    let from = format!("file://{}", from.display());
+    let place = to.display().to_string();
+    world.git(&["clone", "-q", "--filter=blob:none", "--bare", &from, &place]);
+    let before = files_in(&to);
+    let problem = world
+        .resolve(&format!("git:{place}@HEAD+plain"))
+        .unwrap_err();
+    assert!(problem.error.contains("does not hold all files of HEAD"));
+    assert!(problem.hint.unwrap().contains("without --filter"));
+    assert!(files_in(&to) == before);
 }
 
 #[test]
@@ -403,6 +460,28 @@ fn an_archive_that_does_not_match_the_checksum_beside_it_is_refused() {
 }
 
 #[test]
+fn a_checksum_beside_the_name_or_the_real_file_counts_and_one_that_cannot_be_read_is_refused() {
+    let world = World::new();
+    world.packed("plain");
+    let (real, name) = (world.path("fake-1.0.tar.gz"), world.path("link.tar.gz"));
+    std::os::unix::fs::symlink(&real, &name).unwrap();
+    let open = || Archive::open(&name, &world.cache).map(drop);
+    open().unwrap();
+    for beside in ["link.tar.gz.sha256", "fake-1.0.tar.gz.sha256"] {
+        let beside = world.path(beside);
+        std::fs::write(&beside, "ab".repeat(32)).unwrap();
+        assert!(open().unwrap_err().error.contains("does not match"));
+        std::fs::write(&beside, b"\xff\xfe\0").unwrap();
+        assert!(open().unwrap_err().error.contains(".sha256"));
+        std::fs::remove_file(&beside).unwrap();
+        std::fs::create_dir(&beside).unwrap();
+        assert!(open().unwrap_err().error.contains(".sha256"));
+        std::fs::remove_dir(&beside).unwrap();
+    }
+    open().unwrap();
+}
+
+#[test]
 fn an_archive_of_something_else_is_refused() {
     let world = World::new();
     std::fs::remove_file(world.path("fake-1.0/configure")).unwrap();
@@ -493,6 +572,74 @@ fn releases_come_from_the_address_that_is_configured_and_are_kept() {
 }
 
 #[test]
+fn a_download_has_limits_and_its_password_is_neither_told_nor_kept() {
+    for (client, limits) in [
+        (
+            "curl",
+            "--proto =https --retry 2 --connect-timeout 20 --speed-limit 1000 --speed-time 60",
+        ),
+        ("wget", "--tries=3 --timeout=60 --max-redirect=0"),
+    ] {
+        let mut world = World::new();
+        publish(&world, "17.9");
+        let (mirror, log) = (world.path("mirror"), world.path("log"));
+        let script = format!(
+            r#"echo "$@" >>{}
+while test $# -gt 1; do case $1 in --output*) into=$2;; esac; shift; done
+cp "{}/${{1#https://u:S3@m.example/p/}}" "$into" || {{ echo "no $1" >&2; exit 22; }}"#,
+            log.display(),
+            mirror.display()
+        );
+        world.tool(client, &script);
+        world.sources.source_mirror = Some("https://u:S3@m.example/p/".to_owned());
+        world.resolve("postgres:17.9+plain").unwrap();
+        assert!(
+            world.said().contains("fetching https://m.example/p/v17.9/"),
+            "{}",
+            world.said()
+        );
+        let asked = std::fs::read_to_string(&log).unwrap();
+        assert!(asked.contains(limits), "{asked}");
+        assert!(
+            asked.contains("-- https://u:S3@m.example/p/v17.9/"),
+            "{asked}"
+        );
+        let problem = world.resolve("postgres:17.8+plain").unwrap_err();
+        assert!(
+            problem
+                .to_string()
+                .contains("no https://m.example/p/v17.8/")
+        );
+        assert!(!(problem.to_string() + &world.said()).contains("S3"));
+        for (path, bytes) in files_in(&world.cache.sources()) {
+            assert!(
+                !String::from_utf8_lossy(&bytes).contains("S3"),
+                "{}",
+                path.display()
+            );
+        }
+        let kept = std::fs::read_to_string(world.cache.sources().join("postgresql-17.9.json"));
+        assert!(kept.unwrap().contains("https://m.example/p"));
+    }
+}
+
+#[test]
+fn an_address_that_others_on_the_way_can_change_is_refused_before_anything_is_fetched() {
+    let mut world = World::new();
+    world.tool("bison", "");
+    world.tool("flex", "");
+    for address in ["http://u:S3@m.example/p", "ftp://m.example", "/srv/mirror"] {
+        world.sources.source_mirror = Some(address.to_owned());
+        let spec = "postgres:17.9+plain".parse().unwrap();
+        let builder = Builder::new(&world.cache, &world.sources, world.tools());
+        let problem = builder.first_look(&spec).err().unwrap();
+        assert!(problem.error.starts_with("source_mirror cannot be "));
+        assert!(!problem.error.contains("S3"), "{}", problem.error);
+        assert!(problem.hint.unwrap().contains("https://"));
+    }
+}
+
+#[test]
 fn a_release_that_is_not_what_was_published_is_refused_and_not_kept() {
     let mut world = World::new();
     publish(&world, "17.9");
@@ -521,7 +668,7 @@ fn a_release_that_is_not_what_was_published_is_refused_and_not_kept() {
         .into_iter()
         .filter(|name| name.starts_with("postgresql-"));
     assert_eq!(kept.count(), 0);
-    assert!(!world.cache.root().join("fetch").exists());
+    assert!(!world.cache.root().join(".deltabench/fetch").exists());
 }
 
 #[test]

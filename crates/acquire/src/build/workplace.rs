@@ -69,7 +69,7 @@ impl<'a> Workplace<'a> {
     pub fn new(cache: &Cache, source: &'a Source, recipe_key: &str, stays: bool) -> Self {
         let (dir, stays) = match source {
             Source::Commit(_) if stays => (cache.root().join("trees").join(recipe_key), true),
-            _ => (cache.root().join("build"), false),
+            _ => (cache.in_progress("build"), false),
         };
         Self { source, dir, stays }
     }

@@ -196,7 +196,7 @@ fn a_major_is_fetched_once_and_then_found_without_any_call() {
     assert_eq!(lab.offline("18").unwrap(), first);
     assert_eq!(lab.fake.calls(), (1, 1));
     assert_eq!(lab.trees(), ["linux-amd64-18.6.0"]);
-    assert!(!lab.cache.root().join("work").exists());
+    assert!(!lab.cache.root().join(".deltabench/work").exists());
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn a_package_that_fails_its_checksum_is_refused_and_nothing_is_left() {
         "no fallback hides it: {problem}"
     );
     assert_eq!(lab.trees(), ["linux-amd64-18.5.0"]);
-    assert!(!lab.cache.root().join("work").exists());
+    assert!(!lab.cache.root().join(".deltabench/work").exists());
 }
 
 #[test]

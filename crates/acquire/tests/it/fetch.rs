@@ -48,7 +48,10 @@ fn two_processes_at_once_make_one_good_tree_that_serves_offline() {
     assert_eq!(a["binary_sha256"], SERVER_17_5);
 
     assert_eq!(names_below(&root.join("prebuilt")), ["linux-amd64-17.5.0"]);
-    assert_eq!(names_below(&root), ["lists", "lock", "maven", "prebuilt"]);
+    assert_eq!(
+        names_below(&root),
+        [".deltabench", "lists", "lock", "maven", "prebuilt"]
+    );
     let jars = files_below(&root.join("maven"));
     assert!(
         !jars

@@ -181,7 +181,7 @@ fn a_jar_that_was_changed_on_the_way_is_refused_and_nothing_is_left() {
         "{problem}"
     );
     assert!(!is_cached(&cache, "91.1.0"));
-    assert!(!cache.root().join("work").exists());
+    assert!(!cache.root().join(".deltabench/work").exists());
     // A repaired mirror serves at once: no failure is remembered.
     mirror.publish("91.1.0");
     assert_eq!(

@@ -305,6 +305,7 @@ fn a_real_server_takes_our_passwords() {
                 database: "postgres".into(),
                 password: Some(password.into()),
                 options: vec![("application_name".into(), "deltabench test".into())],
+                confirm_path: false,
             };
             let mut good =
                 Client::connect(&cluster.endpoint(), &login("sécret"), PATIENCE).unwrap();

@@ -480,6 +480,13 @@ fn a_password_is_refused_wherever_it_stands_and_not_repeated() {
         );
         assert!(!problem.contains("hunter2"), "{problem}");
     }
+    let forgotten = "postgres://me:hunter2@db.example/bench";
+    let server = format!("[[servers]]\ntarget = \"{forgotten}\"\n");
+    let base = format!("base = \"{forgotten}\"\n[[servers]]\ntarget = \"postgres:18\"\n");
+    for rest in [server, base] {
+        let problem = refused(&format!("{HEAD}{rest}"));
+        assert!(!problem.contains("hunter2"), "{problem}");
+    }
 }
 
 #[test]

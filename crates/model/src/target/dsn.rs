@@ -128,7 +128,10 @@ impl fmt::Display for Remote {
             .root_certificate
             .as_ref()
             .map(|file| format!("sslrootcert={}", encoded(&file.display().to_string())));
-        let agent = self.agent.as_ref().map(|agent| format!("agent={agent}"));
+        let agent = self
+            .agent
+            .as_ref()
+            .map(|agent| format!("agent={}", encoded_but(agent, b":@")));
         let pairs: Vec<String> = [socket, mode, certificate, agent]
             .into_iter()
             .flatten()
@@ -162,7 +165,8 @@ fn host_and_port(address: &str) -> Result<(&str, u16), Problem> {
         None => Ok((host, PORT)),
         Some(port) => match port.parse() {
             Ok(port) if port > 0 => Ok((host, port)),
-            _ => Err(bad(&format!("`{port}` is not a port"))),
+            // It is not repeated: a password in the wrong place is one all the same.
+            _ => Err(bad("what follows the host and a `:` is not a port")),
         },
     }
 }
@@ -186,9 +190,14 @@ fn decoded(text: &str) -> Result<String, Problem> {
 }
 
 fn encoded(text: &str) -> String {
+    encoded_but(text, b"")
+}
+
+/// The same, with some more characters left as they are.
+fn encoded_but(text: &str, kept: &[u8]) -> String {
     use fmt::Write as _;
     text.bytes().fold(String::new(), |mut out, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) || kept.contains(&byte) {
             out.push(char::from(byte));
         } else {
             // Writing to a string cannot fail.
@@ -209,6 +218,7 @@ mod tests {
             "postgres://me%40work@db.example:6432/b%20x?sslmode=verify-full&sslrootcert=/ca.pem",
             "postgres://me@[::1]:6432/bench?agent=ssh:me@db.example",
             "postgres://me@/bench?host=/var/run/postgresql",
+            "postgres://me@h/bench?agent=ssh:me@db%26sslmode%3Ddisable%25%20x",
         ] {
             assert_eq!(text.parse::<Remote>().unwrap().to_string(), text);
         }
@@ -221,6 +231,8 @@ mod tests {
         for text in [
             "postgres://me:hunter2@h/d",
             "postgres://me@h/d?password=hunter2",
+            "postgres://me@h:hunter2/d",
+            "postgres://me@[::1]:hunter2/d",
         ] {
             let problem = text.parse::<Remote>().unwrap_err();
             assert!(!problem.to_string().contains("hunter2"), "{problem}");

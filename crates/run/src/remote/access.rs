@@ -45,6 +45,7 @@ impl Access {
                     ("application_name".to_owned(), "deltabench".to_owned()),
                     ("search_path".to_owned(), "pg_catalog".to_owned()),
                 ],
+                confirm_path: true,
             },
             warning: found.warning,
         }
@@ -66,6 +67,9 @@ impl Access {
         login.options.extend(settings.iter().cloned());
         let tried = Client::connect(&self.endpoint, &login, CONNECT_TIMEOUT);
         tried.map(drop).map_err(|error| {
+            if matches!(error, WireError::SearchPath { .. }) {
+                return self.refused(&error);
+            }
             let asked: Vec<String> = settings
                 .iter()
                 .map(|(name, value)| format!("{name} = {value}"))
@@ -90,6 +94,7 @@ impl Access {
                 .detail(source.to_string())
                 .hint("is the server up, does it listen there, and does a firewall let us through?"),
             WireError::Tls { failure, .. } => untrusted(&at, failure),
+            WireError::SearchPath { .. } => pathless(&at, error),
             WireError::Authentication { .. } if self.login.password.is_none() => {
                 self.no_password(&at)
             }
@@ -137,6 +142,25 @@ impl Access {
                 "add the line {host}:{port}:{database}:{user}:PASSWORD to ~/.pgpass (chmod 0600), or set \
                  PGPASSWORD"
             ))
+    }
+}
+
+/// Statements would find tables of others.
+fn pathless(at: &str, error: &WireError) -> Problem {
+    Problem::new(format!("{at} does not take search_path at log-in"))
+        .detail(error.to_string())
+        .hint(
+            "something between us and the server, a connection pooler with ignore_startup_parameters, \
+             drops it: name the server itself",
+        )
+}
+
+/// What is to be said if an error is that a session has another `search_path` than it was given.
+pub(crate) fn without_path(error: &WireError) -> Option<Problem> {
+    match error {
+        WireError::SearchPath { endpoint, .. } => Some(pathless(endpoint, error)),
+        WireError::At { error, .. } => without_path(error),
+        _ => None,
     }
 }
 

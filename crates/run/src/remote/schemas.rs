@@ -5,8 +5,9 @@
 //! if it is our role's, has such a comment, its maker was on this machine and is no more, and nobody holds
 //! the lock. One whose maker was on another machine is told and left.
 
-use crate::admin::{failed, number, query, run, text};
+use crate::admin::{failed, number, query, text};
 use deltabench_driver::admin::Client;
+use deltabench_driver::{ServerError, WireError};
 use deltabench_model::problem::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,9 @@ const PREFIX: &str = "deltabench_";
 
 /// Most bytes of a run's name in a schema's: an identifier has 63.
 const RUN_BYTES: usize = 36;
+
+/// First version that drops functions and procedures by one word.
+const ROUTINE_SINCE: u64 = 110_000;
 
 /// Name and version of the comment.
 const FORMAT: (&str, u32) = ("deltabench.schema", 1);
@@ -195,7 +199,7 @@ pub(super) fn drop_schema(client: &mut Client, schema: &str) -> Result<(), Probl
             ));
         }
     }
-    // CASCADE is for what is inside; a view of somebody's on our tables would go with them.
+    // Partitions that others have attached to our tables would go with them unasked.
     let outside = format!(
         "SELECT count(*) FROM pg_depend AS d \
          JOIN pg_class AS t ON d.refclassid = 'pg_class'::regclass AND t.oid = d.refobjid \
@@ -207,10 +211,94 @@ pub(super) fn drop_schema(client: &mut Client, schema: &str) -> Result<(), Probl
          AND coalesce(v.relnamespace, c.connamespace, i.relnamespace) <> t.relnamespace"
     );
     match number(client, &outside)? {
-        0 => run(client, &format!("DROP SCHEMA {schema} CASCADE")),
-        dependants => Err(kept(format!(
-            "{dependants} views, foreign keys or tables in other schemas depend on what is in it"
-        ))),
+        0 => {}
+        dependants => {
+            return Err(kept(format!(
+                "{dependants} views, foreign keys or tables in other schemas depend on what is in it"
+            )));
+        }
+    }
+    // Never CASCADE: functions, defaults and columns of others that use what is in it would go with it.
+    let sql = format!("DROP SCHEMA {schema} RESTRICT");
+    empty(client, schema)
+        .and_then(|()| {
+            client
+                .execute(&sql)
+                .map_err(|error| in_the_way(&sql, &error))
+        })
+        .map_err(|refused| kept(refused.detail.unwrap_or(refused.error)))
+}
+
+/// Drops what our role has in a schema: tables, and what workloads of users may have made beside them. What
+/// is of others stays.
+///
+/// Errors: something that stays depends on it.
+fn empty(client: &mut Client, schema: &str) -> Result<(), Problem> {
+    let version_num = number(client, "SELECT current_setting('server_version_num')")?;
+    let routine = match version_num {
+        ROUTINE_SINCE.. => "ROUTINE",
+        _ => "FUNCTION",
+    };
+    let relation = |kinds: &str| {
+        format!(
+            "SELECT '{schema}.' || quote_ident(relname) FROM pg_class WHERE relkind IN ({kinds}) \
+             AND relnamespace = '{schema}'::regnamespace AND pg_get_userbyid(relowner) = current_user"
+        )
+    };
+    let routines = format!(
+        "SELECT '{schema}.' || quote_ident(proname) || '(' || pg_get_function_identity_arguments(oid) || ')' \
+         FROM pg_proc WHERE pronamespace = '{schema}'::regnamespace \
+         AND pg_get_userbyid(proowner) = current_user"
+    );
+    let types = format!(
+        "SELECT '{schema}.' || quote_ident(typname) FROM pg_type \
+         WHERE typnamespace = '{schema}'::regnamespace AND pg_get_userbyid(typowner) = current_user \
+         AND (typtype IN ('d', 'e', 'r') OR typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c'))"
+    );
+    let kinds = [
+        ("VIEW", relation("'v'")),
+        ("MATERIALIZED VIEW", relation("'m'")),
+        ("TABLE", relation("'r', 'p'")),
+        ("SEQUENCE", relation("'S'")),
+        (routine, routines),
+        ("TYPE", types),
+    ];
+    // Twice: tables may use functions, and functions tables.
+    drop_kinds(client, &kinds).or_else(|_| drop_kinds(client, &kinds))
+}
+
+/// Drops all objects of these kinds: those of one kind at once, because they may use each other, but
+/// functions one by one, because tables may use some of them.
+///
+/// Errors: the first that could not be dropped; all others are.
+fn drop_kinds(client: &mut Client, kinds: &[(&str, String)]) -> Result<(), Problem> {
+    let mut result = Ok(());
+    for (kind, sql) in kinds {
+        let names: Vec<String> = query(client, sql)?.into_iter().map(text).collect();
+        let at_once = match *kind {
+            "ROUTINE" | "FUNCTION" => 1,
+            _ => names.len().max(1),
+        };
+        for names in names.chunks(at_once) {
+            let sql = format!("DROP {kind} {} RESTRICT", names.join(", "));
+            let dropped = client
+                .execute(&sql)
+                .map_err(|error| in_the_way(&sql, &error));
+            result = result.and(dropped);
+        }
+    }
+    result
+}
+
+/// With the server's list of what depends on what was to be dropped.
+fn in_the_way(sql: &str, error: &WireError) -> Problem {
+    let refused = failed(sql, error);
+    match error {
+        WireError::Server(ServerError {
+            detail: Some(detail),
+            ..
+        }) => refused.detail(format!("{error}: {detail}\nin: {sql}")),
+        _ => refused,
     }
 }
 

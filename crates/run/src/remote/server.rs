@@ -205,10 +205,15 @@ fn started(client: &mut Client) -> Result<String, Problem> {
     Ok(rows.into_iter().next().map(text).unwrap_or_default())
 }
 
-/// The qualified name of `pg_prewarm`, where it is installed and we may call it.
+/// The qualified name of `pg_prewarm`, where it is installed and we may call it. Only that of the extension:
+/// anybody may have put another function of that name somewhere.
 fn prewarm(client: &mut Client) -> Result<Option<String>, Problem> {
-    let sql = "SELECT quote_ident(n.nspname) || '.pg_prewarm' FROM pg_proc AS p \
-               JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.proname = 'pg_prewarm' \
+    let sql = "SELECT quote_ident(n.nspname) || '.pg_prewarm' FROM pg_extension AS e \
+               JOIN pg_depend AS d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid \
+               AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e' \
+               JOIN pg_proc AS p ON p.oid = d.objid JOIN pg_namespace AS n ON n.oid = p.pronamespace \
+               WHERE e.extname = 'pg_prewarm' AND p.proname = 'pg_prewarm' \
+               AND p.proargtypes[0] = 'regclass'::regtype \
                AND has_function_privilege(p.oid, 'EXECUTE') \
                AND has_schema_privilege(n.oid, 'USAGE')";
     let rows = query(client, sql)?;

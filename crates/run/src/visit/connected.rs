@@ -2,6 +2,7 @@
 
 use super::waits::{Waits, sampled};
 use super::{Address, FIRST_WARMUP_ROUND, OPERATION_TIMEOUT, Sink, Visit, WarmUp, host_problem};
+use crate::remote::without_path;
 use crate::schedule::{jittered, parameters};
 use deltabench_compare::is_steady;
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
@@ -73,11 +74,11 @@ impl<'a, 'v> Connected<'a, 'v> {
             rate: visit.cell.rate,
         })
         .map_err(|error| {
-            Problem::new(format!(
-                "cannot prepare {} on a server",
-                visit.cell.workload
-            ))
-            .detail(error.to_string())
+            without_path(&error).unwrap_or_else(|| {
+                let workload = &visit.cell.workload;
+                Problem::new(format!("cannot prepare {workload} on a server"))
+                    .detail(error.to_string())
+            })
         })?;
         let postmasters: Vec<Postmaster> = present
             .iter()

@@ -14,3 +14,5 @@ mod limits;
 mod remote;
 #[cfg(test)]
 mod rotation;
+#[cfg(test)]
+mod trust;

@@ -70,7 +70,7 @@ fn add_password(port: u16, user: &str, password: &str) {
 
 /// Somebody's server, with a database `shop` that has a table in use.
 pub struct Theirs {
-    cluster: Cluster,
+    pub cluster: Cluster,
     pub port: u16,
 }
 
@@ -143,7 +143,7 @@ impl Theirs {
         self.target("localhost", "bench", &trust)
     }
 
-    fn installation(&self) -> Installation {
+    pub fn installation(&self) -> Installation {
         remote::installation(&self.remote()).unwrap()
     }
 
@@ -438,7 +438,7 @@ fn schemas_are_exchanged_settings_stay_and_a_lost_guard_is_replaced() {
     assert!(lab.is_empty());
 }
 
-fn loaded<'a>(plan: &'a Plan, lab: &Lab, run: &str) -> Fleet<'a> {
+pub fn loaded<'a>(plan: &'a Plan, lab: &Lab, run: &str) -> Fleet<'a> {
     let mut fleet = Fleet::create(plan, run, &lab.host, &mut |_| {}).unwrap();
     let readbacks = fleet.load(&executables(plan), &GO_ON, &mut |_| {}).unwrap();
     assert_eq!(readbacks.unwrap().len(), plan.servers.len());
