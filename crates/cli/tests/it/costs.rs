@@ -1,6 +1,6 @@
 //! What an operation cost, on real servers, and what moved.
 
-use crate::lab::{Lab, TINY, join, text};
+use crate::lab::{Lab, join, text};
 use serde_json::Value;
 
 /// Visits long enough to be much alike: how many full-page images an operation has depends on their length.
@@ -67,7 +67,7 @@ fn what_reads_and_writes_cost_is_counted_on_an_old_and_a_new_server() {
             "--only",
             "point-query,update-nonindex",
         ],
-        &TINY,
+        &STEADY,
     );
     let (read, write) = (
         cell(&report, "point-query"),
