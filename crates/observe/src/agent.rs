@@ -42,7 +42,7 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// A far side that nobody asked anything for so long is told that we are still there.
 const HEARTBEAT: Duration = Duration::from_secs(8);
 
-/// Answers that samples may come in: each holds hundreds, and a far side keeps no more than an hour of them.
+/// Answers that samples may come in: far more than a run that asks after each visit is ever told.
 const BATCHES_MAX: usize = 100;
 
 /// Round trips from which the usual one is taken.

@@ -10,12 +10,11 @@ use deltabench_workload::Library;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Rows that one server takes in a second, indexes and vacuum included.
-///
-/// Source: 1M rows on two servers at a time, two cores (docs/measuring.md).
+/// Rows that one server takes in a second, indexes and vacuum included: what was left of the time to a first
+/// table of 32 cells (docs/measuring.md) when its block is taken off. Rough, as all of this is.
 const ROWS_PER_SECOND: f64 = 50_000.0;
 
-/// The write phase of the aged state against the load.
+/// The write phase of the aged state against the load: assumed.
 const AGING: f64 = 2.0;
 
 /// Rows a second when a server's tables are made anew from their template.
@@ -23,13 +22,14 @@ const AGING: f64 = 2.0;
 /// Source: 0.9 s for 1M rows ([`crate::load::renew`]), and its connections and checkpoint.
 const RENEWED_PER_SECOND: f64 = 800_000.0;
 
-/// Seconds of a server's start, warm-up reads and stop.
+/// Seconds of a server's start, warm-up reads and stop: assumed.
 const RESTART_SECONDS: f64 = 0.7;
 
 /// Turns that a visit gives each server where they run one at a time.
 const TURNS: usize = 3;
 
-/// Seconds that a visit takes on each server beside warm-up and measuring: connections, counters, chores.
+/// Seconds that a visit takes on each server beside warm-up and measuring, for connections, counters
+/// and chores: assumed.
 const VISIT_SECONDS: f64 = 0.1;
 
 /// What a plan will take on this host, about.
