@@ -137,9 +137,6 @@ pub struct Compare {
     /// All 32 sysbench microbenchmarks of the published studies
     #[arg(long, conflicts_with_all = ["quick", "only"])]
     pub all: bool,
-    /// Most restart blocks of a cell; an interval needs 2, a verdict 6 [default: 14 with --quick, else 24]
-    #[arg(long, value_name = "N")]
-    pub blocks: Option<u32>,
     /// Tables
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub tables: u32,
@@ -164,15 +161,51 @@ pub struct Compare {
     /// Open loop: so many operations per second over all clients of a server
     #[arg(long, value_name = "PER SECOND")]
     pub rate: Option<f64>,
-    /// How the client reaches the servers
-    #[arg(long, value_enum, default_value_t = TransportWord::Socket)]
-    pub transport: TransportWord,
+    /// How exactly, and how
+    #[command(flatten)]
+    pub shape: Shape,
+    /// What is held on all servers
+    #[command(flatten)]
+    pub conditions: Conditions,
+}
+
+/// How exactly is measured, and how.
+#[derive(Debug, Args)]
+pub struct Shape {
+    /// Most restart blocks of a cell; an interval needs 2, a verdict 6 [default: 14 with --quick, else 24]
+    #[arg(long, value_name = "N")]
+    pub blocks: Option<u32>,
     /// The smallest change that matters [default: 2 % to 5 %, for each cell what its placebo's noise allows]
     #[arg(long, value_name = "PERCENT")]
     pub delta: Option<String>,
     /// How the measurement ends and what its exit code answers
     #[command(flatten)]
     pub ending: Ending,
+    /// Sample what backends wait for so many times a second, in slices that do not count
+    #[arg(long, value_name = "PER SECOND", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub waits: Option<u32>,
+    /// Where client and server run: one shared core, split cores, or unpinned [default: same-core for one
+    /// client, split for more]
+    #[arg(long, value_enum)]
+    pub placement: Option<PlacementWord>,
+    /// Cores by hand, for example server=0,client=1 or server=2-5,client=0-1
+    #[arg(long, value_name = "CORES", conflicts_with = "placement")]
+    pub pin: Option<String>,
+    /// Seconds measured on each server in one visit to a cell [default: 0.8 with --quick, else 1.5; 3 with
+    /// --memory, 8 with --storage]
+    #[arg(long, value_name = "SECONDS")]
+    pub visit_seconds: Option<f64>,
+    /// Aim for the length of one slice [default: 40, 1000 with --storage]
+    #[arg(long, value_name = "MS")]
+    pub slice_ms: Option<u32>,
+}
+
+/// What is held on all servers, and where the results go.
+#[derive(Debug, Args)]
+pub struct Conditions {
+    /// How the client reaches the servers
+    #[arg(long, value_enum, default_value_t = TransportWord::Socket)]
+    pub transport: TransportWord,
     /// Seed of every order, key and draw [default: from the clock; it is printed and stored]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -198,26 +231,9 @@ pub struct Compare {
     /// Collect no counters and no one-second series
     #[arg(long)]
     pub no_counters: bool,
-    /// Sample what backends wait for so many times a second, in slices that do not count
-    #[arg(long, value_name = "PER SECOND", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub waits: Option<u32>,
     /// Data checksums: the same on every server, or each version's own default
     #[arg(long, value_enum, default_value_t = Checksums::On)]
     pub checksums: Checksums,
-    /// Where client and server run: one shared core, split cores, or unpinned [default: same-core for one
-    /// client, split for more]
-    #[arg(long, value_enum)]
-    pub placement: Option<PlacementWord>,
-    /// Cores by hand, for example server=0,client=1 or server=2-5,client=0-1
-    #[arg(long, value_name = "CORES", conflicts_with = "placement")]
-    pub pin: Option<String>,
-    /// Seconds measured on each server in one visit to a cell [default: 0.8 with --quick, else 1.5; 3 with
-    /// --memory, 8 with --storage]
-    #[arg(long, value_name = "SECONDS")]
-    pub visit_seconds: Option<f64>,
-    /// Aim for the length of one slice [default: 40, 1000 with --storage]
-    #[arg(long, value_name = "MS")]
-    pub slice_ms: Option<u32>,
     /// How servers run here
     #[command(flatten)]
     pub servers: Servers,

@@ -203,9 +203,7 @@ pub fn swept_host(arguments: &Servers, config: &Config) -> Result<Host, Failure>
 
 /// The built-in workloads and those that a plan brings.
 pub fn library_of(plan: &Plan) -> Result<Library, Failure> {
-    Library::builtin()
-        .and_then(|library| library.with_sources(&plan.workloads))
-        .map_err(Failure::Failed)
+    Library::of_plan(plan).map_err(Failure::Failed)
 }
 
 /// Finds every target; also the place where downloads and builds happen, and where servers that are there

@@ -1,7 +1,7 @@
 //! `deltabench compare`, `resume` and `confirm`: from the request to the exit code.
 
 use crate::Failure;
-use crate::arguments::{Compare, Confirm, Resume};
+use crate::arguments::{Compare, Conditions, Confirm, Ending, Resume};
 use crate::bench::{
     Bench, check_fits, check_still_there, library_of, open_store, resolve, swept_host,
 };
@@ -21,30 +21,63 @@ use deltabench_store::{Found, RunState, RunSummary};
 use deltabench_workload::Library;
 use std::path::Path;
 
+/// The servers that a command is about, and what is held on them.
+pub struct Sides<'a> {
+    /// The side that the others are compared with, as asked for.
+    pub base: &'a str,
+    /// The sides in question; may be none where the command allows it.
+    pub candidates: &'a [String],
+    /// What is held.
+    pub conditions: &'a Conditions,
+}
+
+impl<'a> Sides<'a> {
+    fn targets(&self) -> impl Iterator<Item = &'a str> {
+        let candidates = self.candidates.iter().map(String::as_str);
+        std::iter::once(self.base).chain(candidates)
+    }
+}
+
 /// Runs a new comparison.
-pub fn compare(arguments: Compare, config: &Config) -> Result<u8, Failure> {
+pub fn compare(arguments: &Compare, config: &Config) -> Result<u8, Failure> {
+    let sides = Sides {
+        base: &arguments.base,
+        candidates: &arguments.candidates,
+        conditions: &arguments.conditions,
+    };
+    let request = request(arguments).map_err(Failure::Refused)?;
+    carry_out(request, &sides, &arguments.shape.ending, config)
+}
+
+/// Checks a request, finds its servers, measures and publishes.
+pub fn carry_out(
+    request: Request,
+    sides: &Sides<'_>,
+    ending: &Ending,
+    config: &Config,
+) -> Result<u8, Failure> {
+    let conditions = sides.conditions;
+    let destinations = Destinations::check(&conditions.output, config).map_err(Failure::Refused)?;
     let library = Library::builtin().map_err(Failure::Failed)?;
-    let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
-    let request = request(&arguments).map_err(Failure::Refused)?;
     let library = library
         .with_sources(&request.sources)
+        .and_then(|library| library.with_pgbench(request.pgbench.as_ref()))
         .map_err(Failure::Refused)?;
     planning::check(&request, &library).map_err(Failure::Refused)?;
-    check_clients(&request, &arguments).map_err(Failure::Refused)?;
-    settings(&arguments.candidate_settings)
+    check_clients(&request, sides).map_err(Failure::Refused)?;
+    settings(&conditions.candidate_settings)
         .and_then(|settings| check_settings(&settings))
         .map_err(Failure::Refused)?;
-    let host = swept_host(&arguments.servers, config)?;
-    let plan = make_plan(request, &arguments, config, &library).map_err(Failure::Refused)?;
+    let host = swept_host(&conditions.servers, config)?;
+    let plan = make_plan(request, sides, config, &library).map_err(Failure::Refused)?;
     check_fits(&plan, &host).map_err(Failure::Refused)?;
     let mut bench = Bench {
         store: open_store(config)?,
         host,
         interrupted: interrupt::flag()?,
     };
-    let pilot = !arguments.ending.no_pilot;
-    let (run, end) = bench.measure_new(&plan, &library, None, pilot)?;
-    if end == SessionEnd::Finished && arguments.ending.confirm {
+    let (run, end) = bench.measure_new(&plan, &library, None, !ending.no_pilot)?;
+    if end == SessionEnd::Finished && ending.confirm {
         bench.confirm(&run, &plan, &library)?;
     }
     bench.publish(&run, &plan, end, &destinations)
@@ -110,11 +143,11 @@ pub fn confirm(arguments: &Confirm, config: &Config) -> Result<u8, Failure> {
 }
 
 /// Refuses too many clients before anything is fetched, where servers of ours and no configuration decide.
-fn check_clients(request: &Request, arguments: &Compare) -> Result<(), Problem> {
-    let targets = std::iter::once(&arguments.base).chain(&arguments.candidates);
+fn check_clients(request: &Request, sides: &Sides<'_>) -> Result<(), Problem> {
+    let targets = sides.targets();
     let mut own = targets.filter(|target| !target.starts_with("dsn:"));
-    let configured =
-        arguments.configuration.is_some() || arguments.candidate_configuration.is_some();
+    let configured = sides.conditions.configuration.is_some()
+        || sides.conditions.candidate_configuration.is_some();
     if configured || own.next().is_none() {
         return Ok(());
     }
@@ -123,22 +156,26 @@ fn check_clients(request: &Request, arguments: &Compare) -> Result<(), Problem> 
 
 fn make_plan(
     request: Request,
-    arguments: &Compare,
+    sides: &Sides<'_>,
     config: &Config,
     library: &Library,
 ) -> Result<Plan, Problem> {
-    let specs = std::iter::once(&arguments.base)
-        .chain(&arguments.candidates)
+    let specs = sides
+        .targets()
         .map(|text| text.parse::<TargetSpec>())
         .collect::<Result<Vec<_>, _>>()?;
     let here = Path::new("");
-    let of_base = arguments.configuration.as_deref();
-    let of_candidates = arguments.candidate_configuration.as_deref().or(of_base);
+    let of_base = sides.conditions.configuration.as_deref();
+    let of_candidates = sides
+        .conditions
+        .candidate_configuration
+        .as_deref()
+        .or(of_base);
     let mut chooser = Chooser::new(&[], request.limits.memory_bytes)?;
     for name in [of_base, of_candidates].into_iter().flatten() {
         chooser = chooser.knowing(name, here)?;
     }
-    let own = settings(&arguments.candidate_settings)?;
+    let own = settings(&sides.conditions.candidate_settings)?;
     let wish = |name: Option<&str>, own: &[(String, String)], found: &Installation| {
         let fitted = chooser.fitted(name, own, &request.settings, found)?;
         Ok(ServerWish {

@@ -86,6 +86,7 @@ fn slice((cell, block, round, server): (u32, u32, u32, u32), speed: f64) -> Slic
         foreign_cpu_ns: Some(0),
         steal_ns: Some(0),
         latency_histogram: Vec::new(),
+        scripts: Vec::new(),
         errors: Vec::new(),
         void: None,
         idle_cpu_ns: None,

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
 fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
     let config = config::Config::load(&arguments.global).map_err(Failure::Refused)?;
     match arguments.command {
-        Command::Compare(compare) => compare::compare(*compare, &config),
+        Command::Compare(compare) => compare::compare(&compare, &config),
         Command::Run(run) => experiment::run(&run, &config),
         Command::Init(init) => experiment::init(&init),
         Command::Resume(resume) => compare::resume(&resume, &config),

@@ -40,10 +40,10 @@ const SQUEEZED_WARMUP_SECONDS: f64 = 5.0;
 /// Errors: a percentage, time, core list, setting or file that cannot be read.
 pub fn request(arguments: &Compare) -> Result<Request, Problem> {
     let default_rows = if arguments.quick { 200_000 } else { 1_000_000 };
-    let (limits, cache) = limits(&arguments.limits)?;
+    let (limits, cache) = limits(&arguments.conditions.limits)?;
     let timing = timing(arguments, &limits)?;
     Ok(Request {
-        same_target: arguments.same_target,
+        same_target: arguments.conditions.same_target,
         selection: selection(arguments),
         sources: arguments
             .workloads
@@ -59,35 +59,37 @@ pub fn request(arguments: &Compare) -> Result<Request, Problem> {
             OrderWord::Published => CellOrder::Published,
         },
         rate: arguments.rate,
-        transport: match arguments.transport {
+        transport: match arguments.conditions.transport {
             TransportWord::Socket => Transport::Socket,
             TransportWord::Tcp => Transport::Tcp,
             TransportWord::Tls => Transport::Tls,
         },
-        pins: arguments.pin.as_deref().map(pins).transpose()?,
+        pins: arguments.shape.pin.as_deref().map(pins).transpose()?,
         clients: arguments.clients.clone(),
         data: DataSize {
             tables: arguments.tables,
             rows: arguments.rows.unwrap_or(default_rows),
         },
-        placement: placement(arguments.placement),
-        delta: arguments.delta.as_deref().map(percent).transpose()?,
-        stopping: stopping(&arguments.ending, timing.blocks)?,
-        gate: gate(&arguments.ending)?,
+        placement: placement(arguments.shape.placement),
+        delta: arguments.shape.delta.as_deref().map(percent).transpose()?,
+        stopping: stopping(&arguments.shape.ending, timing.blocks)?,
+        gate: gate(&arguments.shape.ending)?,
         timing,
-        checksums: match arguments.checksums {
+        checksums: match arguments.conditions.checksums {
             Checksums::On => Some(true),
             Checksums::Off => Some(false),
             Checksums::Default => None,
         },
-        settings: settings(&arguments.settings)?,
+        settings: settings(&arguments.conditions.settings)?,
         limits,
         cache,
         observing: Observing {
-            counters: !arguments.no_counters,
-            waits_per_second: arguments.waits.unwrap_or(0),
+            counters: !arguments.conditions.no_counters,
+            waits_per_second: arguments.shape.waits.unwrap_or(0),
         },
-        seed: arguments.seed.unwrap_or_else(seed_from_clock),
+        pgbench: None,
+        insert: None,
+        seed: arguments.conditions.seed.unwrap_or_else(seed_from_clock),
         command: std::env::args().collect(),
     })
 }
@@ -144,6 +146,8 @@ fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
         limits: Limits::default(),
         cache: CacheState::AsIs,
         observing: Observing::default(),
+        pgbench: None,
+        insert: None,
         seed,
         command: std::env::args().collect(),
     }
@@ -182,7 +186,13 @@ fn source(path: &Path) -> Result<WorkloadSource, Problem> {
 
 fn timing(arguments: &Compare, limits: &Limits) -> Result<Timing, Problem> {
     let quick = arguments.quick;
-    let budget = arguments.ending.budget.as_deref().map(time).transpose()?;
+    let budget = arguments
+        .shape
+        .ending
+        .budget
+        .as_deref()
+        .map(time)
+        .transpose()?;
     let (visit_seconds, slice_ms) = match (&limits.storage, limits.memory_bytes) {
         (Some(_), _) => (THROTTLED_VISIT_SECONDS, THROTTLED_SLICE_MS),
         (None, Some(_)) => (SQUEEZED_VISIT_SECONDS, SLICE_MS),
@@ -194,10 +204,13 @@ fn timing(arguments: &Compare, limits: &Limits) -> Result<Timing, Problem> {
         None => 0.3,
     };
     Ok(Timing {
-        blocks: arguments.blocks.unwrap_or(if quick { 14 } else { 24 }),
-        slice_ms: arguments.slice_ms.unwrap_or(slice_ms),
+        blocks: arguments
+            .shape
+            .blocks
+            .unwrap_or(if quick { 14 } else { 24 }),
+        slice_ms: arguments.shape.slice_ms.unwrap_or(slice_ms),
         slice_jitter: 0.2,
-        visit_seconds: arguments.visit_seconds.unwrap_or(visit_seconds),
+        visit_seconds: arguments.shape.visit_seconds.unwrap_or(visit_seconds),
         warmup_seconds,
         connections_per_visit: 2,
         deadline_seconds: budget.or(quick.then_some(QUICK_DEADLINE_SECONDS)),

@@ -2,6 +2,7 @@
 
 use crate::error::ServerError;
 use crate::scan::Loss;
+use deltabench_model::pgbench::ScriptTally;
 use deltabench_model::slice::{ErrorCount, VoidReason};
 use hdrhistogram::Histogram;
 use std::time::Instant;
@@ -23,7 +24,7 @@ pub struct SliceRequest {
 /// Identity: `operations + failed` = the operations sent, which for a slice that is not void are those
 /// asked for; the histogram holds exactly `operations` values. In a void slice, operations without an
 /// answer count as failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SliceOutcome {
     /// First send to last answer, nanoseconds.
     pub duration_ns: u64,
@@ -38,6 +39,8 @@ pub struct SliceOutcome {
     /// Latency of each succeeded operation in nanoseconds, three significant digits, as an hdrhistogram (V2
     /// format).
     pub latency_histogram: Vec<u8>,
+    /// By script, for workloads that are pgbench scripts; else empty.
+    pub scripts: Vec<ScriptTally>,
     /// Server errors, by SQLSTATE; a failed operation adds one.
     ///
     /// SQLSTATE 25001 with the message "the operation left a transaction open" comes from the driver itself.
@@ -67,6 +70,7 @@ impl SliceOutcome {
             rows: 0,
             client_cpu_ns: 0,
             latency_histogram: histogram,
+            scripts: Vec::new(),
             errors: Vec::new(),
             void: Some(VoidReason::ServerLost),
             void_detail: Some(detail),
@@ -177,6 +181,7 @@ impl<'a> Tally<'a> {
             rows: 0,
             client_cpu_ns: 0,
             latency_histogram: Vec::new(),
+            scripts: Vec::new(),
             errors: self.errors,
             void,
             void_detail,

@@ -7,9 +7,11 @@
 pub mod counter;
 pub mod endpoint;
 pub mod finding;
+pub mod insert;
 pub mod installation;
 pub mod invalidation;
 pub mod metric;
+pub mod pgbench;
 pub mod plan;
 pub mod problem;
 pub mod slice;

@@ -3,7 +3,9 @@
 //! The plan with its seed fixes every order, key and draw of the run; a killed run continues from the same
 //! plan.
 
+use crate::insert::InsertSetup;
 use crate::installation::Installation;
+use crate::pgbench::PgbenchSetup;
 use serde::{Deserialize, Serialize};
 
 /// Name and version of the stored plan.
@@ -474,6 +476,13 @@ pub struct Plan {
     /// The experiment that this run is a part of.
     #[serde(default)]
     pub experiment: Option<ExperimentPart>,
+    /// What is done with pgbench; absent where none of its scripts is measured.
+    #[serde(default)]
+    pub pgbench: Option<PgbenchSetup>,
+    /// The Insert Benchmark. Then the cells are its steps, and a block is one pass of all of them on each
+    /// server, one server after another.
+    #[serde(default)]
+    pub insert: Option<InsertSetup>,
 }
 
 impl Plan {

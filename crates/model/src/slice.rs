@@ -1,5 +1,6 @@
 //! The unit of everything: one server doing one piece of work.
 
+use crate::pgbench::ScriptTally;
 use crate::plan::{CellId, ServerId};
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +97,8 @@ pub struct Slice {
     /// Latency of each succeeded operation in nanoseconds, as a serialized hdrhistogram (V2). In an open loop
     /// it counts from the scheduled start.
     pub latency_histogram: Vec<u8>,
+    /// By script, for workloads that are pgbench scripts; else empty.
+    pub scripts: Vec<ScriptTally>,
     /// Server errors, by SQLSTATE.
     pub errors: Vec<ErrorCount>,
     /// Why it does not count; absent for a good slice.

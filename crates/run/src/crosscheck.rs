@@ -436,6 +436,8 @@ fn plan(request: &CrosscheckRequest) -> Plan {
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
         experiment: None,
+        pgbench: None,
+        insert: None,
         delta_from_noise: false,
     }
 }

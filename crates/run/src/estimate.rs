@@ -53,7 +53,7 @@ pub struct Estimate {
 ///
 /// Errors: too little memory or disk, as [`crate::residence::residence`].
 pub fn estimate(plan: &Plan, host: &Host) -> Result<Estimate, Problem> {
-    let library = Library::builtin()?.with_sources(&plan.workloads)?;
+    let library = Library::of_plan(plan)?;
     let needs = Needs::of(plan, DataSet::of(plan, &library)?.bytes(plan)?)?;
     let residence = decide(plan, host, &needs)?;
     let servers = count(plan.servers.len());

@@ -99,7 +99,7 @@ impl<'a> Fleet<'a> {
     ) -> Result<Self, Problem> {
         // Its agents are started below, for the whole run.
         remote::check_servers(plan)?;
-        let library = Library::builtin()?.with_sources(&plan.workloads)?;
+        let library = Library::of_plan(plan)?;
         let tables = DataSet::of(plan, &library)?;
         let needs = Needs::of(plan, tables.bytes(plan)?)?;
         let residence = decide(plan, host, &needs)?;

@@ -89,7 +89,7 @@ pub fn standalone(
     interrupted: &AtomicBool,
     note: &mut dyn FnMut(String),
 ) -> Result<Option<Pilot>, Problem> {
-    let library = Library::builtin()?.with_sources(&plan.workloads)?;
+    let library = Library::of_plan(plan)?;
     let executables = compile(plan, &library)?;
     let began = Instant::now();
     let mut fleet = Fleet::create(plan, run, host, note)?;

@@ -2,7 +2,9 @@
 
 use crate::remote::same_server;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
+use deltabench_model::insert::InsertSetup;
 use deltabench_model::installation::Installation;
+use deltabench_model::pgbench::PgbenchSetup;
 use deltabench_model::plan::{
     CacheState, Cell, CellId, CellOrder, ConfigurationUse, DataSize, DataState, Gate, Limits,
     Observing, PLAN_FORMAT, Pins, Placement, Plan, PlannedServer, Role, Stopping, Timing,
@@ -57,6 +59,10 @@ pub struct Request {
     pub cache: CacheState,
     /// What is collected beside the slices.
     pub observing: Observing,
+    /// What is measured with pgbench, besides the selection.
+    pub pgbench: Option<PgbenchSetup>,
+    /// The Insert Benchmark instead of workloads.
+    pub insert: Option<InsertSetup>,
     /// Seed of every draw.
     pub seed: u64,
     /// Command line, for the report.
@@ -181,6 +187,8 @@ pub fn plan(
         cache: request.cache,
         observing: request.observing,
         experiment: None,
+        pgbench: request.pgbench,
+        insert: request.insert,
     })
 }
 
@@ -543,6 +551,8 @@ pub(crate) mod tests {
             limits: Limits::default(),
             cache: CacheState::AsIs,
             observing: Observing::default(),
+            pgbench: None,
+            insert: None,
             seed: 7,
             command: Vec::new(),
         }

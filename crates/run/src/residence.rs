@@ -119,7 +119,7 @@ fn fitting(bytes: u64) -> u64 {
 /// Errors: not even one fits into memory, too little disk for the data of all, or a socket path that is too
 /// long, with how much is missing; workloads whose tables cannot be loaded together.
 pub fn residence(plan: &Plan, host: &Host) -> Result<Residence, Problem> {
-    let library = Library::builtin()?.with_sources(&plan.workloads)?;
+    let library = Library::of_plan(plan)?;
     let data = DataSet::of(plan, &library)?.bytes(plan)?;
     decide(plan, host, &Needs::of(plan, data)?)
 }

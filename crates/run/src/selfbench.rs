@@ -209,6 +209,8 @@ fn plan(installation: &Installation, clients: u32, rows: u64, seed: u64) -> Plan
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
         experiment: None,
+        pgbench: None,
+        insert: None,
         delta_from_noise: false,
     }
 }

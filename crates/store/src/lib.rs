@@ -14,6 +14,7 @@ mod migrations;
 mod observed;
 mod rows;
 mod runs;
+mod steps;
 mod store;
 mod visits;
 mod withdrawals;

@@ -2,14 +2,15 @@
 
 use crate::error::StoreError;
 use crate::store::Store;
+use deltabench_model::insert::StepRecord;
 use deltabench_model::slice::{ErrorCount, Slice, VoidReason};
 use rusqlite::Row;
 
 pub(crate) const INSERT_SLICE: &str = "insert into slice (run, block, cell, round, position, server, \
     connection, started_ns, duration_ns, operations, failed, rows, server_cpu_ns, run_queue_wait_ns, \
     client_cpu_ns, foreign_cpu_ns, steal_ns, latency_histogram, void, idle_cpu_ns, switches, \
-    cpu_pressure_ns, schedule_lag_ns) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-    ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)";
+    cpu_pressure_ns, schedule_lag_ns, scripts) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
+    ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)";
 
 pub(crate) const INSERT_ERROR: &str = "insert into slice_error (slice, ordinal, sqlstate, count, \
     first_message) values (?1, ?2, ?3, ?4, ?5)";
@@ -17,17 +18,18 @@ pub(crate) const INSERT_ERROR: &str = "insert into slice_error (slice, ordinal, 
 const SELECT_SLICES: &str = "select id, block, cell, round, position, server, connection, started_ns, \
     duration_ns, operations, failed, rows, server_cpu_ns, run_queue_wait_ns, client_cpu_ns, \
     foreign_cpu_ns, steal_ns, latency_histogram, void, idle_cpu_ns, switches, cpu_pressure_ns, \
-    schedule_lag_ns from slice where run = ?1 order by id";
+    schedule_lag_ns, scripts from slice where run = ?1 order by id";
 
 const SELECT_ERRORS: &str = "select e.slice, e.sqlstate, e.count, e.first_message from slice_error e \
     join slice s on s.id = e.slice where s.run = ?1 order by e.slice, e.ordinal";
 
 impl Store {
-    /// All slices of a run, in the order they were measured. Those of a visit that never ended are not there.
+    /// All slices of a run, in the order they were measured; steps of the Insert Benchmark are slices too. Those
+    /// of a visit that never ended are not there.
     ///
     /// Errors: `Damaged` for a value this version cannot read, `UnknownRun`, `Sqlite`.
-    pub fn slices(&self, run: &str) -> Result<Vec<Slice>, StoreError> {
-        let run = self.run_id(run)?;
+    pub fn slices(&self, name: &str) -> Result<Vec<Slice>, StoreError> {
+        let run = self.run_id(name)?;
         let rows = self.collect(SELECT_SLICES, [run], read_slice)?;
         let errors: Vec<(i64, ErrorCount)> = self.collect(SELECT_ERRORS, [run], |row| {
             let error = ErrorCount {
@@ -39,7 +41,11 @@ impl Store {
         })?;
         let mut errors = errors.into_iter().peekable();
         let mut slices = Vec::with_capacity(rows.len());
-        for (id, mut slice, void) in rows {
+        for (id, mut slice, void, scripts) in rows {
+            if let Some(text) = scripts {
+                slice.scripts = serde_json::from_str(&text)
+                    .map_err(|error| self.damaged(format!("scripts of slice {id}: {error}")))?;
+            }
             if let Some(word) = void {
                 slice.void = Some(VoidReason::from_word(&word).ok_or_else(|| {
                     self.damaged(format!(
@@ -52,11 +58,12 @@ impl Store {
             }
             slices.push(slice);
         }
+        slices.extend(self.steps(name)?.iter().map(StepRecord::slice));
         Ok(slices)
     }
 }
 
-fn read_slice(row: &Row<'_>) -> rusqlite::Result<(i64, Slice, Option<String>)> {
+fn read_slice(row: &Row<'_>) -> rusqlite::Result<(i64, Slice, Option<String>, Option<String>)> {
     let slice = Slice {
         block: row.get(1)?,
         cell: row.get(2)?,
@@ -75,6 +82,7 @@ fn read_slice(row: &Row<'_>) -> rusqlite::Result<(i64, Slice, Option<String>)> {
         foreign_cpu_ns: row.get(15)?,
         steal_ns: row.get(16)?,
         latency_histogram: row.get(17)?,
+        scripts: Vec::new(),
         idle_cpu_ns: row.get(19)?,
         switches: row.get(20)?,
         cpu_pressure_ns: row.get(21)?,
@@ -82,5 +90,5 @@ fn read_slice(row: &Row<'_>) -> rusqlite::Result<(i64, Slice, Option<String>)> {
         errors: Vec::new(),
         void: None,
     };
-    Ok((row.get(0)?, slice, row.get(18)?))
+    Ok((row.get(0)?, slice, row.get(18)?, row.get(23)?))
 }

@@ -86,6 +86,7 @@ impl Store {
 
     fn insert(&mut self, run_id: i64, slice: &Slice) -> rusqlite::Result<()> {
         // A savepoint, so that a slice whose errors cannot be stored is not stored either.
+        let scripts = scripts(slice)?;
         let step = self.connection.savepoint()?;
         step.prepare_cached(INSERT_SLICE)?
             .execute(rusqlite::params![
@@ -115,6 +116,7 @@ impl Store {
                 slice.switches,
                 slice.cpu_pressure_ns,
                 slice.schedule_lag_ns,
+                scripts,
             ])?;
         let id = step.last_insert_rowid();
         for (ordinal, error) in (0_u32..).zip(&slice.errors) {
@@ -187,4 +189,14 @@ impl Store {
         let _ = self.connection.execute_batch("rollback");
         self.visit = None;
     }
+}
+
+/// The scripts of a slice as they are stored; most slices have none.
+fn scripts(slice: &Slice) -> rusqlite::Result<Option<String>> {
+    if slice.scripts.is_empty() {
+        return Ok(None);
+    }
+    serde_json::to_string(&slice.scripts)
+        .map(Some)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }

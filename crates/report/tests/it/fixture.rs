@@ -430,6 +430,8 @@ pub fn plan() -> Plan {
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
         experiment: None,
+        pgbench: None,
+        insert: None,
         delta_from_noise: false,
     }
 }

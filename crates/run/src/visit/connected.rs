@@ -366,6 +366,7 @@ impl<'a, 'v> Connected<'a, 'v> {
             cpu_pressure_ns: costs.cpu_pressure_ns,
             schedule_lag_ns: outcome.schedule_lag_ns,
             latency_histogram: outcome.latency_histogram,
+            scripts: outcome.scripts,
             errors: outcome.errors,
             void: outcome.void,
         })

@@ -168,6 +168,8 @@ pub fn plan(installations: &[&Installation], cells: Vec<Cell>, rows: u64) -> Pla
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
         experiment: None,
+        pgbench: None,
+        insert: None,
     }
 }
 

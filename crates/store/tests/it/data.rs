@@ -71,6 +71,8 @@ pub fn plan() -> Plan {
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
         experiment: None,
+        pgbench: None,
+        insert: None,
         delta_from_noise: false,
     }
 }
@@ -94,6 +96,7 @@ pub fn slice(cell: u32, block: u32, round: u32) -> Slice {
         foreign_cpu_ns: Some(0),
         steal_ns: None,
         latency_histogram: vec![7; 2000],
+        scripts: Vec::new(),
         errors: Vec::new(),
         void: None,
         idle_cpu_ns: None,

@@ -9,4 +9,6 @@ mod observed;
 #[cfg(test)]
 mod runs;
 #[cfg(test)]
+mod steps;
+#[cfg(test)]
 mod visits;

@@ -1,4 +1,5 @@
 use crate::data::{plan, slice};
+use deltabench_model::pgbench::ScriptTally;
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{ErrorCount, Slice, VoidReason};
 use deltabench_store::{FILE_NAME, RunState, Store, StoreError};
@@ -44,6 +45,22 @@ fn void() -> impl Strategy<Value = Option<VoidReason>> {
     ])
 }
 
+fn tally() -> impl Strategy<Value = ScriptTally> {
+    (any::<u32>(), number(), 0.0..1e12_f64).prop_map(|(script, operations, sum)| ScriptTally {
+        script,
+        operations,
+        serialization_failures: operations / 3,
+        deadlock_failures: operations / 5,
+        other_failures: operations / 7,
+        retried: operations / 11,
+        retries: operations / 2,
+        skipped: operations / 13,
+        late: operations / 17,
+        latency_sum_us: sum,
+        latency_square_sum_us2: sum * sum,
+    })
+}
+
 prop_compose! {
     fn any_slice()(
         place in (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>()),
@@ -52,6 +69,7 @@ prop_compose! {
         latency_histogram in vec(any::<u8>(), 0..300),
         errors in errors(),
         void in void(),
+        scripts in vec(tally(), 0..3),
     ) -> Slice {
         let (server, round, position, connection) = place;
         let (started_ns, duration_ns, operations, failed, rows, client_cpu_ns) = counts;
@@ -61,6 +79,7 @@ prop_compose! {
             failed, rows, server_cpu_ns, run_queue_wait_ns, client_cpu_ns, foreign_cpu_ns, steal_ns,
             idle_cpu_ns: server_cpu_ns, switches: steal_ns, cpu_pressure_ns: foreign_cpu_ns,
             schedule_lag_ns: run_queue_wait_ns, latency_histogram, errors, void,
+            scripts,
         }
     }
 }

@@ -1,0 +1,155 @@
+//! pgbench: its tables, and the scripts that are sent.
+
+use crate::plan::WorkloadSource;
+use serde::{Deserialize, Serialize};
+
+/// How the statements of a script are sent; pgbench's `-M`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QueryMode {
+    /// As text with the variables' values in it.
+    #[default]
+    Simple,
+    /// Parsed, bound and executed every time.
+    Extended,
+    /// Parsed once on each connection, then bound and executed.
+    Prepared,
+}
+
+impl QueryMode {
+    /// All of them, as pgbench orders them.
+    pub const ALL: [Self; 3] = [Self::Simple, Self::Extended, Self::Prepared];
+
+    /// The word in files and on the command line.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Simple => "simple",
+            Self::Extended => "extended",
+            Self::Prepared => "prepared",
+        }
+    }
+}
+
+/// How `pgbench_accounts` is partitioned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartitionMethod {
+    /// By ranges of `aid`.
+    #[default]
+    Range,
+    /// By its hash.
+    Hash,
+}
+
+impl PartitionMethod {
+    /// The word in files and on the command line.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Range => "range",
+            Self::Hash => "hash",
+        }
+    }
+}
+
+/// The tables that `pgbench -i` makes, and what else a script needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PgbenchTables {
+    /// Scale factor: 100,000 rows of `pgbench_accounts` each. 0: none of pgbench's tables.
+    pub scale: u32,
+    /// Fillfactor of the tables, percent, 10 to 100.
+    pub fillfactor: u32,
+    /// Whether there are foreign keys between them.
+    pub foreign_keys: bool,
+    /// Partitions of `pgbench_accounts`; 0: it is one table.
+    pub partitions: u32,
+    /// How it is partitioned, if it is.
+    pub partition_method: PartitionMethod,
+    /// Whether the tables are unlogged.
+    pub unlogged: bool,
+    /// Whether the server makes the rows (`-I G`) and not the client.
+    pub server_side: bool,
+    /// SQL of the user's that makes tables of their own; it runs after pgbench's are there, before vacuum.
+    pub init: Option<WorkloadSource>,
+}
+
+impl Default for PgbenchTables {
+    fn default() -> Self {
+        Self {
+            scale: 1,
+            fillfactor: 100,
+            foreign_keys: false,
+            partitions: 0,
+            partition_method: PartitionMethod::Range,
+            unlogged: false,
+            server_side: false,
+            init: None,
+        }
+    }
+}
+
+/// A script and how often it is drawn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PgbenchScript {
+    /// Its text; of a built-in one the file is called as pgbench calls it, for example
+    /// `<builtin: TPC-B (sort of)>`.
+    pub source: WorkloadSource,
+    /// How often it is drawn, relative to the others; pgbench's `@`.
+    pub weight: u32,
+}
+
+/// The scripts of one workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PgbenchMix {
+    /// Name of the workload, for example `pgbench-select-only`.
+    pub name: String,
+    /// What a transaction can be; one of them is drawn for each.
+    pub scripts: Vec<PgbenchScript>,
+}
+
+/// All that a run does with pgbench.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PgbenchSetup {
+    /// The tables.
+    pub tables: PgbenchTables,
+    /// The workloads.
+    pub mixes: Vec<PgbenchMix>,
+    /// How statements are sent.
+    pub mode: QueryMode,
+    /// Variables by name; pgbench's `-D`.
+    pub variables: Vec<(String, String)>,
+    /// Most tries of a transaction that failed for serialization or a deadlock; 1: none is tried again. 0: any
+    /// number, until the latency limit.
+    pub max_tries: u32,
+    /// Transactions that take longer count as late, milliseconds; with a rate those that would begin so late
+    /// are skipped.
+    pub latency_limit_ms: Option<f64>,
+}
+
+/// What the transactions of one script of a mix came to in a slice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScriptTally {
+    /// Index in [`PgbenchMix::scripts`].
+    pub script: u32,
+    /// Transactions that succeeded.
+    pub operations: u64,
+    /// Transactions that failed for serialization, after all tries.
+    pub serialization_failures: u64,
+    /// Transactions that failed for a deadlock, after all tries.
+    pub deadlock_failures: u64,
+    /// Transactions that failed otherwise.
+    pub other_failures: u64,
+    /// Transactions that were tried more than once.
+    pub retried: u64,
+    /// Tries beyond the first.
+    pub retries: u64,
+    /// Transactions that were due too late to meet the latency limit, and were not begun.
+    pub skipped: u64,
+    /// Transactions that took longer than the latency limit; the skipped ones are not in it.
+    pub late: u64,
+    /// Sum of the latencies of those that succeeded, microseconds.
+    pub latency_sum_us: f64,
+    /// Sum of the squares of these latencies.
+    pub latency_square_sum_us2: f64,
+}
