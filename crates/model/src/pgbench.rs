@@ -119,8 +119,8 @@ pub struct PgbenchSetup {
     pub mode: QueryMode,
     /// Variables by name; pgbench's `-D`.
     pub variables: Vec<(String, String)>,
-    /// Most tries of a transaction that failed for serialization or a deadlock; 1: none is tried again. 0: any
-    /// number, until the latency limit.
+    /// Most tries of a transaction that failed for serialization or a deadlock; 1: none is tried again. 0:
+    /// any number, until the latency limit.
     pub max_tries: u32,
     /// Transactions that take longer count as late, milliseconds; with a rate those that would begin so late
     /// are skipped.

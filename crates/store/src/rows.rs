@@ -9,8 +9,8 @@ use rusqlite::Row;
 pub(crate) const INSERT_SLICE: &str = "insert into slice (run, block, cell, round, position, server, \
     connection, started_ns, duration_ns, operations, failed, rows, server_cpu_ns, run_queue_wait_ns, \
     client_cpu_ns, foreign_cpu_ns, steal_ns, latency_histogram, void, idle_cpu_ns, switches, \
-    cpu_pressure_ns, schedule_lag_ns, scripts) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-    ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)";
+    cpu_pressure_ns, schedule_lag_ns, scripts) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
+    ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)";
 
 pub(crate) const INSERT_ERROR: &str = "insert into slice_error (slice, ordinal, sqlstate, count, \
     first_message) values (?1, ?2, ?3, ?4, ?5)";
@@ -24,8 +24,8 @@ const SELECT_ERRORS: &str = "select e.slice, e.sqlstate, e.count, e.first_messag
     join slice s on s.id = e.slice where s.run = ?1 order by e.slice, e.ordinal";
 
 impl Store {
-    /// All slices of a run, in the order they were measured; steps of the Insert Benchmark are slices too. Those
-    /// of a visit that never ended are not there.
+    /// All slices of a run, in the order they were measured; steps of the Insert Benchmark are slices too.
+    /// Those of a visit that never ended are not there.
     ///
     /// Errors: `Damaged` for a value this version cannot read, `UnknownRun`, `Sqlite`.
     pub fn slices(&self, name: &str) -> Result<Vec<Slice>, StoreError> {
