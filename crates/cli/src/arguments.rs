@@ -54,6 +54,20 @@ pub enum Command {
     /// Compare servers: which workloads got slower, by how much, with error bars
     #[command(after_help = "Example: deltabench compare postgres:17 postgres:18 --quick")]
     Compare(Box<Compare>),
+    /// Compare servers with pgbench's scripts: your own files or the built-in ones, on tables as `pgbench -i`
+    /// makes them
+    #[command(
+        after_help = "Example: deltabench pgbench postgres:17 postgres:18 -c 1,4 -b select-only\n         \
+                      deltabench pgbench postgres:17 postgres:18 -f my.sql@3 -b simple-update@1"
+    )]
+    Pgbench(Box<crate::pgbench::PgbenchArguments>),
+    /// Compare servers with the Insert Benchmark: load, indexes, writes, then queries beside a fixed rate of
+    /// inserts and deletes
+    #[command(
+        after_help = "Example: deltabench insert postgres:17 postgres:18 --quick\n         \
+                      deltabench insert postgres:17 postgres:18 --rows 20M --passes 6 --dry-run"
+    )]
+    Insert(Box<crate::insert::InsertArguments>),
     /// Carry out an experiment file: targets x configurations x workloads x clients, and whatever else it
     /// varies
     #[command(
@@ -149,7 +163,8 @@ pub struct Compare {
     /// Only these workloads [default: the eight quick ones]
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// A workload file of your own; may be repeated, and is measured beside --only
+    /// A workload file of your own, or a script for pgbench (.sql); may be repeated, and is measured beside
+    /// --only
     #[arg(long = "workload", value_name = "FILE")]
     pub workloads: Vec<PathBuf>,
     /// Tables as loaded, or after the published write phase
@@ -355,6 +370,9 @@ pub struct Report {
     /// Judge with another smallest change that matters
     #[arg(long, value_name = "PERCENT")]
     pub delta: Option<String>,
+    /// With --format pgbench: a progress line for each so many seconds of measured time
+    #[arg(long, value_name = "SECONDS")]
+    pub progress: Option<f64>,
 }
 
 /// `deltabench targets`.
@@ -595,6 +613,10 @@ pub enum Format {
     Junit,
     /// Go's benchmark format, for benchstat.
     Benchstat,
+    /// What pgbench prints at the end of a run, for each server and cell.
+    Pgbench,
+    /// A row for each server, step and pass of the Insert Benchmark.
+    Steps,
 }
 
 impl From<Format> for deltabench_report::Format {
@@ -607,6 +629,8 @@ impl From<Format> for deltabench_report::Format {
             Format::Csv => Self::Csv,
             Format::Junit => Self::Junit,
             Format::Benchstat => Self::Benchstat,
+            Format::Pgbench => Self::Pgbench,
+            Format::Steps => Self::Steps,
         }
     }
 }

@@ -114,16 +114,24 @@ impl Bench {
         self.store
             .finish_run(run, RunState::Running, now().1)
             .map_err(store_problem)?;
-        let done = self.store.completed_visits(run).map_err(store_problem)?;
-        let said = if done.is_empty() {
+        // A run has either visits or steps.
+        let visits = self.store.completed_visits(run).map_err(store_problem)?;
+        let steps = self.store.steps(run).map_err(store_problem)?;
+        let fresh = visits.is_empty() && steps.is_empty();
+        let said = if fresh {
             format!(
                 "run {run}, seed {}; servers run as {}",
                 plan.seed, self.host.user.name
             )
+        } else if plan.insert.is_some() {
+            format!(
+                "resuming {run}: {} steps are done, those of passes that were cut short are measured again",
+                steps.len()
+            )
         } else {
-            format!("resuming {run}: {} visits are done", done.len())
+            format!("resuming {run}: {} visits are done", visits.len())
         };
-        let pilot = pilot && done.is_empty();
+        let pilot = pilot && fresh;
         self.measure(run, plan, library, lock, pilot, &said)
     }
 
@@ -134,6 +142,13 @@ impl Bench {
         plan: &Plan,
         library: &Library,
     ) -> Result<SessionEnd, Failure> {
+        if plan.insert.is_some() {
+            return Err(Failure::Refused(
+                Problem::new("a run of the Insert Benchmark is not confirmed by another")
+                    .detail("each of its passes is on a fresh load already")
+                    .hint("measure it again with more passes, or another seed"),
+            ));
+        }
         let name = output::confirmation_name(run);
         let known = self.store.runs().map_err(store_problem)?;
         if known.iter().any(|summary| summary.run == name) {

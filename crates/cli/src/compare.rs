@@ -14,6 +14,7 @@ use deltabench_model::installation::Installation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
+use deltabench_run::fleet::Host;
 use deltabench_run::planning::{self, Request, ServerWish};
 use deltabench_run::session::SessionEnd;
 use deltabench_server::check_settings;
@@ -56,31 +57,65 @@ pub fn carry_out(
     ending: &Ending,
     config: &Config,
 ) -> Result<u8, Failure> {
-    let conditions = sides.conditions;
-    let destinations = Destinations::check(&conditions.output, config).map_err(Failure::Refused)?;
-    let library = Library::builtin().map_err(Failure::Failed)?;
-    let library = library
-        .with_sources(&request.sources)
-        .and_then(|library| library.with_pgbench(request.pgbench.as_ref()))
-        .map_err(Failure::Refused)?;
-    planning::check(&request, &library).map_err(Failure::Refused)?;
-    check_clients(&request, sides).map_err(Failure::Refused)?;
-    settings(&conditions.candidate_settings)
-        .and_then(|settings| check_settings(&settings))
-        .map_err(Failure::Refused)?;
-    let host = swept_host(&conditions.servers, config)?;
-    let plan = make_plan(request, sides, config, &library).map_err(Failure::Refused)?;
-    check_fits(&plan, &host).map_err(Failure::Refused)?;
-    let mut bench = Bench {
-        store: open_store(config)?,
-        host,
-        interrupted: interrupt::flag()?,
-    };
-    let (run, end) = bench.measure_new(&plan, &library, None, !ending.no_pilot)?;
-    if end == SessionEnd::Finished && ending.confirm {
-        bench.confirm(&run, &plan, &library)?;
+    Ready::of(request, sides, config)?.measure(!ending.no_pilot, ending.confirm, config)
+}
+
+/// A plan that can be carried out here.
+pub struct Ready {
+    /// What is going to be done.
+    pub plan: Plan,
+    /// Where its servers live.
+    pub host: Host,
+    library: Library,
+    destinations: Destinations,
+}
+
+impl Ready {
+    /// Checks a request, finds its servers and makes the plan.
+    pub fn of(request: Request, sides: &Sides<'_>, config: &Config) -> Result<Self, Failure> {
+        let conditions = sides.conditions;
+        let destinations =
+            Destinations::check(&conditions.output, config).map_err(Failure::Refused)?;
+        let library = Library::builtin().map_err(Failure::Failed)?;
+        let library = library
+            .with_sources(&request.sources)
+            .and_then(|library| library.with_pgbench(request.pgbench.as_ref()))
+            .map_err(Failure::Refused)?;
+        planning::check(&request, &library).map_err(Failure::Refused)?;
+        check_clients(&request, sides).map_err(Failure::Refused)?;
+        settings(&conditions.candidate_settings)
+            .and_then(|settings| check_settings(&settings))
+            .map_err(Failure::Refused)?;
+        let host = swept_host(&conditions.servers, config)?;
+        let plan = make_plan(request, sides, config, &library).map_err(Failure::Refused)?;
+        check_fits(&plan, &host).map_err(Failure::Refused)?;
+        Ok(Self {
+            plan,
+            host,
+            library,
+            destinations,
+        })
     }
-    bench.publish(&run, &plan, end, &destinations)
+
+    /// Measures and publishes.
+    pub fn measure(self, pilot: bool, confirm: bool, config: &Config) -> Result<u8, Failure> {
+        let Self {
+            plan,
+            host,
+            library,
+            destinations,
+        } = self;
+        let mut bench = Bench {
+            store: open_store(config)?,
+            host,
+            interrupted: interrupt::flag()?,
+        };
+        let (run, end) = bench.measure_new(&plan, &library, None, pilot)?;
+        if end == SessionEnd::Finished && confirm {
+            bench.confirm(&run, &plan, &library)?;
+        }
+        bench.publish(&run, &plan, end, &destinations)
+    }
 }
 
 /// Goes on with a run, or with the runs of an experiment.
@@ -154,6 +189,20 @@ fn check_clients(request: &Request, sides: &Sides<'_>) -> Result<(), Problem> {
     planning::check_connections(request, &[])
 }
 
+/// What a server with a named configuration is called: its version, and what sets it apart from the others.
+fn label(found: &Installation, name: Option<&str>, own: &[(String, String)]) -> String {
+    let settings = own.iter().map(|(name, value)| format!("{name} = {value}"));
+    let words: Vec<String> = name
+        .map(str::to_owned)
+        .into_iter()
+        .chain(settings)
+        .collect();
+    match words.as_slice() {
+        [] => found.resolved.clone(),
+        _ => format!("{} ({})", found.resolved, words.join(", ")),
+    }
+}
+
 fn make_plan(
     request: Request,
     sides: &Sides<'_>,
@@ -179,6 +228,7 @@ fn make_plan(
     let wish = |name: Option<&str>, own: &[(String, String)], found: &Installation| {
         let fitted = chooser.fitted(name, own, &request.settings, found)?;
         Ok(ServerWish {
+            label: name.map(|name| label(found, (of_base != of_candidates).then_some(name), own)),
             configuration: fitted.configuration,
             settings: fitted.settings,
             ..ServerWish::plain(found.clone())

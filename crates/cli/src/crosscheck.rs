@@ -1,6 +1,7 @@
-//! `deltabench crosscheck`: the built-in driver against sysbench's packaged scripts.
+//! `deltabench crosscheck`: the built-in driver against sysbench's packaged scripts, and against pgbench.
 
 mod finding;
+mod pgbench;
 mod shown;
 
 use crate::Failure;
@@ -11,10 +12,13 @@ use crate::interrupt;
 use crate::output::{check_writable, is_stdout, print_stdout, say, write_file};
 use clap::Args;
 use deltabench_driver::crosscheck::sysbench_version;
+use deltabench_model::installation::Installation;
 use deltabench_model::problem::Problem;
 use deltabench_run::crosscheck::packaged::chosen;
 use deltabench_run::crosscheck::{CrosscheckRequest, crosscheck as measure};
+use deltabench_run::fleet::Host;
 use finding::{Finding, MARGIN, Row};
+use pgbench::PgbenchOptions;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -49,6 +53,9 @@ pub struct CrosscheckArguments {
     /// Rows of the table
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub rows: u64,
+    /// pgbench instead of sysbench
+    #[command(flatten)]
+    pub pgbench: PgbenchOptions,
     /// Write JSON here; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -73,15 +80,13 @@ struct Table {
 
 /// Compares what both sides send and how fast.
 pub fn crosscheck(arguments: &CrosscheckArguments, config: &Config) -> Result<u8, Failure> {
+    if arguments.pgbench.pgbench {
+        return pgbench::crosscheck(arguments, config);
+    }
     let sysbench = sysbench_version().map_err(Failure::Refused)?;
     let workloads = chosen(&arguments.only).map_err(Failure::Refused)?;
     check(arguments).map_err(Failure::Refused)?;
-    let host = swept_host(&arguments.servers, config)?;
-    let spec = arguments.target.parse().map_err(Failure::Refused)?;
-    let installations = resolve(&[spec], config).map_err(Failure::Refused)?;
-    let Some(installation) = installations.into_iter().next() else {
-        return Err(Failure::Refused(Problem::new("no target given")));
-    };
+    let (host, installation) = resolved(arguments, config)?;
     let target = installation.resolved.clone();
     let request = CrosscheckRequest {
         installation,
@@ -108,9 +113,23 @@ pub fn crosscheck(arguments: &CrosscheckArguments, config: &Config) -> Result<u8
         margin: MARGIN,
         rows: rows.iter().map(Row::of).collect(),
     };
-    publish(&table, arguments)?;
+    write_out(&table, arguments, || shown::text(&table))?;
     let differs = table.rows.iter().any(Row::differs);
     Ok(if differs { DIFFERENT } else { 0 })
+}
+
+/// Where servers live, and the one to run against.
+fn resolved(
+    arguments: &CrosscheckArguments,
+    config: &Config,
+) -> Result<(Host, Installation), Failure> {
+    let host = swept_host(&arguments.servers, config)?;
+    let spec = arguments.target.parse().map_err(Failure::Refused)?;
+    let installations = resolve(&[spec], config).map_err(Failure::Refused)?;
+    match installations.into_iter().next() {
+        Some(installation) => Ok((host, installation)),
+        None => Err(Failure::Refused(Problem::new("no target given"))),
+    }
 }
 
 /// Refuses what cannot be measured.
@@ -135,16 +154,21 @@ fn check(arguments: &CrosscheckArguments) -> Result<(), Problem> {
     }
 }
 
-fn publish(table: &Table, arguments: &CrosscheckArguments) -> Result<(), Failure> {
-    let json = serde_json::to_string_pretty(table).map_err(|error| {
+/// Prints and writes what was found: JSON where it was asked for, `text` elsewhere.
+fn write_out(
+    found: &impl Serialize,
+    arguments: &CrosscheckArguments,
+    text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(found).map_err(|error| {
         Failure::Failed(
             Problem::new("the result cannot be written as JSON").detail(error.to_string()),
         )
     })?;
     match arguments.json.as_deref() {
         Some(path) if is_stdout(path) => print_stdout(&json),
-        Some(path) => write_file(path, &json).and_then(|()| print_stdout(&shown::text(table))),
-        None => print_stdout(&shown::text(table)),
+        Some(path) => write_file(path, &json).and_then(|()| print_stdout(&text())),
+        None => print_stdout(&text()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `deltabench run` and `init`: an experiment file, carried out part by part.
 
+mod benchmarks;
 mod outlook;
 mod request;
 mod servers;
@@ -10,6 +11,7 @@ use crate::bench::{self, Bench, check_fits, library_of, now, open_store, run_nam
 use crate::config::Config;
 use crate::output::{Destinations, say, store_problem, write_file};
 use crate::{interrupt, study};
+use benchmarks::coordinates;
 use clap::Args;
 use deltabench_experiment::{Experiment, Part, STARTER};
 use deltabench_model::plan::{ExperimentPart, Plan, Timing, WorkloadSource};
@@ -224,11 +226,17 @@ fn requests(
     parts.sort_by_key(|part| part.repetition);
     for part in parts {
         let request = request_of(experiment, &part, seed(part.number), directory, library)?;
-        let library = library.clone().with_sources(&request.sources)?;
-        planning::check(&request, &library)?;
-        let names = planning::workload_names(&request, &library)?;
+        let library = library
+            .clone()
+            .with_sources(&request.sources)?
+            .with_pgbench(request.pgbench.as_ref())?;
+        let names = match &experiment.insert {
+            Some(insert) => insert.steps.iter().map(|step| step.name()).collect(),
+            None => planning::workload_names(&request, &library)?,
+        };
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         experiment.check_workloads(&names)?;
+        planning::check(&request, &library)?;
         requests.push((part, request));
     }
     alike(requests.iter_mut().map(|(_, request)| &mut request.timing));
@@ -272,7 +280,9 @@ fn plan(
     };
     for (part, request) in requests {
         let number = part.number;
-        let library = Library::builtin()?.with_sources(&request.sources)?;
+        let library = Library::builtin()?
+            .with_sources(&request.sources)?
+            .with_pgbench(request.pgbench.as_ref())?;
         let (wishes, left_out) = found.wishes(request.limits.memory_bytes, &request.settings)?;
         let [base, candidates @ ..] = wishes.as_slice() else {
             return Err(Problem::new("no server is left"));
@@ -283,8 +293,11 @@ fn plan(
                 .hint("name another server, several `clients`, or less in --only"));
         }
         let mut plan = planning::plan(request, base, candidates, &library)?;
-        plan.cells
-            .retain(|cell| experiment.wants_workload(&cell.workload));
+        // Steps were picked before: those that others need stay.
+        if plan.insert.is_none() {
+            plan.cells
+                .retain(|cell| experiment.wants_workload(&cell.workload));
+        }
         plan.experiment = Some(ExperimentPart {
             execution: execution.clone(),
             experiment: experiment.name.clone(),
@@ -293,7 +306,7 @@ fn plan(
             part: number,
             of,
             repetition: part.repetition,
-            coordinates: part.coordinates,
+            coordinates: coordinates(&part, plan.pgbench.as_ref()),
             left_out,
         });
         planned.runs.push((format!("{execution}-{number}"), plan));

@@ -2,6 +2,7 @@
 
 mod rows;
 pub mod schema;
+mod steps;
 
 use crate::Failure;
 use crate::config::Config;

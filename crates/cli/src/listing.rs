@@ -25,6 +25,7 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
                 .hint("leave out --costs, or --format"),
         ));
     }
+    check_progress(arguments).map_err(Failure::Refused)?;
     if let Some(path) = &arguments.out {
         output::check_writable(path).map_err(Failure::Refused)?;
     }
@@ -34,6 +35,12 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     };
     let store = open(config)?;
     let mut plan = store.plan(&run).map_err(store_problem)?;
+    if arguments.format == Format::Pgbench {
+        deltabench_report::check_pgbench(&plan).map_err(Failure::Refused)?;
+    }
+    if arguments.format == Format::Steps {
+        deltabench_report::check_steps(&plan).map_err(Failure::Refused)?;
+    }
     let chosen = arguments.delta.as_deref().map(percent).transpose();
     let delta_chosen = chosen.map_err(Failure::Refused)?.map(|chosen| DeltaChosen {
         chosen,
@@ -54,6 +61,8 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     };
     let text = if arguments.costs {
         deltabench_report::costs_table(&comparison, &plan, &context, options)
+    } else if arguments.progress.is_some() {
+        deltabench_report::pgbench(&plan, &context, arguments.progress)
     } else {
         let format = arguments.format.into();
         deltabench_report::render(format, &comparison, &plan, &context, options)
@@ -63,6 +72,23 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
         None => print_stdout(text.trim_end_matches('\n'))?,
     }
     Ok(deltabench_compare::exit_code(&comparison))
+}
+
+/// Errors: progress lines in another form than pgbench's, or for no time.
+fn check_progress(arguments: &Report) -> Result<(), Problem> {
+    let Some(seconds) = arguments.progress else {
+        return Ok(());
+    };
+    if arguments.format != Format::Pgbench {
+        return Err(Problem::new("--progress is for pgbench's own form")
+            .detail("the page has the course of each cell in it already")
+            .hint("add --format pgbench, or leave out --progress"));
+    }
+    if !(seconds.is_finite() && seconds > 0.0) {
+        return Err(Problem::new(format!("--progress {seconds} is no time"))
+            .hint("give seconds above 0, for example --progress 5"));
+    }
+    Ok(())
 }
 
 /// `deltabench list`.

@@ -16,12 +16,14 @@ mod experiment;
 mod export;
 #[cfg(test)]
 mod fixture;
+mod insert;
 mod interrupt;
 mod invalidate;
 mod ledger;
 mod limits;
 mod listing;
 mod output;
+mod pgbench;
 mod practice;
 mod progress;
 mod reference;
@@ -64,6 +66,8 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
     let config = config::Config::load(&arguments.global).map_err(Failure::Refused)?;
     match arguments.command {
         Command::Compare(compare) => compare::compare(&compare, &config),
+        Command::Pgbench(pgbench) => pgbench::pgbench(&pgbench, &config),
+        Command::Insert(insert) => insert::insert(*insert, &config),
         Command::Run(run) => experiment::run(&run, &config),
         Command::Init(init) => experiment::init(&init),
         Command::Resume(resume) => compare::resume(&resume, &config),

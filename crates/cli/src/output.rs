@@ -6,7 +6,10 @@ use crate::config::Config;
 use crate::invalidate;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::costs::{Machine, add_costs};
-use deltabench_compare::{analyse, confirm, ended_after, exit_code};
+use deltabench_compare::insert::{self, InsertReport};
+use deltabench_compare::pgbench;
+use deltabench_compare::study::{StudyRun, grids_of};
+use deltabench_compare::{confirm, ended_after, exit_code};
 use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
@@ -108,6 +111,21 @@ pub fn analyse_run(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Fa
     let mut context = context(run, plan, store)?;
     context.confirmation_withdrawn = confirmation_withdrawn;
     invalidate::withdraw(&mut comparison, &context.invalidations);
+    let itself = StudyRun {
+        run,
+        plan,
+        comparison: &comparison,
+        results: &context.results,
+        host: "",
+        withdrawn: &context.invalidations,
+    };
+    // A run that confirms another shows that one's cells again.
+    context.grids = if context.results.is_empty() {
+        Vec::new()
+    } else {
+        grids_of(itself).map_err(Failure::Failed)?
+    };
+    context.insert = insert_figures(run, plan, store, &comparison)?;
     Ok(Analysed {
         comparison,
         context,
@@ -121,12 +139,31 @@ fn analyse_alone(run: &str, plan: &Plan, store: &Store) -> Result<Comparison, Fa
     if let Some(blocks) = ended_by_time(run, &slices, store)? {
         plan.stopping = ended_after(&plan.stopping, blocks);
     }
-    let mut comparison = analyse(&plan, &slices, findings);
+    let steps = store.steps(run).map_err(store_problem)?;
+    let mut comparison = insert::analyse(&plan, &slices, &steps, findings);
     mark_drifting(&mut comparison, &warm_ups(run, store)?);
-    let counters = store.counters(run).map_err(store_problem)?;
+    let mut counters = store.counters(run).map_err(store_problem)?;
+    counters.extend(insert::counters(&steps));
     let machines = machines(run, &plan, store)?;
     add_costs(&mut comparison, &plan, &slices, &counters, &machines);
     Ok(comparison)
+}
+
+/// The figures of the Insert Benchmark; `None` for runs of anything else.
+fn insert_figures(
+    run: &str,
+    plan: &Plan,
+    store: &Store,
+    comparison: &Comparison,
+) -> Result<Option<InsertReport>, Failure> {
+    if plan.insert.is_none() {
+        return Ok(None);
+    }
+    let steps = store.steps(run).map_err(store_problem)?;
+    let machines = machines(run, plan, store)?;
+    // Its servers are all of this machine.
+    let cores = machines.first().and_then(|machine| machine.cores);
+    Ok(insert::insert_report(plan, &steps, comparison, cores))
 }
 
 /// The machines of the servers: the one that measured, or those that agents tell of.
@@ -280,6 +317,13 @@ fn context(run: &str, plan: &Plan, store: &Store) -> Result<ReportContext, Failu
         delta_chosen: None,
         samples: store.samples(run).map_err(store_problem)?,
         marks: store.marks(run).map_err(store_problem)?,
+        results: if pgbench::is_shown(plan) {
+            pgbench::results(&store.slices(run).map_err(store_problem)?)
+        } else {
+            Vec::new()
+        },
+        grids: Vec::new(),
+        insert: None,
     })
 }
 

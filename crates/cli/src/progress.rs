@@ -6,7 +6,8 @@ mod screen;
 use crate::output::say;
 use board::Board;
 use deltabench_compare::comparison::{Comparison, Metric, MetricComparison};
-use deltabench_run::events::{BlockProgress, Observer};
+use deltabench_model::insert::SLA_SHARE;
+use deltabench_run::events::{BlockProgress, Observer, StepProgress};
 use deltabench_run::pilot::Pilot;
 use screen::Screen;
 use std::io::{IsTerminal, Stderr};
@@ -116,6 +117,10 @@ impl Observer for Progress {
         }
     }
 
+    fn step(&mut self, step: &StepProgress) {
+        self.say(&step_line(step));
+    }
+
     fn block(&mut self, progress: &BlockProgress) {
         let Some(live) = &mut self.live else {
             if let Some(comparison) = &progress.comparison
@@ -141,6 +146,31 @@ impl Observer for Progress {
 fn shows_table(progress: &BlockProgress) -> bool {
     let now = matches!(progress.done, 1 | 2) || progress.done.is_multiple_of(6);
     now && progress.cells > 1 && progress.open_cells > 0
+}
+
+/// A step of the Insert Benchmark, in a line.
+fn step_line(step: &StepProgress) -> String {
+    let head = format!(
+        "pass {}/{}, {}: {:<6}",
+        step.block + 1,
+        step.blocks,
+        step.server,
+        step.step
+    );
+    if let Some(void) = &step.void {
+        return format!("{head} does not count: {void}");
+    }
+    let mut line = format!(
+        "{head} {:>7.1} s {:>9.0} {}",
+        step.seconds, step.rate, step.unit
+    );
+    if let Some((kept, target)) = step.background {
+        line.push_str(&format!(", {kept:.0} of {target:.0} rows/s beside"));
+        if kept < SLA_SHARE * target {
+            line.push_str(" (SLA missed)");
+        }
+    }
+    line
 }
 
 /// A row for each cell and candidate: what is known so far.
@@ -272,6 +302,32 @@ fn minutes(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_step_says_what_it_came_to_and_whether_its_rate_was_kept() {
+        let mut step = StepProgress {
+            block: 0,
+            blocks: 3,
+            server: "base".to_owned(),
+            step: "qr100".to_owned(),
+            seconds: 20.04,
+            rate: 5432.1,
+            unit: "queries/s".to_owned(),
+            background: Some((96.0, 100.0)),
+            void: None,
+        };
+        assert_eq!(
+            step_line(&step),
+            "pass 1/3, base: qr100     20.0 s      5432 queries/s, 96 of 100 rows/s beside"
+        );
+        step.background = Some((94.0, 100.0));
+        assert!(step_line(&step).ends_with("(SLA missed)"));
+        step.void = Some("no answer".to_owned());
+        assert_eq!(
+            step_line(&step),
+            "pass 1/3, base: qr100  does not count: no answer"
+        );
+    }
 
     #[test]
     fn a_block_line_says_how_far_and_how_long() {

@@ -47,6 +47,7 @@ pub fn metrics() -> Result<u8, Failure> {
 /// `deltabench reference`: a JSON object with the text of each page by its file name.
 pub fn reference() -> Result<u8, Failure> {
     let pages = BTreeMap::from([
+        ("benchmarks.md", benchmarks_page()),
         ("commands.md", commands_page()),
         ("metrics.md", metrics_page()),
         ("export.md", export_page()),
@@ -65,18 +66,42 @@ fn page(title: &str, text: &str) -> String {
     page
 }
 
+/// Commands with so many options that they have a page of their own.
+const BENCHMARKS: [&str; 2] = ["insert", "pgbench"];
+
 fn commands_page() -> String {
     let mut page = page(
         "Commands",
         "The help of every command, as `deltabench COMMAND --help` prints it, without its blank lines and \
-         without the options that all of them have: `--lab`, `--cache` and `--offline`.",
+         without the options that all of them have: `--lab`, `--cache` and `--offline`. Those of `pgbench` \
+         and `insert` are on [a page of their own](benchmarks.md).",
     );
     let mut root = Arguments::command().term_width(HELP);
     root.build();
     let subcommands = root.clone();
     help(&mut page, "deltabench", root, 2);
     for command in subcommands.get_subcommands() {
-        commands(&mut page, "deltabench", command, 2);
+        if !BENCHMARKS.contains(&command.get_name()) {
+            commands(&mut page, "deltabench", command, 2);
+        }
+    }
+    page
+}
+
+fn benchmarks_page() -> String {
+    let mut page = page(
+        "Commands: pgbench and the Insert Benchmark",
+        "The help of `deltabench pgbench` and `deltabench insert`, as on [the page of all others](commands.md).",
+    );
+    let mut root = Arguments::command().term_width(HELP);
+    root.build();
+    for name in BENCHMARKS {
+        for command in root
+            .get_subcommands()
+            .filter(|command| command.get_name() == name)
+        {
+            commands(&mut page, "deltabench", command, 2);
+        }
     }
     page
 }

@@ -1,11 +1,12 @@
 //! From what was typed to a request for a plan.
 
 use crate::arguments::{
-    Checksums, Compare, Ending, InconclusiveWord, OrderWord, PlacementWord, StateWord,
-    TransportWord,
+    Checksums, Compare, Conditions, Ending, InconclusiveWord, OrderWord, PlacementWord, Shape,
+    StateWord, TransportWord,
 };
 use crate::calibrate::{CalibrateArguments, CalibrationRun};
 use crate::limits::limits;
+use crate::pgbench;
 use deltabench_compare::looks;
 use deltabench_model::plan::{
     CacheState, CellOrder, DataSize, DataState, Gate, Limits, Observing, Pins, Placement, Stopping,
@@ -13,7 +14,7 @@ use deltabench_model::plan::{
 };
 use deltabench_model::problem::Problem;
 use deltabench_run::planning::{Request, Selection};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A quick run stops after the block that would end past this many seconds, set-up included.
@@ -40,16 +41,13 @@ const SQUEEZED_WARMUP_SECONDS: f64 = 5.0;
 /// Errors: a percentage, time, core list, setting or file that cannot be read.
 pub fn request(arguments: &Compare) -> Result<Request, Problem> {
     let default_rows = if arguments.quick { 200_000 } else { 1_000_000 };
-    let (limits, cache) = limits(&arguments.conditions.limits)?;
-    let timing = timing(arguments, &limits)?;
+    let is_script = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "sql");
+    let (scripts, files): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        arguments.workloads.iter().partition(is_script);
+    let sources = files.into_iter().map(|path| source(path));
     Ok(Request {
-        same_target: arguments.conditions.same_target,
         selection: selection(arguments),
-        sources: arguments
-            .workloads
-            .iter()
-            .map(|path| source(path))
-            .collect::<Result<_, _>>()?,
+        sources: sources.collect::<Result<_, _>>()?,
         state: match arguments.state {
             StateWord::Fresh => DataState::Fresh,
             StateWord::Aged => DataState::Aged,
@@ -59,37 +57,66 @@ pub fn request(arguments: &Compare) -> Result<Request, Problem> {
             OrderWord::Published => CellOrder::Published,
         },
         rate: arguments.rate,
-        transport: match arguments.conditions.transport {
-            TransportWord::Socket => Transport::Socket,
-            TransportWord::Tcp => Transport::Tcp,
-            TransportWord::Tls => Transport::Tls,
-        },
-        pins: arguments.shape.pin.as_deref().map(pins).transpose()?,
         clients: arguments.clients.clone(),
         data: DataSize {
             tables: arguments.tables,
             rows: arguments.rows.unwrap_or(default_rows),
         },
-        placement: placement(arguments.shape.placement),
-        delta: arguments.shape.delta.as_deref().map(percent).transpose()?,
-        stopping: stopping(&arguments.shape.ending, timing.blocks)?,
-        gate: gate(&arguments.shape.ending)?,
+        pgbench: pgbench::of_scripts(&scripts)?,
+        ..without_workloads(&arguments.shape, &arguments.conditions, arguments.quick)?
+    })
+}
+
+/// What the options that all measuring commands have in common stand for: a request without workloads, one
+/// client, fresh tables.
+///
+/// Errors: a percentage, time, core list or setting that cannot be read.
+pub fn without_workloads(
+    shape: &Shape,
+    conditions: &Conditions,
+    quick: bool,
+) -> Result<Request, Problem> {
+    let (limits, cache) = limits(&conditions.limits)?;
+    let timing = timing(shape, quick, &limits)?;
+    Ok(Request {
+        same_target: conditions.same_target,
+        selection: Selection::Named(Vec::new()),
+        sources: Vec::new(),
+        state: DataState::Fresh,
+        order: CellOrder::Drawn,
+        rate: None,
+        transport: match conditions.transport {
+            TransportWord::Socket => Transport::Socket,
+            TransportWord::Tcp => Transport::Tcp,
+            TransportWord::Tls => Transport::Tls,
+        },
+        pins: shape.pin.as_deref().map(pins).transpose()?,
+        clients: vec![1],
+        data: DataSize {
+            tables: 1,
+            rows: 200_000,
+        },
+        placement: placement(shape.placement),
+        delta: shape.delta.as_deref().map(percent).transpose()?,
+        stopping: stopping(&shape.ending, timing.blocks)?,
+        gate: gate(&shape.ending)?,
         timing,
-        checksums: match arguments.conditions.checksums {
+        checksums: match conditions.checksums {
             Checksums::On => Some(true),
             Checksums::Off => Some(false),
             Checksums::Default => None,
         },
-        settings: settings(&arguments.conditions.settings)?,
+        settings: settings(&conditions.settings)?,
         limits,
         cache,
         observing: Observing {
-            counters: !arguments.conditions.no_counters,
-            waits_per_second: arguments.shape.waits.unwrap_or(0),
+            counters: !conditions.no_counters,
+            waits_per_second: shape.waits.unwrap_or(0),
         },
         pgbench: None,
         insert: None,
-        seed: arguments.conditions.seed.unwrap_or_else(seed_from_clock),
+        placebo: true,
+        seed: conditions.seed.unwrap_or_else(seed_from_clock),
         command: std::env::args().collect(),
     })
 }
@@ -148,6 +175,7 @@ fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
         observing: Observing::default(),
         pgbench: None,
         insert: None,
+        placebo: true,
         seed,
         command: std::env::args().collect(),
     }
@@ -174,7 +202,10 @@ fn selection(arguments: &Compare) -> Selection {
     }
 }
 
-fn source(path: &Path) -> Result<WorkloadSource, Problem> {
+/// A file of the user's, with its text.
+///
+/// Errors: it cannot be read.
+pub fn source(path: &Path) -> Result<WorkloadSource, Problem> {
     let file = path.display().to_string();
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(WorkloadSource { file, text }),
@@ -184,15 +215,8 @@ fn source(path: &Path) -> Result<WorkloadSource, Problem> {
     }
 }
 
-fn timing(arguments: &Compare, limits: &Limits) -> Result<Timing, Problem> {
-    let quick = arguments.quick;
-    let budget = arguments
-        .shape
-        .ending
-        .budget
-        .as_deref()
-        .map(time)
-        .transpose()?;
+fn timing(shape: &Shape, quick: bool, limits: &Limits) -> Result<Timing, Problem> {
+    let budget = shape.ending.budget.as_deref().map(time).transpose()?;
     let (visit_seconds, slice_ms) = match (&limits.storage, limits.memory_bytes) {
         (Some(_), _) => (THROTTLED_VISIT_SECONDS, THROTTLED_SLICE_MS),
         (None, Some(_)) => (SQUEEZED_VISIT_SECONDS, SLICE_MS),
@@ -204,13 +228,10 @@ fn timing(arguments: &Compare, limits: &Limits) -> Result<Timing, Problem> {
         None => 0.3,
     };
     Ok(Timing {
-        blocks: arguments
-            .shape
-            .blocks
-            .unwrap_or(if quick { 14 } else { 24 }),
-        slice_ms: arguments.shape.slice_ms.unwrap_or(slice_ms),
+        blocks: shape.blocks.unwrap_or(if quick { 14 } else { 24 }),
+        slice_ms: shape.slice_ms.unwrap_or(slice_ms),
         slice_jitter: 0.2,
-        visit_seconds: arguments.shape.visit_seconds.unwrap_or(visit_seconds),
+        visit_seconds: shape.visit_seconds.unwrap_or(visit_seconds),
         warmup_seconds,
         connections_per_visit: 2,
         deadline_seconds: budget.or(quick.then_some(QUICK_DEADLINE_SECONDS)),
@@ -286,7 +307,7 @@ fn cores(text: &str) -> Option<Vec<usize>> {
 }
 
 /// `90s`, `15m`, `1.5h` as seconds.
-fn time(text: &str) -> Result<f64, Problem> {
+pub fn time(text: &str) -> Result<f64, Problem> {
     let text = text.trim();
     let seconds = [("s", 1.0), ("m", 60.0), ("h", 3600.0)]
         .into_iter()

@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::output::{self, Analysed, analyse_run, print_stdout, say, store_problem, write_file};
 use crate::text::colour;
 use deltabench_compare::comparison::{Comparison, Verdict};
+use deltabench_compare::pgbench::CellResult;
 use deltabench_compare::study::{Axis, Study, StudyRun, Table, study};
 use deltabench_experiment::Experiment;
 use deltabench_model::invalidation::Invalidation;
@@ -21,6 +22,7 @@ struct Loaded {
     run: String,
     plan: Plan,
     comparison: Comparison,
+    results: Vec<CellResult>,
     host: String,
     state: String,
     /// Its own page, relative to the lab.
@@ -144,6 +146,7 @@ fn load(runs: &[(PathBuf, String)]) -> Result<Vec<Loaded>, Failure> {
             run: run.clone(),
             plan,
             comparison,
+            results: context.results,
         });
     }
     // A part that has not begun will be measured where the others are.
@@ -193,6 +196,7 @@ fn tables(loaded: &[Loaded], by: Option<By>) -> Result<Study, Failure> {
             run: &loaded.run,
             plan: &loaded.plan,
             comparison: &loaded.comparison,
+            results: &loaded.results,
             host: &loaded.host,
             withdrawn: &loaded.withdrawn,
         })

@@ -21,6 +21,7 @@ pub fn workloads(arguments: &Workloads) -> Result<u8, Failure> {
     let text = match &arguments.what {
         None => list(&library)?,
         Some(WorkloadsCommand::Show { name }) => {
+            let library = library.with_builtin_scripts().map_err(Failure::Failed)?;
             show(library.get(name).map_err(Failure::Refused)?)?
         }
     };
@@ -104,7 +105,12 @@ fn blank(sql: &str) -> String {
 fn show(definition: &Definition) -> Result<String, Failure> {
     let samples = definition.sample(&SIZE, 1).map_err(Failure::Failed)?;
     let mut text = definition.text().trim_end().to_owned();
-    let size = format!("{} table of {} rows", SIZE.tables, SIZE.rows);
+    let (mark, size) = if definition.is_pgbench() {
+        ("--", "pgbench's tables at scale 1".to_owned())
+    } else {
+        let size = format!("{} table of {} rows", SIZE.tables, SIZE.rows);
+        ("#", size)
+    };
     if let Some(state) = definition.state() {
         text.push_str(&format!(
             "\n\n# {} runs on {} tables",
@@ -116,9 +122,9 @@ fn show(definition: &Definition) -> Result<String, Failure> {
         let which = sample.script.map_or(String::new(), |name| {
             format!(" of script {name} ({:.0} % of them)", sample.share * 100.0)
         });
-        text.push_str(&format!("\n\n# one operation{which} on {size}:\n"));
+        text.push_str(&format!("\n\n{mark} one operation{which} on {size}:\n"));
         for statement in sample.statements {
-            text.push_str(&format!("#   {statement}\n"));
+            text.push_str(&format!("{mark}   {statement}\n"));
         }
     }
     Ok(text)

@@ -2,7 +2,7 @@
 
 use crate::comparison::{CellComparison, Comparison, Verdict, VerdictCounts};
 use crate::course::Question;
-use crate::history::History;
+use crate::history::{History, Sample};
 use crate::multiple::adjust;
 use crate::noise::cell_delta;
 use crate::pace::seconds_per_block;
@@ -17,6 +17,7 @@ use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_stats::student::t_test_p;
 use deltabench_stats::summary::mean;
+use std::collections::BTreeMap;
 
 /// Compares every candidate, and the placebo, with the base in every cell of the plan.
 ///
@@ -34,7 +35,20 @@ use deltabench_stats::summary::mean;
 ///         equal to it.
 /// Source: measurement.md 3.0, 3.2, 3.7 to 3.10; the formulas are in docs/measuring.md.
 #[must_use]
-pub fn analyse(plan: &Plan, slices: &[Slice], mut findings: Vec<Finding>) -> Comparison {
+pub fn analyse(plan: &Plan, slices: &[Slice], findings: Vec<Finding>) -> Comparison {
+    analyse_without(plan, slices, findings, &Unfit::new())
+}
+
+/// Cells of a server that give no verdict, and why.
+pub(crate) type Unfit = BTreeMap<(CellId, ServerId), String>;
+
+/// The same, without verdicts on some cells: they are shown, but neither judged nor part of a mean.
+pub(crate) fn analyse_without(
+    plan: &Plan,
+    slices: &[Slice],
+    mut findings: Vec<Finding>,
+    unfit: &Unfit,
+) -> Comparison {
     let host_ok = findings
         .iter()
         .all(|finding| finding.severity != Severity::Unfit);
@@ -43,11 +57,15 @@ pub fn analyse(plan: &Plan, slices: &[Slice], mut findings: Vec<Finding>) -> Com
     let mut placebo_sides = Vec::new();
     for (id, _) in (0..).zip(&plan.cells) {
         let cell = CellSides::new(plan, &index, id);
+        let suspicion = cell.suspicion.as_deref();
         sides.extend(cell.candidates.into_iter().map(|side| Side {
-            comparison: trust(side.comparison, cell.suspicion.as_deref(), host_ok),
+            comparison: trust(side.comparison, suspicion, host_ok),
             ..side
         }));
         placebo_sides.extend(cell.placebo);
+    }
+    for side in sides.iter_mut().chain(&mut placebo_sides) {
+        leave_out(side, unfit);
     }
     settle(&mut sides);
     settle(&mut placebo_sides);
@@ -112,6 +130,18 @@ impl CellSides {
 
 fn comparisons(sides: Vec<Side>) -> Vec<CellComparison> {
     sides.into_iter().map(|side| side.comparison).collect()
+}
+
+/// Takes the verdict from a side that is known to be unfit.
+fn leave_out(side: &mut Side, unfit: &Unfit) {
+    let cell = &mut side.comparison;
+    if let Some(why) = unfit.get(&(cell.cell, cell.candidate)) {
+        cell.verdict = Verdict::Unfit;
+        cell.reason = why.clone();
+        cell.p = None;
+        cell.blocks_to_verdict = None;
+        side.sample = Sample::default();
+    }
 }
 
 /// Keeps what each side says alone, and corrects for their number.

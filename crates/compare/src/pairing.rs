@@ -1,7 +1,7 @@
 //! From slices to the rounds in which two servers did the same work.
 
 use crate::interference::disturbed;
-use crate::thresholds::MIN_ROUNDS;
+use crate::thresholds::{MIN_ROUNDS, MIN_ROUNDS_OF_STEPS};
 use deltabench_model::plan::{CacheState, CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
@@ -17,6 +17,8 @@ pub(crate) struct Index<'a> {
     /// Whether a block's value is that of all its rounds together: what visits from cold caches are about is
     /// their first rounds, which trimming would cut.
     pooled: bool,
+    /// Whether each round is a step of the Insert Benchmark: of minutes, and one in a block.
+    steps: bool,
 }
 
 impl<'a> Index<'a> {
@@ -33,16 +35,20 @@ impl<'a> Index<'a> {
         Self {
             cells,
             pooled: plan.cache == CacheState::Cold,
+            steps: plan.insert.is_some(),
         }
     }
 
     /// Visits of a cell, and its rounds that other load disturbed.
+    ///
+    /// Of steps none is called disturbed here: leaving it out would throw away its whole pass. They are told
+    /// of in [`crate::insert`].
     pub(crate) fn rounds(&self, cell: CellId) -> CellRounds {
         let mut rounds = CellRounds::default();
         for (&(block, round), servers) in self.cells.get(&cell).into_iter().flatten() {
             let (disturbances, all) = rounds.visits.entry(block).or_default();
             *all += 1;
-            if disturbed(servers.iter().copied()) {
+            if !self.steps && disturbed(servers.iter().copied()) {
                 *disturbances += 1;
                 rounds.disturbed.insert((block, round));
             }
@@ -91,13 +97,19 @@ impl<'a> Index<'a> {
                 });
             }
         }
+        let least = if self.steps {
+            MIN_ROUNDS_OF_STEPS
+        } else {
+            MIN_ROUNDS
+        };
         pairing.blocks = blocks
             .into_iter()
-            .filter(|(_, rounds)| rounds.len() >= MIN_ROUNDS)
+            .filter(|(_, rounds)| rounds.len() >= least)
             .map(|(block, rounds)| Block {
                 block,
                 rounds,
                 pooled: self.pooled,
+                least,
             })
             .collect();
         pairing
@@ -148,6 +160,8 @@ pub(crate) struct Block<'a> {
     pub(crate) rounds: Vec<Round<'a>>,
     /// Whether its value is that of all rounds together, and not a trimmed mean.
     pub(crate) pooled: bool,
+    /// Counted rounds that any value of it needs.
+    pub(crate) least: usize,
 }
 
 /// One counted round: both slices are good.

@@ -3,7 +3,7 @@
 use crate::comparison::{Metric, MetricComparison, Ratio};
 use crate::judge::Levels;
 use crate::pairing::{Block, Pairing, Round};
-use crate::thresholds::{MIN_ROUNDS, TRIM};
+use crate::thresholds::TRIM;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{micros, seconds, to_f64};
 use deltabench_stats::student::t_interval;
@@ -55,7 +55,7 @@ fn block_server_cpu(block: &Block<'_>) -> Option<BlockValue> {
         .iter()
         .filter_map(|round| round.server_cpu())
         .collect();
-    if logs.len() < MIN_ROUNDS {
+    if logs.len() < block.least {
         return None;
     }
     let cost = |slice: &Slice| {

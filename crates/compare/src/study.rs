@@ -10,6 +10,8 @@
 //! differs between two runs, and the ratio of ratios, in which what both sides of a run share cancels.
 
 use crate::comparison::{Comparison, Metric, Ratio, Verdict};
+use crate::pgbench::CellResult;
+use crate::segments::Segment;
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{Group, Plan};
 use deltabench_model::problem::Problem;
@@ -18,6 +20,7 @@ mod across;
 mod collect;
 mod differences;
 mod figures;
+mod grids;
 mod loads;
 mod notes;
 mod places;
@@ -34,6 +37,9 @@ pub struct StudyRun<'a> {
     pub plan: &'a Plan,
     /// What it says.
     pub comparison: &'a Comparison,
+    /// What its servers did in absolute numbers ([`crate::pgbench::results`]); may be empty: then there are
+    /// no latencies in its grids.
+    pub results: &'a [CellResult],
     /// The machine it ran on, in a few words: the same words mean the same machine.
     pub host: &'a str,
     /// What was withdrawn of it, whether or not the comparison says so already.
@@ -61,6 +67,8 @@ pub struct Study {
     pub name: String,
     /// The tables, in the order of the page.
     pub tables: Vec<Table>,
+    /// What workloads do over numbers of clients, in absolute numbers.
+    pub grids: Vec<Grid>,
     /// Average, median, minimum, maximum and deviation of each group, for the tables along
     /// [`Axis::Servers`].
     pub spreads: Vec<GroupSpread>,
@@ -137,6 +145,71 @@ pub struct Figure {
     pub per_cost: Option<f64>,
 }
 
+/// A workload over numbers of clients: a row for each, a column for each server or machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grid {
+    /// What the columns are: [`Axis::Servers`] or [`Axis::Host`].
+    pub axis: Axis,
+    /// The name of the axis: `server` or `host`.
+    pub axis_name: String,
+    /// One line; no other grid of the study has it.
+    pub title: String,
+    /// The workload, as the rows of tables call it.
+    pub workload: String,
+    /// Its family.
+    pub group: Group,
+    /// Where the grid stands on the other axes, for example `("scale", "10")`.
+    pub coordinates: Vec<(String, String)>,
+    /// The rows: numbers of clients, rising.
+    pub clients: Vec<u32>,
+    /// The columns; figures are relative to the first.
+    pub columns: Vec<GridColumn>,
+}
+
+/// A server or a machine in a grid.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GridColumn {
+    /// Its head.
+    pub name: String,
+    /// One for each number of clients; absent where nothing was measured.
+    pub points: Vec<Option<GridPoint>>,
+    /// Where its throughput grows, is flat or drops.
+    pub segments: Vec<Segment>,
+}
+
+/// What a server did at a number of clients.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GridPoint {
+    /// Operations, or transactions, per second.
+    pub throughput: Absolute,
+    /// Values behind its interval: blocks, or loads of the data where there are several.
+    pub samples: u32,
+    /// Relative to the first column; absent for that itself.
+    pub relative: Option<Ratio>,
+    /// As in [`Figure::verdict`].
+    pub verdict: Option<Verdict>,
+    /// Mean latency, microseconds. The latencies are geometric means over blocks and loads.
+    pub average_us: Option<Absolute>,
+    /// Median latency.
+    pub p50_us: Option<Absolute>,
+    /// 95th percentile.
+    pub p95_us: Option<Absolute>,
+    /// 99th percentile.
+    pub p99_us: Option<Absolute>,
+    /// Runs behind it, each with a load of its own.
+    pub repetitions: u32,
+}
+
+/// An absolute figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Absolute {
+    /// exp of the mean of logarithms.
+    pub estimate: f64,
+    /// Its 95 % interval: over blocks, or between loads where there are several. What servers of one block
+    /// share is in it, so that two of them may overlap although their ratio is not 1.
+    pub ci95: Option<(f64, f64)>,
+}
+
 /// How published tables sum up the relative throughput of a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupSpread {
@@ -173,6 +246,18 @@ pub const BAND_LOW: f64 = 0.95;
 /// At or above this is green; between them grey.
 pub const BAND_HIGH: f64 = 1.05;
 
+/// The grids of a run on its own.
+///
+/// Errors: none that a run can have alone.
+pub fn grids_of(run: StudyRun<'_>) -> Result<Vec<Grid>, Problem> {
+    let plan = Plan {
+        confirms: None,
+        ..run.plan.clone()
+    };
+    let alone = StudyRun { plan: &plan, ..run };
+    study(&[alone]).map(|study| study.grids)
+}
+
 /// The tables of these runs: for each place the servers (throughput, CPU per operation) and the scaleup of
 /// each server, then the axes along which runs differ, hosts last.
 ///
@@ -200,6 +285,7 @@ pub fn study(runs: &[StudyRun<'_>]) -> Result<Study, Problem> {
         tables.extend(scaleup::tables(&places, set));
     }
     tables.extend(across::tables(&places, &sets));
+    let grids = grids::grids(&places, &sets, &tables);
     let notes = notes::of_study(&places, &sets, &tables);
     let measured = places.runs.iter().map(|(run, _)| run);
     let first = measured.chain(&places.unmeasured).next();
@@ -210,6 +296,7 @@ pub fn study(runs: &[StudyRun<'_>]) -> Result<Study, Problem> {
     Ok(Study {
         name: name.to_owned(),
         tables,
+        grids,
         spreads,
         notes,
     })

@@ -15,6 +15,11 @@ pub const MIN_BLOCKS: usize = 6;
 /// With one or two, a single disturbed slice is the block's value and nothing can tell.
 pub const MIN_ROUNDS: usize = 3;
 
+/// Counted rounds that a block of the Insert Benchmark needs: a step is long and is measured once in a pass.
+///
+/// What a disturbed pass costs is in the spread over passes, since nothing is left out.
+pub const MIN_ROUNDS_OF_STEPS: usize = 1;
+
 /// Share of a block's round log-ratios that is cut from each end before the mean.
 ///
 /// A burst of other load hits a few rounds; cut, it costs little, and without bursts nearly nothing is lost.
@@ -221,3 +226,13 @@ pub const MOST_SHARE: f64 = 0.5;
 
 /// "Same" is said of a cost if its 95 % interval lies within the first, or the second, and so on.
 pub const SAME_LADDER: [f64; 4] = [0.01, 0.02, 0.03, 0.05];
+
+/// Growth exponent of throughput over clients from which a segment is called linear: 1.8 times for twice the
+/// clients. Real servers share caches and locks, so that an exact 1 is never measured.
+pub const SEGMENT_LINEAR: f64 = 0.85;
+
+/// Growth exponent within which a segment is called flat: ±7 % for twice the clients.
+pub const SEGMENT_FLAT: f64 = 0.1;
+
+/// Share of lines of one slope that may be broken into several segments by chance.
+pub const SEGMENT_ALPHA: f64 = 0.05;

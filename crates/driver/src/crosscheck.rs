@@ -4,6 +4,8 @@
 //! are ours: uniform keys, because sysbench 1.0 draws skewed ones unless told otherwise, and a fixed number
 //! of events on one thread, because then its seed fixes every parameter.
 
+pub mod pgbench;
+
 use crate::lane::{Lane, LaneSpec};
 use crate::peer::{
     Peer, PeerOutcome, Scratch, cannot, finish, on_cores, session, sysbench_connection,

@@ -7,7 +7,13 @@
 //!
 //! With a rate, operations are scheduled at a constant distance and their latency counts from the schedule,
 //! also when no connection was free: a server that stands still for a second shows that second in every
-//! operation that was due in it. Nothing is skipped; what is due is sent late, in order.
+//! operation that was due in it. What is due is sent late, in order; nothing is skipped, but by a program
+//! with a latency limit.
+//!
+//! A program of pgbench scripts is carried out as pgbench does it (tries after serialization failures and
+//! deadlocks, rests, the latency limit with a rate), with two differences: operations are due at a constant
+//! distance, not at random ones; and an error that is not tried again, be it of the server or of the
+//! script, fails the operation, and the client goes on, where pgbench gives the client up.
 
 mod many;
 mod single;
@@ -17,12 +23,13 @@ use self::turns::Turns;
 use crate::connection::Connection;
 use crate::error::{ServerError, WireError};
 use crate::scan::Loss;
-use crate::slice::{SliceOutcome, SliceRequest, Tally};
+use crate::slice::{DEADLOCK, SERIALIZATION, SliceOutcome, SliceRequest, Tally};
 use crate::sys::{self, Poller};
 use crate::watchdog::{Sockets, Watchdog};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::slice::VoidReason;
 use deltabench_workload::executable::{Draws, Executable};
+use deltabench_workload::pgbench::Program;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use std::os::fd::AsFd;
@@ -80,12 +87,20 @@ impl Lane {
     /// Connects to every server and prepares all statements.
     ///
     /// Errors: [`WireError::At`] with the server's index; connections made so far are closed.
-    /// [`WireError::Workload`] for a rate that is none.
+    /// [`WireError::Workload`] for a rate that is none, and a program that could be tried again for ever.
     pub fn connect(spec: &LaneSpec<'_>) -> Result<Self, WireError> {
         if let Some(rate) = spec.rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
             return Err(WireError::Workload {
                 workload: spec.executable.name.clone(),
                 what: format!("a rate of {rate} operations per second"),
+            });
+        }
+        let endless =
+            |program: &Program| program.max_tries == 0 && program.latency_limit_ns.is_none();
+        if spec.executable.program.as_ref().is_some_and(endless) {
+            return Err(WireError::Workload {
+                workload: spec.executable.name.clone(),
+                what: "any number of tries without a latency limit".to_owned(),
             });
         }
         let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS)
@@ -167,6 +182,7 @@ impl Lane {
             self.histogram.reset();
             return SliceOutcome::not_started(
                 self.serialized(),
+                self.executable.program.as_ref(),
                 format!("server {server} is not connected"),
             );
         };
@@ -175,13 +191,14 @@ impl Lane {
             let name = &self.executable.name;
             let detail = format!("{name} ends after {most} operations: a sequence is used up");
             self.histogram.reset();
-            let mut outcome = SliceOutcome::not_started(self.serialized(), detail);
+            let mut outcome = SliceOutcome::not_started(self.serialized(), None, detail);
             outcome.void = Some(VoidReason::NothingDone);
             return outcome;
         }
         let mut draws = Draws::new(request.seed, request.first_operation);
         let cpu_before_ns = sys::thread_cpu_ns();
-        let mut tally = Tally::new(&mut self.histogram);
+        let program = self.executable.program.as_ref();
+        let mut tally = Tally::new(&mut self.histogram, program);
         let work = Work {
             executable: &self.executable,
             draws: &mut draws,
@@ -256,8 +273,8 @@ impl Link {
         limit: Duration,
     ) -> Result<(), WireError> {
         for client in 0..clients {
-            let connection = Connection::open(&self.endpoint, &self.login, executable, limit)?
-                .with_number(client);
+            let (endpoint, login) = (&self.endpoint, &self.login);
+            let connection = Connection::open(endpoint, login, executable, client, limit)?;
             self.pids.push(connection.key().pid);
             self.connections.push(connection);
         }
@@ -302,31 +319,20 @@ struct Work<'a> {
     turns: &'a mut Turns,
 }
 
-/// The error of an operation whose steps all succeeded but which left its transaction open: a mistake in
-/// the workload.
-#[inline]
-fn left_open(connection: &Connection) -> Option<Box<ServerError>> {
-    if !connection.in_transaction() {
-        return None;
+impl Work<'_> {
+    /// Whether an operation that failed so is to be tried again, which was tried so often and is so old.
+    #[cold]
+    fn tries_again(&self, error: &ServerError, tries: u32, age_ns: u64) -> bool {
+        let Some(program) = &self.executable.program else {
+            return false;
+        };
+        matches!(error.sqlstate.as_str(), SERIALIZATION | DEADLOCK)
+            && (program.max_tries == 0 || tries < program.max_tries)
+            && program.latency_limit_ns.is_none_or(|limit| age_ns <= limit)
     }
-    Some(Box::new(ServerError {
-        severity: "ERROR".to_owned(),
-        sqlstate: "25001".to_owned(),
-        message: "the operation left a transaction open".to_owned(),
-        detail: None,
-        hint: None,
-    }))
-}
 
-/// Makes sure that a ROLLBACK did what it is for.
-fn rolled_back(connection: &mut Connection) -> Result<(), Loss> {
-    if let Some(error) = connection.take_error() {
-        return Err(Loss::Nonsense(format!("ROLLBACK failed: {error}")));
+    /// How late an operation may be begun in an open loop.
+    fn latency_limit_ns(&self) -> Option<u64> {
+        self.executable.program.as_ref()?.latency_limit_ns
     }
-    if connection.in_transaction() {
-        return Err(Loss::Nonsense(
-            "a transaction is still open after ROLLBACK".to_owned(),
-        ));
-    }
-    Ok(())
 }

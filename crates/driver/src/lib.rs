@@ -3,11 +3,13 @@
 //! A [`Lane`] is one thread with connections to several servers. [`Lane::run_slice`] does a fixed number of
 //! operations on one of them and returns what they cost; the connections to the others stay open and idle
 //! meanwhile, so that a caller can alternate between servers every few milliseconds. A [`Client`] is the
-//! slow, convenient way over the same wire, for set-up work.
+//! slow, convenient way over the same wire, for set-up work. The steps of the Insert Benchmark, whose
+//! clients have several connections and wait for each other, have a loop of their own in [`insert`].
 //!
-//! What it refuses to do: pipelining, building result rows on the measured path, and asking the clock
-//! more than once for an operation. The price of speaking the protocol ourselves is the code in this crate;
-//! what it buys is a client that costs about what its two system calls cost (docs of [`lane`]).
+//! What it refuses to do: pipelining that the workload does not ask for, building result rows on the measured
+//! path that nobody wants, and asking the clock more than once for an operation that does not rest. The
+//! price of speaking the protocol ourselves is the code in this crate; what it buys is a client that costs
+//! about what its two system calls cost (docs of [`lane`]).
 //!
 //! Source: PostgreSQL manual, chapter "Frontend/Backend Protocol", version 3.0.
 
@@ -16,10 +18,13 @@ mod connection;
 pub mod crosscheck;
 mod error;
 mod inbox;
+pub mod insert;
+mod kept;
 pub mod lane;
 mod limit;
 pub mod passwords;
 pub mod peer;
+mod performer;
 mod request;
 mod scan;
 mod session;

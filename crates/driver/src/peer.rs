@@ -13,9 +13,14 @@ pub use selfbench::{
 
 use crate::sys;
 use deltabench_model::endpoint::{Endpoint, Login};
+use deltabench_model::pgbench::{
+    PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables, QueryMode,
+};
+use deltabench_model::plan::WorkloadSource;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_workload::executable::{Executable, Slot, Statement, Step, TableChoice, Value};
+use deltabench_workload::pgbench::Program;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read};
@@ -31,7 +36,7 @@ const RANGE: i64 = 100;
 pub enum Peer {
     /// sysbench 1.0, LuaJIT and libpq, one thread per connection.
     Sysbench,
-    /// pgbench, `-M prepared`, all connections in one thread.
+    /// pgbench, `-M prepared` unless the work says otherwise, all connections in one thread.
     Pgbench,
 }
 
@@ -44,6 +49,10 @@ pub enum PeerWork {
     Range,
     /// One row changed by primary key.
     Update,
+    /// One row by primary key, by a pgbench script: we run the file that pgbench runs.
+    Script,
+    /// The same with `-M simple`.
+    ScriptSimple,
 }
 
 /// One run of a peer.
@@ -125,7 +134,7 @@ impl Peer {
 
     fn script(self, work: PeerWork) -> &'static str {
         match (self, work) {
-            (Self::Sysbench, PeerWork::Point) => {
+            (Self::Sysbench, PeerWork::Point | PeerWork::Script | PeerWork::ScriptSimple) => {
                 include_str!("../../../workloads/peers/sysbench/point.lua")
             }
             (Self::Sysbench, PeerWork::Range) => {
@@ -134,7 +143,7 @@ impl Peer {
             (Self::Sysbench, PeerWork::Update) => {
                 include_str!("../../../workloads/peers/sysbench/update.lua")
             }
-            (Self::Pgbench, PeerWork::Point) => {
+            (Self::Pgbench, PeerWork::Point | PeerWork::Script | PeerWork::ScriptSimple) => {
                 include_str!("../../../workloads/peers/pgbench/point.sql")
             }
             (Self::Pgbench, PeerWork::Range) => {
@@ -175,7 +184,13 @@ impl Peer {
 
 impl PeerWork {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Point, Self::Range, Self::Update];
+    pub const ALL: [Self; 5] = [
+        Self::Point,
+        Self::Range,
+        Self::Update,
+        Self::Script,
+        Self::ScriptSimple,
+    ];
 
     /// Its name.
     #[must_use]
@@ -184,6 +199,16 @@ impl PeerWork {
             Self::Point => "point",
             Self::Range => "range-100",
             Self::Update => "update",
+            Self::Script => "script",
+            Self::ScriptSimple => "script-simple",
+        }
+    }
+
+    /// How pgbench sends it.
+    fn mode(self) -> QueryMode {
+        match self {
+            Self::ScriptSimple => QueryMode::Simple,
+            _ => QueryMode::Prepared,
         }
     }
 
@@ -207,6 +232,7 @@ impl PeerWork {
                 ("SELECT c FROM sbtest1 WHERE id BETWEEN $1 AND $2", 2, range)
             }
             Self::Update => ("UPDATE sbtest1 SET k=k+1 WHERE id=$1", 1, one),
+            Self::Script | Self::ScriptSimple => return self.program(rows),
         };
         let step = Step {
             statements: vec![0],
@@ -215,6 +241,36 @@ impl PeerWork {
         };
         let statement = Statement::prepared(sql, vec![Slot::BigInt; slots]);
         Executable::single(self.word(), vec![statement], vec![step], 1)
+    }
+}
+
+impl PeerWork {
+    /// pgbench's script, for our own client to carry out.
+    fn program(self, rows: u64) -> Executable {
+        let source = WorkloadSource {
+            file: "script.sql".to_owned(),
+            text: Peer::Pgbench.script(self).to_owned(),
+        };
+        let mix = PgbenchMix {
+            name: self.word().to_owned(),
+            scripts: vec![PgbenchScript { source, weight: 1 }],
+        };
+        let setup = PgbenchSetup {
+            tables: PgbenchTables {
+                scale: 0,
+                ..PgbenchTables::default()
+            },
+            mixes: Vec::new(),
+            mode: self.mode(),
+            variables: vec![("rows".to_owned(), rows.to_string())],
+            max_tries: 1,
+            latency_limit_ms: None,
+            writes: false,
+        };
+        let mut executable = Executable::single(self.word(), Vec::new(), Vec::new(), 1);
+        // A test says that it parses; without a program it would be refused when connecting.
+        executable.program = Program::parse(&setup, &mix).ok();
+        executable
     }
 }
 
@@ -317,7 +373,8 @@ fn command(
             .arg(format!("--rows={}", run.rows))
             .arg("run"),
         Peer::Pgbench => command
-            .args(["--no-vacuum", "--protocol=prepared", "--jobs=1"])
+            .args(["--no-vacuum", "--jobs=1"])
+            .arg(format!("--protocol={}", run.work.mode().word()))
             .args([
                 "--host",
                 &host,
@@ -340,7 +397,7 @@ fn command(
     command
 }
 
-fn host_and_port(endpoint: &Endpoint) -> (String, u16) {
+pub(crate) fn host_and_port(endpoint: &Endpoint) -> (String, u16) {
     match endpoint {
         Endpoint::Unix { directory, port } => (directory.display().to_string(), *port),
         Endpoint::Tcp { host, port, .. } => (host.clone(), *port),
@@ -464,6 +521,16 @@ mod tests {
             Peer::Pgbench.account("pgbench: error: connection failed"),
             None
         );
+    }
+
+    #[test]
+    fn the_scripts_of_pgbench_are_programs_of_ours() {
+        for work in PeerWork::ALL {
+            let program = work.executable(1000).program;
+            let script = matches!(work, PeerWork::Script | PeerWork::ScriptSimple);
+            assert_eq!(program.is_some(), script, "{work:?}");
+            assert!(program.is_none_or(|program| program.statements().len() == 1));
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::error::ServerError;
 use crate::inbox::Inbox;
+use crate::kept::Kept;
 
 /// Tag and length word.
 const HEADER: usize = 5;
@@ -12,12 +13,12 @@ const LARGEST_TEXT: usize = 16 << 20;
 /// A command tag is at most 63 bytes and a zero (COMPLETION_TAG_BUFSIZE).
 const LARGEST_TAG: usize = 64;
 
-/// BindComplete was seen.
+/// BindComplete was seen, or none is due.
 const BOUND: u8 = 1;
-/// CommandComplete or EmptyQueryResponse was seen.
-const COMPLETED: u8 = 2;
-/// A simple query was sent: rows are described before they come.
-const DESCRIBED: u8 = 4;
+/// Rows are described before they come.
+const DESCRIBED: u8 = 2;
+/// A Parse was sent: its completion comes first.
+const PARSED: u8 = 4;
 
 /// Whether the answer is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +27,17 @@ pub enum Progress {
     More,
     /// ReadyForQuery has come.
     Ready,
+}
+
+/// What the server is to do with rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    /// Nothing was asked.
+    No,
+    /// Rows are counted.
+    Count,
+    /// Rows and their columns are kept.
+    Keep,
 }
 
 /// Transaction state of ReadyForQuery.
@@ -37,6 +49,25 @@ pub enum Transaction {
     Open,
     /// Open and failed.
     Failed,
+}
+
+/// How rows that are wanted come to be described.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Described {
+    /// A simple query does it by itself.
+    Query,
+    /// Describe was sent after Bind.
+    Bound,
+}
+
+impl Described {
+    fn seen(self, executions: u32) -> u8 {
+        match self {
+            Self::Query => BOUND | DESCRIBED,
+            Self::Bound if executions == 0 => BOUND | DESCRIBED,
+            Self::Bound => DESCRIBED | PARSED,
+        }
+    }
 }
 
 /// Why a connection cannot go on.
@@ -65,10 +96,15 @@ pub struct Scanner {
     skip: usize,
     seen: u8,
     /// Whether a ReadyForQuery is due.
-    waiting: bool,
+    waiting: Waiting,
+    /// How many more of them come after the next.
+    later: u32,
+    /// Results that must still come before the last of them.
+    results: u32,
     transaction: Transaction,
     rows: u64,
     error: Option<Box<ServerError>>,
+    kept: Box<Kept>,
 }
 
 impl Scanner {
@@ -77,29 +113,55 @@ impl Scanner {
         Self {
             skip: 0,
             seen: 0,
-            waiting: false,
+            waiting: Waiting::No,
+            later: 0,
+            results: 0,
             transaction: Transaction::Idle,
             rows: 0,
             error: None,
+            kept: Box::default(),
         }
+    }
+
+    fn expect(&mut self, seen: u8, waiting: Waiting) {
+        self.seen = seen;
+        self.waiting = waiting;
+        self.results = 1;
     }
 
     /// A Bind, Execute and Sync are being sent.
     pub fn expect_execution(&mut self) {
-        self.seen = 0;
-        self.waiting = true;
+        self.expect(0, Waiting::Count);
     }
 
     /// A simple query without rows is being sent.
     pub fn expect_command(&mut self) {
-        self.seen = BOUND;
-        self.waiting = true;
+        self.expect(BOUND, Waiting::Count);
     }
 
-    /// A simple query that may have rows is being sent.
+    /// A simple query that may have rows is being sent; one with several statements has several results.
     pub fn expect_query(&mut self) {
-        self.seen = BOUND | DESCRIBED;
-        self.waiting = true;
+        self.expect(BOUND | DESCRIBED, Waiting::Count);
+    }
+
+    /// The same, or a Bind, Describe, Execute and Sync with perhaps a Parse before, whose rows are wanted
+    /// ([`Scanner::kept`]).
+    pub fn expect_rows(&mut self, described: Described) {
+        self.expect(described.seen(1), Waiting::Keep);
+        self.kept.clear();
+    }
+
+    /// Executions that are described, and perhaps parsed, are being sent, with `syncs` Sync after and between
+    /// them.
+    pub fn expect_described(&mut self, executions: u32, syncs: u32) {
+        self.expect(Described::Bound.seen(executions), Waiting::Count);
+        self.results = executions;
+        self.later = syncs.saturating_sub(1);
+    }
+
+    /// What came of the rows that were wanted.
+    pub fn kept(&self) -> &Kept {
+        &self.kept
     }
 
     /// Transaction state after the last answer.
@@ -133,6 +195,8 @@ impl Scanner {
             }
             self.skip = 0;
         }
+        let mut counting = self.waiting == Waiting::Count;
+        let mut rows = 0;
         while let Some((&[tag, a, b, c, d], body)) = rest.split_first_chunk::<HEADER>() {
             let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
             let Some(length) = length.checked_sub(4) else {
@@ -141,15 +205,17 @@ impl Scanner {
                     char::from(tag)
                 )));
             };
-            if tag == b'D' && length <= LARGEST_ROW && self.waiting {
-                self.rows += 1;
+            if counting && tag == b'D' && length <= LARGEST_ROW {
+                rows += 1;
             } else {
+                self.rows += std::mem::take(&mut rows);
                 let whole = body.get(..length);
                 check_length(tag, length)?;
-                if whole.is_none() && matches!(tag, b'E' | b'Z') {
+                if whole.is_none() && self.is_read(tag) {
                     break;
                 }
                 self.message(tag, whole.unwrap_or(&[]))?;
+                counting = self.waiting == Waiting::Count;
             }
             match body.get(length..) {
                 Some(after) => rest = after,
@@ -160,17 +226,48 @@ impl Scanner {
                 }
             }
         }
+        self.rows += rows;
         let (left, wanted) = (rest.len(), wanted(rest));
         inbox.keep(left, wanted);
-        Ok(if self.waiting {
-            Progress::More
-        } else {
+        Ok(if self.waiting == Waiting::No {
             Progress::Ready
+        } else {
+            Progress::More
         })
     }
 
-    /// A message other than a row.
+    /// Whether what is in a message matters, and not only that it came.
+    fn is_read(&self, tag: u8) -> bool {
+        match tag {
+            b'E' | b'Z' => true,
+            b'D' | b'T' => self.waiting == Waiting::Keep,
+            _ => false,
+        }
+    }
+
+    /// A message other than a row that is only counted.
+    #[inline]
     fn message(&mut self, tag: u8, body: &[u8]) -> Result<(), Loss> {
+        match (tag, self.waiting) {
+            (b'2', Waiting::Count | Waiting::Keep) => {
+                self.seen |= BOUND;
+                Ok(())
+            }
+            (b'T' | b'n', Waiting::Count) if self.seen & DESCRIBED != 0 => Ok(()),
+            (b'C' | b'I', Waiting::Count) => {
+                self.results = self.results.saturating_sub(1);
+                Ok(())
+            }
+            (b'Z', Waiting::Count | Waiting::Keep) => {
+                self.ready(body.first().copied().unwrap_or(0))
+            }
+            _ => self.rare_message(tag, body),
+        }
+    }
+
+    /// What does not come with every operation, or is kept.
+    fn rare_message(&mut self, tag: u8, body: &[u8]) -> Result<(), Loss> {
+        let (waiting, keeping) = (self.waiting != Waiting::No, self.waiting == Waiting::Keep);
         match tag {
             b'N' | b'S' | b'A' => return Ok(()),
             b'E' => {
@@ -178,25 +275,32 @@ impl Scanner {
                 if error.is_fatal() {
                     return Err(Loss::Fatal(error));
                 }
-                if self.waiting {
+                if waiting {
                     self.error.get_or_insert(error);
                     return Ok(());
                 }
             }
-            _ if !self.waiting => {}
-            b'2' => {
-                self.seen |= BOUND;
+            b'1' | b'3' if waiting && self.seen & PARSED != 0 => return Ok(()),
+            b'T' | b'n' if keeping && self.seen & DESCRIBED != 0 => {
+                self.kept.described(body);
                 return Ok(());
             }
-            b'T' if self.seen & DESCRIBED != 0 => return Ok(()),
-            b'C' | b'I' => {
-                self.seen |= COMPLETED;
+            b'D' if keeping => {
+                self.rows += 1;
+                self.kept.row(body);
                 return Ok(());
             }
-            b'Z' => return self.ready(body.first().copied().unwrap_or(0)),
+            b'C' | b'I' if keeping => {
+                self.results = self.results.saturating_sub(1);
+                self.kept.complete();
+                return Ok(());
+            }
+            b'G' | b'H' | b'W' if waiting => {
+                return Err(Loss::nonsense("COPY, which no script can do"));
+            }
             _ => {}
         }
-        let when = if self.waiting {
+        let when = if waiting {
             "in an answer"
         } else {
             "without a question"
@@ -219,10 +323,14 @@ impl Scanner {
                 )));
             }
         };
-        if self.error.is_none() && self.seen & !DESCRIBED != BOUND | COMPLETED {
+        if self.later > 0 {
+            self.later -= 1;
+            return Ok(());
+        }
+        if self.error.is_none() && (self.seen & BOUND == 0 || self.results > 0) {
             return Err(Loss::nonsense("ready without having executed"));
         }
-        self.waiting = false;
+        self.waiting = Waiting::No;
         Ok(())
     }
 }
@@ -238,7 +346,7 @@ fn wanted(rest: &[u8]) -> usize {
 
 fn check_length(tag: u8, length: usize) -> Result<(), Loss> {
     let sane = match tag {
-        b'2' | b'I' => length == 0,
+        b'1' | b'2' | b'3' | b'n' | b'I' => length == 0,
         b'Z' => length == 1,
         b'C' => length <= LARGEST_TAG,
         b'E' | b'N' | b'S' | b'A' => length <= LARGEST_TEXT,
@@ -294,6 +402,91 @@ mod tests {
         assert_eq!(scan(Scanner::expect_query), (Ok(Progress::Ready), 1));
         for expect in [Scanner::expect_command, Scanner::expect_execution] {
             assert!(matches!(scan(expect), (Err(Loss::Nonsense(_)), 0)));
+        }
+    }
+
+    #[test]
+    fn a_pipeline_is_ready_when_its_last_sync_is_answered_and_everything_was_executed() {
+        let execution = [
+            message(b'2', b""),
+            message(b'n', b""),
+            message(b'C', b"X\0"),
+        ]
+        .concat();
+        let ready = message(b'Z', b"I");
+        let scan = |parts: &[&[u8]], executions, syncs| {
+            let mut scanner = Scanner::new();
+            let mut inbox = Inbox::new();
+            scanner.expect_described(executions, syncs);
+            inbox.push(&parts.concat());
+            (scanner.scan(&mut inbox), scanner.take_error().is_some())
+        };
+        let (execution, ready) = (execution.as_slice(), ready.as_slice());
+        let error = message(b'E', b"C22012\0Mno\0\0");
+        for (parts, executions, syncs, expected) in [
+            (
+                &[execution, execution, ready][..],
+                2,
+                1,
+                Ok(Progress::Ready),
+            ),
+            (&[execution, ready, ready], 1, 2, Ok(Progress::Ready)),
+            (&[execution, ready], 1, 2, Ok(Progress::More)),
+            (&[ready], 0, 1, Ok(Progress::Ready)),
+            (&[execution, &error, ready], 3, 1, Ok(Progress::Ready)),
+        ] {
+            let (progress, failed) = scan(parts, executions, syncs);
+            assert_eq!(progress, expected, "{parts:?}");
+            assert_eq!(failed, parts.contains(&error.as_slice()));
+        }
+        for (parts, executions) in [(&[execution, ready][..], 2), (&[ready], 1)] {
+            assert!(matches!(
+                scan(parts, executions, 1).0,
+                Err(Loss::Nonsense(_))
+            ));
+        }
+    }
+
+    /// A query with rows that are kept, in the given chunks.
+    fn kept(chunks: &[usize]) -> Vec<(u64, Vec<u8>)> {
+        let described = [&b"\0\x01wide\0"[..], &[0; 18]].concat();
+        let mut bytes = Vec::new();
+        for width in [3_usize, 100_000] {
+            bytes.extend(message(b'T', &described));
+            for letter in *b"ab" {
+                let length = u32::try_from(width).unwrap().to_be_bytes();
+                let row = [&b"\0\x01"[..], &length, &vec![letter; width]].concat();
+                bytes.extend(message(b'D', &row));
+            }
+            bytes.extend(message(b'C', b"SELECT 2\0"));
+        }
+        bytes.extend(message(b'Z', b"I"));
+        let mut scanner = Scanner::new();
+        let mut inbox = Inbox::new();
+        scanner.expect_rows(Described::Query);
+        let mut sizes = chunks.iter().copied().cycle();
+        let mut rest = bytes.as_slice();
+        let mut progress = Progress::More;
+        while !rest.is_empty() {
+            let chunk = rest.split_at(sizes.next().unwrap().min(rest.len())).0;
+            rest = &rest[inbox.push(chunk)..];
+            progress = scanner.scan(&mut inbox).unwrap();
+        }
+        assert_eq!((progress, scanner.take_rows()), (Progress::Ready, 4));
+        let results = scanner.kept().results().iter();
+        let last = |result: &crate::kept::KeptResult| {
+            let (columns, values) = result.fields().unwrap();
+            assert_eq!(columns, [b"wide"]);
+            (result.rows(), values[0].unwrap().to_vec())
+        };
+        results.map(last).collect()
+    }
+
+    #[test]
+    fn rows_that_are_wanted_are_kept_however_they_are_cut() {
+        let expected = vec![(2, vec![b'b'; 3]), (2, vec![b'b'; 100_000])];
+        for chunks in [&[60_000][..], &[1, 2, 3], &[7], &[65_536, 11]] {
+            assert_eq!(kept(chunks), expected, "{chunks:?}");
         }
     }
 

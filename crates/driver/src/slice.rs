@@ -4,8 +4,15 @@ use crate::error::ServerError;
 use crate::scan::Loss;
 use deltabench_model::pgbench::ScriptTally;
 use deltabench_model::slice::{ErrorCount, VoidReason};
+use deltabench_model::units::to_f64;
+use deltabench_workload::pgbench::Program;
 use hdrhistogram::Histogram;
 use std::time::Instant;
+
+/// SQLSTATE of a serialization failure.
+pub const SERIALIZATION: &str = "40001";
+/// SQLSTATE of a deadlock.
+pub const DEADLOCK: &str = "40P01";
 
 /// The work of one slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +29,9 @@ pub struct SliceRequest {
 /// What a slice came to.
 ///
 /// Identity: `operations + failed` = the operations sent, which for a slice that is not void are those
-/// asked for; the histogram holds exactly `operations` values. In a void slice, operations without an
-/// answer count as failed.
+/// asked for, less those that `scripts` say were skipped; the histogram holds exactly `operations` values. In
+/// a void slice, operations without an answer count as failed. The operations of `scripts` add up to
+/// `operations`, their failures to `failed`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceOutcome {
     /// First send to last answer, nanoseconds.
@@ -43,7 +51,9 @@ pub struct SliceOutcome {
     pub scripts: Vec<ScriptTally>,
     /// Server errors, by SQLSTATE; a failed operation adds one.
     ///
-    /// SQLSTATE 25001 with the message "the operation left a transaction open" comes from the driver itself.
+    /// From the driver itself come SQLSTATE 25001 with the message "the operation left a transaction open",
+    /// and of pgbench scripts PB001 (an expression, a variable or a pipeline that cannot be) and PB002
+    /// (`\gset` without exactly one row).
     pub errors: Vec<ErrorCount>,
     /// Why it does not count; absent for a good slice.
     pub void: Option<VoidReason>,
@@ -62,7 +72,11 @@ pub struct SliceOutcome {
 
 impl SliceOutcome {
     /// A void slice in which nothing was sent.
-    pub(crate) fn not_started(histogram: Vec<u8>, detail: String) -> Self {
+    pub(crate) fn not_started(
+        histogram: Vec<u8>,
+        program: Option<&Program>,
+        detail: String,
+    ) -> Self {
         Self {
             duration_ns: 0,
             operations: 0,
@@ -70,7 +84,10 @@ impl SliceOutcome {
             rows: 0,
             client_cpu_ns: 0,
             latency_histogram: histogram,
-            scripts: Vec::new(),
+            scripts: counts(program)
+                .into_iter()
+                .map(|count| count.tally)
+                .collect(),
             errors: Vec::new(),
             void: Some(VoidReason::ServerLost),
             void_detail: Some(detail),
@@ -110,6 +127,8 @@ pub struct Tally<'a> {
     pub clock: Clock,
     /// Operations begun.
     pub sent: u64,
+    /// Operations that were due too late to be begun.
+    pub skipped: u64,
     /// Most operations that were under way at once.
     pub max_in_flight: u32,
     /// The client's lag behind the schedule, if there is one.
@@ -121,15 +140,50 @@ pub struct Tally<'a> {
     first_op_ns: Option<u64>,
     errors: Vec<ErrorCount>,
     histogram: &'a mut Histogram<u64>,
+    /// By script, of a program.
+    scripts: Vec<ScriptCount>,
+    /// What takes longer is late.
+    latency_limit_ns: u64,
+}
+
+/// What became of the operations of one script.
+#[derive(Debug)]
+struct ScriptCount {
+    /// How many were begun.
+    begun: u64,
+    tally: ScriptTally,
+}
+
+/// Nothing yet, for each script.
+fn counts(program: Option<&Program>) -> Vec<ScriptCount> {
+    let scripts = program.map_or(0, |program| program.scripts.len());
+    let zero = |script| ScriptCount {
+        begun: 0,
+        tally: ScriptTally {
+            script,
+            operations: 0,
+            serialization_failures: 0,
+            deadlock_failures: 0,
+            other_failures: 0,
+            retried: 0,
+            retries: 0,
+            skipped: 0,
+            late: 0,
+            latency_sum_us: 0.0,
+            latency_square_sum_us2: 0.0,
+        },
+    };
+    (0..).take(scripts).map(zero).collect()
 }
 
 impl<'a> Tally<'a> {
     /// All zero.
-    pub fn new(histogram: &'a mut Histogram<u64>) -> Self {
+    pub fn new(histogram: &'a mut Histogram<u64>, program: Option<&Program>) -> Self {
         histogram.reset();
         Self {
             clock: Clock::start(),
             sent: 0,
+            skipped: 0,
             max_in_flight: 0,
             schedule_lag_ns: None,
             longest_queue: None,
@@ -138,30 +192,84 @@ impl<'a> Tally<'a> {
             first_op_ns: None,
             errors: Vec::new(),
             histogram,
+            scripts: counts(program),
+            latency_limit_ns: program
+                .and_then(|program| program.latency_limit_ns)
+                .unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Operations that there is nothing more to begin of.
+    #[inline]
+    pub fn taken(&self) -> u64 {
+        self.sent + self.skipped
+    }
+
+    /// An operation was begun. `script` is that of a program; else it does not matter.
+    #[inline]
+    pub fn begun(&mut self, script: usize) {
+        self.sent += 1;
+        if let Some(count) = self.scripts.get_mut(script) {
+            count.begun += 1;
+        }
+    }
+
+    /// An operation was due too late to be begun.
+    #[cold]
+    pub fn skip(&mut self, script: usize) {
+        self.skipped += 1;
+        if let Some(count) = self.scripts.get_mut(script) {
+            count.tally.skipped += 1;
+        }
+    }
+
+    /// An operation is tried once more, after so many tries.
+    #[cold]
+    pub fn tried_again(&mut self, script: usize, tries: u32) {
+        if let Some(count) = self.scripts.get_mut(script) {
+            count.tally.retries += 1;
+            count.tally.retried += u64::from(tries == 1);
         }
     }
 
     /// An operation succeeded.
-    pub fn succeeded(&mut self, latency_ns: u64) {
+    #[inline]
+    pub fn succeeded(&mut self, script: usize, latency_ns: u64) {
         if self.operations == 0 {
             self.first_op_ns = Some(latency_ns);
         }
         self.operations += 1;
         self.histogram.saturating_record(latency_ns);
+        if let Some(ScriptCount { tally, .. }) = self.scripts.get_mut(script) {
+            let latency_us = to_f64(latency_ns) / 1e3;
+            tally.operations += 1;
+            tally.late += u64::from(latency_ns > self.latency_limit_ns);
+            tally.latency_sum_us += latency_us;
+            tally.latency_square_sum_us2 += latency_us * latency_us;
+        }
     }
 
     /// An operation failed.
     #[cold]
-    pub fn failed(&mut self, error: &ServerError) {
+    pub fn failed(&mut self, script: usize, error: &ServerError) {
         self.failed += 1;
         self.count_error(error);
+        if let Some(ScriptCount { tally, .. }) = self.scripts.get_mut(script) {
+            match error.sqlstate.as_str() {
+                SERIALIZATION => tally.serialization_failures += 1,
+                DEADLOCK => tally.deadlock_failures += 1,
+                _ => tally.other_failures += 1,
+            }
+        }
     }
 
     /// The outcome but for rows, CPU time and histogram, which the lane adds.
     pub fn outcome(mut self, end: Result<(), Loss>) -> SliceOutcome {
         let duration_ns = self.clock.now();
-        let mut void = (self.operations == 0 && self.failed > 0).then_some(VoidReason::NothingDone);
-        let mut void_detail = None;
+        let nothing = self.operations == 0 && self.failed + self.skipped > 0;
+        let mut void = nothing.then_some(VoidReason::NothingDone);
+        let mut void_detail = (nothing && self.failed == 0)
+            .then(|| "every operation was due too late to be begun".to_owned());
         if let Err(loss) = end {
             if let Loss::Fatal(error) = &loss {
                 self.count_error(error);
@@ -173,6 +281,7 @@ impl<'a> Tally<'a> {
             });
             void_detail = Some(loss.to_string());
             self.failed = self.sent - self.operations;
+            self.scripts.iter_mut().for_each(ScriptCount::fail_the_rest);
         }
         SliceOutcome {
             duration_ns,
@@ -181,7 +290,7 @@ impl<'a> Tally<'a> {
             rows: 0,
             client_cpu_ns: 0,
             latency_histogram: Vec::new(),
-            scripts: Vec::new(),
+            scripts: self.scripts.into_iter().map(|count| count.tally).collect(),
             errors: self.errors,
             void,
             void_detail,
@@ -205,5 +314,14 @@ impl<'a> Tally<'a> {
                 first_message: error.message.clone(),
             }),
         }
+    }
+}
+
+impl ScriptCount {
+    /// What has no answer counts as failed.
+    fn fail_the_rest(&mut self) {
+        let tally = &mut self.tally;
+        let known = tally.serialization_failures + tally.deadlock_failures;
+        tally.other_failures = self.begun - tally.operations - known;
     }
 }

@@ -16,6 +16,9 @@ use std::time::Duration;
 /// Source: PostgreSQL manual, "Message Formats".
 const TLS_REQUEST: [u8; 8] = *b"\0\0\0\x08\x04\xd2\x16\x2f";
 
+/// TLS sends at most so much at a time.
+const RECORD: usize = 16 * 1024;
+
 /// Why there is no connection.
 #[derive(Debug)]
 pub enum OpenError {
@@ -77,7 +80,20 @@ impl Wire {
             None => send_all(self.socket.as_fd(), bytes),
             Some(tls) => {
                 tls.writer().write_all(bytes)?;
-                flush(tls, self.socket.as_fd())
+                flush(tls, self.socket.as_fd(), Wait::Block)
+            }
+        }
+    }
+
+    /// Sends some of `bytes` without waiting; an error of kind `WouldBlock` if there is no room. What TLS
+    /// took goes out with the next call, or with [`send`](Self::send).
+    pub fn send_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.tls {
+            None => sys::send(self.socket.as_fd(), bytes, Wait::Never),
+            Some(tls) => {
+                flush(tls, self.socket.as_fd(), Wait::Never)?;
+                // It would take all of it and keep what the socket has no room for.
+                tls.writer().write(bytes.get(..RECORD).unwrap_or(bytes))
             }
         }
     }
@@ -155,7 +171,7 @@ fn connect(endpoint: &Endpoint, limit: Duration) -> io::Result<OwnedFd> {
 fn send_all(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
-        let sent = sys::send(socket, rest)?;
+        let sent = sys::send(socket, rest, Wait::Block)?;
         rest = rest.get(sent..).unwrap_or(&[]);
     }
     Ok(())
@@ -182,13 +198,13 @@ fn receive_tls(
         }
         state = tls.process_new_packets().map_err(io::Error::other)?;
         // An alert or a new key may have to be sent.
-        flush(tls, socket)?;
+        flush(tls, socket, Wait::Block)?;
     }
 }
 
-fn flush(tls: &mut ClientConnection, socket: BorrowedFd<'_>) -> io::Result<()> {
+fn flush(tls: &mut ClientConnection, socket: BorrowedFd<'_>, wait: Wait) -> io::Result<()> {
     while tls.wants_write() {
-        tls.write_tls(&mut Plain(socket, Wait::Block))?;
+        tls.write_tls(&mut Plain(socket, wait))?;
     }
     Ok(())
 }
@@ -204,7 +220,7 @@ impl Read for Plain<'_> {
 
 impl Write for Plain<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        sys::send(self.0, bytes)
+        sys::send(self.0, bytes, self.1)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -1,9 +1,11 @@
 //! An experiment, read.
 
+use crate::insert::{Insert, insert};
 use crate::keys;
 use crate::measurement::{Measurement, measurement};
 use crate::own::{OwnBuild, OwnConfiguration, builds, configurations};
 use crate::part::{Axes, Part};
+use crate::pgbench::{Pgbench, pgbench};
 use crate::scale;
 use crate::section::{Document, Section};
 use crate::server::{Server, servers};
@@ -37,6 +39,10 @@ pub struct Experiment {
     pub scales: Vec<String>,
     /// What the servers are sent.
     pub workloads: Workloads,
+    /// pgbench's tables and scripts, measured beside `workloads`.
+    pub pgbench: Option<Pgbench>,
+    /// The Insert Benchmark, instead of workloads.
+    pub insert: Option<Insert>,
     /// Workloads that [`Experiment::only`] was asked for, as patterns; empty: all of them.
     pub only_workloads: Vec<String>,
     /// What caches hold when a visit starts.
@@ -94,7 +100,7 @@ impl Experiment {
         &self.servers
     }
 
-    /// The runs: every combination of rows, tables, memory, storage and repetition.
+    /// The runs: every combination of rows, tables, scale, memory, storage and repetition.
     ///
     /// Shape: the axis that comes first in the file varies slowest, repetitions fastest.
     #[must_use]
@@ -117,6 +123,19 @@ fn experiment(
         return Err(root.wrap(at, problem));
     }
     let measurement = measurement(&root)?;
+    // First: it says what cannot stand beside it.
+    let insert = insert(&root)?;
+    let pgbench = pgbench(&root)?;
+    let workloads = workloads(&root, pgbench.is_some(), insert.as_ref())?;
+    if let (true, Some((_, at))) = (
+        pgbench.is_some() && workloads.is_empty(),
+        root.value("data"),
+    ) {
+        let what = "[data] has the sizes of sysbench's tables, and no workload uses them";
+        return Err(root
+            .problem_at(at, what)
+            .hint("the size of pgbench's tables is `scale` of [pgbench]"));
+    }
     let axes = Axes::read(&root, measurement.repetitions)?;
     let (cache, limits_optional) = limits(&root)?;
     Ok(Experiment {
@@ -127,7 +146,9 @@ fn experiment(
         text: document.text.to_owned(),
         scale: scale.map(str::to_owned),
         scales: scales.to_vec(),
-        workloads: workloads(&root)?,
+        workloads,
+        pgbench,
+        insert,
         only_workloads: Vec::new(),
         cache,
         limits_optional,

@@ -1,7 +1,7 @@
 //! Every key that a file may have.
 
 /// Of the whole file.
-pub(crate) const ROOT: [&str; 13] = [
+pub(crate) const ROOT: [&str; 15] = [
     "format",
     "version",
     "name",
@@ -12,6 +12,8 @@ pub(crate) const ROOT: [&str; 13] = [
     "configurations",
     "builds",
     "workloads",
+    "pgbench",
+    "insert",
     "data",
     "limits",
     "measurement",
@@ -35,6 +37,39 @@ pub(crate) const WORKLOADS: [&str; 7] = [
 ];
 /// Of an entry of `[[workloads.variant]]`; its other keys are the workload's own.
 pub(crate) const VARIANT: [&str; 1] = ["of"];
+/// Of `[pgbench]`.
+pub(crate) const PGBENCH: [&str; 14] = [
+    "scripts",
+    "mode",
+    "scale",
+    "fillfactor",
+    "foreign_keys",
+    "partitions",
+    "partition_method",
+    "unlogged",
+    "server_side",
+    "init",
+    "variables",
+    "max_tries",
+    "latency_limit",
+    "writes",
+];
+/// Of a mix of scripts of `[pgbench]`.
+pub(crate) const MIX: [&str; 2] = ["name", "scripts"];
+/// Of `[insert]`.
+pub(crate) const INSERT: [&str; 11] = [
+    "clients",
+    "rows",
+    "write_rows",
+    "rates",
+    "seconds",
+    "steps",
+    "shared_table",
+    "pacing",
+    "settle_seconds",
+    "long_transaction",
+    "placebo",
+];
 /// Of `[data]`.
 pub(crate) const DATA: [&str; 2] = ["rows", "tables"];
 /// Of `[limits]`.
@@ -71,6 +106,9 @@ pub fn known_keys() -> Vec<(&'static str, Vec<&'static str>)> {
         ("builds", BUILD.to_vec()),
         ("workloads", WORKLOADS.to_vec()),
         ("workloads.variant", VARIANT.to_vec()),
+        ("pgbench", PGBENCH.to_vec()),
+        ("pgbench.scripts", MIX.to_vec()),
+        ("insert", INSERT.to_vec()),
         ("data", DATA.to_vec()),
         ("limits", LIMITS.to_vec()),
         ("measurement", MEASUREMENT.to_vec()),

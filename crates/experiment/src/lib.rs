@@ -2,9 +2,9 @@
 //!
 //! Turns the text of an experiment file into plain data: the servers (products of targets, configurations and
 //! settings), the parts (products of data size, memory, storage and repetitions: a run each), workloads,
-//! clients, measurement. It reads no file, knows no server and resolves nothing: that a configuration, a
-//! workload, a storage profile or a build exists is for those to say who have them. Everything else is
-//! refused here, with file, line and key.
+//! pgbench or the Insert Benchmark, clients, measurement. It reads no file, knows no server and resolves
+//! nothing: that a configuration, a workload, a script, a storage profile or a build exists is for those to
+//! say who have them. Everything else is refused here, with file, line and key.
 //!
 //! ```
 //! use deltabench_experiment::{Experiment, STARTER};
@@ -17,12 +17,14 @@
 //! ```
 
 mod experiment;
+mod insert;
 mod keys;
 mod measurement;
 mod only;
 mod own;
 mod part;
 mod pattern;
+mod pgbench;
 mod scale;
 mod section;
 mod server;
@@ -31,11 +33,13 @@ mod syntax;
 mod workloads;
 
 pub use experiment::{Experiment, FORMAT};
+pub use insert::{DEFAULT_INSERT_ROWS, Insert};
 pub use keys::known_keys;
 pub use measurement::{Checksums, Measurement};
 pub use own::{BuildSystem, OwnBuild, OwnConfiguration};
 pub use part::{DEFAULT_ROWS, Part};
 pub use pattern::matches;
+pub use pgbench::{Pgbench, PgbenchScale, ScriptMix, ScriptName};
 pub use server::{STEADY, Server, labels};
 pub use workloads::{Chosen, Variant, Workloads};
 

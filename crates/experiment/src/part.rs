@@ -1,6 +1,8 @@
 //! What no run can vary by itself: data size, memory, storage. Each combination is a run of its own.
 
+use crate::insert::{self, DEFAULT_INSERT_ROWS};
 use crate::keys;
+use crate::pgbench::{self, PgbenchScale};
 use crate::section::{Placed, Section};
 use crate::syntax;
 use deltabench_model::problem::Problem;
@@ -12,6 +14,8 @@ pub const DEFAULT_ROWS: u64 = 1_000_000;
 const ROWS: std::ops::RangeInclusive<i64> = 200..=2_147_483_647;
 /// Tables.
 const TABLES: std::ops::RangeInclusive<i64> = 1..=10_000;
+/// Scale of pgbench's tables of a file that names none: as pgbench has it.
+const DEFAULT_SCALE: PgbenchScale = PgbenchScale::Factor(1);
 /// Most parts of one file, repetitions included.
 const PARTS_MAX: usize = 10_000;
 /// The word for no limit on memory.
@@ -27,10 +31,12 @@ const REPETITION: &str = "repetition";
 pub struct Part {
     /// Its place among all parts of the study, from 1, whatever was picked of them: seeds follow from it.
     pub number: u32,
-    /// Rows of each table.
+    /// Rows of each table; of the Insert Benchmark those that each client loads.
     pub rows: u64,
     /// Tables.
     pub tables: u32,
+    /// Scale of pgbench's tables; of no meaning without them.
+    pub scale: PgbenchScale,
     /// Memory of each server, as written; absent: no limit.
     pub memory: Option<String>,
     /// Name or file of the storage profile, as written; absent: the disk as it is.
@@ -49,6 +55,7 @@ pub struct Part {
 enum Value {
     Rows(u64),
     Tables(u32),
+    Scale(PgbenchScale),
     Memory(String),
     Storage(String),
 }
@@ -58,6 +65,7 @@ impl Value {
         match self {
             Self::Rows(rows) => rows.to_string(),
             Self::Tables(tables) => tables.to_string(),
+            Self::Scale(scale) => scale.to_string(),
             Self::Memory(text) | Self::Storage(text) => text.clone(),
         }
     }
@@ -93,9 +101,16 @@ impl Axes {
         if let Some(data) = data {
             data.allow(&keys::DATA)?;
         }
-        let rows = data.map(|data| data.numbers("rows", ROWS)).transpose()?;
-        let rows = rows.flatten().unwrap_or_else(|| vec![DEFAULT_ROWS]);
-        add(data, "rows", rows.into_iter().map(Value::Rows).collect());
+        let insert = root.section("insert", "[insert]")?;
+        let (owner, range, default) = match &insert {
+            Some(insert) => (Some(insert), insert::ROWS, DEFAULT_INSERT_ROWS),
+            None => (data, ROWS, DEFAULT_ROWS),
+        };
+        let rows = owner
+            .map(|owner| owner.numbers("rows", range))
+            .transpose()?;
+        let rows = rows.flatten().unwrap_or_else(|| vec![default]);
+        add(owner, "rows", rows.into_iter().map(Value::Rows).collect());
         let tables = data
             .map(|data| data.numbers("tables", TABLES))
             .transpose()?;
@@ -104,6 +119,15 @@ impl Axes {
             data,
             "tables",
             tables.into_iter().map(Value::Tables).collect(),
+        );
+        let pgbench = root.section("pgbench", "[pgbench]")?;
+        let pgbench = pgbench.as_ref();
+        let scales = pgbench.map(pgbench::scales).transpose()?.flatten();
+        let scales = scales.unwrap_or_else(|| vec![DEFAULT_SCALE]);
+        add(
+            pgbench,
+            "scale",
+            scales.into_iter().map(Value::Scale).collect(),
         );
         let limits = root.section("limits", "[limits]")?;
         let limits = limits.as_ref();
@@ -146,6 +170,7 @@ impl Axes {
             number: 1,
             rows: DEFAULT_ROWS,
             tables: 1,
+            scale: DEFAULT_SCALE,
             memory: None,
             storage: None,
             repetition: 1,
@@ -209,6 +234,7 @@ fn at(part: &Part, axis: &Axis, value: &Value) -> Part {
     match value {
         Value::Rows(rows) => part.rows = *rows,
         Value::Tables(tables) => part.tables = *tables,
+        Value::Scale(scale) => part.scale = *scale,
         Value::Memory(text) => part.memory = Some(text.clone()).filter(|text| text != NO_LIMIT),
         Value::Storage(text) => part.storage = Some(text.clone()).filter(|text| text != AS_IS),
     }

@@ -13,9 +13,10 @@ const FIXED: [&str; 4] = ["format", "version", "name", SCALE];
 
 /// Two keys of a table of which only one may be there. A scale that has one of them means it instead of the
 /// other one of the file.
-const INSTEAD: [(&str, &str, &str); 2] = [
+const INSTEAD: [(&str, &str, &str); 3] = [
     ("workloads", "set", "only"),
     ("measurement", "fixed", "precision"),
+    ("insert", "rates", "steps"),
 ];
 
 /// The names of the scales, in the order of the file.

@@ -47,14 +47,8 @@ pub(crate) fn percent(key: &str, text: &str) -> Result<(), Problem> {
 
 /// `90s`, `15m`, `1.5h`: a second or more.
 pub(crate) fn time(key: &str, text: &str) -> Result<(), Problem> {
-    let seconds = [("s", 1.0), ("m", 60.0), ("h", 3600.0)]
-        .into_iter()
-        .find_map(|(unit, seconds)| {
-            let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
-            Some(number * seconds)
-        });
-    match seconds {
-        Some(seconds) if seconds.is_finite() && seconds >= 1.0 => Ok(()),
+    match amount(text, &[("s", 1.0), ("m", 60.0), ("h", 3600.0)]) {
+        Some(seconds) if seconds >= 1.0 => Ok(()),
         _ => Err(Problem::new(format!(
             "`{key}` is \"{text}\", which is not a time of at least a second"
         ))
@@ -62,6 +56,45 @@ pub(crate) fn time(key: &str, text: &str) -> Result<(), Problem> {
             "write for example {key} = \"15m\", \"90s\" or \"2h\""
         ))),
     }
+}
+
+/// `60s`, `5m` as seconds: a whole number of them.
+pub(crate) fn whole_seconds(key: &str, text: &str) -> Result<u32, Problem> {
+    let units = [("s", 1), ("m", 60), ("h", 3600)];
+    let found = units.into_iter().find_map(|(unit, seconds)| {
+        let number: u32 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        number.checked_mul(seconds)
+    });
+    match found {
+        Some(seconds) if seconds >= 1 => Ok(seconds),
+        _ => Err(Problem::new(format!(
+            "`{key}` is \"{text}\", which is not a time of whole seconds"
+        ))
+        .hint(format!("write for example {key} = \"60s\" or \"5m\""))),
+    }
+}
+
+/// `50ms`, `1.5s` as milliseconds.
+pub(crate) fn milliseconds(key: &str, text: &str) -> Result<f64, Problem> {
+    match amount(text, &[("ms", 1.0), ("s", 1000.0)]) {
+        Some(milliseconds) if milliseconds > 0.0 => Ok(milliseconds),
+        _ => Err(
+            Problem::new(format!("`{key}` is \"{text}\", which is not a time"))
+                .hint(format!("write for example {key} = \"50ms\" or \"1s\"")),
+        ),
+    }
+}
+
+/// A number with a unit, times what the first unit that fits stands for; finite.
+fn amount(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let read = |(unit, factor): &(&str, f64)| {
+        let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        Some(number * factor)
+    };
+    units
+        .iter()
+        .find_map(read)
+        .filter(|number| number.is_finite())
 }
 
 /// `512MB`, `1.5GiB`, in units of 1024.

@@ -1,5 +1,6 @@
 //! Which workloads a study runs, at how many clients.
 
+use crate::insert::Insert;
 use crate::keys;
 use crate::section::{Placed, Section};
 use crate::syntax;
@@ -23,6 +24,19 @@ pub enum Chosen {
     Published,
     /// These; none, if only files and variants are measured.
     Named(Vec<String>),
+}
+
+impl Workloads {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.chosen == Chosen::NONE && self.files.is_empty() && self.variants.is_empty()
+    }
+}
+
+impl Chosen {
+    /// No built-in workload.
+    pub const NONE: Self = Self::Named(Vec::new());
 }
 
 /// A built-in workload with other sizes: one of `[[workloads.variant]]`, or of its lists.
@@ -51,18 +65,30 @@ pub struct Workloads {
     pub variants: Vec<Variant>,
 }
 
-/// Reads `[workloads]`.
-pub(crate) fn workloads(root: &Section<'_>) -> Result<Workloads, Problem> {
+/// Reads `[workloads]`. Where `pgbench` is measured, no other workload is unless the section names some; with
+/// the Insert Benchmark there is no such section.
+pub(crate) fn workloads(
+    root: &Section<'_>,
+    pgbench: bool,
+    insert: Option<&Insert>,
+) -> Result<Workloads, Problem> {
     let Some(section) = root.section("workloads", "[workloads]")? else {
+        let elsewhere = pgbench || insert.is_some();
         return Ok(Workloads {
-            clients: vec![1],
+            chosen: if elsewhere {
+                Chosen::NONE
+            } else {
+                Chosen::Quick
+            },
+            clients: vec![insert.map_or(1, |insert| insert.clients)],
             ..Workloads::default()
         });
     };
     section.allow(&keys::WORKLOADS)?;
     let files = section.owned_texts("files")?;
     let variants = variants(&section)?;
-    let chosen = chosen(&section, files.is_empty() && variants.is_empty())?;
+    let beside = !files.is_empty() || !variants.is_empty() || pgbench;
+    let chosen = chosen(&section, beside, pgbench)?;
     let orders = [
         ("drawn", CellOrder::Drawn),
         ("published", CellOrder::Published),
@@ -78,12 +104,15 @@ pub(crate) fn workloads(root: &Section<'_>) -> Result<Workloads, Problem> {
     })
 }
 
-fn chosen(section: &Section<'_>, nothing_else: bool) -> Result<Chosen, Problem> {
+/// `beside`: whether there is anything else to measure. `pgbench`: whether none is meant when nothing is
+/// said.
+fn chosen(section: &Section<'_>, beside: bool, pgbench: bool) -> Result<Chosen, Problem> {
     let sets = [("quick", false), ("published", true)];
     let set = section.word("set", &sets)?;
     let Some((_, at)) = section.value("only") else {
         return Ok(match set {
             Some(true) => Chosen::Published,
+            None if pgbench => Chosen::NONE,
             _ => Chosen::Quick,
         });
     };
@@ -92,7 +121,7 @@ fn chosen(section: &Section<'_>, nothing_else: bool) -> Result<Chosen, Problem> 
         let what = "`set` and `only` exclude each other: `only` is instead of a set";
         return Err(section.problem_at(at, what));
     }
-    if names.is_empty() && nothing_else {
+    if names.is_empty() && !beside {
         let problem =
             section.problem_at(at, "`only` is empty, and there are no files and variants");
         return Err(problem.hint("`deltabench workloads` lists what can be named here"));

@@ -309,8 +309,12 @@ pub struct StepRecord {
     pub seconds: Vec<InsertSecond>,
     /// Rows per second that each client kept up over the step: inserted, or queries in steps that have them.
     pub clients: Vec<f64>,
-    /// What moved, as [`crate::counter::VisitCounters::values`]; and gauges at the end: `database_bytes`,
-    /// `table_bytes`, `index_bytes`, `wal_bytes`, `data_dir_bytes`, `largest_rss_bytes`, `dead_rows`.
+    /// What moved, as [`crate::counter::VisitCounters::values`] (so `wal_bytes` is WAL written); with it
+    /// `checkpoints`, `autovacuums`, `autoanalyzes` (how many ended in the step), `insert_cpu_ns`,
+    /// `delete_cpu_ns`, `query_cpu_ns` (CPU of the backends of a role), `short_deletes` (that removed another
+    /// number of rows than asked) and `cut_short` (1 for a step that was ended because it could not keep its
+    /// rate). And gauges at the end: `database_bytes`, `table_bytes`, `index_bytes`, `dead_rows`,
+    /// `wal_dir_bytes`, `data_dir_bytes`, `largest_rss_bytes` (the most seen of any process).
     pub values: BTreeMap<String, f64>,
     /// Why it does not count; absent for a good step.
     pub void: Option<VoidReason>,

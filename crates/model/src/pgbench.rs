@@ -125,6 +125,17 @@ pub struct PgbenchSetup {
     /// Transactions that take longer count as late, milliseconds; with a rate those that would begin so late
     /// are skipped.
     pub latency_limit_ms: Option<f64>,
+    /// Whether every script changes data, whatever its statements look like: a function may.
+    #[serde(default)]
+    pub writes: bool,
+}
+
+impl PgbenchSetup {
+    /// Whether a workload is one of its mixes.
+    #[must_use]
+    pub fn has(&self, workload: &str) -> bool {
+        self.mixes.iter().any(|mix| mix.name == workload)
+    }
 }
 
 /// What the transactions of one script of a mix came to in a slice.

@@ -16,6 +16,22 @@ pub fn to_u64(value: f64) -> u64 {
     value.round() as u64
 }
 
+/// `i64` to `f64`.
+///
+/// Shape: exact up to 2^53 from 0, rounded to nearest beyond.
+#[must_use]
+#[allow(clippy::as_conversions)]
+pub fn signed_to_f64(value: i64) -> f64 {
+    value as f64
+}
+
+/// The whole part of an `f64`, towards 0; NaN becomes 0, what does not fit the nearest that does.
+#[must_use]
+#[allow(clippy::as_conversions)]
+pub fn truncated(value: f64) -> i64 {
+    value as i64
+}
+
 /// A length or count as `u64`, for file formats.
 #[must_use]
 pub fn count(value: usize) -> u64 {

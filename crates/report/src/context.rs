@@ -1,5 +1,8 @@
 //! What a report says besides the comparison and the plan.
 
+use deltabench_compare::insert::InsertReport;
+use deltabench_compare::pgbench::CellResult;
+use deltabench_compare::study::Grid;
 use deltabench_model::counter::{Mark, Sample};
 use deltabench_model::installation::{Build, Setting};
 use deltabench_model::invalidation::Invalidation;
@@ -38,6 +41,12 @@ pub struct ReportContext {
     pub samples: Vec<Sample>,
     /// What happened at a moment: blocks, checkpoints, autovacuum; in order.
     pub marks: Vec<Mark>,
+    /// What each server did in each cell in absolute numbers; empty where no report shows it.
+    pub results: Vec<CellResult>,
+    /// Workloads over numbers of clients; empty where none has several and none is a pgbench script.
+    pub grids: Vec<Grid>,
+    /// The figures of the Insert Benchmark; absent for runs of anything else.
+    pub insert: Option<InsertReport>,
 }
 
 /// A withdrawal of a confirming run: it neither confirms nor refutes any more.

@@ -84,6 +84,15 @@ pub struct Report {
     /// What happened at a moment: blocks, checkpoints, autovacuum; in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
+    /// The figures of the Insert Benchmark; absent for runs of anything else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub insert: Option<crate::insert::format::Insert>,
+    /// Workloads over numbers of clients, in absolute numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grids: Vec<crate::study_format::StudyGrid>,
+    /// What each script of pgbench came to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pgbench: Vec<crate::pgbench_format::PgbenchScript>,
 }
 
 /// A δ that was chosen after the measurement.

@@ -5,10 +5,13 @@
 //! the page's data what has to be zoomed, sorted or filtered. Words are HTML, so that they keep their size on
 //! a phone; colour never is the only sign.
 
+mod absolute;
 mod cards;
 mod charts;
 mod data;
 mod forest;
+mod grids;
+mod insert;
 mod lead;
 mod mark;
 mod numbers;
@@ -49,7 +52,11 @@ pub fn html(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> St
     );
     document(&Document {
         title: &title,
-        style: "",
+        style: if context.insert.is_some() {
+            insert::STYLE
+        } else {
+            ""
+        },
         body: sections(&summary, comparison, plan, context),
         name: "data",
         data: &data,
@@ -122,11 +129,14 @@ fn sections(
         (byline(context, plan))
         (lead::counts(comparison))
         (lead::changes(comparison, plan, context))
-        (lead::way(!context.samples.is_empty()))
+        (lead::way(context))
+        (insert::section(plan, context))
         (forest::section(comparison, plan, context))
         (numbers::section(comparison, plan, context))
         (ground(comparison, plan, context))
         (findings(comparison))
+        (grids::section(&context.grids))
+        (absolute::section(plan, context))
         (charts::published(comparison, plan))
         (cards::section(comparison, plan, context))
         (charts::host(context))

@@ -9,9 +9,11 @@ use crate::format::{
     Fairness, Gate, GroupSummary, Host, Invalidation, Ledger, Mark, OwnSettings, Pins, Placebo,
     PlanFacts, REPORT_FORMAT, Relative, Remote, Report, Stopping, Target,
 };
+use crate::pgbench_format::scripts;
 use crate::remarks::{layout, multiplicity};
+use crate::study::json_grids;
 use crate::summary::summary;
-use crate::{again, withdrawn};
+use crate::{again, insert, withdrawn};
 use cell::Cells;
 use deltabench_compare::comparison::{self, Comparison, PlaceboSummary, Ratio};
 use deltabench_compare::{exit_code, gate_line};
@@ -84,6 +86,9 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Repo
             .map(confirmation)
             .collect(),
         marks: context.marks.iter().map(|of| mark(of, plan)).collect(),
+        insert: insert::json_of(plan, context),
+        grids: json_grids(&context.grids),
+        pgbench: scripts(plan, context),
     }
 }
 

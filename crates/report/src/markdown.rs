@@ -11,7 +11,7 @@ use crate::context::{ReportContext, planned, resolved};
 use crate::remarks::{remarks, totals, troubles};
 use crate::standing::legend;
 use crate::summary::summary;
-use crate::{costs, origin, withdrawn, words};
+use crate::{costs, grids, insert, origin, withdrawn, words};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::gate_line;
 use deltabench_model::finding::Severity;
@@ -31,16 +31,22 @@ const COSTS_WIDTH: usize = 120;
 ///        that would be empty or say the usual in every row are left out.
 #[must_use]
 pub fn markdown(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
-    let sections = vec![
+    let mut sections = vec![
         opening(comparison, plan, context),
         changed::section(comparison, plan, context),
+    ];
+    sections.extend(insert::sections(plan, context));
+    if plan.pgbench.is_some() {
+        sections.extend(grids::markdown(&context.grids));
+    }
+    sections.extend([
         rates::section(comparison, plan, context),
         figures(comparison, plan, context),
         cost_table(comparison, plan),
         rest(comparison, plan, context),
         found(comparison),
         again(plan, context),
-    ];
+    ]);
     fit(sections, LIMIT)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::context::ReportContext;
 use crate::terminal::{TerminalOptions, terminal};
-use crate::{benchstat, csv, html, json, junit, markdown};
+use crate::{benchstat, csv, html, json, junit, markdown, pgbench, steps_csv};
 use deltabench_compare::comparison::Comparison;
 use deltabench_model::plan::Plan;
 
@@ -23,11 +23,17 @@ pub enum Format {
     Junit,
     /// Go's benchmark format.
     Benchstat,
+    /// What pgbench prints at the end of a run; empty for runs without its scripts
+    /// ([`crate::check_pgbench`]).
+    Pgbench,
+    /// A line for each server, step and pass of the Insert Benchmark; empty for other runs
+    /// ([`crate::check_steps`]).
+    Steps,
 }
 
 impl Format {
     /// All forms.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Text,
         Self::Html,
         Self::Json,
@@ -35,6 +41,8 @@ impl Format {
         Self::Csv,
         Self::Junit,
         Self::Benchstat,
+        Self::Pgbench,
+        Self::Steps,
     ];
 
     /// Its name on the command line.
@@ -48,6 +56,8 @@ impl Format {
             Self::Csv => "csv",
             Self::Junit => "junit",
             Self::Benchstat => "benchstat",
+            Self::Pgbench => "pgbench",
+            Self::Steps => "steps",
         }
     }
 }
@@ -69,5 +79,7 @@ pub fn render(
         Format::Csv => csv(comparison, plan, context),
         Format::Junit => junit(comparison, plan, context),
         Format::Benchstat => benchstat(comparison, plan, context),
+        Format::Pgbench => pgbench(plan, context, None),
+        Format::Steps => steps_csv(context),
     }
 }

@@ -8,10 +8,11 @@ pub mod format;
 mod json;
 mod lead;
 mod markdown;
-mod terminal;
+pub(crate) mod terminal;
 pub(crate) mod words;
 
 pub use context::{StudyContext, StudyRunFacts};
+pub(crate) use json::json_grids;
 
 use crate::html;
 use crate::render::Format;
@@ -75,7 +76,7 @@ impl TryFrom<Format> for StudyFormat {
             Format::Json => Ok(Self::Json),
             Format::Markdown => Ok(Self::Markdown),
             Format::Csv => Ok(Self::Csv),
-            Format::Junit | Format::Benchstat => {
+            Format::Junit | Format::Benchstat | Format::Pgbench | Format::Steps => {
                 let forms: Vec<&str> = Self::ALL.into_iter().map(Self::word).collect();
                 Err(
                     Problem::new(format!("a study has no report as {}", format.word()))
@@ -121,7 +122,10 @@ mod tests {
             match StudyFormat::try_from(format) {
                 Ok(form) => assert_eq!(form.word(), format.word()),
                 Err(problem) => {
-                    assert!(matches!(format, Format::Junit | Format::Benchstat));
+                    assert!(matches!(
+                        format,
+                        Format::Junit | Format::Benchstat | Format::Pgbench | Format::Steps
+                    ));
                     assert!(problem.detail.unwrap().contains("text, html, json"));
                 }
             }

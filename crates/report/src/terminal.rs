@@ -2,12 +2,13 @@
 
 use crate::conditions::Conditions;
 use crate::context::{ReportContext, resolved};
+use crate::grids;
 use crate::lines::{left, wrapped};
 use crate::picture::{axis_limit, text_bar};
 use crate::remarks::{explanations, remarks, totals, troubles};
 use crate::standing::{legend, marks, notes};
 use crate::summary::{shown_summaries, summary};
-use crate::{withdrawn, words};
+use crate::{insert, withdrawn, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric, Ratio};
 use deltabench_model::finding::Severity;
 use deltabench_model::plan::{Group, Plan, ServerId};
@@ -57,8 +58,12 @@ pub fn terminal(
         }
         lines.extend(table.of(*candidate));
     }
+    if plan.pgbench.is_some() {
+        lines.extend(grids::terminal(&context.grids, table.width, options.colour));
+    }
     lines.push(String::new());
     lines.extend(table.legend());
+    lines.extend(insert::lines(plan, context, table.width));
     let sentences = explanations(comparison, plan)
         .into_iter()
         .chain(remarks(comparison, plan, context))

@@ -1,4 +1,5 @@
-//! The built-in driver against the scripts that come with sysbench: the same SQL, as often, as fast?
+//! The built-in driver against the scripts that come with sysbench, and against pgbench: the same SQL, as
+//! often, as fast?
 //!
 //! One server of our own, with `pg_stat_statements`. In each round both sides do the same number of
 //! operations on the same tables over a new connection, in random order; a workload that writes gets its
@@ -6,7 +7,9 @@
 //! for the caller to work out.
 
 pub mod packaged;
+pub mod pgbench;
 pub mod statements;
+pub mod tables;
 mod watcher;
 
 use crate::fleet::{Fleet, Host};
@@ -14,9 +17,10 @@ use crate::remote::only_own;
 use crate::schedule::BlockSchedule;
 use crate::site::{Home, tables_of};
 use crate::visit::Address;
+use deltabench_driver::crosscheck::pgbench::run_pgbench;
 use deltabench_driver::crosscheck::{OwnRun, ScriptRun, run_own_client, run_script};
 use deltabench_driver::peer::PeerOutcome;
-use deltabench_model::endpoint::Login;
+use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{
     Cell, DataSize, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
@@ -73,12 +77,12 @@ pub struct CrosscheckRow {
 pub struct Measured {
     /// Operations of each side in each round.
     pub operations: u64,
-    /// What one would type after `sysbench` to see the same, without the connection.
+    /// What one would type after the name of the other tool to see the same, without the connection.
     pub arguments: Vec<String>,
     /// What our own client sends.
     pub own: Profile,
-    /// What sysbench sends.
-    pub sysbench: Profile,
+    /// What the other tool sends.
+    pub peer: Profile,
     /// The rounds.
     pub rounds: Vec<CrosscheckRound>,
 }
@@ -88,8 +92,8 @@ pub struct Measured {
 pub struct CrosscheckRound {
     /// Our own client.
     pub own: Turn,
-    /// sysbench.
-    pub sysbench: Turn,
+    /// The other tool.
+    pub peer: Turn,
 }
 
 /// One side's turn in a round.
@@ -121,8 +125,13 @@ pub fn crosscheck(
     let mut fleet = Fleet::create(&plan, "crosscheck", host, note)?;
     let rows = match fleet.load(&executables, interrupted, note) {
         Ok(None) => Ok(None),
-        Ok(Some(_)) => Bench::start(request, &plan, &mut fleet, interrupted)
-            .and_then(|mut bench| bench.all(&executables, note)),
+        Ok(Some(_)) => Bench::start(
+            &plan,
+            (request.rounds, request.seconds),
+            &mut fleet,
+            interrupted,
+        )
+        .and_then(|mut bench| bench.all(request, &plan, &executables, note)),
         Err(problem) => Err(problem),
     };
     let dismantled = fleet.dismantle();
@@ -139,13 +148,13 @@ pub fn crosscheck(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Own,
-    Sysbench,
+    Peer,
 }
 
 /// The running server and what is being measured on it.
 struct Bench<'a, 'p> {
-    request: &'a CrosscheckRequest,
-    plan: &'p Plan,
+    rounds: u32,
+    seconds: f64,
     fleet: &'a mut Fleet<'p>,
     schedule: BlockSchedule,
     address: Address,
@@ -155,26 +164,90 @@ struct Bench<'a, 'p> {
     interrupted: &'a AtomicBool,
 }
 
-/// One workload with what the package has for it.
+/// One workload with what another tool has for it.
 struct Pair<'a> {
     cell: &'a Cell,
     login: Login,
     executable: &'a Executable,
-    script: &'static str,
-    options: &'static [(&'static str, u64)],
+    peer: Peer<'a>,
+    /// Most operations of a run.
+    operations_max: u64,
     seed: u64,
+}
+
+/// What the other tool does.
+#[derive(Clone, Copy)]
+enum Peer<'a> {
+    /// A packaged script of sysbench.
+    Sysbench {
+        script: &'static str,
+        options: &'static [(&'static str, u64)],
+        rows: u64,
+    },
+    /// pgbench.
+    Pgbench(pgbench::Script<'a>),
+}
+
+impl Peer<'_> {
+    fn run(
+        &self,
+        (endpoint, login): (&Endpoint, &Login),
+        cores: &[usize],
+        operations: u64,
+        seed: u64,
+    ) -> Result<PeerOutcome, Problem> {
+        match self {
+            Self::Sysbench { .. } => match self.sysbench(cores, operations, seed) {
+                Some(run) => run_script(&run, endpoint, login),
+                None => Err(Problem::new("not a script of sysbench")),
+            },
+            Self::Pgbench(script) => {
+                run_pgbench(&script.run(cores, operations, seed), endpoint, login)
+            }
+        }
+    }
+
+    fn arguments(&self, operations: u64, seed: u64) -> Vec<String> {
+        match self {
+            Self::Sysbench { .. } => {
+                let run = self.sysbench(&[], operations, seed);
+                run.map(|run| run.arguments()).unwrap_or_default()
+            }
+            Self::Pgbench(script) => script.run(&[], operations, seed).arguments(),
+        }
+    }
+
+    fn sysbench<'b>(&self, cores: &'b [usize], events: u64, seed: u64) -> Option<ScriptRun<'b>> {
+        match *self {
+            Self::Sysbench {
+                script,
+                options,
+                rows,
+            } => Some(ScriptRun {
+                script,
+                options,
+                rows,
+                events,
+                seed,
+                affinity: cores,
+            }),
+            Self::Pgbench(_) => None,
+        }
+    }
 }
 
 impl<'a, 'p> Bench<'a, 'p> {
     fn start(
-        request: &'a CrosscheckRequest,
-        plan: &'p Plan,
+        plan: &Plan,
+        (rounds, seconds): (u32, f64),
         fleet: &'a mut Fleet<'p>,
         interrupted: &'a AtomicBool,
     ) -> Result<Self, Problem> {
         let schedule = BlockSchedule::of(plan, 0);
         let address = fleet.start_one(&schedule, 0)?;
-        let watcher = Watcher::start(&address.endpoint, request.installation.version_num)?;
+        let server = plan.servers.first();
+        let version_num = server.map_or(0, |server| server.installation.version_num);
+        let watcher = Watcher::start(&address.endpoint, version_num)?;
         let cores: Vec<usize> = own_affinity()
             .unwrap_or_default()
             .into_iter()
@@ -184,8 +257,8 @@ impl<'a, 'p> Bench<'a, 'p> {
             Problem::new("the server cannot be pinned").detail(error.to_string())
         })?;
         Ok(Self {
-            request,
-            plan,
+            rounds,
+            seconds,
             fleet,
             schedule,
             address,
@@ -197,10 +270,11 @@ impl<'a, 'p> Bench<'a, 'p> {
 
     fn all(
         &mut self,
+        request: &CrosscheckRequest,
+        plan: &Plan,
         executables: &[Executable],
         note: &mut dyn FnMut(String),
     ) -> Result<Option<Vec<CrosscheckRow>>, Problem> {
-        let plan = self.plan;
         let mut rows = Vec::new();
         for ((number, cell), executable) in (0..).zip(&plan.cells).zip(executables) {
             let name = &cell.workload;
@@ -214,9 +288,16 @@ impl<'a, 'p> Bench<'a, 'p> {
                         cell,
                         login: Home::Databases.login(tables_of(plan.order, cell)),
                         executable,
-                        script,
-                        options,
-                        seed: mix(self.request.seed, &[number]),
+                        peer: Peer::Sysbench {
+                            script,
+                            options,
+                            rows: request.rows,
+                        },
+                        operations_max: match script {
+                            "oltp_delete" => request.rows / LEFT_AT_LEAST,
+                            _ => u64::MAX,
+                        },
+                        seed: mix(request.seed, &[number]),
                     };
                     match self.pair(&pair)? {
                         None => return Ok(None),
@@ -237,32 +318,33 @@ impl<'a, 'p> Bench<'a, 'p> {
     fn pair(&mut self, pair: &Pair<'_>) -> Result<Option<Measured>, Problem> {
         self.renew(pair)?;
         let operations = self.operations(pair)?;
-        let (start_up, sysbench_short) = self.start_up(pair)?;
-        let (_, own_short) = self.turn(pair, Side::Own, 1, 0, true)?;
-        let (mut rounds, mut own, mut sysbench) = (Vec::new(), Vec::new(), Vec::new());
-        for round in 0..self.request.rounds {
+        let (start_up, peer_short) = self.start_up(pair)?;
+        let shortest = u64::from(pair.cell.clients);
+        let (_, own_short) = self.turn(pair, Side::Own, shortest, 0, true)?;
+        let (mut rounds, mut own, mut peer) = (Vec::new(), Vec::new(), Vec::new());
+        for round in 0..self.rounds {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Ok(None);
             }
             let key = u64::from(round) + 1;
             let sides = if mix(pair.seed, &[key, 1]).is_multiple_of(2) {
-                [Side::Own, Side::Sysbench]
+                [Side::Own, Side::Peer]
             } else {
-                [Side::Sysbench, Side::Own]
+                [Side::Peer, Side::Own]
             };
             for side in sides {
                 self.renew(pair)?;
                 let turn = self.turn(pair, side, operations, key, round == 0)?;
                 match side {
                     Side::Own => own.push(turn),
-                    Side::Sysbench => sysbench.push((turn.0.less(&start_up), turn.1)),
+                    Side::Peer => peer.push((turn.0.less(&start_up), turn.1)),
                 }
             }
         }
-        for (own, sysbench) in own.iter().zip(&sysbench) {
+        for (own, peer) in own.iter().zip(&peer) {
             rounds.push(CrosscheckRound {
                 own: Turn::of(own),
-                sysbench: Turn::of(sysbench),
+                peer: Turn::of(peer),
             });
         }
         let counted = |turns: Vec<(PeerOutcome, Counted)>| -> Vec<Counted> {
@@ -270,9 +352,9 @@ impl<'a, 'p> Bench<'a, 'p> {
         };
         Ok(Some(Measured {
             operations,
-            arguments: script(pair, self.request.rows, &[], operations, 1).arguments(),
+            arguments: pair.peer.arguments(operations, mix(pair.seed, &[1, 3])),
             own: Profile::of(&own_short, &counted(own)),
-            sysbench: Profile::of(&sysbench_short, &counted(sysbench)),
+            peer: Profile::of(&peer_short, &counted(peer)),
             rounds,
         }))
     }
@@ -285,13 +367,14 @@ impl<'a, 'p> Bench<'a, 'p> {
         Ok(())
     }
 
-    /// What starting sysbench costs, and what its shortest run sends.
+    /// What starting the other tool costs, and what its shortest run sends.
     fn start_up(&mut self, pair: &Pair<'_>) -> Result<(PeerOutcome, Counted), Problem> {
         let mut runs = Vec::new();
         for number in 0..START_UPS {
             // The last is the one that is counted in full.
             let last = number + 1 == START_UPS;
-            runs.push(self.turn(pair, Side::Sysbench, 1, 0, last)?);
+            let shortest = u64::from(pair.cell.clients);
+            runs.push(self.turn(pair, Side::Peer, shortest, 0, last)?);
         }
         let counted = runs.last().map(|(_, counted)| counted.clone());
         runs.sort_by_key(|(outcome, _)| outcome.client_cpu_ns);
@@ -318,16 +401,17 @@ impl<'a, 'p> Bench<'a, 'p> {
             Side::Own => {
                 let run = OwnRun {
                     executable: pair.executable,
-                    clients: 1,
+                    clients: pair.cell.clients,
                     operations,
                     seed: mix(pair.seed, &[key, 2]),
                     affinity: &self.cores,
                 };
                 run_own_client(&run, endpoint, &pair.login)
             }
-            Side::Sysbench => {
-                let run = script(pair, self.request.rows, &self.cores, operations, key);
-                run_script(&run, endpoint, &pair.login)
+            Side::Peer => {
+                let place = (endpoint, &pair.login);
+                pair.peer
+                    .run(place, &self.cores, operations, mix(pair.seed, &[key, 3]))
             }
         };
         let done = |outcome: &PeerOutcome| outcome.operations;
@@ -338,43 +422,26 @@ impl<'a, 'p> Bench<'a, 'p> {
 
     /// How many operations our own client does in the asked seconds, roughly.
     fn operations(&mut self, pair: &Pair<'_>) -> Result<u64, Problem> {
-        let mut operations = OPERATIONS_MIN;
+        // pgbench gives each of its clients the same number.
+        let clients = u64::from(pair.cell.clients.max(1));
+        let mut operations = OPERATIONS_MIN * clients;
         let enough = loop {
             let (outcome, _) = self.turn(pair, Side::Own, operations, 0, false)?;
             let took = seconds(outcome.duration_ns).max(1e-6);
-            if took >= self.request.seconds / 4.0 {
-                break to_u64(to_f64(operations) * self.request.seconds / took);
+            if took >= self.seconds / 4.0 {
+                break to_u64(to_f64(operations) * self.seconds / took);
             }
             operations *= 4;
         };
-        let mut most = pair.executable.operations_max.unwrap_or(u64::MAX);
-        if pair.script == "oltp_delete" {
-            most = most.min(self.request.rows / LEFT_AT_LEAST);
-        }
-        Ok(enough.max(OPERATIONS_MIN).min(most))
+        let most = pair.executable.operations_max.unwrap_or(u64::MAX);
+        let most = most.min(pair.operations_max);
+        Ok((enough.max(OPERATIONS_MIN).min(most) / clients).max(1) * clients)
     }
 
     fn with_log(&self, problem: Problem) -> Problem {
         let detail = problem.detail.clone().unwrap_or_default();
         let tail = self.fleet.log_tail(&self.schedule, 0);
         problem.detail(format!("{detail}\nend of the server's log:\n{tail}"))
-    }
-}
-
-fn script<'b>(
-    pair: &Pair<'_>,
-    rows: u64,
-    cores: &'b [usize],
-    events: u64,
-    key: u64,
-) -> ScriptRun<'b> {
-    ScriptRun {
-        script: pair.script,
-        options: pair.options,
-        rows,
-        events,
-        seed: mix(pair.seed, &[key, 3]),
-        affinity: cores,
     }
 }
 
@@ -393,27 +460,39 @@ fn plan(request: &CrosscheckRequest) -> Plan {
         tables: 1,
         rows: request.rows,
     };
-    let cell = |definition: &Definition| Cell {
+    let cells = request.workloads.iter();
+    Plan {
+        cells: cells.map(|definition| cell(definition, &data, 1)).collect(),
+        workloads: extra_sources(),
+        ..plan_without_cells(&request.installation, request.seed, data)
+    }
+}
+
+fn cell(definition: &Definition, data: &DataSize, clients: u32) -> Cell {
+    Cell {
         workload: definition.name.clone(),
         group: definition.group,
-        clients: 1,
+        clients,
         writes: definition.writes,
         statements_per_operation: definition.statements_per_operation(),
         state: Default::default(),
         rate: None,
-        published: definition.published_rate(&data, 1),
-    };
+        published: definition.published_rate(data, clients),
+    }
+}
+
+fn plan_without_cells(installation: &Installation, seed: u64, data: DataSize) -> Plan {
     Plan {
         format: PLAN_FORMAT.0.to_owned(),
         version: PLAN_FORMAT.1,
-        seed: request.seed,
-        servers: vec![PlannedServer::new(Role::Base, request.installation.clone())],
-        cells: request.workloads.iter().map(cell).collect(),
+        seed,
+        servers: vec![PlannedServer::new(Role::Base, installation.clone())],
+        cells: Vec::new(),
         timing: Timing {
             blocks: 1,
             slice_ms: 40,
             slice_jitter: 0.0,
-            visit_seconds: request.seconds,
+            visit_seconds: 1.0,
             warmup_seconds: 0.0,
             connections_per_visit: 1,
             deadline_seconds: None,
@@ -423,14 +502,14 @@ fn plan(request: &CrosscheckRequest) -> Plan {
         placement_multi: Placement::Split,
         delta: 0.03,
         checksums: Some(true),
-        settings: watcher::settings(request.installation.version_num),
+        settings: watcher::settings(installation.version_num),
         command: Vec::new(),
         stopping: Default::default(),
         gate: Default::default(),
         order: Default::default(),
         transport: Default::default(),
         pins: None,
-        workloads: extra_sources(),
+        workloads: Vec::new(),
         confirms: None,
         limits: deltabench_model::plan::Limits::default(),
         cache: deltabench_model::plan::CacheState::AsIs,

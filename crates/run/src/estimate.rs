@@ -2,6 +2,7 @@
 
 use crate::fleet::Host;
 use crate::load::{DataSet, uses_work};
+use crate::passes::outlook;
 use crate::residence::{Needs, Residence, decide};
 use deltabench_model::plan::{CellOrder, DataState, Plan, PlannedServer};
 use deltabench_model::problem::Problem;
@@ -54,7 +55,9 @@ pub struct Estimate {
 /// Errors: too little memory or disk, as [`crate::residence::residence`].
 pub fn estimate(plan: &Plan, host: &Host) -> Result<Estimate, Problem> {
     let library = Library::of_plan(plan)?;
-    let needs = Needs::of(plan, DataSet::of(plan, &library)?.bytes(plan)?)?;
+    let tables = DataSet::of(plan, &library)?;
+    let rows = to_f64(tables.rows(plan));
+    let needs = Needs::of(plan, tables.bytes(plan)?)?;
     let residence = decide(plan, host, &needs)?;
     let servers = count(plan.servers.len());
     let is_own = |server: &&PlannedServer| server.installation.remote.is_none();
@@ -64,39 +67,40 @@ pub fn estimate(plan: &Plan, host: &Host) -> Result<Estimate, Problem> {
         Residence::Rotated => 1,
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let set_up = set_up_seconds(plan, count(cores).min(at_once.max(1)));
-    let measuring = measuring_seconds(plan, residence);
+    let set_up = set_up_seconds(plan, rows, count(cores).min(at_once.max(1)));
+    let measuring = match &plan.insert {
+        Some(setup) => {
+            f64::from(plan.timing.blocks) * to_f64(servers) * outlook::pass_seconds(setup)
+        }
+        None => measuring_seconds(plan, rows, residence),
+    };
     let allowed = plan.timing.deadline_seconds.unwrap_or(f64::INFINITY);
     Ok(Estimate {
         servers,
         residence,
         memory_bytes: at_once.saturating_mul(needs.memory_bytes),
-        disk_bytes: own.saturating_mul(needs.disk_bytes),
+        disk_bytes: needs.disk_once_bytes + own.saturating_mul(needs.disk_bytes),
         set_up: Duration::from_secs_f64(set_up),
         measuring: Duration::from_secs_f64(measuring.min((allowed - set_up).max(0.0))),
     })
 }
 
-fn rows(plan: &Plan) -> f64 {
-    to_f64(plan.data.rows) * f64::from(plan.data.tables)
-}
-
-fn set_up_seconds(plan: &Plan, at_once: u64) -> f64 {
+fn set_up_seconds(plan: &Plan, rows: f64, at_once: u64) -> f64 {
     let installations: BTreeSet<_> = plan
         .servers
         .iter()
         .map(|server| &server.installation.bin_dir)
         .collect();
     let aged = plan.cells.iter().any(|cell| cell.state == DataState::Aged);
-    let each = rows(plan) / ROWS_PER_SECOND * if aged { 1.0 + AGING } else { 1.0 };
+    let each = rows / ROWS_PER_SECOND * if aged { 1.0 + AGING } else { 1.0 };
     let loads = count(installations.len()).div_ceil(at_once.max(1));
     let copies = to_f64(count(plan.servers.len() - installations.len()));
-    to_f64(loads) * each + copies * rows(plan) / RENEWED_PER_SECOND + 10.0
+    to_f64(loads) * each + copies * rows / RENEWED_PER_SECOND + 10.0
 }
 
-fn measuring_seconds(plan: &Plan, residence: Residence) -> f64 {
+fn measuring_seconds(plan: &Plan, rows: f64, residence: Residence) -> f64 {
     let servers = to_f64(count(plan.servers.len()));
-    let renewal = rows(plan) / RENEWED_PER_SECOND;
+    let renewal = rows / RENEWED_PER_SECOND;
     // In the published order one renewal at the start of a block is for all cells.
     let renewed = match plan.order {
         CellOrder::Published if residence == Residence::Together => 1,
@@ -122,9 +126,13 @@ mod tests {
     use super::*;
     use crate::planning::tests::plan_of;
 
+    fn rows(plan: &Plan) -> f64 {
+        to_f64(plan.data.rows) * f64::from(plan.data.tables)
+    }
+
     #[test]
     fn time_grows_with_servers_cells_and_blocks_and_writes_take_longer() {
-        let together = |plan: &Plan| measuring_seconds(plan, Residence::Together);
+        let together = |plan: &Plan| measuring_seconds(plan, rows(plan), Residence::Together);
         let seconds = |names: &[&str], cells: u32| together(&plan_of(names, cells));
         let three = seconds(&["a", "a", "b"], 2);
         assert!((seconds(&["a", "a", "b", "c", "d", "e"], 2) / three - 2.0).abs() < 1e-9);
@@ -132,7 +140,7 @@ mod tests {
         let mut plan = plan_of(&["a", "a", "b"], 2);
         plan.timing.blocks *= 2;
         assert!((together(&plan) / three - 2.0).abs() < 1e-9);
-        assert!(measuring_seconds(&plan, Residence::Rotated) > 1.2 * together(&plan));
+        assert!(measuring_seconds(&plan, rows(&plan), Residence::Rotated) > 1.2 * together(&plan));
         plan.cells[0].writes = true;
         plan.data.rows = 10_000_000;
         assert!(together(&plan) > 3.0 * three);
@@ -146,8 +154,8 @@ mod tests {
     fn an_installation_is_loaded_once_and_copied() {
         let mut plan = plan_of(&["a", "a", "b"], 1);
         plan.data.rows = 1_000_000;
-        let two = set_up_seconds(&plan, 2);
+        let two = set_up_seconds(&plan, rows(&plan), 2);
         assert!((20.0..40.0).contains(&two), "{two}");
-        assert!(set_up_seconds(&plan, 1) > two + 15.0);
+        assert!(set_up_seconds(&plan, rows(&plan), 1) > two + 15.0);
     }
 }

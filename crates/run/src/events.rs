@@ -22,12 +22,39 @@ pub struct BlockProgress {
     pub comparison: Option<Comparison>,
 }
 
+/// What a step of the Insert Benchmark came to on one server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepProgress {
+    /// Block, from 0: one pass on every server.
+    pub block: u32,
+    /// Blocks of the plan.
+    pub blocks: u32,
+    /// The server's name.
+    pub server: String,
+    /// The step's.
+    pub step: String,
+    /// What it took.
+    pub seconds: f64,
+    /// Its throughput, in published units.
+    pub rate: f64,
+    /// The unit.
+    pub unit: String,
+    /// Rows inserted beside queries per second, by all clients, and how many should be.
+    pub background: Option<(f64, f64)>,
+    /// Why it does not count.
+    pub void: Option<String>,
+}
+
 /// Receiver of a run's progress.
 pub trait Observer {
     /// One line about set-up, trouble or clean-up.
     fn note(&mut self, text: &str);
     /// A visit has ended: `done` of `planned` cells of block `block` (from 0).
     fn visit(&mut self, block: u32, done: u32, planned: u32);
+    /// A step of the Insert Benchmark has ended on one server.
+    fn step(&mut self, step: &StepProgress) {
+        let _ = step;
+    }
     /// The pilot has ended.
     fn pilot(&mut self, pilot: &Pilot);
     /// A block has ended.

@@ -465,6 +465,25 @@ impl<'a> Fleet<'a> {
         results.into_iter().collect()
     }
 
+    /// Removes the tables of cells that write from a running server, and their files.
+    ///
+    /// Errors: whatever the server answered, with the tail of its log.
+    pub fn clear(&mut self, schedule: &BlockSchedule, server: ServerId) -> Result<(), Problem> {
+        let place = place_of(schedule, server);
+        let site = self.site(place, index(u64::from(server)))?;
+        self.limits
+            .unhindered(place, || load::clear(&site))
+            .map_err(|problem| self.with_log(problem, place))
+    }
+
+    /// The data directory of the cluster that plays `server` in a block.
+    ///
+    /// Errors: there is none: the server was there before.
+    pub fn data_dir(&self, schedule: &BlockSchedule, server: ServerId) -> Result<PathBuf, Problem> {
+        let own = self.own(place_of(schedule, server));
+        own.map(Cluster::data_dir).ok_or_else(no_such_server)
+    }
+
     /// The directory that holds all data directories.
     #[must_use]
     pub fn directory(&self) -> &Path {

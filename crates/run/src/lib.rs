@@ -13,6 +13,8 @@ pub mod events;
 pub mod fleet;
 pub mod limits;
 pub mod load;
+pub mod passes;
+mod pgbench;
 pub mod pilot;
 pub mod planning;
 pub mod practice;

@@ -1,6 +1,7 @@
 //! What is on a server, and how it comes there ([`crate::site`] says where it is).
 
 use crate::admin::{connect, failed, number, query, run, text};
+use crate::pgbench::{self, PgbenchData};
 use crate::remote;
 use crate::site::{Home, MAINTENANCE, SCHEMA, Site, Tables, WORK, database_of, login, tables_of};
 use crate::visit::Address;
@@ -48,12 +49,14 @@ pub fn address_for(address: &Address, order: CellOrder, cell: &Cell) -> Address 
 }
 
 /// The tables that a plan's workloads run on.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct DataSet {
     /// Those of sysbench; absent when no cell needs them.
     sbtest: Option<Sbtest>,
     /// Those that users' workloads bring along.
     own: Vec<TableDefinition>,
+    /// Those of pgbench, and what its users make; absent when no cell is a mix of scripts.
+    pgbench: Option<PgbenchData>,
 }
 
 impl DataSet {
@@ -62,7 +65,13 @@ impl DataSet {
     ///
     /// Errors: unknown workloads; two tables of one name that are not the same.
     pub(crate) fn of(plan: &Plan, library: &Library) -> Result<Self, Problem> {
-        let mut sysbench = states(plan).contains(&DataState::Aged);
+        if plan.insert.is_some() {
+            // Its first step makes its tables.
+            return Ok(Self::default());
+        }
+        let pgbench = PgbenchData::of(plan)?;
+        let scripts = pgbench.as_ref().is_some_and(PgbenchData::needs_sysbench);
+        let mut sysbench = scripts || states(plan).contains(&DataState::Aged);
         let mut own: Vec<TableDefinition> = Vec::new();
         for cell in &plan.cells {
             let definition = library.get(&cell.workload)?;
@@ -81,17 +90,21 @@ impl DataSet {
             return Err(clash(&taken.name, "a workload and sysbench bring along"));
         }
         let sbtest = sysbench.then(|| Sbtest::new(plan.data.clone(), plan.seed));
-        Ok(Self { sbtest, own })
+        Ok(Self {
+            sbtest,
+            own,
+            pgbench,
+        })
     }
 
-    /// Statements that make the tables anew in a schema, each ready to be measured; `fill` gives the one that
-    /// fills a table, by its name.
+    /// Statements that make the tables anew in a schema, which is the search path, each ready to be measured;
+    /// `fill` gives the one that fills a table, by its name.
     ///
     /// Errors: those of `fill`.
     pub(crate) fn anew_sql(
         &self,
         plan: &Plan,
-        schema: &str,
+        (schema, version_num): (&str, u32),
         mut fill: impl FnMut(&str) -> Result<String, Problem>,
     ) -> Result<Vec<String>, Problem> {
         let mut statements = Vec::new();
@@ -109,7 +122,24 @@ impl DataSet {
             statements.extend(table.index_sql(schema));
             statements.extend(table.settle_sql(schema));
         }
+        if let Some(data) = &self.pgbench {
+            statements.extend(data.anew_sql(version_num, &mut fill)?);
+        }
         Ok(statements)
+    }
+
+    /// Rows of all tables whose number is known before they are made.
+    pub(crate) fn rows(&self, plan: &Plan) -> u64 {
+        let sysbench = match self.sbtest {
+            Some(_) => plan.data.rows.saturating_mul(u64::from(plan.data.tables)),
+            None => 0,
+        };
+        let own = self
+            .own
+            .iter()
+            .filter_map(|table| table.rows(&plan.data).ok());
+        let pgbench = self.pgbench.as_ref().map_or(0, PgbenchData::rows);
+        own.fold(sysbench.saturating_add(pgbench), u64::saturating_add)
     }
 
     /// Bytes of all tables and indexes of one server when freshly loaded.
@@ -123,7 +153,8 @@ impl DataSet {
         for table in &self.own {
             bytes = bytes.saturating_add(table.estimate_bytes(&plan.data)?);
         }
-        Ok(bytes)
+        let pgbench = self.pgbench.as_ref().map_or(0, PgbenchData::bytes);
+        Ok(bytes.saturating_add(pgbench))
     }
 }
 
@@ -168,6 +199,9 @@ pub(crate) fn load_fresh(site: &Site, plan: &Plan, tables: &DataSet) -> Result<(
     }
     for table in &tables.own {
         fill_table(client, table, schema, plan)?;
+    }
+    if let Some(data) = &tables.pgbench {
+        pgbench::load(client, data, schema)?;
     }
     if own {
         run(client, "CHECKPOINT")?;
@@ -247,6 +281,9 @@ pub(crate) fn check_visibility(client: &mut Client, schema: &str) -> Result<(), 
         let [Some(table), Some(pages), Some(visible)] = row.as_slice() else {
             continue;
         };
+        if pages == "0" {
+            continue;
+        }
         let share =
             visible.parse::<f64>().unwrap_or(0.0) / pages.parse::<f64>().unwrap_or(1.0).max(1.0);
         if share < VISIBLE_SHARE_MIN {
@@ -310,8 +347,17 @@ pub(crate) fn renew(
     let mut client = connect(&site.endpoint, &login(MAINTENANCE))?;
     run(&mut client, &format!("DROP DATABASE IF EXISTS {WORK}"))?;
     copy_database(&mut client, WORK, state, version_num)?;
+    pgbench::check_crash(&mut site.open(Tables::Work)?, plan)?;
     prewarm(site, Tables::Work)?;
     run(&mut client, "CHECKPOINT")
+}
+
+/// Drops the database of cells that write, on a server of our own.
+///
+/// Errors: whatever the server answered; a connection to it that is still open.
+pub(crate) fn clear(site: &Site) -> Result<(), Problem> {
+    let mut client = connect(&site.endpoint, &login(MAINTENANCE))?;
+    run(&mut client, &format!("DROP DATABASE IF EXISTS {WORK}"))
 }
 
 fn copy_database(
@@ -336,6 +382,7 @@ fn copy_database(
 /// Errors: whatever the server answered.
 pub(crate) fn prewarm_read(site: &Site, plan: &Plan) -> Result<(), Problem> {
     for state in states_read(plan) {
+        pgbench::check_crash(&mut site.open(Tables::Kept(state))?, plan)?;
         prewarm(site, Tables::Kept(state))?;
     }
     Ok(())

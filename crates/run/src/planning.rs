@@ -1,13 +1,15 @@
 //! From what was asked to a plan, or a refusal before anything starts.
 
+use crate::passes::setup;
+use crate::pgbench;
 use crate::remote::same_server;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::insert::InsertSetup;
 use deltabench_model::installation::Installation;
 use deltabench_model::pgbench::PgbenchSetup;
 use deltabench_model::plan::{
-    CacheState, Cell, CellId, CellOrder, ConfigurationUse, DataSize, DataState, Gate, Limits,
-    Observing, PLAN_FORMAT, Pins, Placement, Plan, PlannedServer, Role, Stopping, Timing,
+    CacheState, Cell, CellId, CellOrder, ConfigurationUse, DataSize, DataState, Gate, Group,
+    Limits, Observing, PLAN_FORMAT, Pins, Placement, Plan, PlannedServer, Role, Stopping, Timing,
     Transport, WorkloadSource,
 };
 use deltabench_model::problem::Problem;
@@ -63,6 +65,8 @@ pub struct Request {
     pub pgbench: Option<PgbenchSetup>,
     /// The Insert Benchmark instead of workloads.
     pub insert: Option<InsertSetup>,
+    /// Whether the base has a placebo beside it. Without one a run does not see its own false alarms.
+    pub placebo: bool,
     /// Seed of every draw.
     pub seed: u64,
     /// Command line, for the report.
@@ -156,10 +160,17 @@ pub fn plan(
         if wish.installation.remote.is_none() {
             check_connections(&request, &wish.settings)?;
         }
+        if request.insert.is_some() {
+            setup::check_server(&wish.installation)?;
+        }
+        if let Some(setup) = &request.pgbench {
+            pgbench::check_server(setup, &wish.installation)?;
+        }
     }
     check_servers(request.same_target, base, candidates)?;
     let cells = cells(&request, library)?;
-    let mut servers = vec![base.planned(Role::Base), base.planned(Role::Placebo)];
+    let mut servers = vec![base.planned(Role::Base)];
+    servers.extend(request.placebo.then(|| base.planned(Role::Placebo)));
     servers.extend(candidates.iter().map(|wish| wish.planned(Role::Candidate)));
     Ok(Plan {
         format: PLAN_FORMAT.0.to_owned(),
@@ -196,7 +207,13 @@ pub fn plan(
 ///
 /// Errors: too little or too much data, impossible counts, unknown workloads.
 pub fn check(request: &Request, library: &Library) -> Result<(), Problem> {
+    if let Some(insert) = &request.insert {
+        setup::check_request(insert, request)?;
+    }
     cells(request, library)?;
+    if let Some(setup) = &request.pgbench {
+        pgbench::check(setup, request.order)?;
+    }
     check_settings(&request.settings)?;
     if request.data.rows < 200 || request.data.tables == 0 {
         let DataSize { tables, rows } = request.data;
@@ -296,15 +313,16 @@ fn check_clients(request: &Request) -> Result<(), Problem> {
 pub fn check_connections(request: &Request, own: &[(String, String)]) -> Result<(), Problem> {
     let settings: Vec<(String, String)> = request.settings.iter().chain(own).cloned().collect();
     let limit = max_connections(&settings)?;
-    let most = request.clients.iter().copied().max().unwrap_or(0);
+    let clients = request.clients.iter().copied().max().unwrap_or(0);
+    let most = request.insert.as_ref().map_or(clients, setup::connections);
     if most + SPARE_CONNECTIONS <= limit {
         return Ok(());
     }
     Err(Problem::new(format!(
-        "{most} clients do not fit under max_connections = {limit}"
+        "{clients} clients do not fit under max_connections = {limit}"
     ))
     .detail(format!(
-        "{SPARE_CONNECTIONS} connections stay free for set-up work"
+        "they make {most} connections, and {SPARE_CONNECTIONS} stay free for set-up work"
     ))
     .hint(format!(
         "use fewer clients, or --set max_connections={}",
@@ -329,6 +347,9 @@ pub fn max_connections(settings: &[(String, String)]) -> Result<u32, Problem> {
 }
 
 fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
+    if let Some(insert) = &request.insert {
+        return Ok(setup::cells(insert));
+    }
     let mut cells: Vec<Cell> = Vec::new();
     for name in workload_names(request, library)? {
         for &clients in &request.clients {
@@ -349,6 +370,9 @@ fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
 ///
 /// Errors: workloads that are not there.
 pub fn workload_names(request: &Request, library: &Library) -> Result<Vec<String>, Problem> {
+    if let Some(insert) = &request.insert {
+        return Ok(insert.steps.iter().map(|step| step.name()).collect());
+    }
     let name = |definition: &&Definition| definition.name.clone();
     let published = request.order == CellOrder::Published;
     let mut names: Vec<String> = match &request.selection {
@@ -362,6 +386,9 @@ pub fn workload_names(request: &Request, library: &Library) -> Result<Vec<String
     };
     for source in &request.sources {
         names.push(Definition::parse(&source.file, &source.text)?.name);
+    }
+    if let Some(setup) = &request.pgbench {
+        names.extend(setup.mixes.iter().map(|mix| mix.name.clone()));
     }
     if let (Selection::Named(asked), true) = (&request.selection, published)
         && let Some(other) = asked.iter().find(|name| !names.contains(name))
@@ -408,13 +435,20 @@ pub(crate) fn settles_before(plan: &Plan, cell: CellId) -> bool {
 
 fn cell(name: &str, clients: u32, request: &Request, library: &Library) -> Result<Cell, Problem> {
     let definition = library.get(name)?;
+    let mix = request.pgbench.as_ref().filter(|setup| setup.has(name));
+    let told_to_write = mix.is_some_and(|setup| setup.writes);
+    // The write phase of the aged state is on the tables of sysbench.
+    let state = mix.map(|_| DataState::Fresh).or(definition.state());
     Ok(Cell {
         workload: name.to_owned(),
-        group: definition.group,
+        group: match told_to_write {
+            true => Group::Write,
+            false => definition.group,
+        },
         clients,
-        writes: definition.writes,
+        writes: definition.writes || told_to_write,
         statements_per_operation: definition.statements_per_operation(),
-        state: definition.state().unwrap_or(request.state),
+        state: state.unwrap_or(request.state),
         rate: request.rate,
         published: definition.published_rate(&request.data, clients),
     })
@@ -553,6 +587,7 @@ pub(crate) mod tests {
             observing: Observing::default(),
             pgbench: None,
             insert: None,
+            placebo: true,
             seed: 7,
             command: Vec::new(),
         }

@@ -3,6 +3,7 @@
 use crate::admin::{query, text};
 use crate::aging::AgingReport;
 use crate::load::{StateSize, size, states};
+use crate::pgbench;
 use crate::remote::round_trip_us;
 use crate::site::{Home, Site, Tables};
 use deltabench_compare::thresholds::SIZE_TOLERANCE;
@@ -52,7 +53,10 @@ pub(crate) fn read_back(
     let mut plans = Vec::new();
     for (cell, executable) in plan.cells.iter().zip(executables) {
         let client = &mut site.open(Tables::Kept(cell.state))?;
-        plans.push(self::plans(client, executable)?);
+        plans.push(match executable.program {
+            Some(_) => pgbench::plans(client, plan, &cell.workload)?,
+            None => self::plans(client, executable)?,
+        });
     }
     let client = &mut site.open(Tables::Kept(DataState::Fresh))?;
     Ok(ServerReadback {
@@ -85,7 +89,7 @@ pub fn data_findings(plan: &Plan, readbacks: &[ServerReadback]) -> Vec<Finding> 
     let Some(ours) = readbacks.get(index(u64::from(base))) else {
         return Vec::new();
     };
-    let mut findings = Vec::new();
+    let mut findings = pgbench::findings(plan);
     for (id, readback) in (0..).zip(readbacks) {
         for (base, other) in ours.sizes.iter().zip(&readback.sizes) {
             findings.extend(size_finding(base, other, &plan.server_name(id)));
@@ -125,19 +129,19 @@ fn plans(client: &mut Client, executable: &Executable) -> Result<Vec<String>, Pr
         if ["BEGIN", "COMMIT", "ROLLBACK"].contains(&sql.trim()) {
             continue;
         }
-        let rows = query(client, &format!("EXPLAIN (COSTS OFF) {sql}"))?;
-        let lines: Vec<String> = rows.into_iter().map(text).collect();
-        let shape = lines
-            .iter()
-            .filter(|line| !line.contains("Cond:"))
-            .cloned()
-            .collect::<Vec<_>>()
-            .join("\n");
+        let shape = shape(query(client, &format!("EXPLAIN (COSTS OFF) {sql}"))?);
         if plans.last() != Some(&shape) {
             plans.push(shape);
         }
     }
     Ok(plans)
+}
+
+/// An answer to EXPLAIN without what depends on parameters.
+pub(crate) fn shape(rows: Vec<Vec<Option<String>>>) -> String {
+    let lines = rows.into_iter().map(text);
+    let kept: Vec<String> = lines.filter(|line| !line.contains("Cond:")).collect();
+    kept.join("\n")
 }
 
 /// All settings of a server.

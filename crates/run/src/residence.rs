@@ -3,7 +3,9 @@
 use crate::fleet::Host;
 use crate::limits;
 use crate::load::{DataSet, states, states_read};
+use crate::passes::setup as passes;
 use crate::site::uses_work;
+use deltabench_model::insert::InsertSetup;
 use deltabench_model::plan::{DataState, Plan, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64, to_u64};
@@ -72,6 +74,8 @@ pub(crate) struct Needs {
     pub(crate) memory_bytes: u64,
     /// Disk at most.
     pub(crate) disk_bytes: u64,
+    /// Disk at most that only one of them takes at a time.
+    pub(crate) disk_once_bytes: u64,
 }
 
 impl Needs {
@@ -79,6 +83,9 @@ impl Needs {
     ///
     /// Errors: shared buffers that do not fit under the plan's memory limit.
     pub(crate) fn of(plan: &Plan, data: u64) -> Result<Self, Problem> {
+        if let Some(setup) = &plan.insert {
+            return Self::of_passes(plan, setup);
+        }
         let bytes_of = |state: &DataState| to_u64(to_f64(data) * growth(*state));
         let kept: u64 = states(plan).iter().map(bytes_of).sum();
         let read: u64 = states_read(plan).iter().map(bytes_of).sum();
@@ -90,10 +97,7 @@ impl Needs {
             .max()
             .unwrap_or(0);
         let shared_buffers_mb = limits::shared_buffers_mb(plan, fitting(read + written))?;
-        let each = plan.servers.iter().map(|server| {
-            limits::shared_buffers_asked(&server.settings).unwrap_or(shared_buffers_mb)
-        });
-        let largest_buffers_mb = each.max().unwrap_or(shared_buffers_mb);
+        let largest_buffers_mb = largest_buffers_mb(plan, shared_buffers_mb);
         let memory_bytes = (largest_buffers_mb << 20) + MEMORY_BESIDE;
         // Full pages and rows of a load and of what is written, until a checkpoint lets go of them.
         let wal = (kept * 2 + written).min(wal_max(plan));
@@ -103,8 +107,38 @@ impl Needs {
             // A limited server fills what it may have with page cache.
             memory_bytes: plan.limits.memory_bytes.unwrap_or(memory_bytes),
             disk_bytes: kept + written + wal + DISK_BESIDE,
+            disk_once_bytes: 0,
         })
     }
+
+    /// What each server takes for its passes: it has tables only while it is its turn.
+    fn of_passes(plan: &Plan, setup: &InsertSetup) -> Result<Self, Problem> {
+        let data = passes::bytes(setup);
+        let shared_buffers_mb = limits::shared_buffers_mb(plan, fitting(data))?;
+        let largest_buffers_mb = largest_buffers_mb(plan, shared_buffers_mb);
+        // Buffers are not touched before there is something to hold in them.
+        let memory_bytes = fitting(data).min(largest_buffers_mb) << 20;
+        let wal = passes::wal_bytes(setup).min(wal_max(plan));
+        Ok(Self {
+            shared_buffers_mb,
+            largest_buffers_mb,
+            memory_bytes: plan
+                .limits
+                .memory_bytes
+                .unwrap_or(memory_bytes + MEMORY_BESIDE),
+            disk_bytes: wal + DISK_BESIDE,
+            disk_once_bytes: data,
+        })
+    }
+}
+
+/// The most shared buffers that any server has, MB.
+fn largest_buffers_mb(plan: &Plan, shared_buffers_mb: u64) -> u64 {
+    let each = plan
+        .servers
+        .iter()
+        .map(|server| limits::shared_buffers_asked(&server.settings).unwrap_or(shared_buffers_mb));
+    each.max().unwrap_or(shared_buffers_mb)
 }
 
 /// Shared buffers that hold so many bytes, in steps of 64 MB.
@@ -133,8 +167,13 @@ pub(crate) fn decide(plan: &Plan, host: &Host, needs: &Needs) -> Result<Residenc
     if servers == 0 {
         return Ok(Residence::Together);
     }
-    let disk = servers.saturating_mul(needs.disk_bytes);
+    let disk = needs
+        .disk_once_bytes
+        .saturating_add(servers.saturating_mul(needs.disk_bytes));
     check_room(&host.workspaces, disk, needs.memory_bytes)?;
+    if plan.insert.is_some() {
+        return Ok(Residence::Rotated);
+    }
     let all = servers.saturating_mul(needs.memory_bytes);
     Ok(match memory_available() {
         Some(available) if all > available => Residence::Rotated,

@@ -21,6 +21,8 @@ mod purpose {
     pub(super) const SLICE_LENGTH: u64 = 7;
     pub(super) const PARAMETERS: u64 = 8;
     pub(super) const PADDING: u64 = 9;
+    pub(super) const PASSES: u64 = 10;
+    pub(super) const ROWS: u64 = 11;
 }
 
 fn draw(plan: &Plan, purpose: u64, parts: &[u64]) -> Xoshiro256PlusPlus {
@@ -193,6 +195,29 @@ pub fn parameters(plan: &Plan, block: u32, cell: CellId, round: u32) -> u64 {
     draw(plan, purpose::PARAMETERS, &key).random()
 }
 
+/// The order in which servers have their passes of the Insert Benchmark in a block.
+///
+/// Shape: over as many blocks as there are servers, each stands in each place once; for two servers and an
+/// even number of blocks, each is first as often as the other.
+#[must_use]
+pub fn pass_order(plan: &Plan, block: u32) -> Vec<ServerId> {
+    let servers = u32::try_from(plan.servers.len()).unwrap_or(u32::MAX).max(1);
+    let (group, place) = (u64::from(block / servers), block % servers);
+    let mut order: Vec<ServerId> = (0..servers).collect();
+    order.shuffle(&mut draw(plan, purpose::PASSES, &[group, 0]));
+    // Each block of the group turns it by another number of places, in an order that is drawn too.
+    let turns = permutation(draw(plan, purpose::PASSES, &[group, 1]), order.len());
+    let turn = turns.get(usize::try_from(place).unwrap_or(0)).copied();
+    order.rotate_left(turn.unwrap_or(0));
+    order
+}
+
+/// Seed of the rows and keys of the Insert Benchmark in a block: the same for every server.
+#[must_use]
+pub fn pass_seed(plan: &Plan, block: u32) -> u64 {
+    draw(plan, purpose::ROWS, &[u64::from(block)]).random()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,6 +298,28 @@ mod tests {
             BlockSchedule::of(&plan, 4).cells,
             (0..9).collect::<Vec<CellId>>()
         );
+    }
+
+    #[test]
+    fn every_server_stands_in_every_place_equally_often() {
+        let mut seen = std::collections::HashSet::new();
+        for seed in 0..20 {
+            let mut plan = plan_of(&["a", "a", "b"], 1);
+            plan.seed = seed;
+            for group in 0..4 {
+                for place in 0..3 {
+                    let there = (0..3).map(|block| pass_order(&plan, 3 * group + block)[place]);
+                    let mut there: Vec<ServerId> = there.collect();
+                    there.sort_unstable();
+                    assert_eq!(there, [0, 1, 2], "group {group}, place {place}");
+                }
+            }
+            seen.insert(pass_order(&plan, 0));
+        }
+        assert_eq!(seen.len(), 6, "every order is drawn at some time");
+        let plan = plan_of(&["a", "b"], 1);
+        assert_ne!(pass_order(&plan, 0), pass_order(&plan, 1));
+        assert_ne!(pass_seed(&plan, 0), pass_seed(&plan, 1));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod blocks;
 mod client;
 mod observed;
+mod passes;
 mod record;
 
 use crate::events::Observer;
@@ -11,12 +12,14 @@ use crate::pilot::{Pilot, PilotSpec, pilot};
 use crate::residence::Residence;
 pub use blocks::TIME_UP;
 use blocks::{Measuring, Pace};
+use deltabench_model::insert::InsertSetup;
 use deltabench_model::plan::{CacheState, Plan, Stopping};
 use deltabench_model::problem::Problem;
-use deltabench_observe::{HostFacts, own_affinity};
+use deltabench_observe::{HostFacts, Series, own_affinity};
 use deltabench_store::Store;
 use deltabench_workload::Library;
 use deltabench_workload::executable::Executable;
+use passes::Passing;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -76,6 +79,9 @@ impl Session<'_> {
             .and_then(|()| self.pilot(&mut fleet, &executables, began))
             .and_then(|()| {
                 let series = observed::series(self.plan, &fleet);
+                if let Some(setup) = &self.plan.insert {
+                    return self.insert_benchmark(setup, &mut fleet, series, began);
+                }
                 let mut measuring = Measuring {
                     fleet: &mut fleet,
                     series,
@@ -97,6 +103,23 @@ impl Session<'_> {
         let dismantled = fleet.dismantle();
         let end = end?;
         dismantled.map(|()| end)
+    }
+
+    /// Measures all passes of the Insert Benchmark that are not complete.
+    fn insert_benchmark(
+        &mut self,
+        setup: &InsertSetup,
+        fleet: &mut Fleet<'_>,
+        series: Option<Series>,
+        began: Instant,
+    ) -> Result<SessionEnd, Problem> {
+        let mut passing = Passing::new(setup, fleet, series, began);
+        let end = self.passes(&mut passing);
+        self.record_late_findings(passing.fleet)?;
+        let end = end?;
+        let slices = self.store.slices(self.run).map_err(store_problem)?;
+        self.record_client_limits(&slices)?;
+        Ok(end)
     }
 
     /// Loads all servers and stores what they are, unless interrupted.
@@ -184,6 +207,10 @@ impl Session<'_> {
 
 /// The workloads of all cells, compiled for the plan's data.
 pub(crate) fn compile(plan: &Plan, library: &Library) -> Result<Vec<Executable>, Problem> {
+    if plan.insert.is_some() {
+        // Its steps are no workloads of the library.
+        return Ok(Vec::new());
+    }
     plan.cells
         .iter()
         .map(|cell| library.get(&cell.workload)?.compile(&plan.data))

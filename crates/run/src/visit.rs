@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+pub(crate) use collecting::statistics;
 pub use rotated::Rotation;
 
 /// No answer for this long voids the slice.
@@ -349,6 +350,19 @@ impl Visit<'_> {
 
 fn host_problem(error: impl std::fmt::Display) -> Problem {
     Problem::new("the host does not let us observe or pin a server").detail(error.to_string())
+}
+
+/// Whether a process has ended, or does so in a moment: a main process outlives the backend whose connection
+/// broke.
+pub(crate) fn is_dying(pid: u32) -> bool {
+    let until = Instant::now() + DYING;
+    while !has_ended(pid) {
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
 }
 
 /// Whether a process is gone or only waits to be reaped. Source: proc_pid_stat(5), field 3.

@@ -2,6 +2,7 @@
 
 mod checks;
 mod parameter;
+mod pgbench;
 mod reading;
 mod script;
 
@@ -9,9 +10,11 @@ use crate::chore::Chore;
 use crate::document::Document;
 use crate::executable::{Executable, Script, Slot, Statement, Step, TableChoice, Value};
 use crate::expression::Sizes;
+use crate::pgbench::Program;
 use crate::sample::Sample;
 use crate::sbtest;
 use crate::table::TableDefinition;
+use deltabench_model::pgbench::{PgbenchMix, PgbenchSetup};
 use deltabench_model::plan::{DataSize, DataState, Group, PublishedRate};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{index, to_f64, to_u64};
@@ -55,6 +58,7 @@ pub struct Definition {
     tables: Option<Vec<TableDefinition>>,
     before: Vec<Chore>,
     after: Vec<Chore>,
+    program: Option<Program>,
 }
 
 /// What published studies count.
@@ -64,6 +68,8 @@ enum Rate {
     Statements,
     /// Rows of a table for each operation, in thousands, of one client.
     RowsOfOneClient,
+    /// Transactions.
+    Transactions,
 }
 
 impl Definition {
@@ -75,7 +81,14 @@ impl Definition {
         reading::definition(Document::new(file, text))
     }
 
-    /// The definition as it was written.
+    /// A mix of pgbench's scripts.
+    ///
+    /// Errors: as [`Program::parse`].
+    pub fn of_pgbench(setup: &PgbenchSetup, mix: &PgbenchMix) -> Result<Self, Problem> {
+        pgbench::definition(setup, mix)
+    }
+
+    /// The definition as it was written; of a mix, its scripts.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -104,6 +117,12 @@ impl Definition {
     #[must_use]
     pub fn tables(&self) -> Option<&[TableDefinition]> {
         self.tables.as_deref()
+    }
+
+    /// Whether it is a mix of pgbench's scripts, which run on pgbench's tables and the user's own.
+    #[must_use]
+    pub fn is_pgbench(&self) -> bool {
+        self.program.is_some()
     }
 
     /// The names of its tables, without a schema.
@@ -136,6 +155,9 @@ impl Definition {
     }
 
     fn mean_statements(&self) -> f64 {
+        if let Some(program) = &self.program {
+            return program.mean_statements();
+        }
         let weight = |script: &ScriptDefinition| f64::from(script.weight);
         let all: f64 = self.scripts.iter().map(weight).sum();
         let sum: f64 = self
@@ -156,6 +178,10 @@ impl Definition {
             Rate::Statements => PublishedRate {
                 per_operation: self.mean_statements(),
                 ..PublishedRate::default()
+            },
+            Rate::Transactions => PublishedRate {
+                per_operation: 1.0,
+                unit: "transactions/s".to_owned(),
             },
             Rate::RowsOfOneClient => PublishedRate {
                 per_operation: to_f64(size.rows) / 1000.0 / f64::from(clients.max(1)),
@@ -183,11 +209,14 @@ impl Definition {
         })
     }
 
-    /// The workload made ready for tables of this size. Tables are named without a schema (`sbtest1`): the
-    /// connection's `search_path` says which copy is meant.
+    /// The workload made ready for tables of this size; a mix of pgbench's scripts knows its own. Tables are
+    /// named without a schema (`sbtest1`): the connection's `search_path` says which copy is meant.
     ///
     /// Errors: a size without rows or tables, or one for which a parameter has no possible value.
     pub fn compile(&self, size: &DataSize) -> Result<Executable, Problem> {
+        if let Some(program) = &self.program {
+            return Ok(pgbench::executable(&self.name, program));
+        }
         let sizes = Sizes {
             rows: sbtest::checked_rows(size)?,
             tables: i64::from(size.tables),

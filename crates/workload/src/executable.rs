@@ -5,6 +5,7 @@
 //! operations on every server, whatever its speed.
 
 use crate::permutation::Permutation;
+use crate::pgbench::Program;
 use crate::seed::stream;
 use crate::zipf::Zipf;
 use deltabench_model::units::count;
@@ -31,6 +32,8 @@ pub struct Executable {
     pub operations_max: Option<u64>,
     /// Operations of one slice, if the workload fixes them.
     pub slice_operations: Option<u64>,
+    /// What is carried out in the place of steps, if it is a mix of pgbench's scripts.
+    pub program: Option<Program>,
 }
 
 impl Executable {
@@ -51,6 +54,7 @@ impl Executable {
             tables,
             operations_max: None,
             slice_operations: None,
+            program: None,
         }
     }
 }

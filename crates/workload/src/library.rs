@@ -2,8 +2,9 @@
 
 use crate::Definition;
 use crate::document::Document;
+use crate::pgbench::{builtin, builtin_names};
 use crate::varied;
-use deltabench_model::pgbench::PgbenchSetup;
+use deltabench_model::pgbench::{PgbenchMix, PgbenchSetup, PgbenchTables, QueryMode};
 use deltabench_model::plan::{DataState, Plan, WorkloadSource};
 use deltabench_model::problem::{Problem, nearest};
 
@@ -95,9 +96,37 @@ impl Library {
     /// This library with a definition for each mix of scripts.
     ///
     /// Errors: a script that does not read, a name that there is already.
-    pub fn with_pgbench(self, setup: Option<&PgbenchSetup>) -> Result<Self, Problem> {
-        let _ = setup;
+    pub fn with_pgbench(mut self, setup: Option<&PgbenchSetup>) -> Result<Self, Problem> {
+        if let Some(setup) = setup {
+            for mix in &setup.mixes {
+                self.add(Definition::of_pgbench(setup, mix)?)?;
+            }
+        }
         Ok(self)
+    }
+
+    /// This library with pgbench's built-in scripts, each a mix of its own at scale 1 in simple mode, for
+    /// people to read.
+    ///
+    /// Errors: a name that there is already.
+    pub fn with_builtin_scripts(self) -> Result<Self, Problem> {
+        let mix = |name: &str| {
+            Ok(PgbenchMix {
+                name: format!("pgbench-{name}"),
+                scripts: vec![builtin(name)?],
+            })
+        };
+        let mixes = builtin_names().into_iter().map(mix);
+        let setup = PgbenchSetup {
+            tables: PgbenchTables::default(),
+            mixes: mixes.collect::<Result<_, Problem>>()?,
+            mode: QueryMode::Simple,
+            variables: Vec::new(),
+            max_tries: 1,
+            latency_limit_ms: None,
+            writes: false,
+        };
+        self.with_pgbench(Some(&setup))
     }
 
     /// This library with the user's files added after its own.

@@ -3,6 +3,7 @@
 use crate::executable::{
     Draws, Executable, Outbox, Piece, Slot, Slots, Statement, step_count, total_weight,
 };
+use crate::pgbench::{Action, Player, Program, ProgramScript};
 use deltabench_model::units::to_f64;
 
 /// One operation of a script, spelled out.
@@ -20,6 +21,9 @@ impl Executable {
     /// The first operation of each script that a seed draws, for people to read.
     #[must_use]
     pub fn samples(&self, seed: u64) -> Vec<Sample> {
+        if let Some(program) = &self.program {
+            return of_program(program, seed);
+        }
         let total = to_f64(total_weight(&self.scripts)).max(1.0);
         let sample = |script: &crate::executable::Script| {
             let alone = Executable {
@@ -50,12 +54,47 @@ impl Executable {
     /// SQL statements of one operation, `BEGIN` and `COMMIT` too: the mean over the scripts.
     #[must_use]
     pub fn statements_per_operation(&self) -> f64 {
+        if let Some(program) = &self.program {
+            return program.mean_statements();
+        }
         let weighted = |script: &crate::executable::Script| {
             f64::from(script.weight) * to_f64(step_count(script))
         };
         let sum: f64 = self.scripts.iter().map(weighted).sum();
         sum / to_f64(total_weight(&self.scripts)).max(1.0)
     }
+}
+
+/// The first transaction of each script, up to where it needs what a server answers.
+fn of_program(program: &Program, seed: u64) -> Vec<Sample> {
+    let weight = |script: &ProgramScript| f64::from(script.weight);
+    let total: f64 = program.scripts.iter().map(weight).sum();
+    let sample = |(number, script): (usize, &ProgramScript)| {
+        let mut statements = Vec::new();
+        let mut player = Player::new(program, 0);
+        player.begin_script(program, number, &mut Draws::new(seed, 0));
+        loop {
+            match player.next(program) {
+                Ok(Action::Send(_)) => {
+                    let mut sql = Vec::new();
+                    player.write_sql(program, &mut sql);
+                    statements.push(String::from_utf8_lossy(&sql).into_owned());
+                }
+                Ok(Action::Done) => break,
+                Ok(_) => {}
+                Err(error) => {
+                    statements.push(format!("-- {error}"));
+                    break;
+                }
+            }
+        }
+        Sample {
+            script: Some(script.name.clone()),
+            share: weight(script) / total.max(1.0),
+            statements,
+        }
+    };
+    program.scripts.iter().enumerate().map(sample).collect()
 }
 
 /// Collects the statements of an operation.

@@ -8,7 +8,8 @@ use deltabench_run::crosscheck::statements::{
 use deltabench_run::crosscheck::{CrosscheckRound, CrosscheckRow, Measured, Turn};
 use deltabench_stats::student::{t_interval, welch};
 use deltabench_stats::summary::mean;
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 /// How far the two sides may be apart in speed, as a share.
 ///
@@ -30,6 +31,9 @@ const ROWS_FEW: f64 = 10.0;
 /// How far plans for each call may be apart.
 const PLANS_EQUAL: f64 = 0.1;
 
+/// What the other side is called, but for pgbench's scripts.
+const SYSBENCH: &str = "sysbench";
+
 /// One workload.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
@@ -37,6 +41,7 @@ pub(crate) struct Row {
     /// Why there is nothing to compare with.
     pub(crate) no_script: Option<&'static str>,
     pub(crate) script: Option<&'static str>,
+    pub(crate) sysbench_arguments: Option<String>,
     #[serde(flatten)]
     pub(crate) finding: Option<Finding>,
 }
@@ -44,7 +49,6 @@ pub(crate) struct Row {
 /// What was found of a workload that has a script.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
-    pub(crate) sysbench_arguments: String,
     pub(crate) operations: u64,
     pub(crate) same_sql: bool,
     pub(crate) same_counts: bool,
@@ -63,6 +67,8 @@ pub(crate) struct Finding {
     pub(crate) throughput: Throughput,
     pub(crate) server_time_ratio: f64,
     pub(crate) server_time_ci95: Option<[f64; 2]>,
+    pub(crate) client_cpu_ratio: f64,
+    pub(crate) client_cpu_ci95: Option<[f64; 2]>,
     pub(crate) speed: Speed,
 }
 
@@ -76,18 +82,29 @@ pub(crate) struct Throughput {
 }
 
 /// A value of each side.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(crate) struct Both<T> {
-    pub(crate) deltabench: T,
-    pub(crate) sysbench: T,
+    pub(crate) own: T,
+    pub(crate) peer: T,
+    /// What the other side is called.
+    name: &'static str,
+}
+
+impl<T: Serialize> Serialize for Both<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("deltabench", &self.own)?;
+        map.serialize_entry(self.name, &self.peer)?;
+        map.end()
+    }
 }
 
 /// A statement that both sides send, or one.
 #[derive(Debug, Serialize)]
 pub(crate) struct Statement {
     pub(crate) sql: String,
-    pub(crate) deltabench: Option<Rates>,
-    pub(crate) sysbench: Option<Rates>,
+    #[serde(flatten)]
+    pub(crate) rates: Both<Option<Rates>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -122,46 +139,53 @@ impl Row {
             workload: row.workload.clone(),
             no_script,
             script,
-            finding: row.measured.as_ref().map(Finding::of),
+            sysbench_arguments: row.measured.as_ref().map(|found| found.arguments.join(" ")),
+            finding: row
+                .measured
+                .as_ref()
+                .map(|found| Finding::of(found, SYSBENCH)),
         }
     }
 
     /// Whether SQL or counts differ.
     pub(crate) fn differs(&self) -> bool {
-        self.finding
-            .as_ref()
-            .is_some_and(|finding| !(finding.same_sql && finding.same_counts))
+        self.finding.as_ref().is_some_and(Finding::differs)
     }
 }
 
 impl Finding {
-    fn of(measured: &Measured) -> Self {
-        let (own, sysbench) = (&measured.own, &measured.sysbench);
-        let found = differences(own, sysbench);
-        let rows = other_rows(own, sysbench, to_f64(measured.operations));
+    /// What was found; `name` is what the other side is called.
+    pub(crate) fn of(measured: &Measured, name: &'static str) -> Self {
+        let (own, peer) = (&measured.own, &measured.peer);
+        let found = differences(own, peer);
+        let rows = other_rows((own, peer), name, to_f64(measured.operations));
         let ratios = |value: fn(&Turn) -> f64| ratio(&logs(&measured.rounds, value));
-        let both = |value: fn(&Turn) -> f64| Both::means(&measured.rounds, value);
+        let both = |value: fn(&Turn) -> f64| Both::means(&measured.rounds, name, value);
         let throughput = Throughput::of(ratios(rate), ratios(rate_less_client));
         let (server_time_ratio, server_time_ci95) = ratios(server_us);
+        let (client_cpu_ratio, client_cpu_ci95) = ratios(client_us);
+        let words = found.iter().map(|difference| in_words(difference, name));
         Self {
-            sysbench_arguments: measured.arguments.join(" "),
             operations: measured.operations,
             same_sql: found.iter().all(Difference::is_of_counts),
             same_counts: rows.is_empty() && !found.iter().any(Difference::is_of_counts),
-            differences: found.iter().map(in_words).chain(rows).collect(),
-            remarks: other_plans(own, sysbench),
-            statements: statements(own, sysbench),
+            differences: words.chain(rows).collect(),
+            remarks: other_plans((own, peer), name),
+            statements: statements((own, peer), name),
             once_per_connection: Both {
-                deltabench: own.once.clone(),
-                sysbench: sysbench.once.clone(),
+                own: own.once.clone(),
+                peer: peer.once.clone(),
+                name,
             },
             calls_per_operation: Both {
-                deltabench: own.calls(),
-                sysbench: sysbench.calls(),
+                own: own.calls(),
+                peer: peer.calls(),
+                name,
             },
             transactions_per_operation: Both {
-                deltabench: own.transactions,
-                sysbench: sysbench.transactions,
+                own: own.transactions,
+                peer: peer.transactions,
+                name,
             },
             operations_per_second: both(rate),
             client_cpu_us_per_op: both(client_us),
@@ -170,7 +194,14 @@ impl Finding {
             throughput,
             server_time_ratio,
             server_time_ci95,
+            client_cpu_ratio,
+            client_cpu_ci95,
         }
+    }
+
+    /// Whether SQL or counts differ.
+    pub(crate) fn differs(&self) -> bool {
+        !(self.same_sql && self.same_counts)
     }
 }
 
@@ -188,14 +219,15 @@ impl Throughput {
 }
 
 impl Both<f64> {
-    fn means(rounds: &[CrosscheckRound], value: fn(&Turn) -> f64) -> Self {
+    fn means(rounds: &[CrosscheckRound], name: &'static str, value: fn(&Turn) -> f64) -> Self {
         let of = |turn: fn(&CrosscheckRound) -> &Turn| {
             let values: Vec<f64> = rounds.iter().map(|round| value(turn(round))).collect();
             mean(&values).unwrap_or_default()
         };
         Self {
-            deltabench: of(|round| &round.own),
-            sysbench: of(|round| &round.sysbench),
+            own: of(|round| &round.own),
+            peer: of(|round| &round.peer),
+            name,
         }
     }
 }
@@ -226,7 +258,7 @@ fn server_us(turn: &Turn) -> f64 {
 
 /// Logarithms of the ratios of the rounds.
 fn logs(rounds: &[CrosscheckRound], value: fn(&Turn) -> f64) -> Vec<f64> {
-    let log = |round: &CrosscheckRound| (value(&round.own) / value(&round.sysbench)).ln();
+    let log = |round: &CrosscheckRound| (value(&round.own) / value(&round.peer)).ln();
     rounds.iter().map(log).collect()
 }
 
@@ -266,75 +298,80 @@ fn speed(throughput: &Throughput) -> Speed {
     }
 }
 
-fn in_words(difference: &Difference) -> String {
+fn in_words(difference: &Difference, name: &str) -> String {
     match difference {
         Difference::OnlyOn { own, text } => {
-            let side = if *own { "deltabench" } else { "sysbench" };
+            let side = if *own { "deltabench" } else { name };
             format!("only {side} sends: {text}")
         }
         Difference::OtherTypes { text } => {
             format!("the server sees two statements, parameters of other types: {text}")
         }
-        Difference::Calls {
-            text,
-            own,
-            sysbench,
-        } => format!("{own:.2} calls per operation, sysbench {sysbench:.2}: {text}"),
-        Difference::Transactions { own, sysbench } => {
-            format!("{own:.2} transactions per operation, sysbench {sysbench:.2}")
+        Difference::Calls { text, own, peer } => {
+            format!("{own:.2} calls per operation, {name} {peer:.2}: {text}")
+        }
+        Difference::Transactions { own, peer } => {
+            format!("{own:.2} transactions per operation, {name} {peer:.2}")
         }
     }
 }
 
+/// What our own client sends, and the other side.
+type Profiles<'a> = (&'a Profile, &'a Profile);
+
 /// Pairs of a statement that both sides send.
 fn shared<'a>(
-    own: &'a Profile,
-    sysbench: &'a Profile,
+    (own, peer): Profiles<'a>,
 ) -> impl Iterator<Item = (&'a StatementRate, &'a StatementRate)> {
-    let pair = |statement: &'a StatementRate| Some((statement, find(sysbench, statement)?));
+    let pair = |statement: &'a StatementRate| Some((statement, find(peer, statement)?));
     own.statements.iter().filter_map(pair)
 }
 
 /// Statements that touch or return another number of rows, in words.
-fn other_rows(own: &Profile, sysbench: &Profile, operations: f64) -> Vec<String> {
-    let differ = |(own, sysbench): (&StatementRate, &StatementRate)| {
-        let (a, b) = (mean(&own.rows)?, mean(&sysbench.rows)?);
+fn other_rows(profiles: Profiles<'_>, name: &str, operations: f64) -> Vec<String> {
+    let differ = |(own, peer): (&StatementRate, &StatementRate)| {
+        let (a, b) = (mean(&own.rows)?, mean(&peer.rows)?);
         let apart = (a - b).abs();
         let in_all = apart * own.calls * operations * to_f64(count(own.rows.len()));
         let close = apart <= ROWS_EQUAL * a.max(b) || in_all <= ROWS_FEW;
-        let told_apart = match welch(&own.rows, &sysbench.rows, ROWS_LEVEL) {
+        let told_apart = match welch(&own.rows, &peer.rows, ROWS_LEVEL) {
             Ok(found) => !found.interval.contains(0.0),
             Err(_) => false,
         };
-        (told_apart && !close)
-            .then(|| format!("{a:.3} rows per call, sysbench {b:.3}: {}", own.text))
+        (told_apart && !close).then(|| format!("{a:.3} rows per call, {name} {b:.3}: {}", own.text))
     };
-    shared(own, sysbench).filter_map(differ).collect()
+    shared(profiles).filter_map(differ).collect()
 }
 
 /// Statements that one side has planned more often, in words.
-fn other_plans(own: &Profile, sysbench: &Profile) -> Vec<String> {
-    let differ = |(own, sysbench): (&StatementRate, &StatementRate)| {
-        let (a, b) = (own.plans?, sysbench.plans?);
+fn other_plans(profiles: Profiles<'_>, name: &str) -> Vec<String> {
+    let differ = |(own, peer): (&StatementRate, &StatementRate)| {
+        let (a, b) = (own.plans?, peer.plans?);
         ((a - b).abs() > PLANS_EQUAL)
-            .then(|| format!("{a:.2} plans per call, sysbench {b:.2}: {}", own.text))
+            .then(|| format!("{a:.2} plans per call, {name} {b:.2}: {}", own.text))
     };
-    shared(own, sysbench).filter_map(differ).collect()
+    shared(profiles).filter_map(differ).collect()
 }
 
-fn statements(own: &Profile, sysbench: &Profile) -> Vec<Statement> {
+fn statements((own, peer): Profiles<'_>, name: &'static str) -> Vec<Statement> {
     let ours = own.statements.iter().map(|statement| Statement {
         sql: statement.text.clone(),
-        deltabench: Some(Rates::of(statement)),
-        sysbench: find(sysbench, statement).map(Rates::of),
+        rates: Both {
+            own: Some(Rates::of(statement)),
+            peer: find(peer, statement).map(Rates::of),
+            name,
+        },
     });
-    let theirs = sysbench.statements.iter();
+    let theirs = peer.statements.iter();
     let theirs = theirs
         .filter(|statement| find(own, statement).is_none())
         .map(|statement| Statement {
             sql: statement.text.clone(),
-            deltabench: None,
-            sysbench: Some(Rates::of(statement)),
+            rates: Both {
+                own: None,
+                peer: Some(Rates::of(statement)),
+                name,
+            },
         });
     ours.chain(theirs).collect()
 }
@@ -389,7 +426,7 @@ mod tests {
         // Rounds are slower and faster by the same factor on both sides.
         let round = |times: u64| CrosscheckRound {
             own: turn(own.0 * times, own.1 * times),
-            sysbench: turn(sysbench.0 * times, sysbench.1 * times),
+            peer: turn(sysbench.0 * times, sysbench.1 * times),
         };
         let rounds: Vec<CrosscheckRound> = [10, 11, 9, 10].into_iter().map(round).collect();
         speed(&Throughput::of(
@@ -417,8 +454,9 @@ mod tests {
 
     #[test]
     fn a_range_with_one_row_more_is_told_apart_and_noise_is_not() {
-        let found =
-            |own: &[f64], sysbench: &[f64]| other_rows(&profile(own), &profile(sysbench), 100.0);
+        let found = |own: &[f64], sysbench: &[f64]| {
+            other_rows((&profile(own), &profile(sysbench)), SYSBENCH, 100.0)
+        };
         assert_eq!(
             found(&[99.95, 99.97, 99.96], &[99.97, 99.95, 99.95]),
             [""; 0]
@@ -432,8 +470,8 @@ mod tests {
     #[test]
     fn deletes_that_miss_a_row_or_two_by_chance_are_no_difference() {
         let (own, sysbench) = (profile(&[0.95, 0.95]), profile(&[1.0, 1.0]));
-        assert_eq!(other_rows(&own, &sysbench, 20.0), [""; 0]);
-        assert_eq!(other_rows(&own, &sysbench, 200.0).len(), 1);
+        assert_eq!(other_rows((&own, &sysbench), SYSBENCH, 20.0), [""; 0]);
+        assert_eq!(other_rows((&own, &sysbench), SYSBENCH, 200.0).len(), 1);
     }
 
     #[test]
@@ -442,6 +480,9 @@ mod tests {
         own.statements[0].plans = Some(0.0);
         let theirs = profile(&[1.0, 1.0]);
         assert_eq!(differences(&own, &theirs), []);
-        assert!(other_plans(&own, &theirs)[0].starts_with("0.00 plans per call, sysbench 1.00"));
+        assert!(
+            other_plans((&own, &theirs), SYSBENCH)[0]
+                .starts_with("0.00 plans per call, sysbench 1.00")
+        );
     }
 }

@@ -5,7 +5,7 @@ use super::finding::{Finding, MARGIN, Row, Speed};
 use crate::text::{paragraph, table};
 
 /// Widest line of running text.
-const WIDEST: usize = 110;
+pub(super) const WIDEST: usize = 110;
 
 /// Everything, as lines.
 pub(super) fn text(found: &Table) -> String {
@@ -62,22 +62,19 @@ fn cells(row: &Row, finding: &Finding) -> Vec<String> {
         row.script.unwrap_or_default().to_owned(),
         same(finding.same_sql),
         same(finding.same_counts),
-        format!("{:.0}", finding.calls_per_operation.deltabench),
+        format!("{:.0}", finding.calls_per_operation.own),
         pair(
-            finding.client_cpu_us_per_op.deltabench,
-            finding.client_cpu_us_per_op.sysbench,
+            finding.client_cpu_us_per_op.own,
+            finding.client_cpu_us_per_op.peer,
         ),
-        pair(
-            finding.server_us_per_op.deltabench,
-            finding.server_us_per_op.sysbench,
-        ),
+        pair(finding.server_us_per_op.own, finding.server_us_per_op.peer),
         with_interval(throughput.throughput_ratio, throughput.throughput_ci95),
         with_interval(throughput.less_client_ratio, throughput.less_client_ci95),
         word(finding.speed).to_owned(),
     ]
 }
 
-fn word(speed: Speed) -> &'static str {
+pub(super) fn word(speed: Speed) -> &'static str {
     match speed {
         Speed::Within => "same",
         Speed::ClientCost => "client cost",
@@ -86,7 +83,7 @@ fn word(speed: Speed) -> &'static str {
     }
 }
 
-fn with_interval(ratio: f64, interval: Option<[f64; 2]>) -> String {
+pub(super) fn with_interval(ratio: f64, interval: Option<[f64; 2]>) -> String {
     match interval {
         Some([low, high]) => format!("{ratio:.2} [{low:.2}, {high:.2}]"),
         None => format!("{ratio:.2}"),
@@ -123,7 +120,7 @@ fn transactions(found: &Table) -> Vec<String> {
     let uncounted = |finding: &Finding| {
         let once = &finding.once_per_connection;
         let begins = |texts: &[String]| texts.iter().any(|text| text == "BEGIN");
-        begins(&once.deltabench) && begins(&once.sysbench)
+        begins(&once.own) && begins(&once.peer)
     };
     if !found.findings().any(|(_, finding)| uncounted(finding)) {
         return Vec::new();
@@ -135,8 +132,13 @@ fn transactions(found: &Table) -> Vec<String> {
 
 /// What the words in the last column mean, as far as they are there.
 fn conclusion(found: &Table) -> Vec<String> {
+    let speeds: Vec<Speed> = found.findings().map(|(_, finding)| finding.speed).collect();
+    meanings(&speeds)
+}
+
+/// What the words mean that stand for speeds.
+pub(super) fn meanings(speeds: &[Speed]) -> Vec<String> {
     let margin = MARGIN * 100.0;
-    let there = |speed: Speed| found.findings().any(|(_, finding)| finding.speed == speed);
     let meaning = |speed: Speed| match speed {
         Speed::Within => format!("throughput is within {margin:.0} %"),
         Speed::ClientCost => format!(
@@ -150,7 +152,7 @@ fn conclusion(found: &Table) -> Vec<String> {
     };
     [Speed::Within, Speed::ClientCost, Speed::Apart, Speed::Open]
         .into_iter()
-        .filter(|speed| there(*speed))
+        .filter(|speed| speeds.contains(speed))
         .flat_map(|speed| paragraph(&format!("{}: ", word(speed)), &meaning(speed), WIDEST))
         .collect()
 }

@@ -101,18 +101,38 @@ fn cells(plan: &Plan) -> Vec<String> {
             names.join(", ")
         ),
         format!("clients: {}", clients.join(", ")),
-        format!(
-            "at most {} blocks, {} s on each server in a visit",
-            plan.timing.blocks, plan.timing.visit_seconds
-        ),
+        match &plan.insert {
+            Some(setup) => format!(
+                "{} passes of these steps on each server, one server after another; each client writes {} \
+                 rows to the {} that it loads",
+                plan.timing.blocks, setup.write_rows, setup.rows
+            ),
+            None => format!(
+                "at most {} blocks, {} s on each server in a visit",
+                plan.timing.blocks, plan.timing.visit_seconds
+            ),
+        },
     ]
+}
+
+/// `2 x 1000000`, `scale 10`, or both.
+fn tables(plan: &Plan) -> String {
+    let rows = format!("{} x {}", plan.data.tables, plan.data.rows);
+    let Some(setup) = &plan.pgbench else {
+        return rows;
+    };
+    let scale = format!("scale {}", setup.tables.scale);
+    if plan.cells.iter().all(|cell| setup.has(&cell.workload)) {
+        return scale;
+    }
+    format!("{rows}, {scale}")
 }
 
 /// A line for each part, and why one cannot be done.
 fn parts(runs: &[(String, Plan)], host: &Host) -> (Vec<String>, Option<Problem>) {
     let mut rows = vec![head(&[
         "part",
-        "rows",
+        "tables",
         "memory",
         "disk at most",
         "set-up",
@@ -121,13 +141,13 @@ fn parts(runs: &[(String, Plan)], host: &Host) -> (Vec<String>, Option<Problem>)
     let mut refused = None;
     let mut total = Duration::ZERO;
     for (_, plan) in runs {
-        let rows_text = format!("{} x {}", plan.data.tables, plan.data.rows);
+        let tables = tables(plan);
         match estimate(plan, host) {
             Ok(found) => {
                 total += found.set_up + found.measuring;
                 rows.push(vec![
                     name(plan),
-                    rows_text,
+                    tables,
                     memory(&found),
                     gigabytes(found.disk_bytes),
                     span(found.set_up),
@@ -135,7 +155,7 @@ fn parts(runs: &[(String, Plan)], host: &Host) -> (Vec<String>, Option<Problem>)
                 ]);
             }
             Err(problem) => {
-                rows.push(vec![name(plan), rows_text, "does not fit".to_owned()]);
+                rows.push(vec![name(plan), tables, "does not fit".to_owned()]);
                 refused.get_or_insert(problem);
             }
         }

@@ -1,5 +1,6 @@
 //! From a part of an experiment to a request: as `deltabench compare` would have it with the same options.
 
+use super::benchmarks::benchmarks;
 use crate::arguments::{
     Arguments, Checksums, Command, Compare, OrderWord, PlacementWord, StateWord, TransportWord,
 };
@@ -52,6 +53,7 @@ pub fn request_of(
         let source = library.variant(&variant.of, &variant.parameters)?;
         request.sources.push(source);
     }
+    benchmarks(experiment, part, directory, &mut request)?;
     Ok(request)
 }
 

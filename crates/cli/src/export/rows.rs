@@ -1,12 +1,12 @@
 //! The rows of an export: a run's records and its comparison, value by value.
 
-use super::{schema, unwritten};
+use super::{schema, steps, unwritten};
 use crate::Failure;
 use crate::output::{Analysed, store_problem};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Confirmation, Cost, MetricComparison, Moved, Verdict,
 };
-use deltabench_compare::exit_code;
+use deltabench_compare::{exit_code, insert};
 use deltabench_model::counter::{Sample, VisitCounters};
 use deltabench_model::finding::Severity;
 use deltabench_model::invalidation::Invalidation;
@@ -20,7 +20,7 @@ use deltabench_store::export::{Datum, Export, ExportError};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 
-type Row = Vec<Datum>;
+pub(super) type Row = Vec<Datum>;
 
 /// A row from values of several types.
 macro_rules! row {
@@ -28,6 +28,7 @@ macro_rules! row {
         vec![$(Datum::from($value)),*]
     };
 }
+pub(super) use row;
 
 /// What is the same for every run.
 pub fn general(export: &mut Export) -> Result<(), ExportError> {
@@ -337,7 +338,10 @@ impl Rows<'_> {
     fn measured(&self, export: &mut Export) -> Result<(), Failure> {
         let run = self.run;
         let slices = self.store.slices(run).map_err(store_problem)?;
-        let counters = self.store.counters(run).map_err(store_problem)?;
+        let mut counters = self.store.counters(run).map_err(store_problem)?;
+        counters.extend(insert::counters(
+            &self.store.steps(run).map_err(store_problem)?,
+        ));
         let samples = &self.context().samples;
         let marks = &self.context().marks;
         let mut reader = Deserializer::new();
@@ -348,6 +352,7 @@ impl Rows<'_> {
             export.rows(&schema::SLICE_ERRORS, errors)?;
             let counted = counters.iter().flat_map(|one| counter_rows(run, one));
             export.rows(&schema::COUNTERS, counted)?;
+            steps::write(export, run, self.context().insert.as_ref())?;
             let sampled = samples.iter().flat_map(|one| sample_rows(run, one));
             export.rows(&schema::SAMPLES, sampled)?;
             let marked = marks.iter().map(|one| {

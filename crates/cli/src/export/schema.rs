@@ -468,8 +468,83 @@ pub const METRICS: Table = Table {
     ],
 };
 
+pub const STEPS: Table = Table {
+    name: "steps",
+    meaning: "A row for each step of the Insert Benchmark on a server in a pass.",
+    columns: &[
+        RUN,
+        CELL,
+        BLOCK,
+        SERVER,
+        integer("position", "place of the server in the pass, from 0"),
+        text("step", "published name: `l.i0`, `qr100`"),
+        integer("started_ns", "start, nanoseconds since 1970"),
+        integer("duration_ns", "first send to last answer"),
+        real(
+            "throughput",
+            "rows inserted or indexed per second, or queries per second",
+        ),
+        text("unit", "`rows/s` or `queries/s`"),
+        real(
+            "background",
+            "rows inserted per second beside queries; null where there are none",
+        ),
+        real("background_target", "how many were asked for"),
+        integer(
+            "sla_met",
+            "1 if that is at least 95 % of it, else 0; null where there is no rate",
+        ),
+        integer(
+            "disturbed",
+            "1 if other load disturbed it, which takes nothing away, else 0",
+        ),
+        text("void", "why it does not count; null for a good one"),
+    ],
+};
+
+pub const STEP_METRICS: Table = Table {
+    name: "step_metrics",
+    meaning: "A row for each figure of the metrics line of a step on a server in a pass.",
+    columns: &[
+        RUN,
+        CELL,
+        BLOCK,
+        SERVER,
+        text(
+            "metric",
+            "published name where it has one: `cpupq`, `wkbpi`",
+        ),
+        UNIT,
+        real("value", "the figure"),
+    ],
+};
+
+pub const STEP_SECONDS: Table = Table {
+    name: "step_seconds",
+    meaning: "A row for each second of a step on a server in a pass, all clients together.",
+    columns: &[
+        RUN,
+        CELL,
+        BLOCK,
+        SERVER,
+        integer(
+            "second",
+            "from the start of the step, from 0; the last may be cut short",
+        ),
+        integer("inserted", "rows inserted"),
+        integer("deleted", "rows deleted"),
+        integer("queries", "queries"),
+        integer(
+            "max_insert_us",
+            "longest response of an insert that ended in it; 0 where none did",
+        ),
+        integer("max_delete_us", "of a delete"),
+        integer("max_query_us", "of a query"),
+    ],
+};
+
 /// Every table, in the order of the published page.
-pub const TABLES: [Table; 19] = [
+pub const TABLES: [Table; 22] = [
     EXPORT,
     RUNS,
     SERVERS,
@@ -483,6 +558,9 @@ pub const TABLES: [Table; 19] = [
     SLICES,
     SLICE_ERRORS,
     COUNTERS,
+    STEPS,
+    STEP_METRICS,
+    STEP_SECONDS,
     SAMPLES,
     MARKS,
     FINDINGS,

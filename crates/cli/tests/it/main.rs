@@ -5,8 +5,11 @@
 mod agent;
 mod costs;
 mod crosscheck;
+mod experiment_benchmarks;
 mod experiments;
+mod insert;
 mod lab;
+mod pgbench;
 mod records;
 mod refusals;
 mod runs;

@@ -3,7 +3,7 @@
 use super::blocks::{BlockCost, CostSample, Part};
 use crate::history::History;
 use crate::pairing::{Block, Index, Round};
-use crate::thresholds::{MIN_ROUNDS, TRIM};
+use crate::thresholds::TRIM;
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::metric::{Basis, METRICS, MetricInfo};
 use deltabench_model::plan::{CellId, Plan, ServerId};
@@ -192,7 +192,7 @@ impl SliceBlock {
         };
         let both = |round: &Round<'_>| Some((part(round.base)?, part(round.candidate)?));
         let rounds: Vec<(Part, Part)> = block.rounds.iter().filter_map(both).collect();
-        if rounds.len() < MIN_ROUNDS {
+        if rounds.len() < block.least {
             return None;
         }
         let sum = |side: fn(&(Part, Part)) -> Part| {

@@ -3,6 +3,7 @@
 use super::StudyRun;
 use super::places::{Places, base_name, distinct};
 use crate::comparison::{CellComparison, Metric, MetricComparison, Verdict};
+use crate::pgbench::CellResult;
 use crate::sample::BlockValue;
 use deltabench_model::plan::{Cell, CellId, DataState, Group, Plan, ServerId};
 use deltabench_model::units::{count, index};
@@ -27,6 +28,7 @@ pub(super) struct Collected<'a> {
     /// What each server did in each block.
     series: BTreeMap<(CellId, ServerId), Vec<Block>>,
     placebos: BTreeMap<CellId, &'a CellComparison>,
+    results: BTreeMap<(CellId, ServerId), &'a CellResult>,
     /// Cells in which the run calls a candidate unfit.
     unfit: BTreeSet<CellId>,
 }
@@ -85,6 +87,26 @@ impl<'a> Set<'a> {
             .collect()
     }
 
+    /// Whether some run has a cell of this row and number of clients.
+    pub(super) fn has(&self, row: &str, clients: u32) -> bool {
+        let key = (row.to_owned(), clients);
+        self.runs.iter().any(|run| run.cells.contains_key(&key))
+    }
+
+    /// Whether a row is a mix of pgbench's scripts.
+    pub(super) fn is_pgbench(&self, row: &str) -> bool {
+        self.runs.iter().any(|run| {
+            let plan = run.source.plan;
+            let mut cells = run.cells.iter().filter(|((name, _), _)| name == row);
+            cells.any(|(_, id)| {
+                let cell = plan.cells.get(index(u64::from(*id)));
+                let setup = plan.pgbench.as_ref();
+                cell.zip(setup)
+                    .is_some_and(|(cell, setup)| setup.has(&cell.workload))
+            })
+        })
+    }
+
     /// The runs that have a cell and a server, without those that were withdrawn or whose host was unfit; all
     /// of them where there is no other.
     pub(super) fn usable(&self, row: &str, clients: u32, server: &str) -> Usable<'_, 'a> {
@@ -135,6 +157,11 @@ impl<'s, 'a> Place<'s, 'a> {
     pub(super) fn blocks(&self) -> &'s [Block] {
         let found = self.run.series.get(&(self.cell, self.server));
         found.map_or(&[], Vec::as_slice)
+    }
+
+    /// What it did in absolute numbers, where that is known.
+    pub(super) fn result(&self) -> Option<&'a CellResult> {
+        self.run.results.get(&(self.cell, self.server)).copied()
     }
 
     /// Its comparison with the base; absent for the base itself.
@@ -202,7 +229,12 @@ impl<'a> Collected<'a> {
             candidates: sides
                 .map(|side| ((side.cell, side.candidate), side))
                 .collect(),
-            series: series(plan, both),
+            series: series(plan, both, source.results),
+            results: source
+                .results
+                .iter()
+                .map(|result| ((result.cell, result.server), result))
+                .collect(),
             placebos: placebos.map(|side| (side.cell, side)).collect(),
             unfit: unfit.map(|side| side.cell).collect(),
             source,
@@ -241,9 +273,12 @@ fn unique(name: String, free: impl Fn(&str) -> bool) -> String {
 }
 
 /// The base's own blocks are in the comparison with every other server; the first that has a block counts.
+/// A
+/// server without another to compare with has what it did in all.
 fn series<'a>(
     plan: &Plan,
     sides: impl Iterator<Item = &'a CellComparison>,
+    results: &[CellResult],
 ) -> BTreeMap<(CellId, ServerId), Vec<Block>> {
     let mut series: BTreeMap<(CellId, ServerId), BTreeMap<u32, Block>> = BTreeMap::new();
     for side in sides {
@@ -263,6 +298,20 @@ fn series<'a>(
                 }
             }
         }
+    }
+    let alone = results.iter().filter(|_| plan.servers.len() == 1);
+    for result in alone {
+        let of = (result.cell, result.server);
+        let blocks = result.blocks.iter().filter_map(|(block, tally)| {
+            let rate = tally.per_second().filter(|rate| *rate > 0.0)?.ln();
+            let alone = Block {
+                block: *block,
+                rate,
+                cpu: None,
+            };
+            Some((*block, alone))
+        });
+        series.insert(of, blocks.collect());
     }
     let sorted = series
         .into_iter()

@@ -1,7 +1,7 @@
 //! In what two plans differ.
 
 use super::places::distinct;
-use deltabench_model::plan::{Plan, PlannedServer, Role};
+use deltabench_model::plan::{Cell, Plan, PlannedServer, Role};
 
 /// Something in which two plans differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,15 +23,6 @@ pub(super) fn differences(first: &Plan, second: &Plan) -> Vec<Difference> {
             });
         }
     };
-    let same_clients = |one: &deltabench_model::plan::Cell, two: &deltabench_model::plan::Cell| {
-        (&one.workload, one.clients, one.state) == (&two.workload, two.clients, two.state)
-    };
-    let rates = first.cells.iter().any(|one| {
-        let mut others = second.cells.iter().filter(|two| same_clients(one, two));
-        let mut peers = first.cells.iter().filter(|two| same_clients(one, two));
-        // Several rates of one workload are rows of their own.
-        peers.nth(1).is_none() && others.any(|two| two.rate != one.rate)
-    });
     look(first.data != second.data, "data", true);
     look(first.settings != second.settings, "settings", true);
     look(first.checksums != second.checksums, "checksums", true);
@@ -40,7 +31,9 @@ pub(super) fn differences(first: &Plan, second: &Plan) -> Vec<Difference> {
     look(first.transport != second.transport, "transport", true);
     look(first.order != second.order, "order of cells", true);
     look(first.workloads != second.workloads, "own workloads", true);
-    look(rates, "scheduled rate", true);
+    look(first.pgbench != second.pgbench, "pgbench", true);
+    look(first.insert != second.insert, "Insert Benchmark", true);
+    look(other_rates(first, second), "scheduled rate", true);
     look(first.timing != second.timing, "timing", false);
     look(first.stopping != second.stopping, "stopping", false);
     look(
@@ -81,6 +74,18 @@ pub(super) fn differences(first: &Plan, second: &Plan) -> Vec<Difference> {
     }
     // Base and candidate of one name may differ in the same thing.
     distinct(found.into_iter())
+}
+
+/// Whether a workload was sent at another rate; several rates of one are rows of their own.
+fn other_rates(first: &Plan, second: &Plan) -> bool {
+    let same = |one: &Cell, two: &Cell| {
+        (&one.workload, one.clients, one.state) == (&two.workload, two.clients, two.state)
+    };
+    first.cells.iter().any(|one| {
+        let mut others = second.cells.iter().filter(|two| same(one, two));
+        let mut peers = first.cells.iter().filter(|two| same(one, two));
+        peers.nth(1).is_none() && others.any(|two| two.rate != one.rate)
+    })
 }
 
 fn of_server(one: &PlannedServer, two: &PlannedServer, found: &mut Vec<Difference>) {

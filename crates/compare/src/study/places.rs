@@ -98,7 +98,9 @@ impl<'a> Places<'a> {
 fn is_measured(run: &StudyRun<'_>) -> bool {
     let comparison = run.comparison;
     let mut sides = comparison.cells.iter().chain(&comparison.placebo_cells);
+    let mut alone = run.results.iter();
     sides.any(|side| side.blocks > 0)
+        || (run.plan.servers.len() == 1 && alone.any(|result| result.total.operations > 0))
 }
 
 /// Values in the order of their first appearance.
@@ -113,7 +115,7 @@ pub(super) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> 
 }
 
 /// What a run that is no part of an experiment is placed by, if runs differ in it.
-const DERIVED: [&str; 4] = ["rows", "tables", "memory", "storage"];
+const DERIVED: [&str; 5] = ["rows", "tables", "scale", "memory", "storage"];
 
 /// The axes of the parts; of runs outside of experiments what differs between them.
 fn part_dimensions(runs: &[StudyRun<'_>]) -> Vec<Dimension> {
@@ -158,6 +160,10 @@ fn derived(plan: &Plan, name: &str) -> String {
     match name {
         "rows" => plan.data.rows.to_string(),
         "tables" => plan.data.tables.to_string(),
+        "scale" => match &plan.pgbench {
+            Some(setup) => setup.tables.scale.to_string(),
+            None => "none".to_owned(),
+        },
         "memory" => plan.limits.memory_bytes.map_or("none".to_owned(), bytes),
         "storage" => match &plan.limits.storage {
             Some(profile) => profile.name.clone(),

@@ -520,6 +520,7 @@ fn hosts_merge_as_ratios_of_ratios_with_the_confounding_said() {
         run,
         plan,
         comparison,
+        results: &[],
         host,
         withdrawn: &[],
     };

@@ -144,6 +144,7 @@ pub fn of<'a>(plans: &'a [Plan], comparisons: &'a [Comparison]) -> Vec<StudyRun<
         run,
         plan,
         comparison,
+        results: &[],
         host: "box",
         withdrawn: &[],
     })

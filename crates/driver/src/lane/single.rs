@@ -1,56 +1,116 @@
 //! One connection: send, wait, receive; the end of one operation being the start of the next.
 
 use super::Work;
-use super::turns::Turns;
-use crate::connection::Connection;
-use crate::error::ServerError;
+use crate::connection::{Connection, Turn};
 use crate::scan::Loss;
 use crate::slice::Tally;
+use crate::sys;
 use deltabench_model::units::count;
+use std::time::Duration;
 
 /// Does all operations, one after the other.
 pub fn run(connection: &mut Connection, work: Work<'_>, tally: &mut Tally<'_>) -> Result<(), Loss> {
     tally.max_in_flight = u32::from(work.operations > 0);
-    let mut started_ns = tally.clock.now();
-    for _ in 0..work.operations {
-        connection.draw(work.executable, work.draws);
-        tally.sent += 1;
-        work.watchdog.beat(tally.sent);
-        match operation(connection, work.turns)? {
-            None => {
-                let now_ns = tally.clock.now();
-                tally.succeeded(now_ns - started_ns);
-                started_ns = now_ns;
-            }
-            Some(error) => {
-                tally.failed(&error);
-                if connection.in_transaction() {
-                    connection.send_rollback()?;
-                    connection.answer()?;
-                    super::rolled_back(connection)?;
-                }
-                started_ns = tally.clock.now();
-            }
-        }
+    let mut single = Single {
+        work,
+        tally,
+        beats: 0,
+        trips: 0,
+        waits: 0,
+    };
+    let mut started_ns = single.tally.clock.now();
+    for _ in 0..single.work.operations {
+        connection.draw(single.work.executable, single.work.draws);
+        single.tally.begun(connection.script());
+        single.beat();
+        started_ns = single.operation(connection, started_ns)?;
     }
     Ok(())
 }
 
-/// All steps of the operation drawn last; the error that ended it, if any.
-#[inline]
-fn operation(
-    connection: &mut Connection,
-    turns: &mut Turns,
-) -> Result<Option<Box<ServerError>>, Loss> {
-    let mut step = 0;
-    let mut waits = 0;
-    while connection.send_step(step)? {
-        waits += connection.answer()?;
-        if let Some(error) = connection.take_error() {
-            return Ok(Some(error));
+/// A slice under way.
+struct Single<'w, 't, 'h> {
+    work: Work<'w>,
+    tally: &'t mut Tally<'h>,
+    /// Proves to the watchdog that something goes on.
+    beats: u64,
+    /// Round trips of the operation, and how often they had to wait.
+    trips: usize,
+    waits: u64,
+}
+
+impl Single<'_, '_, '_> {
+    /// The operation drawn last; returns when it was over.
+    #[inline]
+    fn operation(&mut self, connection: &mut Connection, started_ns: u64) -> Result<u64, Loss> {
+        (self.trips, self.waits) = (0, 0);
+        let mut tries = 1;
+        let mut turn = connection.go_on(self.work.executable)?;
+        loop {
+            turn = match turn {
+                Turn::Answer => {
+                    self.trips += 1;
+                    self.waits += connection.answer()?;
+                    connection.go_on(self.work.executable)?
+                }
+                Turn::Rest(time) => {
+                    self.rest(time);
+                    connection.go_on(self.work.executable)?
+                }
+                Turn::Done => {
+                    let (trips, waits) = (count(self.trips), self.waits);
+                    self.work.turns.note(trips, waits, connection.local_pid());
+                    let now_ns = self.tally.clock.now();
+                    self.tally
+                        .succeeded(connection.script(), now_ns - started_ns);
+                    return Ok(now_ns);
+                }
+                Turn::Failed(error) => {
+                    let script = connection.script();
+                    let age_ns = self.tally.clock.now() - started_ns;
+                    let again = self.work.tries_again(&error, tries, age_ns);
+                    if !again {
+                        self.tally.failed(script, &error);
+                    }
+                    if connection.in_transaction() {
+                        connection.send_rollback()?;
+                        connection.answer()?;
+                        connection.rolled_back()?;
+                    }
+                    if !again {
+                        return Ok(self.tally.clock.now());
+                    }
+                    self.tally.tried_again(script, tries);
+                    tries += 1;
+                    self.beat();
+                    connection.start_again(self.work.executable)?
+                }
+            };
         }
-        step += 1;
     }
-    turns.note(count(step), waits, connection.local_pid());
-    Ok(super::left_open(connection))
+
+    fn beat(&mut self) {
+        self.beats += 1;
+        self.work.watchdog.beat(self.beats);
+    }
+
+    /// Waits, which is no stall however long it takes.
+    #[cold]
+    fn rest(&mut self, time: Duration) {
+        sys::exact_timers();
+        let end_ns = self.tally.clock.now().saturating_add(nanoseconds(time));
+        loop {
+            let left = end_ns.saturating_sub(self.tally.clock.now());
+            if left == 0 {
+                break;
+            }
+            std::thread::sleep(Duration::from_nanos(left).min(self.work.limit / 4));
+            self.beat();
+        }
+    }
+}
+
+/// More than 584 years are 584 years.
+pub fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

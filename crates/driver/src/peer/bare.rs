@@ -33,10 +33,10 @@ pub(super) fn run(
 ) -> Result<PeerOutcome, WireError> {
     let mut connections = Vec::new();
     let mut request = Vec::new();
-    for _ in 0..clients {
-        let mut connection = Connection::open(endpoint, login, executable, LIMIT)?;
+    for client in 0..clients {
+        let mut connection = Connection::open(endpoint, login, executable, client, LIMIT)?;
         connection.draw(executable, &mut Draws::new(1, 0));
-        request = connection.first_request().to_vec();
+        request = connection.first_request(executable).to_vec();
         connections.push(connection);
     }
     let failed = |error| WireError::transfer("sending bare requests", error, None);
@@ -79,7 +79,7 @@ struct Floor {
 impl Floor {
     /// Finds out how long the answer is.
     fn learn(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
-        sys::send(socket, &self.request)?;
+        sys::send(socket, &self.request, Wait::Block)?;
         loop {
             let count = match sys::receive(socket, &mut self.room, Wait::Block)? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -102,7 +102,7 @@ impl Floor {
 
     fn single(&mut self, socket: BorrowedFd<'_>, operations: u64) -> io::Result<()> {
         for _ in 0..operations {
-            sys::send(socket, &self.request)?;
+            sys::send(socket, &self.request, Wait::Block)?;
             let mut left = self.answer;
             while left > 0 {
                 sys::wait_for_input(socket)?;
@@ -119,7 +119,7 @@ impl Floor {
         for (token, &socket) in (0..).zip(sockets) {
             poller.add(socket, token)?;
             if sent < operations {
-                sys::send(socket, &self.request)?;
+                sys::send(socket, &self.request, Wait::Block)?;
                 sent += 1;
             }
         }
@@ -134,7 +134,7 @@ impl Floor {
                     *left = self.answer;
                     done += 1;
                     if sent < operations {
-                        sys::send(socket, &self.request)?;
+                        sys::send(socket, &self.request, Wait::Block)?;
                         sent += 1;
                     }
                 }

@@ -3,13 +3,18 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod builtin;
+mod insert;
 mod paced;
+mod pgbench;
+mod programs;
+mod puppet;
 mod real;
 mod slices;
 mod start_up;
 mod troubles;
 
 use deltabench_driver::{Lane, LaneSpec, SliceOutcome, SliceRequest};
+use deltabench_model::pgbench::ScriptTally;
 use deltabench_testkit::FakeServer;
 use deltabench_workload::executable::{Executable, Slot, Statement, Step, TableChoice, Value};
 use hdrhistogram::Histogram;
@@ -101,7 +106,17 @@ pub fn slice_on(lane: &mut Lane, server: usize, operations: u64, seed: u64) -> S
         outcome.operations,
         "the histogram holds the operations that succeeded"
     );
-    let done = outcome.operations + outcome.failed;
+    let of_scripts =
+        |count: fn(&ScriptTally) -> u64| outcome.scripts.iter().map(count).sum::<u64>();
+    let skipped = of_scripts(|tally| tally.skipped);
+    if !outcome.scripts.is_empty() {
+        assert_eq!(of_scripts(|tally| tally.operations), outcome.operations);
+        let failures = of_scripts(|tally| {
+            tally.serialization_failures + tally.deadlock_failures + tally.other_failures
+        });
+        assert_eq!(failures, outcome.failed, "{outcome:?}");
+    }
+    let done = outcome.operations + outcome.failed + skipped;
     assert!(done <= operations, "no more than asked for");
     if outcome.void.is_none() {
         assert_eq!(

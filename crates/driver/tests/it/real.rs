@@ -501,18 +501,19 @@ fn a_selfbench_pairs_every_round() {
             INSERT INTO sbtest1 SELECT i, 0, 'c', 'pad' FROM generate_series(1, 1000) i";
         admin.execute(make).unwrap();
         let placement = Placement::Free;
-        let cell = SelfbenchCell {
-            work: PeerWork::Point,
-            clients: 2,
-            placement,
-            operations: 1000,
-        };
+        let cells =
+            [PeerWork::Point, PeerWork::Script, PeerWork::ScriptSimple].map(|work| SelfbenchCell {
+                work,
+                clients: 2,
+                placement,
+                operations: 1000,
+            });
         let spec = SelfbenchSpec {
             endpoint: &cluster.endpoint(),
             login: &cluster.login(),
             rows: 1000,
             peers: &Peer::ALL,
-            cells: &[cell],
+            cells: &cells,
             rounds: 3,
             seed: 1,
         };
@@ -522,14 +523,11 @@ fn a_selfbench_pairs_every_round() {
             Ok(Vec::new())
         });
         let rows = rows.unwrap();
-        assert_eq!(placed, [cell]);
+        assert_eq!(placed, cells);
+        let installed = Peer::ALL.iter().filter(|peer| peer.program().is_some());
         assert_eq!(
             rows.len(),
-            Peer::ALL
-                .iter()
-                .filter(|peer| peer.program().is_some())
-                .count()
-                + 1,
+            cells.len() * (installed.count() + 1),
             "and the bare system calls"
         );
         for row in rows {

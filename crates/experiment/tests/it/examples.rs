@@ -1,7 +1,9 @@
 //! The published studies of `examples/`.
 
-use deltabench_experiment::{Chosen, Experiment};
+use deltabench_experiment::{Chosen, Experiment, PgbenchScale};
+use deltabench_model::insert::{InsertStep, Pacing};
 use deltabench_model::target::TargetSpec;
+use deltabench_model::units::count;
 use std::path::PathBuf;
 
 /// Every file of `examples/` and its text.
@@ -28,7 +30,7 @@ fn at(name: &str, text: &str, scale: &str) -> Experiment {
 #[test]
 fn examples_read_at_every_scale() {
     let examples = examples();
-    assert!(examples.len() >= 7, "{}", examples.len());
+    assert!(examples.len() >= 11, "{}", examples.len());
     for (name, text) in examples {
         let file = format!("examples/{name}.toml");
         let written = Experiment::read(&file, &text, None).unwrap();
@@ -37,7 +39,14 @@ fn examples_read_at_every_scale() {
             written.source.is_some() && written.about.is_some(),
             "{name}"
         );
-        assert_eq!(written.scales, ["tiny", "small", "paper"], "{name}");
+        // The second report of a study that published two.
+        let more: &[&str] = match name.as_str() {
+            "insert-small-io" => &["paper-18"],
+            "pgbench-since-7-4" => &["paper-128mb"],
+            _ => &[],
+        };
+        let scales = [&["tiny", "small", "paper"], more].concat();
+        assert_eq!(written.scales, scales, "{name}");
         let mut paper = at(&name, &text, "paper");
         assert_eq!(paper.scale.take().as_deref(), Some("paper"));
         assert_eq!(paper, written, "{name} as written is as published");
@@ -54,21 +63,40 @@ fn tiny_needs_no_build_but_where_builds_are_what_is_compared() {
         if name != "builds-2023" {
             assert!(tiny.servers().iter().all(prebuilt), "{name}");
         }
-        for part in tiny.parts() {
-            assert!((20_000..=200_000).contains(&part.rows), "{name}");
+        assert!((2..=5).contains(&tiny.servers().len()), "{name}");
+        match (&tiny.pgbench, &tiny.insert) {
+            (Some(pgbench), _) => {
+                let cells = pgbench.mixes.len() * tiny.workloads.clients.len();
+                assert!((2..=4).contains(&cells), "{name}: {cells} cells");
+                let scale = tiny.parts()[0].scale;
+                assert_eq!(scale, PgbenchScale::Factor(2), "{name}");
+            }
+            (_, Some(insert)) => {
+                let waiting = insert.steps.iter().filter(|step| step.queries()).count();
+                let seconds = u64::from(insert.query_seconds) * count(waiting);
+                assert!(seconds <= 20, "{name}: {seconds} s of queries in a pass");
+                let rows = tiny.parts()[0].rows * u64::from(insert.clients);
+                assert!((100_000..=400_000).contains(&rows), "{name}");
+            }
+            (None, None) => sysbench_at_tiny(&name, &tiny),
         }
-        let workloads = match &tiny.workloads.chosen {
-            Chosen::Named(names) => names.len() + tiny.workloads.variants.len(),
-            other => panic!("{name} at tiny runs {other:?}"),
-        };
-        let cells = workloads * tiny.workloads.clients.len();
-        assert!((2..=4).contains(&cells), "{name}: {cells} cells");
-        assert!(tiny.servers().len() <= 3, "{name}");
         assert!(
             tiny.limits_optional || tiny.parts().iter().all(|part| part.memory.is_none()),
             "{name}: CI may not be allowed to limit memory"
         );
     }
+}
+
+fn sysbench_at_tiny(name: &str, tiny: &Experiment) {
+    for part in tiny.parts() {
+        assert!((20_000..=200_000).contains(&part.rows), "{name}");
+    }
+    let workloads = match &tiny.workloads.chosen {
+        Chosen::Named(names) => names.len() + tiny.workloads.variants.len(),
+        other => panic!("{name} at tiny runs {other:?}"),
+    };
+    let cells = workloads * tiny.workloads.clients.len();
+    assert!((2..=4).contains(&cells), "{name}: {cells} cells");
 }
 
 /// Name, servers, parts, workloads (`None`: the published set) and client counts.
@@ -78,8 +106,18 @@ type Wanted = (&'static str, usize, usize, Option<usize>, &'static [u32]);
 fn paper_is_as_large_as_published() {
     let wanted: &[Wanted] = &[
         ("builds-2023", 5, 1, Some(42), &[1, 4]),
+        ("insert-io-workers", 6, 1, Some(10), &[20]),
+        ("insert-small-cached", 11, 1, Some(10), &[1]),
+        ("insert-small-io", 11, 1, Some(10), &[1]),
         ("io-method-and-storage", 4, 4, Some(2), &[1, 10, 50]),
         ("large-server", 4, 1, None, &[40]),
+        (
+            "pgbench-since-7-4",
+            10,
+            9,
+            Some(2),
+            &[1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32],
+        ),
         ("regressions-2023", 6, 1, Some(42), &[1, 4]),
         (
             "scaleup",
@@ -99,8 +137,10 @@ fn paper_is_as_large_as_published() {
         assert_eq!(paper.parts().len(), parts, "{name}");
         assert_eq!(paper.workloads.clients, clients, "{name}");
         let variants = paper.workloads.variants.len();
+        let steps = paper.insert.as_ref().map_or(0, |insert| insert.steps.len());
+        let scripts = paper.pgbench.as_ref().map_or(0, |own| own.mixes.len());
         let found = match &paper.workloads.chosen {
-            Chosen::Named(names) => Some(names.len() + variants),
+            Chosen::Named(names) => Some(names.len() + variants + steps + scripts),
             Chosen::Published | Chosen::Quick => None,
         };
         assert_eq!(found, workloads, "{name}");
@@ -110,4 +150,21 @@ fn paper_is_as_large_as_published() {
         wanted.len(),
         "every example is in this table"
     );
+}
+
+#[test]
+fn the_insert_benchmark_is_as_large_as_published() {
+    let sizes = |name: &str| {
+        let examples = examples();
+        let (_, text) = examples.iter().find(|(other, _)| other == name).unwrap();
+        let paper = at(name, text, "paper");
+        let insert = paper.insert.as_ref().unwrap();
+        assert_eq!(insert.steps, InsertStep::published(&[100, 500, 1000]));
+        assert_eq!((insert.query_seconds, insert.pacing), (1800, Pacing::Burst));
+        (paper.parts()[0].rows, insert.write_rows)
+    };
+    const M: u64 = 1_000_000;
+    assert_eq!(sizes("insert-small-cached"), (20 * M, 50 * M));
+    assert_eq!(sizes("insert-small-io"), (800 * M, 5 * M));
+    assert_eq!(sizes("insert-io-workers"), (200 * M, 5 * M));
 }

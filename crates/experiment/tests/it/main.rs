@@ -2,6 +2,7 @@
 // The lints' exception for tests stops at helper functions.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
+mod benchmarks;
 mod examples;
 mod expansion;
 mod guide;

@@ -40,9 +40,47 @@ fn the_starter_reads_at_every_scale() {
     assert_eq!((repetitions(None), repetitions(Some("paper"))), (1, 3));
 }
 
+/// The same without the lines of some tables; those after them stay.
+fn without(headers: &[&str]) -> String {
+    let mut dropping = false;
+    let mut text = String::new();
+    for line in uncommented().lines() {
+        if line.starts_with('[') {
+            dropping = headers.iter().any(|header| line.starts_with(header));
+        }
+        if !dropping {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[test]
+fn the_insert_benchmark_of_the_starter_can_be_asked_for() {
+    let others = [
+        "[[",
+        "[workloads",
+        "[pgbench",
+        "[data",
+        "[limits",
+        "[measurement",
+        "[scale",
+    ];
+    let servers = "[[servers]]\ntarget = \"postgres:17\"\nconfiguration = \"cx10a\"\n";
+    let text = without(&others).replace("\nrates =", "\n# rates =") + servers;
+    let experiment = Experiment::read("s.toml", &text, None).unwrap();
+    let insert = experiment.insert.unwrap();
+    assert_eq!(insert.steps.len(), 3);
+    assert_eq!(insert.long_transaction_seconds, Some(60));
+    assert_eq!(experiment.workloads.chosen, Chosen::NONE);
+}
+
 #[test]
 fn what_the_starter_explains_can_be_asked_for() {
-    let experiment = Experiment::read("s.toml", &uncommented(), None).unwrap();
+    let experiment = Experiment::read("s.toml", &without(&["[insert"]), None).unwrap();
+    let pgbench = experiment.pgbench.as_ref().unwrap();
+    assert_eq!((pgbench.mixes.len(), experiment.parts().len()), (3, 2));
     assert_eq!(experiment.servers().len(), 2 + 3 + 1);
     assert_eq!(experiment.workloads.variants.len(), 2);
     assert_eq!(experiment.configurations.len(), 1);

@@ -4,12 +4,15 @@
 //! known is `null`, never 0. The form belongs to this version's script alone; the report's JSON is the
 //! contract with others.
 
-pub(super) mod number;
+pub(in crate::html) mod number;
 mod series;
 
 use self::number::{Interval, Number, difference, interval};
 use self::series::{Series, marks, series};
+use super::absolute::{self, CourseData};
 use super::anchor;
+use super::grids::{self, GridData};
+use super::insert::InsertData;
 use super::strips::{by_block, folded};
 use crate::conditions::Conditions;
 use crate::context::{ReportContext, resolved};
@@ -44,6 +47,10 @@ struct Page {
     cells: Vec<Cell>,
     series: Option<Series>,
     marks: Vec<series::MarkAt>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    insert: Option<InsertData>,
+    grids: Vec<GridData>,
+    course: Vec<CourseData>,
 }
 
 #[derive(Serialize)]
@@ -204,6 +211,9 @@ impl Maker<'_> {
                 .collect(),
             series: series(&names, &self.context.samples),
             marks: marks(&self.context.samples, &self.context.marks),
+            insert: super::insert::data(self.context),
+            grids: grids::data(&self.context.grids),
+            course: absolute::data(self.plan, self.context),
         }
     }
 

@@ -136,11 +136,14 @@ pub(super) fn moved(cell: &CellComparison) -> Markup {
 }
 
 /// The way through the page.
-pub(super) fn way(series: bool) -> Markup {
+pub(super) fn way(context: &ReportContext) -> Markup {
+    let series = !context.samples.is_empty();
     let places = [
+        ("insert", "Insert Benchmark", context.insert.is_some()),
         ("cells", "cells", true),
         ("values", "values", true),
         ("findings", "findings", true),
+        ("grids", "by clients", !context.grids.is_empty()),
         ("charts", "charts", true),
         ("cards", "cell by cell", true),
         ("host", "the host in time", series),

@@ -7,6 +7,7 @@ mod data;
 mod heat;
 mod runs;
 
+use super::grids;
 use super::{Document, class, document, typeset};
 use crate::study::{Counts, StudyContext, counts, extremes, sentence, words as study_words};
 use crate::words;
@@ -54,6 +55,7 @@ fn sections(study: &Study, context: &StudyContext) -> Markup {
             (legend(study))
             (tables(study))
         }
+        (grids::section(&study.grids))
         (runs::section(context))
     }
 }

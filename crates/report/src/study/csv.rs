@@ -2,12 +2,13 @@
 
 use super::words as study_words;
 use crate::csv::{field, number, optional};
+use crate::grids::Value;
 use crate::words;
 use deltabench_compare::comparison::Verdict;
-use deltabench_compare::study::{Figure, Row, Study, Table};
+use deltabench_compare::study::{Figure, Grid, GridColumn, GridPoint, Row, Study, Table};
 
 /// The columns; new ones come last, so that numbers of columns keep their meaning.
-const HEADER: [&str; 26] = [
+const HEADER: [&str; 28] = [
     "study",
     "table",
     "axis",
@@ -34,6 +35,8 @@ const HEADER: [&str; 26] = [
     "relative",
     "relative_ci95_low",
     "relative_ci95_high",
+    "absolute_ci95_low",
+    "absolute_ci95_high",
 ];
 
 /// Comma-separated values (RFC 4180, line breaks as LF): a header, then a line for each figure, the base's
@@ -51,7 +54,68 @@ pub(super) fn csv(study: &Study) -> String {
             }
         }
     }
+    for grid in &study.grids {
+        for line in grid_lines(study, grid) {
+            text.push_str(&line.join(","));
+            text.push('\n');
+        }
+    }
     text
+}
+
+/// A line for each value at each number of clients: their axis is `grid`, the clients are a coordinate.
+fn grid_lines(study: &Study, grid: &Grid) -> Vec<Vec<String>> {
+    let columns = grid.columns.iter().flat_map(|column| {
+        let points = grid.clients.iter().zip(&column.points);
+        points.filter_map(move |(clients, point)| Some((column, *clients, point.as_ref()?)))
+    });
+    let lines = columns.flat_map(|(column, clients, point)| {
+        let values = Value::ALL.into_iter();
+        values.filter_map(move |value| grid_line(study, grid, column, (clients, point, value)))
+    });
+    lines.collect()
+}
+
+/// A value of a point; nothing where it has none.
+fn grid_line(
+    study: &Study,
+    grid: &Grid,
+    column: &GridColumn,
+    (clients, point, value): (u32, &GridPoint, Value),
+) -> Option<Vec<String>> {
+    let absolute = value.of(point)?;
+    let throughput = value == Value::Throughput;
+    let relative = point.relative.filter(|_| throughput);
+    let ends = relative.as_ref().and_then(words::ci95);
+    let verdict = point.verdict.filter(|_| throughput);
+    let others = grid.coordinates.iter();
+    let coordinates: Vec<String> = std::iter::once(format!("clients={clients}"))
+        .chain(others.map(|(axis, value)| format!("{axis}={value}")))
+        .collect();
+    let base = grid.columns.first().map_or("", |column| &column.name);
+    let mut line = vec![
+        field(&study.name),
+        field(&grid.title),
+        "grid".to_owned(),
+        field(&grid.axis_name),
+        field(&coordinates.join(";")),
+        value.key().to_owned(),
+        value.unit().to_owned(),
+        field(&grid.workload),
+        grid.group.word().to_owned(),
+        field(&column.name),
+        field(base),
+        optional(relative.map(|ratio| ratio.estimate)),
+        optional(ends.map(|(low, _)| low)),
+        optional(ends.map(|(_, high)| high)),
+        number(absolute.estimate),
+        verdict.map_or("", Verdict::word).to_owned(),
+        point.repetitions.to_string(),
+    ];
+    let own = absolute.ci95.unzip();
+    line.resize(HEADER.len() - 2, String::new());
+    line.extend([optional(own.0), optional(own.1)]);
+    Some(line)
 }
 
 fn line(study: &Study, table: &Table, row: &Row, column: usize, figure: &Figure) -> Vec<String> {
@@ -91,5 +155,7 @@ fn line(study: &Study, table: &Table, row: &Row, column: usize, figure: &Figure)
         optional(relative.map(|relative| relative.estimate)),
         optional(relative_ends.map(|(low, _)| low)),
         optional(relative_ends.map(|(_, high)| high)),
+        String::new(),
+        String::new(),
     ]
 }

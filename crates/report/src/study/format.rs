@@ -46,6 +46,9 @@ pub struct StudyReport {
     pub notes: Vec<String>,
     /// The tables, in the order of the page.
     pub tables: Vec<StudyTable>,
+    /// Workloads over numbers of clients, in absolute numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grids: Vec<StudyGrid>,
     /// How published tables sum up groups.
     pub spreads: Vec<StudySpread>,
     /// The runs behind it.
@@ -148,6 +151,90 @@ pub struct StudyFigure {
     /// Operations a second for each unit of money a month, where the column has a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_cost: Option<f64>,
+}
+
+/// A workload over numbers of clients, in absolute numbers: a column for each server or machine.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StudyGrid {
+    /// What the columns are: `servers` or `host`.
+    pub axis: &'static str,
+    /// The name of the axis: `server` or `host`.
+    pub axis_name: String,
+    /// One line; unique among the grids of the report.
+    pub title: String,
+    /// The workload.
+    pub workload: String,
+    /// `point`, `range`, `range-agg` or `write`.
+    pub group: &'static str,
+    /// Where the grid stands on the other axes: name and value.
+    pub coordinates: Vec<[String; 2]>,
+    /// The columns; figures are relative to the first.
+    pub columns: Vec<StudyGridColumn>,
+}
+
+/// A server or a machine in a grid.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StudyGridColumn {
+    /// Its head.
+    pub name: String,
+    /// What was measured, by rising numbers of clients.
+    pub points: Vec<StudyGridPoint>,
+    /// Where throughput is linear, growing, flat or dropping; empty for fewer than two points.
+    pub segments: Vec<StudySegment>,
+    /// The same in words.
+    pub segments_text: String,
+}
+
+/// What a server did at a number of clients.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StudyGridPoint {
+    /// Clients.
+    pub clients: u32,
+    /// Operations, or transactions, per second.
+    pub throughput: StudyAbsolute,
+    /// Throughput relative to the first column; absent for that itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relative: Option<Relative>,
+    /// As in [`StudyFigure::verdict`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<&'static str>,
+    /// Mean latency, microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us_average: Option<StudyAbsolute>,
+    /// Median latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us_p50: Option<StudyAbsolute>,
+    /// 95th percentile of latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us_p95: Option<StudyAbsolute>,
+    /// 99th percentile of latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us_p99: Option<StudyAbsolute>,
+    /// Runs behind it, each with a load of its own.
+    pub repetitions: u32,
+}
+
+/// An absolute figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StudyAbsolute {
+    /// Geometric mean over blocks and loads.
+    pub value: f64,
+    /// 95 % interval; between runs where there are several repetitions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// A part of a line of throughput over clients.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StudySegment {
+    /// `linear`, `growing`, `flat`, `dropping` or `cannot-tell`.
+    pub slope: &'static str,
+    /// The number of clients where it begins.
+    pub from: u32,
+    /// Where it ends.
+    pub to: u32,
+    /// Throughput at its end / at the end of the segment before (of the first: at its beginning).
+    pub ratio: f64,
 }
 
 /// How the ratios of a group are spread, column by column.

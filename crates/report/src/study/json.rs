@@ -2,14 +2,17 @@
 
 use super::context::{StudyContext, StudyRunFacts};
 use super::format::{
-    STUDY_FORMAT, StudyColumn, StudyCounts, StudyFigure, StudyReport, StudyRow, StudyRun,
-    StudySpread, StudySpreadColumn, StudyTable,
+    STUDY_FORMAT, StudyAbsolute, StudyColumn, StudyCounts, StudyFigure, StudyGrid, StudyGridColumn,
+    StudyGridPoint, StudyReport, StudyRow, StudyRun, StudySegment, StudySpread, StudySpreadColumn,
+    StudyTable,
 };
 use super::lead::{counts, extremes, sentence};
 use super::words as study_words;
 use crate::json::{finite, interval, relative};
 use deltabench_compare::comparison::Verdict;
-use deltabench_compare::study::{Figure, GroupSpread, Row, Study, Table};
+use deltabench_compare::study::{
+    Absolute, Figure, Grid, GridColumn, GroupSpread, Row, Study, Table,
+};
 use deltabench_model::plan::Group;
 use deltabench_model::units::count;
 
@@ -44,6 +47,7 @@ fn report(study: &Study, context: &StudyContext) -> StudyReport {
         },
         notes: study.notes.clone(),
         tables: study.tables.iter().map(table).collect(),
+        grids: json_grids(&study.grids),
         spreads: study.spreads.iter().map(spread).collect(),
         runs: context.runs.iter().map(run).collect(),
     }
@@ -66,6 +70,60 @@ fn table(table: &Table) -> StudyTable {
         of_ratios: table.of_ratios,
         rows: table.rows.iter().map(row).collect(),
         notes: table.notes.clone(),
+    }
+}
+
+/// Grids in the form of the contract.
+pub(crate) fn json_grids(grids: &[Grid]) -> Vec<StudyGrid> {
+    let all = grids.iter().map(|grid| StudyGrid {
+        axis: study_words::axis(grid.axis),
+        axis_name: grid.axis_name.clone(),
+        title: grid.title.clone(),
+        workload: grid.workload.clone(),
+        group: grid.group.word(),
+        coordinates: pairs(&grid.coordinates),
+        columns: grid
+            .columns
+            .iter()
+            .map(|column| grid_column(&grid.clients, column))
+            .collect(),
+    });
+    all.collect()
+}
+
+fn grid_column(clients: &[u32], column: &GridColumn) -> StudyGridColumn {
+    let absolute = |value: Absolute| {
+        Some(StudyAbsolute {
+            value: finite(value.estimate)?,
+            ci95: interval(value.ci95),
+        })
+    };
+    let points = clients.iter().zip(&column.points);
+    let points = points.filter_map(|(&clients, point)| {
+        let point = point.as_ref()?;
+        Some(StudyGridPoint {
+            clients,
+            throughput: absolute(point.throughput)?,
+            relative: point.relative.as_ref().and_then(relative),
+            verdict: point.verdict.map(Verdict::word),
+            latency_us_average: point.average_us.and_then(absolute),
+            latency_us_p50: point.p50_us.and_then(absolute),
+            latency_us_p95: point.p95_us.and_then(absolute),
+            latency_us_p99: point.p99_us.and_then(absolute),
+            repetitions: point.repetitions,
+        })
+    });
+    let segments = column.segments.iter().map(|segment| StudySegment {
+        slope: segment.slope.word(),
+        from: segment.from,
+        to: segment.to,
+        ratio: segment.ratio,
+    });
+    StudyGridColumn {
+        name: column.name.clone(),
+        points: points.collect(),
+        segments: segments.collect(),
+        segments_text: deltabench_compare::segments::words(&column.segments),
     }
 }
 

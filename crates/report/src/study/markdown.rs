@@ -3,6 +3,7 @@
 use super::context::StudyContext;
 use super::lead::{extremes, sentence};
 use super::words as study_words;
+use crate::grids;
 use crate::markdown::section::{Section, fit};
 use crate::markdown::table::row;
 use crate::markdown::{LIMIT, escape, fenced};
@@ -27,6 +28,7 @@ pub(super) fn markdown(study: &Study, context: &StudyContext) -> String {
         sections.push(spreads(study, table));
         sections.push(Section::list("", table.notes.iter().cloned(), "note"));
     }
+    sections.extend(grids::markdown(&study.grids));
     let legend = study_words::legend(study).into_iter();
     sections.push(Section::list("### How to read it\n", legend, "line"));
     sections.push(runs(context));

@@ -1,10 +1,11 @@
 //! The tables of a study on the terminal.
 
-mod grid;
+pub(crate) mod grid;
 
 use super::context::StudyContext;
 use super::lead::{extremes, sentence};
 use super::words as study_words;
+use crate::grids;
 use crate::lines::wrapped;
 use crate::terminal::TerminalOptions;
 use crate::words;
@@ -32,6 +33,7 @@ pub(super) fn terminal(study: &Study, context: &StudyContext, options: TerminalO
         lines.extend(spread_lines(study, table, width));
         lines.extend(notes(&table.notes, width));
     }
+    lines.extend(grids::terminal(&study.grids, width, options.colour));
     lines.push(String::new());
     lines.extend(wrapped(&study_words::legend(study).join("; "), width, 0, 2));
     lines.extend(notes(&study.notes, width));

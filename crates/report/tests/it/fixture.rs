@@ -497,5 +497,8 @@ pub fn context() -> ReportContext {
         delta_chosen: None,
         samples: Vec::new(),
         marks: Vec::new(),
+        results: Vec::new(),
+        grids: Vec::new(),
+        insert: None,
     }
 }

@@ -190,7 +190,11 @@ fn every_form_is_the_same_to_the_byte_when_made_again() {
         // Once more from the same values, after all others were made from them.
         let full = withdrawn_run();
         let others = Format::ALL.map(|format| form(format, &full, 80));
-        assert!(others.iter().all(|text| !text.is_empty()));
+        let empty = others.iter().filter(|text| text.is_empty()).count();
+        assert_eq!(
+            empty, 2,
+            "nothing of pgbench, nothing of the Insert Benchmark"
+        );
         assert!(form(format, &full, 120) == first, "{}", format.word());
     }
 }

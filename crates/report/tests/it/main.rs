@@ -11,9 +11,17 @@ mod forms;
 #[cfg(test)]
 mod full;
 #[cfg(test)]
+mod insert;
+#[cfg(test)]
+mod insert_fixture;
+#[cfg(test)]
 mod made;
 #[cfg(test)]
 mod page;
+#[cfg(test)]
+mod pgbench;
+#[cfg(test)]
+mod pgbench_fixture;
 #[cfg(test)]
 mod rich;
 #[cfg(test)]

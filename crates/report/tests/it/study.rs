@@ -266,6 +266,7 @@ fn computed() -> Study {
         run,
         plan: &plan,
         comparison: &comparison,
+        results: &[],
         host,
         withdrawn: &[],
     };

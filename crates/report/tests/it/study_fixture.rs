@@ -120,6 +120,7 @@ pub fn small() -> Study {
     Study {
         name: "small-server-cached".to_owned(),
         tables: vec![servers, clients(), storage()],
+        grids: Vec::new(),
         spreads,
         notes: vec![
             "of 2 parts 1 is missing: storage gp3-16000".to_owned(),
@@ -371,6 +372,7 @@ pub fn large() -> Study {
         name: "small-server-cached".to_owned(),
         spreads: spreads.flat_map(spreads_of).collect(),
         tables,
+        grids: Vec::new(),
         notes: small().notes,
     }
 }

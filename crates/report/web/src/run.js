@@ -1,14 +1,18 @@
 // The page of a run. Each part stands alone: if one fails, what is on the page without it stays.
 
 import { cards } from './cards.js';
+import { course } from './course.js';
 import { start } from './filter.js';
 import { forest } from './forest.js';
+import { grids } from './grids.js';
 import { host } from './host.js';
+import { insert } from './insert.js';
+import { courseList, gridList } from './page.js';
 import { bars, overCandidates, overClients } from './published.js';
 import { table } from './table.js';
 
 export function run() {
-  for (const part of [forest, table, cards, bars, overClients, overCandidates, host, start]) {
+  for (const part of [forest, table, cards, bars, overClients, overCandidates, () => grids(gridList), () => course(courseList), host, insert, start]) {
     try {
       part();
     } catch (error) {

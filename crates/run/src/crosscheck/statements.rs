@@ -192,15 +192,15 @@ pub enum Difference {
         text: String,
         /// Our own client's calls.
         own: f64,
-        /// sysbench's.
-        sysbench: f64,
+        /// The other tool's.
+        peer: f64,
     },
     /// An operation is a different number of transactions.
     Transactions {
         /// Our own client's.
         own: f64,
-        /// sysbench's.
-        sysbench: f64,
+        /// The other tool's.
+        peer: f64,
     },
 }
 
@@ -218,33 +218,33 @@ const EQUAL: f64 = 0.01;
 
 /// What two sides do not send alike; empty if they send the same.
 #[must_use]
-pub fn differences(own: &Profile, sysbench: &Profile) -> Vec<Difference> {
+pub fn differences(own: &Profile, peer: &Profile) -> Vec<Difference> {
     let mut found = Vec::new();
     for statement in &own.statements {
         let text = statement.text.clone();
-        match find(sysbench, statement) {
+        match find(peer, statement) {
             Some(other) if other.id != statement.id => found.push(Difference::OtherTypes { text }),
             Some(other) if (other.calls - statement.calls).abs() > EQUAL => {
                 found.push(Difference::Calls {
                     text,
                     own: statement.calls,
-                    sysbench: other.calls,
+                    peer: other.calls,
                 });
             }
             Some(_) => {}
             None => found.push(Difference::OnlyOn { own: true, text }),
         }
     }
-    for statement in &sysbench.statements {
+    for statement in &peer.statements {
         if find(own, statement).is_none() {
             let text = statement.text.clone();
             found.push(Difference::OnlyOn { own: false, text });
         }
     }
-    if let (Some(own), Some(sysbench)) = (own.transactions, sysbench.transactions)
-        && (own - sysbench).abs() > EQUAL
+    if let (Some(own), Some(peer)) = (own.transactions, peer.transactions)
+        && (own - peer).abs() > EQUAL
     {
-        found.push(Difference::Transactions { own, sysbench });
+        found.push(Difference::Transactions { own, peer });
     }
     found
 }
@@ -384,11 +384,11 @@ mod tests {
                 Difference::Calls {
                     text: own.statements[1].text.clone(),
                     own: 9.0,
-                    sysbench: 10.0
+                    peer: 10.0
                 },
                 Difference::Transactions {
                     own: 12.0,
-                    sysbench: 1.0
+                    peer: 1.0
                 },
             ]
         );

@@ -61,7 +61,8 @@ fn fill(
     } else {
         ""
     };
-    let statements = tables.anew_sql(plan, to, |table| {
+    let version = u32::try_from(version_num).unwrap_or(u32::MAX);
+    let statements = tables.anew_sql(plan, (to, version), |table| {
         let columns = columns(client, (from, table), version_num)?;
         Ok(format!(
             "INSERT INTO {to}.{table} ({columns}) {overriding} SELECT {columns} FROM {from}.{table}"

@@ -201,7 +201,9 @@ impl Session<'_> {
                 }
                 VisitEnd::Lost(server, reason) => {
                     measuring.done.insert((block, cell));
-                    self.lost(block, cell, *server, reason.word(), schedule, measuring)?;
+                    let (place, how) = ((block, cell, *server), reason.word());
+                    let losses = &mut measuring.losses;
+                    self.note_loss(place, how, schedule, measuring.fleet, losses)?;
                     return Ok(end);
                 }
             }
@@ -459,25 +461,27 @@ impl Session<'_> {
         }
     }
 
-    fn lost(
+    /// Tells, and stores, that a server was lost in a cell of a block, and counts it.
+    ///
+    /// Errors: it was one loss too many.
+    pub(super) fn note_loss(
         &mut self,
-        block: u32,
-        cell: CellId,
-        server: u32,
+        (block, cell, server): (u32, CellId, ServerId),
         how: &str,
         schedule: &BlockSchedule,
-        measuring: &mut Measuring<'_, '_>,
+        fleet: &Fleet<'_>,
+        losses: &mut u32,
     ) -> Result<(), Problem> {
-        measuring.losses += 1;
+        *losses += 1;
         let name = self.plan.server_name(server);
         let workload = self
             .plan
             .cells
             .get(index(u64::from(cell)))
             .map_or("?", |cell| cell.workload.as_str());
-        let killed = measuring.fleet.killed_by_limit(schedule, server);
+        let killed = fleet.killed_by_limit(schedule, server);
         let how = &format!("{how}{}", killed.unwrap_or_default());
-        let tail = measuring.fleet.log_tail(schedule, server);
+        let tail = fleet.log_tail(schedule, server);
         let log = if tail.is_empty() {
             String::new()
         } else {
@@ -492,7 +496,7 @@ impl Session<'_> {
         self.store
             .add_finding(self.run, &finding)
             .map_err(store_problem)?;
-        if measuring.losses >= LOSSES_MAX {
+        if *losses >= LOSSES_MAX {
             return Err(
                 Problem::new(format!("servers were lost {LOSSES_MAX} times; giving up"))
                     .detail(format!("{text}\n{tail}"))

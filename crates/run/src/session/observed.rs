@@ -4,6 +4,7 @@ use super::blocks::Measuring;
 use super::{Session, store_problem};
 use crate::fleet::Fleet;
 use crate::schedule::BlockSchedule;
+use crate::site::{SCHEMA, WORK};
 use crate::visit::Address;
 use deltabench_model::counter::{Mark, VisitCounters};
 use deltabench_model::plan::{Plan, PlannedServer, ServerId};
@@ -25,8 +26,14 @@ pub(super) fn series(plan: &Plan, fleet: &Fleet<'_>) -> Option<Series> {
 /// The main processes that the series watches, in the plan's order. That of several servers, which are
 /// schemas of one, stands with the first of them.
 pub(super) fn postmasters(addresses: &[Address]) -> Vec<(ServerId, Postmaster)> {
+    let numbered: Vec<(ServerId, &Address)> = (0..).zip(addresses).collect();
+    postmasters_of(&numbered)
+}
+
+/// The same of some servers, with their numbers.
+pub(super) fn postmasters_of(addresses: &[(ServerId, &Address)]) -> Vec<(ServerId, Postmaster)> {
     let mut all: Vec<(ServerId, Postmaster)> = Vec::new();
-    for (server, address) in (0..).zip(addresses) {
+    for &(server, address) in addresses {
         if !all
             .iter()
             .any(|(_, known)| known.is_same(&address.postmaster))
@@ -43,6 +50,12 @@ pub(super) fn now_ns() -> u64 {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Whether a mark is about the tables of the Insert Benchmark, or the whole server: every pass has a new
+/// database, whose catalogs are vacuumed, too.
+fn is_of_passes(mark: &Mark) -> bool {
+    mark.kind == "checkpoint" || mark.text.starts_with(&format!("{WORK}.{SCHEMA}."))
 }
 
 impl Session<'_> {
@@ -80,10 +93,25 @@ impl Session<'_> {
         };
         series.set_servers(&[]);
         let servers: Vec<ServerId> = (0..).take(self.plan.servers.len()).collect();
+        self.keep_marks(began_ns, schedule, &servers, measuring.fleet)
+    }
+
+    /// Stores what these servers wrote into their logs since then, where anything is collected.
+    pub(super) fn keep_marks(
+        &mut self,
+        began_ns: u64,
+        schedule: &BlockSchedule,
+        servers: &[ServerId],
+        fleet: &Fleet<'_>,
+    ) -> Result<(), Problem> {
+        if !self.plan.observing.counters {
+            return Ok(());
+        }
         let marks: Vec<Mark> = servers
-            .into_iter()
-            .flat_map(|server| log_marks::marks(server, &measuring.fleet.log(schedule, server)))
+            .iter()
+            .flat_map(|&server| log_marks::marks(server, &fleet.log(schedule, server)))
             .filter(|mark| mark.at_ns >= began_ns)
+            .filter(|mark| self.plan.insert.is_none() || is_of_passes(mark))
             .collect();
         self.store
             .add_marks(self.run, &marks)

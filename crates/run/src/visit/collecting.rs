@@ -177,16 +177,7 @@ pub(super) struct Sums {
 
 impl Tally {
     fn statistics(&self) -> Option<Values> {
-        let mut client = connect(&self.address.endpoint, &self.address.login).ok()?;
-        client.set_timeout(Some(OPERATION_TIMEOUT)).ok()?;
-        let mut values = Values::new();
-        for wanted in self.queries() {
-            let rows = query(&mut client, &wanted.sql).ok()?;
-            if let Some(row) = rows.first() {
-                fold(&wanted, row, &mut values);
-            }
-        }
-        Some(values)
+        statistics(&self.address, &self.queries())
     }
 
     /// What the server is asked. A server that was there before has other users, and other tables of ours:
@@ -259,6 +250,20 @@ impl Tally {
             .map(|(key, (sum, _))| (key.clone(), *sum));
         counted.chain(waits).collect()
     }
+}
+
+/// What a server answers to these queries in the database of the address; absent if it refuses one.
+pub(crate) fn statistics(address: &Address, queries: &[StatQuery]) -> Option<Values> {
+    let mut client = connect(&address.endpoint, &address.login).ok()?;
+    client.set_timeout(Some(OPERATION_TIMEOUT)).ok()?;
+    let mut values = Values::new();
+    for wanted in queries {
+        let rows = query(&mut client, &wanted.sql).ok()?;
+        if let Some(row) = rows.first() {
+            fold(wanted, row, &mut values);
+        }
+    }
+    Some(values)
 }
 
 fn is_gauge(counter: &str) -> bool {

@@ -85,6 +85,7 @@ pub(super) fn definition(document: Document<'_>) -> Result<Definition, Problem> 
         tables,
         before: chores(&section, "before")?,
         after: chores(&section, "after")?,
+        program: None,
     };
     definition.check_use()?;
     Ok(definition)

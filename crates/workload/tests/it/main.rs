@@ -7,6 +7,7 @@ mod examples;
 mod guide;
 mod language;
 mod library;
+mod pgbench;
 mod published;
 mod variants;
 

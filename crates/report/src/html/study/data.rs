@@ -4,6 +4,7 @@ use super::super::data::number::{Interval, Number, interval};
 use super::super::data::{
     VALUE_DIGITS, VERDICTS, VerdictHead, better, metric_name, verdict_head, words_unit,
 };
+use super::super::grids::{self, GridData};
 use crate::study::words as study_words;
 use crate::words;
 use deltabench_compare::comparison::Verdict;
@@ -15,6 +16,7 @@ struct Page {
     groups: Vec<(&'static str, &'static str)>,
     verdicts: Vec<VerdictHead>,
     tables: Vec<TableData>,
+    grids: Vec<GridData>,
 }
 
 #[derive(Serialize)]
@@ -61,6 +63,7 @@ pub(super) fn json(study: &Study) -> String {
             .to_vec(),
         verdicts: VERDICTS.into_iter().map(verdict_head).collect(),
         tables: study.tables.iter().map(table).collect(),
+        grids: grids::data(&study.grids),
     })
 }
 

@@ -13,7 +13,7 @@ const GAP: usize = 2;
 
 /// What stands at one place of the grid, in parts that are put under each other.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Cell {
+pub(crate) struct Cell {
     open: bool,
     ratio: String,
     band: &'static str,
@@ -27,7 +27,7 @@ pub(super) struct Cell {
 
 impl Cell {
     /// A figure with its interval, its verdict, and what table shows beside it.
-    pub(super) fn of(table: &Table, column: usize, figure: &Figure) -> Self {
+    pub(crate) fn of(table: &Table, column: usize, figure: &Figure) -> Self {
         if column == table.base {
             return Self::plain(&figure.ratio, true);
         }
@@ -45,7 +45,7 @@ impl Cell {
     }
 
     /// A ratio without a verdict; the base's is 1 by definition and has no interval.
-    pub(super) fn plain(ratio: &Ratio, base: bool) -> Self {
+    pub(crate) fn plain(ratio: &Ratio, base: bool) -> Self {
         Self {
             ratio: study_words::ratio(ratio.estimate),
             half: if base {
@@ -58,20 +58,28 @@ impl Cell {
     }
 
     /// Words alone.
-    pub(super) fn text(text: String) -> Self {
+    pub(crate) fn text(text: String) -> Self {
         Self {
             text,
             ..Self::default()
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Words in the colour of a verdict.
+    pub(crate) fn judged_text(text: String, verdict: Option<Verdict>) -> Self {
+        Self {
+            verdict,
+            ..Self::text(text)
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
         self.ratio.is_empty() && self.text.is_empty()
     }
 }
 
 /// A line of the grid.
-pub(super) enum Line {
+pub(crate) enum Line {
     /// A group's heading.
     Head(String),
     /// A name and a cell for each column.
@@ -89,14 +97,20 @@ struct Shape {
     efficiency: usize,
 }
 
-pub(super) struct Grid {
+pub(crate) struct Grid {
     heads: Vec<String>,
     lines: Vec<Line>,
     shape: Shape,
 }
 
 impl Grid {
-    pub(super) fn new(table: &Table, lines: Vec<Line>) -> Self {
+    pub(crate) fn new(table: &Table, lines: Vec<Line>) -> Self {
+        let heads = table.columns.iter().map(study_words::column_name);
+        Self::plain(heads.collect(), lines)
+    }
+
+    /// A grid under these heads.
+    pub(crate) fn plain(heads: Vec<String>, lines: Vec<Line>) -> Self {
         let mut shape = Shape::default();
         let long = |text: &str| text.chars().count();
         for line in &lines {
@@ -111,14 +125,14 @@ impl Grid {
             }
         }
         Self {
-            heads: table.columns.iter().map(study_words::column_name).collect(),
+            heads,
             lines,
             shape,
         }
     }
 
     /// The grid in lines of at most `width` columns; what does not fit beside the rest follows below.
-    pub(super) fn lines(&self, width: usize, colour: bool) -> Vec<String> {
+    pub(crate) fn lines(&self, width: usize, colour: bool) -> Vec<String> {
         let names = self.names(width);
         let widths: Vec<usize> = (0..self.heads.len())
             .map(|place| self.width(place))

@@ -7,6 +7,7 @@ const figure = (v) => v && v[0] && {
   ...interval(v[0]), absolute: v[1], verdict: v[2], repetitions: v[3], efficiency: v[4], cpu: interval(v[5]), relative: interval(v[6]), perCost: v[7],
 };
 
+export const gridList = raw.grids;
 export const groups = raw.groups.map(([key, heading]) => ({ key, heading }));
 export const verdictOf = new Map(raw.verdicts.map((verdict) => [verdict.key, verdict]));
 export const tables = raw.tables.map((table, place) => ({

@@ -4,11 +4,13 @@ import { bars } from './bars.js';
 import { clients } from './clients.js';
 import { cost } from './cost.js';
 import { filters } from './filter.js';
+import { grids } from '../grids.js';
+import { gridList } from './data.js';
 import { heat } from './heat.js';
 
 export function study() {
   document.documentElement.classList.add('scripts');
-  for (const part of [heat, bars, clients, cost, filters]) {
+  for (const part of [heat, bars, clients, cost, () => grids(gridList), filters]) {
     try {
       part();
     } catch (error) {

@@ -1,0 +1,264 @@
+//! `deltabench insert`: the Insert Benchmark on two servers or more.
+
+mod outlook;
+mod sizes;
+
+use crate::Failure;
+use crate::arguments::{Conditions, Ending, InconclusiveWord, PlacementWord, Shape};
+use crate::compare::{Ready, Sides};
+use crate::config::Config;
+use crate::output::{print_stdout, say};
+use crate::request::{time, without_workloads};
+use clap::{Args, ValueEnum};
+use deltabench_model::insert::{InsertSetup, InsertStep, Pacing};
+use deltabench_model::plan::{DataSize, Stopping, Timing};
+use deltabench_model::problem::{Problem, nearest};
+use deltabench_model::units::to_u64;
+use deltabench_run::passes::setup::check;
+use deltabench_run::planning::Request;
+use sizes::Preset;
+
+/// The configuration of all servers unless another is asked for: the published one, for any machine. The
+/// steady one has autovacuum off, which is no way to delete as much as one inserts.
+const CONFIGURATION: &str = "cx10a";
+
+/// `deltabench insert`.
+#[derive(Debug, Args)]
+pub struct InsertArguments {
+    /// The side that the others are compared with, for example postgres:17
+    pub base: String,
+    /// The sides in question; without one the base and its placebo are measured alone
+    pub candidates: Vec<String>,
+    /// Everything scaled down: 1 client, 400k rows, steps of 20 s, 3 passes. It says how long that takes
+    #[arg(long, conflicts_with = "published")]
+    pub quick: bool,
+    /// Sizes and pacing of a published study
+    #[arg(long, value_enum, value_name = "SIZES")]
+    pub published: Option<PublishedWord>,
+    /// Clients; each has a connection that inserts, one that deletes and one that queries [default: 1]
+    #[arg(long, value_name = "N")]
+    pub clients: Option<u32>,
+    /// Rows that each client loads, for example 20M [default: 4M, with --quick 400k]
+    #[arg(long, value_name = "N")]
+    pub rows: Option<String>,
+    /// Rows that each client inserts and deletes in l.i1 (four fifths) and l.i2 (one fifth) [default: 1M,
+    /// with --quick 200k]
+    #[arg(long, value_name = "N")]
+    pub write_rows: Option<String>,
+    /// Rows that each client inserts and deletes per second beside its queries; a range and a point step for
+    /// each
+    #[arg(
+        long,
+        value_name = "N,N",
+        value_delimiter = ',',
+        default_value = "100,500,1000",
+        conflicts_with = "steps"
+    )]
+    pub rates: Vec<u32>,
+    /// Seconds of each step of queries, if the rate is kept [default: 120, with --quick 20]
+    #[arg(long, value_name = "SECONDS")]
+    pub seconds: Option<u32>,
+    /// Only these steps, in order, for example l.i0,l.x,qr100,qp100
+    #[arg(long, value_name = "STEP,STEP", value_delimiter = ',')]
+    pub steps: Vec<String>,
+    /// One table for all clients instead of one for each
+    #[arg(long)]
+    pub shared_table: bool,
+    /// How rates are kept [default: spread, with --published burst]
+    #[arg(long, value_enum)]
+    pub pacing: Option<PacingWord>,
+    /// A session that holds a transaction open so long, again and again, for example 60s
+    #[arg(long, value_name = "TIME")]
+    pub long_transaction: Option<String>,
+    /// Least seconds of vacuum, checkpoint and wait before the queries [default: 60 and 1 for each million
+    /// rows, at most 1200; with --quick 10]
+    #[arg(long, value_name = "SECONDS")]
+    pub settle_seconds: Option<u32>,
+    /// Passes of all steps on each server; an interval needs 2, a verdict 6 [default: 6, with --quick 3]
+    #[arg(long, value_name = "N")]
+    pub passes: Option<u32>,
+    /// Do not measure the base twice: a third of the time saved, and false alarms are not seen
+    #[arg(long)]
+    pub no_placebo: bool,
+    /// The smallest change that matters [default: 2 % to 5 %, for each step what its placebo's noise allows]
+    #[arg(long, value_name = "PERCENT")]
+    pub delta: Option<String>,
+    /// End after the pass that ends past this time, for example 4h, set-up included
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<String>,
+    /// Say what would be done, how long it takes and what room it needs, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// What is held on all servers
+    #[command(flatten)]
+    pub conditions: Conditions,
+}
+
+/// How rates are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PacingWord {
+    /// Statements at a constant distance; what is late is made up.
+    Spread,
+    /// As published: all of a second's statements at its start, and a late second is never made up.
+    Burst,
+}
+
+impl From<PacingWord> for Pacing {
+    fn from(word: PacingWord) -> Self {
+        match word {
+            PacingWord::Spread => Self::Spread,
+            PacingWord::Burst => Self::Burst,
+        }
+    }
+}
+
+/// Sizes of published studies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PublishedWord {
+    /// 1 client, 20M rows, 50M written, steps of 30 minutes: in memory on a small server.
+    SmallCached,
+    /// 1 client, 800M rows, 5M written, steps of 30 minutes: larger than the memory of a small server.
+    SmallIo,
+    /// 20 clients with 200M rows each, 5M written each, steps of 30 minutes.
+    Large,
+}
+
+/// Runs the benchmark, or says what it would take.
+pub fn insert(mut arguments: InsertArguments, config: &Config) -> Result<u8, Failure> {
+    let setup = setup(&arguments).map_err(Failure::Refused)?;
+    check(&setup).map_err(Failure::Refused)?;
+    check_targets(&arguments).map_err(Failure::Refused)?;
+    let conditions = &mut arguments.conditions;
+    let configuration = &mut conditions.configuration;
+    configuration.get_or_insert_with(|| CONFIGURATION.to_owned());
+    let request = request(&arguments, setup).map_err(Failure::Refused)?;
+    let sides = Sides {
+        base: &arguments.base,
+        candidates: &arguments.candidates,
+        conditions: &arguments.conditions,
+    };
+    let ready = Ready::of(request, &sides, config)?;
+    let told = outlook::tell(&ready.plan, &ready.host).map_err(Failure::Refused)?;
+    if arguments.dry_run {
+        print_stdout(&told.join("\n"))?;
+        return Ok(0);
+    }
+    for line in &told {
+        say(line);
+    }
+    ready.measure(false, false, config)
+}
+
+/// Refuses servers that were there before, without connecting to them.
+fn check_targets(arguments: &InsertArguments) -> Result<(), Problem> {
+    let all = std::iter::once(&arguments.base).chain(&arguments.candidates);
+    let mut remote = all.filter(|target| target.starts_with("dsn:"));
+    match remote.next() {
+        None => Ok(()),
+        Some(_) => Err(Problem::new(
+            "the Insert Benchmark is not run on a server that was there before",
+        )
+        .detail(
+            "each pass needs an empty server with nobody else on it, whose processes and files can be looked \
+             at, and fills its disk",
+        )
+        .hint("name a version or a build, for example postgres:18 or path:/opt/pg18")),
+    }
+}
+
+/// The sizes that were asked for.
+///
+/// Errors: a size, step or time that cannot be read.
+fn setup(arguments: &InsertArguments) -> Result<InsertSetup, Problem> {
+    let preset = Preset::of(arguments.quick, arguments.published);
+    let rows = |text: &Option<String>, option, otherwise| match text {
+        Some(text) => sizes::rows(text, option),
+        None => Ok(otherwise),
+    };
+    let long_transaction = arguments.long_transaction.as_deref().map(|text| {
+        time(text).map_err(|problem| problem.hint("write for example --long-transaction 60s"))
+    });
+    let pacing = arguments.pacing.map(Pacing::from);
+    Ok(InsertSetup {
+        clients: arguments.clients.unwrap_or(preset.clients),
+        shared_table: arguments.shared_table,
+        rows: rows(&arguments.rows, "--rows", preset.rows)?,
+        write_rows: rows(&arguments.write_rows, "--write-rows", preset.write_rows)?,
+        query_seconds: arguments.seconds.unwrap_or(preset.seconds),
+        steps: steps(arguments)?,
+        pacing: pacing.unwrap_or(preset.pacing),
+        settle_seconds: arguments.settle_seconds.or(preset.settle_seconds),
+        long_transaction_seconds: long_transaction
+            .transpose()?
+            .map(|seconds| u32::try_from(to_u64(seconds)).unwrap_or(u32::MAX)),
+    })
+}
+
+fn steps(arguments: &InsertArguments) -> Result<Vec<InsertStep>, Problem> {
+    if arguments.steps.is_empty() {
+        return Ok(InsertStep::published(&arguments.rates));
+    }
+    let known: Vec<String> = InsertStep::published(&[100, 500, 1000])
+        .into_iter()
+        .map(InsertStep::name)
+        .collect();
+    let step = |name: &String| {
+        InsertStep::from_name(name.trim()).ok_or_else(|| {
+            let problem = Problem::new(format!("there is no step `{name}`")).detail(
+                "steps are l.i0, l.x, l.i1, l.i2, and qr or qp with a rate, such as qr100 and qp1000",
+            );
+            match nearest(name, known.iter().map(String::as_str)) {
+                Some(other) => problem.hint(format!("did you mean {other}?")),
+                None => problem,
+            }
+        })
+    };
+    arguments.steps.iter().map(step).collect()
+}
+
+fn request(arguments: &InsertArguments, setup: InsertSetup) -> Result<Request, Problem> {
+    let preset = Preset::of(arguments.quick, arguments.published);
+    let blocks = arguments.passes.unwrap_or(preset.passes);
+    if blocks == 0 {
+        return Err(Problem::new("zero passes measure nothing")
+            .hint("use --passes 6 or more for a verdict"));
+    }
+    let shape = Shape {
+        blocks: Some(blocks),
+        delta: arguments.delta.clone(),
+        ending: Ending {
+            fixed: true,
+            precision: None,
+            budget: arguments.budget.clone(),
+            no_pilot: true,
+            confirm: false,
+            gate: false,
+            not_worse_than: None,
+            on_inconclusive: InconclusiveWord::Fail,
+        },
+        waits: None,
+        // As published: more connections work at a time than there are clients.
+        placement: Some(PlacementWord::Free),
+        pin: None,
+        visit_seconds: None,
+        slice_ms: None,
+    };
+    let request = without_workloads(&shape, &arguments.conditions, false)?;
+    Ok(Request {
+        clients: vec![setup.clients],
+        data: DataSize {
+            tables: setup.tables(),
+            rows: setup.rows,
+        },
+        stopping: Stopping::Fixed,
+        timing: Timing {
+            visit_seconds: f64::from(setup.query_seconds),
+            warmup_seconds: 0.0,
+            connections_per_visit: 1,
+            ..request.timing
+        },
+        placebo: !arguments.no_placebo,
+        insert: Some(setup),
+        ..request
+    })
+}

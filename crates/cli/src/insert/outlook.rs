@@ -1,0 +1,145 @@
+//! What the benchmark takes, said before it begins.
+
+use deltabench_compare::thresholds::MIN_BLOCKS;
+use deltabench_model::insert::{InsertSetup, InsertStep};
+use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
+use deltabench_model::units::{count, to_f64};
+use deltabench_run::estimate::estimate;
+use deltabench_run::fleet::Host;
+use deltabench_run::passes::outlook::pass_seconds;
+use std::time::Duration;
+
+/// Lines about what is going to be done, how long it takes and what room it needs.
+///
+/// Errors: it does not fit on this host.
+pub fn tell(plan: &Plan, host: &Host) -> Result<Vec<String>, Problem> {
+    let Some(setup) = &plan.insert else {
+        return Ok(Vec::new());
+    };
+    let found = estimate(plan, host)?;
+    let servers: Vec<String> = (0..)
+        .zip(&plan.servers)
+        .map(|(id, server)| match plan.server_name(id) {
+            name if name == server.name() => name,
+            role => format!("{} ({role})", server.name()),
+        })
+        .collect();
+    let passes = plan.timing.blocks;
+    let mut lines = vec![
+        format!("Insert Benchmark: {}", servers.join(", ")),
+        format!("  steps    {}", steps(setup)),
+        format!("  rows     {}", rows(setup)),
+        format!(
+            "  passes   {passes} on each of {} servers, {} each if rates are kept; one server runs at a time",
+            plan.servers.len(),
+            span(pass_seconds(setup))
+        ),
+        format!(
+            "  time     about {}",
+            span((found.set_up + found.measuring).as_secs_f64())
+        ),
+        format!(
+            "  room     at most {} of disk, {} of memory",
+            gigabytes(found.disk_bytes),
+            gigabytes(found.memory_bytes)
+        ),
+    ];
+    if count(MIN_BLOCKS) > u64::from(passes) {
+        lines.push(format!(
+            "  note     a verdict needs {MIN_BLOCKS} passes: with {passes} the report has estimates and says \
+             \"cannot tell\""
+        ));
+    }
+    if plan.placebo().is_none() {
+        lines.push(
+            "  note     without a placebo nobody can tell how often this run calls equal servers different"
+                .to_owned(),
+        );
+    }
+    Ok(lines)
+}
+
+fn steps(setup: &InsertSetup) -> String {
+    let names: Vec<String> = setup.steps.iter().map(|step| step.name()).collect();
+    let mut text = names.join(" ");
+    if setup.steps.iter().any(|step| step.queries()) {
+        text.push_str(&format!(
+            "; {} s of queries each, rates {}, {} s to settle before",
+            setup.query_seconds,
+            setup.pacing.word(),
+            setup.settle_seconds()
+        ));
+    }
+    text
+}
+
+fn rows(setup: &InsertSetup) -> String {
+    let tables = setup.tables();
+    let mut text = format!(
+        "{} {} and {tables} {}; each client loads {}",
+        setup.clients,
+        if setup.clients == 1 {
+            "client"
+        } else {
+            "clients"
+        },
+        if tables == 1 { "table" } else { "tables" },
+        thousands(setup.rows)
+    );
+    let writes = [InsertStep::WriteMany, InsertStep::WriteFew];
+    let written: u64 = setup
+        .steps
+        .iter()
+        .filter(|step| writes.contains(step))
+        .map(|step| setup.rows_of(*step))
+        .sum();
+    if written > 0 {
+        text.push_str(&format!(" and writes {}", thousands(written)));
+    }
+    text
+}
+
+/// `400,000`.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn gigabytes(bytes: u64) -> String {
+    format!("{:.1} GB", to_f64(bytes) / to_f64(1 << 30))
+}
+
+/// `40 s`, `12 min`, `7.5 h`, `3.1 days`.
+fn span(seconds: f64) -> String {
+    let seconds = Duration::from_secs_f64(seconds).as_secs_f64();
+    match seconds {
+        _ if seconds < 90.0 => format!("{seconds:.0} s"),
+        _ if seconds < 5400.0 => format!("{:.0} min", seconds / 60.0),
+        _ if seconds < 172_800.0 => format!("{:.1} h", seconds / 3600.0),
+        _ => format!("{:.1} days", seconds / 86_400.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_times_are_written_for_people() {
+        assert_eq!(thousands(0), "0");
+        assert_eq!(thousands(400_000), "400,000");
+        assert_eq!(thousands(20_000_000), "20,000,000");
+        assert_eq!(span(20.0), "20 s");
+        assert_eq!(span(1500.0), "25 min");
+        assert_eq!(span(30_000.0), "8.3 h");
+        assert_eq!(span(300_000.0), "3.5 days");
+    }
+}

@@ -1,0 +1,143 @@
+//! Sizes: as they are written, and as presets have them.
+
+use super::PublishedWord;
+use deltabench_model::insert::Pacing;
+use deltabench_model::problem::Problem;
+use deltabench_model::units::{to_f64, to_u64};
+
+/// Sizes that hold where nothing else is asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Preset {
+    /// Clients.
+    pub clients: u32,
+    /// Rows that each loads.
+    pub rows: u64,
+    /// Rows that each writes in l.i1 and l.i2.
+    pub write_rows: u64,
+    /// Seconds of a step of queries.
+    pub seconds: u32,
+    /// Least seconds to settle; absent: as published.
+    pub settle_seconds: Option<u32>,
+    /// How rates are kept.
+    pub pacing: Pacing,
+    /// Passes.
+    pub passes: u32,
+}
+
+/// A few hours in all.
+const USUAL: Preset = Preset {
+    clients: 1,
+    rows: 4_000_000,
+    write_rows: 1_000_000,
+    seconds: 120,
+    settle_seconds: None,
+    pacing: Pacing::Spread,
+    passes: 6,
+};
+
+/// Minutes in all.
+const QUICK: Preset = Preset {
+    rows: 400_000,
+    write_rows: 200_000,
+    seconds: 20,
+    settle_seconds: Some(10),
+    passes: 3,
+    ..USUAL
+};
+
+/// Source: workloads.md 3.3 and studies.md 7 to 9.
+const PUBLISHED: Preset = Preset {
+    clients: 1,
+    rows: 20_000_000,
+    write_rows: 50_000_000,
+    seconds: 1800,
+    settle_seconds: None,
+    pacing: Pacing::Burst,
+    passes: 6,
+};
+
+impl Preset {
+    /// The sizes of `--quick`, of a published study, or those that are usual.
+    pub fn of(quick: bool, published: Option<PublishedWord>) -> Self {
+        match published {
+            None if quick => QUICK,
+            None => USUAL,
+            Some(PublishedWord::SmallCached) => PUBLISHED,
+            Some(PublishedWord::SmallIo) => Self {
+                rows: 800_000_000,
+                write_rows: 5_000_000,
+                ..PUBLISHED
+            },
+            Some(PublishedWord::Large) => Self {
+                clients: 20,
+                rows: 200_000_000,
+                write_rows: 5_000_000,
+                ..PUBLISHED
+            },
+        }
+    }
+}
+
+/// A number of rows as people write it: `400k`, `20M`, `1.5G`, `4000000`.
+///
+/// Errors: it cannot be read.
+pub fn rows(text: &str, option: &str) -> Result<u64, Problem> {
+    let text = text.trim();
+    let units = [('k', 1e3), ('M', 1e6), ('G', 1e9)];
+    let found = units.iter().find_map(|(unit, factor)| {
+        let number =
+            text.strip_suffix([*unit, unit.to_ascii_lowercase(), unit.to_ascii_uppercase()])?;
+        Some((number, *factor))
+    });
+    let rows = match found {
+        None => text.replace('_', "").parse().ok(),
+        Some((number, factor)) => whole(number.trim(), factor),
+    };
+    rows.ok_or_else(|| {
+        Problem::new(format!("`{text}` is not a number of rows"))
+            .hint(format!("write for example {option} 400k, 20M or 4000000"))
+    })
+}
+
+/// A number times a power of ten, if it comes to whole rows.
+fn whole(number: &str, factor: f64) -> Option<u64> {
+    let value: f64 = number.parse().ok()?;
+    let rows = value * factor;
+    let near = (rows - rows.round()).abs() < 1e-6;
+    let fits = (0.0..=to_f64(1 << 50)).contains(&rows);
+    (near && fits).then(|| to_u64(rows.round()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_read_as_people_write_them() {
+        for (text, expected) in [
+            ("400k", 400_000),
+            ("20M", 20_000_000),
+            ("20m", 20_000_000),
+            ("1.5G", 1_500_000_000),
+            ("0.4 M", 400_000),
+            ("4000000", 4_000_000),
+            ("4_000", 4000),
+        ] {
+            assert_eq!(rows(text, "--rows").unwrap(), expected, "{text}");
+        }
+        for bad in [
+            "", "k", "-1", "1.5", "many", "1e400k", "infM", "0.0001k", "3T",
+        ] {
+            let problem = rows(bad, "--rows").unwrap_err();
+            assert!(problem.hint.unwrap().contains("--rows 400k"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_quick_run_is_a_small_usual_one_and_published_ones_burst() {
+        assert_eq!(Preset::of(true, None).rows, 400_000);
+        assert_eq!(Preset::of(false, None).passes, 6);
+        let large = Preset::of(false, Some(PublishedWord::Large));
+        assert_eq!((large.clients, large.pacing), (20, Pacing::Burst));
+    }
+}

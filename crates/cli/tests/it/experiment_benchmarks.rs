@@ -1,0 +1,187 @@
+//! Experiment files with pgbench and the Insert Benchmark, carried out on real servers.
+
+use crate::lab::{Lab, text};
+use deltabench_model::insert::StepRecord;
+use deltabench_model::plan::Role;
+use deltabench_store::{RunState, Store};
+
+const HEAD: &str = r#"
+format = "deltabench.experiment"
+version = 1
+name = "study"
+
+[[servers]]
+target = ["postgres:14", "postgres:18"]
+configuration = "mine"
+
+[configurations.mine]
+include = ["cx10a"]
+set = { shared_buffers = "auto", min_wal_size = "80MB", max_wal_size = "1GB" }
+"#;
+
+/// Two scripts, one of them in a file, and a mix; two scales.
+const PGBENCH: &str = r#"
+[workloads]
+clients = [1, 2]
+
+[pgbench]
+scripts = ["select", "own.sql", { name = "mix", scripts = ["select-only@3", "own.sql@1"] }]
+mode = "prepared"
+scale = [1, 2]
+variables = { most = "5" }
+
+[measurement]
+blocks = 2
+fixed = true
+visit_seconds = 0.05
+slice_ms = 3
+seed = 7
+"#;
+
+const OWN: &str = r"\set n random(1, :most)
+SELECT count(*) FROM pgbench_branches WHERE bid <= :n;
+";
+
+const INSERT: &str = r#"
+[insert]
+rows = 2000
+write_rows = 500
+rates = [100]
+seconds = 1
+settle_seconds = 0
+
+[measurement]
+blocks = 2
+seed = 7
+"#;
+
+const RUN: [&str; 4] = ["run", "study.toml", "--huge-pages", "off"];
+
+fn lab(rest: &str) -> Lab {
+    let lab = Lab::new();
+    std::fs::write(lab.path().join("study.toml"), format!("{HEAD}{rest}")).unwrap();
+    std::fs::write(lab.path().join("own.sql"), OWN).unwrap();
+    lab
+}
+
+fn finished(lab: &Lab) -> (Store, Vec<String>) {
+    let store = Store::open_existing(&lab.path().join("lab")).unwrap();
+    let runs = store.runs().unwrap();
+    assert!(runs.iter().all(|run| run.state == RunState::Finished));
+    let names = runs.iter().map(|run| run.run.clone()).collect();
+    (store, names)
+}
+
+#[test]
+fn scripts_of_pgbench_are_cells_and_each_scale_is_a_part() {
+    let lab = lab(PGBENCH);
+    let output = lab.run(&RUN);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let (store, runs) = finished(&lab);
+    let mut scales = Vec::new();
+    for run in &runs {
+        let plan = store.plan(run).unwrap();
+        let setup = plan.pgbench.as_ref().unwrap();
+        let part = plan.experiment.as_ref().unwrap();
+        let scale = setup.tables.scale.to_string();
+        assert_eq!(part.coordinates, [("scale".to_owned(), scale.clone())]);
+        scales.push(scale);
+        let cells: Vec<String> = plan
+            .cells
+            .iter()
+            .map(|cell| format!("{}@{}", cell.workload, cell.clients))
+            .collect();
+        let wanted = ["pgbench-select-only", "own", "mix"];
+        let wanted = wanted.map(|name| [format!("{name}@1"), format!("{name}@2")]);
+        assert_eq!(cells, wanted.concat());
+        let slices = store.slices(run).unwrap();
+        let good = slices
+            .iter()
+            .filter(|slice| slice.operations > 0 && slice.failed == 0);
+        assert_eq!(good.count(), slices.len(), "every slice did something");
+        assert!(!slices.is_empty());
+    }
+    scales.sort();
+    assert_eq!(scales, ["1", "2"]);
+    assert!(
+        text(&output.stdout).contains("mix"),
+        "{}",
+        text(&output.stdout)
+    );
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
+
+#[test]
+fn steps_of_the_insert_benchmark_are_cells_and_passes_are_blocks() {
+    let lab = lab(INSERT);
+    let output = lab.run(&[&RUN[..], &["--only", "l.i1,qp100"]].concat());
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let (store, runs) = finished(&lab);
+    assert_eq!(runs.len(), 1);
+    let plan = store.plan(&runs[0]).unwrap();
+    let cells: Vec<&str> = plan.cells.iter().map(|cell| &*cell.workload).collect();
+    assert_eq!(cells, ["l.i0", "l.x", "l.i1", "l.i2", "qp100"]);
+    assert!(
+        plan.servers
+            .iter()
+            .any(|server| server.role == Role::Placebo)
+    );
+    let steps = store.steps(&runs[0]).unwrap();
+    // Two passes on three servers.
+    assert_eq!(steps.len(), 2 * 3 * cells.len());
+    assert!(steps.iter().all(|step: &StepRecord| step.void.is_none()));
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
+
+#[test]
+fn a_run_without_a_placebo_is_one_that_the_file_asks_for() {
+    let lab = lab(&INSERT.replace("seconds = 1\n", "seconds = 1\nplacebo = false\n"));
+    let output = lab.run(&["run", "study.toml", "--dry-run"]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(!said.contains("placebo"), "{said}");
+    assert!(
+        said.contains("2 passes") && said.contains("1 x 2000"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_scripts_and_steps_is_refused_before_anything_starts() {
+    let refused = |text_of: String, only: &[&str], wanted: &str| {
+        let lab = lab(&text_of);
+        let output = lab.run(&[&RUN[..], only].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(wanted), "{wanted}: {said}");
+        assert!(!lab.path().join("lab").exists(), "{wanted}");
+    };
+    let pgbench = |from: &str, to: &str| PGBENCH.replace(from, to);
+    refused(pgbench("\"select\"", "\"selct\""), &[], "selct");
+    refused(
+        pgbench("\"own.sql\", {", "\"other.sql\", {"),
+        &[],
+        "other.sql",
+    );
+    refused(pgbench("most", "more"), &[], "most");
+    refused(PGBENCH.to_owned(), &["--only", "mx"], "did you mean mix?");
+    let insert = |from: &str, to: &str| INSERT.replace(from, to);
+    refused(
+        insert("rates = [100]", "steps = [\"l.x\", \"l.i0\"]"),
+        &[],
+        "l.i0",
+    );
+    refused(insert("rates = [100]", "rates = [70]"), &[], "70");
+    refused(
+        INSERT.to_owned(),
+        &["--only", "qp101"],
+        "did you mean qp100?",
+    );
+    refused(
+        insert("[insert]", "[insert]\nrow = 1"),
+        &[],
+        "did you mean `rows`?",
+    );
+}

@@ -1,0 +1,182 @@
+//! `deltabench pgbench`: scripts on real servers, and what is refused.
+
+use crate::lab::{Lab, text};
+use serde_json::Value;
+
+/// Shortest useful measurement.
+const TINY: [&str; 8] = [
+    "--visit-seconds",
+    "0.05",
+    "--slice-ms",
+    "5",
+    "--huge-pages",
+    "off",
+    "--blocks",
+    "2",
+];
+
+/// What people write: a distribution, a condition, a value that comes from the server.
+const SCRIPT: &str = "\\set aid random_zipfian(1, 100000 * :scale, 1.1)\n\
+                      \\set kind random(1, 4)\n\
+                      SELECT bid AS found FROM pgbench_accounts WHERE aid = :aid \\gset\n\
+                      \\if :kind = 1\n\
+                      UPDATE pgbench_tellers SET tbalance = tbalance + :step WHERE tid = :found;\n\
+                      \\else\n\
+                      SELECT tbalance FROM pgbench_tellers WHERE tid = :found;\n\
+                      \\endif\n";
+
+fn run(lab: &Lab, arguments: &[&str]) -> std::process::Output {
+    let arguments: Vec<&str> = ["pgbench"]
+        .iter()
+        .chain(arguments)
+        .chain(&TINY)
+        .copied()
+        .collect();
+    lab.run(&arguments)
+}
+
+#[test]
+fn scripts_are_measured_on_the_oldest_and_the_newest_server() {
+    let lab = Lab::new();
+    let script = lab.path().join("my.sql");
+    std::fs::write(&script, SCRIPT).unwrap();
+    // All three servers once; what the driver does in each protocol is tested with it.
+    for (protocol, servers) in [
+        (
+            "prepared",
+            &["postgres:9.6", "postgres:14", "postgres:18"][..],
+        ),
+        ("simple", &["postgres:9.6", "postgres:18"][..]),
+    ] {
+        let options = [
+            "--each",
+            "-b",
+            "select-only",
+            "-f",
+            script.to_str().unwrap(),
+            "-D",
+            "step=7",
+            "-c",
+            "1,3",
+            "-M",
+            protocol,
+            "--no-pilot",
+            "--json",
+            "-",
+        ];
+        let arguments: Vec<&str> = servers.iter().chain(&options).copied().collect();
+        let output = run(&lab, &arguments);
+        let errors = text(&output.stderr);
+        // Two blocks are too few for a verdict.
+        assert_eq!(output.status.code(), Some(3), "{errors}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let cells = report["cells"].as_array().unwrap();
+        let wanted = 2 * 2 * (servers.len() - 1);
+        assert_eq!(
+            cells.len(),
+            wanted,
+            "2 scripts, 2 client counts, candidates"
+        );
+        for cell in cells {
+            assert!(
+                cell["metrics"]["throughput"]["base"].as_f64().unwrap() > 0.0,
+                "{cell}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_base_is_measured_alone() {
+    let lab = Lab::new();
+    let output = run(&lab, &["postgres:18", "-S", "--json", "-"]);
+    let errors = text(&output.stderr);
+    assert!(
+        output
+            .status
+            .code()
+            .is_some_and(|code| code != 2 && code != 5),
+        "{errors}"
+    );
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["format"], "deltabench.report");
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name_before_anything_starts() {
+    let lab = Lab::new();
+    let script = lab.path().join("broken.sql");
+    std::fs::write(&script, "SELECT 1;\n\\setshell x date\n").unwrap();
+    let broken = script.to_str().unwrap();
+    let refused: [(&[&str], &str); 14] = [
+        (&["-T", "60"], "--visit-seconds 60"),
+        (&["-t", "100"], "-t/--transactions"),
+        (&["-j", "2"], "one thread"),
+        (&["-C"], "-C/--connect"),
+        (&["-i"], "--scale"),
+        (&["-n"], "restored tables"),
+        (&["-b", "tpcc"], "tpcc"),
+        (&["-f", "nowhere.sql"], "nowhere.sql"),
+        (&["-f", broken], "broken.sql:2"),
+        (&["-b", "select-only@0"], "weight"),
+        (&["-S", "-s", "0"], "pgbench_accounts"),
+        (&["-S", "--max-tries", "0"], "--latency-limit"),
+        (&["-S", "-F", "5"], "--fillfactor"),
+        (&["-S", "-D", "a b"], "--define"),
+    ];
+    for (arguments, word) in refused {
+        let arguments: Vec<&str> = ["postgres:18"].iter().chain(arguments).copied().collect();
+        let output = run(&lab, &arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(word), "{arguments:?}: {said}");
+    }
+    let old = run(&lab, &["postgres:9.6", "-S", "--partitions", "2"]);
+    let said = text(&old.stderr);
+    assert_eq!(old.status.code(), Some(2), "{said}");
+    assert!(said.contains("partition"), "{said}");
+}
+
+#[test]
+fn the_driver_makes_and_sends_what_pgbench_makes_and_sends() {
+    let found = ["/usr/bin", "/usr/local/bin"]
+        .iter()
+        .any(|place| std::path::Path::new(place).join("pgbench").is_file());
+    if !found && std::env::var_os("DELTABENCH_WITHOUT_SYSBENCH").is_some() {
+        return;
+    }
+    let lab = Lab::new();
+    let clusters = lab.clusters();
+    let output = lab.run(&[
+        "crosscheck",
+        "--pgbench",
+        "--rounds",
+        "2",
+        "--seconds",
+        "0.05",
+        "--huge-pages",
+        "off",
+        "--json",
+        "-",
+        "--cluster-dir",
+        clusters.to_str().unwrap(),
+    ]);
+    let errors = text(&output.stderr);
+    let found: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{errors}"));
+    assert_eq!(output.status.code(), Some(0), "{found:#}");
+    assert_eq!(
+        found["rows"].as_array().unwrap().len(),
+        9,
+        "3 scripts, 3 protocols"
+    );
+    assert_eq!(found["tables"].as_array().unwrap().len(), 6);
+    for row in found["rows"].as_array().unwrap() {
+        assert_eq!(
+            (&row["same_sql"], &row["same_counts"]),
+            (&true.into(), &true.into()),
+            "{row:#}"
+        );
+        assert!(row["client_cpu_us_per_op"]["pgbench"].as_f64().unwrap() > 0.0);
+    }
+}

@@ -1,0 +1,156 @@
+//! The colours of published tables.
+
+use super::{InsertReport, StepFigures};
+use deltabench_model::insert::InsertRole;
+use deltabench_model::plan::Role;
+
+/// Where an absolute value stands among those of all servers.
+///
+/// Source: workloads.md 3.6 (a).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quartile {
+    /// In the worst quarter of the range, and more than a fifth away from the best.
+    Worst,
+    /// Between.
+    Between,
+    /// In the best quarter of the range.
+    Best,
+    /// The server missed the service level of the step: it has no place.
+    Missed,
+}
+
+impl Quartile {
+    /// The word in files.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Worst => "worst-quartile",
+            Self::Between => "between",
+            Self::Best => "best-quartile",
+            Self::Missed => "sla-missed",
+        }
+    }
+}
+
+/// A relative value as published studies colour it; the verdict stands beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShareColour {
+    /// At most 0.95: red.
+    Slower,
+    /// Between: grey.
+    Between,
+    /// At least 1.05: green.
+    Faster,
+}
+
+impl ShareColour {
+    /// The colour of a ratio, candidate / base.
+    #[must_use]
+    pub fn of(ratio: f64) -> Self {
+        if ratio <= 0.95 {
+            Self::Slower
+        } else if ratio >= 1.05 {
+            Self::Faster
+        } else {
+            Self::Between
+        }
+    }
+}
+
+/// Share of the range at each end that is coloured.
+const END: f64 = 0.25;
+/// Values of which the worst is at least this share of the best are alike: none is red.
+const ALIKE: f64 = 0.8;
+
+/// Fills the quartiles of the report.
+pub(super) fn paint(report: &mut InsertReport) {
+    for place in 0..report.steps.len() {
+        let mut steps: Vec<&mut StepFigures> = report
+            .servers
+            .iter_mut()
+            .filter(|row| row.role != Role::Placebo)
+            .filter_map(|row| row.steps.get_mut(place))
+            .collect();
+        paint_throughput(&mut steps);
+        paint_slowest(&mut steps);
+    }
+}
+
+fn paint_throughput(steps: &mut [&mut StepFigures]) {
+    let kept = |figures: &StepFigures| figures.service.is_none_or(|service| service.met);
+    let ranked: Vec<f64> = steps
+        .iter()
+        .filter(|figures| kept(figures))
+        .filter_map(|figures| Some(figures.throughput?.mean))
+        .collect();
+    for figures in steps {
+        let place = |mean: f64| match kept(figures) {
+            true => quartile(&ranked, mean),
+            false => Quartile::Missed,
+        };
+        figures.quartile = figures.throughput.map(|throughput| place(throughput.mean));
+    }
+}
+
+/// The slowest response of each role: of times the least is the best, so their inverses are ranked.
+fn paint_slowest(steps: &mut [&mut StepFigures]) {
+    let of_role = |role: InsertRole| -> Vec<f64> {
+        steps
+            .iter()
+            .flat_map(|figures| &figures.response)
+            .filter(|response| response.role == role)
+            .map(|response| 1.0 / response.max_us)
+            .collect()
+    };
+    let ranked = InsertRole::ALL.map(|role| (role, of_role(role)));
+    for response in steps.iter_mut().flat_map(|figures| &mut figures.response) {
+        let all = ranked.iter().find(|(role, _)| *role == response.role);
+        response.quartile = all.map(|(_, all)| quartile(all, 1.0 / response.max_us));
+    }
+}
+
+/// Where a value stands among all; larger is better.
+fn quartile(all: &[f64], value: f64) -> Quartile {
+    let low = all.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = all.iter().copied().fold(0.0, f64::max);
+    let gap = high - low;
+    if gap <= 0.0 {
+        Quartile::Between
+    } else if value >= high - END * gap {
+        Quartile::Best
+    } else if value <= low + END * gap && low < ALIKE * high {
+        Quartile::Worst
+    } else {
+        Quartile::Between
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_the_range_are_coloured_and_like_values_are_never_red() {
+        let of = |all: &[f64]| -> Vec<Quartile> {
+            all.iter().map(|value| quartile(all, *value)).collect()
+        };
+        use Quartile::{Best, Between, Worst};
+        assert_eq!(
+            of(&[100.0, 60.0, 80.0, 91.0, 70.0]),
+            [Best, Worst, Between, Best, Worst]
+        );
+        assert_eq!(of(&[100.0, 81.0, 80.0]), [Best, Between, Between]);
+        assert_eq!(of(&[100.0, 79.0]), [Best, Worst]);
+        assert_eq!(of(&[100.0, 100.0]), [Between, Between]);
+        assert_eq!(of(&[100.0]), [Between]);
+    }
+
+    #[test]
+    fn shares_are_red_and_green_from_five_percent_on() {
+        let of = |ratio| ShareColour::of(ratio);
+        assert_eq!(of(0.95), ShareColour::Slower);
+        assert_eq!(of(0.951), ShareColour::Between);
+        assert_eq!(of(1.049), ShareColour::Between);
+        assert_eq!(of(1.05), ShareColour::Faster);
+    }
+}

@@ -1,0 +1,435 @@
+//! The metrics line of a step: published figures first, then those that show the known pitfalls.
+
+use super::PassFigures;
+use deltabench_model::insert::{InsertRole, InsertSecond, InsertSetup, InsertStep, StepRecord};
+use deltabench_model::units::{count, index, micros, seconds, to_f64, to_u64};
+use deltabench_stats::summary::mean;
+
+/// How the figures of several passes become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fold {
+    /// Their mean.
+    Mean,
+    /// The largest.
+    Max,
+    /// All together.
+    Sum,
+}
+
+/// One figure of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InsertMetric {
+    /// Its key, the published name where it has one.
+    pub key: &'static str,
+    /// Unit; empty for plain numbers.
+    pub unit: &'static str,
+    /// Whether published reports print it.
+    pub published: bool,
+    /// How passes are put together.
+    pub fold: Fold,
+    /// What it says.
+    pub meaning: &'static str,
+}
+
+const fn published(
+    key: &'static str,
+    unit: &'static str,
+    fold: Fold,
+    meaning: &'static str,
+) -> InsertMetric {
+    InsertMetric {
+        key,
+        unit,
+        published: true,
+        fold,
+        meaning,
+    }
+}
+
+const fn ours(
+    key: &'static str,
+    unit: &'static str,
+    fold: Fold,
+    meaning: &'static str,
+) -> InsertMetric {
+    InsertMetric {
+        key,
+        unit,
+        published: false,
+        fold,
+        meaning,
+    }
+}
+
+/// Every figure of a metrics line, in order.
+///
+/// Source: workloads.md 3.5. `q` is an insert in `l.*` steps (a row, for `l.x` an indexed row) and a query in
+///         the others; `i` is an inserted row. Counted are reads, writes and switches of the server's
+///         own device and processes, not of the whole host.
+pub const INSERT_METRICS: &[InsertMetric] = &[
+    published(
+        "ips",
+        "rows/s",
+        Fold::Mean,
+        "rows inserted; for l.x rows indexed",
+    ),
+    published("qps", "queries/s", Fold::Mean, "queries"),
+    published("rps", "/s", Fold::Mean, "reads of the device"),
+    published("rmbps", "MB/s", Fold::Mean, "bytes read from the device"),
+    published("wps", "/s", Fold::Mean, "writes of the device"),
+    published("wmbps", "MB/s", Fold::Mean, "bytes written to the device"),
+    published(
+        "rpq",
+        "",
+        Fold::Mean,
+        "reads for a row inserted, in steps of queries for a query",
+    ),
+    published("rkbpq", "KB", Fold::Mean, "bytes read for the same"),
+    published("wpi", "", Fold::Mean, "writes for a row inserted"),
+    published(
+        "wkbpi",
+        "KB",
+        Fold::Mean,
+        "bytes written for a row inserted",
+    ),
+    published(
+        "csps",
+        "/s",
+        Fold::Mean,
+        "times that a process of the server was given a core",
+    ),
+    published(
+        "cpups",
+        "%",
+        Fold::Mean,
+        "CPU of the server's processes, of all cores; published: of the whole host",
+    ),
+    published(
+        "cspq",
+        "",
+        Fold::Mean,
+        "csps for a row inserted, in steps of queries for a query",
+    ),
+    published(
+        "cpupq",
+        "us",
+        Fold::Mean,
+        "CPU of the server's processes for the same; published: of the whole host, client included",
+    ),
+    published(
+        "dbgb1",
+        "GB",
+        Fold::Mean,
+        "size of the database at the end of the step",
+    ),
+    published(
+        "dbgb2",
+        "GB",
+        Fold::Mean,
+        "size of the data directory then, WAL included",
+    ),
+    published(
+        "rss",
+        "GB",
+        Fold::Mean,
+        "resident memory of the server's largest process",
+    ),
+    published(
+        "maxop",
+        "s",
+        Fold::Max,
+        "longest response, from sending: of inserts in l.* steps, else of queries",
+    ),
+    published(
+        "p50",
+        "/s",
+        Fold::Mean,
+        "rate of the middle second, all clients together; published: the first client alone",
+    ),
+    published(
+        "p99",
+        "/s",
+        Fold::Mean,
+        "99 % of all seconds were at least this fast, likewise",
+    ),
+    ours(
+        "insert_cpu",
+        "us/row",
+        Fold::Mean,
+        "CPU of the connections that insert, for a row",
+    ),
+    ours(
+        "delete_cpu",
+        "us/row",
+        Fold::Mean,
+        "CPU of the connections that delete, for a row",
+    ),
+    ours(
+        "query_cpu",
+        "us",
+        Fold::Mean,
+        "CPU of the connections that query, for a query",
+    ),
+    ours(
+        "autovacuums",
+        "",
+        Fold::Mean,
+        "autovacuum runs that ended in the step",
+    ),
+    ours(
+        "autoanalyzes",
+        "",
+        Fold::Mean,
+        "autoanalyze runs that ended in it",
+    ),
+    ours(
+        "checkpoints",
+        "",
+        Fold::Mean,
+        "checkpoints that ended in it",
+    ),
+    ours(
+        "dead_rows",
+        "rows",
+        Fold::Mean,
+        "dead rows at the end of the step",
+    ),
+    ours(
+        "table_gb",
+        "GB",
+        Fold::Mean,
+        "size of the tables at the end of the step",
+    ),
+    ours("index_gb", "GB", Fold::Mean, "size of their indexes then"),
+    ours("wal_gb", "GB", Fold::Mean, "size of the WAL directory then"),
+    ours(
+        "short_deletes",
+        "",
+        Fold::Sum,
+        "deletes that removed another number of rows than asked",
+    ),
+    ours(
+        "missed",
+        "",
+        Fold::Sum,
+        "statements never sent, because a late second is not made up",
+    ),
+    ours(
+        "schedule_lag",
+        "s",
+        Fold::Max,
+        "longest that a statement was sent after its time",
+    ),
+    ours(
+        "cut_short",
+        "",
+        Fold::Sum,
+        "passes ended because the rate could not be kept",
+    ),
+    ours(
+        "retries",
+        "",
+        Fold::Sum,
+        "statements tried again after a conflict",
+    ),
+    ours("failed", "", Fold::Sum, "statements that failed"),
+];
+
+const MIB: f64 = 1_048_576.0;
+const GIB: f64 = 1_073_741_824.0;
+const KIB: f64 = 1024.0;
+
+/// By metric, for one pass.
+pub(super) fn of_pass(
+    setup: &InsertSetup,
+    step: InsertStep,
+    record: &StepRecord,
+    cores: Option<u32>,
+) -> Vec<Option<f64>> {
+    let pass = Pass {
+        setup,
+        step,
+        record,
+        cores,
+        time: seconds(record.duration_ns),
+    };
+    let finite = |value: &f64| value.is_finite();
+    INSERT_METRICS
+        .iter()
+        .map(|metric| pass.value(metric.key).filter(finite))
+        .collect()
+}
+
+/// By metric, for several passes together; what none has is absent.
+pub(super) fn folded(passes: &[&PassFigures]) -> Vec<Option<f64>> {
+    let of = |(place, metric): (usize, &InsertMetric)| {
+        let values: Vec<f64> = passes
+            .iter()
+            .filter_map(|pass| pass.metrics.get(place).copied().flatten())
+            .collect();
+        match metric.fold {
+            Fold::Mean => mean(&values),
+            Fold::Max => values.into_iter().reduce(f64::max),
+            Fold::Sum => (!values.is_empty()).then(|| values.iter().sum()),
+        }
+    };
+    INSERT_METRICS.iter().enumerate().map(of).collect()
+}
+
+struct Pass<'a> {
+    setup: &'a InsertSetup,
+    step: InsertStep,
+    record: &'a StepRecord,
+    cores: Option<u32>,
+    /// Seconds.
+    time: f64,
+}
+
+impl Pass<'_> {
+    fn value(&self, key: &str) -> Option<f64> {
+        self.rate(key)
+            .or_else(|| self.device(key))
+            .or_else(|| self.cpu(key))
+            .or_else(|| self.size(key))
+            .or_else(|| self.trouble(key))
+    }
+
+    fn rate(&self, key: &str) -> Option<f64> {
+        match key {
+            "ips" => Some(self.inserts()? / self.time),
+            "qps" => Some(self.queries()? / self.time),
+            "maxop" => {
+                let slowest = self.record.primary()?.max_service_ns;
+                Some(seconds(slowest)).filter(|_| self.step != InsertStep::Index)
+            }
+            "p50" => self.second(0.5),
+            "p99" => self.second(0.99),
+            _ => None,
+        }
+    }
+
+    fn device(&self, key: &str) -> Option<f64> {
+        let over = |counter: &str, by: f64| Some(self.counter(counter)? / by);
+        match key {
+            "rps" => over("device_reads", self.time),
+            "rmbps" => over("device_read_bytes", MIB * self.time),
+            "wps" => over("device_writes", self.time),
+            "wmbps" => over("device_write_bytes", MIB * self.time),
+            "rpq" => over("device_reads", self.operations()?),
+            "rkbpq" => over("device_read_bytes", KIB * self.operations()?),
+            "wpi" => over("device_writes", self.inserts()?),
+            "wkbpi" => over("device_write_bytes", KIB * self.inserts()?),
+            _ => None,
+        }
+    }
+
+    fn cpu(&self, key: &str) -> Option<f64> {
+        let rows = |role| self.record.role(role).map(|tally| to_f64(tally.rows));
+        match key {
+            "csps" => Some(to_f64(self.record.switches?) / self.time),
+            "cspq" => Some(to_f64(self.record.switches?) / self.operations()?),
+            "cpups" => {
+                let cores = f64::from(self.cores.filter(|cores| *cores > 0)?);
+                Some(100.0 * seconds(self.record.server_cpu_ns?) / (self.time * cores))
+            }
+            "cpupq" => Some(micros(self.record.server_cpu_ns?) / self.operations()?),
+            "insert_cpu" => Some(self.counter("insert_cpu_ns")? / 1e3 / rows(InsertRole::Insert)?),
+            "delete_cpu" => Some(self.counter("delete_cpu_ns")? / 1e3 / rows(InsertRole::Delete)?),
+            "query_cpu" => Some(self.counter("query_cpu_ns")? / 1e3 / self.queries()?),
+            _ => None,
+        }
+    }
+
+    fn size(&self, key: &str) -> Option<f64> {
+        let size = |gauge: &str| Some(self.counter(gauge)? / GIB);
+        match key {
+            "dbgb1" => size("database_bytes"),
+            "dbgb2" => size("data_dir_bytes"),
+            "rss" => size("largest_rss_bytes"),
+            "table_gb" => size("table_bytes"),
+            "index_gb" => size("index_bytes"),
+            "wal_gb" => size("wal_dir_bytes"),
+            "dead_rows" => self.counter("dead_rows"),
+            _ => None,
+        }
+    }
+
+    fn trouble(&self, key: &str) -> Option<f64> {
+        let roles = &self.record.roles;
+        let sum = |of: fn(&deltabench_model::insert::RoleTally) -> u64| {
+            (!roles.is_empty()).then(|| to_f64(roles.iter().map(of).sum()))
+        };
+        match key {
+            "autovacuums" | "autoanalyzes" | "checkpoints" | "short_deletes" | "cut_short" => {
+                self.counter(key)
+            }
+            "missed" => sum(|tally| tally.missed).filter(|_| self.step.rate().is_some()),
+            "schedule_lag" => {
+                let lags = roles.iter().filter_map(|tally| tally.schedule_lag_ns);
+                lags.max().map(seconds)
+            }
+            "retries" => sum(|tally| tally.retries),
+            "failed" => sum(|tally| tally.failed),
+            _ => None,
+        }
+    }
+
+    fn counter(&self, key: &str) -> Option<f64> {
+        self.record.values.get(key).copied()
+    }
+
+    /// Rows inserted, or indexed in `l.x`.
+    fn inserts(&self) -> Option<f64> {
+        if self.step == InsertStep::Index {
+            let rows = self.setup.published_per_operation(self.step);
+            return Some(to_f64(self.record.operations) * rows);
+        }
+        let tally = self.record.role(InsertRole::Insert)?;
+        Some(to_f64(tally.rows))
+    }
+
+    /// Queries; none in `l.*` steps.
+    fn queries(&self) -> Option<f64> {
+        let tally = self.record.role(InsertRole::Query);
+        match tally {
+            None if self.step.queries() => None,
+            tally => Some(tally.map_or(0.0, |tally| to_f64(tally.statements))),
+        }
+    }
+
+    /// What `q` stands for in published names.
+    fn operations(&self) -> Option<f64> {
+        if self.step.queries() {
+            self.queries()
+        } else {
+            self.inserts()
+        }
+    }
+
+    /// The rate of the second at this share of all, from the fastest on. The last one is left out where it
+    /// is cut short.
+    fn second(&self, share: f64) -> Option<f64> {
+        if self.step == InsertStep::Index {
+            return None;
+        }
+        let whole = index(self.record.duration_ns / 1_000_000_000);
+        let seconds = &self.record.seconds;
+        let seconds = seconds.get(..whole.min(seconds.len()))?;
+        let mut rates: Vec<u64> = seconds
+            .iter()
+            .map(|second| self.operations_of(second))
+            .collect();
+        rates.sort_unstable_by(|a, b| b.cmp(a));
+        let last = rates.len().checked_sub(1)?;
+        let place = index(to_u64((share * to_f64(count(rates.len()))).floor())).min(last);
+        rates.get(place).map(|rate| to_f64(*rate))
+    }
+
+    fn operations_of(&self, second: &InsertSecond) -> u64 {
+        if self.step.queries() {
+            second.queries
+        } else {
+            second.inserted
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Grids: a row for each number of clients, absolute figures, a column for each server or machine.
+
+use super::collect::{Place, Set, Usable, number};
+use super::figures::{absolutes, unfit};
+use super::loads::Loads;
+use super::places::{Places, distinct};
+use super::{Absolute, Axis, Grid, GridColumn, GridPoint, Table};
+use crate::comparison::{Metric, Ratio, Verdict};
+use crate::pgbench::{Latency, Tally};
+use crate::segments::{Point, segments};
+use crate::thresholds::LEVEL_DIFFERENT;
+use deltabench_model::plan::Group;
+
+/// For each workload of each place that has several numbers of clients, or is a mix of pgbench's scripts: the
+/// servers beside each other; then for each server the machines, where there are several.
+pub(super) fn grids(places: &Places<'_>, sets: &[Set<'_>], tables: &[Table]) -> Vec<Grid> {
+    let mut grids = Vec::new();
+    for set in sets {
+        for (name, group) in set.rows(None) {
+            grids.extend(of_servers(places, set, (name, group), tables));
+        }
+    }
+    let host = places
+        .dimensions
+        .iter()
+        .position(|dimension| dimension.axis == Axis::Host);
+    let Some(host) = host else { return grids };
+    for line in lines(sets, host) {
+        let rows = distinct(line.iter().flat_map(|set| set.rows(None)));
+        let servers = distinct(line.iter().flat_map(|set| set.servers()));
+        for row in rows {
+            let of = servers.iter();
+            grids.extend(of.filter_map(|server| of_hosts(places, &line, host, row, server)));
+        }
+    }
+    grids
+}
+
+/// Sets that differ in the machine alone.
+fn lines<'s, 'a>(sets: &'s [Set<'a>], host: usize) -> Vec<Vec<&'s Set<'a>>> {
+    let others = |set: &Set<'_>| {
+        let mut position = set.position.clone();
+        position.remove(host);
+        position
+    };
+    let all = distinct(sets.iter().map(others)).into_iter();
+    all.map(|held| sets.iter().filter(|set| others(set) == held).collect())
+        .filter(|line: &Vec<_>| line.len() > 1)
+        .collect()
+}
+
+/// The numbers of clients of a row, if it makes a grid.
+fn clients<'s>(sets: impl Iterator<Item = &'s Set<'s>> + Clone, row: &str) -> Vec<u32> {
+    let all = sets.clone().flat_map(Set::clients);
+    let mut found: Vec<u32> = all
+        .filter(|&clients| sets.clone().any(|set| set.has(row, clients)))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    let scripts = || sets.clone().any(|set| set.is_pgbench(row));
+    if found.len() > 1 || scripts() {
+        found
+    } else {
+        Vec::new()
+    }
+}
+
+fn of_servers(
+    places: &Places<'_>,
+    set: &Set<'_>,
+    (name, group): (&str, Group),
+    tables: &[Table],
+) -> Option<Grid> {
+    let clients = clients(std::iter::once(set), name);
+    let coordinates: Vec<_> = places.coordinates(&set.position, None).collect();
+    let servers = set.servers();
+    let columns = servers.iter().enumerate().map(|(at, server)| {
+        let points = clients.iter().map(|&clients| {
+            let usable = set.usable(name, clients, server);
+            let judged = judged(tables, &coordinates, clients, name, server);
+            let (relative, verdict) = judged.filter(|_| at > 0).unzip();
+            let point = point(&usable)?;
+            Some(GridPoint {
+                relative,
+                verdict: point.verdict.or(verdict.flatten()),
+                ..point
+            })
+        });
+        column(server, &clients, points.collect())
+    });
+    let columns: Vec<GridColumn> = columns.collect();
+    grid(Grid {
+        axis: Axis::Servers,
+        axis_name: "server".to_owned(),
+        title: format!("{name} by clients{}", places.words(&set.position, None)),
+        workload: name.to_owned(),
+        group,
+        coordinates,
+        clients,
+        columns,
+    })
+}
+
+fn of_hosts(
+    places: &Places<'_>,
+    line: &[&Set<'_>],
+    host: usize,
+    (name, group): (&str, Group),
+    server: &str,
+) -> Option<Grid> {
+    let first = line.first()?;
+    let clients = clients(line.iter().copied(), name);
+    let hosts = &places.dimensions.get(host)?.values;
+    let speed = |usable: &Usable<'_, '_>| absolutes(&usable.places, Metric::Throughput);
+    let columns = line.iter().enumerate().map(|(at, set)| {
+        let points = clients.iter().map(|&clients| {
+            let usable = set.usable(name, clients, server);
+            let base = speed(&first.usable(name, clients, server));
+            let relative = speed(&usable).ratio_to(&base, LEVEL_DIFFERENT);
+            Some(GridPoint {
+                relative: relative.filter(|_| at > 0),
+                ..point(&usable)?
+            })
+        });
+        let index = set.position.get(host).copied().unwrap_or(0);
+        let name = hosts.get(index).map_or("", String::as_str);
+        column(name, &clients, points.collect())
+    });
+    let columns: Vec<GridColumn> = columns.collect();
+    let place = places.words(&first.position, Some(host));
+    grid(Grid {
+        axis: Axis::Host,
+        axis_name: "host".to_owned(),
+        title: format!("{name} by clients and host, {server}{place}"),
+        workload: name.to_owned(),
+        group,
+        coordinates: std::iter::once(("server".to_owned(), server.to_owned()))
+            .chain(places.coordinates(&first.position, Some(host)))
+            .collect(),
+        clients,
+        columns,
+    })
+}
+
+/// A grid with something in it.
+fn grid(grid: Grid) -> Option<Grid> {
+    let mut points = grid.columns.iter().flat_map(|column| &column.points);
+    points.any(Option::is_some).then_some(grid)
+}
+
+fn column(name: &str, clients: &[u32], points: Vec<Option<GridPoint>>) -> GridColumn {
+    let line: Vec<Point> = clients
+        .iter()
+        .zip(&points)
+        .filter_map(|(&clients, point)| {
+            let point = point.as_ref()?;
+            (point.verdict != Some(Verdict::Unfit)).then_some(Point {
+                clients,
+                tps: point.throughput.estimate,
+                ci95: point.throughput.ci95,
+                samples: point.samples,
+            })
+        })
+        .collect();
+    GridColumn {
+        name: name.to_owned(),
+        points,
+        segments: segments(&line),
+    }
+}
+
+/// What the table of servers says of a server: relative throughput and verdict.
+fn judged(
+    tables: &[Table],
+    place: &[(String, String)],
+    clients: u32,
+    row: &str,
+    server: &str,
+) -> Option<(Ratio, Option<Verdict>)> {
+    let clients = ("clients".to_owned(), clients.to_string());
+    let table = tables.iter().find(|table| {
+        let here = std::iter::once(&clients).chain(place);
+        table.axis == Axis::Servers
+            && table.metric == Metric::Throughput
+            && here.eq(&table.coordinates)
+    })?;
+    let column = table.columns.iter().position(|one| one.name == server)?;
+    let row = table.rows.iter().find(|one| one.name == row)?;
+    let figure = row.figures.get(column)?.as_ref()?;
+    Some((figure.ratio, figure.verdict))
+}
+
+/// A server in a cell without what it is relative to.
+fn point(usable: &Usable<'_, '_>) -> Option<GridPoint> {
+    let speed = absolutes(&usable.places, Metric::Throughput);
+    let latency = |of: fn(&Latency) -> f64| {
+        let load = |place: &Place<'_, '_>| -> Vec<f64> {
+            let blocks = place.result().into_iter().flat_map(|result| &result.blocks);
+            let latency = |(_, tally): &(u32, Tally)| Some(of(tally.latency.as_ref()?));
+            let values = blocks.filter_map(latency).filter(|value| *value > 0.0);
+            values.map(f64::ln).collect()
+        };
+        absolute(&Loads::new(usable.places.iter().map(load)))
+    };
+    Some(GridPoint {
+        throughput: absolute(&speed)?,
+        samples: number(if speed.number() > 1 {
+            speed.number()
+        } else {
+            speed.blocks()
+        }),
+        relative: None,
+        verdict: unfit(usable.void),
+        average_us: latency(|latency| latency.average_us),
+        p50_us: latency(|latency| latency.p50_us),
+        p95_us: latency(|latency| latency.p95_us),
+        p99_us: latency(|latency| latency.p99_us),
+        repetitions: number(speed.number()),
+    })
+}
+
+/// exp of the mean of logarithms, with its interval.
+fn absolute(loads: &Loads) -> Option<Absolute> {
+    let found = loads.ratio(LEVEL_DIFFERENT)?;
+    Some(Absolute {
+        estimate: found.estimate,
+        ci95: found.ci95,
+    })
+}

@@ -1,0 +1,191 @@
+//! `[insert]`: the sizes of the Insert Benchmark.
+
+use crate::keys;
+use crate::section::Section;
+use crate::syntax;
+use deltabench_model::insert::{InsertStep, Pacing};
+use deltabench_model::problem::{Problem, nearest};
+use std::fmt::Display;
+
+/// Clients, each of which has up to four connections.
+const CLIENTS: std::ops::RangeInclusive<i64> = 1..=1000;
+/// Rows of one client.
+pub(crate) const ROWS: std::ops::RangeInclusive<i64> = 1000..=100_000_000_000;
+/// Rows of one client in the two steps that write.
+const WRITE_ROWS: std::ops::RangeInclusive<i64> = 500..=100_000_000_000;
+/// Background rows per second of one client.
+const RATES: std::ops::RangeInclusive<i64> = 1..=1_000_000;
+/// Seconds of a step of queries.
+const SECONDS: std::ops::RangeInclusive<i64> = 1..=604_800;
+
+/// Rows that each client loads when nothing is said: as `deltabench insert` has it, like all that follows.
+pub const DEFAULT_INSERT_ROWS: u64 = 4_000_000;
+/// Rows that each client inserts in the steps that write.
+const DEFAULT_WRITE_ROWS: u64 = 1_000_000;
+/// Seconds of a step of queries.
+const DEFAULT_SECONDS: u32 = 120;
+
+/// All of `[insert]` but the rows, which are an axis of parts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Insert {
+    /// Clients.
+    pub clients: u32,
+    /// Rows that each client inserts in `l.i1` and `l.i2`.
+    pub write_rows: u64,
+    /// Seconds of each step of queries.
+    pub query_seconds: u32,
+    /// The steps, in order.
+    pub steps: Vec<InsertStep>,
+    /// Whether all clients share one table.
+    pub shared_table: bool,
+    /// How background rates are kept.
+    pub pacing: Pacing,
+    /// Least seconds of settling; absent: as published.
+    pub settle_seconds: Option<u32>,
+    /// A session that holds a transaction open so long, again and again; absent: none.
+    pub long_transaction_seconds: Option<u32>,
+    /// Whether the base runs twice.
+    pub placebo: bool,
+}
+
+/// Reads `[insert]`; `None` when the file has none.
+pub(crate) fn insert(root: &Section<'_>) -> Result<Option<Insert>, Problem> {
+    let Some(section) = root.section("insert", "[insert]")? else {
+        return Ok(None);
+    };
+    section.allow(&keys::INSERT)?;
+    excludes(root)?;
+    configured(root)?;
+    let long_transaction_seconds = match section.text("long_transaction")? {
+        None => None,
+        Some((text, at)) => Some(
+            syntax::whole_seconds("long_transaction", text)
+                .map_err(|problem| section.wrap(at, problem))?,
+        ),
+    };
+    let pacings = [Pacing::Spread, Pacing::Burst].map(|pacing| (pacing.word(), pacing));
+    Ok(Some(Insert {
+        clients: section.number("clients", CLIENTS)?.unwrap_or(1),
+        write_rows: section
+            .number("write_rows", WRITE_ROWS)?
+            .unwrap_or(DEFAULT_WRITE_ROWS),
+        query_seconds: section
+            .number("seconds", SECONDS)?
+            .unwrap_or(DEFAULT_SECONDS),
+        steps: steps(&section)?,
+        shared_table: section.flag("shared_table")?.unwrap_or(false),
+        pacing: section.word("pacing", &pacings)?.unwrap_or_default(),
+        settle_seconds: section.number("settle_seconds", 0..=86_400)?,
+        long_transaction_seconds,
+        placebo: section.flag("placebo")?.unwrap_or(true),
+    }))
+}
+
+fn steps(section: &Section<'_>) -> Result<Vec<InsertStep>, Problem> {
+    let rates = section.numbers("rates", RATES)?;
+    let Some(named) = section.list_of_texts("steps")? else {
+        let rates = rates.unwrap_or_else(|| vec![100, 500, 1000]);
+        return Ok(InsertStep::published(&rates));
+    };
+    if let (Some(_), Some((_, at))) = (rates, section.value("rates")) {
+        return Err(section
+            .problem_at(
+                at,
+                "`rates` and `steps` exclude each other: steps have their rates",
+            )
+            .hint("write for example steps = [\"l.i0\", \"l.x\", \"qr100\", \"qp100\"]"));
+    }
+    if let ([], Some((_, at))) = (named.as_slice(), section.value("steps")) {
+        return Err(section.problem_at(at, "`steps` is an empty list"));
+    }
+    let read = |(name, at): (&str, usize)| match InsertStep::from_name(name) {
+        Some(step) => Ok(step),
+        None => Err(unknown_step(section, name, at)),
+    };
+    named.into_iter().map(read).collect()
+}
+
+fn unknown_step(section: &Section<'_>, name: &str, at: usize) -> Problem {
+    let known: Vec<String> = InsertStep::published(&[100, 500, 1000])
+        .iter()
+        .map(|step| step.name())
+        .collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let problem = Problem::new(format!("unknown step \"{name}\"")).detail(format!(
+        "known: {}; queries at other rates too",
+        known.join(", ")
+    ));
+    section.wrap(
+        at,
+        match nearest(name, known.iter().copied()) {
+            Some(near) => problem.hint(format!("did you mean \"{near}\"?")),
+            None => problem,
+        },
+    )
+}
+
+/// Refuses what has no meaning beside the Insert Benchmark.
+fn excludes(root: &Section<'_>) -> Result<(), Problem> {
+    let refuse = |at: usize, what: &dyn Display, hint: &str| {
+        let what = format!("{what} and [insert] exclude each other");
+        Err(root.problem_at(at, what).hint(hint))
+    };
+    let sections = [
+        (
+            "workloads",
+            "its steps are the workloads: leave [workloads] out",
+        ),
+        ("pgbench", "write two experiments"),
+        (
+            "data",
+            "its sizes are `rows` and `write_rows` of [insert]: leave [data] out",
+        ),
+    ];
+    for (key, hint) in sections {
+        if let Some((_, at)) = root.value(key) {
+            return refuse(at, &format!("[{key}]"), hint);
+        }
+    }
+    let steps_end = "a step is one whole, and ends by its rows: leave this key out";
+    let keys = [
+        (
+            "measurement",
+            "precision",
+            "every pass is measured: leave this key out",
+        ),
+        ("measurement", "visit_seconds", steps_end),
+        ("measurement", "slice_ms", steps_end),
+        (
+            "measurement",
+            "rate",
+            "background rates are `rates` of [insert]",
+        ),
+        ("measurement", "waits", steps_end),
+        (
+            "limits",
+            "cache",
+            "a pass goes on with what the steps before have left",
+        ),
+    ];
+    for (table, key, hint) in keys {
+        let section = root.section(table, format!("[{table}]"))?;
+        if let Some((_, at)) = section.and_then(|section| section.value(key)) {
+            return refuse(at, &format!("`{key}` of [{table}]"), hint);
+        }
+    }
+    Ok(())
+}
+
+/// Refuses servers that have the steady settings without saying so: autovacuum is off in them, which no table
+/// that is written to for so long stands.
+fn configured(root: &Section<'_>) -> Result<(), Problem> {
+    let entries = root.sections("servers", "[[servers]] entry", "servers")?;
+    let unsaid = |section: &Section<'_>| section.value("configuration").is_none();
+    match entries.unwrap_or_default().into_iter().find(unsaid) {
+        None => Ok(()),
+        Some(section) => Err(section
+            .problem("`configuration` is missing")
+            .detail("without one it would be the steady settings, which have autovacuum off")
+            .hint("write configuration = \"cx10a\", or \"steady\" if that is meant")),
+    }
+}

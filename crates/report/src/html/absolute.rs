@@ -1,0 +1,154 @@
+//! What each server did in absolute numbers: pgbench's scripts, and the course of each cell over time.
+
+use super::data::number::Number;
+use super::typeset;
+use crate::context::{ReportContext, resolved};
+use crate::pgbench::{ScriptRow, script_rows};
+use crate::words;
+use deltabench_compare::pgbench::{CellResult, Progress, progress};
+use deltabench_model::plan::Plan;
+use deltabench_model::units::{index, to_f64};
+use maud::{Markup, html};
+use serde::Serialize;
+
+/// Points of a course, and those of all courses of a page.
+const POINTS: f64 = 60.0;
+
+/// Scripts of mixes, and the place where the script of the page draws courses.
+pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
+    let rows = script_rows(plan, context);
+    html! {
+        @if !rows.is_empty() {
+            section #scripts {
+                h2 { "pgbench: scripts" }
+                p.legend {
+                    "Everything that was sent, disturbed or not; latency is the mean with the standard \
+                     deviation of single transactions, no interval. Shares are of all transactions, failed \
+                     and skipped ones included."
+                }
+                (scripts(&rows))
+            }
+        }
+        @if context.results.iter().any(|result| result.series.len() > 1) {
+            section.scripted #course {
+                h2 { "Over time" }
+                p.legend {
+                    "Throughput and mean latency for each interval of measured time, block after block: \
+                     what a server did while others had their turn is not in it."
+                }
+                div.controls {
+                    label { span { "cell" } select #course-of {} }
+                    label { span { "figure" } select #course-figure {} }
+                }
+                figure.plot {
+                    div.chart #course-chart style="height:320px" {}
+                    figcaption.legend {
+                        span.note {} " " button type="button" data-save="course-chart" { "save as image" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+const HEADS: [&str; 9] = [
+    "server",
+    "weight",
+    "share",
+    "transactions",
+    "tps",
+    "latency, ms",
+    "failed",
+    "retried",
+    "skipped",
+];
+
+fn scripts(rows: &[ScriptRow]) -> Markup {
+    html! {
+        div.scroll role="region" aria-label="results of each script" tabindex="0" {
+            table.costs {
+                thead { tr {
+                    th scope="col" { "script" }
+                    @for head in HEADS { th scope="col" { (head) } }
+                } }
+                tbody {
+                    @for row in rows {
+                        tr {
+                            th scope="row" {
+                                (row.workload) ", " (words::plural(u64::from(row.clients), "client"))
+                                ": " (row.script)
+                            }
+                            td { (row.server) }
+                            td { (row.weight) }
+                            td { (typeset(&format!("{:.1} %", 100.0 * row.share))) }
+                            td { (row.tally.operations) }
+                            td { (words::figure(row.tps)) }
+                            td { @if let Some((mean, stddev)) = row.latency_us {
+                                (words::figure(mean / 1e3)) " ± " (words::figure(stddev / 1e3))
+                            } }
+                            td { (row.failed) }
+                            td { (row.tally.retried) }
+                            td { (row.tally.skipped) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The course of a cell as the script has it.
+#[derive(Serialize)]
+pub(super) struct CourseData {
+    name: String,
+    servers: Vec<ServerCourse>,
+}
+
+#[derive(Serialize)]
+struct ServerCourse {
+    name: String,
+    /// Seconds at the end, operations per second, mean latency in microseconds.
+    points: Vec<(Option<Number>, Option<Number>, Option<Number>)>,
+}
+
+pub(super) fn data(plan: &Plan, context: &ReportContext) -> Vec<CourseData> {
+    let by_cell = context.results.chunk_by(|one, two| one.cell == two.cell);
+    let courses = by_cell.filter_map(|results| {
+        let cell = plan.cells.get(index(u64::from(results.first()?.cell)))?;
+        let clients = words::plural(u64::from(cell.clients), "client");
+        let rate = cell
+            .rate
+            .map_or(String::new(), |rate| format!(", {rate} ops/s"));
+        let servers = results.iter().map(|result| ServerCourse {
+            // The placebo runs what the base runs.
+            name: if Some(result.server) == plan.placebo() {
+                "placebo".to_owned()
+            } else {
+                resolved(plan, result.server)
+            },
+            points: points(result),
+        });
+        Some(CourseData {
+            name: format!("{}, {clients}{rate}", cell.workload),
+            servers: servers.collect(),
+        })
+    });
+    courses.collect()
+}
+
+fn points(result: &CellResult) -> Vec<(Option<Number>, Option<Number>, Option<Number>)> {
+    let every = result.total.seconds / POINTS;
+    let number = |value: f64| Number::new(value, 4);
+    let point = |done: Progress| {
+        let rate = to_f64(done.operations) / done.seconds;
+        (
+            number(done.at_seconds),
+            number(rate),
+            done.average_us.and_then(number),
+        )
+    };
+    progress(&result.series, every)
+        .into_iter()
+        .map(point)
+        .collect()
+}

@@ -1,0 +1,161 @@
+//! Grids of absolute figures over numbers of clients: tables that need no script, and what it draws from.
+
+use super::data::number::Number;
+use super::{class, typeset};
+use crate::grids::{LEGEND, Value, row_name, shown};
+use crate::words;
+use deltabench_compare::comparison::Verdict;
+use deltabench_compare::segments;
+use deltabench_compare::study::{Absolute, Grid, GridColumn, GridPoint};
+use maud::{Markup, html};
+use serde::Serialize;
+
+/// Grids that are open at first.
+const OPEN: usize = 8;
+
+/// The section of all grids; nothing without one.
+pub(super) fn section(grids: &[Grid]) -> Markup {
+    html! {
+        @if !grids.is_empty() {
+            section #grids {
+                h2 { "By clients" }
+                p.legend { (typeset(LEGEND)) }
+                @for (place, grid) in grids.iter().enumerate() { (article(place, grid)) }
+            }
+        }
+    }
+}
+
+fn article(place: usize, grid: &Grid) -> Markup {
+    let id = format!("grid-chart-{}", place + 1);
+    html! {
+        article id={ "grid-" (place + 1) } {
+            details open[place < OPEN] {
+                summary { h3 { (grid.title) } }
+                ul.segments {
+                    @for column in &grid.columns {
+                        li { (column.name) ": " (typeset(&segments::words(&column.segments))) }
+                    }
+                }
+                div.scripted {
+                    div.controls { label { span { "figure" } select data-grid-figure=(place) {} } }
+                    figure.plot {
+                        div.chart id=(id) data-grid=(place) style="height:360px" {}
+                        figcaption.legend {
+                            span.note {} " " button type="button" data-save=(id) { "save as image" }
+                        }
+                    }
+                }
+                (table(grid, Value::Throughput))
+                @for value in Value::ALL.into_iter().skip(1).filter(|value| value.is_in(grid)) {
+                    details.costs-of { summary { (value.title()) } (table(grid, value)) }
+                }
+            }
+        }
+    }
+}
+
+fn table(grid: &Grid, value: Value) -> Markup {
+    html! {
+        div.scroll role="region" aria-label=(grid.title) tabindex="0" {
+            table.costs {
+                thead { tr {
+                    th scope="col" { (value.title()) }
+                    @for column in &grid.columns { th scope="col" { (column.name) } }
+                } }
+                tbody {
+                    @for (row, clients) in grid.clients.iter().enumerate() {
+                        tr {
+                            th scope="row" { (row_name(*clients)) }
+                            @for column in &grid.columns { (cell(column, row, value)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cell(column: &GridColumn, row: usize, value: Value) -> Markup {
+    html! {
+        td {
+            @match shown(column, row, value) {
+                None => {}
+                Some(shown) => {
+                    (shown.value) " " small.muted { (shown.half) }
+                    @if !shown.relative.is_empty() {
+                        " " small class=[shown.verdict.map(class)] {
+                            (shown.relative)
+                            @if let Some(verdict) = shown.verdict {
+                                span.hear { " " (words::verdict(verdict)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A grid as the script has it.
+#[derive(Serialize)]
+pub(super) struct GridData {
+    title: String,
+    clients: Vec<u32>,
+    columns: Vec<ColumnData>,
+}
+
+#[derive(Serialize)]
+struct ColumnData {
+    name: String,
+    points: Vec<Option<PointData>>,
+}
+
+/// Value with the ends of its interval.
+type Ends = (Option<Number>, Option<Number>, Option<Number>);
+
+/// Values by [`Value::ALL`], what throughput is relative to the first column, verdict.
+#[derive(Serialize)]
+struct PointData(
+    [Option<Ends>; 5],
+    Option<super::data::number::Interval>,
+    Option<&'static str>,
+);
+
+pub(super) fn data(grids: &[Grid]) -> Vec<GridData> {
+    let all = grids.iter().map(|grid| GridData {
+        title: grid.title.clone(),
+        clients: grid.clients.clone(),
+        columns: grid
+            .columns
+            .iter()
+            .map(|column| ColumnData {
+                name: column.name.clone(),
+                points: column
+                    .points
+                    .iter()
+                    .map(|one| one.as_ref().map(point))
+                    .collect(),
+            })
+            .collect(),
+    });
+    all.collect()
+}
+
+fn point(point: &GridPoint) -> PointData {
+    let relative = point.relative.as_ref();
+    PointData(
+        Value::ALL.map(|value| value.of(point).map(|absolute| ends(&absolute))),
+        relative.and_then(super::data::number::interval),
+        point.verdict.map(Verdict::word),
+    )
+}
+
+fn ends(absolute: &Absolute) -> Ends {
+    let number = |value: f64| Number::new(value, super::data::VALUE_DIGITS);
+    (
+        number(absolute.estimate),
+        absolute.ci95.and_then(|(low, _)| number(low)),
+        absolute.ci95.and_then(|(_, high)| number(high)),
+    )
+}

@@ -1,0 +1,139 @@
+//! The seconds of each step, for the script to draw.
+
+use super::super::data::number::Number;
+use crate::context::ReportContext;
+use deltabench_compare::insert::{InsertReport, PassFigures, ServerRow};
+use deltabench_model::counter::Mark;
+use deltabench_model::insert::InsertSecond;
+use deltabench_model::plan::ServerId;
+use deltabench_model::units::{count, index, seconds, to_f64};
+use serde::Serialize;
+
+/// Numbers of all series together: with more the page would take seconds to open.
+const BUDGET: usize = 240_000;
+/// Points of a series: no fewer, or stalls would lie beside each other, and no more than can be seen.
+const POINTS: (usize, usize) = (120, 900);
+/// Digits of a rate or a time that is only drawn.
+const DIGITS: usize = 4;
+/// Marks of a pass: more of them would hide the lines.
+const MARKS: usize = 60;
+
+/// What the script draws from.
+#[derive(Serialize)]
+pub(in crate::html) struct InsertData {
+    steps: Vec<Step>,
+}
+
+#[derive(Serialize)]
+struct Step {
+    name: String,
+    servers: Vec<Server>,
+}
+
+#[derive(Serialize)]
+struct Server {
+    server: ServerId,
+    passes: Vec<Pass>,
+}
+
+/// A value for each point; what is not known is drawn as a gap.
+type Line = Vec<Option<Number>>;
+
+#[derive(Serialize)]
+struct Pass {
+    pass: u32,
+    /// Seconds in a point: rates are their mean, times their maximum.
+    fold: usize,
+    /// Rates per second and slowest responses in milliseconds of inserts, deletes and queries; empty for
+    /// what the step does not have.
+    roles: [(Line, Line); 3],
+    /// Seconds from the start, kind.
+    marks: Vec<(Option<Number>, String)>,
+}
+
+/// Nothing for runs of anything else.
+pub(in crate::html) fn data(context: &ReportContext) -> Option<InsertData> {
+    let report = context.insert.as_ref()?;
+    let points = points(report);
+    let steps = report.steps.iter().enumerate().map(|(place, column)| Step {
+        name: column.name.clone(),
+        servers: report
+            .servers
+            .iter()
+            .map(|row| server(row, place, points, &context.marks))
+            .collect(),
+    });
+    Some(InsertData {
+        steps: steps.collect(),
+    })
+}
+
+/// Points that each series may have.
+fn points(report: &InsertReport) -> usize {
+    let rows = report.servers.iter().flat_map(|row| &row.steps);
+    let passes: usize = rows.map(|figures| figures.passes.len()).sum();
+    // Six numbers in each point.
+    (BUDGET / (6 * passes.max(1))).clamp(POINTS.0, POINTS.1)
+}
+
+fn server(row: &ServerRow, place: usize, points: usize, marks: &[Mark]) -> Server {
+    let passes = row
+        .steps
+        .get(place)
+        .into_iter()
+        .flat_map(|figures| &figures.passes);
+    Server {
+        server: row.server,
+        passes: passes
+            .map(|one| pass(row.server, one, points, marks))
+            .collect(),
+    }
+}
+
+fn pass(server: ServerId, pass: &PassFigures, points: usize, marks: &[Mark]) -> Pass {
+    // A second that was cut short has no rate.
+    let whole = index(pass.duration_ns / 1_000_000_000).min(pass.seconds.len());
+    let all = pass.seconds.get(..whole.max(1)).unwrap_or(&pass.seconds);
+    let fold = all.len().div_ceil(points).max(1);
+    let role = |rate: fn(&InsertSecond) -> u64, slowest: fn(&InsertSecond) -> u64| {
+        if all
+            .iter()
+            .all(|second| rate(second) == 0 && slowest(second) == 0)
+        {
+            return (Vec::new(), Vec::new());
+        }
+        let mean = |chunk: &[InsertSecond]| {
+            let sum: u64 = chunk.iter().map(rate).sum();
+            Number::new(to_f64(sum) / to_f64(count(chunk.len())), DIGITS)
+        };
+        let most = |chunk: &[InsertSecond]| {
+            let us = chunk.iter().map(slowest).max().filter(|us| *us > 0)?;
+            Number::new(to_f64(us) / 1e3, DIGITS)
+        };
+        (
+            all.chunks(fold).map(mean).collect(),
+            all.chunks(fold).map(most).collect(),
+        )
+    };
+    let end = pass.started_ns.saturating_add(pass.duration_ns);
+    let within =
+        |mark: &&Mark| mark.server == Some(server) && (pass.started_ns..end).contains(&mark.at_ns);
+    Pass {
+        pass: pass.pass,
+        fold,
+        roles: [
+            role(|second| second.inserted, |second| second.max_insert_us),
+            role(|second| second.deleted, |second| second.max_delete_us),
+            role(|second| second.queries, |second| second.max_query_us),
+        ],
+        marks: marks
+            .iter()
+            .filter(within)
+            .take(MARKS)
+            .map(|mark| {
+                let at = seconds(mark.at_ns - pass.started_ns);
+                (Number::new(at, DIGITS), mark.kind.clone())
+            })
+            .collect(),
+    }
+}

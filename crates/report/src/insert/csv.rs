@@ -1,0 +1,88 @@
+//! Every pass of every step as a table for spreadsheets.
+
+use crate::context::ReportContext;
+use crate::csv::{field, number, optional};
+use deltabench_compare::insert::{INSERT_METRICS, PassFigures, ServerRow, StepColumn};
+use deltabench_model::plan::{Plan, Role};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::seconds;
+
+/// Whether a plan has steps of the Insert Benchmark.
+///
+/// Errors: for a run of anything else.
+pub fn check_steps(plan: &Plan) -> Result<(), Problem> {
+    if plan.insert.is_some() {
+        return Ok(());
+    }
+    Err(Problem::new("the run has no steps of the Insert Benchmark")
+        .detail("this form has a line for each server, step and pass of it")
+        .hint("take --format csv for a line for each cell and metric"))
+}
+
+/// Comma-separated values (RFC 4180, line breaks as LF): a header, then a line for each server, step and pass
+/// of the Insert Benchmark, void ones too; empty for runs of anything else.
+///
+/// Units: in the names of the columns where they are not those of
+///        [`deltabench_compare::insert::INSERT_METRICS`]. What is not known is an empty field.
+#[must_use]
+pub fn steps_csv(context: &ReportContext) -> String {
+    let Some(report) = &context.insert else {
+        return String::new();
+    };
+    let mut head: Vec<&str> = FIRST.to_vec();
+    head.extend(INSERT_METRICS.iter().map(|metric| metric.key));
+    let mut lines = vec![head.join(",")];
+    for row in &report.servers {
+        for (column, figures) in report.steps.iter().zip(&row.steps) {
+            let passes = figures.passes.iter();
+            lines.extend(passes.map(|pass| line(row, column, pass).join(",")));
+        }
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// The columns before the metrics.
+const FIRST: [&str; 14] = [
+    "server",
+    "role",
+    "step",
+    "pass",
+    "position",
+    "started_unix_ms",
+    "seconds",
+    "throughput",
+    "throughput_unit",
+    "background_rows_per_s",
+    "background_target",
+    "sla_met",
+    "disturbed",
+    "void",
+];
+
+fn line(row: &ServerRow, column: &StepColumn, pass: &PassFigures) -> Vec<String> {
+    let role = match row.role {
+        Role::Base => "base",
+        Role::Placebo => "placebo",
+        Role::Candidate => "candidate",
+    };
+    let met = pass.kept(column.target);
+    let mut fields = vec![
+        field(&row.name),
+        role.to_owned(),
+        column.name.clone(),
+        (pass.pass + 1).to_string(),
+        (pass.position + 1).to_string(),
+        (pass.started_ns / 1_000_000).to_string(),
+        number(seconds(pass.duration_ns)),
+        optional(pass.throughput),
+        column.unit.to_owned(),
+        optional(pass.background),
+        optional(column.target),
+        met.map_or_else(String::new, |met| met.to_string()),
+        pass.disturbed.to_string(),
+        pass.void.as_deref().map_or_else(String::new, field),
+    ];
+    fields.extend(pass.metrics.iter().map(|value| optional(*value)));
+    fields
+}

@@ -1,0 +1,131 @@
+//! The figures as the JSON report has them.
+
+use super::format::{
+    Insert, InsertBackground, InsertMetric, InsertPass, InsertRelative, InsertResponse,
+    InsertServer, InsertStep,
+};
+use crate::context::ReportContext;
+use crate::words;
+use deltabench_compare::insert::{
+    BUCKETS, INSERT_METRICS, PassFigures, Quartile, RelativeStep, ResponseTimes, ServerRow,
+    StepFigures,
+};
+use deltabench_model::plan::{Plan, Role};
+use deltabench_model::units::seconds;
+use std::collections::BTreeMap;
+
+/// The section of the report; absent for runs of anything else.
+pub(crate) fn insert(plan: &Plan, context: &ReportContext) -> Option<Insert> {
+    let report = context.insert.as_ref()?;
+    let steps = report.steps.iter().enumerate().map(|(place, column)| {
+        let rows = report.servers.iter();
+        let servers = rows.filter_map(|row| Some(server(row, row.steps.get(place)?)));
+        InsertStep {
+            step: column.name.clone(),
+            cell: column.cell,
+            unit: column.unit,
+            background_target: column.target,
+            servers: servers.collect(),
+        }
+    });
+    let metric = |metric: &deltabench_compare::insert::InsertMetric| InsertMetric {
+        key: metric.key,
+        unit: metric.unit,
+        published: metric.published,
+        meaning: metric.meaning,
+    };
+    Some(Insert {
+        setup: setup(plan),
+        passes_planned: report.passes_planned,
+        passes_needed: report.passes_needed,
+        steps: steps.collect(),
+        notes: report.notes.clone(),
+        metrics: INSERT_METRICS.iter().map(metric).collect(),
+    })
+}
+
+/// What was asked for, without what was not.
+fn setup(plan: &Plan) -> serde_json::Value {
+    // Numbers, words and lists alone: they always have a form in JSON.
+    let mut value = serde_json::to_value(&plan.insert).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.retain(|_, field| !field.is_null());
+    }
+    value
+}
+
+fn server(row: &ServerRow, figures: &StepFigures) -> InsertServer {
+    let throughput = figures.throughput;
+    let ends = throughput.and_then(|spread| spread.ci95);
+    InsertServer {
+        server: row.name.clone(),
+        role: role(row.role),
+        throughput: throughput.map(|spread| spread.mean),
+        throughput_low: ends.map(|(low, _)| low),
+        throughput_high: ends.map(|(_, high)| high),
+        quartile: figures.quartile.map(Quartile::word),
+        relative: figures.relative.as_ref().map(relative),
+        background: figures.service.map(|service| InsertBackground {
+            rate: service.rate,
+            met: service.met,
+            short_passes: service.short_passes,
+        }),
+        metrics: metrics(&figures.metrics),
+        response: figures.response.iter().map(response).collect(),
+        passes: figures.passes.iter().map(pass).collect(),
+    }
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Base => "base",
+        Role::Placebo => "placebo",
+        Role::Candidate => "candidate",
+    }
+}
+
+fn relative(relative: &RelativeStep) -> InsertRelative {
+    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+    let ends = relative.ratio.as_ref().and_then(words::ci95);
+    InsertRelative {
+        ratio: relative.ratio.and_then(|ratio| finite(ratio.estimate)),
+        low: ends.map(|(low, _)| low),
+        high: ends.map(|(_, high)| high),
+        verdict: relative.verdict.word(),
+        reason: relative.reason.clone(),
+        passes: relative.passes,
+        quotable: relative.quotable,
+    }
+}
+
+fn metrics(values: &[Option<f64>]) -> BTreeMap<&'static str, f64> {
+    let all = INSERT_METRICS.iter().zip(values);
+    all.filter_map(|(metric, value)| Some((metric.key, (*value)?)))
+        .collect()
+}
+
+fn response(times: &ResponseTimes) -> InsertResponse {
+    let names = BUCKETS.iter().map(|(name, _)| *name).chain(["gt"]);
+    InsertResponse {
+        role: times.role.word(),
+        statements: times.statements,
+        percent: names.zip(times.percent.iter().copied()).collect(),
+        percentiles_us: times.percentiles_us.clone(),
+        max_us: times.max_us,
+        max_service_us: times.max_service_us,
+    }
+}
+
+fn pass(pass: &PassFigures) -> InsertPass {
+    InsertPass {
+        pass: pass.pass + 1,
+        position: pass.position + 1,
+        started_unix_ms: pass.started_ns / 1_000_000,
+        seconds: seconds(pass.duration_ns),
+        throughput: pass.throughput,
+        background: pass.background,
+        disturbed: pass.disturbed,
+        void: pass.void.clone(),
+        metrics: metrics(&pass.metrics),
+    }
+}

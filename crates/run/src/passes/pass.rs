@@ -1,0 +1,286 @@
+//! One pass: all steps of the benchmark on one server.
+
+use super::sizes::sizes;
+use super::statistics::Statistics;
+use super::watch::{Used, Watch};
+use crate::admin::{connect, run};
+use crate::load::settle_sql;
+use crate::schedule::{pass_order, pass_seed};
+use crate::visit::Address;
+use deltabench_driver::WireError;
+use deltabench_driver::insert::{InsertPosition, StepOutcome, StepRunner, StepSpec};
+use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep, StepRecord};
+use deltabench_model::plan::{CellId, Plan, ServerId};
+use deltabench_model::problem::Problem;
+use deltabench_model::slice::VoidReason;
+use deltabench_model::units::{index, to_f64};
+use deltabench_workload::insert::table_name;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// No answer for this long voids a step that inserts, deletes and queries.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// No answer for this long voids the step that makes indexes, however small the tables.
+const INDEX_TIMEOUT_MIN: Duration = Duration::from_secs(600);
+
+/// Rows for which an index may take a second before the server counts as stalled: a tenth of what a slow disk
+/// is assumed to do.
+const INDEXED_PER_SECOND: u64 = 20_000;
+
+/// How often a pause looks for an interruption.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// One pass: all steps on one server.
+pub(crate) struct Pass<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) setup: &'a InsertSetup,
+    pub(crate) block: u32,
+    pub(crate) server: ServerId,
+    /// Place of this server's pass in the block.
+    pub(crate) position: u32,
+    /// The running server, with the login of the database that the tables go into.
+    pub(crate) address: &'a Address,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) interrupted: &'a AtomicBool,
+    /// Where inserts and deletes stand.
+    pub(crate) tables: InsertPosition,
+}
+
+/// How a step ended.
+pub(crate) enum StepEnd {
+    /// To be stored, good or void.
+    Recorded(Box<StepRecord>),
+    /// The user wants to stop; the step does not count.
+    Interrupted,
+    /// The server is gone before the step began.
+    Lost(VoidReason),
+}
+
+/// What settling took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Settled {
+    /// Vacuum of all tables.
+    pub(crate) vacuum_seconds: f64,
+    /// The checkpoint after it.
+    pub(crate) checkpoint_seconds: f64,
+    /// All of it, with the wait at the end.
+    pub(crate) seconds: f64,
+}
+
+impl Pass<'_> {
+    /// Carries a step out and says what it came to.
+    ///
+    /// Errors: the host does not tell the CPU of processes; the server refuses connections or tables.
+    pub(crate) fn step(&mut self, cell: CellId, step: InsertStep) -> Result<StepEnd, Problem> {
+        let postmaster = self.address.own_pid()?;
+        let collects = self.plan.observing.counters;
+        let version_num = self.version_num();
+        let before = collects
+            .then(|| Statistics::before(self.address, version_num))
+            .flatten();
+        let spec = StepSpec {
+            setup: self.setup,
+            step,
+            endpoint: &self.address.endpoint,
+            login: &self.address.login,
+            seed: pass_seed(self.plan, self.block),
+            op_timeout: self.timeout(step),
+            interrupted: self.interrupted,
+            position: &mut self.tables,
+        };
+        let runner = match StepRunner::connect(spec) {
+            Ok(runner) => runner,
+            Err(WireError::Server(error)) => return Err(refused(step, &error.to_string())),
+            Err(_) => return Ok(StepEnd::Lost(VoidReason::ServerLost)),
+        };
+        let backends = roles(&runner);
+        let watch = Watch::start(postmaster, &self.data_dir, &backends).map_err(unobservable)?;
+        let pids = runner.backend_pids();
+        let started = SystemTime::now();
+        let mut used = Used::default();
+        // While the connections are open: what the kernel counts of a process goes with it.
+        let outcome = runner.run_and_then(|client_cpu_ns| used = watch.finish(client_cpu_ns));
+        if outcome.interrupted {
+            return Ok(StepEnd::Interrupted);
+        }
+        let mut values = BTreeMap::new();
+        if collects && outcome.void.is_none() {
+            values = used.values();
+            values.extend(before.map_or_else(BTreeMap::new, |b| b.moved(self.address, &pids)));
+            values.extend(sizes(self.address, &self.data_dir));
+        }
+        let record = self.record(cell, started, outcome, &used, values);
+        Ok(StepEnd::Recorded(Box::new(record)))
+    }
+
+    fn version_num(&self) -> u32 {
+        let server = self.plan.servers.get(index(u64::from(self.server)));
+        server.map_or(0, |server| server.installation.version_num)
+    }
+
+    fn timeout(&self, step: InsertStep) -> Duration {
+        if step != InsertStep::Index {
+            return STATEMENT_TIMEOUT;
+        }
+        let rows = self.setup.loaded_rows();
+        Duration::from_secs(rows / INDEXED_PER_SECOND).max(INDEX_TIMEOUT_MIN)
+    }
+
+    fn record(
+        &self,
+        cell: CellId,
+        started: SystemTime,
+        outcome: StepOutcome,
+        used: &Used,
+        mut values: BTreeMap<String, f64>,
+    ) -> StepRecord {
+        values.insert("short_deletes".to_owned(), to_f64(outcome.short_deletes));
+        values.insert(
+            "cut_short".to_owned(),
+            f64::from(u8::from(outcome.cut_short)),
+        );
+        let started = started.duration_since(UNIX_EPOCH).unwrap_or_default();
+        StepRecord {
+            server: self.server,
+            cell,
+            block: self.block,
+            position: self.position,
+            started_ns: u64::try_from(started.as_nanos()).unwrap_or(u64::MAX),
+            duration_ns: outcome.duration_ns,
+            operations: outcome.operations,
+            server_cpu_ns: used.server_cpu_ns,
+            run_queue_wait_ns: used.costs.and_then(|costs| costs.server.run_queue_wait_ns),
+            switches: used.costs.and_then(|costs| costs.server.switches),
+            client_cpu_ns: outcome.client_cpu_ns,
+            foreign_cpu_ns: used.foreign_cpu_ns(),
+            steal_ns: used.costs.map(|costs| costs.steal_ns),
+            cpu_pressure_ns: used.costs.and_then(|costs| costs.cpu_pressure_ns),
+            roles: outcome.roles,
+            seconds: outcome.seconds,
+            clients: outcome.clients,
+            values,
+            void: outcome.void,
+            void_detail: outcome.void_detail,
+        }
+    }
+
+    /// Vacuums all tables at once, writes a checkpoint and waits out the rest of the time to settle; absent
+    /// if interrupted.
+    ///
+    /// Errors: whatever the server answered.
+    ///
+    /// Source: workloads.md 3.3.
+    pub(crate) fn settle(&self) -> Result<Option<Settled>, Problem> {
+        let started = Instant::now();
+        let version_num = self.version_num();
+        std::thread::scope(|scope| {
+            let vacuums: Vec<_> = (1..=self.setup.tables())
+                .map(|table| {
+                    let statements = settle_sql(version_num, &[table_name(table)], false);
+                    scope.spawn(move || self.execute(&statements))
+                })
+                .collect();
+            let died = || Err(Problem::new("a vacuuming thread ended before its time"));
+            let ends = vacuums
+                .into_iter()
+                .map(|one| one.join().unwrap_or_else(|_| died()));
+            ends.collect::<Vec<_>>()
+                .into_iter()
+                .collect::<Result<(), Problem>>()
+        })?;
+        let vacuum_seconds = started.elapsed().as_secs_f64();
+        self.execute(&["CHECKPOINT".to_owned()])?;
+        let checkpoint_seconds = started.elapsed().as_secs_f64() - vacuum_seconds;
+        let deadline = started + Duration::from_secs(self.setup.settle_seconds());
+        while Instant::now() < deadline {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            std::thread::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now())));
+        }
+        Ok(Some(Settled {
+            vacuum_seconds,
+            checkpoint_seconds,
+            seconds: started.elapsed().as_secs_f64(),
+        }))
+    }
+
+    fn execute(&self, statements: &[String]) -> Result<(), Problem> {
+        let mut client = connect(&self.address.endpoint, &self.address.login)?;
+        statements.iter().try_for_each(|sql| run(&mut client, sql))
+    }
+}
+
+/// The server's ends of connections, by role.
+fn roles(runner: &StepRunner<'_>) -> Vec<(InsertRole, u32)> {
+    let of = |role| {
+        let pids = runner.backend_pids_of(role).into_iter();
+        pids.map(move |pid| (role, pid))
+    };
+    InsertRole::ALL.into_iter().flat_map(of).collect()
+}
+
+fn refused(step: InsertStep, answer: &str) -> Problem {
+    Problem::new(format!("a server refused to begin {}", step.name())).detail(answer)
+}
+
+fn unobservable(error: deltabench_observe::ObserveError) -> Problem {
+    Problem::new("the CPU time of servers cannot be read on this host").detail(error.to_string())
+}
+
+/// The steps of a pass with their cells, in order.
+pub(crate) fn steps(setup: &InsertSetup) -> impl Iterator<Item = (CellId, InsertStep)> + '_ {
+    (0..).zip(setup.steps.iter().copied())
+}
+
+/// The servers whose pass of a block is not complete in these records, in the block's order, each with its
+/// place in it.
+pub(crate) fn open_passes(
+    plan: &Plan,
+    setup: &InsertSetup,
+    block: u32,
+    done: &[(u32, CellId, ServerId)],
+) -> Vec<(u32, ServerId)> {
+    let complete =
+        |server: ServerId| steps(setup).all(|(cell, _)| done.contains(&(block, cell, server)));
+    (0..)
+        .zip(pass_order(plan, block))
+        .filter(|(_, server)| !complete(*server))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planning::tests::plan_of;
+
+    #[test]
+    fn a_pass_is_open_until_all_of_its_steps_are_there() {
+        let plan = plan_of(&["a", "a", "b"], 1);
+        let setup = super::super::setup::tests::setup();
+        let open = |done: &[(u32, CellId, ServerId)]| {
+            let mut servers: Vec<ServerId> = open_passes(&plan, &setup, 1, done)
+                .into_iter()
+                .map(|(_, server)| server)
+                .collect();
+            servers.sort_unstable();
+            servers
+        };
+        assert_eq!(open(&[]), [0, 1, 2]);
+        let mut done: Vec<_> = (0..8).map(|cell| (1, cell, 2)).collect();
+        assert_eq!(open(&done), [0, 1]);
+        done.pop();
+        assert_eq!(open(&done), [0, 1, 2], "the last step is missing");
+        let elsewhere: Vec<_> = (0..8).map(|cell| (0, cell, 2)).collect();
+        assert_eq!(open(&elsewhere), [0, 1, 2]);
+        let places: Vec<u32> = open_passes(&plan, &setup, 1, &[])
+            .iter()
+            .map(|(place, _)| *place)
+            .collect();
+        assert_eq!(places, [0, 1, 2]);
+    }
+}

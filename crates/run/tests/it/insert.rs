@@ -1,0 +1,289 @@
+//! The Insert Benchmark on real servers: whole passes, interrupted ones, and a server that is lost.
+
+use crate::lab::{Lab, installations, plan};
+use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep, Pacing, StepRecord};
+use deltabench_model::installation::Installation;
+use deltabench_model::plan::{Plan, ServerId};
+use deltabench_model::problem::Problem;
+use deltabench_model::slice::VoidReason;
+use deltabench_run::events::{BlockProgress, Observer, StepProgress};
+use deltabench_run::passes::setup::cells;
+use deltabench_run::pilot::Pilot;
+use deltabench_run::schedule::pass_order;
+use deltabench_run::session::{Session, SessionEnd};
+use deltabench_store::{RunState, Store};
+use deltabench_workload::Library;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn small(installations: &[&Installation], blocks: u32) -> Plan {
+    let mut plan = plan(installations, Vec::new(), 2000);
+    let setup = InsertSetup {
+        clients: 2,
+        shared_table: false,
+        rows: 2000,
+        write_rows: 1000,
+        query_seconds: 1,
+        steps: InsertStep::published(&[100]),
+        pacing: Pacing::Spread,
+        settle_seconds: Some(1),
+        long_transaction_seconds: None,
+    };
+    plan.cells = cells(&setup);
+    plan.timing.blocks = blocks;
+    plan.insert = Some(setup);
+    plan
+}
+
+/// Hears of steps, and interrupts, or kills a server, before a given one.
+#[derive(Default)]
+struct Ear<'a> {
+    steps: Vec<StepProgress>,
+    notes: Vec<String>,
+    blocks: Vec<BlockProgress>,
+    interrupt_after: Option<(usize, &'a AtomicBool)>,
+    kill_after: Option<(usize, String)>,
+}
+
+impl Observer for Ear<'_> {
+    fn note(&mut self, text: &str) {
+        self.notes.push(text.to_owned());
+    }
+    fn visit(&mut self, _: u32, done: u32, planned: u32) {
+        assert!(done <= planned);
+    }
+    fn pilot(&mut self, _: &Pilot) {}
+    fn step(&mut self, step: &StepProgress) {
+        self.steps.push(step.clone());
+        if let Some((after, flag)) = self.interrupt_after
+            && self.steps.len() == after
+        {
+            flag.store(true, Ordering::Relaxed);
+        }
+        if let Some((after, directory)) = &self.kill_after
+            && self.steps.len() == *after
+        {
+            kill_server_below(directory);
+        }
+    }
+    fn block(&mut self, progress: &BlockProgress) {
+        self.blocks.push(progress.clone());
+    }
+}
+
+/// Kills the main process of the server whose data is below this directory.
+fn kill_server_below(directory: &str) {
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(cwd) = std::fs::read_link(entry.path().join("cwd")) else {
+            continue;
+        };
+        let main = cwd.join("postmaster.pid");
+        let Ok(text) = std::fs::read_to_string(main) else {
+            continue;
+        };
+        let pid = text.lines().next().unwrap_or_default();
+        let own = entry.file_name().to_string_lossy() == pid;
+        if own && cwd.starts_with(directory) {
+            assert!(
+                Command::new("kill")
+                    .args(["-9", pid])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+        }
+    }
+}
+
+fn go_on(
+    plan: &Plan,
+    lab: &Lab,
+    store: &mut Store,
+    ear: &mut Ear<'_>,
+    interrupted: &AtomicBool,
+) -> Result<SessionEnd, Problem> {
+    Session {
+        plan,
+        run: "r",
+        store,
+        host: &lab.host,
+        library: &Library::builtin().unwrap(),
+        pilot: true,
+        interrupted,
+        observer: ear,
+    }
+    .execute()
+}
+
+fn store_of(plan: &Plan, directory: &tempfile::TempDir) -> Store {
+    let mut store = Store::open(directory.path()).unwrap();
+    store.create_run("r", plan, RunState::Running, 0).unwrap();
+    store
+}
+
+fn of(steps: &[StepRecord], block: u32, server: ServerId) -> Vec<&StepRecord> {
+    let mine = |step: &&StepRecord| (step.block, step.server) == (block, server);
+    steps.iter().filter(mine).collect()
+}
+
+#[test]
+fn every_version_has_its_pass_in_the_drawn_order_and_all_that_a_step_is_about_is_kept() {
+    let lab = Lab::new();
+    let installations = installations();
+    let installed: Vec<&Installation> = installations.iter().collect();
+    let plan = small(&installed, 2);
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store_of(&plan, &directory);
+    let (mut ear, stop) = (Ear::default(), AtomicBool::new(false));
+    let end = go_on(&plan, &lab, &mut store, &mut ear, &stop);
+    assert_eq!(end, Ok(SessionEnd::Finished), "{:?}", ear.notes);
+    assert!(lab.is_empty());
+    let steps = store.steps("r").unwrap();
+    assert_eq!(steps.len(), 2 * installed.len() * plan.cells.len());
+    assert_eq!(store.slices("r").unwrap().len(), steps.len());
+    for block in 0..2 {
+        let mut seen: Vec<ServerId> = Vec::new();
+        for step in steps.iter().filter(|step| step.block == block) {
+            if seen.last() != Some(&step.server) {
+                seen.push(step.server);
+            }
+            assert_eq!(step.void, None, "{step:?}");
+        }
+        assert_eq!(seen, pass_order(&plan, block), "one after another");
+    }
+    for (server, installation) in (0..).zip(&installed) {
+        let pass = of(&steps, 0, server);
+        let names: Vec<&str> = pass
+            .iter()
+            .map(|step| {
+                plan.cells[usize::try_from(step.cell).unwrap()]
+                    .workload
+                    .as_str()
+            })
+            .collect();
+        assert_eq!(names, ["l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100"]);
+        let rows = |nth: usize, role| pass[nth].role(role).map(|tally| tally.rows);
+        assert_eq!(rows(0, InsertRole::Insert), Some(4000));
+        assert_eq!(rows(2, InsertRole::Insert), Some(1600));
+        assert_eq!(rows(2, InsertRole::Delete), Some(1600));
+        assert_eq!(rows(4, InsertRole::Insert), Some(200));
+        assert!(pass[5].operations > 0 && pass[5].server_cpu_ns > Some(0));
+        for (nth, step) in pass.iter().enumerate() {
+            let has = |key: &str| {
+                let found = step.values.get(key);
+                assert!(
+                    found.is_some(),
+                    "{key} of {nth} on {}",
+                    installation.resolved
+                );
+                *found.unwrap()
+            };
+            for key in [
+                "table_bytes",
+                "index_bytes",
+                "wal_dir_bytes",
+                "largest_rss_bytes",
+            ] {
+                assert!(
+                    has(key) > 0.0,
+                    "{key} of step {nth} on {}",
+                    installation.resolved
+                );
+            }
+            assert!(has("data_dir_bytes") > has("wal_dir_bytes"));
+            for key in [
+                "checkpoints",
+                "autovacuums",
+                "wal_lsn_bytes",
+                "insert_cpu_ns",
+                "dead_rows",
+            ] {
+                has(key);
+            }
+            assert!(has("short_deletes").abs() < 0.5);
+        }
+        assert!(pass[2].values["delete_cpu_ns"] > 0.0 && pass[4].values["query_cpu_ns"] > 0.0);
+        // Both passes began with an empty database.
+        let again = of(&steps, 1, server);
+        assert_eq!(
+            again[0].role(InsertRole::Insert).map(|tally| tally.rows),
+            Some(4000)
+        );
+    }
+    let settled = store.facts("r", "settled").unwrap();
+    assert_eq!(settled.len(), 2 * installed.len());
+    let kinds: Vec<String> = store
+        .marks("r")
+        .unwrap()
+        .into_iter()
+        .map(|mark| mark.kind)
+        .collect();
+    assert!(kinds.contains(&"checkpoint".to_owned()), "{kinds:?}");
+    assert_eq!(ear.steps.len(), steps.len());
+    assert_eq!(ear.blocks.len(), 2);
+    assert!(ear.blocks[1].comparison.is_some() && ear.blocks[1].open_cells == 0);
+}
+
+#[test]
+fn an_interrupted_pass_is_begun_again_and_complete_ones_are_kept() {
+    let lab = Lab::new();
+    let installation = &installations()[0];
+    let plan = small(&[installation; 2], 1);
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store_of(&plan, &directory);
+    let stop = AtomicBool::new(false);
+    // In the second step of the second server.
+    let mut ear = Ear {
+        interrupt_after: Some((plan.cells.len() + 2, &stop)),
+        ..Ear::default()
+    };
+    let end = go_on(&plan, &lab, &mut store, &mut ear, &stop);
+    assert_eq!(end, Ok(SessionEnd::Interrupted));
+    let order = pass_order(&plan, 0);
+    let before = store.steps("r").unwrap();
+    assert_eq!(of(&before, 0, order[0]).len(), plan.cells.len());
+    assert_eq!(of(&before, 0, order[1]).len(), 2);
+    stop.store(false, Ordering::Relaxed);
+    let mut ear = Ear::default();
+    let end = go_on(&plan, &lab, &mut store, &mut ear, &stop);
+    assert_eq!(end, Ok(SessionEnd::Finished));
+    assert_eq!(ear.steps.len(), plan.cells.len(), "one pass is measured");
+    let after = store.steps("r").unwrap();
+    assert_eq!(after.len(), 2 * plan.cells.len());
+    assert_eq!(of(&after, 0, order[0]), of(&before, 0, order[0]));
+    let (first, cut) = (of(&after, 0, order[1])[0], of(&before, 0, order[1])[0]);
+    assert!(first.started_ns > cut.started_ns, "the later one counts");
+    assert!(lab.is_empty());
+}
+
+#[test]
+fn a_server_that_is_killed_loses_its_pass_and_the_next_one_has_its_own() {
+    let lab = Lab::new();
+    let installation = &installations()[0];
+    let plan = small(&[installation; 2], 1);
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store_of(&plan, &directory);
+    let stop = AtomicBool::new(false);
+    let mut ear = Ear {
+        kill_after: Some((3, lab.host.workspaces.display().to_string())),
+        ..Ear::default()
+    };
+    let end = go_on(&plan, &lab, &mut store, &mut ear, &stop);
+    assert_eq!(end, Ok(SessionEnd::Finished), "{:?}", ear.notes);
+    let steps = store.steps("r").unwrap();
+    let order = pass_order(&plan, 0);
+    let lost = of(&steps, 0, order[0]);
+    let good = lost.iter().filter(|step| step.void.is_none()).count();
+    assert_eq!(good, 3);
+    let void = lost.iter().filter_map(|step| step.void.clone());
+    assert!(void.clone().all(|reason| reason == VoidReason::ServerLost));
+    assert_eq!(of(&steps, 0, order[1]).len(), plan.cells.len());
+    let findings = store.findings("r").unwrap();
+    assert!(
+        findings
+            .iter()
+            .any(|finding| finding.text.contains("was lost")),
+        "{findings:?}"
+    );
+    assert!(lab.is_empty());
+}
