@@ -67,14 +67,14 @@ fn page(title: &str, text: &str) -> String {
 }
 
 /// Commands with so many options that they have a page of their own.
-const BENCHMARKS: [&str; 2] = ["insert", "pgbench"];
+const BENCHMARKS: [&str; 3] = ["pgbench", "insert", "crosscheck"];
 
 fn commands_page() -> String {
     let mut page = page(
         "Commands",
         "The help of every command, as `deltabench COMMAND --help` prints it, without its blank lines and \
-         without the options that all of them have: `--lab`, `--cache` and `--offline`. Those of `pgbench` \
-         and `insert` are on [a page of their own](benchmarks.md).",
+         without the options that all of them have: `--lab`, `--cache` and `--offline`. Those of `pgbench`, \
+         `insert` and `crosscheck` are on [a page of their own](benchmarks.md).",
     );
     let mut root = Arguments::command().term_width(HELP);
     root.build();
@@ -90,8 +90,8 @@ fn commands_page() -> String {
 
 fn benchmarks_page() -> String {
     let mut page = page(
-        "Commands: pgbench and the Insert Benchmark",
-        "The help of `deltabench pgbench` and `deltabench insert`, as on [the page of all others](commands.md).",
+        "Commands: pgbench, the Insert Benchmark, crosscheck",
+        "The help of commands with many options, as on [the page of all others](commands.md).",
     );
     let mut root = Arguments::command().term_width(HELP);
     root.build();
