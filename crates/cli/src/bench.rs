@@ -8,6 +8,7 @@ use crate::ledger::this_host;
 use crate::output::{self, Destinations, say, store_problem};
 use crate::progress::Progress;
 use deltabench_acquire::Cache;
+use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Plan, PlannedServer};
 use deltabench_model::problem::Problem;
@@ -26,6 +27,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The fact that names the machine a run is measured on, as the ledger does.
 pub const MACHINE: &str = "machine";
+
+/// Exit code of a run in which nothing was compared.
+const NOTHING_COMPARED: u8 = 5;
+/// Exit code of a run on a host that is unfit.
+const UNFIT: u8 = 4;
 
 /// What measures runs: where results go, where servers live, and whether to stop.
 pub struct Bench {
@@ -192,8 +198,25 @@ impl Bench {
             say("interrupted; `deltabench resume` goes on");
             return Ok(interrupt::STATUS);
         }
+        if code == NOTHING_COMPARED && plan.servers.len() == 1 {
+            return alone(&self.store, run);
+        }
         Ok(code)
     }
+}
+
+/// The exit code of a finished run of one server: nothing was asked, so it is 0 if it was measured.
+fn alone(store: &Store, run: &str) -> Result<u8, Failure> {
+    let slices = store.slices(run).map_err(store_problem)?;
+    let findings = store.findings(run).map_err(store_problem)?;
+    let unfit = |finding: &Finding| finding.severity == Severity::Unfit;
+    Ok(if slices.iter().all(|slice| slice.void.is_some()) {
+        NOTHING_COMPARED
+    } else if findings.iter().any(unfit) {
+        UNFIT
+    } else {
+        0
+    })
 }
 
 /// Seconds and milliseconds since 1970.
@@ -324,5 +347,31 @@ mod tests {
     #[test]
     fn a_run_is_named_by_its_time_and_seed() {
         assert_eq!(run_name(1_795_260_000, 0xab_cdef), "20261121-112000-cdef");
+    }
+    #[test]
+    fn a_server_on_its_own_that_was_measured_is_no_failure() {
+        let lab = tempfile::tempdir().unwrap();
+        let mut store = Store::open(lab.path()).unwrap();
+        let plan = crate::fixture::plan();
+        store.create_run("r", &plan, RunState::Running, 0).unwrap();
+        let code = |store: &Store| alone(store, "r").unwrap_or(u8::MAX);
+        let step = |void: serde_json::Value| {
+            serde_json::from_value(serde_json::json!({
+                "server": 0, "cell": 0, "block": 0, "position": 0, "started_ns": 1, "duration_ns": 1,
+                "operations": 1, "server_cpu_ns": null, "run_queue_wait_ns": null, "switches": null,
+                "client_cpu_ns": 1, "foreign_cpu_ns": null, "steal_ns": null, "cpu_pressure_ns": null,
+                "roles": [], "seconds": [], "clients": [], "values": {}, "void": void,
+                "void_detail": null,
+            }))
+            .unwrap()
+        };
+        assert_eq!(code(&store), NOTHING_COMPARED, "nothing was measured");
+        store.add_step("r", &step("server-lost".into())).unwrap();
+        assert_eq!(code(&store), NOTHING_COMPARED, "its only step is void");
+        store.add_step("r", &step(serde_json::Value::Null)).unwrap();
+        assert_eq!(code(&store), 0);
+        let unfit = Finding::new("host", Severity::Unfit, "no".to_owned());
+        store.add_finding("r", &unfit).unwrap();
+        assert_eq!(code(&store), UNFIT);
     }
 }

@@ -7,7 +7,7 @@ use crate::bench::{
 };
 use crate::config::Config;
 use crate::configs::Chooser;
-use crate::output::{self, Destinations, say, store_problem};
+use crate::output::{Destinations, say, store_problem};
 use crate::request::{request, settings};
 use crate::{experiment, interrupt, listing};
 use deltabench_model::installation::Installation;
@@ -152,7 +152,7 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
         .any(|summary| summary.run == run)
     {
         say(&format!("{run} is finished"));
-        return output::publish(&run, &plan, &bench.store, &destinations);
+        return bench.publish(&run, &plan, SessionEnd::Finished, &destinations);
     }
     check_fits(&plan, &bench.host).map_err(Failure::Refused)?;
     let end = bench.go_on(&run, &plan, &library, false)?;

@@ -27,7 +27,7 @@ const CONFIGURATION: &str = "cx10a";
 pub struct InsertArguments {
     /// The side that the others are compared with, for example postgres:17
     pub base: String,
-    /// The sides in question; without one the base and its placebo are measured alone
+    /// The sides in question; without one the base is measured alone, with its placebo
     pub candidates: Vec<String>,
     /// Everything scaled down: 1 client, 400k rows, steps of 20 s, 3 passes. It says how long that takes
     #[arg(long, conflicts_with = "published")]
@@ -83,7 +83,8 @@ pub struct InsertArguments {
     /// The smallest change that matters [default: 2 % to 5 %, for each step what its placebo's noise allows]
     #[arg(long, value_name = "PERCENT")]
     pub delta: Option<String>,
-    /// End after the pass that ends past this time, for example 4h, set-up included
+    /// End before a pass on all servers that would end past this time, for example 4h, set-up included; one
+    /// is measured in any case
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
     /// Say what would be done, how long it takes and what room it needs, and do nothing

@@ -97,12 +97,15 @@ pub fn runs(config: &Config) -> Result<u8, Failure> {
     let mut lines = Vec::new();
     for run in store.runs().map_err(store_problem)? {
         let withdrawn = store.invalidations(&run.run).map_err(store_problem)?;
+        let sides = match run.candidates.as_slice() {
+            [] => run.base.clone(),
+            candidates => format!("{} vs {}", run.base, candidates.join(", ")),
+        };
         lines.push(format!(
-            "{}  {:<11}  {} vs {}  {} {}  {}{}",
+            "{}  {:<11}  {}  {} {}  {}{}",
             run.run,
             run.state.word(),
-            run.base,
-            run.candidates.join(", "),
+            sides,
             run.cells,
             if run.cells == 1 { "cell" } else { "cells" },
             blocks(&run),

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::invalidate;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::costs::{Machine, add_costs};
-use deltabench_compare::insert::{self, InsertReport};
+use deltabench_compare::insert::{self, InsertReport, Settled};
 use deltabench_compare::pgbench;
 use deltabench_compare::study::{StudyRun, grids_of};
 use deltabench_compare::{confirm, ended_after, exit_code};
@@ -163,7 +163,39 @@ fn insert_figures(
     let machines = machines(run, plan, store)?;
     // Its servers are all of this machine.
     let cores = machines.first().and_then(|machine| machine.cores);
-    Ok(insert::insert_report(plan, &steps, comparison, cores))
+    let mut report = insert::insert_report(plan, &steps, comparison, cores);
+    if let Some(report) = &mut report {
+        report.settled = settled(run, store)?;
+    }
+    Ok(report)
+}
+
+/// What settling took in each pass. Of a pass that was begun again the last time counts.
+fn settled(run: &str, store: &Store) -> Result<Vec<Settled>, Failure> {
+    #[derive(serde::Deserialize)]
+    struct Seconds {
+        vacuum_seconds: f64,
+        checkpoint_seconds: f64,
+        seconds: f64,
+    }
+    let mut passes = BTreeMap::new();
+    for fact in store.facts(run, "settled").map_err(store_problem)? {
+        let (Some(server), Some(pass)) = (fact.server, fact.block) else {
+            continue;
+        };
+        let took: Option<Seconds> = parsed(Some(fact.json))?;
+        passes.extend(took.map(|took| {
+            let settled = Settled {
+                server,
+                pass,
+                vacuum_seconds: took.vacuum_seconds,
+                checkpoint_seconds: took.checkpoint_seconds,
+                seconds: took.seconds,
+            };
+            ((pass, server), settled)
+        }));
+    }
+    Ok(passes.into_values().collect())
 }
 
 /// The machines of the servers: the one that measured, or those that agents tell of.

@@ -13,15 +13,11 @@ use deltabench_model::pgbench::{PartitionMethod, PgbenchSetup, PgbenchTables, Qu
 use deltabench_model::plan::DataSize;
 use deltabench_model::problem::Problem;
 use deltabench_run::planning::Request;
+use deltabench_workload::pgbench::is_variable_name;
+use deltabench_workload::pgbench::tables::{ACCOUNTS, SCALE_MAX, table_names};
 use elsewhere::Elsewhere;
 use scripts::{Scripts, mixes};
 use std::path::PathBuf;
-
-/// Rows of `pgbench_accounts` for each unit of scale.
-const ACCOUNTS: u64 = 100_000;
-
-/// Largest scale: the number of accounts must fit where it is counted.
-const SCALE_MAX: u32 = 90_000;
 
 /// `deltabench pgbench`.
 #[derive(Debug, Args)]
@@ -188,7 +184,11 @@ pub fn of_scripts(paths: &[&PathBuf]) -> Result<Option<PgbenchSetup>, Problem> {
         .map(|path| scripts::alone(path))
         .collect::<Result<Vec<_>, Problem>>()?;
     let mut texts = mixes.iter().flat_map(|mix| &mix.scripts);
-    let wanted = texts.any(|script| script.source.text.contains("pgbench_"));
+    let names = table_names();
+    let wanted = texts.any(|script| {
+        let text = &script.source.text;
+        names.iter().any(|table| text.contains(table))
+    });
     Ok(Some(PgbenchSetup {
         mixes,
         tables: PgbenchTables {
@@ -229,14 +229,14 @@ fn tables(arguments: &TableArguments) -> Result<PgbenchTables, Problem> {
 
 /// `NAME=VALUE` each; names are as pgbench takes them.
 fn variables(texts: &[String]) -> Result<Vec<(String, String)>, Problem> {
-    let is_name = |name: &str| {
-        let ok = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
-        !name.is_empty() && name.chars().all(ok)
-    };
     let variable = |text: &String| match text.split_once('=') {
-        Some((name, value)) if is_name(name) => Ok((name.to_owned(), value.to_owned())),
+        Some((name, value)) if is_variable_name(name) && !value.is_empty() => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
         _ => Err(Problem::new(format!("`{text}` does not define a variable"))
-            .detail("a name has letters, digits and underscores")
+            .detail(
+                "a name has letters, digits and underscores, no digit first; a value is not empty",
+            )
             .hint("write for example --define rows=1000")),
     };
     texts.iter().map(variable).collect()
@@ -247,11 +247,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_have_names_and_may_be_empty() {
+    fn variables_have_names_and_values() {
         let read = |text: &str| variables(&[text.to_owned()]);
         assert_eq!(read("a_1=b=c").unwrap(), [("a_1".into(), "b=c".into())]);
-        assert_eq!(read("a=").unwrap(), [("a".into(), String::new())]);
-        for bad in ["a", "=b", "a b=c", "a-b=1"] {
+        for bad in ["a", "=b", "a b=c", "a-b=1", "1a=1", "a="] {
             assert!(read(bad).unwrap_err().hint.unwrap().contains("--define"));
         }
     }

@@ -6,7 +6,10 @@ mod screen;
 use crate::output::say;
 use board::Board;
 use deltabench_compare::comparison::{Comparison, Metric, MetricComparison};
+use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_model::insert::SLA_SHARE;
+use deltabench_model::plan::PublishedRate;
+use deltabench_model::units::{count, index};
 use deltabench_run::events::{BlockProgress, Observer, StepProgress};
 use deltabench_run::pilot::Pilot;
 use screen::Screen;
@@ -126,7 +129,7 @@ impl Observer for Progress {
             if let Some(comparison) = &progress.comparison
                 && shows_table(progress)
             {
-                say(&table(comparison));
+                say(&table(comparison, progress.passes.as_deref()));
             }
             say(&line(progress));
             return;
@@ -144,6 +147,10 @@ impl Observer for Progress {
 /// Whether the whole table is shown after this block: as soon as there is one, as soon as it has intervals,
 /// and then now and again.
 fn shows_table(progress: &BlockProgress) -> bool {
+    let compares = progress.comparison.as_ref();
+    if compares.is_none_or(|found| found.cells.is_empty()) {
+        return false;
+    }
     let now = matches!(progress.done, 1 | 2) || progress.done.is_multiple_of(6);
     now && progress.cells > 1 && progress.open_cells > 0
 }
@@ -173,8 +180,8 @@ fn step_line(step: &StepProgress) -> String {
     line
 }
 
-/// A row for each cell and candidate: what is known so far.
-fn table(comparison: &Comparison) -> String {
+/// A row for each cell and candidate: what is known so far, in the units of passes where blocks are passes.
+fn table(comparison: &Comparison, passes: Option<&[PublishedRate]>) -> String {
     let width = comparison
         .cells
         .iter()
@@ -187,17 +194,23 @@ fn table(comparison: &Comparison) -> String {
         let Some(throughput) = metric(Metric::Throughput) else {
             continue;
         };
-        let cpu = metric(Metric::ServerCpuPerOperation).map_or(String::new(), |cpu| {
-            format!("  CPU/op {:>6}{}", percent(cpu), interval(cpu))
-        });
+        let counted = passes.and_then(|cells| cells.get(index(u64::from(cell.cell))));
+        let (factor, unit) =
+            counted.map_or((1.0, "ops/s"), |rate| (rate.per_operation, &*rate.unit));
+        let change = if counted.is_some() && u64::from(cell.blocks) < count(MIN_BLOCKS) {
+            format!("cannot tell ({} of {MIN_BLOCKS} passes)", cell.blocks)
+        } else {
+            let cpu = metric(Metric::ServerCpuPerOperation).map_or(String::new(), |cpu| {
+                format!("  CPU/op {:>6}{}", percent(cpu), interval(cpu))
+            });
+            format!("{:>6}{}{cpu}", percent(throughput), interval(throughput))
+        };
         lines.push(format!(
-            "  {:<width$} {:>3} clients  {:>9.0} ops/s  {}  {:>6}{}{cpu}",
+            "  {:<width$} {:>3} clients  {:>9.0} {unit}  {}  {change}",
             cell.workload,
             cell.clients,
-            throughput.base,
+            throughput.base * factor,
             cell.candidate_name,
-            percent(throughput),
-            interval(throughput),
         ));
     }
     lines.join("\n")
@@ -223,11 +236,20 @@ fn line(progress: &BlockProgress) -> String {
     if progress.done <= progress.planned {
         line.push_str(&format!("/{}", progress.planned));
     }
-    if let Some(comparison) = &progress.comparison {
-        line.push_str(&format!(": {}", so_far(comparison)));
+    // Without candidates nothing is to be decided.
+    let alone = matches!(&progress.comparison, Some(found) if found.cells.is_empty());
+    let few = progress.passes.is_some() && u64::from(progress.done) < count(MIN_BLOCKS);
+    if let Some(comparison) = progress.comparison.as_ref().filter(|_| !alone) {
+        line.push_str(": ");
+        line.push_str(&match few {
+            true => format!("cannot tell before {MIN_BLOCKS} passes"),
+            false => so_far(comparison),
+        });
     }
     let (open, left) = (progress.open_cells, minutes(progress.remaining_seconds));
-    if open > 0 {
+    if open > 0 && alone {
+        line.push_str(&format!("; at most {left} left"));
+    } else if open > 0 {
         let cells = if open == 1 { "cell" } else { "cells" };
         line.push_str(&format!("; {open} {cells} open, at most {left} left"));
     }
@@ -302,6 +324,8 @@ fn minutes(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{plan, slices};
+    use deltabench_compare::analyse;
 
     #[test]
     fn a_step_says_what_it_came_to_and_whether_its_rate_was_kept() {
@@ -338,11 +362,70 @@ mod tests {
             cells: 8,
             elapsed_seconds: 60.0,
             remaining_seconds: 220.0,
+            passes: None,
             comparison: None,
         };
         assert_eq!(
             line(&progress),
             "block 3/14; 5 cells open, at most 4 min left"
         );
+    }
+
+    /// Where passes stand after `done` blocks of the fixture's eight.
+    fn passes(done: u32) -> BlockProgress {
+        let plan = plan();
+        let mut measured = slices([0.9, 1.0, 1.0]);
+        measured.retain(|slice| slice.block < done);
+        let rows = PublishedRate {
+            per_operation: 100.0,
+            unit: "rows/s".to_owned(),
+        };
+        BlockProgress {
+            done,
+            planned: 8,
+            open_cells: 3,
+            cells: 3,
+            elapsed_seconds: 60.0,
+            remaining_seconds: 220.0,
+            passes: Some(vec![rows; 3]),
+            comparison: Some(analyse(&plan, &measured, Vec::new())),
+        }
+    }
+
+    #[test]
+    fn passes_are_told_in_published_units_and_few_of_them_cannot_tell() {
+        let few = passes(2);
+        assert_eq!(
+            line(&few),
+            "block 2/8: cannot tell before 6 passes; 3 cells open, at most 4 min left"
+        );
+        let rows = table(few.comparison.as_ref().unwrap(), few.passes.as_deref());
+        // 10,000 operations per second of 100 rows each.
+        assert!(rows.contains(" 1000000 rows/s "), "{rows}");
+        assert!(rows.contains("cannot tell (2 of 6 passes)"), "{rows}");
+        assert!(!rows.contains('%'), "{rows}");
+        let enough = passes(6);
+        assert!(line(&enough).contains("slowest point-query -10.0 %"));
+        let rows = table(
+            enough.comparison.as_ref().unwrap(),
+            enough.passes.as_deref(),
+        );
+        assert!(
+            rows.contains("rows/s") && rows.contains("-10.0 %"),
+            "{rows}"
+        );
+        let blocks = table(enough.comparison.as_ref().unwrap(), None);
+        assert!(blocks.contains(" 10000 ops/s "), "{blocks}");
+    }
+
+    #[test]
+    fn without_candidates_nothing_is_said_to_be_decided() {
+        let mut alone = passes(7);
+        if let Some(comparison) = &mut alone.comparison {
+            comparison.cells.clear();
+        }
+        assert_eq!(line(&alone), "block 7/8; at most 4 min left");
+        alone.done = 6;
+        assert!(!shows_table(&alone) && shows_table(&passes(6)));
     }
 }

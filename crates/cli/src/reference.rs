@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn every_command_that_is_shown_is_on_the_page_with_its_options() {
-        let page = commands_page();
+        let page = commands_page() + &benchmarks_page();
         for command in Arguments::command().get_subcommands() {
             let heading = format!("\n## deltabench {}\n", command.get_name());
             assert_eq!(page.contains(&heading), !command.is_hide_set(), "{heading}");

@@ -40,8 +40,26 @@ pub struct InsertReport {
     pub passes_planned: u32,
     /// Passes that a verdict needs.
     pub passes_needed: u32,
+    /// What settling took before the first step of queries, in the order of the passes; [`insert_report`]
+    /// leaves it empty for who knows to fill.
+    pub settled: Vec<Settled>,
     /// What to mind, in words: missed service levels, pitfalls, disturbed and void passes.
     pub notes: Vec<String>,
+}
+
+/// What settling took on one server in one pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settled {
+    /// The server.
+    pub server: ServerId,
+    /// The pass, from 0.
+    pub pass: u32,
+    /// Vacuum of all tables, seconds.
+    pub vacuum_seconds: f64,
+    /// The checkpoint after it, seconds.
+    pub checkpoint_seconds: f64,
+    /// All of it with the wait at the end, seconds.
+    pub seconds: f64,
 }
 
 /// One step.
@@ -87,7 +105,8 @@ pub struct StepFigures {
     pub relative: Option<RelativeStep>,
     /// By metric, as [`INSERT_METRICS`], over the good passes.
     pub metrics: Vec<Option<f64>>,
-    /// Response times of the good passes together, by role.
+    /// Response times of the good passes together, by role; none in `l.x`, which is about no statement of
+    /// them.
     pub response: Vec<ResponseTimes>,
 }
 
@@ -210,6 +229,7 @@ pub fn insert_report(
         steps: columns,
         passes_planned: plan.timing.blocks,
         passes_needed: u32::try_from(count(MIN_BLOCKS)).unwrap_or(u32::MAX),
+        settled: Vec::new(),
         notes: Vec::new(),
     };
     colour::paint(&mut report);
@@ -292,7 +312,11 @@ fn figures(
             .and_then(|target| Service::of(&background, target)),
         relative: relative(comparison, column.cell, server),
         metrics: metrics::folded(&good),
-        response: response::response_times(&sound),
+        response: if column.step == InsertStep::Index {
+            Vec::new()
+        } else {
+            response::response_times(&sound)
+        },
         passes,
     }
 }

@@ -7,7 +7,7 @@
 use crate::latency::merge;
 use deltabench_model::pgbench::ScriptTally;
 use deltabench_model::plan::{CellId, Plan, ServerId};
-use deltabench_model::slice::Slice;
+use deltabench_model::slice::{ErrorCount, Slice};
 use deltabench_model::units::{micros, seconds, to_f64};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
@@ -28,6 +28,8 @@ pub struct CellResult {
     pub scripts: Vec<ScriptTally>,
     /// Slice by slice, in the order of time.
     pub series: Vec<Moment>,
+    /// Why operations failed, by SQLSTATE, the most frequent first.
+    pub errors: Vec<ErrorCount>,
 }
 
 /// Counts and latency of some slices.
@@ -181,6 +183,7 @@ fn result(cell: CellId, server: ServerId, slices: &[&Slice]) -> Option<CellResul
         } else {
             series
         },
+        errors: errors(slices),
     })
 }
 
@@ -245,6 +248,22 @@ fn scripts(slices: &[&Slice]) -> Vec<ScriptTally> {
     scripts.into_values().collect()
 }
 
+/// The errors of all slices, by SQLSTATE.
+fn errors(slices: &[&Slice]) -> Vec<ErrorCount> {
+    let mut errors: Vec<ErrorCount> = Vec::new();
+    for error in slices.iter().flat_map(|slice| &slice.errors) {
+        match errors
+            .iter_mut()
+            .find(|known| known.sqlstate == error.sqlstate)
+        {
+            Some(known) => known.count += error.count,
+            None => errors.push(error.clone()),
+        }
+    }
+    errors.sort_by_key(|error| std::cmp::Reverse(error.count));
+    errors
+}
+
 /// Adds the counts and sums of a tally to another's; its script stays.
 pub fn add(sum: &mut ScriptTally, tally: &ScriptTally) {
     sum.operations += tally.operations;
@@ -275,15 +294,17 @@ pub fn mean_and_stddev(operations: u64, sum: f64, squares: f64) -> Option<(f64, 
 pub fn progress(series: &[Moment], every: f64) -> Vec<Progress> {
     let mut done = Vec::new();
     let mut at = 0.0;
+    let mut length = 0.0;
     let mut current: Vec<&Moment> = Vec::new();
     for (place, moment) in series.iter().enumerate() {
         current.push(moment);
-        let length: f64 = current.iter().map(|moment| moment.seconds).sum();
+        length += moment.seconds;
         // Sums of slices miss a whole number by rounding alone.
         if length >= every - 1e-9 || place + 1 == series.len() {
             at += length;
             done.push(interval(&current, at, length));
             current.clear();
+            length = 0.0;
         }
     }
     done

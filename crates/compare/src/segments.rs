@@ -4,7 +4,7 @@
 //! The fewest segments are told that the intervals allow: a change of slope has to be beyond noise, over all
 //! pairs of points together, or else the line goes on as before.
 
-use crate::thresholds::{SEGMENT_ALPHA, SEGMENT_FLAT, SEGMENT_LINEAR};
+use crate::thresholds::{SEGMENT_ALPHA, SEGMENT_FLAT, SEGMENT_FLAT_WIDEST, SEGMENT_LINEAR};
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::student::t_quantile;
 
@@ -89,7 +89,8 @@ pub struct Segment {
 ///         [`SEGMENT_ALPHA`]) meets the exponents of its slope; of several such the one nearest to the
 ///         estimates. So a line that is truly of one slope is broken in at most that share of runs. A slope
 ///         is named only if the interval over the whole segment has no exponent of the other side of it:
-///         growth excludes 0, a drop excludes 0, flat excludes linear growth.
+///         growth excludes 0, a drop excludes 0, linear growth excludes what is flat, and flat is within
+///         ±[`SEGMENT_FLAT_WIDEST`].
 #[must_use]
 pub fn segments(points: &[Point]) -> Vec<Segment> {
     let line = Line::new(points);
@@ -278,8 +279,9 @@ impl Line {
         let whole = exponent(from, to, 1.0 - SEGMENT_ALPHA / 2.0);
         let (low, high) = (whole.estimate - whole.half, whole.estimate + whole.half);
         Some(match slope {
-            Slope::Linear | Slope::Growing => low > 0.0,
-            Slope::Flat => high < SEGMENT_LINEAR && low > -SEGMENT_LINEAR,
+            Slope::Linear => low > SEGMENT_FLAT,
+            Slope::Growing => low > 0.0,
+            Slope::Flat => high < SEGMENT_FLAT_WIDEST && low > -SEGMENT_FLAT_WIDEST,
             Slope::Dropping => high < 0.0,
             Slope::CannotTell => false,
         })

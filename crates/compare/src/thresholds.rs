@@ -234,5 +234,9 @@ pub const SEGMENT_LINEAR: f64 = 0.85;
 /// Growth exponent within which a segment is called flat: ±7 % for twice the clients.
 pub const SEGMENT_FLAT: f64 = 0.1;
 
+/// Growth exponents that the interval of a segment must lie within for it to be called flat: from 19 % less
+/// to 23 % more for twice the clients.
+pub const SEGMENT_FLAT_WIDEST: f64 = 0.3;
+
 /// Share of lines of one slope that may be broken into several segments by chance.
 pub const SEGMENT_ALPHA: f64 = 0.05;

@@ -367,7 +367,8 @@ impl Steps {
 /// Prepares what can be prepared before the script runs.
 ///
 /// pgbench prepares a statement where a script first comes to it, inside the measured time. Here that is
-/// left for those that the server does not know how to read yet, in a program that makes something itself.
+/// left for those that the server does not know how to read yet: in a program that makes something itself,
+/// and where a statement may never be sent.
 fn prepare(
     session: &mut Session,
     program: &Program,
@@ -385,11 +386,21 @@ fn prepare(
         };
         match prepare_one(session, &message) {
             Ok(()) => performer.prepared(index),
-            Err(error) if later && error.sqlstate().is_some_and(is_missing) => {}
+            Err(error)
+                if (later || is_optional(program, index))
+                    && error.sqlstate().is_some_and(is_missing) => {}
             Err(error) => return Err(error),
         }
     }
     Ok(())
+}
+
+/// Whether a statement may never be sent: inside of an `\if`, or in a script that is never drawn.
+fn is_optional(program: &Program, index: usize) -> bool {
+    program.statements().get(index).is_some_and(|statement| {
+        let script = program.scripts.get(statement.script);
+        statement.conditional || script.is_some_and(|script| script.weight == 0)
+    })
 }
 
 /// Whether that is the error of a table, column, function, type or schema that is not there.

@@ -268,8 +268,10 @@ impl<'a> Tally<'a> {
         let duration_ns = self.clock.now();
         let nothing = self.operations == 0 && self.failed + self.skipped > 0;
         let mut void = nothing.then_some(VoidReason::NothingDone);
-        let mut void_detail = (nothing && self.failed == 0)
-            .then(|| "every operation was due too late to be begun".to_owned());
+        let mut void_detail = nothing.then(|| match self.errors.first() {
+            Some(error) => format!("{} ({})", error.first_message, error.sqlstate),
+            None => "every operation was due too late to be begun".to_owned(),
+        });
         if let Err(loss) = end {
             if let Loss::Fatal(error) = &loss {
                 self.count_error(error);
@@ -323,5 +325,31 @@ impl ScriptCount {
         let tally = &mut self.tally;
         let known = tally.serialization_failures + tally.deadlock_failures;
         tally.other_failures = self.begun - tally.operations - known;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_in_which_nothing_succeeded_says_what_the_server_said_first() {
+        let mut histogram = Histogram::new(3).unwrap();
+        let mut tally = Tally::new(&mut histogram, None);
+        for message in ["division by zero", "another"] {
+            tally.begun(0);
+            let error = ServerError {
+                severity: "ERROR".to_owned(),
+                sqlstate: "22012".to_owned(),
+                message: message.to_owned(),
+                detail: None,
+                hint: None,
+            };
+            tally.failed(0, &error);
+        }
+        let outcome = tally.outcome(Ok(()));
+        assert_eq!(outcome.void, Some(VoidReason::NothingDone));
+        let detail = outcome.void_detail.as_deref();
+        assert_eq!(detail, Some("division by zero (22012)"));
     }
 }

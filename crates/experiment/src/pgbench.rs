@@ -177,18 +177,21 @@ fn variables(section: &Section<'_>) -> Result<Vec<(String, String)>, Problem> {
     let mut found = Vec::new();
     for ((name, at), (value, value_at)) in variables.entries() {
         let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
-        if name.is_empty() || !name.chars().all(good) {
+        let first_is_good = name.starts_with(|first: char| !first.is_ascii_digit());
+        if !first_is_good || !name.chars().all(good) {
             let what = format!("\"{name}\" is not the name of a variable");
             return Err(variables
                 .problem_at(at, what)
                 .hint("write for example variables = { n = \"3\" }"));
         }
         let text = match value {
-            DeValue::String(text) if !text.chars().any(char::is_control) => text.to_string(),
+            DeValue::String(text) if !text.is_empty() && !text.chars().any(char::is_control) => {
+                text.to_string()
+            }
             DeValue::Integer(integer) => integer.to_string(),
             DeValue::Float(float) => float.as_str().to_owned(),
             other => {
-                let wanted = "a string of one line or a number";
+                let wanted = "a string of one line that is not empty, or a number";
                 return Err(variables.wrong_type(name, value_at, wanted, other));
             }
         };

@@ -337,9 +337,13 @@ impl StepRecord {
     }
 
     /// The step as a slice: what is compared.
+    ///
+    /// Shape: without a histogram for a step that is one operation, as `l.x` is: the statements in it are not
+    ///        what it measures.
     #[must_use]
     pub fn slice(&self) -> Slice {
         let primary = self.primary();
+        let whole = self.operations <= 1 && self.role(InsertRole::Query).is_none();
         Slice {
             server: self.server,
             cell: self.cell,
@@ -362,6 +366,7 @@ impl StepRecord {
             cpu_pressure_ns: self.cpu_pressure_ns,
             schedule_lag_ns: primary.and_then(|tally| tally.schedule_lag_ns),
             latency_histogram: primary
+                .filter(|_| !whole)
                 .map(|tally| tally.latency_histogram.clone())
                 .unwrap_or_default(),
             scripts: Vec::new(),
@@ -385,6 +390,52 @@ mod tests {
         for name in ["l.i3", "qr", "qr0", "qp-1", "q", "é"] {
             assert_eq!(InsertStep::from_name(name), None, "{name}");
         }
+    }
+
+    fn record(operations: u64, roles: &[InsertRole]) -> StepRecord {
+        let tally = |role: &InsertRole| RoleTally {
+            role: *role,
+            statements: 1,
+            rows: 100,
+            failed: 0,
+            retries: 0,
+            latency_histogram: vec![1, 2, 3],
+            max_service_ns: 1,
+            schedule_lag_ns: None,
+            missed: 0,
+            errors: Vec::new(),
+        };
+        StepRecord {
+            server: 0,
+            cell: 0,
+            block: 0,
+            position: 0,
+            started_ns: 0,
+            duration_ns: 1,
+            operations,
+            server_cpu_ns: None,
+            run_queue_wait_ns: None,
+            switches: None,
+            client_cpu_ns: 0,
+            foreign_cpu_ns: None,
+            steal_ns: None,
+            cpu_pressure_ns: None,
+            roles: roles.iter().map(tally).collect(),
+            seconds: Vec::new(),
+            clients: Vec::new(),
+            values: BTreeMap::new(),
+            void: None,
+            void_detail: None,
+        }
+    }
+
+    #[test]
+    fn a_step_that_is_one_operation_has_no_latency_of_its_statements() {
+        use InsertRole::{Delete, Insert, Query};
+        assert!(record(1, &[Insert]).slice().latency_histogram.is_empty());
+        assert_eq!(record(2, &[Insert]).slice().latency_histogram, [1, 2, 3]);
+        let queries = record(1, &[Insert, Delete, Query]).slice();
+        assert_eq!(queries.latency_histogram, [1, 2, 3]);
     }
 
     #[test]

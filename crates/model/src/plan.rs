@@ -373,7 +373,7 @@ pub struct Timing {
     pub warmup_seconds: f64,
     /// Reconnects inside a visit: its rounds are divided over this many connections in turn.
     pub connections_per_visit: u32,
-    /// Stop after the block that ends past this many seconds of measuring; absent means run all blocks.
+    /// Begin no block that would end past this many seconds of measuring; absent means run all blocks.
     pub deadline_seconds: Option<f64>,
 }
 

@@ -125,7 +125,10 @@ pub(crate) fn tick_ns() -> u64 {
 }
 
 /// Size of a page of memory.
-pub(crate) fn page_bytes() -> u64 {
+///
+/// Units: bytes.
+#[must_use]
+pub fn page_bytes() -> u64 {
     // SAFETY: plain query without pointers.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     u64::try_from(bytes)

@@ -56,7 +56,7 @@ pub use check::{Check, Outcome, host_findings, preflight};
 pub use device::{DeviceClock, DeviceCosts};
 pub use disk::{DiskFacts, Fsync};
 pub use error::ObserveError;
-pub use host_clock::{HostClock, HostReading, foreign_cpu_ns};
+pub use host_clock::{HostClock, HostReading, foreign_cpu_ns, page_bytes};
 pub use host_facts::HostFacts;
 pub use host_sample::{HostSample, Neighbour};
 pub use limits::{

@@ -28,6 +28,11 @@ impl<'a> Conditions<'a> {
         }
     }
 
+    /// The plan.
+    pub(crate) fn plan(&self) -> &'a Plan {
+        self.plan
+    }
+
     /// A workload's name, with state and rate where other cells have others.
     pub(crate) fn label(&self, cell: &CellComparison) -> String {
         match planned_cell(self.plan, cell.cell) {

@@ -162,7 +162,7 @@ fn byline(context: &ReportContext, plan: &Plan) -> Markup {
 fn ground(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Markup {
     let mut lines = remarks(comparison, plan, context);
     lines.extend(totals(comparison, plan, context));
-    lines.extend(troubles(comparison, plan));
+    lines.extend(troubles(comparison, plan, context));
     markup! {
         section {
             h2 { "What the verdicts rest on" }

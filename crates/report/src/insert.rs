@@ -14,8 +14,25 @@ pub(crate) use markdown::sections;
 pub(crate) use terminal::lines;
 
 use crate::context::ReportContext;
-use deltabench_compare::comparison::CellComparison;
+use deltabench_compare::comparison::{CellComparison, Comparison};
 use deltabench_compare::insert::ServerRow;
+use deltabench_compare::thresholds::MIN_BLOCKS;
+use deltabench_model::plan::Plan;
+use deltabench_model::units::count;
+
+/// What stands instead of relative throughput while there are too few passes to tell it; files have the
+/// figures, with their intervals, all the same.
+pub(crate) fn withheld(plan: &Plan, blocks: u32) -> Option<String> {
+    let needed = count(MIN_BLOCKS);
+    let few = plan.insert.is_some() && (1..needed).contains(&u64::from(blocks));
+    few.then(|| format!("{} ({blocks} of {needed} passes)", words::CANNOT_TELL))
+}
+
+/// The same for the placebo over all cells.
+pub(crate) fn placebo_withheld(plan: &Plan, comparison: &Comparison) -> Option<String> {
+    let blocks = comparison.placebo_cells.iter().map(|cell| cell.blocks);
+    withheld(plan, blocks.max()?)
+}
 
 /// Whether a cell is in no mean, since its server or the base has missed the service level of the step.
 pub(crate) fn is_left_out(context: &ReportContext, cell: &CellComparison) -> bool {

@@ -84,7 +84,7 @@ fn figures(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Sec
     for (mark, meaning) in legend(&comparison.cells) {
         reading.push_str(&format!("; {mark} {meaning}"));
     }
-    if let Some(meaning) = withdrawn::mean_legend(comparison, context) {
+    if let Some(meaning) = withdrawn::mean_legend(comparison, plan, context) {
         reading.push_str(&format!("; {meaning}"));
     }
     let mut head = vec![
@@ -137,7 +137,7 @@ fn rest(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Sectio
         .into_iter()
         .filter(|text| gate.as_ref() != Some(text))
         .chain(totals(comparison, plan, context))
-        .chain(troubles(comparison, plan));
+        .chain(troubles(comparison, plan, context));
     Section::list("### What this rests on\n", sentences, "line")
 }
 

@@ -1,17 +1,23 @@
 //! What the verdicts of a run rest on, one sentence each.
 
 use crate::conditions::Conditions;
-use crate::context::{ReportContext, planned};
+use crate::context::{ReportContext, planned, planned_cell};
 use crate::standing::DRIFTING;
-use crate::words;
+use crate::{insert, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Estimates, Ratio, Verdict};
 use deltabench_compare::gate_line;
 use deltabench_compare::thresholds::{GATE_FALSE, LISTED_FALSE};
-use deltabench_model::plan::{Plan, Stopping};
-use deltabench_model::units::count;
+use deltabench_model::plan::{Plan, Role, Stopping};
+use deltabench_model::units::{count, to_f64};
 
 /// Beyond this share of its interval, what left-out rounds do to an estimate is said.
 const TELLING: f64 = 0.1;
+
+/// Beyond this share of its operations, failures of a server in a cell are told with their reason.
+const FAILED_TELLING: f64 = 0.001;
+
+/// Letters of a server's message that are told.
+const MESSAGE_MAX: usize = 200;
 
 /// All of them, in reading order.
 pub(crate) fn remarks(
@@ -22,7 +28,7 @@ pub(crate) fn remarks(
     let conditions = Conditions::new(plan);
     let mut list: Vec<String> = gate_line(comparison, plan).into_iter().collect();
     list.extend(multiplicity(comparison));
-    list.extend(placebo(comparison));
+    list.extend(placebo(comparison, plan));
     list.extend(ledger(context));
     list.extend(left_out(comparison));
     list.extend(moved(comparison, &conditions));
@@ -56,7 +62,7 @@ pub(crate) fn changed(cell: &CellComparison) -> bool {
     matches!(cell.verdict, Verdict::Regression | Verdict::Improvement)
 }
 
-fn placebo(comparison: &Comparison) -> Option<String> {
+fn placebo(comparison: &Comparison, plan: &Plan) -> Option<String> {
     let placebo = comparison.placebo.as_ref()?;
     let ratio = |ratio| words::ratio_interval(ratio);
     let cpu = placebo
@@ -65,7 +71,7 @@ fn placebo(comparison: &Comparison) -> Option<String> {
         .map_or_else(|| words::UNKNOWN.to_owned(), ratio);
     Some(format!(
         "placebo (a second copy of the base): throughput {}, CPU/op {cpu}; called different in {} of {}",
-        ratio(&placebo.throughput),
+        insert::placebo_withheld(plan, comparison).unwrap_or_else(|| ratio(&placebo.throughput)),
         placebo.flagged,
         words::plural(u64::from(placebo.cells), "cell"),
     ))
@@ -259,8 +265,12 @@ fn stopping(comparison: &Comparison) -> String {
     }
 }
 
-/// Cells with void rounds or server errors, one sentence each.
-pub(crate) fn troubles(comparison: &Comparison, plan: &Plan) -> Vec<String> {
+/// Cells with void rounds or server errors, one sentence each; then the servers on which operations failed.
+pub(crate) fn troubles(
+    comparison: &Comparison,
+    plan: &Plan,
+    context: &ReportContext,
+) -> Vec<String> {
     let conditions = Conditions::new(plan);
     let troubled =
         |cell: &&CellComparison| cell.void_rounds + cell.base_errors + cell.candidate_errors > 0;
@@ -278,5 +288,41 @@ pub(crate) fn troubles(comparison: &Comparison, plan: &Plan) -> Vec<String> {
                 cell.candidate_name,
             )
         })
+        .chain(failing(plan, context))
         .collect()
+}
+
+/// Why operations failed, for each cell and server where more than [`FAILED_TELLING`] did, one sentence each.
+///
+/// The placebo's are left out: it is the base again.
+fn failing(plan: &Plan, context: &ReportContext) -> Vec<String> {
+    let results = context.results.iter();
+    let texts = results.filter_map(|result| {
+        let server = planned(plan, result.server)?;
+        let cell = planned_cell(plan, result.cell)?;
+        let all = result.total.operations + result.total.failed;
+        let share = to_f64(result.total.failed) / to_f64(all.max(1));
+        if server.role == Role::Placebo || share <= FAILED_TELLING {
+            return None;
+        }
+        let first = result.errors.first()?;
+        // What a server says may have lines, and be long.
+        let message: Vec<&str> = first.first_message.split_whitespace().collect();
+        let message: String = message.join(" ").chars().take(MESSAGE_MAX).collect();
+        let more = match result.errors.len() {
+            0 | 1 => String::new(),
+            several => format!(" (the most frequent of {several} kinds of errors)"),
+        };
+        Some(format!(
+            "failed: {}, clients {}, on {}: {:.1} % of the operations ({} of {all}), not counted as \
+             done: {} {message}{more}",
+            cell.workload,
+            cell.clients,
+            server.name(),
+            100.0 * share,
+            result.total.failed,
+            first.sqlstate,
+        ))
+    });
+    texts.collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::conditions::Conditions;
 use crate::context::{ReportContext, resolved};
-use crate::{withdrawn, words};
+use crate::{insert, withdrawn, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, GroupSummary, Metric, MetricComparison, Verdict,
 };
@@ -34,7 +34,7 @@ fn sentence(comparison: &Comparison, plan: &Plan, candidate: ServerId) -> String
     } else {
         parts.push(counts(&cells, &Conditions::new(plan), comparison.delta));
     }
-    parts.push(placebo(comparison));
+    parts.push(placebo(comparison, plan));
     parts.push(
         if comparison.host_ok {
             "host ok"
@@ -139,8 +139,18 @@ pub(crate) fn unchanged_delta(cells: &[&CellComparison], delta: f64) -> String {
     }
 }
 
-/// The means worth a row: of groups with several cells if there are several groups, and of all cells.
-pub(crate) fn shown_summaries(comparison: &Comparison, candidate: ServerId) -> Vec<&GroupSummary> {
+/// The means worth a row: of groups with several cells if there are several groups, and of all cells. None
+/// where no cell of them can be told.
+pub(crate) fn shown_summaries<'a>(
+    comparison: &'a Comparison,
+    plan: &Plan,
+    candidate: ServerId,
+) -> Vec<&'a GroupSummary> {
+    let mut cells = comparison.cells.iter();
+    let few = |cell: &CellComparison| insert::withheld(plan, cell.blocks).is_some();
+    if cells.any(|cell| cell.candidate == candidate && few(cell)) {
+        return Vec::new();
+    }
     let of: Vec<&GroupSummary> = comparison
         .summaries
         .iter()
@@ -185,14 +195,16 @@ fn at_clients(cells: &[&CellComparison], cell: &CellComparison) -> String {
     }
 }
 
-pub(crate) fn placebo(comparison: &Comparison) -> String {
+pub(crate) fn placebo(comparison: &Comparison, plan: &Plan) -> String {
     let Some(placebo) = &comparison.placebo else {
         return "no placebo".to_owned();
     };
     if !placebo.throughput.estimate.is_finite() {
         return "placebo unknown".to_owned();
     }
-    let text = format!("placebo {}", words::change_interval(&placebo.throughput));
+    let told = || words::change_interval(&placebo.throughput);
+    let text = insert::placebo_withheld(plan, comparison).unwrap_or_else(told);
+    let text = format!("placebo {text}");
     if placebo.flagged == 0 {
         return text;
     }

@@ -68,7 +68,7 @@ pub fn terminal(
         .into_iter()
         .chain(remarks(comparison, plan, context))
         .chain(totals(comparison, plan, context))
-        .chain(troubles(comparison, plan))
+        .chain(troubles(comparison, plan, context))
         .chain(findings(comparison));
     lines.extend(sentences.flat_map(|text| table.wrap(&text)));
     let mut text = lines
@@ -114,7 +114,8 @@ impl<'a> Table<'a> {
         };
         let of = |metric| cells.iter().map(move |cell| latency(cell, metric));
         let ratios = cells.iter().flat_map(|cell| {
-            [Metric::Throughput, Metric::ServerCpuPerOperation].map(|metric| relative(cell, metric))
+            [Metric::Throughput, Metric::ServerCpuPerOperation]
+                .map(|metric| relative(cell, metric, plan))
         });
         let conditions = Conditions::new(plan);
         let mut table = Self {
@@ -142,7 +143,10 @@ impl<'a> Table<'a> {
         let width = self.width;
         let fitting = |columns: usize| BARS.into_iter().find(|bar| width >= columns + 2 + bar);
         let (one, two) = (fitting(all), fitting(numbers));
-        (self.one_line, self.bar) = (one.is_some(), one.or(two).unwrap_or(0));
+        let plan = self.conditions.plan();
+        let mut cells = self.comparison.cells.iter();
+        let drawn = cells.any(|cell| insert::withheld(plan, cell.blocks).is_none());
+        (self.one_line, self.bar) = (one.is_some(), one.or(two).filter(|_| drawn).unwrap_or(0));
     }
 
     fn of(&self, candidate: ServerId) -> Vec<String> {
@@ -168,7 +172,7 @@ impl<'a> Table<'a> {
 
     /// The geometric mean of a group, or of all cells, as a row without a verdict.
     fn mean(&self, candidate: ServerId, group: Option<Group>) -> Option<String> {
-        let summary = shown_summaries(self.comparison, candidate)
+        let summary = shown_summaries(self.comparison, self.conditions.plan(), candidate)
             .into_iter()
             .find(|summary| summary.group == group)?;
         let name = format!(
@@ -217,16 +221,17 @@ impl<'a> Table<'a> {
         let mut texts = self.start(
             &name,
             &cell.clients.to_string(),
-            &relative(cell, Metric::Throughput),
+            &relative(cell, Metric::Throughput, self.conditions.plan()),
         );
         if self.bar > 0 {
-            let throughput = words::metric(cell, Metric::Throughput);
+            let told = insert::withheld(self.conditions.plan(), cell.blocks).is_none();
+            let throughput = words::metric(cell, Metric::Throughput).filter(|_| told);
             let bar =
                 throughput.map(|m| text_bar(&m.ratio, Some(cell.delta), self.limit, self.bar));
             texts.push(left(&bar.unwrap_or_default(), self.bar));
         }
         texts.push(left(
-            &relative(cell, Metric::ServerCpuPerOperation),
+            &relative(cell, Metric::ServerCpuPerOperation, self.conditions.plan()),
             self.ratio,
         ));
         let judged = self.judged(cell);
@@ -235,7 +240,9 @@ impl<'a> Table<'a> {
             latency(cell, Metric::LatencyP99),
         );
         if !self.one_line {
-            let text = format!("{judged}; p50 {p50} µs, p99 {p99} µs");
+            let known = words::metric(cell, Metric::LatencyP50).is_some();
+            let latency = known.then(|| format!("; p50 {p50} µs, p99 {p99} µs"));
+            let text = format!("{judged}{}", latency.unwrap_or_default());
             let mut lines = vec![texts.join("  ")];
             lines.extend(wrapped(&text, self.width, 4, 6));
             return self.painted(cell, lines, 1);
@@ -282,7 +289,9 @@ impl<'a> Table<'a> {
         for (mark, meaning) in legend(&self.comparison.cells) {
             text.push_str(&format!("; {mark} {meaning}"));
         }
-        if let Some(meaning) = withdrawn::mean_legend(self.comparison, self.context) {
+        if let Some(meaning) =
+            withdrawn::mean_legend(self.comparison, self.conditions.plan(), self.context)
+        {
             text.push_str(&format!("; {meaning}"));
         }
         self.wrap(&text)
@@ -310,10 +319,11 @@ fn mean_cpu(summary: &GroupSummary) -> String {
         .map_or_else(|| words::UNKNOWN.to_owned(), known)
 }
 
-fn relative(cell: &CellComparison, metric: Metric) -> String {
+fn relative(cell: &CellComparison, metric: Metric, plan: &Plan) -> String {
+    let withheld = insert::withheld(plan, cell.blocks).filter(|_| metric == Metric::Throughput);
     words::metric(cell, metric).map_or_else(
         || words::UNKNOWN.to_owned(),
-        |m| words::ratio_interval(&m.ratio),
+        |m| withheld.unwrap_or_else(|| words::ratio_interval(&m.ratio)),
     )
 }
 

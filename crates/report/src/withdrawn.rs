@@ -92,12 +92,16 @@ pub(crate) fn void_cells(
 }
 
 /// What × behind a mean says, where one has it.
-pub(crate) fn mean_legend(comparison: &Comparison, context: &ReportContext) -> Option<String> {
+pub(crate) fn mean_legend(
+    comparison: &Comparison,
+    plan: &Plan,
+    context: &ReportContext,
+) -> Option<String> {
     let mut shown = comparison
         .cells
         .iter()
         .map(|cell| cell.candidate)
-        .flat_map(|candidate| shown_summaries(comparison, candidate));
+        .flat_map(|candidate| shown_summaries(comparison, plan, candidate));
     shown
         .any(|summary| has_void(summary, comparison, context))
         .then(|| {

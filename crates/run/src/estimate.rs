@@ -46,7 +46,7 @@ pub struct Estimate {
     pub disk_bytes: u64,
     /// Loading and copying.
     pub set_up: Duration,
-    /// Measuring at most: looks may end cells before.
+    /// Measuring at most: looks may end cells before. One block at least, however little time is allowed.
     pub measuring: Duration,
 }
 
@@ -81,8 +81,14 @@ pub fn estimate(plan: &Plan, host: &Host) -> Result<Estimate, Problem> {
         memory_bytes: at_once.saturating_mul(needs.memory_bytes),
         disk_bytes: needs.disk_once_bytes + own.saturating_mul(needs.disk_bytes),
         set_up: Duration::from_secs_f64(set_up),
-        measuring: Duration::from_secs_f64(measuring.min((allowed - set_up).max(0.0))),
+        measuring: Duration::from_secs_f64(within(measuring, plan, allowed - set_up)),
     })
+}
+
+/// Seconds of measuring in the time that is left for it: a block is never cut, and there is always one.
+fn within(measuring: f64, plan: &Plan, left: f64) -> f64 {
+    let block = measuring / f64::from(plan.timing.blocks.max(1));
+    measuring.min(left.max(block))
 }
 
 fn set_up_seconds(plan: &Plan, rows: f64, at_once: u64) -> f64 {
@@ -148,6 +154,15 @@ mod tests {
         plan.cells[1].writes = true;
         plan.order = CellOrder::Published;
         assert!((together(&plan) - drawn).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_budget_cuts_the_time_but_not_the_first_block() {
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        plan.timing.blocks = 4;
+        assert!((within(400.0, &plan, f64::INFINITY) - 400.0).abs() < 1e-9);
+        assert!((within(400.0, &plan, 250.0) - 250.0).abs() < 1e-9);
+        assert!((within(400.0, &plan, -5.0) - 100.0).abs() < 1e-9);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::pilot::Pilot;
 use deltabench_compare::comparison::Comparison;
+use deltabench_model::plan::PublishedRate;
 
 /// Where a run stands after a block.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +19,8 @@ pub struct BlockProgress {
     pub elapsed_seconds: f64,
     /// Seconds that will be left at most, at the pace so far.
     pub remaining_seconds: f64,
+    /// In the Insert Benchmark, whose blocks are passes: how published studies count each cell's work.
+    pub passes: Option<Vec<PublishedRate>>,
     /// What the data say so far; absent until there is something to compare.
     pub comparison: Option<Comparison>,
 }

@@ -3,8 +3,10 @@
 mod limited;
 mod loading;
 mod member;
+mod pristine;
 
 use self::member::Member;
+use self::pristine::Pristine;
 use crate::admin::run;
 use crate::aging;
 use crate::limits::{FleetLimits, Possible};
@@ -71,6 +73,8 @@ pub struct Fleet<'a> {
     // Order matters on drop: clusters stop before their groups are removed, their pages are given back and
     // their directory goes.
     members: Vec<Member>,
+    /// The data that passes begin with; empty where no plan asks for it.
+    pristine: Vec<Pristine>,
     remotes: Vec<RemoteServer>,
     agents: Agents,
     limits: FleetLimits,
@@ -120,6 +124,7 @@ impl<'a> Fleet<'a> {
         let mut fleet = Self {
             plan,
             members: Vec::new(),
+            pristine: Vec::new(),
             remotes: Vec::new(),
             agents: Agents::default(),
             limits,
@@ -158,6 +163,7 @@ impl<'a> Fleet<'a> {
         let name = format!("c{place}");
         let cluster = Cluster::create(&self.workspace, &name, &spec, &host.cache, &host.user)?;
         self.members.push(Member::Own(Box::new(cluster)));
+        self.add_pristine(place, &spec, host)?;
         // Not in the cluster's: clusters are exchanged between the servers of an installation, and these are
         // the server's own.
         all.extend(server.settings.iter().cloned());
@@ -513,6 +519,7 @@ impl<'a> Fleet<'a> {
     pub fn dismantle(mut self) -> Result<(), Problem> {
         let stopped = self.stop();
         drop(std::mem::take(&mut self.members));
+        drop(std::mem::take(&mut self.pristine));
         let dropped: Vec<Result<(), Problem>> = self
             .remotes
             .iter_mut()

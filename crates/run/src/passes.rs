@@ -11,4 +11,4 @@ mod sizes;
 mod statistics;
 mod watch;
 
-pub(crate) use pass::{Pass, StepEnd, open_passes, steps};
+pub(crate) use pass::{Pass, SettleEnd, StepEnd, open_passes, steps};

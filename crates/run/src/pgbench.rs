@@ -14,14 +14,6 @@ use deltabench_model::plan::CellOrder;
 use deltabench_model::problem::Problem;
 use deltabench_workload::pgbench::tables;
 
-/// What a statement that works on pgbench's tables has in it.
-const TABLES: [&str; 4] = [
-    "pgbench_accounts",
-    "pgbench_branches",
-    "pgbench_tellers",
-    "pgbench_history",
-];
-
 /// Most partitions; more take longer to plan than to read.
 const PARTITIONS_MAX: u32 = 10_000;
 
@@ -50,15 +42,16 @@ pub(crate) fn check(setup: &PgbenchSetup, order: CellOrder) -> Result<(), Proble
     Ok(())
 }
 
-fn check_mix(mix: &PgbenchMix, tables: &PgbenchTables) -> Result<(), Problem> {
+fn check_mix(mix: &PgbenchMix, wanted: &PgbenchTables) -> Result<(), Problem> {
     let missing = mix.scripts.iter().find_map(|script| {
-        let table = TABLES
-            .iter()
-            .find(|table| script.source.text.contains(**table))?;
+        // What a statement that works on these tables has in it.
+        let table = tables::table_names()
+            .into_iter()
+            .find(|table| script.source.text.contains(table))?;
         Some((script, table))
     });
     match missing {
-        Some((script, table)) if tables.scale == 0 && tables.init.is_none() => Err(Problem::new(
+        Some((script, table)) if wanted.scale == 0 && wanted.init.is_none() => Err(Problem::new(
             format!("{} needs {table}", script.source.file),
         )
         .detail("at scale 0 there are no tables of pgbench's, and no SQL of yours makes any")

@@ -355,10 +355,8 @@ fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
         for &clients in &request.clients {
             let cell = cell(&name, clients, request, library)?;
             if cells.contains(&cell) {
-                return Err(Problem::new(format!(
-                    "{} at {clients} clients is asked for twice",
-                    cell.workload
-                )));
+                let what = format!("{} at {clients} clients is asked for twice", cell.workload);
+                return Err(Problem::new(what).hint("leave one of them out"));
             }
             cells.push(cell);
         }

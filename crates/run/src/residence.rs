@@ -111,7 +111,8 @@ impl Needs {
         })
     }
 
-    /// What each server takes for its passes: it has tables only while it is its turn.
+    /// What each server takes for its passes: it has tables and their WAL only while it is its turn, and what
+    /// it begins with lies beside it once more.
     fn of_passes(plan: &Plan, setup: &InsertSetup) -> Result<Self, Problem> {
         let data = passes::bytes(setup);
         let shared_buffers_mb = limits::shared_buffers_mb(plan, fitting(data))?;
@@ -126,8 +127,8 @@ impl Needs {
                 .limits
                 .memory_bytes
                 .unwrap_or(memory_bytes + MEMORY_BESIDE),
-            disk_bytes: wal + DISK_BESIDE,
-            disk_once_bytes: data,
+            disk_bytes: DISK_BESIDE,
+            disk_once_bytes: data.saturating_add(wal),
         })
     }
 }
@@ -217,6 +218,17 @@ mod tests {
         assert_eq!(disk(&[(false, fresh)]), 1000 + 2000 + 256);
         assert_eq!(disk(&[(false, aged)]), 2300 + 4600 + 256);
         assert_eq!(disk(&[(true, fresh)]), 1000 + 1500 + 3500 + 256);
+    }
+
+    #[test]
+    fn tables_and_wal_of_a_pass_are_there_once_and_not_on_each_server() {
+        let setup = crate::passes::setup::tests::setup();
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        plan.insert = Some(setup.clone());
+        let needs = Needs::of(&plan, 0).unwrap();
+        assert_eq!(needs.disk_bytes, DISK_BESIDE);
+        let written = passes::bytes(&setup) + passes::wal_bytes(&setup);
+        assert_eq!(needs.disk_once_bytes, written);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! rounds. A round gives each server one slice with the same operations. Half-way the connections are opened
 //! anew, because one connection is one draw of memory placement (driver.md 5).
 
+mod cause;
 mod collecting;
 mod connected;
 mod rotated;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+pub use cause::Cause;
 pub(crate) use collecting::statistics;
 pub use rotated::Rotation;
 
@@ -114,7 +116,7 @@ pub enum VisitEnd {
     /// The user wants to stop; the visit does not count.
     Interrupted,
     /// A server was lost in mid-visit; the rounds before count.
-    Lost(ServerId, VoidReason),
+    Lost(ServerId, Cause),
 }
 
 /// The warm-up of a visit.
@@ -157,7 +159,7 @@ impl Visit<'_> {
             // What could not be done because a server is gone is that server's loss, not a failure of the
             // host.
             Err(problem) => match self.dying() {
-                Some(server) => VisitEnd::Lost(server, VoidReason::ServerLost),
+                Some(server) => VisitEnd::Lost(server, VoidReason::ServerLost.into()),
                 None => return Err(problem),
             },
             Ok(end) => end,
@@ -168,7 +170,7 @@ impl Visit<'_> {
     /// Finds out the work of a slice and measures nothing, for servers whose caches are emptied afterwards.
     ///
     /// Errors: as [`Visit::carry_out`]; the inner one is a server that was lost.
-    pub fn scout(&self) -> Result<Result<Scouted, (ServerId, VoidReason)>, Problem> {
+    pub fn scout(&self) -> Result<Result<Scouted, (ServerId, Cause)>, Problem> {
         let own_cores = own_affinity().map_err(host_problem)?;
         let found = self.pin().and_then(|()| {
             let mut connected = Connected::open(self, self.present(), 0, 0)?;
@@ -178,7 +180,7 @@ impl Visit<'_> {
         });
         restore(&own_cores).map_err(host_problem)?;
         found.or_else(|problem| match self.dying() {
-            Some(server) => Ok(Err((server, VoidReason::ServerLost))),
+            Some(server) => Ok(Err((server, VoidReason::ServerLost.into()))),
             None => Err(problem),
         })
     }

@@ -66,11 +66,11 @@ pub struct RunSummary {
     pub candidates: Vec<String>,
     /// Number of cells.
     pub cells: u64,
-    /// Blocks in which every cell of the plan was visited.
+    /// Blocks in which every cell of the plan was visited, by every server in the Insert Benchmark.
     pub blocks_done: u64,
     /// Blocks planned.
     pub blocks_planned: u32,
-    /// Visits completed, over all blocks.
+    /// Visits completed, over all blocks; good steps in the Insert Benchmark.
     pub visits_done: u64,
     /// The execution of an experiment that it is a part of.
     pub execution: Option<String>,
@@ -182,15 +182,7 @@ impl Store {
                 let plan = self.parse_plan(&plan)?;
                 let state = RunState::from_word(&state)
                     .ok_or_else(|| self.damaged(format!("unknown state `{state}` of run {run}")))?;
-                let visits = self.visits_of(id)?;
-                let mut blocks: BTreeMap<u32, usize> = BTreeMap::new();
-                for (block, _) in &visits {
-                    *blocks.entry(*block).or_default() += 1;
-                }
-                let whole = blocks
-                    .values()
-                    .filter(|cells| **cells >= plan.cells.len())
-                    .count();
+                let (whole, done) = self.progress_of(id, &plan)?;
                 let server = |id| {
                     plan.servers
                         .get(deltabench_model::units::index(u64::from(id)))
@@ -204,13 +196,35 @@ impl Store {
                     base: named(plan.base()).unwrap_or_default(),
                     candidates: plan.candidates().into_iter().filter_map(named).collect(),
                     cells: count(plan.cells.len()),
-                    blocks_done: count(whole),
+                    blocks_done: whole,
                     blocks_planned: plan.timing.blocks,
-                    visits_done: count(visits.len()),
+                    visits_done: done,
                     execution: plan.experiment.map(|part| part.execution),
                 })
             })
             .collect()
+    }
+
+    /// Blocks in which all was measured, and visits; in the Insert Benchmark passes of all servers, and steps
+    /// that are good.
+    fn progress_of(&self, run: i64, plan: &Plan) -> Result<(u64, u64), StoreError> {
+        let passes = plan.insert.is_some();
+        let (done, whole): (Vec<u32>, usize) = if passes {
+            let steps = self.collect(GOOD_STEPS, [run], |row| row.get(0))?;
+            (steps, plan.cells.len() * plan.servers.len())
+        } else {
+            let visits = self.visits_of(run)?;
+            (
+                visits.into_iter().map(|(block, _)| block).collect(),
+                plan.cells.len(),
+            )
+        };
+        let mut blocks: BTreeMap<u32, usize> = BTreeMap::new();
+        for block in &done {
+            *blocks.entry(*block).or_default() += 1;
+        }
+        let blocks = blocks.values().filter(|parts| **parts >= whole).count();
+        Ok((count(blocks), count(done.len())))
     }
 
     /// The full name of a run from its name, a unique beginning of it, or `last` for the newest. Runs that
@@ -326,6 +340,10 @@ const INSERT_STATE: &str = "insert into run_state (run, state, at_unix_ms) value
 const SELECT_RUNS: &str = "select r.id, r.name, r.plan, r.started_unix_ms, s.state, s.at_unix_ms \
     from run r join run_state s on s.id = (select max(id) from run_state where run = r.id) \
     order by r.started_unix_ms, r.id";
+
+/// The blocks of good steps; of two of the same place only the later one.
+const GOOD_STEPS: &str = "select block from step where run = ?1 and record ->> '$.void' is null and id in \
+    (select max(id) from step where run = ?1 group by block, cell, server)";
 
 /// How many runs an error message lists.
 const LISTED: usize = 8;

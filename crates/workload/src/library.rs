@@ -98,11 +98,49 @@ impl Library {
     /// Errors: a script that does not read, a name that there is already.
     pub fn with_pgbench(mut self, setup: Option<&PgbenchSetup>) -> Result<Self, Problem> {
         if let Some(setup) = setup {
-            for mix in &setup.mixes {
-                self.add(Definition::of_pgbench(setup, mix)?)?;
+            for (number, mix) in setup.mixes.iter().enumerate() {
+                let definition = Definition::of_pgbench(setup, mix)?;
+                self.check_mix(setup.mixes.get(..number).unwrap_or_default(), mix)?;
+                self.add(definition)?;
             }
         }
         Ok(self)
+    }
+
+    /// Refuses a mix that is called as another, or as a workload; `before` are those before it.
+    fn check_mix(&self, before: &[PgbenchMix], mix: &PgbenchMix) -> Result<(), Problem> {
+        let files = |mix: &PgbenchMix| {
+            let files = mix.scripts.iter().map(|script| script.source.file.as_str());
+            files.collect::<Vec<_>>().join(", ")
+        };
+        let sources = |mix: &PgbenchMix| {
+            let scripts = mix.scripts.iter();
+            scripts
+                .map(|script| script.source.clone())
+                .collect::<Vec<_>>()
+        };
+        let name = &mix.name;
+        if let Some(other) = before.iter().find(|other| other.name == *name) {
+            let what = if sources(other) == sources(mix) {
+                let what = format!("{} is asked for twice", files(mix));
+                return Err(Problem::new(what)
+                    .hint("leave one of them out; FILE@2 or NAME@2 draws it more often"));
+            } else {
+                format!(
+                    "{} and {} are both called `{name}`",
+                    files(other),
+                    files(mix)
+                )
+            };
+            return Err(Problem::new(what).hint("rename one of the files, or leave --each out"));
+        }
+        if let Some(known) = self.definitions.iter().find(|known| known.name == *name) {
+            let what = format!("{}: there is a workload `{name}` already", files(mix));
+            return Err(Problem::new(what)
+                .detail(format!("it is in {}", known.file()))
+                .hint("rename the file"));
+        }
+        Ok(())
     }
 
     /// This library with pgbench's built-in scripts, each a mix of its own at scale 1 in simple mode, for

@@ -28,3 +28,4 @@ mod variable;
 pub use builtin::{builtin, builtin_name, builtin_names};
 pub use player::{Action, Player, ScriptError};
 pub use program::{Capture, Program, ProgramScript, SqlStatement};
+pub use script::is_variable_name;

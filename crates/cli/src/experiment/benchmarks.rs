@@ -12,20 +12,14 @@ use deltabench_model::problem::Problem;
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_observe::HostFacts;
 use deltabench_run::planning::Request;
-use deltabench_workload::pgbench::tables::estimate_bytes;
+use deltabench_workload::pgbench::tables::{ACCOUNTS, SCALE_MAX, estimate_bytes};
 use std::path::Path;
 
 /// Passes of a file that does not say how many: as many as a verdict needs.
 const PASSES: u32 = 6;
 
-/// Largest scale of pgbench's tables.
-const SCALE_MAX: u32 = 90_000;
-
 /// Tables whose size per unit of scale no longer depends on what each of them needs at least.
 const SCALE_MEASURED: u32 = 1000;
-
-/// Rows of `pgbench_accounts` for each unit of scale.
-const ACCOUNTS: u64 = 100_000;
 
 /// Gives the request what the file says of pgbench and the Insert Benchmark. `directory` is that of the file.
 ///

@@ -51,7 +51,17 @@ pub fn tell(plan: &Plan, host: &Host) -> Result<Vec<String>, Problem> {
              \"cannot tell\""
         ));
     }
-    if plan.placebo().is_none() {
+    let pass = pass_seconds(setup) * to_f64(count(plan.servers.len()));
+    let allowed = plan.timing.deadline_seconds;
+    if let Some(allowed) = allowed.filter(|allowed| *allowed < found.set_up.as_secs_f64() + pass) {
+        lines.push(format!(
+            "  note     one pass on all servers takes about {}, and --budget is {}: one is measured all the \
+             same",
+            span(pass),
+            span(allowed)
+        ));
+    }
+    if plan.placebo().is_none() && plan.servers.len() > 1 {
         lines.push(
             "  note     without a placebo nobody can tell how often this run calls equal servers different"
                 .to_owned(),

@@ -149,14 +149,14 @@ impl Elsewhere {
             return Some(refused(
                 "-P/--progress",
                 "a line for each block tells where it stands, and a series of each second is kept",
-                "leave it out; `deltabench export` writes the series",
+                "leave it out; `deltabench report RUN --format pgbench --progress 5` prints such lines",
             ));
         }
         if self.report_per_command {
             return Some(refused(
                 "-r/--report-per-command",
                 "latencies are of transactions and of scripts",
-                "leave it out; --each makes every script a workload of its own",
+                "leave it out; `deltabench report RUN --format pgbench --progress 5` has scripts apart",
             ));
         }
         if self.log {

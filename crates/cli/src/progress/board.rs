@@ -123,7 +123,9 @@ impl Board {
             texts.push(format!("block {block}{of}: {done} of {planned} cells"));
         }
         if let Some(last) = &self.last {
-            texts.push(format!("{} of {} open", last.rows.len(), last.cells));
+            if last.cells > 0 {
+                texts.push(format!("{} of {} open", last.rows.len(), last.cells));
+            }
             if last.open_cells > 0 {
                 texts.push(format!("at most {} left", minutes(last.remaining_seconds)));
             }
@@ -229,6 +231,7 @@ mod tests {
             cells: 3,
             elapsed_seconds: 60.0,
             remaining_seconds: 220.0,
+            passes: None,
             comparison: Some(comparison),
         }
     }

@@ -3,7 +3,7 @@
 use super::PassFigures;
 use deltabench_model::insert::{InsertRole, InsertSecond, InsertSetup, InsertStep, StepRecord};
 use deltabench_model::units::{count, index, micros, seconds, to_f64, to_u64};
-use deltabench_stats::summary::mean;
+use deltabench_stats::summary::{mean, median};
 
 /// How the figures of several passes become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +64,9 @@ const fn ours(
 /// Every figure of a metrics line, in order.
 ///
 /// Source: workloads.md 3.5. `q` is an insert in `l.*` steps (a row, for `l.x` an indexed row) and a query in
-///         the others; `i` is an inserted row. Counted are reads, writes and switches of the server's
-///         own device and processes, not of the whole host.
+///         the others; `i` is an inserted row. Reads and writes are those of the block device that the
+///         server's files are on, whoever makes them; `process_rkb` and `process_wkb` are its processes' own.
+///         Switches and CPU are of its processes, not of the whole host.
 pub const INSERT_METRICS: &[InsertMetric] = &[
     published(
         "ips",
@@ -74,23 +75,53 @@ pub const INSERT_METRICS: &[InsertMetric] = &[
         "rows inserted; for l.x rows indexed",
     ),
     published("qps", "queries/s", Fold::Mean, "queries"),
-    published("rps", "/s", Fold::Mean, "reads of the device"),
-    published("rmbps", "MB/s", Fold::Mean, "bytes read from the device"),
-    published("wps", "/s", Fold::Mean, "writes of the device"),
-    published("wmbps", "MB/s", Fold::Mean, "bytes written to the device"),
+    published(
+        "rps",
+        "/s",
+        Fold::Mean,
+        "reads of the block device, others' too",
+    ),
+    published(
+        "rmbps",
+        "MB/s",
+        Fold::Mean,
+        "bytes read from the block device, by others too",
+    ),
+    published(
+        "wps",
+        "/s",
+        Fold::Mean,
+        "writes of the block device, others' too",
+    ),
+    published(
+        "wmbps",
+        "MB/s",
+        Fold::Mean,
+        "bytes written to the block device, by others too",
+    ),
     published(
         "rpq",
         "",
         Fold::Mean,
-        "reads for a row inserted, in steps of queries for a query",
+        "reads of the block device, others' too, for a row inserted, in steps of queries for a query",
     ),
-    published("rkbpq", "KB", Fold::Mean, "bytes read for the same"),
-    published("wpi", "", Fold::Mean, "writes for a row inserted"),
+    published(
+        "rkbpq",
+        "KB",
+        Fold::Mean,
+        "bytes read from the block device, by others too, for the same",
+    ),
+    published(
+        "wpi",
+        "",
+        Fold::Mean,
+        "writes of the block device, others' too, for a row inserted",
+    ),
     published(
         "wkbpi",
         "KB",
         Fold::Mean,
-        "bytes written for a row inserted",
+        "bytes written to the block device, by others too, for a row inserted",
     ),
     published(
         "csps",
@@ -153,6 +184,31 @@ pub const INSERT_METRICS: &[InsertMetric] = &[
         "99 % of all seconds were at least this fast, likewise",
     ),
     ours(
+        "process_rkb",
+        "KB",
+        Fold::Mean,
+        "bytes that the server's processes read from storage, for the same as rkbpq",
+    ),
+    ours(
+        "process_wkb",
+        "KB",
+        Fold::Mean,
+        "bytes that the server's processes dirtied for storage, for a row inserted",
+    ),
+    ours(
+        "client_min",
+        "/s",
+        Fold::Mean,
+        "slowest client: rows inserted, in steps of queries queries",
+    ),
+    ours(
+        "client_median",
+        "/s",
+        Fold::Mean,
+        "the client in the middle",
+    ),
+    ours("client_max", "/s", Fold::Mean, "the fastest client"),
+    ours(
         "insert_cpu",
         "us/row",
         Fold::Mean,
@@ -169,6 +225,20 @@ pub const INSERT_METRICS: &[InsertMetric] = &[
         "us",
         Fold::Mean,
         "CPU of the connections that query, for a query",
+    ),
+    ours(
+        "look_ups",
+        "",
+        Fold::Mean,
+        "look-ups of the oldest and newest key of a table, beside what is measured",
+    ),
+    ours("look_up", "ms", Fold::Mean, "mean response of those"),
+    ours("look_up_max", "ms", Fold::Max, "longest response of those"),
+    ours(
+        "long_transactions",
+        "",
+        Fold::Mean,
+        "transactions that were held open",
     ),
     ours(
         "autovacuums",
@@ -288,6 +358,7 @@ struct Pass<'a> {
 impl Pass<'_> {
     fn value(&self, key: &str) -> Option<f64> {
         self.rate(key)
+            .or_else(|| self.client(key))
             .or_else(|| self.device(key))
             .or_else(|| self.cpu(key))
             .or_else(|| self.size(key))
@@ -308,6 +379,20 @@ impl Pass<'_> {
         }
     }
 
+    /// Of several clients: one is what all are.
+    fn client(&self, key: &str) -> Option<f64> {
+        let mut rates = self.record.clients.clone();
+        rates.sort_by(f64::total_cmp);
+        let several = rates.len() > 1 && self.step != InsertStep::Index;
+        let rates = Some(rates).filter(|_| several)?;
+        match key {
+            "client_min" => rates.first().copied(),
+            "client_median" => median(&rates),
+            "client_max" => rates.last().copied(),
+            _ => None,
+        }
+    }
+
     fn device(&self, key: &str) -> Option<f64> {
         let over = |counter: &str, by: f64| Some(self.counter(counter)? / by);
         match key {
@@ -319,6 +404,8 @@ impl Pass<'_> {
             "rkbpq" => over("device_read_bytes", KIB * self.operations()?),
             "wpi" => over("device_writes", self.inserts()?),
             "wkbpi" => over("device_write_bytes", KIB * self.inserts()?),
+            "process_rkb" => over("process_read_bytes", KIB * self.operations()?),
+            "process_wkb" => over("process_write_bytes", KIB * self.inserts()?),
             _ => None,
         }
     }
@@ -333,6 +420,8 @@ impl Pass<'_> {
                 Some(100.0 * seconds(self.record.server_cpu_ns?) / (self.time * cores))
             }
             "cpupq" => Some(micros(self.record.server_cpu_ns?) / self.operations()?),
+            // The connections that insert are those that make the indexes.
+            "insert_cpu" if self.step == InsertStep::Index => None,
             "insert_cpu" => Some(self.counter("insert_cpu_ns")? / 1e3 / rows(InsertRole::Insert)?),
             "delete_cpu" => Some(self.counter("delete_cpu_ns")? / 1e3 / rows(InsertRole::Delete)?),
             "query_cpu" => Some(self.counter("query_cpu_ns")? / 1e3 / self.queries()?),
@@ -362,6 +451,16 @@ impl Pass<'_> {
         match key {
             "autovacuums" | "autoanalyzes" | "checkpoints" | "short_deletes" | "cut_short" => {
                 self.counter(key)
+            }
+            // Steps and runs that have none are not about them.
+            "look_ups" | "long_transactions" => self.counter(key).filter(|count| *count > 0.0),
+            "look_up" => {
+                let count = self.counter("look_ups").filter(|count| *count > 0.0)?;
+                Some(self.counter("look_up_ns")? / 1e6 / count)
+            }
+            "look_up_max" => {
+                let longest = self.counter("look_up_max_ns")?;
+                Some(longest / 1e6).filter(|longest| *longest > 0.0)
             }
             "missed" => sum(|tally| tally.missed).filter(|_| self.step.rate().is_some()),
             "schedule_lag" => {

@@ -4,7 +4,7 @@ use crate::builder::{BASE, CANDIDATE, PLACEBO};
 use crate::insert_model::{
     insert_plan, length, noisier, noisy, record, records, setup, slices, told, usual,
 };
-use deltabench_compare::comparison::{Comparison, Verdict};
+use deltabench_compare::comparison::{Comparison, Metric, Verdict};
 use deltabench_compare::costs::{Machine, add_costs};
 use deltabench_compare::insert::{
     INSERT_METRICS, InsertReport, Quartile, ShareColour, StepFigures, analyse, counters,
@@ -114,7 +114,18 @@ fn in_steps_of_queries_reads_are_for_a_query_and_writes_for_a_row() {
     near(metric(step, "cpupq"), 0.8e6 / 12_000.0);
     near(metric(step, "maxop"), 0.0002);
     near(metric(step, "missed"), 0.0);
+    near(metric(step, "process_rkb"), 300.0 / 12_000.0);
+    near(metric(step, "process_wkb"), 200.0 / 200.0);
+    near(metric(step, "look_ups"), 4.0);
+    near(metric(step, "look_up"), 2.5);
+    near(metric(step, "look_up_max"), 7.0);
+    near(metric(step, "long_transactions"), 2.0);
+    near(metric(step, "client_min"), 6_000.0);
+    near(metric(step, "client_median"), 6_000.0);
     let index = figures(&report, BASE, "l.x");
+    // Its connections make the indexes of all rows: what one of its 100 inserts costs is not known.
+    assert_eq!(metric(index, "insert_cpu"), None);
+    assert!(index.response.is_empty());
     near(metric(index, "ips"), 1_000_000.0);
     near(metric(index, "cpupq"), 0.8);
     assert_eq!(metric(index, "maxop"), None);
@@ -325,6 +336,18 @@ fn exactly_ninety_five_percent_is_kept_and_single_slow_passes_are_told() {
     let said =
         |note: &String| note.contains("qr100 on postgres:18.6 1 of 6 (slowest 180, needs 190");
     assert!(report.notes.iter().any(said), "{:?}", report.notes);
+}
+
+#[test]
+fn latency_is_of_operations_and_the_indexes_have_none() {
+    let (comparison, _) = told(&insert_plan(6), &noisy(6, 6, 1.0));
+    let has = |cell: usize| {
+        let mut metrics = comparison.cells[cell].metrics.iter();
+        metrics.any(|one| one.metric == Metric::LatencyP99)
+    };
+    assert!(has(0) && !has(1) && has(2) && has(4));
+    assert!(comparison.cells[1].latency.is_none());
+    assert!(comparison.cells[1].blocks == 6 && !comparison.cells[1].metrics.is_empty());
 }
 
 #[test]

@@ -173,6 +173,12 @@ fn values(time: f64) -> std::collections::BTreeMap<String, f64> {
         ("delete_cpu_ns", 4e9),
         ("insert_cpu_ns", 2e8),
         ("checkpoints", 1.0),
+        ("process_read_bytes", 1024.0 * 300.0 * time),
+        ("process_write_bytes", 1024.0 * 200.0 * time),
+        ("look_ups", 4.0),
+        ("look_up_ns", 10e6),
+        ("look_up_max_ns", 7e6),
+        ("long_transactions", 2.0),
     ]
     .map(|(key, value)| (key.to_owned(), value))
     .into()

@@ -113,6 +113,16 @@ fn what_the_intervals_do_not_show_is_not_told() {
     // A line whose intervals hold growth and none.
     let wild = exact(&[1, 2], 1.5, |clients| 900.0 * clients);
     assert_eq!(said(&wild), "cannot tell (+100 % at 2)");
+    // Ends of the interval of the exponent, growth and what is named: linear excludes flat, and flat is near.
+    for (half, exponent, wanted) in [
+        (0.45, 1.0, "linear to 2"),
+        (0.5, 1.0, "cannot tell (+100 % at 2)"),
+        (0.15, 0.0, "flat to 2"),
+        (0.17, 0.0, "cannot tell (+0 % at 2)"),
+    ] {
+        let line = exact(&[1, 2], half, |clients| 900.0 * clients.powf(exponent));
+        assert_eq!(said(&line), wanted, "±{half} on both ends");
+    }
     // Nothing is known of the noise.
     let mut blind = exact(&CLIENTS, 0.01, published);
     for point in &mut blind {

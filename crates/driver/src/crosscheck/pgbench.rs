@@ -10,12 +10,16 @@ use std::process::{Command, Stdio};
 
 /// Largest seed that pgbench takes on every platform.
 const SEED_MAX: u64 = 0x7fff_ffff;
+/// First version that takes a seed.
+const SEED_SINCE: u32 = 11;
 
 /// One run of a built-in script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PgbenchRun<'a> {
     /// The program, from [`installed`].
     pub program: &'a Path,
+    /// Its major version, from [`major`].
+    pub major: u32,
     /// Its script: `select-only`.
     pub builtin: &'a str,
     /// How statements are sent.
@@ -35,27 +39,49 @@ impl PgbenchRun<'_> {
     #[must_use]
     pub fn arguments(&self) -> Vec<String> {
         let each = self.transactions / u64::from(self.clients.max(1));
-        vec![
+        let mut arguments = vec![
             "--no-vacuum".to_owned(),
             "--jobs=1".to_owned(),
             format!("--builtin={}", self.builtin),
             format!("--protocol={}", self.mode.word()),
             format!("--client={}", self.clients),
             format!("--transactions={}", each.max(1)),
-            format!("--random-seed={}", self.seed % SEED_MAX),
-        ]
+        ];
+        // An older one draws its own.
+        if self.major >= SEED_SINCE {
+            arguments.push(format!("--random-seed={}", self.seed % SEED_MAX));
+        }
+        arguments
     }
 }
 
-/// The pgbench to run: the server's own if it has one, else the one that is installed.
+/// The pgbench to run: the newer one of the server's own and the one that is installed, its own if they are
+/// alike. What is compared with is pgbench 18, and an old one lacks options.
 ///
 /// Errors: there is none.
 pub fn installed(server: &Installation) -> Result<PathBuf, Problem> {
     let own = server.bin_dir.join(Peer::Pgbench.word());
-    if own.is_file() {
-        return Ok(own);
+    if !own.is_file() {
+        return Peer::Pgbench.installed();
     }
-    Peer::Pgbench.installed()
+    let version = |program: &Path| pgbench_version(program).map_or(0, |said| major(&said));
+    let newer = Peer::Pgbench.program();
+    let newer = newer.filter(|other| version(other) > version(&own));
+    Ok(newer.unwrap_or(own))
+}
+
+/// The major version in what a pgbench says of itself; 9 for all before 10, 0 where it says none.
+#[must_use]
+pub fn major(said: &str) -> u32 {
+    let after = said
+        .split_once("(PostgreSQL)")
+        .map_or("", |(_, after)| after);
+    let digits = after.trim_start().split(|c: char| !c.is_ascii_digit());
+    digits
+        .into_iter()
+        .next()
+        .and_then(|digits| digits.parse().ok())
+        .unwrap_or(0)
 }
 
 /// What a pgbench says of its version: `pgbench (PostgreSQL) 18.1`.
@@ -142,11 +168,27 @@ mod tests {
             transactions: 400,
             seed: SEED_MAX,
             affinity: &[],
+            major: 18,
         };
         assert_eq!(
             run.arguments().join(" "),
             "--no-vacuum --jobs=1 --builtin=select-only --protocol=prepared --client=4 --transactions=100 \
              --random-seed=0"
         );
+        let old = PgbenchRun { major: 10, ..run };
+        assert!(!old.arguments().join(" ").contains("seed"));
+    }
+
+    #[test]
+    fn the_major_version_is_read_whoever_packaged_it() {
+        for (said, wanted) in [
+            ("pgbench (PostgreSQL) 18.1", 18),
+            ("pgbench (PostgreSQL) 9.6.24", 9),
+            ("pgbench (PostgreSQL) 17.2 (Debian 17.2-1.pgdg120+1)", 17),
+            ("pgbench (PostgreSQL) 19beta1", 19),
+            ("something else 3", 0),
+        ] {
+            assert_eq!(major(said), wanted, "{said}");
+        }
     }
 }

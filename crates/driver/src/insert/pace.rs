@@ -22,8 +22,8 @@ pub struct Pace {
     issued: u64,
     /// When the last few were due.
     due_ns: [u64; index_of(DRIFT)],
-    /// Whether no more are issued than were.
-    stopped: bool,
+    /// Batches that were never to be issued any more, once it is stopped.
+    cut: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Pace {
             batches: setup.rows_of(step).div_ceil(batch),
             issued: 0,
             due_ns: [0; index_of(DRIFT)],
-            stopped: false,
+            cut: None,
         }
     }
 
@@ -136,24 +136,27 @@ impl Pace {
 
     /// Issues no more.
     pub fn stop(&mut self) {
+        self.cut = Some(self.batches - self.issued.min(self.batches));
         self.batches = self.issued;
-        self.stopped = true;
     }
 
-    /// Batches that would have been due in the time by which seconds were late and that is not made up.
+    /// Batches that were never sent: those that would have been due in the time by which seconds were late
+    /// and that is not made up, and those that were left when it was stopped.
     pub fn missed(&self) -> u64 {
+        let cut = self.cut.unwrap_or(0);
         match self.kind {
-            Kind::Burst { size, late_ns, .. } => {
-                to_u64((to_f64(late_ns) / to_f64(SECOND_NS) * to_f64(size)).floor())
-            }
-            _ => 0,
+            // Those that are left were due in the lost time: they are not counted twice.
+            Kind::Burst { size, late_ns, .. } => cut.max(to_u64(
+                (to_f64(late_ns) / to_f64(SECOND_NS) * to_f64(size)).floor(),
+            )),
+            _ => cut,
         }
     }
 
     /// When the time of the last batch is over, once all are issued: a second of a burst, or a period.
     fn end_ns(&self) -> u64 {
         match self.kind {
-            _ if self.stopped => 0,
+            _ if self.cut.is_some() => 0,
             Kind::Free => 0,
             // The same for all clients, wherever they begin: what the rate needs, and no more.
             Kind::Spread { period_ns, .. } => to_u64(to_f64(self.batches) * period_ns),
@@ -295,5 +298,30 @@ mod tests {
         assert!(pace.is_over(1, 1));
         assert_eq!((pace.issue(9000 * MS, 1), pace.issued()), (None, 1));
         assert_eq!(pace.batches(), 1);
+    }
+
+    #[test]
+    fn what_a_stopped_client_did_not_send_is_missed() {
+        let mut spread = Pace::new(&setup(Pacing::Spread), InsertStep::Range(100), 0);
+        spread.issue(2600 * MS, 0);
+        assert_eq!(
+            (spread.issued(), spread.missed()),
+            (6, 0),
+            "late, but made up"
+        );
+        spread.stop();
+        assert_eq!(spread.missed(), 20 - 6);
+        // Late by 29 s, which counts once and not again for what is left.
+        let mut burst = Pace::new(&setup(Pacing::Burst), InsertStep::Range(100), 0);
+        burst.issue(0, 0);
+        burst.issue(31_000 * MS, 2);
+        assert_eq!(burst.missed(), 58);
+        burst.stop();
+        assert_eq!(burst.missed(), 58);
+        // A burst that never ended has lost no second yet.
+        let mut stuck = Pace::new(&setup(Pacing::Burst), InsertStep::Range(500), 0);
+        stuck.issue(0, 0);
+        stuck.stop();
+        assert_eq!((stuck.issued(), stuck.missed()), (8, 92));
     }
 }

@@ -94,6 +94,7 @@ pub fn run(
         let mut now_ns = checked_ns;
         let wait = pool.attend(connections, &mut now_ns)?;
         if pool.in_flight == 0 && pool.tally.taken() == pool.work.operations {
+            pool.await_end();
             return Ok(());
         }
         let ready = match wait {
@@ -147,6 +148,24 @@ impl Schedule {
 }
 
 impl Pool<'_, '_, '_> {
+    /// Open loop: waits until the time of the last operation is over. Without it the first operation would
+    /// come for nothing, and the throughput of a few operations would be above their rate.
+    fn await_end(&mut self) {
+        let Some(schedule) = &self.schedule else {
+            return;
+        };
+        let end_ns = schedule.due_ns(self.work.operations);
+        loop {
+            let left_ns = end_ns.saturating_sub(self.tally.clock.now());
+            if left_ns == 0 {
+                return;
+            }
+            self.beats += 1;
+            self.beat();
+            std::thread::sleep(Duration::from_nanos(left_ns).min(self.work.limit / 4));
+        }
+    }
+
     /// Does what time asks for; returns how long to wait for news at most. Without schedule and rests there
     /// is nothing to do but to wait until there is some.
     #[inline]

@@ -215,3 +215,16 @@ fn a_pipeline_larger_than_all_buffers_ends() {
         }
     }
 }
+
+#[test]
+fn a_table_that_is_missing_where_nothing_goes_hinders_nobody() {
+    let conditional =
+        "\\set x 1\n\\if :x = 2\nselect * from nowhere_at_all;\n\\endif\nselect :x::int;\n";
+    let never = "select * from nowhere_at_all;\n";
+    for cluster in clusters(&[]) {
+        let scripts = [(conditional, 1), (never, 0)];
+        let executable = executable(&setup(QueryMode::Prepared), &scripts);
+        let outcome = run(&cluster, &executable, 1, 10);
+        assert_eq!((outcome.operations, outcome.rows), (10, 10), "{outcome:?}");
+    }
+}

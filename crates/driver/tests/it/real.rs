@@ -501,13 +501,12 @@ fn a_selfbench_pairs_every_round() {
             INSERT INTO sbtest1 SELECT i, 0, 'c', 'pad' FROM generate_series(1, 1000) i";
         admin.execute(make).unwrap();
         let placement = Placement::Free;
-        let cells =
-            [PeerWork::Point, PeerWork::Script, PeerWork::ScriptSimple].map(|work| SelfbenchCell {
-                work,
-                clients: 2,
-                placement,
-                operations: 1000,
-            });
+        let cells = [PeerWork::Point, PeerWork::Script].map(|work| SelfbenchCell {
+            work,
+            clients: 2,
+            placement,
+            operations: 1000,
+        });
         let spec = SelfbenchSpec {
             endpoint: &cluster.endpoint(),
             login: &cluster.login(),

@@ -303,7 +303,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "[pgbench]\nvariables = { n = [1] }\n",
-        "`n` must be a string of one line or a number",
+        "`n` must be a string of one line that is not empty, or a number",
     ),
     (
         "[pgbench]\n[data]\nrows = 1000\n",

@@ -9,7 +9,7 @@ use crate::picture::{axis_limit, position, round_limit};
 use crate::published::published;
 use crate::remarks::{changed, left_out_of, telling};
 use crate::standing::{Standing, look, more_minutes};
-use crate::{withdrawn, words};
+use crate::{insert, withdrawn, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Detection, DetectionOutcome, Metric, MetricComparison, Verdict,
 };
@@ -100,7 +100,7 @@ impl Cards<'_> {
                         }
                         (verdict(cell))
                         @if let Some(metric) = words::metric(cell, Metric::Throughput) {
-                            " " span.change { (typeset(&words::change_interval(&metric.ratio))) }
+                            " " span.change { (self.change(cell, metric)) }
                         }
                     }
                     @if let Some(reason) = gone { p.doubt { b.worse { "withdrawn" } ": " (reason) } }
@@ -111,6 +111,12 @@ impl Cards<'_> {
                 }
             }
         }
+    }
+
+    fn change(&self, cell: &CellComparison, metric: &MetricComparison) -> String {
+        let withheld = insert::withheld(self.plan, cell.blocks);
+        let withheld = withheld.filter(|_| metric.metric == Metric::Throughput);
+        typeset(&withheld.unwrap_or_else(|| words::change_interval(&metric.ratio)))
     }
 
     fn panels(&self, cell: &CellComparison) -> Markup {
@@ -155,7 +161,7 @@ impl Cards<'_> {
         let Some(value) = value_of(metric.metric) else {
             return html! {};
         };
-        let change = typeset(&words::change_interval(&metric.ratio));
+        let change = self.change(cell, metric);
         let blocks = by_block(cell, metric, value);
         let label = format!("{name} of {}", words::plural(count(blocks.len()), "block"));
         html! {

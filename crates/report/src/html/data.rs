@@ -19,7 +19,7 @@ use crate::context::{ReportContext, resolved};
 use crate::published::published;
 use crate::standing;
 use crate::summary::shown_summaries;
-use crate::{withdrawn, words};
+use crate::{insert, withdrawn, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Cost, GroupSummary, LatencyCurves, Metric, MetricComparison,
     Verdict,
@@ -101,6 +101,8 @@ struct Cell {
     reason: String,
     delta: Number,
     withdrawn: Option<String>,
+    /// What stands instead of relative throughput where that cannot be told.
+    withheld: Option<String>,
     /// By the metrics that are compared.
     values: Vec<Option<Value>>,
     /// The same of the placebo, ratios alone.
@@ -197,7 +199,10 @@ impl Maker<'_> {
             placebo: of_metrics(&|metric| {
                 let placebo = placebo?;
                 match metric {
-                    Metric::Throughput => interval(&placebo.throughput),
+                    Metric::Throughput => {
+                        let few = insert::placebo_withheld(self.plan, self.comparison);
+                        interval(&placebo.throughput).filter(|_| few.is_none())
+                    }
                     Metric::ServerCpuPerOperation => interval(placebo.server_cpu.as_ref()?),
                     Metric::LatencyP50 | Metric::LatencyP99 => None,
                 }
@@ -236,7 +241,8 @@ impl Maker<'_> {
 
     fn means(&self) -> Vec<Mean> {
         let candidates = self.plan.candidates().into_iter();
-        let shown = candidates.flat_map(|candidate| shown_summaries(self.comparison, candidate));
+        let shown =
+            candidates.flat_map(|candidate| shown_summaries(self.comparison, self.plan, candidate));
         shown
             .map(|summary| mean(summary, self.comparison, self.context))
             .collect()
@@ -245,6 +251,9 @@ impl Maker<'_> {
     fn cell(&self, cell: &CellComparison) -> Cell {
         let placebo = self.comparison.placebo_cells.iter();
         let placebo = placebo.into_iter().find(|other| other.cell == cell.cell);
+        let told = |cell: &CellComparison, metric| {
+            metric != Metric::Throughput || insert::withheld(self.plan, cell.blocks).is_none()
+        };
         Cell {
             id: anchor(cell),
             cell: cell.cell,
@@ -259,10 +268,17 @@ impl Maker<'_> {
             delta: Number::new(cell.delta, RATIO_DIGITS).unwrap_or_default(),
             withdrawn: withdrawn::of_cell(self.context, cell.cell),
             values: Metric::ALL
-                .map(|metric| words::metric(cell, metric).map(value))
+                .map(|metric| {
+                    let found = words::metric(cell, metric);
+                    found.filter(|_| told(cell, metric)).map(value)
+                })
                 .to_vec(),
+            withheld: insert::withheld(self.plan, cell.blocks),
             placebo: Metric::ALL
-                .map(|metric| interval(&words::metric(placebo?, metric)?.ratio))
+                .map(|metric| {
+                    let placebo = placebo.filter(|placebo| told(placebo, metric))?;
+                    interval(&words::metric(placebo, metric)?.ratio)
+                })
                 .to_vec(),
             published: published(cell, self.plan)
                 .filter(crate::published::Published::differs)

@@ -7,7 +7,7 @@ use crate::context::{ReportContext, resolved};
 use crate::picture::{axis_limit, position, ticks};
 use crate::standing::{self, CONTENDED, DRIFTING, notes};
 use crate::summary::shown_summaries;
-use crate::{withdrawn, words};
+use crate::{insert, withdrawn, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, GroupSummary, Metric, MetricComparison, Ratio, Verdict,
 };
@@ -110,7 +110,7 @@ impl Forest<'_> {
 
     /// The geometric mean of a group, or of all cells; nothing where it would only repeat a cell.
     fn mean(&self, candidate: ServerId, group: Option<Group>) -> Markup {
-        let shown = shown_summaries(self.comparison, candidate);
+        let shown = shown_summaries(self.comparison, self.conditions.plan(), candidate);
         let Some(summary) = shown.into_iter().find(|summary| summary.group == group) else {
             return html! {};
         };
@@ -193,6 +193,10 @@ impl Forest<'_> {
     }
 
     fn plot(&self, cell: &CellComparison, metric: &MetricComparison, column: &Column) -> Markup {
+        let withheld = insert::withheld(self.conditions.plan(), cell.blocks);
+        if let Some(text) = withheld.filter(|_| column.metric == Metric::Throughput) {
+            return html! { td.plot {} td.value { small.label { (column.name) " " } (text) } };
+        }
         let text = typeset(&words::change_interval(&metric.ratio));
         let placebo = self.placebo_cell(cell, column.metric);
         let nothing = placebo.map(|p| format!("; placebo {}", typeset(&words::change_interval(p))));
@@ -221,7 +225,8 @@ impl Forest<'_> {
     fn placebo_band(&self, metric: Metric) -> Option<&Ratio> {
         let placebo = self.comparison.placebo.as_ref()?;
         if metric == Metric::Throughput {
-            Some(&placebo.throughput)
+            let few = insert::placebo_withheld(self.conditions.plan(), self.comparison);
+            few.is_none().then_some(&placebo.throughput)
         } else {
             placebo.server_cpu.as_ref()
         }
@@ -277,7 +282,8 @@ impl Forest<'_> {
                 @for (mark, meaning) in standing::legend(&self.comparison.cells) {
                     span { (mark) " " (meaning) } " "
                 }
-                @if let Some(meaning) = withdrawn::mean_legend(self.comparison, self.context) {
+                @let plan = self.conditions.plan();
+                @if let Some(meaning) = withdrawn::mean_legend(self.comparison, plan, self.context) {
                     span { (meaning) } " "
                 }
             }

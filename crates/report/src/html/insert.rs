@@ -45,6 +45,7 @@ pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
                 (service(report))
                 p.legend { (words::service_legend()) }
             }
+            @if let Some(text) = words::settled(report) { p { (typeset(&text)) } }
             @if !report.notes.is_empty() {
                 h3 { "What to mind" }
                 ul.findings { @for note in &report.notes { li { (typeset(note)) } } }
@@ -70,7 +71,10 @@ fn summary(
     lines: &[Line],
     paint: impl Fn(&StepFigures) -> (&'static str, String),
 ) -> Markup {
-    let row_of = |line: &Line| report.servers.iter().find(|row| row.name == line.head);
+    let row_of = |line: &Line| {
+        let mut rows = report.servers.iter();
+        rows.find(|row| Some(row.server) == line.server)
+    };
     html! {
         div.scroll tabindex="0" role="region" aria-label="table of servers and steps" {
             table.steps {

@@ -3,8 +3,8 @@
 use super::{anchor, link, typeset, verdict};
 use crate::conditions::Conditions;
 use crate::context::ReportContext;
-use crate::{withdrawn, words};
-use deltabench_compare::comparison::{CellComparison, Comparison, Metric};
+use crate::{insert, withdrawn, words};
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric, MetricComparison};
 use deltabench_model::plan::Plan;
 use maud::{Markup, html};
 
@@ -45,6 +45,12 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportCont
 }
 
 impl Table<'_> {
+    fn change(&self, cell: &CellComparison, metric: &MetricComparison) -> String {
+        insert::withheld(self.conditions.plan(), cell.blocks)
+            .filter(|_| metric.metric == Metric::Throughput)
+            .unwrap_or_else(|| words::change_interval(&metric.ratio))
+    }
+
     fn head(&self) -> Markup {
         html! {
             tr {
@@ -78,7 +84,7 @@ impl Table<'_> {
                         @match words::metric(cell, metric) {
                             Some(metric) => {
                                 (words::from_to(metric)) br;
-                                small { (typeset(&words::change_interval(&metric.ratio))) }
+                                small { (typeset(&self.change(cell, metric))) }
                             }
                             None => (words::UNKNOWN),
                         }

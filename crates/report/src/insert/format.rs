@@ -14,10 +14,28 @@ pub struct Insert {
     pub passes_needed: u32,
     /// The steps in order.
     pub steps: Vec<InsertStep>,
+    /// What settling before the queries took, by server and pass.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settled: Vec<InsertSettled>,
     /// What to mind, in words.
     pub notes: Vec<String>,
     /// What the keys of `metrics` mean.
     pub metrics: Vec<InsertMetric>,
+}
+
+/// What settling took on a server in a pass.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InsertSettled {
+    /// The server's place in the plan, from 0.
+    pub server: u32,
+    /// The pass, from 1.
+    pub pass: u32,
+    /// Vacuum of all tables.
+    pub vacuum_seconds: f64,
+    /// The checkpoint after it.
+    pub checkpoint_seconds: f64,
+    /// All of it, with the wait at the end.
+    pub seconds: f64,
 }
 
 /// A key of `metrics`.

@@ -2,13 +2,13 @@
 
 use super::format::{
     Insert, InsertBackground, InsertMetric, InsertPass, InsertRelative, InsertResponse,
-    InsertServer, InsertStep,
+    InsertServer, InsertSettled, InsertStep,
 };
 use crate::context::ReportContext;
 use crate::words;
 use deltabench_compare::insert::{
     BUCKETS, INSERT_METRICS, PassFigures, Quartile, RelativeStep, ResponseTimes, ServerRow,
-    StepFigures,
+    Settled, StepFigures,
 };
 use deltabench_model::plan::{Plan, Role};
 use deltabench_model::units::seconds;
@@ -39,9 +39,20 @@ pub(crate) fn insert(plan: &Plan, context: &ReportContext) -> Option<Insert> {
         passes_planned: report.passes_planned,
         passes_needed: report.passes_needed,
         steps: steps.collect(),
+        settled: report.settled.iter().map(settled).collect(),
         notes: report.notes.clone(),
         metrics: INSERT_METRICS.iter().map(metric).collect(),
     })
+}
+
+fn settled(one: &Settled) -> InsertSettled {
+    InsertSettled {
+        server: one.server,
+        pass: one.pass + 1,
+        vacuum_seconds: one.vacuum_seconds,
+        checkpoint_seconds: one.checkpoint_seconds,
+        seconds: one.seconds,
+    }
 }
 
 /// What was asked for, without what was not.

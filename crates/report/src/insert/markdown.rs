@@ -36,6 +36,12 @@ pub(crate) fn sections(plan: &Plan, context: &ReportContext) -> Vec<Section> {
         let title = format!("**Background inserts**: {}\n", words::service_legend());
         sections.push(table(&title, &names, &words::service(report)));
     }
+    if let Some(text) = words::settled(report) {
+        sections.push(Section {
+            rows: vec![format!("{}\n", escape(&text))],
+            ..Section::default()
+        });
+    }
     sections.push(Section::list(
         "**What to mind**\n",
         report.notes.iter().cloned(),
@@ -74,6 +80,7 @@ fn metrics(report: &InsertReport) -> Section {
                 .filter(|figures| figures.throughput.is_some());
             rows.extend(figures.map(|figures| Line {
                 head: format!("{} {}", step.name, row.name),
+                server: Some(row.server),
                 texts: keys.iter().map(|key| words::metric(figures, key)).collect(),
             }));
         }

@@ -64,6 +64,8 @@ pub(crate) fn lines(plan: &Plan, context: &ReportContext, width: usize) -> Vec<S
     let heads = SHOWN.map(str::to_owned);
     table(&metrics_title(), &heads, &metrics(report));
     lines.push(String::new());
+    let settled = words::settled(report).into_iter();
+    lines.extend(settled.flat_map(|text| wrapped(&text, width, 0, 2)));
     let notes = report.notes.iter();
     lines.extend(notes.flat_map(|note| wrapped(&format!("mind: {note}"), width, 0, 2)));
     lines
@@ -106,6 +108,7 @@ fn metrics(report: &InsertReport) -> Vec<Line> {
             rows.extend(figures.map(|figures| {
                 Line {
                     head: format!("{} {}", step.name, row.name),
+                    server: Some(row.server),
                     texts: SHOWN
                         .iter()
                         .map(|key| words::metric(figures, key))
@@ -161,6 +164,7 @@ mod tests {
         let heads = ["one", "two", "three"].map(str::to_owned);
         let rows = [Line {
             head: "name".to_owned(),
+            server: None,
             texts: ["1", "2", "3"].map(str::to_owned).to_vec(),
         }];
         let lines = grid(&heads, &rows, 16);

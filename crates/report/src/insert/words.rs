@@ -6,8 +6,8 @@ use deltabench_compare::insert::{
     INSERT_METRICS, InsertReport, Quartile, ResponseTimes, ServerRow, ShareColour, StepColumn,
     StepFigures,
 };
-use deltabench_model::insert::{InsertSetup, Pacing, SLA_SHARE};
-use deltabench_model::plan::{Plan, Role};
+use deltabench_model::insert::{InsertSetup, InsertStep, Pacing, SLA_SHARE};
+use deltabench_model::plan::{Plan, Role, ServerId};
 use deltabench_model::units::count;
 
 /// What stands where there is nothing.
@@ -29,6 +29,8 @@ pub(crate) const QUARTILES: &str = "\
 /// A row of a table: its head, and a text for each step.
 pub(crate) struct Line {
     pub(crate) head: String,
+    /// Whose it is; absent for what no server has. Names do not tell: two servers may have the same.
+    pub(crate) server: Option<ServerId>,
     pub(crate) texts: Vec<String>,
 }
 
@@ -43,11 +45,13 @@ pub(crate) fn setup(setup: &InsertSetup) -> String {
         Pacing::Spread => "spread over each second",
         Pacing::Burst => "in a burst at the start of each second",
     };
-    let mut parts = vec![
-        tables,
-        format!("{} rows loaded by each", whole(setup.rows)),
-        format!("{} written after that", whole(setup.write_rows)),
-    ];
+    let mut parts = vec![tables, format!("{} rows loaded by each", whole(setup.rows))];
+    let writes = |step: &&InsertStep| matches!(step, InsertStep::WriteMany | InsertStep::WriteFew);
+    let writes = setup.steps.iter().filter(writes);
+    let written: u64 = writes.map(|step| setup.rows_of(*step)).sum();
+    if written > 0 {
+        parts.push(format!("{} written after that", whole(written)));
+    }
     if setup.steps.iter().any(|step| step.queries()) {
         let seconds = plural(u64::from(setup.query_seconds), "second");
         parts.push(format!(
@@ -185,6 +189,7 @@ pub(crate) fn background(figures: &StepFigures) -> String {
 pub(crate) fn service(report: &InsertReport) -> Vec<Line> {
     let mut all = vec![Line {
         head: "target".to_owned(),
+        server: None,
         texts: report.steps.iter().map(target).collect(),
     }];
     all.extend(lines(report, |_, figures| background(figures)));
@@ -216,10 +221,33 @@ pub(crate) fn service_legend() -> String {
     )
 }
 
+/// What settling took on each server; absent where none is known.
+pub(crate) fn settled(report: &InsertReport) -> Option<String> {
+    let of = |row: &ServerRow| {
+        let passes = report.settled.iter().filter(|one| one.server == row.server);
+        let (mut vacuum, mut checkpoint, mut passed) = (0.0, 0.0, 0);
+        for one in passes {
+            vacuum += one.vacuum_seconds;
+            checkpoint += one.checkpoint_seconds;
+            passed += 1;
+        }
+        let mean = |sum: f64| words::number(sum / f64::from(passed));
+        (passed > 0).then(|| format!("{} {} + {}", row.name, mean(vacuum), mean(checkpoint)))
+    };
+    let texts: Vec<String> = report.servers.iter().filter_map(of).collect();
+    (!texts.is_empty()).then(|| {
+        format!(
+            "Settling before the queries, seconds of vacuum + checkpoint, mean over the passes: {}",
+            texts.join("; ")
+        )
+    })
+}
+
 fn lines(report: &InsertReport, text: impl Fn(&ServerRow, &StepFigures) -> String) -> Vec<Line> {
     let rows = report.servers.iter();
     rows.map(|row| Line {
         head: row.name.clone(),
+        server: Some(row.server),
         texts: row.steps.iter().map(|figures| text(row, figures)).collect(),
     })
     .collect()

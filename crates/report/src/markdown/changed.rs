@@ -38,8 +38,8 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportCont
         let mut fields = vec![escape(&conditions.name(cell))];
         fields.extend(several.then(|| escape(&cell.candidate_name)));
         fields.extend([
-            relative(cell, Metric::Throughput),
-            relative(cell, Metric::ServerCpuPerOperation),
+            relative(cell, Metric::Throughput, plan),
+            relative(cell, Metric::ServerCpuPerOperation, plan),
             judged(cell, comparison, context),
         ]);
         fields.extend(explained.then(|| escape(cell.explanation.as_deref().unwrap_or_default())));

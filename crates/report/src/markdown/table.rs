@@ -6,7 +6,7 @@ use crate::context::{ReportContext, planned_cell};
 use crate::published::{Published, published};
 use crate::standing::{Standing, marks, notes};
 use crate::summary::shown_summaries;
-use crate::{withdrawn, words};
+use crate::{insert, withdrawn, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric};
 use deltabench_model::plan::Plan;
 
@@ -58,7 +58,8 @@ impl<'a> Table<'a> {
             ("throughput", Metric::Throughput),
             ("CPU/op", Metric::ServerCpuPerOperation),
         ] {
-            table.add(heading, "---", true, move |cell| relative(cell, metric));
+            let text = move |cell: &CellComparison| relative(cell, metric, plan);
+            table.add(heading, "---", true, text);
         }
         for (heading, metric) in [
             ("p50 µs", Metric::LatencyP50),
@@ -125,7 +126,8 @@ impl<'a> Table<'a> {
             row(fields.collect())
         });
         let candidates = self.plan.candidates().into_iter();
-        let means = candidates.flat_map(|candidate| shown_summaries(self.comparison, candidate));
+        let means =
+            candidates.flat_map(|candidate| shown_summaries(self.comparison, self.plan, candidate));
         cells
             .chain(means.map(|summary| row(self.mean(summary))))
             .collect()
@@ -169,10 +171,11 @@ pub(crate) fn row(fields: Vec<String>) -> String {
 }
 
 /// Candidate / base with its interval.
-pub(super) fn relative(cell: &CellComparison, metric: Metric) -> String {
+pub(super) fn relative(cell: &CellComparison, metric: Metric, plan: &Plan) -> String {
+    let withheld = insert::withheld(plan, cell.blocks).filter(|_| metric == Metric::Throughput);
     words::metric(cell, metric).map_or_else(
         || words::UNKNOWN.to_owned(),
-        |metric| words::ratio_interval(&metric.ratio),
+        |metric| withheld.unwrap_or_else(|| words::ratio_interval(&metric.ratio)),
     )
 }
 

@@ -74,6 +74,94 @@ fn two_passes_have_no_ratio_with_two_decimals_in_any_table() {
 }
 
 #[test]
+fn two_passes_have_no_relative_throughput_in_the_general_tables_either() {
+    let full = insert_run(2);
+    for width in [60, 80, 120] {
+        let text = form(Format::Text, &full, width);
+        let end = text.find("Insert Benchmark:").unwrap();
+        let rows: Vec<&str> = text[..end]
+            .lines()
+            .filter(|line| line.starts_with("  l.") || line.starts_with("  q"))
+            .collect();
+        assert_eq!(rows.len(), 10);
+        for row in rows {
+            assert!(row.contains("cannot tell (2 of 6 passes)"), "{row}");
+            assert!(!row.contains('├'), "{row}");
+        }
+        assert!(!text.contains("geometric mean"), "{text}");
+        assert!(
+            text.contains("placebo cannot tell (2 of 6 passes)"),
+            "{text}"
+        );
+    }
+    let markdown = markdown(&full.comparison, &full.plan, &full.context);
+    assert!(
+        markdown.contains("| l.i0 | 2 | cannot tell (2 of 6 passes) |"),
+        "{markdown}"
+    );
+    let page = page(&full);
+    // Forest, values, and cards with their panels.
+    assert!(page.matches("cannot tell (2 of 6 passes)").count() >= 4 * 10);
+    // Files have the figure, with its interval.
+    let value: Value =
+        serde_json::from_str(&json(&full.comparison, &full.plan, &full.context)).unwrap();
+    assert!(
+        value["cells"][0]["metrics"].to_string().contains("ratio"),
+        "{}",
+        value["cells"][0]
+    );
+    let enough = insert_run(7);
+    assert!(!self::page(&enough).contains("cannot tell ("));
+}
+
+#[test]
+fn indexes_have_no_percentiles() {
+    let text = form(Format::Text, &insert_run(7), 80);
+    let from = text.find("  l.x ").unwrap();
+    let row: Vec<&str> = text[from..].lines().take(2).collect();
+    assert!(!row[1].contains("p50"), "{row:?}");
+    let page = page(&insert_run(7));
+    // Of inserts in all steps but l.x.
+    assert_eq!(page.matches("Response times of each insert").count(), 9);
+}
+
+#[test]
+fn a_server_against_itself_keeps_its_own_colours() {
+    let mut full = insert_run(7);
+    let report = full.context.insert.as_mut().unwrap();
+    for row in &mut report.servers {
+        row.name = "postgres:18.6".to_owned();
+    }
+    let page = page(&full);
+    assert!(
+        page.contains("<td class=\"red\" title=\"0.920"),
+        "colours of the candidate"
+    );
+}
+
+#[test]
+fn only_what_is_written_is_said_to_be_written() {
+    let mut full = insert_run(2);
+    let steps = &mut full.plan.insert.as_mut().unwrap().steps;
+    steps.truncate(3);
+    assert!(form(Format::Text, &full, 120).contains("160k written after that"));
+    full.plan.insert.as_mut().unwrap().steps.truncate(2);
+    assert!(!form(Format::Text, &full, 120).contains("written after that"));
+}
+
+#[test]
+fn settling_is_told_of_in_every_form() {
+    let full = insert_run(2);
+    let said = "postgres:17.11 1.50 + 0.50";
+    assert!(form(Format::Text, &full, 200).contains(said));
+    assert!(markdown(&full.comparison, &full.plan, &full.context).contains(said));
+    assert!(page(&full).contains(said));
+    let value: Value =
+        serde_json::from_str(&json(&full.comparison, &full.plan, &full.context)).unwrap();
+    assert_eq!(value["insert"]["settled"].as_array().unwrap().len(), 6);
+}
+
+#[test]
 fn the_json_has_every_step_server_and_pass() {
     let full = insert_run(7);
     let text = json(&full.comparison, &full.plan, &full.context);

@@ -2,7 +2,7 @@
 
 use crate::fixture;
 use crate::full::Full;
-use deltabench_compare::insert::{analyse, insert_report};
+use deltabench_compare::insert::{Settled, analyse, insert_report};
 use deltabench_model::counter::Mark;
 use deltabench_model::insert::{
     InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally, StepRecord,
@@ -237,6 +237,17 @@ pub fn insert_run(passes: u32) -> Full {
     let comparison = analyse(&plan, &slices, &records, Vec::new());
     let mut context = fixture::context();
     context.insert = insert_report(&plan, &records, &comparison, Some(4));
+    let settled = |(server, pass): (ServerId, u32)| Settled {
+        server,
+        pass,
+        vacuum_seconds: 1.5 + f64::from(server),
+        checkpoint_seconds: 0.4 + 0.2 * f64::from(pass % 2),
+        seconds: 60.0,
+    };
+    let all = (0..passes).flat_map(|pass| (0..3).map(move |server| (server, pass)));
+    if let Some(report) = &mut context.insert {
+        report.settled = all.map(settled).collect();
+    }
     let mark = |record: &StepRecord, kind: &str, share: u64| Mark {
         at_ns: record.started_ns + record.duration_ns / 10 * share,
         server: Some(record.server),

@@ -3,7 +3,7 @@
 use crate::pgbench_fixture::{CLIENTS, analysed, plan, setup, slices};
 use deltabench_model::pgbench::QueryMode;
 use deltabench_model::plan::{Plan, Role};
-use deltabench_model::slice::Slice;
+use deltabench_model::slice::{ErrorCount, Slice};
 use deltabench_model::units::to_f64;
 use deltabench_report::{
     Format, ReportContext, StudyContext, StudyFormat, TerminalOptions, check_pgbench, pgbench,
@@ -330,4 +330,40 @@ fn the_run_tells_scripts_on_the_page_and_in_json() {
         let html = render(Format::Html, &comparison, &plan, &context, OPTIONS);
         std::fs::write(path, html).unwrap();
     }
+}
+
+#[test]
+fn transactions_that_fail_are_told_with_their_reason_for_a_lone_base_too() {
+    let mut plan = plan(&[1]);
+    let mut slices = slices(&plan);
+    for (place, slice) in slices.iter_mut().enumerate() {
+        slice.failed = slice.operations;
+        slice.errors = vec![ErrorCount {
+            sqlstate: "22012".to_owned(),
+            count: slice.failed,
+            first_message: format!("division by\nzero, number {place}"),
+        }];
+    }
+    let told = |plan: &Plan, slices: &[Slice], format| {
+        let (comparison, context) = analysed(plan, slices);
+        let text = render(format, &comparison, plan, &context, OPTIONS);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    plan.servers.retain(|server| server.role != Role::Candidate);
+    let servers = u32::try_from(plan.servers.len()).unwrap();
+    let mut alone: Vec<Slice> = slices
+        .into_iter()
+        .filter(|one| one.server < servers)
+        .collect();
+    for format in [Format::Text, Format::Markdown] {
+        let text = told(&plan, &alone, format);
+        assert!(text.contains("50.0 % of the operations"), "{text}");
+        assert!(text.contains("22012 division by zero, number"), "{text}");
+    }
+    assert!(told(&plan, &alone, Format::Html).contains("22012 division by zero"));
+    // One in a thousand and fewer is what retries and luck do.
+    for slice in &mut alone {
+        slice.failed = slice.operations / 2000;
+    }
+    assert!(!told(&plan, &alone, Format::Text).contains("division"));
 }

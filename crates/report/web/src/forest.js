@@ -21,7 +21,7 @@ function options() {
   const select = document.getElementById('metric');
   const option = (place) =>
     new Option(place < compared ? metrics[place].name : `${metrics[place].name} - ${metrics[place].meaning}`, place);
-  const has = metrics.map((_, place) => cells.some((cell) => valueOf(cell, place)));
+  const has = metrics.map((_, place) => cells.some((cell) => valueOf(cell, place) || (place === 0 && cell.withheld)));
   const costs = document.createElement('optgroup');
   costs.label = 'costs of an operation';
   has.forEach((there, place) => there && (place < compared ? select : costs).append(option(place)));
@@ -144,7 +144,7 @@ function render(row, frame) {
       line(0, top + row.height - 1, width, top + row.height - 1, colour('line'), 1),
     ];
   }
-  const figures = row.value ? changeInterval(row.value) : 'unknown';
+  const figures = row.value ? changeInterval(row.value) : (metric === 0 && row.cell?.withheld) || 'unknown';
   const value = words(width, label, figures, { align: 'right', font: `12px ${FONT}` });
   if (row.kind === 'mean') {
     const list = [words(0, label, row.text, { font: `italic 12.5px ${FONT}`, width: narrow() ? room : left - 12, overflow: 'truncate' }), value];

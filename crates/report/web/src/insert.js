@@ -58,11 +58,16 @@ function chart(element, step, role, slowest, wanted) {
     .filter(({ pass }) => pass && pass.roles[role][0].length);
   const kinds = new Set(lines.flatMap(({ pass }) => pass.marks.map(([, kind]) => kind)));
   const fold = Math.max(1, ...lines.map(({ pass }) => pass.fold));
+  const thinned = lines.filter(({ pass }) => pass.thinned);
   element.parentElement.querySelector('.note').textContent = [
     fold > 1 && `a point is the ${slowest ? 'maximum' : 'mean'} of up to ${fold} seconds`,
     kinds.has('checkpoint') && 'long dashes: a checkpoint of that server',
     kinds.has('autovacuum') && 'short dashes: an autovacuum',
     kinds.has('autoanalyze') && 'dots: an autoanalyze',
+    ...thinned.map(({ server, pass }) => {
+      const drawn = pass.marks.filter(([, kind]) => kind !== 'checkpoint').length;
+      return `${nameOf.get(server)}: ${drawn} of ${pass.thinned} vacuums and analyzes are drawn, all checkpoints`;
+    }),
   ].filter(Boolean).join('; ');
   draw(element, `${element.dataset.title}, over seconds of pass ${wanted + 1}`, {
     grid: { left: 62, right: 12, top: 34, bottom: 50 },

@@ -17,7 +17,8 @@ const FILLS = [{}, { hollow: true }, { hollow: true, dash: [4, 3] }, { hollow: t
 export function bars() {
   const place = document.getElementById('bars');
   const limit = limitOf(cells.map(throughput).flatMap((value) => (value ? [value.low ?? value.ratio, value.high ?? value.ratio] : [])), 0.02);
-  document.getElementById('bars-note').textContent =
+  const withheld = cells.find((cell) => cell.withheld)?.withheld;
+  document.getElementById('bars-note').textContent = withheld && !cells.some(throughput) ? withheld :
     `Bars start at 1.00 = equal; the axis runs from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0. Thin lines are 95 % intervals.${cells.some(isVoid) ? ' × before a name, and a pale bar: unfit or withdrawn, not to be used.' : ''}`;
   for (const group of groups) {
     const own = cells.filter((cell) => cell.group === group.key && throughput(cell));

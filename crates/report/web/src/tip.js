@@ -15,6 +15,7 @@ export function cellTip(cell) {
     const { base, candidate, unit } = cell.published;
     list.push(['published figure', `${exact(base)} → ${exact(candidate)} ${unit}`, '', '']);
   }
+  if (cell.withheld) list.unshift(['throughput', cell.withheld, '', '']);
   const gone = cell.withdrawn ? `<div><b>withdrawn</b>: ${escape(cell.withdrawn)}</div>` : '';
   return `<b>${escape(`${cell.name}, ${cell.clientsText}${on}`)}</b>${gone}<div>${escape(cell.reason)}</div>${rows([
     ['', 'base → candidate', 'ratio [95 %]', 'change [95 %]'],

@@ -1,11 +1,11 @@
 //! The built-in driver against pgbench itself: its built-in scripts, each way of sending, on the same tables.
 
-use super::tables::{TablesFound, compare_tables};
+use super::tables::{Judge, TablesFound, compare_tables};
 use super::{Bench, Measured, Pair, Peer, cell, plan_without_cells};
 use crate::fleet::{Fleet, Host};
 use crate::remote::only_own;
 use crate::site::{Home, tables_of};
-use deltabench_driver::crosscheck::pgbench::{PgbenchRun, installed};
+use deltabench_driver::crosscheck::pgbench::{PgbenchRun, installed, major, pgbench_version};
 use deltabench_model::installation::Installation;
 use deltabench_model::pgbench::{PgbenchMix, PgbenchSetup, PgbenchTables, QueryMode};
 use deltabench_model::plan::{DataSize, Plan};
@@ -68,6 +68,7 @@ pub struct PgbenchRow {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Script<'a> {
     program: &'a Path,
+    major: u32,
     name: &'static str,
     mode: QueryMode,
     clients: u32,
@@ -82,6 +83,7 @@ impl Script<'_> {
     ) -> PgbenchRun<'b> {
         PgbenchRun {
             program: self.program,
+            major: self.major,
             builtin: self.name,
             mode: self.mode,
             clients: self.clients,
@@ -112,7 +114,7 @@ pub fn crosscheck_pgbench(
         Ok(Some(_)) => {
             let pace = (request.rounds, request.seconds);
             Bench::start(&plan, pace, &mut fleet, interrupted)
-                .and_then(|mut bench| all(request, &plan, &program, &mut bench, note))
+                .and_then(|mut bench| all(request, &plan, &program, &mut bench, interrupted, note))
         }
         Err(problem) => Err(problem),
     };
@@ -131,11 +133,20 @@ fn all(
     plan: &Plan,
     program: &Path,
     bench: &mut Bench<'_, '_>,
+    interrupted: &AtomicBool,
     note: &mut dyn FnMut(String),
 ) -> Result<Option<PgbenchFound>, Problem> {
+    let major = major(&pgbench_version(program)?);
     note("tables, made by each".to_owned());
     let version_num = request.installation.version_num;
-    let tables = compare_tables(&bench.address, program, version_num, request.scale)?;
+    let judge = Judge {
+        program,
+        major,
+        version_num,
+    };
+    let Some(tables) = compare_tables(&bench.address, &judge, request.scale, interrupted)? else {
+        return Ok(None);
+    };
     let mut rows = Vec::new();
     for &mode in &request.modes {
         let mut sent = plan.clone();
@@ -156,6 +167,7 @@ fn all(
                 executable,
                 peer: Peer::Pgbench(Script {
                     program,
+                    major,
                     name,
                     mode,
                     clients: cell.clients,

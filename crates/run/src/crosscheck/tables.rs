@@ -12,6 +12,7 @@ use deltabench_model::problem::Problem;
 use deltabench_workload::pgbench::tables;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Databases of the two.
 const OWN: &str = "deltabench_tables_own";
@@ -22,6 +23,9 @@ const SCHEMA: &str = "public";
 
 /// First version with partitions.
 const PARTITIONS_SINCE: u32 = 100_000;
+
+/// First pgbench that can make partitions, and rows on the server.
+const OPTIONS_SINCE: u32 = 13;
 
 /// One way to make the tables.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,25 +42,61 @@ pub struct TablesFound {
     pub skipped: Option<String>,
 }
 
+/// The pgbench that is compared with, and the server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Judge<'a> {
+    /// The program.
+    pub(super) program: &'a Path,
+    /// Its major version.
+    pub(super) major: u32,
+    /// The server's `server_version_num`.
+    pub(super) version_num: u32,
+}
+
+impl Judge<'_> {
+    /// What the server or this pgbench lacks for these tables, if anything.
+    fn lacks(&self, wanted: &PgbenchTables) -> Option<String> {
+        if let Err(problem) = tables::check(wanted, self.version_num) {
+            return Some(problem.error);
+        }
+        let what = if wanted.partitions > 0 {
+            "--partitions"
+        } else if wanted.server_side {
+            "--init-steps=G"
+        } else {
+            return None;
+        };
+        (self.major < OPTIONS_SINCE).then(|| {
+            let major = self.major;
+            format!("pgbench {major} has no {what}: that came with pgbench {OPTIONS_SINCE}")
+        })
+    }
+}
+
 /// Makes tables in all ways, by both, and compares them.
 ///
+/// Shape:  `None` when `interrupted` was set meanwhile.
 /// Errors: a server that refuses what both should be able to make; a pgbench that fails.
 pub(super) fn compare_tables(
     address: &Address,
-    program: &Path,
-    version_num: u32,
+    judge: &Judge<'_>,
     scale: u32,
-) -> Result<Vec<TablesFound>, Problem> {
+    interrupted: &AtomicBool,
+) -> Result<Option<Vec<TablesFound>>, Problem> {
+    let (program, version_num) = (judge.program, judge.version_num);
     let mut found = Vec::new();
     for wanted in ways(scale) {
+        if interrupted.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         let arguments = arguments(&wanted);
-        if let Err(problem) = tables::check(&wanted, version_num) {
+        if let Some(why) = judge.lacks(&wanted) {
             found.push(TablesFound {
                 arguments,
                 same: 0,
                 own_only: Vec::new(),
                 peer_only: Vec::new(),
-                skipped: Some(problem.error),
+                skipped: Some(why),
             });
             continue;
         }
@@ -77,7 +117,7 @@ pub(super) fn compare_tables(
             skipped: None,
         });
     }
-    Ok(found)
+    Ok(Some(found))
 }
 
 /// The ways in which tables can be made.
@@ -167,6 +207,8 @@ fn made(
 }
 
 /// What the catalogs say, a sentence each.
+///
+/// `reltuples` is none of them: it is an estimate, and rows are counted.
 fn facts(client: &mut Client, version_num: u32) -> Result<BTreeSet<String>, Problem> {
     let ours = "relnamespace = 'public'::regnamespace";
     let partitions = if version_num >= PARTITIONS_SINCE {
@@ -179,8 +221,8 @@ fn facts(client: &mut Client, version_num: u32) -> Result<BTreeSet<String>, Prob
     let asked = [
         format!(
             "SELECT 'relation ' || relname || ' ' || relkind::text || ' ' || relpersistence::text || ' ' || \
-             coalesce(array_to_string(reloptions, ','), '-') || ' ' || {partitions} || ' rows ' || \
-             reltuples::bigint || ' pages ' || relpages || ' visible ' || {visible} \
+             coalesce(array_to_string(reloptions, ','), '-') || ' ' || {partitions} || ' pages ' || \
+              relpages || ' visible ' || {visible} \
              FROM pg_class WHERE {ours}"
         ),
         format!(
@@ -210,4 +252,31 @@ fn facts(client: &mut Client, version_num: u32) -> Result<BTreeSet<String>, Prob
         facts.extend(query(client, &sql)?.into_iter().map(text));
     }
     Ok(facts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_pgbench_is_not_asked_for_what_it_lacks() {
+        let made = |major: u32, version_num: u32| {
+            let judge = Judge {
+                program: Path::new("pgbench"),
+                major,
+                version_num,
+            };
+            let ways = ways(1);
+            let lacking = ways.iter().filter(|way| judge.lacks(way).is_some());
+            ways.len() - lacking.count()
+        };
+        assert_eq!(made(18, 180_000), 6);
+        assert_eq!(
+            made(12, 120_000),
+            3,
+            "no partitions, no rows of the server's"
+        );
+        assert_eq!(made(18, 90_600), 4, "the server has no partitions");
+        assert_eq!(made(9, 180_000), 3);
+    }
 }

@@ -68,11 +68,12 @@ impl Fleet<'_> {
             }
         }
         self.check_settings(&readbacks)?;
+        self.keep_pristine()?;
         Ok(readbacks.into_iter().collect())
     }
 
     /// The first server with the same installation.
-    fn leader(&self, place: usize) -> usize {
+    pub(super) fn leader(&self, place: usize) -> usize {
         let installation = |server: &PlannedServer| server.installation.clone();
         let Some(ours) = self.plan.servers.get(place).map(installation) else {
             return place;

@@ -19,7 +19,7 @@ const WRITTEN_MANY_PER_SECOND: f64 = 12_000.0;
 /// Rows inserted and deleted in a second, 5 in a statement.
 const WRITTEN_FEW_PER_SECOND: f64 = 6_000.0;
 
-/// Seconds of start, empty tables, sizes after each step, and stop.
+/// Seconds of a new data directory, start, empty tables, sizes after each step, and stop.
 const RESTART_SECONDS: f64 = 5.0;
 
 /// Seconds of one pass on one server, if background rates are kept.

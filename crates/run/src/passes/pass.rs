@@ -1,5 +1,6 @@
 //! One pass: all steps of the benchmark on one server.
 
+use super::setup::inserted;
 use super::sizes::sizes;
 use super::statistics::Statistics;
 use super::watch::{Used, Watch};
@@ -19,16 +20,18 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// No answer for this long voids a step that inserts, deletes and queries.
-const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Long, since stalls are what the benchmark shows.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// No answer for this long voids the step that makes indexes, however small the tables.
+/// No answer for this long voids the step that makes indexes, or settling, however small the tables.
 const INDEX_TIMEOUT_MIN: Duration = Duration::from_secs(600);
 
-/// Rows for which an index may take a second before the server counts as stalled: a tenth of what a slow disk
-/// is assumed to do.
+/// Rows for which an index, or settling, may take a second before the server counts as stalled: a tenth of
+/// what a slow disk is assumed to do.
 const INDEXED_PER_SECOND: u64 = 20_000;
 
 /// How often a pause looks for an interruption.
@@ -45,6 +48,8 @@ pub(crate) struct Pass<'a> {
     /// The running server, with the login of the database that the tables go into.
     pub(crate) address: &'a Address,
     pub(crate) data_dir: PathBuf,
+    /// Its log.
+    pub(crate) log: PathBuf,
     pub(crate) interrupted: &'a AtomicBool,
     /// Where inserts and deletes stand.
     pub(crate) tables: InsertPosition,
@@ -58,6 +63,16 @@ pub(crate) enum StepEnd {
     Interrupted,
     /// The server is gone before the step began.
     Lost(VoidReason),
+}
+
+/// How settling ended.
+pub(crate) enum SettleEnd {
+    /// As it should.
+    Settled(Settled),
+    /// The user wants to stop.
+    Interrupted,
+    /// The server took too long.
+    Stalled,
 }
 
 /// What settling took.
@@ -80,7 +95,7 @@ impl Pass<'_> {
         let collects = self.plan.observing.counters;
         let version_num = self.version_num();
         let before = collects
-            .then(|| Statistics::before(self.address, version_num))
+            .then(|| Statistics::before(self.address, version_num, &self.log))
             .flatten();
         let spec = StepSpec {
             setup: self.setup,
@@ -126,8 +141,7 @@ impl Pass<'_> {
         if step != InsertStep::Index {
             return STATEMENT_TIMEOUT;
         }
-        let rows = self.setup.loaded_rows();
-        Duration::from_secs(rows / INDEXED_PER_SECOND).max(INDEX_TIMEOUT_MIN)
+        long_work(self.setup.loaded_rows())
     }
 
     fn record(
@@ -138,11 +152,7 @@ impl Pass<'_> {
         used: &Used,
         mut values: BTreeMap<String, f64>,
     ) -> StepRecord {
-        values.insert("short_deletes".to_owned(), to_f64(outcome.short_deletes));
-        values.insert(
-            "cut_short".to_owned(),
-            f64::from(u8::from(outcome.cut_short)),
-        );
+        values.extend(counted(&outcome));
         let started = started.duration_since(UNIX_EPOCH).unwrap_or_default();
         StepRecord {
             server: self.server,
@@ -168,51 +178,110 @@ impl Pass<'_> {
         }
     }
 
-    /// Vacuums all tables at once, writes a checkpoint and waits out the rest of the time to settle; absent
-    /// if interrupted.
+    /// Vacuums all tables at once, writes a checkpoint and waits out the rest of the time to settle.
+    /// Statements under way when it ends before its time are for the stop of the server to end.
     ///
     /// Errors: whatever the server answered.
     ///
     /// Source: workloads.md 3.3.
-    pub(crate) fn settle(&self) -> Result<Option<Settled>, Problem> {
+    pub(crate) fn settle(&self) -> Result<SettleEnd, Problem> {
         let started = Instant::now();
+        let limit = started + long_work(inserted(self.setup));
         let version_num = self.version_num();
-        std::thread::scope(|scope| {
-            let vacuums: Vec<_> = (1..=self.setup.tables())
-                .map(|table| {
-                    let statements = settle_sql(version_num, &[table_name(table)], false);
-                    scope.spawn(move || self.execute(&statements))
-                })
-                .collect();
-            let died = || Err(Problem::new("a vacuuming thread ended before its time"));
-            let ends = vacuums
-                .into_iter()
-                .map(|one| one.join().unwrap_or_else(|_| died()));
-            ends.collect::<Vec<_>>()
-                .into_iter()
-                .collect::<Result<(), Problem>>()
-        })?;
+        let vacuums = (1..=self.setup.tables())
+            .map(|table| settle_sql(version_num, &[table_name(table)], false));
+        if let Some(end) = self.at_once(vacuums.collect(), limit)? {
+            return Ok(end);
+        }
         let vacuum_seconds = started.elapsed().as_secs_f64();
-        self.execute(&["CHECKPOINT".to_owned()])?;
+        if let Some(end) = self.at_once(vec![vec!["CHECKPOINT".to_owned()]], limit)? {
+            return Ok(end);
+        }
         let checkpoint_seconds = started.elapsed().as_secs_f64() - vacuum_seconds;
         let deadline = started + Duration::from_secs(self.setup.settle_seconds());
         while Instant::now() < deadline {
             if self.interrupted.load(Ordering::Relaxed) {
-                return Ok(None);
+                return Ok(SettleEnd::Interrupted);
             }
             std::thread::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now())));
         }
-        Ok(Some(Settled {
+        Ok(SettleEnd::Settled(Settled {
             vacuum_seconds,
             checkpoint_seconds,
             seconds: started.elapsed().as_secs_f64(),
         }))
     }
 
-    fn execute(&self, statements: &[String]) -> Result<(), Problem> {
-        let mut client = connect(&self.address.endpoint, &self.address.login)?;
-        statements.iter().try_for_each(|sql| run(&mut client, sql))
+    /// Executes lists of statements, each on a connection of its own; why that ended before its time, if it
+    /// did.
+    fn at_once(
+        &self,
+        lists: Vec<Vec<String>>,
+        limit: Instant,
+    ) -> Result<Option<SettleEnd>, Problem> {
+        let under_way = lists.len();
+        let (tell, told) = sync_channel(under_way);
+        for statements in lists {
+            let mut client = connect(&self.address.endpoint, &self.address.login)?;
+            let tell = tell.clone();
+            // Not in a scope: nobody waits for a thread whose server does not answer, and it ends with it.
+            std::thread::spawn(move || {
+                let end = statements.iter().try_for_each(|sql| run(&mut client, sql));
+                // Nobody listens any more after an interruption.
+                let _ = tell.send(end);
+            });
+        }
+        drop(tell);
+        wait_for(under_way, &told, limit, self.interrupted)
     }
+}
+
+/// Waits until so many have told that they are done; why it ended before that, if it did.
+fn wait_for(
+    under_way: usize,
+    told: &Receiver<Result<(), Problem>>,
+    limit: Instant,
+    interrupted: &AtomicBool,
+) -> Result<Option<SettleEnd>, Problem> {
+    let mut left = under_way;
+    while left > 0 {
+        match told.recv_timeout(PAUSE) {
+            Ok(end) => {
+                end?;
+                left -= 1;
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Problem::new("a settling thread ended before its time"));
+            }
+            Err(RecvTimeoutError::Timeout) if interrupted.load(Ordering::Relaxed) => {
+                return Ok(Some(SettleEnd::Interrupted));
+            }
+            Err(RecvTimeoutError::Timeout) if Instant::now() > limit => {
+                return Ok(Some(SettleEnd::Stalled));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// How long work on so many rows may take before the server counts as stalled.
+fn long_work(rows: u64) -> Duration {
+    Duration::from_secs(rows / INDEXED_PER_SECOND).max(INDEX_TIMEOUT_MIN)
+}
+
+/// What the client counted of a step beside its roles.
+fn counted(outcome: &StepOutcome) -> [(String, f64); 6] {
+    let look_ups = outcome.look_ups;
+    [
+        ("short_deletes", outcome.short_deletes),
+        ("cut_short", u64::from(outcome.cut_short)),
+        ("look_ups", look_ups.count),
+        ("look_up_ns", look_ups.total_ns),
+        ("look_up_max_ns", look_ups.max_ns),
+        ("long_transactions", outcome.long_transactions),
+    ]
+    .map(|(key, count)| (key.to_owned(), to_f64(count)))
 }
 
 /// The server's ends of connections, by role.
@@ -257,6 +326,28 @@ pub(crate) fn open_passes(
 mod tests {
     use super::*;
     use crate::planning::tests::plan_of;
+
+    #[test]
+    fn settling_hears_an_interruption_and_has_a_limit() {
+        let (tell, told) = sync_channel(2);
+        let flag = AtomicBool::new(false);
+        let later = Instant::now() + Duration::from_secs(600);
+        tell.send(Ok(())).unwrap();
+        assert!(matches!(wait_for(1, &told, later, &flag), Ok(None)));
+        tell.send(Ok(())).unwrap();
+        let stalled = wait_for(2, &told, Instant::now(), &flag);
+        assert!(
+            matches!(stalled, Ok(Some(SettleEnd::Stalled))),
+            "one of two"
+        );
+        flag.store(true, Ordering::Relaxed);
+        let interrupted = wait_for(1, &told, later, &flag);
+        assert!(matches!(interrupted, Ok(Some(SettleEnd::Interrupted))));
+        tell.send(Err(Problem::new("no"))).unwrap();
+        assert!(wait_for(1, &told, later, &flag).is_err());
+        drop(tell);
+        assert!(wait_for(1, &told, later, &flag).is_err(), "a thread died");
+    }
 
     #[test]
     fn a_pass_is_open_until_all_of_its_steps_are_there() {

@@ -6,7 +6,9 @@
 
 use deltabench_model::insert::InsertRole;
 use deltabench_model::units::{to_f64, to_u64};
-use deltabench_observe::{DeviceClock, ObserveError, ServerCounters, SliceCosts, SliceMeters};
+use deltabench_observe::{
+    DeviceClock, ObserveError, ServerCounters, SliceCosts, SliceMeters, page_bytes,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -15,9 +17,6 @@ use std::time::Duration;
 
 /// Time between two looks.
 const EVERY: Duration = Duration::from_millis(500);
-
-/// Bytes of a page of memory.
-const PAGE: u64 = 4096;
 
 /// What was used over a step.
 #[derive(Debug, Clone, Default)]
@@ -152,7 +151,7 @@ fn cpu_ns(pid: u32) -> Option<u64> {
 fn rss_bytes(pid: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some(pages.saturating_mul(PAGE))
+    Some(pages.saturating_mul(page_bytes()))
 }
 
 impl Used {

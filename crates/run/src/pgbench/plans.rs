@@ -45,10 +45,7 @@ fn of_script(
     seed: u64,
 ) -> Result<Vec<String>, Problem> {
     let mut shapes = Vec::new();
-    // What pgbench would not take in simple mode, pipelines, is not explained.
-    let Ok((program, mut player)) = program(setup, &script.source) else {
-        return Ok(shapes);
-    };
+    let (program, mut player) = program(setup, &script.source, setup.mode)?;
     player.begin(&program, &mut Draws::new(seed, 0));
     for _ in 0..ACTIONS_MAX {
         match player.next(&program) {
@@ -145,5 +142,34 @@ fn answer(
             Problem::new("a server was lost while its plans were looked at")
                 .detail(lost.to_string()),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pgbench::tests::{setup, source};
+    use deltabench_model::pgbench::QueryMode;
+
+    #[test]
+    fn statements_of_a_pipeline_have_their_values_in_them() {
+        let text = "\\set x 7\n\\startpipeline\nSELECT :x;\nSELECT 2;\n\\endpipeline\n";
+        let mut setup = setup(text);
+        setup.mode = QueryMode::Prepared;
+        let (program, mut player) = program(&setup, &source(text), setup.mode).unwrap();
+        player.begin(&program, &mut Draws::new(0, 0));
+        let mut found = Vec::new();
+        loop {
+            match player.next(&program).unwrap() {
+                Action::Send(_) => {
+                    let mut sql = Vec::new();
+                    player.write_sql(&program, &mut sql);
+                    found.push(String::from_utf8(sql).unwrap());
+                }
+                Action::Done => break,
+                _ => {}
+            }
+        }
+        assert_eq!(found, ["SELECT 7;", "SELECT 2;"]);
     }
 }

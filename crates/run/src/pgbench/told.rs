@@ -57,8 +57,8 @@ pub(crate) fn findings(plan: &Plan) -> Vec<Finding> {
             .collect();
         if !many.is_empty() {
             let text = format!(
-                "{} at {} clients has fewer branches (scale {scale}) than clients: transactions wait for \
-                 each other's rows, and that is most of what is measured; --scale {} or more avoids it",
+                "{} at {} clients has fewer branches (scale {scale}) than clients: transactions may \
+                 wait for each other's rows, and that is measured too; --scale {} or more avoids it",
                 mix.name,
                 many.join(", "),
                 many.last().map_or("", String::as_str),

@@ -8,7 +8,7 @@ use crate::load::address_for;
 use crate::planning::settles_before;
 use crate::residence::Residence;
 use crate::schedule::{BlockSchedule, VisitSchedule};
-use crate::visit::{Address, Rotation, Scouted, Visit, VisitEnd, VisitReport};
+use crate::visit::{Address, Cause, Rotation, Scouted, Visit, VisitEnd, VisitReport};
 use deltabench_compare::{CellProgress, analyse, progress};
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::{CacheState, Cell, CellId, CellOrder, ServerId};
@@ -65,7 +65,7 @@ enum Scouting {
     /// What was found; nothing where nothing is emptied.
     Done(Option<Scouted>),
     /// A server was lost.
-    Lost(ServerId, VoidReason),
+    Lost(ServerId, Cause),
 }
 
 /// Before or after a visit.
@@ -201,9 +201,9 @@ impl Session<'_> {
                 }
                 VisitEnd::Lost(server, reason) => {
                     measuring.done.insert((block, cell));
-                    let (place, how) = ((block, cell, *server), reason.word());
+                    let place = (block, cell, *server);
                     let losses = &mut measuring.losses;
-                    self.note_loss(place, how, schedule, measuring.fleet, losses)?;
+                    self.note_loss(place, reason, schedule, measuring.fleet, losses)?;
                     return Ok(end);
                 }
             }
@@ -467,7 +467,7 @@ impl Session<'_> {
     pub(super) fn note_loss(
         &mut self,
         (block, cell, server): (u32, CellId, ServerId),
-        how: &str,
+        cause: &Cause,
         schedule: &BlockSchedule,
         fleet: &Fleet<'_>,
         losses: &mut u32,
@@ -480,28 +480,38 @@ impl Session<'_> {
             .get(index(u64::from(cell)))
             .map_or("?", |cell| cell.workload.as_str());
         let killed = fleet.killed_by_limit(schedule, server);
-        let how = &format!("{how}{}", killed.unwrap_or_default());
-        let tail = fleet.log_tail(schedule, server);
+        let place = format!("in block {block} at {workload}");
+        let told = cause.told(&name, &place, &killed.unwrap_or_default());
+        // What a server refuses is no news of the server.
+        let failing = cause.reason == VoidReason::NothingDone && cause.detail.is_some();
+        let tail = if failing {
+            String::new()
+        } else {
+            fleet.log_tail(schedule, server)
+        };
         let log = if tail.is_empty() {
             String::new()
         } else {
             format!("; its log ends:\n{tail}")
         };
-        self.observer.note(&format!(
-            "{name} was lost ({how}) in block {block} at {workload}{log}"
-        ));
-        let text =
-            format!("{name} was lost ({how}) in block {block} at {workload}; that slice is void");
+        self.observer.note(&format!("{told}{log}"));
+        let text = format!("{told}; that slice is void");
         let finding = Finding::new("server-lost", Severity::Confounder, text.clone());
         self.store
             .add_finding(self.run, &finding)
             .map_err(store_problem)?;
         if *losses >= LOSSES_MAX {
-            return Err(
-                Problem::new(format!("servers were lost {LOSSES_MAX} times; giving up"))
-                    .detail(format!("{text}\n{tail}"))
-                    .hint("what was measured is kept: `deltabench report` shows it"),
-            );
+            let what = if failing {
+                format!("nothing of {workload} succeeded; giving up")
+            } else {
+                format!("servers were lost {LOSSES_MAX} times; giving up")
+            };
+            let hint = cause
+                .hint()
+                .unwrap_or("what was measured is kept: `deltabench report` shows it");
+            return Err(Problem::new(what)
+                .detail(format!("{text}\n{tail}").trim_end())
+                .hint(hint));
         }
         Ok(())
     }
@@ -523,6 +533,7 @@ impl Session<'_> {
             cells: u32::try_from(self.plan.cells.len()).unwrap_or(u32::MAX),
             elapsed_seconds: measuring.began.elapsed().as_secs_f64(),
             remaining_seconds: remaining,
+            passes: None,
             comparison: (!measuring.slices.is_empty())
                 .then(|| analyse(self.plan, &measuring.slices, findings)),
         });

@@ -6,7 +6,7 @@ use super::{Session, SessionEnd, store_problem};
 use crate::events::{BlockProgress, StepProgress};
 use crate::fleet::Fleet;
 use crate::load::address_for;
-use crate::passes::{Pass, StepEnd, open_passes, steps};
+use crate::passes::{Pass, SettleEnd, StepEnd, open_passes, steps};
 use crate::schedule::BlockSchedule;
 use crate::visit::{Address, is_dying};
 use deltabench_compare::analyse;
@@ -35,6 +35,8 @@ pub(super) struct Passing<'f, 'p> {
     /// Passes of this session and the seconds that they took.
     pace: (u32, f64),
     losses: u32,
+    /// Blocks that were gone through.
+    reached: u32,
 }
 
 impl<'f, 'p> Passing<'f, 'p> {
@@ -51,6 +53,7 @@ impl<'f, 'p> Passing<'f, 'p> {
             began,
             pace: (0, 0.0),
             losses: 0,
+            reached: 0,
         }
     }
 }
@@ -73,9 +76,25 @@ struct Turn<'a> {
 }
 
 impl Session<'_> {
-    /// Measures all passes that are not complete.
+    /// Measures all passes that are not complete. Those that lost their server are begun again after the last
+    /// block, until too many were lost.
     pub(super) fn passes(&mut self, passing: &mut Passing<'_, '_>) -> Result<SessionEnd, Problem> {
         self.record_sources()?;
+        loop {
+            let losses = passing.losses;
+            if let Some(end) = self.all_blocks(passing)? {
+                return Ok(end);
+            }
+            if passing.losses == losses {
+                return Ok(SessionEnd::Finished);
+            }
+            self.observer
+                .note("passes that lost their server are begun again");
+        }
+    }
+
+    /// Goes once through all blocks; how the session ended, if it did before the last one.
+    fn all_blocks(&mut self, passing: &mut Passing<'_, '_>) -> Result<Option<SessionEnd>, Problem> {
         for block in 0..self.plan.timing.blocks {
             let done = self.done_steps()?;
             let open = open_passes(self.plan, passing.setup, block, &done);
@@ -87,7 +106,7 @@ impl Session<'_> {
             let schedule = BlockSchedule::of(self.plan, block);
             for (position, server) in open {
                 if self.interrupted.load(Ordering::Relaxed) {
-                    return Ok(SessionEnd::Interrupted);
+                    return Ok(Some(SessionEnd::Interrupted));
                 }
                 let turn = Turn {
                     block,
@@ -97,20 +116,21 @@ impl Session<'_> {
                     began_ns: now_ns(),
                 };
                 if self.turn(turn, passing)? == Some(SessionEnd::Interrupted) {
-                    return Ok(SessionEnd::Interrupted);
+                    return Ok(Some(SessionEnd::Interrupted));
                 }
             }
-            self.report_passes(block, passing)?;
+            passing.reached = passing.reached.max(block + 1);
+            let left = self.report_passes(passing)?;
             let elapsed = passing.began.elapsed().as_secs_f64();
             let deadline = self.plan.timing.deadline_seconds;
             let last = started.elapsed().as_secs_f64();
-            if deadline.is_some_and(|deadline| elapsed + last > deadline) {
+            if left > 0 && deadline.is_some_and(|deadline| elapsed + last > deadline) {
                 self.observer.note("the time is up");
-                self.fact(None, TIME_UP, &(block + 1).into())?;
-                break;
+                self.fact(None, TIME_UP, &passing.reached.into())?;
+                return Ok(Some(SessionEnd::Finished));
             }
         }
-        Ok(SessionEnd::Finished)
+        Ok(None)
     }
 
     /// Places of all steps that are stored and good.
@@ -133,7 +153,7 @@ impl Session<'_> {
         if let Some(series) = &mut passing.series {
             series.set_servers(&[]);
         }
-        // Files that nobody needs any more: the next server has the disk to itself.
+        // Dirty pages of files that nobody needs any more are not to be written when it stops.
         let cleared = match &end {
             Ok(PassEnd::Complete) => passing.fleet.clear(turn.schedule, turn.server),
             _ => Ok(()),
@@ -141,19 +161,27 @@ impl Session<'_> {
         let stopped = passing.fleet.stop_one(turn.schedule, turn.server);
         self.keep_marks(turn.began_ns, turn.schedule, &[turn.server], passing.fleet)?;
         self.keep_observed(&[], passing.series.as_mut())?;
+        // The next server has the disk to itself, and the next pass on this one an empty cluster: neither WAL
+        // nor files of this pass, however it ended.
+        let restored = match &end {
+            Ok(PassEnd::Complete | PassEnd::Lost(..)) => {
+                passing.fleet.restore(turn.schedule, turn.server)
+            }
+            Ok(PassEnd::Interrupted) | Err(_) => Ok(()),
+        };
         match end? {
             PassEnd::Complete => {
                 passing.pace.0 += 1;
                 passing.pace.1 += started.elapsed().as_secs_f64();
-                cleared.and(stopped).map(|()| None)
+                cleared.and(stopped).and(restored).map(|()| None)
             }
             PassEnd::Interrupted => stopped.map(|()| Some(SessionEnd::Interrupted)),
             // The loss is told; that the lost server does not stop cleanly is no news.
             PassEnd::Lost(cell, reason) => {
                 let place = (turn.block, cell, turn.server);
                 let losses = &mut passing.losses;
-                self.note_loss(place, reason.word(), turn.schedule, passing.fleet, losses)?;
-                Ok(None)
+                self.note_loss(place, &reason.into(), turn.schedule, passing.fleet, losses)?;
+                restored.map(|()| None)
             }
         }
     }
@@ -176,6 +204,7 @@ impl Session<'_> {
             position: turn.position,
             address: &address,
             data_dir: passing.fleet.data_dir(turn.schedule, turn.server)?,
+            log: passing.fleet.log_path(turn.schedule, turn.server)?,
             interrupted: self.interrupted,
             tables: InsertPosition::default(),
         };
@@ -183,9 +212,9 @@ impl Session<'_> {
         for (cell, step) in steps(passing.setup) {
             if step.queries() && !settled {
                 settled = true;
-                match self.settle(turn, &pass) {
-                    Ok(true) => {}
-                    Ok(false) => return Ok(PassEnd::Interrupted),
+                match self.settle(turn, cell, &pass) {
+                    Ok(None) => {}
+                    Ok(Some(end)) => return Ok(end),
                     Err(problem) => return lost_or(problem, cell, &address),
                 }
             }
@@ -206,10 +235,17 @@ impl Session<'_> {
         Ok(PassEnd::Complete)
     }
 
-    /// Settles a server and stores what that took; false if interrupted.
-    fn settle(&mut self, turn: Turn<'_>, pass: &Pass<'_>) -> Result<bool, Problem> {
-        let Some(settled) = pass.settle()? else {
-            return Ok(false);
+    /// Settles a server and stores what that took; what ended the pass, if something did.
+    fn settle(
+        &mut self,
+        turn: Turn<'_>,
+        cell: CellId,
+        pass: &Pass<'_>,
+    ) -> Result<Option<PassEnd>, Problem> {
+        let settled = match pass.settle()? {
+            SettleEnd::Settled(settled) => settled,
+            SettleEnd::Interrupted => return Ok(Some(PassEnd::Interrupted)),
+            SettleEnd::Stalled => return Ok(Some(PassEnd::Lost(cell, VoidReason::Stalled))),
         };
         let value = serde_json::to_value(settled)
             .unwrap_or_default()
@@ -223,7 +259,7 @@ impl Session<'_> {
                 &value,
             )
             .map_err(store_problem)?;
-        Ok(true)
+        Ok(None)
     }
 
     /// Stores a step, with the series so far, and tells of it.
@@ -276,25 +312,34 @@ impl Session<'_> {
             .map_err(store_problem)
     }
 
-    fn report_passes(&mut self, block: u32, passing: &Passing<'_, '_>) -> Result<(), Problem> {
+    /// Tells where the run stands; returns how many passes are left.
+    fn report_passes(&mut self, passing: &Passing<'_, '_>) -> Result<u32, Problem> {
         let findings = self.store.findings(self.run).map_err(store_problem)?;
         let slices = self.store.slices(self.run).map_err(store_problem)?;
         let blocks = self.plan.timing.blocks;
-        let left = blocks.saturating_sub(block + 1);
+        let done = self.done_steps()?;
+        let open = |block| open_passes(self.plan, passing.setup, block, &done).len();
+        let left = u32::try_from((0..blocks).map(open).sum::<usize>()).unwrap_or(u32::MAX);
         let cells = u32::try_from(self.plan.cells.len()).unwrap_or(u32::MAX);
         let (passes, seconds) = passing.pace;
         let each = seconds / f64::from(passes.max(1));
-        let servers = f64::from(u32::try_from(self.plan.servers.len()).unwrap_or(u32::MAX));
         self.observer.block(&BlockProgress {
-            done: block + 1,
+            done: passing.reached,
             planned: blocks,
             open_cells: if left == 0 { 0 } else { cells },
             cells,
             elapsed_seconds: passing.began.elapsed().as_secs_f64(),
-            remaining_seconds: f64::from(left) * servers * each,
+            remaining_seconds: f64::from(left) * each,
+            passes: Some(
+                self.plan
+                    .cells
+                    .iter()
+                    .map(|cell| cell.published.clone())
+                    .collect(),
+            ),
             comparison: (!slices.is_empty()).then(|| analyse(self.plan, &slices, findings)),
         });
-        Ok(())
+        Ok(left)
     }
 }
 

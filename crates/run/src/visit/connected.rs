@@ -1,7 +1,9 @@
 //! A visit with its connections open: calibration, warm-up, rounds.
 
 use super::waits::{Waits, sampled};
-use super::{Address, FIRST_WARMUP_ROUND, OPERATION_TIMEOUT, Sink, Visit, WarmUp, host_problem};
+use super::{
+    Address, Cause, FIRST_WARMUP_ROUND, OPERATION_TIMEOUT, Sink, Visit, WarmUp, host_problem,
+};
 use crate::remote::without_path;
 use crate::schedule::{jittered, parameters};
 use deltabench_compare::is_steady;
@@ -23,6 +25,26 @@ const WAIT_SECONDS: f64 = 0.5;
 
 /// Warm-up takes at most this many times what was asked for.
 const WARMUP_STRETCH: u32 = 4;
+
+/// Operations of each client in a slice: while the first and the last of them are under way, fewer clients
+/// than asked for are at work.
+const OPERATIONS_OF_CLIENT: u64 = 10;
+
+/// The same where so many would make a slice longer than [`LONG_SLICE_SECONDS`].
+const OPERATIONS_OF_CLIENT_MIN: u64 = 3;
+
+/// A slice is longer than this only where it could not be shorter.
+const LONG_SLICE_SECONDS: f64 = 1.0;
+
+/// Least length of a slice with a schedule, seconds: each begins a schedule of its own, so what a server
+/// cannot keep up with piles up over one slice and no longer.
+const SCHEDULED_SECONDS: f64 = 0.5;
+
+/// Operations of a slice with a schedule, unless that would take longer than [`SCHEDULED_SECONDS_MAX`].
+const SCHEDULED_OPERATIONS: f64 = 20.0;
+
+/// A slice with a schedule takes longer than this only for a single operation.
+const SCHEDULED_SECONDS_MAX: f64 = 2.0;
 
 /// A visit with its connections open.
 pub(super) struct Connected<'a, 'v> {
@@ -52,7 +74,33 @@ pub(super) struct SliceWork {
 pub(super) type Present = (ServerId, Address);
 
 /// A server that was lost, and how.
-pub(super) type Loss = (ServerId, VoidReason);
+pub(super) type Loss = (ServerId, Cause);
+
+/// Operations that may all fail while the work of a slice is not known yet: so few say nothing of the others.
+const FEW_OPERATIONS: u64 = 20;
+
+/// Least operations of a slice in a closed loop; one takes `each` seconds of wall time.
+fn least_operations(clients: u64, each: f64) -> u64 {
+    if clients <= 1 {
+        return 1;
+    }
+    let affordable = to_u64((LONG_SLICE_SECONDS / each.max(1e-9)).floor());
+    affordable.clamp(
+        clients * OPERATIONS_OF_CLIENT_MIN,
+        clients * OPERATIONS_OF_CLIENT,
+    )
+}
+
+/// The work of a slice in an open loop.
+fn scheduled(rate: f64, wanted: f64, most: u64) -> SliceWork {
+    let enough = (SCHEDULED_OPERATIONS / rate).min(SCHEDULED_SECONDS_MAX);
+    let seconds = wanted.max(SCHEDULED_SECONDS).max(enough);
+    let operations = to_u64((rate * seconds).round()).clamp(1, most);
+    SliceWork {
+        operations,
+        seconds: to_f64(operations) / rate,
+    }
+}
 
 impl<'a, 'v> Connected<'a, 'v> {
     /// Connects to these servers; `done` operations were done over earlier connections.
@@ -124,17 +172,17 @@ impl<'a, 'v> Connected<'a, 'v> {
         let wanted = self.visit.slice_seconds();
         let most = self.affordable();
         if let Some(rate) = self.visit.cell.rate {
-            return Ok(SliceWork {
-                operations: to_u64((rate * wanted).ceil()).clamp(1, most),
-                seconds: wanted,
-            });
+            return Ok(scheduled(rate, wanted, most));
         }
         let fixed = self.visit.executable.slice_operations;
-        let mut operations = fixed.unwrap_or(1).min(most);
+        let clients = u64::from(self.visit.cell.clients);
+        let mut operations = fixed.unwrap_or(clients).min(most);
         for attempt in 0..24 {
             let seconds = self.base_seconds(operations, attempt)?;
             let each = seconds / to_f64(operations);
-            let fit = to_u64(wanted / each.max(1e-9)).clamp(1, most);
+            let fit = to_u64(wanted / each.max(1e-9))
+                .max(least_operations(clients, each))
+                .min(most);
             if fixed.is_some() {
                 return Ok(SliceWork {
                     operations,
@@ -158,7 +206,7 @@ impl<'a, 'v> Connected<'a, 'v> {
     /// Seconds that the base takes for so many operations, which all servers do.
     fn base_seconds(&mut self, operations: u64, attempt: u32) -> Result<f64, Loss> {
         let base = self.visit.plan.base();
-        let taken = self.untimed_round(operations, attempt)?;
+        let taken = self.untimed_round(operations, attempt, FEW_OPERATIONS)?;
         Ok(taken
             .iter()
             .find(|(server, _)| *server == base)
@@ -188,7 +236,7 @@ impl<'a, 'v> Connected<'a, 'v> {
         let servers = self.visit.plan.servers.len();
         let mut curves: Vec<Vec<f64>> = vec![Vec::new(); servers];
         for round in 0..least * WARMUP_STRETCH {
-            for (server, taken) in self.untimed_round(work.operations, 100 + round)? {
+            for (server, taken) in self.untimed_round(work.operations, 100 + round, 0)? {
                 if let Some(curve) = curves.get_mut(index(u64::from(server))) {
                     curve.push(1e6 * taken / to_f64(work.operations));
                 }
@@ -214,7 +262,7 @@ impl<'a, 'v> Connected<'a, 'v> {
     /// that are there one at a time and could not stop together.
     pub(super) fn warm_for(&mut self, work: SliceWork, times: f64) -> Result<(), Loss> {
         for round in 0..self.warmup_rounds(times, work.seconds).max(1) {
-            self.untimed_round(work.operations, self.set * 1000 + round)?;
+            self.untimed_round(work.operations, self.set * 1000 + round, 0)?;
         }
         Ok(())
     }
@@ -224,11 +272,12 @@ impl<'a, 'v> Connected<'a, 'v> {
         u32::try_from(to_u64(rounds.ceil())).unwrap_or(u32::MAX)
     }
 
-    /// A slice on each server that is not recorded; its seconds.
+    /// A slice on each server that is not recorded; its seconds. Fewer than `few` operations may all fail.
     fn untimed_round(
         &mut self,
         operations: u64,
         number: u32,
+        few: u64,
     ) -> Result<Vec<(ServerId, f64)>, Loss> {
         let round = FIRST_WARMUP_ROUND + number;
         let Visit {
@@ -245,9 +294,12 @@ impl<'a, 'v> Connected<'a, 'v> {
         let mut taken = Vec::with_capacity(self.present.len());
         for (_, place, server) in self.turn() {
             let outcome = self.lane.run_slice(place, request);
-            match outcome.void {
-                Some(reason) => return Err((server, reason)),
-                None => taken.push((server, seconds(outcome.duration_ns))),
+            let tolerated = operations < few;
+            match Cause::of(&outcome) {
+                Some(cause) if !(tolerated && cause.reason == VoidReason::NothingDone) => {
+                    return Err((server, cause));
+                }
+                _ => taken.push((server, seconds(outcome.duration_ns))),
             }
         }
         self.done += operations;
@@ -281,7 +333,7 @@ impl<'a, 'v> Connected<'a, 'v> {
             };
             let (void, waits) = sampled(address, plan.observing.waits_per_second, || {
                 let outcome = self.lane.run_slice(place, request);
-                (outcome.void, outcome.operations, outcome.duration_ns)
+                (Cause::of(&outcome), outcome.operations, outcome.duration_ns)
             });
             match void {
                 Some(reason) => return Err((server, reason)),
@@ -315,7 +367,7 @@ impl<'a, 'v> Connected<'a, 'v> {
             sink(&slice)?;
             match slice.void {
                 Some(VoidReason::NothingDone) | None => {}
-                Some(reason) => return Ok(Some((server, reason))),
+                Some(reason) => return Ok(Some((server, reason.into()))),
             }
         }
         self.done += request.operations;
@@ -370,5 +422,31 @@ impl<'a, 'v> Connected<'a, 'v> {
             errors: outcome.errors,
             void: outcome.void,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_client_has_work_in_a_slice_but_a_slice_is_not_made_long_for_it() {
+        assert_eq!(least_operations(1, 0.5), 1);
+        assert_eq!(least_operations(32, 20e-6), 320, "a fast operation");
+        assert_eq!(least_operations(32, 0.02 / 32.0), 320, "20 ms each");
+        assert_eq!(least_operations(64, 0.01), 192, "10 ms of the server each");
+    }
+
+    #[test]
+    fn a_slice_with_a_schedule_is_long_enough_to_hold_its_rate() {
+        let of = |rate| {
+            let work = scheduled(rate, 0.04, u64::MAX);
+            (work.operations, (work.seconds * 1000.0).round())
+        };
+        assert_eq!(of(2000.0), (1000, 500.0));
+        assert_eq!(of(20.0), (20, 1000.0));
+        assert_eq!(of(3.0), (6, 2000.0));
+        assert_eq!(of(0.1), (1, 10_000.0));
+        assert_eq!(scheduled(2000.0, 0.04, 7).operations, 7);
     }
 }

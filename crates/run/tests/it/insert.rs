@@ -5,7 +5,6 @@ use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep, Pacing, Step
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_model::slice::VoidReason;
 use deltabench_run::events::{BlockProgress, Observer, StepProgress};
 use deltabench_run::passes::setup::cells;
 use deltabench_run::pilot::Pilot;
@@ -13,6 +12,7 @@ use deltabench_run::schedule::pass_order;
 use deltabench_run::session::{Session, SessionEnd};
 use deltabench_store::{RunState, Store};
 use deltabench_workload::Library;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -43,6 +43,10 @@ struct Ear<'a> {
     blocks: Vec<BlockProgress>,
     interrupt_after: Option<(usize, &'a AtomicBool)>,
     kill_after: Option<(usize, String)>,
+    /// Where servers live, to look at the running one after the first step of a pass.
+    watched: Option<PathBuf>,
+    /// Block, server, and the numbers of its databases.
+    databases: Vec<(u32, String, Vec<u64>)>,
 }
 
 impl Observer for Ear<'_> {
@@ -55,6 +59,11 @@ impl Observer for Ear<'_> {
     fn pilot(&mut self, _: &Pilot) {}
     fn step(&mut self, step: &StepProgress) {
         self.steps.push(step.clone());
+        if let Some(directory) = self.watched.as_ref().filter(|_| step.step == "l.i0") {
+            let found = databases_below(directory);
+            self.databases
+                .push((step.block, step.server.clone(), found));
+        }
         if let Some((after, flag)) = self.interrupt_after
             && self.steps.len() == after
         {
@@ -69,6 +78,27 @@ impl Observer for Ear<'_> {
     fn block(&mut self, progress: &BlockProgress) {
         self.blocks.push(progress.clone());
     }
+}
+
+/// Directories of the databases of the server that runs below this directory.
+fn databases_below(directory: &Path) -> Vec<u64> {
+    let entries = |directory: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    };
+    let clusters = entries(directory)
+        .into_iter()
+        .flat_map(|run| entries(&run.join("clusters")));
+    let running = clusters
+        .map(|cluster| cluster.join("data"))
+        .find(|data| data.join("postmaster.pid").exists())
+        .unwrap();
+    let mut numbers: Vec<u64> = entries(&running.join("base"))
+        .iter()
+        .filter_map(|path| path.file_name()?.to_str()?.parse().ok())
+        .collect();
+    numbers.sort_unstable();
+    numbers
 }
 
 /// Kills the main process of the server whose data is below this directory.
@@ -134,10 +164,24 @@ fn every_version_has_its_pass_in_the_drawn_order_and_all_that_a_step_is_about_is
     let plan = small(&installed, 2);
     let directory = tempfile::tempdir().unwrap();
     let mut store = store_of(&plan, &directory);
-    let (mut ear, stop) = (Ear::default(), AtomicBool::new(false));
+    let stop = AtomicBool::new(false);
+    let mut ear = Ear {
+        watched: Some(lab.host.workspaces.clone()),
+        ..Ear::default()
+    };
     let end = go_on(&plan, &lab, &mut store, &mut ear, &stop);
     assert_eq!(end, Ok(SessionEnd::Finished), "{:?}", ear.notes);
     assert!(lab.is_empty());
+    assert_eq!(ear.databases.len(), 2 * installed.len());
+    for (block, server, numbers) in &ear.databases {
+        // A database that is made anew in a used cluster has a number of its own.
+        let first = ear.databases.iter().find(|(_, other, _)| other == server);
+        let (.., first) = first.unwrap();
+        assert_eq!(
+            numbers, first,
+            "pass {block} on {server} is on a new cluster"
+        );
+    }
     let steps = store.steps("r").unwrap();
     assert_eq!(steps.len(), 2 * installed.len() * plan.cells.len());
     assert_eq!(store.slices("r").unwrap().len(), steps.len());
@@ -197,11 +241,15 @@ fn every_version_has_its_pass_in_the_drawn_order_and_all_that_a_step_is_about_is
                 "wal_lsn_bytes",
                 "insert_cpu_ns",
                 "dead_rows",
+                "look_ups",
+                "look_up_max_ns",
+                "long_transactions",
             ] {
                 has(key);
             }
             assert!(has("short_deletes").abs() < 0.5);
         }
+        assert!(pass[2].values["look_ups"] > 0.0 && pass[2].values["look_up_ns"] > 0.0);
         assert!(pass[2].values["delete_cpu_ns"] > 0.0 && pass[4].values["query_cpu_ns"] > 0.0);
         // Both passes began with an empty database.
         let again = of(&steps, 1, server);
@@ -257,7 +305,7 @@ fn an_interrupted_pass_is_begun_again_and_complete_ones_are_kept() {
 }
 
 #[test]
-fn a_server_that_is_killed_loses_its_pass_and_the_next_one_has_its_own() {
+fn a_server_that_is_killed_loses_its_pass_which_is_made_up_for_after_the_last_block() {
     let lab = Lab::new();
     let installation = &installations()[0];
     let plan = small(&[installation; 2], 1);
@@ -272,12 +320,16 @@ fn a_server_that_is_killed_loses_its_pass_and_the_next_one_has_its_own() {
     assert_eq!(end, Ok(SessionEnd::Finished), "{:?}", ear.notes);
     let steps = store.steps("r").unwrap();
     let order = pass_order(&plan, 0);
-    let lost = of(&steps, 0, order[0]);
-    let good = lost.iter().filter(|step| step.void.is_none()).count();
-    assert_eq!(good, 3);
-    let void = lost.iter().filter_map(|step| step.void.clone());
-    assert!(void.clone().all(|reason| reason == VoidReason::ServerLost));
-    assert_eq!(of(&steps, 0, order[1]).len(), plan.cells.len());
+    for server in order {
+        let pass = of(&steps, 0, server);
+        assert_eq!(pass.len(), plan.cells.len());
+        assert!(pass.iter().all(|step| step.void.is_none()), "{pass:?}");
+    }
+    let [lost, after] = ear.blocks.as_slice() else {
+        panic!("{:?}", ear.blocks);
+    };
+    assert!(lost.open_cells > 0 && lost.remaining_seconds > 0.0);
+    assert_eq!((after.done, after.open_cells), (1, 0));
     let findings = store.findings("r").unwrap();
     assert!(
         findings

@@ -1,5 +1,8 @@
 use crate::data::plan;
-use deltabench_model::insert::{InsertRole, InsertSecond, RoleTally, StepRecord};
+use deltabench_model::insert::{
+    InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally, StepRecord,
+};
+use deltabench_model::slice::VoidReason;
 use deltabench_store::{RunState, Store, StoreError};
 
 fn record(server: u32, cell: u32, operations: u64) -> StepRecord {
@@ -64,6 +67,50 @@ fn steps_come_back_as_they_were_and_the_later_of_two_counts() {
     assert_eq!(slices[2].operations, 40);
     assert_eq!(slices[2].latency_histogram, [0, 255, 7]);
     assert_eq!(slices[2].schedule_lag_ns, Some(5));
+}
+
+#[test]
+fn a_pass_is_done_when_all_servers_have_all_of_its_steps_good() {
+    let lab = tempfile::tempdir().unwrap();
+    let mut store = Store::open(lab.path()).unwrap();
+    let mut plan = plan();
+    plan.insert = Some(InsertSetup {
+        clients: 1,
+        shared_table: false,
+        rows: 1000,
+        write_rows: 250,
+        query_seconds: 1,
+        steps: vec![InsertStep::LoadRows],
+        pacing: Pacing::Spread,
+        settle_seconds: None,
+        long_transaction_seconds: None,
+    });
+    store
+        .create_run("one", &plan, RunState::Running, 5)
+        .unwrap();
+    let done = |store: &Store| {
+        let summary = store.runs().unwrap().remove(0);
+        (summary.blocks_done, summary.visits_done)
+    };
+    let places: Vec<(u32, u32)> = (0..)
+        .zip(&plan.servers)
+        .flat_map(|(server, _)| (0..).zip(&plan.cells).map(move |(cell, _)| (server, cell)))
+        .collect();
+    let mut count = 0;
+    for &(server, cell) in &places {
+        assert_eq!(done(&store), (0, count));
+        store.add_step("one", &record(server, cell, 1)).unwrap();
+        count += 1;
+    }
+    assert_eq!(done(&store), (1, count));
+    let lost = StepRecord {
+        void: Some(VoidReason::ServerLost),
+        ..record(0, 0, 1)
+    };
+    store.add_step("one", &lost).unwrap();
+    assert_eq!(done(&store), (0, count - 1), "the later one counts");
+    store.add_step("one", &record(0, 0, 1)).unwrap();
+    assert_eq!(done(&store), (1, count));
 }
 
 #[test]

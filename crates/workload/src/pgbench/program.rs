@@ -62,6 +62,8 @@ pub struct SqlStatement {
     /// Whether it stands between `\startpipeline` and `\endpipeline`. pgbench prepares all of these when the
     /// pipeline starts.
     pub pipelined: bool,
+    /// Whether it stands inside of an `\if`, so that it may never be sent.
+    pub conditional: bool,
 }
 
 /// Variables that are set from a result; `\gset` and `\aset`.

@@ -107,6 +107,7 @@ impl Builder {
             open: Vec::new(),
             last: None,
             pipelined: false,
+            counted: (0, 1),
         };
         reading.run()?;
         let commands = reading.commands;
@@ -119,7 +120,8 @@ impl Builder {
 }
 
 /// Whether a variable can be called that.
-pub(crate) fn is_variable_name(name: &str) -> bool {
+#[must_use]
+pub fn is_variable_name(name: &str) -> bool {
     name.chars().all(parser::is_name_letter)
         && name.starts_with(|first: char| !first.is_ascii_digit())
 }
@@ -144,6 +146,8 @@ struct Reading<'a, 's> {
     /// The statement that `\gset` would follow, if it may.
     last: Option<usize>,
     pipelined: bool,
+    /// A byte up to which lines have been counted, and its line.
+    counted: (usize, u32),
 }
 
 const NO_UNIT_US: u64 = 1_000_000;
@@ -184,8 +188,24 @@ impl Reading<'_, '_> {
         self.source.problem(at, what, false)
     }
 
+    /// The line of a byte. Commands come in order, so each line is counted once.
+    fn line(&mut self, at: usize) -> u32 {
+        let (known, line) = self.counted;
+        self.counted = match self.source.text.as_bytes().get(known..at) {
+            Some(between) => {
+                let ends = between.iter().filter(|&&byte| byte == b'\n').count();
+                (
+                    at,
+                    line.saturating_add(u32::try_from(ends).unwrap_or(u32::MAX)),
+                )
+            }
+            None => (at, self.source.line(at)),
+        };
+        self.counted.1
+    }
+
     fn push(&mut self, at: usize, kind: Kind) -> usize {
-        let line = self.source.line(at);
+        let line = self.line(at);
         self.commands.push(Command { line, kind });
         self.commands.len() - 1
     }
@@ -221,6 +241,7 @@ impl Reading<'_, '_> {
             capture: None,
             script,
             pipelined: self.pipelined,
+            conditional: !self.open.is_empty(),
         });
         builder.templates.push(template);
         builder

@@ -13,6 +13,8 @@ use std::io::Write;
 
 /// Rows of `pgbench_accounts` for each unit of scale.
 pub const ACCOUNTS: u64 = 100_000;
+/// Largest scale: the number of accounts must fit where it is counted.
+pub const SCALE_MAX: u32 = 90_000;
 /// Rows of `pgbench_tellers` for each unit of scale.
 pub const TELLERS: u64 = 10;
 /// The scale from which account numbers are `bigint`.

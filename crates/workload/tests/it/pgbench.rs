@@ -209,3 +209,24 @@ fn the_guide_shows_a_script_that_reads_and_the_problem_as_it_is() {
     let problem = parse(wrong).unwrap_err().to_string();
     assert_eq!(quoted("text").trim_end(), problem);
 }
+
+#[test]
+fn names_that_clash_are_refused_with_what_can_be_done() {
+    let mix = |name: &str, file: &str| PgbenchMix {
+        name: name.to_owned(),
+        scripts: vec![own(file, "select 1;", 1)],
+    };
+    let refused = |mixes: Vec<PgbenchMix>| {
+        let library = Library::builtin().unwrap();
+        library
+            .with_pgbench(Some(&setup(mixes, QueryMode::Simple)))
+            .unwrap_err()
+    };
+    let other = refused(vec![mix("my", "My.sql"), mix("my", "my.sql")]);
+    assert_eq!(other.error, "My.sql and my.sql are both called `my`");
+    assert!(other.hint.unwrap().contains("leave --each out"));
+    let builtin = refused(vec![mix("scan", "scan.sql")]);
+    assert_eq!(builtin.hint.as_deref(), Some("rename the file"));
+    let twice = refused(vec![mix("my", "my.sql"), mix("my", "my.sql")]);
+    assert_eq!(twice.error, "my.sql is asked for twice");
+}

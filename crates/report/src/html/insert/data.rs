@@ -15,8 +15,10 @@ const BUDGET: usize = 240_000;
 const POINTS: (usize, usize) = (120, 900);
 /// Digits of a rate or a time that is only drawn.
 const DIGITS: usize = 4;
-/// Marks of a pass: more of them would hide the lines.
+/// Marks of a pass other than checkpoints: more of them would hide the lines.
 const MARKS: usize = 60;
+/// Kind of the marks that are all drawn.
+const CHECKPOINT: &str = "checkpoint";
 
 /// What the script draws from.
 #[derive(Serialize)]
@@ -49,6 +51,8 @@ struct Pass {
     roles: [(Line, Line); 3],
     /// Seconds from the start, kind.
     marks: Vec<(Option<Number>, String)>,
+    /// Marks that are not checkpoints, if some of them are not drawn.
+    thinned: Option<usize>,
 }
 
 /// Nothing for runs of anything else.
@@ -118,6 +122,7 @@ fn pass(server: ServerId, pass: &PassFigures, points: usize, marks: &[Mark]) -> 
     let end = pass.started_ns.saturating_add(pass.duration_ns);
     let within =
         |mark: &&Mark| mark.server == Some(server) && (pass.started_ns..end).contains(&mark.at_ns);
+    let (drawn, thinned) = thin(marks.iter().filter(within).collect());
     Pass {
         pass: pass.pass,
         fold,
@@ -126,14 +131,62 @@ fn pass(server: ServerId, pass: &PassFigures, points: usize, marks: &[Mark]) -> 
             role(|second| second.deleted, |second| second.max_delete_us),
             role(|second| second.queries, |second| second.max_query_us),
         ],
-        marks: marks
-            .iter()
-            .filter(within)
-            .take(MARKS)
+        marks: drawn
+            .into_iter()
             .map(|mark| {
                 let at = seconds(mark.at_ns - pass.started_ns);
                 (Number::new(at, DIGITS), mark.kind.clone())
             })
             .collect(),
+        thinned,
+    }
+}
+
+/// All checkpoints, and of the others every so many that at most [`MARKS`] are left; how many those were, if
+/// that leaves some out.
+fn thin(marks: Vec<&Mark>) -> (Vec<&Mark>, Option<usize>) {
+    let others = marks.iter().filter(|mark| mark.kind != CHECKPOINT).count();
+    let every = others.div_ceil(MARKS).max(1);
+    let mut nth = 0;
+    let mut drawn = marks;
+    drawn.retain(|mark| {
+        if mark.kind == CHECKPOINT {
+            return true;
+        }
+        nth += 1;
+        (nth - 1) % every == 0
+    });
+    (drawn, (every > 1).then_some(others))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_checkpoint_stays_and_the_others_are_thinned_over_the_whole_pass() {
+        let mark = |at_ns: u64| Mark {
+            at_ns,
+            server: Some(0),
+            kind: if at_ns % 10 == 9 {
+                CHECKPOINT
+            } else {
+                "autovacuum"
+            }
+            .to_owned(),
+            text: String::new(),
+        };
+        let all: Vec<Mark> = (0..1000).map(mark).collect();
+        let (drawn, thinned) = thin(all.iter().collect());
+        let (checkpoints, others): (Vec<&Mark>, Vec<&Mark>) =
+            drawn.into_iter().partition(|mark| mark.kind == CHECKPOINT);
+        assert_eq!((checkpoints.len(), thinned), (100, Some(900)));
+        assert!((30..=MARKS).contains(&others.len()), "{}", others.len());
+        assert!(
+            others.iter().any(|mark| mark.at_ns > 950),
+            "none of the end"
+        );
+        let (drawn, thinned) = thin(all.iter().take(50).collect());
+        assert_eq!((drawn.len(), thinned), (50, None));
     }
 }

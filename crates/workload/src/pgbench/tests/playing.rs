@@ -206,3 +206,15 @@ fn pipelines_are_passed_on_and_kept_in_order() {
         assert_eq!(played(&program, 1).unwrap_err().to_string(), error);
     }
 }
+
+#[test]
+fn lines_are_counted_however_long_the_script() {
+    let mut text = String::new();
+    for number in 0..4000 {
+        text += &format!("select {number},\n  :a;\n");
+    }
+    text += "\\if 1 = 2\nselect 1;\n\\endif\n\\set x 1 / 0\n";
+    let program = parse(QueryMode::Simple, &text).unwrap();
+    let error = played(&program, 1).unwrap_err().to_string();
+    assert!(error.contains(":8004"), "{error}");
+}
