@@ -26,6 +26,9 @@ const WAIT_SECONDS: f64 = 0.5;
 /// Warm-up takes at most this many times what was asked for.
 const WARMUP_STRETCH: u32 = 4;
 
+/// Most steps in which the work of a slice is found.
+const ATTEMPTS: u32 = 24;
+
 /// Operations of each client in a slice: while the first and the last of them are under way, fewer clients
 /// than asked for are at work.
 const OPERATIONS_OF_CLIENT: u64 = 10;
@@ -177,8 +180,13 @@ impl<'a, 'v> Connected<'a, 'v> {
         let fixed = self.visit.executable.slice_operations;
         let clients = u64::from(self.visit.cell.clients);
         let mut operations = fixed.unwrap_or(clients).min(most);
-        for attempt in 0..24 {
-            let seconds = self.base_seconds(operations, attempt)?;
+        for attempt in 0..ATTEMPTS {
+            let mut seconds = self.base_seconds(operations, attempt)?;
+            if seconds >= wanted / 3.0 {
+                // A pause of the machine must not be taken for the speed of the server: slices of a few
+                // operations would be left of a whole visit.
+                seconds = seconds.min(self.base_seconds(operations, ATTEMPTS + attempt)?);
+            }
             let each = seconds / to_f64(operations);
             let fit = to_u64(wanted / each.max(1e-9))
                 .max(least_operations(clients, each))
@@ -189,7 +197,7 @@ impl<'a, 'v> Connected<'a, 'v> {
                     seconds,
                 });
             }
-            if seconds >= wanted / 3.0 || operations >= most || attempt == 23 {
+            if seconds >= wanted / 3.0 || operations >= most || attempt + 1 == ATTEMPTS {
                 return Ok(SliceWork {
                     operations: fit,
                     seconds: wanted.max(each * to_f64(fit)),
