@@ -121,7 +121,7 @@ impl Lab {
     }
 
     pub fn wait_until_no_servers(&self) {
-        let limit = Instant::now() + Duration::from_secs(30);
+        let limit = Instant::now() + Duration::from_secs(90);
         while !self.servers().is_empty() {
             assert!(
                 Instant::now() < limit,
