@@ -90,7 +90,10 @@ pub fn resolve(
         TargetSpec::Path(dir) => tree::at_path(dir),
         TargetSpec::Installed(release) => tree::installed(release),
         TargetSpec::Built(build) => build::resolve(build, cache, sources, progress),
-        TargetSpec::Dsn(_) => Err(Problem::new(format!("{spec} cannot be had yet"))),
+        TargetSpec::Dsn(_)
+        | TargetSpec::Rocksdb(_)
+        | TargetSpec::RocksdbPath(_)
+        | TargetSpec::DbBench(_) => Err(Problem::new(format!("{spec} cannot be had yet"))),
     }
 }
 

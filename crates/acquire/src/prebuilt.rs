@@ -163,6 +163,7 @@ impl<'a> Prebuilt<'a> {
             build: None,
             recipe: None,
             remote: None,
+            engine: deltabench_model::installation::Engine::Postgres,
         })
     }
 

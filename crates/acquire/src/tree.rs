@@ -73,6 +73,7 @@ pub(crate) fn at_path(dir: &Path) -> Result<Installation, Problem> {
         build: None,
         recipe: None,
         remote: None,
+        engine: deltabench_model::installation::Engine::Postgres,
     })
 }
 
@@ -106,6 +107,7 @@ fn installed_below(root: &Path, wanted: &Release) -> Result<Installation, Proble
         build: None,
         recipe: None,
         remote: None,
+        engine: deltabench_model::installation::Engine::Postgres,
     })
 }
 

@@ -19,6 +19,19 @@ pub enum Origin {
     Remote,
 }
 
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// A PostgreSQL server.
+    #[default]
+    Postgres,
+    /// RocksDB: a shared library, worked by a process of ours.
+    Rocksdb,
+    /// RocksDB: somebody's `db_bench`, which works by itself.
+    DbBench,
+}
+
 /// A resolved target: a tree with `bin/postgres` and `bin/initdb`, and its provenance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Installation {
@@ -28,13 +41,14 @@ pub struct Installation {
     pub resolved: String,
     /// Where the binaries came from.
     pub origin: Origin,
-    /// Directory with `postgres`, `initdb` and `pg_ctl`; empty for a remote server.
+    /// Directory with `postgres`, `initdb` and `pg_ctl`; empty for a remote server. For an embedded engine
+    /// the file itself: the shared library, or `db_bench`.
     pub bin_dir: PathBuf,
-    /// `server_version_num`: 180006 for 18.6, 90624 for 9.6.24.
+    /// `server_version_num`: 180006 for 18.6, 90624 for 9.6.24. RocksDB's 10.2.1 is 100201, 6.29.5 is 62905.
     pub version_num: u32,
     /// `postgres --version` without the program's name, for example `18.6`.
     pub version: String,
-    /// SHA-256 of `bin/postgres`, lower-case hex; empty for a remote server.
+    /// SHA-256 of `bin/postgres`, or of the embedded engine's file, lower-case hex; empty for a remote server.
     pub binary_sha256: String,
     /// What a running server says of its own build; absent until one has been started.
     pub build: Option<Build>,
@@ -44,6 +58,9 @@ pub struct Installation {
     /// Where it is, if it is a server that deltabench does not start.
     #[serde(default)]
     pub remote: Option<Remote>,
+    /// What it is.
+    #[serde(default)]
+    pub engine: Engine,
 }
 
 /// What a build from source was made of and how: together they are its key in the cache.

@@ -14,6 +14,7 @@ pub mod metric;
 pub mod pgbench;
 pub mod plan;
 pub mod problem;
+pub mod rocksdb;
 pub mod slice;
 pub mod target;
 pub mod units;

@@ -4,8 +4,9 @@
 //! plan.
 
 use crate::insert::InsertSetup;
-use crate::installation::Installation;
+use crate::installation::{Engine, Installation};
 use crate::pgbench::PgbenchSetup;
+use crate::rocksdb::RocksdbSetup;
 use serde::{Deserialize, Serialize};
 
 /// Name and version of the stored plan.
@@ -483,9 +484,20 @@ pub struct Plan {
     /// server, one server after another.
     #[serde(default)]
     pub insert: Option<InsertSetup>,
+    /// RocksDB. Then the cells are the measured steps of a chain that every target goes through in each
+    /// block, on a database of its own; the targets take turns within each step.
+    #[serde(default)]
+    pub rocksdb: Option<RocksdbSetup>,
 }
 
 impl Plan {
+    /// Whether a block has one slice of each server in a cell: a whole step, of minutes.
+    #[must_use]
+    pub fn has_whole_steps(&self) -> bool {
+        let external = |server: &PlannedServer| server.installation.engine == Engine::DbBench;
+        self.insert.is_some() || self.servers.iter().any(external)
+    }
+
     /// Index of the base server.
     #[must_use]
     pub fn base(&self) -> ServerId {

@@ -2,8 +2,10 @@
 
 mod build;
 mod dsn;
+mod rocksdb;
 
 pub use build::{BuildSource, BuildSpec};
+pub use rocksdb::RocksdbVersion;
 
 use crate::installation::Remote;
 use crate::problem::{Problem, nearest};
@@ -95,6 +97,12 @@ pub enum TargetSpec {
     Built(BuildSpec),
     /// `dsn:postgres://…`: a server that is there already.
     Dsn(Remote),
+    /// `rocksdb:10.2.1`: the shared library of that version, fetched and cached.
+    Rocksdb(RocksdbVersion),
+    /// `rocksdb:path:LIB.so`: a shared library that exports the C interface of RocksDB.
+    RocksdbPath(PathBuf),
+    /// `db_bench:PATH`: a `db_bench` of the user's, which works by itself.
+    DbBench(PathBuf),
 }
 
 impl FromStr for TargetSpec {
@@ -113,6 +121,11 @@ impl FromStr for TargetSpec {
             "postgres" | "src" | "git" => Ok(Self::Built(text.parse()?)),
             "dsn" => Ok(Self::Dsn(rest.parse()?)),
             "installed" => Ok(Self::Installed(rest.parse()?)),
+            "rocksdb" => match rest.strip_prefix("path:") {
+                Some(file) => Ok(Self::RocksdbPath(file_of(text, file)?)),
+                None => Ok(Self::Rocksdb(rest.parse()?)),
+            },
+            "db_bench" => Ok(Self::DbBench(file_of(text, rest)?)),
             "path" if rest.is_empty() => Err(Problem::new("`path:` names no directory")
                 .hint("write path:/usr/lib/postgresql/15")),
             "path" => Ok(Self::Path(PathBuf::from(rest))),
@@ -121,13 +134,22 @@ impl FromStr for TargetSpec {
     }
 }
 
+/// The file that a target names.
+fn file_of(text: &str, file: &str) -> Result<PathBuf, Problem> {
+    if file.is_empty() {
+        return Err(Problem::new(format!("`{text}` names no file"))
+            .hint("write rocksdb:path:/opt/lib/librocksdb.so or db_bench:/opt/rocksdb/db_bench"));
+    }
+    Ok(PathBuf::from(file))
+}
+
 /// Whether a text that is no `dsn:` looks like an address, in which a password may be written.
 fn may_hold_a_password(text: &str, kind: &str, rest: &str) -> bool {
     let slashes = text.contains("://") || text.starts_with("//") || rest.starts_with("//");
     match kind {
         "dsn" => false,
         // A directory's name may begin with two slashes as well.
-        "path" | "src" => slashes && text.contains('@'),
+        "path" | "src" | "rocksdb" | "db_bench" => slashes && text.contains('@'),
         "git" => slashes,
         _ => slashes || text.contains('@'),
     }
@@ -137,8 +159,8 @@ fn may_hold_a_password(text: &str, kind: &str, rest: &str) -> bool {
 fn not_repeated(kind: &str) -> Problem {
     let problem = Problem::new("a target looks like the address of a server");
     match kind {
-        "path" | "src" | "git" => problem
-            .detail("path:, src: and git: take a directory or a file of this machine")
+        "path" | "src" | "git" | "rocksdb" | "db_bench" => problem
+            .detail("path:, src:, git:, rocksdb:path: and db_bench: take a directory or a file of this machine")
             .hint("fetch it first, then write its directory or file"),
         _ => problem
             .detail(
@@ -153,12 +175,23 @@ fn unknown_kind(text: &str, kind: &str) -> Problem {
     let problem = Problem::new(format!("unknown target `{text}`")).detail(
         "a target is postgres:VERSION (prebuilt), postgres:VERSION+VARIANT, src:FILE+VARIANT or \
              git:DIR@REF+VARIANT (built from source), path:DIR (a tree with bin/postgres), \
-             installed:MAJOR or dsn:postgres://… (a server that is there already)",
+             installed:MAJOR or dsn:postgres://… (a server that is there already); for `deltabench rocksdb` \
+             it is rocksdb:VERSION, rocksdb:path:LIB.so or db_bench:PATH",
     );
     if text.parse::<Release>().is_ok() {
         return problem.hint(format!("did you mean postgres:{text}?"));
     }
-    match nearest(kind, ["postgres", "path", "installed", "src", "git", "dsn"]) {
+    let kinds = [
+        "postgres",
+        "path",
+        "installed",
+        "src",
+        "git",
+        "dsn",
+        "rocksdb",
+        "db_bench",
+    ];
+    match nearest(kind, kinds) {
         Some(near) => {
             let rest = text.split_once(':').map_or("...", |(_, rest)| rest);
             problem.hint(format!("did you mean {near}:{rest}?"))
@@ -175,6 +208,9 @@ impl fmt::Display for TargetSpec {
             Self::Installed(release) => write!(f, "installed:{release}"),
             Self::Built(build) => build.fmt(f),
             Self::Dsn(remote) => write!(f, "dsn:{remote}"),
+            Self::Rocksdb(version) => write!(f, "rocksdb:{version}"),
+            Self::RocksdbPath(file) => write!(f, "rocksdb:path:{}", file.display()),
+            Self::DbBench(file) => write!(f, "db_bench:{}", file.display()),
         }
     }
 }
@@ -196,6 +232,11 @@ mod tests {
             "src:/tmp/postgresql-17.11.tar.bz2+def",
             "git:/src/postgres@REL_18_STABLE~3+o2_nofp",
             "dsn:postgres://me@db.example:6432/bench?sslmode=verify-full",
+            "rocksdb:10.2.1",
+            "rocksdb:10.10.1.1",
+            "rocksdb:11",
+            "rocksdb:path:/opt/lib/librocksdb.so",
+            "db_bench:/opt/rocksdb/db_bench",
         ] {
             assert_eq!(text.parse::<TargetSpec>().unwrap().to_string(), text);
         }
@@ -213,6 +254,10 @@ mod tests {
         assert!(hint("postgers:18").contains("postgres:18"));
         assert!(hint("17").contains("postgres:17"));
         assert!(hint("postgres:latest").contains("postgres:18"));
+        assert!(hint("rocksdb:latest").contains("rocksdb:10.2.1"));
+        assert!(hint("rocksdb:path:").contains("librocksdb.so"));
+        assert!(hint("db_bench:").contains("db_bench:/opt"));
+        assert!(hint("rocksbd:10.2.1").contains("rocksdb:10.2.1"));
         assert!(hint("mysql:8").contains("deltabench targets"));
         assert!(hint("postgresql:18").contains("postgres:18"));
     }

@@ -517,6 +517,7 @@ fn plan_without_cells(installation: &Installation, seed: u64, data: DataSize) ->
         experiment: None,
         pgbench: None,
         insert: None,
+        rocksdb: None,
         delta_from_noise: false,
     }
 }

@@ -13,6 +13,7 @@ use deltabench_model::plan::{
     Transport, WorkloadSource,
 };
 use deltabench_model::problem::Problem;
+use deltabench_model::rocksdb::RocksdbSetup;
 use deltabench_model::units::index;
 use deltabench_server::check_settings;
 use deltabench_workload::{Definition, Library, PublishedStep, mix, published_order};
@@ -65,6 +66,8 @@ pub struct Request {
     pub pgbench: Option<PgbenchSetup>,
     /// The Insert Benchmark instead of workloads.
     pub insert: Option<InsertSetup>,
+    /// RocksDB instead of workloads.
+    pub rocksdb: Option<RocksdbSetup>,
     /// Whether the base has a placebo beside it. Without one a run does not see its own false alarms.
     pub placebo: bool,
     /// Seed of every draw.
@@ -200,6 +203,7 @@ pub fn plan(
         experiment: None,
         pgbench: request.pgbench,
         insert: request.insert,
+        rocksdb: request.rocksdb,
     })
 }
 
@@ -518,6 +522,7 @@ pub(crate) mod tests {
             build: None,
             recipe: None,
             remote: None,
+            engine: deltabench_model::installation::Engine::Postgres,
         }
     }
 
@@ -585,6 +590,7 @@ pub(crate) mod tests {
             observing: Observing::default(),
             pgbench: None,
             insert: None,
+            rocksdb: None,
             placebo: true,
             seed: 7,
             command: Vec::new(),

@@ -211,6 +211,7 @@ fn plan(installation: &Installation, clients: u32, rows: u64, seed: u64) -> Plan
         experiment: None,
         pgbench: None,
         insert: None,
+        rocksdb: None,
         delta_from_noise: false,
     }
 }

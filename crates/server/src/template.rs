@@ -273,6 +273,7 @@ mod tests {
             build: None,
             recipe: None,
             remote: None,
+            engine: deltabench_model::installation::Engine::Postgres,
         }
     }
 

@@ -87,6 +87,7 @@ impl Build {
             build: None,
             recipe: Some(stamp.recipe),
             remote: None,
+            engine: deltabench_model::installation::Engine::Postgres,
         }
     }
 }

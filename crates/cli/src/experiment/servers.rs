@@ -224,6 +224,7 @@ fn known_or_named(target: &TargetSpec, config: &Config) -> Installation {
         build: None,
         recipe: None,
         remote: None,
+        engine: deltabench_model::installation::Engine::Postgres,
     })
 }
 

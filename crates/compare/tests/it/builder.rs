@@ -26,6 +26,7 @@ pub fn installation(resolved: &str) -> Installation {
         build: None,
         recipe: None,
         remote: None,
+        engine: deltabench_model::installation::Engine::Postgres,
     }
 }
 
@@ -88,6 +89,7 @@ pub fn plan(cells: Vec<Cell>) -> Plan {
         experiment: None,
         pgbench: None,
         insert: None,
+        rocksdb: None,
         delta_from_noise: false,
     }
 }

@@ -361,6 +361,7 @@ fn installation(asked: &str, resolved: &str, version_num: u32, sha: &str) -> Ins
         build: None,
         recipe: None,
         remote: None,
+        engine: deltabench_model::installation::Engine::Postgres,
     }
 }
 
@@ -432,6 +433,7 @@ pub fn plan() -> Plan {
         experiment: None,
         pgbench: None,
         insert: None,
+        rocksdb: None,
         delta_from_noise: false,
     }
 }

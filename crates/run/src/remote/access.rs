@@ -7,7 +7,7 @@ use deltabench_driver::admin::Client;
 use deltabench_driver::passwords::Passwords;
 use deltabench_driver::{ServerError, TlsFailure, WireError};
 use deltabench_model::endpoint::{Endpoint, Login};
-use deltabench_model::installation::{Installation, Origin, Remote};
+use deltabench_model::installation::{Engine, Installation, Origin, Remote};
 use deltabench_model::problem::Problem;
 use std::time::Duration;
 
@@ -219,6 +219,7 @@ pub fn installation(remote: &Remote) -> Result<Installation, Problem> {
         build: Some(build(&mut client)?),
         recipe: None,
         remote: Some(remote.clone()),
+        engine: Engine::Postgres,
     })
 }
 

@@ -109,6 +109,7 @@ fn installation(tree: &Path) -> Installation {
         build: None,
         recipe: None,
         remote: None,
+        engine: deltabench_model::installation::Engine::Postgres,
     }
 }
 
@@ -170,6 +171,7 @@ pub fn plan(installations: &[&Installation], cells: Vec<Cell>, rows: u64) -> Pla
         experiment: None,
         pgbench: None,
         insert: None,
+        rocksdb: None,
     }
 }
 

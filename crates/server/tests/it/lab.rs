@@ -139,6 +139,7 @@ fn installation(tree: &Path) -> Installation {
         build: None,
         recipe: None,
         remote: None,
+        engine: deltabench_model::installation::Engine::Postgres,
     }
 }
 

@@ -16,6 +16,7 @@ fn server(role: Role, resolved: &str) -> PlannedServer {
         build: None,
         recipe: None,
         remote: None,
+        engine: deltabench_model::installation::Engine::Postgres,
     };
     PlannedServer::new(role, installation)
 }
@@ -73,6 +74,7 @@ pub fn plan() -> Plan {
         experiment: None,
         pgbench: None,
         insert: None,
+        rocksdb: None,
         delta_from_noise: false,
     }
 }

@@ -1,0 +1,126 @@
+//! What deltabench and a worker say to each other: one JSON object a line, an answer to each order.
+//!
+//! The worker measures itself: clocks are read where the work is done, so that no pipe is part of a figure.
+
+use deltabench_model::rocksdb::{BlockCache, RocksdbSetup, RocksdbStep, StepFigures};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What a worker is told to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Load the library and make an empty database. The first order; [`Answer::Opened`].
+    Open(Box<OpenOrder>),
+    /// Carry a step out that is not measured; [`Answer::Prepared`].
+    Prepare(StepOrder),
+    /// Get ready for a measured step; [`Answer::Ready`].
+    Begin(StepOrder),
+    /// Do some of the step that was begun; [`Answer::Turned`].
+    Turn(TurnOrder),
+    /// End the step that was begun, waiting where it waits; [`Answer::Finished`].
+    Finish,
+    /// Close the database and end; [`Answer::Closed`].
+    Close,
+}
+
+/// How to open a database.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenOrder {
+    /// The shared library.
+    pub library: PathBuf,
+    /// Directory of the database; made here, and empty.
+    pub directory: PathBuf,
+    /// Sizes and common options.
+    pub setup: RocksdbSetup,
+    /// Which block cache.
+    pub cache: BlockCache,
+    /// Options of this target, by their names in option files; they win over those of the setup.
+    pub options: Vec<(String, String)>,
+}
+
+/// A step to begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepOrder {
+    /// Which one.
+    pub step: RocksdbStep,
+    /// By how many threads.
+    pub threads: u32,
+    /// Seed of its keys: the same for all targets of a block.
+    pub seed: u64,
+}
+
+/// Some work of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnOrder {
+    /// Which turn; its keys are a function of the step's seed, this and the thread.
+    pub number: u32,
+    /// Operations of all threads together. Where a step loads, they go on from where the turn before ended.
+    pub operations: u64,
+    /// Whether the library counts what it does (its performance context), which costs time: never in a turn
+    /// that is measured.
+    pub counted: bool,
+}
+
+/// What a worker answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// The database is open.
+    Opened(Box<Opened>),
+    /// A step that is not measured is done.
+    Prepared {
+        /// How long it took, nanoseconds.
+        duration_ns: u64,
+        /// What moved.
+        figures: StepFigures,
+    },
+    /// A step can be measured.
+    Ready,
+    /// A turn is done.
+    Turned(Box<Turned>),
+    /// A step is over.
+    Finished(StepFigures),
+    /// The database is closed.
+    Closed,
+    /// The order could not be carried out; the library's own words. The worker goes on listening.
+    Failed(String),
+}
+
+/// What a library says of itself, and what it took.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Opened {
+    /// Options that this version does not know and that were left out, with its own words.
+    pub left_out: Vec<(String, String)>,
+    /// The cache that was made, in words: `lru`, `hyper-clock (sized by itself)`, `hyper-clock (entries of
+    /// 8192 bytes)`.
+    pub cache: String,
+    /// All options in force, from the file that the library wrote beside the database: by `SECTION.name`.
+    pub in_force: BTreeMap<String, String>,
+}
+
+/// One turn: one slice.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Turned {
+    /// Operations that succeeded, of all threads; the writer beside readers is not in it.
+    pub operations: u64,
+    /// Operations that the library refused.
+    pub failed: u64,
+    /// Keys found or gone over.
+    pub rows: u64,
+    /// First operation to the end of the last thread's last one, nanoseconds.
+    pub duration_ns: u64,
+    /// CPU of the whole process in that time, nanoseconds.
+    pub cpu_ns: u64,
+    /// Time its threads waited for a core in it, nanoseconds; absent where the kernel keeps none.
+    pub run_queue_wait_ns: Option<u64>,
+    /// Puts of the writer beside the readers.
+    pub writer_operations: u64,
+    /// Latency of each operation, nanoseconds: a serialized hdrhistogram (V2).
+    pub latency_histogram: Vec<u8>,
+    /// What the library counted, for a turn that was counted: by the names of its performance context.
+    pub counted: BTreeMap<String, u64>,
+    /// The first refusal, in the library's words.
+    pub first_error: Option<String>,
+}

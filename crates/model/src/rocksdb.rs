@@ -1,0 +1,380 @@
+//! RocksDB measured with the steps of `db_bench`, as the published studies chain them.
+//!
+//! Source: workloads.md 5; studies.md 11.
+
+use crate::plan::{Cell, CellId, DataState, Group, PublishedRate};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Setting of a server that says which block cache it has: a word of [`BlockCache`].
+pub const BLOCK_CACHE: &str = "block_cache";
+
+/// Bytes per second that the writer beside the readers puts.
+pub const WRITER_BYTES_PER_SECOND: u64 = 2 << 20;
+
+/// Keys of one look-up of `multireadrandom`.
+pub const MULTI_READ_BATCH: u32 = 10;
+
+/// Nexts or prevs after each seek.
+pub const SEEK_NEXTS: u32 = 10;
+
+/// How the database lies to memory, and how it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RocksdbWorkload {
+    /// In the block cache; not compressed.
+    #[default]
+    Byrx,
+    /// In the page cache, with a small block cache; not compressed.
+    Byos,
+    /// Larger than memory, through the page cache; lz4.
+    Iobuf,
+    /// Larger than memory, past the page cache; lz4.
+    Iodir,
+}
+
+impl RocksdbWorkload {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Byrx, Self::Byos, Self::Iobuf, Self::Iodir];
+
+    /// The published name.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Byrx => "byrx",
+            Self::Byos => "byos",
+            Self::Iobuf => "iobuf",
+            Self::Iodir => "iodir",
+        }
+    }
+
+    /// Whether blocks are compressed with lz4.
+    #[must_use]
+    pub fn compresses(self) -> bool {
+        matches!(self, Self::Iobuf | Self::Iodir)
+    }
+
+    /// Whether files are read and written past the page cache.
+    #[must_use]
+    pub fn direct(self) -> bool {
+        self == Self::Iodir
+    }
+}
+
+/// The cache of uncompressed blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockCache {
+    /// Sharded lists with a lock each; every version has it.
+    #[default]
+    Lru,
+    /// Lock-free, from 7.x or 8.x on; sized by itself where the version can (8.7 on).
+    HyperClock,
+}
+
+impl BlockCache {
+    /// The word in files, options and tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Lru => "lru",
+            Self::HyperClock => "hyper-clock",
+        }
+    }
+
+    /// The cache with that word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Lru, Self::HyperClock]
+            .into_iter()
+            .find(|cache| cache.word() == word)
+    }
+}
+
+/// A step of the chain that every database goes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RocksdbStep {
+    /// Loads all keys in order, by one thread, without a write-ahead log.
+    Fillseq,
+    /// Waits until nothing is left to flush or to compact.
+    Drain,
+    /// Gets of random keys.
+    Readrandom,
+    /// A seek to a random key and nexts.
+    Fwdrange,
+    /// Gets of [`MULTI_READ_BATCH`] random keys at once.
+    Multireadrandom,
+    /// Overwrites a tenth of the keys, at random.
+    Overwritesome,
+    /// Flushes, moves all of level 0 down and waits: the tree has a known shape after it.
+    FlushMtL0,
+    /// A seek to a random key and prevs, beside a writer.
+    Revrangewhilewriting,
+    /// A seek to a random key and nexts, beside a writer.
+    Fwdrangewhilewriting,
+    /// Gets of random keys, beside a writer.
+    Readwhilewriting,
+    /// Overwrites random keys, then waits until nothing is left to compact.
+    Overwriteandwait,
+}
+
+impl RocksdbStep {
+    /// All of them, in the order of the chain.
+    pub const ALL: [Self; 11] = [
+        Self::Fillseq,
+        Self::Drain,
+        Self::Readrandom,
+        Self::Fwdrange,
+        Self::Multireadrandom,
+        Self::Overwritesome,
+        Self::FlushMtL0,
+        Self::Revrangewhilewriting,
+        Self::Fwdrangewhilewriting,
+        Self::Readwhilewriting,
+        Self::Overwriteandwait,
+    ];
+
+    /// The published name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fillseq => "fillseq",
+            Self::Drain => "drain",
+            Self::Readrandom => "readrandom",
+            Self::Fwdrange => "fwdrange",
+            Self::Multireadrandom => "multireadrandom",
+            Self::Overwritesome => "overwritesome",
+            Self::FlushMtL0 => "flush_mt_l0",
+            Self::Revrangewhilewriting => "revrangewhilewriting",
+            Self::Fwdrangewhilewriting => "fwdrangewhilewriting",
+            Self::Readwhilewriting => "readwhilewriting",
+            Self::Overwriteandwait => "overwriteandwait",
+        }
+    }
+
+    /// The step with that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|step| step.name() == name)
+    }
+
+    /// Whether it is measured, or only brings the database into a state.
+    #[must_use]
+    pub fn is_measured(self) -> bool {
+        !matches!(self, Self::Drain | Self::Overwritesome | Self::FlushMtL0)
+    }
+
+    /// Whether its own operations are writes.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        matches!(
+            self,
+            Self::Fillseq | Self::Overwritesome | Self::Overwriteandwait
+        )
+    }
+
+    /// Whether a writer works beside its readers, at [`WRITER_BYTES_PER_SECOND`] and outside the count.
+    #[must_use]
+    pub fn beside_a_writer(self) -> bool {
+        matches!(
+            self,
+            Self::Revrangewhilewriting | Self::Fwdrangewhilewriting | Self::Readwhilewriting
+        )
+    }
+
+    /// Whether only one thread does it, however many are asked for.
+    #[must_use]
+    pub fn single(self) -> bool {
+        matches!(self, Self::Fillseq | Self::Drain | Self::FlushMtL0)
+    }
+
+    /// The family it is reported with.
+    #[must_use]
+    pub fn group(self) -> Group {
+        match self {
+            Self::Readrandom | Self::Multireadrandom | Self::Readwhilewriting => Group::Point,
+            Self::Fwdrange | Self::Revrangewhilewriting | Self::Fwdrangewhilewriting => {
+                Group::Range
+            }
+            _ => Group::Write,
+        }
+    }
+
+    /// The steps whose results are published, with those that bring the database into their states.
+    #[must_use]
+    pub fn published() -> Vec<Self> {
+        Self::ALL
+            .into_iter()
+            .filter(|step| {
+                !matches!(
+                    step,
+                    Self::Readrandom | Self::Fwdrange | Self::Multireadrandom
+                )
+            })
+            .collect()
+    }
+}
+
+/// What is done with RocksDB. All bytes are of one database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RocksdbSetup {
+    /// How the database lies to memory.
+    pub workload: RocksdbWorkload,
+    /// Keys that are loaded.
+    pub keys: u64,
+    /// Bytes of a key.
+    pub key_bytes: u32,
+    /// Bytes of a value; half of them can be compressed away.
+    pub value_bytes: u32,
+    /// Thread counts of the steps that are not [`RocksdbStep::single`]: each has a cell for each of them.
+    pub threads: Vec<u32>,
+    /// Measured seconds of each timed step on each target in a block.
+    pub seconds: u32,
+    /// What the writer beside readers puts, bytes per second.
+    pub writer_bytes_per_second: u64,
+    /// The chain.
+    pub steps: Vec<RocksdbStep>,
+    /// Bytes of the block cache.
+    pub cache_bytes: u64,
+    /// Threads for flushes and compactions.
+    pub background_jobs: u32,
+    /// Options of the library for every target, by their names in option files; later ones win.
+    pub options: Vec<(String, String)>,
+}
+
+/// One link of the chain: a step by so many threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChainLink {
+    /// What is done.
+    pub step: RocksdbStep,
+    /// Threads that do it.
+    pub threads: u32,
+    /// The cell that it is; absent for steps that only make a state.
+    pub cell: Option<CellId>,
+}
+
+impl RocksdbSetup {
+    /// All links, in the order in which a database goes through them.
+    #[must_use]
+    pub fn chain(&self) -> Vec<ChainLink> {
+        let mut chain = Vec::new();
+        let mut next: CellId = 0;
+        for &step in &self.steps {
+            let threads: &[u32] = match self.threads.as_slice() {
+                all if step.is_measured() && !step.single() => all,
+                _ => &[1],
+            };
+            for &threads in threads {
+                let cell = step.is_measured().then_some(next);
+                next += u32::from(cell.is_some());
+                chain.push(ChainLink {
+                    step,
+                    threads,
+                    cell,
+                });
+            }
+        }
+        chain
+    }
+
+    /// The cells of the measured links, in order: [`ChainLink::cell`] is their index.
+    #[must_use]
+    pub fn cells(&self) -> Vec<Cell> {
+        let measured = self.chain().into_iter().filter(|link| link.cell.is_some());
+        measured
+            .map(|link| Cell {
+                workload: link.step.name().to_owned(),
+                group: link.step.group(),
+                clients: link.threads,
+                writes: link.step.writes(),
+                statements_per_operation: 1,
+                state: DataState::Fresh,
+                rate: None,
+                published: PublishedRate {
+                    per_operation: 1.0,
+                    unit: "ops/s".to_owned(),
+                },
+            })
+            .collect()
+    }
+
+    /// Bytes of all keys and values.
+    #[must_use]
+    pub fn raw_bytes(&self) -> u64 {
+        self.keys * u64::from(self.key_bytes + self.value_bytes)
+    }
+}
+
+/// What moved in a step on one target; also what its report says. Keys that a target cannot tell are missing.
+///
+/// Keys, all over the whole step (gauges at its end): `compaction_write_bytes`, `compaction_read_bytes`,
+/// `compaction_ns` (wall, over its threads), `compaction_cpu_ns`, `flush_bytes`, `ingest_bytes`,
+/// `wal_write_bytes`, `stall_ns`, `stalls`, `active_ns` (time in which it was not frozen), `user_cpu_ns`,
+/// `system_cpu_ns` (of the whole step, waiting included), `wait_ns` (of waiting for compactions at the end),
+/// `process_written_bytes` (all that it wrote), `process_read_bytes` (that came from the device);
+/// gauges `lsm_bytes`, `blob_bytes`, `l0_files`, `largest_rss_bytes`, `block_cache_bytes`;
+/// and, counted in turns of their own and scaled to all operations of the step, `block_cache_hits`,
+/// `block_cache_misses`, `key_comparisons`, `bloom_hits`, `memtable_hits`, `skipped_keys`.
+pub type StepFigures = BTreeMap<String, f64>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setup(threads: &[u32], steps: Vec<RocksdbStep>) -> RocksdbSetup {
+        RocksdbSetup {
+            workload: RocksdbWorkload::Byrx,
+            keys: 1000,
+            key_bytes: 20,
+            value_bytes: 400,
+            threads: threads.to_vec(),
+            seconds: 1,
+            writer_bytes_per_second: WRITER_BYTES_PER_SECOND,
+            steps,
+            cache_bytes: 1 << 20,
+            background_jobs: 2,
+            options: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn every_measured_step_is_a_cell_for_each_thread_count() {
+        let setup = setup(&[1, 4], RocksdbStep::published());
+        let cells = setup.cells();
+        let told: Vec<String> = cells
+            .iter()
+            .map(|cell| format!("{} {}", cell.workload, cell.clients))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "fillseq 1",
+                "revrangewhilewriting 1",
+                "revrangewhilewriting 4",
+                "fwdrangewhilewriting 1",
+                "fwdrangewhilewriting 4",
+                "readwhilewriting 1",
+                "readwhilewriting 4",
+                "overwriteandwait 1",
+                "overwriteandwait 4",
+            ]
+        );
+        let numbered: Vec<CellId> = setup.chain().iter().filter_map(|link| link.cell).collect();
+        assert_eq!(numbered, (0..9).collect::<Vec<_>>());
+        assert_eq!(setup.chain().len(), 9 + 3);
+    }
+
+    #[test]
+    fn steps_and_caches_are_found_by_their_names() {
+        for step in RocksdbStep::ALL {
+            assert_eq!(RocksdbStep::from_name(step.name()), Some(step));
+        }
+        assert_eq!(RocksdbStep::from_name("fillrandom"), None);
+        assert_eq!(
+            BlockCache::from_word("hyper-clock"),
+            Some(BlockCache::HyperClock)
+        );
+        assert_eq!(BlockCache::from_word("clock"), None);
+    }
+}
