@@ -230,8 +230,8 @@ fn known_or_named(target: &TargetSpec, config: &Config) -> Installation {
 
 fn origin(target: &TargetSpec) -> Origin {
     match target {
-        TargetSpec::Prebuilt(_) => Origin::Prebuilt,
-        TargetSpec::Path(_) => Origin::Path,
+        TargetSpec::Prebuilt(_) | TargetSpec::Rocksdb(_) => Origin::Prebuilt,
+        TargetSpec::Path(_) | TargetSpec::RocksdbPath(_) | TargetSpec::DbBench(_) => Origin::Path,
         TargetSpec::Installed(_) => Origin::Installed,
         TargetSpec::Built(_) => Origin::Built,
         TargetSpec::Dsn(_) => Origin::Remote,
