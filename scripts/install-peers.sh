@@ -1,19 +1,25 @@
 #!/usr/bin/env bash
-# Installs the tools that deltabench compares itself with, through the package manager: sysbench and pgbench, or only those named.
+# Installs the tools that deltabench compares itself with or drives, through the package manager: sysbench, pgbench and db_bench (which
+# comes in rocksdb-tools), or only those named.
 set -euo pipefail
 
 wanted=("$@")
-[ "${#wanted[@]}" -gt 0 ] || wanted=(sysbench pgbench)
+[ "${#wanted[@]}" -gt 0 ] || wanted=(sysbench pgbench rocksdb-tools)
 
 packages=()
+programs=()
 for tool in "${wanted[@]}"; do
-    command -v "$tool" >/dev/null 2>&1 && continue
+    program=$tool
+    [ "$tool" != rocksdb-tools ] || program=db_bench
+    programs+=("$program")
+    command -v "$program" >/dev/null 2>&1 && continue
     case "$tool" in
     sysbench) packages+=(sysbench) ;;
     # Debian, Ubuntu and Fedora ship pgbench in this package.
     pgbench) packages+=(postgresql-contrib) ;;
+    rocksdb-tools) packages+=(rocksdb-tools) ;;
     *)
-        printf 'error: unknown tool %s; known: sysbench, pgbench\n' "$tool" >&2
+        printf 'error: unknown tool %s; known: sysbench, pgbench, rocksdb-tools\n' "$tool" >&2
         exit 2
         ;;
     esac
@@ -30,4 +36,4 @@ else
     printf 'error: no apt-get and no dnf here; install %s by hand\n' "${wanted[*]}" >&2
     exit 2
 fi
-command -v "${wanted[@]}"
+command -v "${programs[@]}"

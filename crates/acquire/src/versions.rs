@@ -1,27 +1,197 @@
 //! Which versions the packages come in, and which is meant or nearest.
 
+use crate::carrier::Platform;
+use deltabench_model::installation::Engine;
 use deltabench_model::problem::Problem;
-use deltabench_model::target::Release;
+use deltabench_model::target::{Release, RocksdbVersion, TargetSpec};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::fmt;
 
 /// How packages of one release are ordered: third number, then stage (alpha, beta, release,
 /// rebuild), then number.
 type Revision = (u32, u32, u32);
 
-/// A version as the package's publisher writes it, and the release of PostgreSQL inside.
+/// What comes in packages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Product {
+    /// Servers of PostgreSQL: a tree.
+    Postgres,
+    /// Libraries of RocksDB: a file.
+    Rocksdb,
+}
+
+impl Product {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "PostgreSQL",
+            Self::Rocksdb => "RocksDB",
+        }
+    }
+
+    /// What there is of it, in many.
+    pub fn things(self) -> &'static str {
+        match self {
+            Self::Postgres => "prebuilt servers",
+            Self::Rocksdb => "libraries of RocksDB",
+        }
+    }
+
+    /// What the user can do without any package.
+    pub fn without_package(self) -> &'static str {
+        match self {
+            Self::Postgres => "use path:DIR or installed:MAJOR",
+            Self::Rocksdb => "use rocksdb:path:LIB.so",
+        }
+    }
+
+    /// Names the list of its packages: those of PostgreSQL differ by machine.
+    pub fn list_name(self, platform: Platform) -> &'static str {
+        match self {
+            Self::Postgres => platform.maven,
+            Self::Rocksdb => "rocksdb",
+        }
+    }
+
+    /// The file that is measured, below the directory that a package is unpacked into.
+    pub fn binary(self) -> &'static str {
+        match self {
+            Self::Postgres => "bin/postgres",
+            Self::Rocksdb => "librocksdb.so",
+        }
+    }
+
+    /// What an installation names as its place, below that directory.
+    pub fn place(self) -> &'static str {
+        match self {
+            Self::Postgres => "bin",
+            Self::Rocksdb => self.binary(),
+        }
+    }
+
+    /// What is measured.
+    pub fn engine(self) -> Engine {
+        match self {
+            Self::Postgres => Engine::Postgres,
+            Self::Rocksdb => Engine::Rocksdb,
+        }
+    }
+}
+
+/// A version of a product, or the series whose newest is wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Version {
+    Postgres(Release),
+    Rocksdb(RocksdbVersion),
+}
+
+impl Version {
+    /// What a target asks for, if it comes in a package.
+    pub fn wanted_by(spec: &TargetSpec) -> Option<Self> {
+        match spec {
+            TargetSpec::Prebuilt(release) => Some(Self::Postgres(release.clone())),
+            TargetSpec::Rocksdb(version) => Some(Self::Rocksdb(version.clone())),
+            _ => None,
+        }
+    }
+
+    /// As the user would write it.
+    pub fn target(&self) -> TargetSpec {
+        match self {
+            Self::Postgres(release) => TargetSpec::Prebuilt(release.clone()),
+            Self::Rocksdb(version) => TargetSpec::Rocksdb(version.clone()),
+        }
+    }
+
+    pub fn product(&self) -> Product {
+        match self {
+            Self::Postgres(_) => Product::Postgres,
+            Self::Rocksdb(_) => Product::Rocksdb,
+        }
+    }
+
+    /// With the product's name: `PostgreSQL 17.5`.
+    pub fn named(&self) -> String {
+        format!("{} {self}", self.product().name())
+    }
+
+    /// Whether it is one version, not a series.
+    pub fn is_exact(&self) -> bool {
+        match self {
+            Self::Postgres(release) => release.minor.is_some(),
+            Self::Rocksdb(version) => !version.is_series(),
+        }
+    }
+
+    /// A number that orders series.
+    fn series_rank(&self) -> u32 {
+        match self {
+            Self::Postgres(release) => release.major_rank(),
+            Self::Rocksdb(version) => version.number() / 10_000,
+        }
+    }
+
+    /// The series itself: `17`, `10`.
+    pub fn series(&self) -> Self {
+        match self {
+            Self::Postgres(release) => Self::Postgres(Release {
+                major: release.major.clone(),
+                minor: None,
+            }),
+            Self::Rocksdb(version) => Self::Rocksdb(version.major()),
+        }
+    }
+
+    /// A number that orders the versions of one series; absent for the series itself.
+    fn place(&self) -> Option<u32> {
+        match self {
+            Self::Postgres(release) => release.minor,
+            Self::Rocksdb(version) => {
+                (*version != version.major()).then(|| version.number() % 10_000)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Postgres(release) => release.fmt(f),
+            Self::Rocksdb(version) => version.fmt(f),
+        }
+    }
+}
+
+/// A version as the package's publisher writes it, and the version of the product inside.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PackageVersion {
-    /// As published: `17.5.0`, `10.5.0-1`, `9.6.24`, `18.4.0-beta.17`.
+    /// As published: `17.5.0`, `10.5.0-1`, `9.6.24`, `18.4.0-beta.17`; `10.10.1.1`.
     pub text: String,
-    /// The release inside; its minor is always stated.
-    pub release: Release,
+    /// The version inside; always an exact one.
+    pub release: Version,
     revision: Revision,
 }
 
 impl PackageVersion {
     /// Reads a published version; `None` for forms we do not know, such as packages of release candidates.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub fn parse(product: Product, text: &str) -> Option<Self> {
+        match product {
+            Product::Postgres => Self::of_postgres(text),
+            Product::Rocksdb => Self::of_rocksdb(text),
+        }
+    }
+
+    fn of_rocksdb(text: &str) -> Option<Self> {
+        let version: RocksdbVersion = text.parse().ok()?;
+        let fourth = text.split('.').nth(3).map_or(Ok(0), str::parse).ok()?;
+        (!version.is_series()).then(|| Self {
+            text: text.to_owned(),
+            release: Version::Rocksdb(version),
+            revision: (fourth, 0, 0),
+        })
+    }
+
+    fn of_postgres(text: &str) -> Option<Self> {
         let (numbers, suffix) = match text.split_once('-') {
             Some((numbers, suffix)) => (numbers, Some(suffix)),
             None => (text, None),
@@ -48,33 +218,39 @@ impl PackageVersion {
         };
         Some(Self {
             text: text.to_owned(),
-            release: Release {
+            release: Version::Postgres(Release {
                 major,
                 minor: Some(minor),
-            },
+            }),
             revision: (third, stage, number),
         })
     }
 
-    /// A key that orders packages by release, then by how often the release was packaged anew.
+    /// A key that orders packages by version, then by how often the version was packaged anew.
     pub fn order(&self) -> (u32, u32, Revision) {
         (
-            self.release.major_rank(),
-            self.release.minor.unwrap_or(0),
+            self.release.series_rank(),
+            self.release.place().unwrap_or(0),
             self.revision,
         )
     }
 
-    /// Whether this package answers the wish: same major, and same minor where one is stated.
-    pub fn answers(&self, wanted: &Release) -> bool {
-        self.release.major == wanted.major
-            && (wanted.minor.is_none() || wanted.minor == self.release.minor)
+    /// Whether this package answers the wish: same series, and same version where one is stated.
+    pub fn answers(&self, wanted: &Version) -> bool {
+        match (wanted, &self.release) {
+            (Version::Postgres(wanted), Version::Postgres(release)) => {
+                release.major == wanted.major
+                    && (wanted.minor.is_none() || wanted.minor == release.minor)
+            }
+            (Version::Rocksdb(wanted), Version::Rocksdb(version)) => wanted.is_answered_by(version),
+            _ => false,
+        }
     }
 }
 
 /// The newest package that answers `wanted`.
 pub(crate) fn newest<'a>(
-    wanted: &Release,
+    wanted: &Version,
     among: impl IntoIterator<Item = &'a PackageVersion>,
 ) -> Option<&'a PackageVersion> {
     among
@@ -83,104 +259,109 @@ pub(crate) fn newest<'a>(
         .max_by_key(|version| version.order())
 }
 
-/// The last packaging of every release, newest release first.
+/// The last packaging of every version, newest version first.
 pub(crate) fn one_per_release(versions: &[PackageVersion]) -> Vec<PackageVersion> {
-    let mut best: BTreeMap<(u32, u32), &PackageVersion> = BTreeMap::new();
-    for version in versions {
-        let (rank, minor, _) = version.order();
-        let slot = best.entry((rank, minor)).or_insert(version);
-        if version.order() > slot.order() {
-            *slot = version;
-        }
-    }
-    best.into_values().rev().cloned().collect()
+    let mut best = versions.to_vec();
+    best.sort_by_key(|version| Reverse(version.order()));
+    best.dedup_by(|next, kept| next.release == kept.release);
+    best
 }
 
-/// The nearest thing that can be had: the closest point release of the same major, else the closest major.
+/// The nearest thing that can be had: the closest version of the same series, else the closest series.
 ///
 /// Of two equally close ones the newer is named.
-pub(crate) fn nearest(wanted: &Release, versions: &[PackageVersion]) -> Option<Release> {
-    let same_major = versions
+pub(crate) fn nearest(wanted: &Version, versions: &[PackageVersion]) -> Option<Version> {
+    let rank = |version: &PackageVersion| version.release.series_rank();
+    let same_series = versions
         .iter()
-        .filter(|version| version.release.major == wanted.major);
-    let point = same_major.min_by_key(|version| {
-        let minor = version.release.minor.unwrap_or(0);
+        .filter(|version| rank(version) == wanted.series_rank());
+    let exact = same_series.min_by_key(|version| {
+        let place = version.release.place().unwrap_or(0);
         (
-            minor.abs_diff(wanted.minor.unwrap_or(u32::MAX)),
-            Reverse(minor),
+            place.abs_diff(wanted.place().unwrap_or(u32::MAX)),
+            Reverse(version.order()),
         )
     });
-    if let Some(version) = point {
+    if let Some(version) = exact {
         return Some(version.release.clone());
     }
-    let rank = |version: &PackageVersion| version.release.major_rank();
     versions
         .iter()
         .min_by_key(|version| {
             (
-                rank(version).abs_diff(wanted.major_rank()),
+                rank(version).abs_diff(wanted.series_rank()),
                 Reverse(rank(version)),
             )
         })
-        .map(|version| Release {
-            major: version.release.major.clone(),
-            minor: None,
-        })
+        .map(|version| version.release.series())
 }
 
 /// The refusal of a version that is not among those that can be had.
-pub(crate) fn unavailable(wanted: &Release, versions: &[PackageVersion], list: &str) -> Problem {
-    let problem = Problem::new(format!("PostgreSQL {wanted} cannot be had prebuilt"));
+pub(crate) fn unavailable(wanted: &Version, versions: &[PackageVersion], list: &str) -> Problem {
+    let (one, many, own) = match wanted {
+        Version::Postgres(release) => (
+            "point releases",
+            "majors",
+            format!(
+                "a server of your own goes in as path:DIR or installed:{}",
+                release.major
+            ),
+        ),
+        Version::Rocksdb(_) => (
+            "versions",
+            "series",
+            "a library of your own goes in as rocksdb:path:LIB.so".to_owned(),
+        ),
+    };
+    let problem = Problem::new(format!("{} cannot be had prebuilt", wanted.named()));
+    let series = wanted.series();
     let releases = one_per_release(versions);
     let points: Vec<String> = releases
         .iter()
         .rev()
-        .filter(|version| version.release.major == wanted.major)
+        .filter(|version| version.release.series() == series)
         .map(|version| version.release.to_string())
         .collect();
     let problem = if points.is_empty() {
-        let mut majors: Vec<&str> = releases
+        let mut all: Vec<String> = releases
             .iter()
             .rev()
-            .map(|version| version.release.major.as_str())
+            .map(|version| version.release.series().to_string())
             .collect();
-        majors.dedup();
+        all.dedup();
         problem.detail(format!(
-            "the majors that can be had: {} ({list})",
-            majors.join(" ")
+            "the {many} that can be had: {} ({list})",
+            all.join(" ")
         ))
     } else {
         problem.detail(format!(
-            "the point releases of {} that can be had: {} ({list})",
-            wanted.major,
+            "the {one} of {series} that can be had: {} ({list})",
             points.join(" ")
         ))
     };
     match nearest(wanted, versions) {
-        Some(near) => problem.hint(format!(
-            "the nearest is postgres:{near}; a server of your own goes in as path:DIR or installed:{}",
-            wanted.major
-        )),
-        None => problem.hint("a server of your own goes in as path:DIR"),
+        Some(near) => problem.hint(format!("the nearest is {}; {own}", near.target())),
+        None => problem.hint(own),
     }
 }
 
 /// The versions in a Maven `maven-metadata.xml`, in its order; forms we do not know are left out.
-pub(crate) fn from_metadata(xml: &str) -> Vec<PackageVersion> {
+pub(crate) fn from_metadata(product: Product, xml: &str) -> Vec<PackageVersion> {
     xml.split("<version>")
         .skip(1)
         .filter_map(|rest| rest.split_once("</version>"))
-        .filter_map(|(text, _)| PackageVersion::parse(text.trim()))
+        .filter_map(|(text, _)| PackageVersion::parse(product, text.trim()))
         .collect()
 }
 
-/// The committed list for one platform; how it was made is said at its top.
-pub(crate) fn known(platform: &str) -> Vec<PackageVersion> {
+/// The committed list of a product for one platform; how it was made is said at its top.
+pub(crate) fn known(product: Product, platform: Platform) -> Vec<PackageVersion> {
+    let list = product.list_name(platform);
     include_str!("../known_versions.txt")
         .lines()
         .filter_map(|line| line.split_once(' '))
-        .filter(|(of, _)| *of == platform)
-        .filter_map(|(_, text)| PackageVersion::parse(text))
+        .filter(|(of, _)| *of == list)
+        .filter_map(|(_, text)| PackageVersion::parse(product, text))
         .collect()
 }
 
@@ -189,11 +370,15 @@ mod tests {
     use super::*;
 
     fn package(text: &str) -> PackageVersion {
-        PackageVersion::parse(text).unwrap()
+        PackageVersion::parse(Product::Postgres, text).unwrap()
     }
 
-    fn release(text: &str) -> Release {
-        text.parse().unwrap()
+    fn release(text: &str) -> Version {
+        Version::Postgres(text.parse().unwrap())
+    }
+
+    fn amd64() -> Platform {
+        Platform::of("linux", "x86_64").unwrap()
     }
 
     #[test]
@@ -217,7 +402,11 @@ mod tests {
             "17.x.0",
             "17.5.0-beta",
         ] {
-            assert_eq!(PackageVersion::parse(text), None, "{text}");
+            assert_eq!(
+                PackageVersion::parse(Product::Postgres, text),
+                None,
+                "{text}"
+            );
         }
     }
 
@@ -246,7 +435,7 @@ mod tests {
 
     #[test]
     fn a_major_means_its_newest_point_release_in_its_newest_packaging() {
-        let list = known("linux-amd64");
+        let list = known(Product::Postgres, amd64());
         let newest_of =
             |text: &str| newest(&release(text), &list).map(|version| version.text.as_str());
         assert_eq!(newest_of("9.6"), Some("9.6.24"));
@@ -259,7 +448,7 @@ mod tests {
 
     #[test]
     fn the_known_lists_are_whole_and_cover_9_6_to_18() {
-        let list = known("linux-amd64");
+        let list = known(Product::Postgres, amd64());
         let lines = include_str!("../known_versions.txt")
             .lines()
             .filter(|line| line.starts_with("linux-amd64 "));
@@ -271,15 +460,15 @@ mod tests {
         for major in ["9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18"] {
             assert!(newest(&release(major), &list).is_some(), "{major}");
         }
-        assert!(newest(&release("17"), &known("linux-arm64v8")).is_some());
-        assert!(known("plan9").is_empty());
+        let arm = Platform::of("linux", "aarch64").unwrap();
+        assert!(newest(&release("17"), &known(Product::Postgres, arm)).is_some());
     }
 
     #[test]
     fn metadata_is_read_and_strange_entries_are_passed_over() {
         let xml = "<metadata><versioning><latest>19.0.0-rc1</latest><versions>\n <version>9.6.24</version>\n\
                    <version> 18.6.0 </version><version>19.0.0-rc1</version><version>17.0.0";
-        let texts: Vec<String> = from_metadata(xml)
+        let texts: Vec<String> = from_metadata(Product::Postgres, xml)
             .into_iter()
             .map(|version| version.text)
             .collect();

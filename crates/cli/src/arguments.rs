@@ -68,6 +68,12 @@ pub enum Command {
                       deltabench insert postgres:17 postgres:18 --rows 20M --passes 6 --dry-run"
     )]
     Insert(Box<crate::insert::InsertArguments>),
+    /// Compare versions of RocksDB, or its block caches, with the steps of db_bench in alternating turns
+    #[command(
+        after_help = "Example: deltabench rocksdb rocksdb:6.29.5 rocksdb:10.2.1 --quick\n         \
+                      deltabench rocksdb rocksdb:10.2.1 --block-cache lru,hyper-clock --threads 1,4"
+    )]
+    Rocksdb(Box<crate::rocksdb::RocksdbArguments>),
     /// Carry out an experiment file: targets x configurations x workloads x clients, and whatever else it
     /// varies
     #[command(
@@ -126,6 +132,9 @@ pub enum Command {
         after_help = "Started as `ssh HOST deltabench agent` for targets with agent=ssh:HOST"
     )]
     Agent,
+    /// Load a library of RocksDB and work it for a run, which starts this and tells it what to do
+    #[command(hide = true)]
+    EngineWorker,
     /// Print the generated pages of docs/reference as JSON, for `cargo xtask gen`
     #[command(hide = true)]
     Reference,
@@ -617,6 +626,8 @@ pub enum Format {
     Pgbench,
     /// A row for each server, step and pass of the Insert Benchmark.
     Steps,
+    /// report.tsv of the scripts around db_bench: a row for each target, step and block of RocksDB.
+    Rocksdb,
 }
 
 impl From<Format> for deltabench_report::Format {
@@ -631,6 +642,7 @@ impl From<Format> for deltabench_report::Format {
             Format::Benchstat => Self::Benchstat,
             Format::Pgbench => Self::Pgbench,
             Format::Steps => Self::Steps,
+            Format::Rocksdb => Self::Rocksdb,
         }
     }
 }

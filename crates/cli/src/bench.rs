@@ -9,13 +9,14 @@ use crate::output::{self, Destinations, say, store_problem};
 use crate::progress::Progress;
 use deltabench_acquire::Cache;
 use deltabench_model::finding::{Finding, Severity};
-use deltabench_model::installation::Installation;
+use deltabench_model::installation::{Engine, Installation};
 use deltabench_model::plan::{Plan, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_run::events::Observer;
 use deltabench_run::fleet::{Host, HugePagesWish};
 use deltabench_run::residence::residence;
+use deltabench_run::rocksdb::check_targets;
 use deltabench_run::session::{Session, SessionEnd};
 use deltabench_run::{limits, planning, remote};
 use deltabench_server::{ServerUser, Workspace, sweep};
@@ -59,8 +60,9 @@ impl Bench {
             .create_run(&run, plan, RunState::Running, started)
             .map_err(store_problem)?;
         let said = format!(
-            "run {run}, seed {}; servers run as {}",
-            plan.seed, self.host.user.name
+            "run {run}, seed {}; {}",
+            plan.seed,
+            run_as(plan, &self.host)
         );
         let end = self.measure(&run, plan, library, lock, pilot, &said)?;
         Ok((run, end))
@@ -126,13 +128,19 @@ impl Bench {
         let fresh = visits.is_empty() && steps.is_empty();
         let said = if fresh {
             format!(
-                "run {run}, seed {}; servers run as {}",
-                plan.seed, self.host.user.name
+                "run {run}, seed {}; {}",
+                plan.seed,
+                run_as(plan, &self.host)
             )
         } else if plan.insert.is_some() {
             format!(
                 "resuming {run}: {} steps are done, those of passes that were cut short are measured again",
                 steps.len()
+            )
+        } else if plan.rocksdb.is_some() {
+            format!(
+                "resuming {run}: {} visits are done; a block that was cut short is gone through again",
+                visits.len()
             )
         } else {
             format!("resuming {run}: {} visits are done", visits.len())
@@ -148,13 +156,7 @@ impl Bench {
         plan: &Plan,
         library: &Library,
     ) -> Result<SessionEnd, Failure> {
-        if plan.insert.is_some() {
-            return Err(Failure::Refused(
-                Problem::new("a run of the Insert Benchmark is not confirmed by another")
-                    .detail("each of its passes is on a fresh load already")
-                    .hint("measure it again with more passes, or another seed"),
-            ));
-        }
+        check_confirmable(plan).map_err(Failure::Refused)?;
         let name = output::confirmation_name(run);
         let known = self.store.runs().map_err(store_problem)?;
         if known.iter().any(|summary| summary.run == name) {
@@ -203,6 +205,39 @@ impl Bench {
         }
         Ok(code)
     }
+}
+
+/// Who does the work of a plan.
+fn run_as(plan: &Plan, host: &Host) -> String {
+    let what = match plan.rocksdb {
+        Some(_) => "workers",
+        None => "servers",
+    };
+    format!("{what} run as {}", host.user.name)
+}
+
+/// Whether regressions of a run can be measured again by themselves.
+fn check_confirmable(plan: &Plan) -> Result<(), Problem> {
+    let (what, why, again) = if plan.insert.is_some() {
+        (
+            "the Insert Benchmark",
+            "each of its passes is on a fresh load already",
+            "measure it again with more passes, or another seed",
+        )
+    } else if plan.rocksdb.is_some() {
+        (
+            "RocksDB",
+            "each of its blocks is on fresh databases already, and no step can be left out",
+            "measure it again with more --blocks, or another --seed",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(
+        Problem::new(format!("a run of {what} is not confirmed by another"))
+            .detail(why)
+            .hint(again),
+    )
 }
 
 /// The exit code of a finished run of one server: nothing was asked, so it is 0 if it was measured.
@@ -256,13 +291,28 @@ pub fn resolve(specs: &[TargetSpec], config: &Config) -> Result<Vec<Installation
     // What needs no download is looked at first: a wrong path should not cost a minute of fetching, nor a
     // missing compiler or any of these several minutes of building.
     deltabench_acquire::check(specs, &cache, &config.sources)?;
-    let is_at_hand =
-        |spec: &&TargetSpec| !matches!(spec, TargetSpec::Prebuilt(_) | TargetSpec::Built(_));
+    let is_at_hand = |spec: &&TargetSpec| {
+        !matches!(
+            spec,
+            TargetSpec::Prebuilt(_) | TargetSpec::Built(_) | TargetSpec::Rocksdb(_)
+        )
+    };
     for spec in specs.iter().filter(is_at_hand) {
         find(spec, &mut progress)?;
     }
     deltabench_acquire::prefetch(specs, &cache, &config.sources, &mut progress)?;
     specs.iter().map(|spec| find(spec, &mut progress)).collect()
+}
+
+/// Finds targets of which all have to be servers.
+///
+/// Errors: those of [`resolve`], and before anything is fetched a target that is none.
+pub fn resolve_servers(
+    specs: &[TargetSpec],
+    config: &Config,
+) -> Result<Vec<Installation>, Problem> {
+    check_targets(specs, false)?;
+    resolve(specs, config)
 }
 
 /// The host as the options describe it.
@@ -299,7 +349,11 @@ pub fn check_still_there(plan: &Plan) -> Result<(), Problem> {
     let own = |server: &&PlannedServer| server.installation.remote.is_none();
     for server in plan.servers.iter().filter(own) {
         let installation = &server.installation;
-        let binary = installation.bin_dir.join("postgres");
+        let binary = match installation.engine {
+            Engine::Postgres => installation.bin_dir.join("postgres"),
+            // It is the file itself.
+            Engine::Rocksdb | Engine::DbBench => installation.bin_dir.clone(),
+        };
         let now = deltabench_acquire::sha256_of(&binary)?;
         if now != installation.binary_sha256 {
             return Err(

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::arguments::{Compare, Conditions, Confirm, Ending, Resume};
 use crate::bench::{
-    Bench, check_fits, check_still_there, library_of, open_store, resolve, swept_host,
+    Bench, check_fits, check_still_there, library_of, open_store, resolve_servers, swept_host,
 };
 use crate::config::Config;
 use crate::configs::Chooser;
@@ -95,6 +95,16 @@ impl Ready {
             library,
             destinations,
         })
+    }
+
+    /// A plan that was checked, and where it is carried out.
+    pub fn made(plan: Plan, host: Host, library: Library, destinations: Destinations) -> Self {
+        Self {
+            plan,
+            host,
+            library,
+            destinations,
+        }
     }
 
     /// Measures and publishes.
@@ -234,7 +244,7 @@ fn make_plan(
             ..ServerWish::plain(found.clone())
         })
     };
-    match resolve(&specs, config)?.as_slice() {
+    match resolve_servers(&specs, config)?.as_slice() {
         [base, candidates @ ..] => {
             let base = wish(of_base, &[], base)?;
             let candidates = candidates

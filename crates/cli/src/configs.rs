@@ -1,7 +1,7 @@
 //! `deltabench configs`, and the settings that a named configuration comes to for a server.
 
 use crate::Failure;
-use crate::bench::resolve;
+use crate::bench::resolve_servers;
 use crate::config::Config;
 use crate::output::print_stdout;
 use clap::Args;
@@ -51,7 +51,7 @@ pub fn configs(arguments: &ConfigsArguments, config: &Config) -> Result<u8, Fail
             .map_err(Failure::Refused)?,
         Some(target) => {
             let spec = target.parse().map_err(Failure::Refused)?;
-            let found = resolve(&[spec], config).map_err(Failure::Refused)?;
+            let found = resolve_servers(&[spec], config).map_err(Failure::Refused)?;
             let installation = found
                 .first()
                 .ok_or_else(|| Failure::Refused(Problem::new("no target given")))?;

@@ -6,7 +6,7 @@ mod shown;
 
 use crate::Failure;
 use crate::arguments::Servers;
-use crate::bench::{resolve, swept_host};
+use crate::bench::{resolve_servers, swept_host};
 use crate::config::Config;
 use crate::interrupt;
 use crate::output::{check_writable, is_stdout, print_stdout, say, write_file};
@@ -125,7 +125,7 @@ fn resolved(
 ) -> Result<(Host, Installation), Failure> {
     let host = swept_host(&arguments.servers, config)?;
     let spec = arguments.target.parse().map_err(Failure::Refused)?;
-    let installations = resolve(&[spec], config).map_err(Failure::Refused)?;
+    let installations = resolve_servers(&[spec], config).map_err(Failure::Refused)?;
     match installations.into_iter().next() {
         Some(installation) => Ok((host, installation)),
         None => Err(Failure::Refused(Problem::new("no target given"))),

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::Servers;
-use crate::bench::{now, resolve, run_name, swept_host};
+use crate::bench::{now, resolve_servers, run_name, swept_host};
 use crate::config::Config;
 use crate::interrupt;
 use crate::output::{check_writable, is_stdout, print_stdout, say, width, write_file};
@@ -384,7 +384,7 @@ fn line(check: &Check) -> Line<'_> {
 fn doctor_pilot(target: &str, host: &Host, config: &Config) -> Result<Option<Pilot>, Failure> {
     let library = Library::builtin().map_err(Failure::Failed)?;
     let spec = target.parse().map_err(Failure::Refused)?;
-    let found = resolve(&[spec], config).map_err(Failure::Refused)?;
+    let found = resolve_servers(&[spec], config).map_err(Failure::Refused)?;
     let Some(base) = found.first() else {
         return Ok(None);
     };

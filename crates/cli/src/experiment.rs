@@ -230,9 +230,13 @@ fn requests(
             .clone()
             .with_sources(&request.sources)?
             .with_pgbench(request.pgbench.as_ref())?;
-        let names = match &experiment.insert {
-            Some(insert) => insert.steps.iter().map(|step| step.name()).collect(),
-            None => planning::workload_names(&request, &library)?,
+        let names = match (&experiment.insert, &experiment.rocksdb) {
+            (Some(insert), _) => insert.steps.iter().map(|step| step.name()).collect(),
+            (None, Some(rocksdb)) => {
+                let measured = rocksdb.steps.iter().filter(|step| step.is_measured());
+                measured.map(|step| step.name().to_owned()).collect()
+            }
+            (None, None) => planning::workload_names(&request, &library)?,
         };
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         experiment.check_workloads(&names)?;
@@ -294,7 +298,7 @@ fn plan(
         }
         let mut plan = planning::plan(request, base, candidates, &library)?;
         // Steps were picked before: those that others need stay.
-        if plan.insert.is_none() {
+        if plan.insert.is_none() && plan.rocksdb.is_none() {
             plan.cells
                 .retain(|cell| experiment.wants_workload(&cell.workload));
         }

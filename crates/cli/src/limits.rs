@@ -1,13 +1,14 @@
 //! What servers may use of the machine, from options and storage profiles.
 
+use crate::amounts::bytes;
 use clap::{Args, ValueEnum};
 use deltabench_model::plan::{CacheState, Limits, StorageProfile};
 use deltabench_model::problem::{Problem, nearest};
-use deltabench_model::units::{to_f64, to_u64};
+use deltabench_model::units::to_u64;
 use std::path::Path;
 
 /// The word for a device without limits.
-const AS_IS: &str = "as-is";
+pub const AS_IS: &str = "as-is";
 
 /// The profiles that come with deltabench: name and file.
 const PROFILES: [(&str, &str); 3] = [
@@ -85,31 +86,13 @@ pub fn limits(arguments: &LimitArguments) -> Result<(Limits, CacheState), Proble
     Ok((limits, cache))
 }
 
-/// `512MB`, `2GB`, `1.5GiB`; all units count in powers of 1024, as PostgreSQL's do.
-fn memory(text: &str) -> Result<u64, Problem> {
+/// `512MB`, `2GB`, `1.5GiB`.
+pub fn memory(text: &str) -> Result<u64, Problem> {
     let bad = || {
         Problem::new(format!("`{text}` is not an amount of memory"))
             .hint("write for example --memory 512MB or 2GB")
     };
-    let lower = text.trim().to_ascii_lowercase();
-    let split = lower
-        .find(|c: char| c.is_ascii_alphabetic())
-        .ok_or_else(bad)?;
-    let (number, unit) = lower.split_at(split);
-    let unit = unit.trim_end_matches('b').trim_end_matches('i');
-    let shift = match unit {
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        "t" => 40,
-        _ => return Err(bad()),
-    };
-    let number: f64 = number.trim().parse().map_err(|_| bad())?;
-    let bytes = number * to_f64(1 << shift);
-    if !bytes.is_finite() || bytes < 0.0 {
-        return Err(bad());
-    }
-    let bytes = to_u64(bytes);
+    let bytes = bytes(text).ok_or_else(bad)?;
     if bytes < MEMORY_MIN {
         return Err(
             Problem::new(format!("{text} is too little memory for a server")).hint(format!(

@@ -41,6 +41,9 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     if arguments.format == Format::Steps {
         deltabench_report::check_steps(&plan).map_err(Failure::Refused)?;
     }
+    if arguments.format == Format::Rocksdb {
+        deltabench_report::check_rocksdb(&plan).map_err(Failure::Refused)?;
+    }
     let chosen = arguments.delta.as_deref().map(percent).transpose();
     let delta_chosen = chosen.map_err(Failure::Refused)?.map(|chosen| DeltaChosen {
         chosen,
@@ -134,20 +137,24 @@ pub fn targets(arguments: &Targets, config: &Config) -> Result<u8, Failure> {
     let cache = Cache::open(config.cache.clone()).map_err(Failure::Refused)?;
     let listed = deltabench_acquire::list(&cache, &config.sources).map_err(Failure::Failed)?;
     let mut lines = Vec::new();
-    let mut majors_seen = HashSet::new();
-    // The list is newest first, so the first one of each major is the one that `postgres:MAJOR` means.
+    let mut series_seen = HashSet::new();
+    // Each product's list is newest first, so the first one of a series is the one that `postgres:MAJOR` and
+    // `rocksdb:MAJOR` mean.
     for target in &listed {
         let (how, fetchable) = match &target.availability {
             Availability::Fetchable => ("prebuilt".to_owned(), true),
-            Availability::Cached(bin) => (format!("prebuilt, cached in {}", bin.display()), false),
+            Availability::Cached(place) => {
+                (format!("prebuilt, cached in {}", place.display()), false)
+            }
             Availability::Installed(bin) => (format!("installed in {}", bin.display()), false),
             Availability::Built(bin) => (format!("built, in {}", bin.display()), false),
         };
-        let major = target.target.parse::<TargetSpec>().map(|spec| match spec {
+        let series = target.target.parse::<TargetSpec>().map(|spec| match spec {
             TargetSpec::Prebuilt(release) => release.major,
+            TargetSpec::Rocksdb(version) => TargetSpec::Rocksdb(version.major()).to_string(),
             other => other.to_string(),
         });
-        let newest = major.is_ok_and(|major| majors_seen.insert(major));
+        let newest = series.is_ok_and(|series| series_seen.insert(series));
         if arguments.all || newest || !fetchable {
             lines.push(format!(
                 "{:<20} {:<10} {how}",

@@ -4,6 +4,7 @@
 //! 3 inconclusive, 4 host unfit, 5 could not measure, 130 interrupted.
 
 mod agent;
+mod amounts;
 mod arguments;
 mod bench;
 mod calibrate;
@@ -12,6 +13,7 @@ mod config;
 mod configs;
 mod crosscheck;
 mod doctor;
+mod engine_worker;
 mod experiment;
 mod export;
 #[cfg(test)]
@@ -28,6 +30,7 @@ mod practice;
 mod progress;
 mod reference;
 mod request;
+mod rocksdb;
 mod selfbench;
 mod study;
 mod text;
@@ -68,6 +71,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Compare(compare) => compare::compare(&compare, &config),
         Command::Pgbench(pgbench) => pgbench::pgbench(&pgbench, &config),
         Command::Insert(insert) => insert::insert(*insert, &config),
+        Command::Rocksdb(rocksdb) => rocksdb::rocksdb(&rocksdb, &config),
         Command::Run(run) => experiment::run(&run, &config),
         Command::Init(init) => experiment::init(&init),
         Command::Resume(resume) => compare::resume(&resume, &config),
@@ -84,6 +88,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Workloads(workloads) => workloads::workloads(&workloads),
         Command::Configs(configs) => configs::configs(&configs, &config),
         Command::Agent => agent::agent(),
+        Command::EngineWorker => engine_worker::engine_worker(),
         Command::Metrics => reference::metrics(),
         Command::Reference => reference::reference(),
         Command::Crosscheck(crosscheck) => crosscheck::crosscheck(&crosscheck, &config),

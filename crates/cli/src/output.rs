@@ -8,6 +8,7 @@ use deltabench_compare::comparison::Comparison;
 use deltabench_compare::costs::{Machine, add_costs};
 use deltabench_compare::insert::{self, InsertReport, Settled};
 use deltabench_compare::pgbench;
+use deltabench_compare::rocksdb::{self, RocksdbReport};
 use deltabench_compare::study::{StudyRun, grids_of};
 use deltabench_compare::{confirm, ended_after, exit_code};
 use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
@@ -126,6 +127,7 @@ pub fn analyse_run(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Fa
         grids_of(itself).map_err(Failure::Failed)?
     };
     context.insert = insert_figures(run, plan, store, &comparison)?;
+    context.rocksdb = rocksdb_figures(run, plan, store, &comparison)?;
     Ok(Analysed {
         comparison,
         context,
@@ -140,9 +142,12 @@ fn analyse_alone(run: &str, plan: &Plan, store: &Store) -> Result<Comparison, Fa
         plan.stopping = ended_after(&plan.stopping, blocks);
     }
     let steps = store.steps(run).map_err(store_problem)?;
-    let mut comparison = insert::analyse(&plan, &slices, &steps, findings);
-    mark_drifting(&mut comparison, &warm_ups(run, store)?);
     let mut counters = store.counters(run).map_err(store_problem)?;
+    let mut comparison = match &plan.rocksdb {
+        Some(_) => rocksdb::analyse(&plan, &slices, &counters, findings),
+        None => insert::analyse(&plan, &slices, &steps, findings),
+    };
+    mark_drifting(&mut comparison, &warm_ups(run, store)?);
     counters.extend(insert::counters(&steps));
     let machines = machines(run, &plan, store)?;
     add_costs(&mut comparison, &plan, &slices, &counters, &machines);
@@ -168,6 +173,23 @@ fn insert_figures(
         report.settled = settled(run, store)?;
     }
     Ok(report)
+}
+
+/// The figures of RocksDB; `None` for runs of anything else.
+fn rocksdb_figures(
+    run: &str,
+    plan: &Plan,
+    store: &Store,
+    comparison: &Comparison,
+) -> Result<Option<RocksdbReport>, Failure> {
+    if plan.rocksdb.is_none() {
+        return Ok(None);
+    }
+    let slices = store.slices(run).map_err(store_problem)?;
+    let counters = store.counters(run).map_err(store_problem)?;
+    Ok(rocksdb::rocksdb_report(
+        plan, &slices, &counters, comparison,
+    ))
 }
 
 /// What settling took in each pass. Of a pass that was begun again the last time counts.
@@ -356,6 +378,7 @@ fn context(run: &str, plan: &Plan, store: &Store) -> Result<ReportContext, Failu
         },
         grids: Vec::new(),
         insert: None,
+        rocksdb: None,
     })
 }
 

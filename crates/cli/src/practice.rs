@@ -3,7 +3,7 @@
 
 use crate::Failure;
 use crate::arguments::SelfbenchVerdict;
-use crate::bench::{Bench, resolve, run_name, swept_host};
+use crate::bench::{Bench, resolve_servers, run_name, swept_host};
 use crate::calibrate::{CalibrateArguments, CalibrationRun};
 use crate::config::Config;
 use crate::output::{self, print_stdout, say, write_file};
@@ -44,7 +44,7 @@ struct Said {
 pub fn verdict(arguments: &SelfbenchVerdict, config: &Config) -> Result<u8, Failure> {
     let library = Library::builtin().map_err(Failure::Failed)?;
     let spec = arguments.target.parse().map_err(Failure::Refused)?;
-    let found = resolve(&[spec], config).map_err(Failure::Refused)?;
+    let found = resolve_servers(&[spec], config).map_err(Failure::Refused)?;
     let Some(target) = found.first() else {
         return Err(Failure::Refused(Problem::new("no target given")));
     };

@@ -5,10 +5,11 @@ mod screen;
 
 use crate::output::say;
 use board::Board;
-use deltabench_compare::comparison::{Comparison, Metric, MetricComparison};
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric, MetricComparison};
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_model::insert::SLA_SHARE;
 use deltabench_model::plan::PublishedRate;
+use deltabench_model::rocksdb::RocksdbStep;
 use deltabench_model::units::{count, index};
 use deltabench_run::events::{BlockProgress, Observer, StepProgress};
 use deltabench_run::pilot::Pilot;
@@ -206,14 +207,24 @@ fn table(comparison: &Comparison, passes: Option<&[PublishedRate]>) -> String {
             format!("{:>6}{}{cpu}", percent(throughput), interval(throughput))
         };
         lines.push(format!(
-            "  {:<width$} {:>3} clients  {:>9.0} {unit}  {}  {change}",
+            "  {:<width$} {:>3} {}{}  {:>9.0} {unit}  {}  {change}",
             cell.workload,
             cell.clients,
+            worker(cell),
+            if cell.clients == 1 { " " } else { "s" },
             throughput.base * factor,
             cell.candidate_name,
         ));
     }
     lines.join("\n")
+}
+
+/// What does the work of a cell.
+fn worker(cell: &CellComparison) -> &'static str {
+    match RocksdbStep::from_name(&cell.workload) {
+        Some(_) => "thread",
+        None => "client",
+    }
 }
 
 fn percent(metric: &MetricComparison) -> String {

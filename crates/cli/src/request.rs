@@ -33,6 +33,9 @@ const THROTTLED_VISIT_SECONDS: f64 = 8.0;
 /// Seconds of a visit under a memory limit.
 const SQUEEZED_VISIT_SECONDS: f64 = 3.0;
 
+/// Discarded seconds at the start of a visit.
+const WARMUP_SECONDS: f64 = 0.3;
+
 /// Reads settle only when the page cache is full and turned over: seconds of warm-up under a memory limit.
 const SQUEEZED_WARMUP_SECONDS: f64 = 5.0;
 
@@ -159,7 +162,7 @@ fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
             slice_ms: 40,
             slice_jitter: 0.2,
             visit_seconds: 0.8,
-            warmup_seconds: 0.3,
+            warmup_seconds: WARMUP_SECONDS,
             connections_per_visit: 2,
             deadline_seconds: None,
         },
@@ -225,22 +228,27 @@ fn timing(shape: &Shape, quick: bool, limits: &Limits) -> Result<Timing, Problem
         (None, None) if quick => (0.8, SLICE_MS),
         (None, None) => (1.5, SLICE_MS),
     };
+    let visit_seconds = shape.visit_seconds.unwrap_or(visit_seconds);
     let warmup_seconds = match limits.memory_bytes {
         Some(_) => SQUEEZED_WARMUP_SECONDS,
-        None => 0.3,
+        // Of a visit shorter than that, no more is thrown away than is measured.
+        None => visit_seconds.min(WARMUP_SECONDS),
     };
     Ok(Timing {
         blocks: shape.blocks.unwrap_or(if quick { 14 } else { 24 }),
         slice_ms: shape.slice_ms.unwrap_or(slice_ms),
         slice_jitter: 0.2,
-        visit_seconds: shape.visit_seconds.unwrap_or(visit_seconds),
+        visit_seconds,
         warmup_seconds,
         connections_per_visit: 2,
         deadline_seconds: budget.or(quick.then_some(QUICK_DEADLINE_SECONDS)),
     })
 }
 
-fn stopping(ending: &Ending, blocks: u32) -> Result<Stopping, Problem> {
+/// When a cell has been measured enough.
+///
+/// Errors: a percentage that cannot be read.
+pub fn stopping(ending: &Ending, blocks: u32) -> Result<Stopping, Problem> {
     Ok(match &ending.precision {
         Some(text) => Stopping::Precision {
             half_width: percent(text)?,
@@ -252,7 +260,10 @@ fn stopping(ending: &Ending, blocks: u32) -> Result<Stopping, Problem> {
     })
 }
 
-fn gate(ending: &Ending) -> Result<Gate, Problem> {
+/// What the exit code answers.
+///
+/// Errors: a percentage that cannot be read.
+pub fn gate(ending: &Ending) -> Result<Gate, Problem> {
     let not_worse_than = ending.not_worse_than.as_deref().map(percent).transpose()?;
     Ok(Gate {
         on: ending.gate || not_worse_than.is_some(),

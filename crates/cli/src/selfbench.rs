@@ -3,7 +3,7 @@
 
 use crate::Failure;
 use crate::arguments::{Selfbench, SelfbenchClient, SelfbenchCollecting, SelfbenchCommand};
-use crate::bench::{resolve, swept_host};
+use crate::bench::{resolve_servers, swept_host};
 use crate::config::Config;
 use crate::output::{print_stdout, say, write_file};
 use deltabench_driver::peer::{Peer, SelfbenchRound, SelfbenchRow};
@@ -94,7 +94,7 @@ fn collecting(arguments: &SelfbenchCollecting, config: &Config) -> Result<u8, Fa
 /// The server to run against.
 fn target(name: &str, config: &Config) -> Result<Installation, Failure> {
     let spec = name.parse().map_err(Failure::Refused)?;
-    resolve(&[spec], config)
+    resolve_servers(&[spec], config)
         .map_err(Failure::Refused)?
         .into_iter()
         .next()

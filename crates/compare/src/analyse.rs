@@ -73,7 +73,7 @@ pub(crate) fn analyse_without(
     let placebo = summaries::placebo(&placebo_sides);
     let mut cells = comparisons(sides);
     forecast(&mut cells, slices);
-    findings.extend(contended(&cells));
+    findings.extend(contended(plan, &cells));
     Comparison {
         delta: plan.delta,
         stopping: plan.stopping.clone(),
@@ -167,11 +167,17 @@ fn forecast(cells: &mut [CellComparison], slices: &[Slice]) {
 }
 
 /// What to say of cells in which most rounds were disturbed.
-fn contended(cells: &[CellComparison]) -> Option<Finding> {
+fn contended(plan: &Plan, cells: &[CellComparison]) -> Option<Finding> {
     let mut names: Vec<String> = cells
         .iter()
         .filter(|cell| cell.interference.contended)
-        .map(|cell| format!("{} at {}", cell.workload, words::clients(cell.clients)))
+        .map(|cell| {
+            format!(
+                "{} at {}",
+                cell.workload,
+                words::workers(plan, cell.clients)
+            )
+        })
         .collect();
     names.dedup();
     (!names.is_empty()).then(|| {

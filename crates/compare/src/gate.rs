@@ -161,7 +161,11 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
 }
 
 fn name(cell: &CellComparison, plan: &Plan) -> String {
-    let name = format!("{} at {}", cell.workload, words::clients(cell.clients));
+    let name = format!(
+        "{} at {}",
+        cell.workload,
+        words::workers(plan, cell.clients)
+    );
     if plan.candidates().len() > 1 {
         format!("{name} on {}", cell.candidate_name)
     } else {

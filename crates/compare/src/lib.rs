@@ -36,6 +36,7 @@ mod pace;
 mod pairing;
 pub mod pgbench;
 pub mod progress;
+pub mod rocksdb;
 mod sample;
 pub mod segments;
 mod side;

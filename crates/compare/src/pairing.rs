@@ -2,7 +2,7 @@
 
 use crate::interference::disturbed;
 use crate::thresholds::{MIN_ROUNDS, MIN_ROUNDS_OF_STEPS};
-use deltabench_model::plan::{CacheState, CellId, Plan, ServerId};
+use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,8 +17,8 @@ pub(crate) struct Index<'a> {
     /// Whether a block's value is that of all its rounds together: what visits from cold caches are about is
     /// their first rounds, which trimming would cut.
     pooled: bool,
-    /// Whether each round is a step of the Insert Benchmark: of minutes, and one in a block.
-    steps: bool,
+    /// Cells whose rounds are whole steps: long, and one in a block.
+    steps: BTreeSet<CellId>,
 }
 
 impl<'a> Index<'a> {
@@ -35,20 +35,24 @@ impl<'a> Index<'a> {
         Self {
             cells,
             pooled: plan.cache == CacheState::Cold,
-            steps: plan.insert.is_some(),
+            steps: (0..)
+                .zip(&plan.cells)
+                .filter(|(_, cell)| is_whole_step(plan, cell))
+                .map(|(id, _)| id)
+                .collect(),
         }
     }
 
     /// Visits of a cell, and its rounds that other load disturbed.
     ///
-    /// Of steps none is called disturbed here: leaving it out would throw away its whole pass. They are told
-    /// of in [`crate::insert`].
+    /// Of whole steps none is called disturbed here: leaving it out would throw away its whole pass. They are
+    /// told of in [`crate::insert`] and [`crate::rocksdb`].
     pub(crate) fn rounds(&self, cell: CellId) -> CellRounds {
         let mut rounds = CellRounds::default();
         for (&(block, round), servers) in self.cells.get(&cell).into_iter().flatten() {
             let (disturbances, all) = rounds.visits.entry(block).or_default();
             *all += 1;
-            if !self.steps && disturbed(servers.iter().copied()) {
+            if !self.steps.contains(&cell) && disturbed(servers.iter().copied()) {
                 *disturbances += 1;
                 rounds.disturbed.insert((block, round));
             }
@@ -97,7 +101,7 @@ impl<'a> Index<'a> {
                 });
             }
         }
-        let least = if self.steps {
+        let least = if self.steps.contains(&cell) {
             MIN_ROUNDS_OF_STEPS
         } else {
             MIN_ROUNDS
@@ -114,6 +118,12 @@ impl<'a> Index<'a> {
             .collect();
         pairing
     }
+}
+
+/// Whether a cell is measured in whole steps. Where RocksDB is written to, a turn is a whole step: what
+/// delays its writers goes by the clock, so it cannot be stopped and go on.
+pub(crate) fn is_whole_step(plan: &Plan, cell: &Cell) -> bool {
+    plan.has_whole_steps() || (plan.rocksdb.is_some() && cell.writes)
 }
 
 /// What a cell's rounds say about themselves, whatever was measured in them.

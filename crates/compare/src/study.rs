@@ -15,6 +15,7 @@ use crate::segments::Segment;
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{Group, Plan};
 use deltabench_model::problem::Problem;
+use deltabench_model::rocksdb::RocksdbStep;
 
 mod across;
 mod collect;
@@ -164,6 +165,23 @@ pub struct Grid {
     pub clients: Vec<u32>,
     /// The columns; figures are relative to the first.
     pub columns: Vec<GridColumn>,
+}
+
+impl Grid {
+    /// What its rows count: `client`, or `thread` for a step of RocksDB.
+    #[must_use]
+    pub fn worker(&self) -> &'static str {
+        worker(&self.workload)
+    }
+}
+
+/// What does the work of a workload: `client`, or `thread` for a step of RocksDB, which has no clients.
+pub(crate) fn worker(workload: &str) -> &'static str {
+    let step = workload.split(' ').next().unwrap_or_default();
+    match RocksdbStep::from_name(step) {
+        Some(_) => "thread",
+        None => "client",
+    }
 }
 
 /// A server or a machine in a grid.

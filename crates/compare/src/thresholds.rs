@@ -15,10 +15,26 @@ pub const MIN_BLOCKS: usize = 6;
 /// With one or two, a single disturbed slice is the block's value and nothing can tell.
 pub const MIN_ROUNDS: usize = 3;
 
-/// Counted rounds that a block of the Insert Benchmark needs: a step is long and is measured once in a pass.
+/// Counted rounds that a block of whole steps needs: such a step is long and is measured once in a pass.
 ///
 /// What a disturbed pass costs is in the spread over passes, since nothing is left out.
 pub const MIN_ROUNDS_OF_STEPS: usize = 1;
+
+/// Blocks of the block cache that an operation takes may differ by this share before it is other work.
+///
+/// Keys and data are the same, and trees that were built alike differ by far less from block to block; a
+/// version with another layout of indexes or filters differs by tens of percent.
+pub const WORK_TOLERANCE: f64 = 0.02;
+
+/// Sizes of trees that are read may differ by this share before it is said.
+///
+/// The debt of compactions differs by a few percent between two databases of one version.
+pub const LSM_TOLERANCE: f64 = 0.1;
+
+/// Files in level 0 that two trees may differ by, in the mean over blocks, before it is said.
+///
+/// Each is a file more to look into; one comes and goes with the moment at which the step ends.
+pub const LSM_FILES: f64 = 1.0;
 
 /// Share of a block's round log-ratios that is cut from each end before the mean.
 ///

@@ -1,5 +1,7 @@
 //! Reasons in words, with percent figures.
 
+use deltabench_model::plan::Plan;
+
 /// A share as `3.4 %`; two decimals below 0.1 %, so that a small number is not printed as zero.
 pub(crate) fn percent(share: f64) -> String {
     let value = 100.0 * share;
@@ -56,6 +58,24 @@ pub(crate) fn clients(number: u32) -> String {
         "1 client".to_owned()
     } else {
         format!("{number} clients")
+    }
+}
+
+/// `1 thread`, `4 threads`.
+pub(crate) fn threads(number: u32) -> String {
+    if number == 1 {
+        "1 thread".to_owned()
+    } else {
+        format!("{number} threads")
+    }
+}
+
+/// `4 clients`, or `4 threads` where the plan's work is done by threads of an embedded engine.
+pub(crate) fn workers(plan: &Plan, number: u32) -> String {
+    if plan.rocksdb.is_some() {
+        threads(number)
+    } else {
+        clients(number)
     }
 }
 

@@ -6,6 +6,11 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+/// SQLSTATE of a serialization failure.
+pub(crate) const SERIALIZATION: &str = "40001";
+/// SQLSTATE of a deadlock.
+pub(crate) const DEADLOCK: &str = "40P01";
+
 /// An error that the server reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerError {
@@ -47,6 +52,12 @@ impl ServerError {
             }
         }
         error
+    }
+
+    /// Whether the same work may succeed another time: a serialization failure or a deadlock.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self.sqlstate.as_str(), SERIALIZATION | DEADLOCK)
     }
 
     /// Whether the server ends the connection after it.

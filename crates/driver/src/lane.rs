@@ -23,7 +23,7 @@ use self::turns::Turns;
 use crate::connection::Connection;
 use crate::error::{ServerError, WireError};
 use crate::scan::Loss;
-use crate::slice::{DEADLOCK, SERIALIZATION, SliceOutcome, SliceRequest, Tally};
+use crate::slice::{SliceOutcome, SliceRequest, Tally};
 use crate::sys::{self, Poller};
 use crate::watchdog::{Sockets, Watchdog};
 use deltabench_model::endpoint::{Endpoint, Login};
@@ -326,7 +326,7 @@ impl Work<'_> {
         let Some(program) = &self.executable.program else {
             return false;
         };
-        matches!(error.sqlstate.as_str(), SERIALIZATION | DEADLOCK)
+        error.is_transient()
             && (program.max_tries == 0 || tries < program.max_tries)
             && program.latency_limit_ns.is_none_or(|limit| age_ns <= limit)
     }

@@ -1,6 +1,7 @@
 //! What a slice is asked to do, and what it came to.
 
 use crate::error::ServerError;
+use crate::error::{DEADLOCK, SERIALIZATION};
 use crate::scan::Loss;
 use deltabench_model::pgbench::ScriptTally;
 use deltabench_model::slice::{ErrorCount, VoidReason};
@@ -8,11 +9,6 @@ use deltabench_model::units::to_f64;
 use deltabench_workload::pgbench::Program;
 use hdrhistogram::Histogram;
 use std::time::Instant;
-
-/// SQLSTATE of a serialization failure.
-pub const SERIALIZATION: &str = "40001";
-/// SQLSTATE of a deadlock.
-pub const DEADLOCK: &str = "40P01";
 
 /// The work of one slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,16 +157,7 @@ fn counts(program: Option<&Program>) -> Vec<ScriptCount> {
         begun: 0,
         tally: ScriptTally {
             script,
-            operations: 0,
-            serialization_failures: 0,
-            deadlock_failures: 0,
-            other_failures: 0,
-            retried: 0,
-            retries: 0,
-            skipped: 0,
-            late: 0,
-            latency_sum_us: 0.0,
-            latency_square_sum_us2: 0.0,
+            ..ScriptTally::default()
         },
     };
     (0..).take(scripts).map(zero).collect()

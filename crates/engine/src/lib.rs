@@ -7,6 +7,18 @@
 //!
 //! A `db_bench` of the user's is driven by its command line instead: a turn is a whole step of it.
 
+mod db_bench;
+mod engine;
+mod keys;
+mod library;
+mod options;
+mod process;
 mod protocol;
+pub mod stats_text;
+#[cfg(test)]
+mod testing;
+mod work;
 
+pub use engine::{Engine, EngineError, EngineSpec, Prepared};
 pub use protocol::{Answer, OpenOrder, Opened, Order, StepOrder, TurnOrder, Turned};
+pub use work::{WorkerError, work};

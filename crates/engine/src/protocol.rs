@@ -96,6 +96,9 @@ pub struct Opened {
     /// The cache that was made, in words: `lru`, `hyper-clock (sized by itself)`, `hyper-clock (entries of
     /// 8192 bytes)`.
     pub cache: String,
+    /// What it says of itself that makes its figures doubtful, in its own words: a build with assertions.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// All options in force, from the file that the library wrote beside the database: by `SECTION.name`.
     pub in_force: BTreeMap<String, String>,
 }
@@ -119,7 +122,8 @@ pub struct Turned {
     pub writer_operations: u64,
     /// Latency of each operation, nanoseconds: a serialized hdrhistogram (V2).
     pub latency_histogram: Vec<u8>,
-    /// What the library counted, for a turn that was counted: by the names of its performance context.
+    /// What the library counted, for a turn that was counted: by the names of its performance context, and
+    /// `found_in_memtables` for gets: keys that were found and for which no block was looked at.
     pub counted: BTreeMap<String, u64>,
     /// The first refusal, in the library's words.
     pub first_error: Option<String>,

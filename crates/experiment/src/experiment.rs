@@ -6,6 +6,7 @@ use crate::measurement::{Measurement, measurement};
 use crate::own::{OwnBuild, OwnConfiguration, builds, configurations};
 use crate::part::{Axes, Part};
 use crate::pgbench::{Pgbench, pgbench};
+use crate::rocksdb::{Rocksdb, rocksdb};
 use crate::scale;
 use crate::section::{Document, Section};
 use crate::server::{Server, servers};
@@ -43,6 +44,8 @@ pub struct Experiment {
     pub pgbench: Option<Pgbench>,
     /// The Insert Benchmark, instead of workloads.
     pub insert: Option<Insert>,
+    /// RocksDB, instead of workloads.
+    pub rocksdb: Option<Rocksdb>,
     /// Workloads that [`Experiment::only`] was asked for, as patterns; empty: all of them.
     pub only_workloads: Vec<String>,
     /// What caches hold when a visit starts.
@@ -100,7 +103,7 @@ impl Experiment {
         &self.servers
     }
 
-    /// The runs: every combination of rows, tables, scale, memory, storage and repetition.
+    /// The runs: every combination of rows or keys, tables, scale, memory, storage and repetition.
     ///
     /// Shape: the axis that comes first in the file varies slowest, repetitions fastest.
     #[must_use]
@@ -123,10 +126,15 @@ fn experiment(
         return Err(root.wrap(at, problem));
     }
     let measurement = measurement(&root)?;
-    // First: it says what cannot stand beside it.
+    // First: they say what cannot stand beside them.
+    let rocksdb = rocksdb(&root)?;
     let insert = insert(&root)?;
     let pgbench = pgbench(&root)?;
-    let workloads = workloads(&root, pgbench.is_some(), insert.as_ref())?;
+    let instead = match (&insert, &rocksdb) {
+        (Some(insert), _) => Some(vec![insert.clients]),
+        (None, rocksdb) => rocksdb.as_ref().map(|rocksdb| rocksdb.threads.clone()),
+    };
+    let workloads = workloads(&root, pgbench.is_some(), instead)?;
     if let (true, Some((_, at))) = (
         pgbench.is_some() && workloads.is_empty(),
         root.value("data"),
@@ -149,6 +157,7 @@ fn experiment(
         workloads,
         pgbench,
         insert,
+        rocksdb,
         only_workloads: Vec::new(),
         cache,
         limits_optional,

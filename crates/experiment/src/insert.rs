@@ -1,11 +1,11 @@
 //! `[insert]`: the sizes of the Insert Benchmark.
 
+use crate::excludes::{Excluded, excludes};
 use crate::keys;
 use crate::section::Section;
 use crate::syntax;
 use deltabench_model::insert::{InsertStep, Pacing};
 use deltabench_model::problem::{Problem, nearest};
-use std::fmt::Display;
 
 /// Clients, each of which has up to four connections.
 const CLIENTS: std::ops::RangeInclusive<i64> = 1..=1000;
@@ -54,7 +54,7 @@ pub(crate) fn insert(root: &Section<'_>) -> Result<Option<Insert>, Problem> {
         return Ok(None);
     };
     section.allow(&keys::INSERT)?;
-    excludes(root)?;
+    excludes(root, &EXCLUDED)?;
     configured(root)?;
     let long_transaction_seconds = match section.text("long_transaction")? {
         None => None,
@@ -124,13 +124,12 @@ fn unknown_step(section: &Section<'_>, name: &str, at: usize) -> Problem {
     )
 }
 
-/// Refuses what has no meaning beside the Insert Benchmark.
-fn excludes(root: &Section<'_>) -> Result<(), Problem> {
-    let refuse = |at: usize, what: &dyn Display, hint: &str| {
-        let what = format!("{what} and [insert] exclude each other");
-        Err(root.problem_at(at, what).hint(hint))
-    };
-    let sections = [
+const STEPS_END: &str = "a step is one whole, and ends by its rows: leave this key out";
+
+/// What has no meaning beside the Insert Benchmark.
+const EXCLUDED: Excluded = Excluded {
+    by: "insert",
+    sections: &[
         (
             "workloads",
             "its steps are the workloads: leave [workloads] out",
@@ -140,41 +139,28 @@ fn excludes(root: &Section<'_>) -> Result<(), Problem> {
             "data",
             "its sizes are `rows` and `write_rows` of [insert]: leave [data] out",
         ),
-    ];
-    for (key, hint) in sections {
-        if let Some((_, at)) = root.value(key) {
-            return refuse(at, &format!("[{key}]"), hint);
-        }
-    }
-    let steps_end = "a step is one whole, and ends by its rows: leave this key out";
-    let keys = [
+    ],
+    keys: &[
         (
             "measurement",
             "precision",
             "every pass is measured: leave this key out",
         ),
-        ("measurement", "visit_seconds", steps_end),
-        ("measurement", "slice_ms", steps_end),
+        ("measurement", "visit_seconds", STEPS_END),
+        ("measurement", "slice_ms", STEPS_END),
         (
             "measurement",
             "rate",
             "background rates are `rates` of [insert]",
         ),
-        ("measurement", "waits", steps_end),
+        ("measurement", "waits", STEPS_END),
         (
             "limits",
             "cache",
             "a pass goes on with what the steps before have left",
         ),
-    ];
-    for (table, key, hint) in keys {
-        let section = root.section(table, format!("[{table}]"))?;
-        if let Some((_, at)) = section.and_then(|section| section.value(key)) {
-            return refuse(at, &format!("`{key}` of [{table}]"), hint);
-        }
-    }
-    Ok(())
-}
+    ],
+};
 
 /// Refuses servers that have the steady settings without saying so: autovacuum is off in them, which no table
 /// that is written to for so long stands.

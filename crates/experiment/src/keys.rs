@@ -1,7 +1,7 @@
 //! Every key that a file may have.
 
 /// Of the whole file.
-pub(crate) const ROOT: [&str; 15] = [
+pub(crate) const ROOT: [&str; 16] = [
     "format",
     "version",
     "name",
@@ -14,12 +14,20 @@ pub(crate) const ROOT: [&str; 15] = [
     "workloads",
     "pgbench",
     "insert",
+    "rocksdb",
     "data",
     "limits",
     "measurement",
 ];
 /// Of an entry of `[[servers]]`.
-pub(crate) const SERVER: [&str; 5] = ["target", "configuration", "settings", "optional", "label"];
+pub(crate) const SERVER: [&str; 6] = [
+    "target",
+    "configuration",
+    "settings",
+    "block_cache",
+    "optional",
+    "label",
+];
 /// Of `[configurations.NAME]`.
 pub(crate) const CONFIGURATION: [&str; 3] = ["include", "set", "unset"];
 /// Of `[builds.NAME]`.
@@ -70,6 +78,20 @@ pub(crate) const INSERT: [&str; 11] = [
     "long_transaction",
     "placebo",
 ];
+/// Of `[rocksdb]`.
+pub(crate) const ROCKSDB: [&str; 11] = [
+    "workload",
+    "keys",
+    "value_bytes",
+    "threads",
+    "seconds",
+    "writer_rate",
+    "steps",
+    "cache_size",
+    "background_jobs",
+    "options",
+    "placebo",
+];
 /// Of `[data]`.
 pub(crate) const DATA: [&str; 2] = ["rows", "tables"];
 /// Of `[limits]`.
@@ -109,6 +131,7 @@ pub fn known_keys() -> Vec<(&'static str, Vec<&'static str>)> {
         ("pgbench", PGBENCH.to_vec()),
         ("pgbench.scripts", MIX.to_vec()),
         ("insert", INSERT.to_vec()),
+        ("rocksdb", ROCKSDB.to_vec()),
         ("data", DATA.to_vec()),
         ("limits", LIMITS.to_vec()),
         ("measurement", MEASUREMENT.to_vec()),

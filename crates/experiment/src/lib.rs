@@ -2,9 +2,9 @@
 //!
 //! Turns the text of an experiment file into plain data: the servers (products of targets, configurations and
 //! settings), the parts (products of data size, memory, storage and repetitions: a run each), workloads,
-//! pgbench or the Insert Benchmark, clients, measurement. It reads no file, knows no server and resolves
-//! nothing: that a configuration, a workload, a script, a storage profile or a build exists is for those to
-//! say who have them. Everything else is refused here, with file, line and key.
+//! pgbench, the Insert Benchmark or RocksDB, clients, measurement. It reads no file, knows no server and
+//! resolves nothing: that a configuration, a workload, a script, a storage profile or a build exists is for
+//! those to say who have them. Everything else is refused here, with file, line and key.
 //!
 //! ```
 //! use deltabench_experiment::{Experiment, STARTER};
@@ -16,6 +16,7 @@
 //! # Ok::<(), deltabench_model::problem::Problem>(())
 //! ```
 
+mod excludes;
 mod experiment;
 mod insert;
 mod keys;
@@ -25,6 +26,7 @@ mod own;
 mod part;
 mod pattern;
 mod pgbench;
+mod rocksdb;
 mod scale;
 mod section;
 mod server;
@@ -40,6 +42,7 @@ pub use own::{BuildSystem, OwnBuild, OwnConfiguration};
 pub use part::{DEFAULT_ROWS, Part};
 pub use pattern::matches;
 pub use pgbench::{Pgbench, PgbenchScale, ScriptMix, ScriptName};
+pub use rocksdb::{DEFAULT_KEYS, Rocksdb};
 pub use server::{STEADY, Server, labels};
 pub use workloads::{Chosen, Variant, Workloads};
 

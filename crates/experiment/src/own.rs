@@ -3,7 +3,7 @@
 use crate::keys;
 use crate::section::{Placed, Section};
 use crate::server::STEADY;
-use crate::settings;
+use crate::settings::{self, Booleans};
 use crate::syntax;
 use deltabench_model::problem::Problem;
 
@@ -70,7 +70,7 @@ fn configuration(
     section.allow(&keys::CONFIGURATION)?;
     let include = section.owned_texts("include")?;
     let set = match section.section("set", format!("`set` of configuration `{name}`"))? {
-        Some(set) => settings::fixed(&set)?,
+        Some(set) => settings::fixed(&set, Booleans::Switches)?,
         None => Vec::new(),
     };
     let mut unset = Vec::new();

@@ -3,6 +3,7 @@
 use crate::insert::{self, DEFAULT_INSERT_ROWS};
 use crate::keys;
 use crate::pgbench::{self, PgbenchScale};
+use crate::rocksdb::{self, DEFAULT_KEYS};
 use crate::section::{Placed, Section};
 use crate::syntax;
 use deltabench_model::problem::Problem;
@@ -31,7 +32,8 @@ const REPETITION: &str = "repetition";
 pub struct Part {
     /// Its place among all parts of the study, from 1, whatever was picked of them: seeds follow from it.
     pub number: u32,
-    /// Rows of each table; of the Insert Benchmark those that each client loads.
+    /// Rows of each table; of the Insert Benchmark those that each client loads; of RocksDB
+    /// its keys.
     pub rows: u64,
     /// Tables.
     pub tables: u32,
@@ -102,15 +104,15 @@ impl Axes {
             data.allow(&keys::DATA)?;
         }
         let insert = root.section("insert", "[insert]")?;
-        let (owner, range, default) = match &insert {
-            Some(insert) => (Some(insert), insert::ROWS, DEFAULT_INSERT_ROWS),
-            None => (data, ROWS, DEFAULT_ROWS),
+        let rocksdb = root.section("rocksdb", "[rocksdb]")?;
+        let (owner, name, range, default) = match (&insert, &rocksdb) {
+            (Some(insert), _) => (Some(insert), "rows", insert::ROWS, DEFAULT_INSERT_ROWS),
+            (None, Some(rocksdb)) => (Some(rocksdb), "keys", rocksdb::KEYS, DEFAULT_KEYS),
+            (None, None) => (data, "rows", ROWS, DEFAULT_ROWS),
         };
-        let rows = owner
-            .map(|owner| owner.numbers("rows", range))
-            .transpose()?;
+        let rows = owner.map(|owner| owner.numbers(name, range)).transpose()?;
         let rows = rows.flatten().unwrap_or_else(|| vec![default]);
-        add(owner, "rows", rows.into_iter().map(Value::Rows).collect());
+        add(owner, name, rows.into_iter().map(Value::Rows).collect());
         let tables = data
             .map(|data| data.numbers("tables", TABLES))
             .transpose()?;

@@ -1,5 +1,5 @@
-//! Settings of PostgreSQL as a file has them: strings, numbers, booleans, and lists of them where a sweep is
-//! allowed.
+//! Settings of PostgreSQL and options of RocksDB as a file has them: strings, numbers, booleans, and lists of
+//! them where a sweep is allowed.
 
 use crate::section::{Placed, Section, Value, whole};
 use crate::syntax;
@@ -9,20 +9,43 @@ use toml::de::DeValue;
 /// A setting and its values, in the order of the file; more than one is a sweep.
 pub(crate) type Swept = (String, Vec<String>);
 
+/// How a yes or no is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Booleans {
+    /// `on` and `off`, as PostgreSQL has it.
+    Switches,
+    /// `true` and `false`, as RocksDB has it.
+    Words,
+}
+
+impl Booleans {
+    fn word(self, value: bool) -> &'static str {
+        match (self, value) {
+            (Self::Switches, true) => "on",
+            (Self::Switches, false) => "off",
+            (Self::Words, true) => "true",
+            (Self::Words, false) => "false",
+        }
+    }
+}
+
 /// All settings of a table. An extension's name has a dot, which TOML reads as a table inside: they come out
 /// as one name.
 ///
 /// Errors: a name that is none, a setting twice, a value that is no value.
-pub(crate) fn sweeps(section: &Section<'_>) -> Result<Vec<Swept>, Problem> {
+pub(crate) fn sweeps(section: &Section<'_>, booleans: Booleans) -> Result<Vec<Swept>, Problem> {
     let mut found = Vec::new();
-    collect(section, "", &mut found)?;
+    collect(section, "", booleans, &mut found)?;
     Ok(found)
 }
 
 /// The settings of a table in which each has one value.
 ///
 /// Errors: as [`sweeps`], and a list.
-pub(crate) fn fixed(section: &Section<'_>) -> Result<Vec<(String, String)>, Problem> {
+pub(crate) fn fixed(
+    section: &Section<'_>,
+    booleans: Booleans,
+) -> Result<Vec<(String, String)>, Problem> {
     for ((key, _), (value, at)) in section.entries() {
         if matches!(value, DeValue::Array(_)) {
             let what = format!("`{key}` must have one value here, not a list");
@@ -31,22 +54,31 @@ pub(crate) fn fixed(section: &Section<'_>) -> Result<Vec<(String, String)>, Prob
         }
     }
     let one = |(name, values): Swept| Some((name, values.into_iter().next()?));
-    Ok(sweeps(section)?.into_iter().filter_map(one).collect())
+    Ok(sweeps(section, booleans)?
+        .into_iter()
+        .filter_map(one)
+        .collect())
 }
 
-fn collect(section: &Section<'_>, prefix: &str, found: &mut Vec<Swept>) -> Result<(), Problem> {
+fn collect(
+    section: &Section<'_>,
+    prefix: &str,
+    booleans: Booleans,
+    found: &mut Vec<Swept>,
+) -> Result<(), Problem> {
     for ((key, key_at), value) in section.entries() {
         let full = format!("{prefix}{key}");
         if let (DeValue::Table(_), _) = value {
             let inside = section.as_section(key, value, format!("settings `{full}`"))?;
-            collect(&inside, &format!("{full}."), found)?;
+            collect(&inside, &format!("{full}."), booleans, found)?;
             continue;
         }
         let name = syntax::setting_name(&full).map_err(|problem| section.wrap(key_at, problem))?;
         if found.iter().any(|(other, _)| *other == name) {
             return Err(section.problem_at(key_at, format!("`{name}` is there twice")));
         }
-        let read = |value: Placed<Value<'_>>| Ok((written(section, key, value)?, value.1));
+        let read =
+            |value: Placed<Value<'_>>| Ok((written(section, key, value, booleans)?, value.1));
         let values = section.as_list(key, value)?;
         let values = values
             .into_iter()
@@ -63,14 +95,14 @@ fn written(
     section: &Section<'_>,
     key: &str,
     (value, at): Placed<Value<'_>>,
+    booleans: Booleans,
 ) -> Result<String, Problem> {
     match value {
         DeValue::String(text) if text.chars().any(char::is_control) => {
             Err(section.problem_at(at, format!("`{key}` has a control character in it")))
         }
         DeValue::String(text) => Ok(text.trim().to_owned()),
-        DeValue::Boolean(true) => Ok("on".to_owned()),
-        DeValue::Boolean(false) => Ok("off".to_owned()),
+        DeValue::Boolean(value) => Ok(booleans.word(*value).to_owned()),
         DeValue::Integer(integer) => match whole(integer) {
             Some(number) => Ok(number.to_string()),
             None => {

@@ -1,6 +1,5 @@
 //! Which workloads a study runs, at how many clients.
 
-use crate::insert::Insert;
 use crate::keys;
 use crate::section::{Placed, Section};
 use crate::syntax;
@@ -66,21 +65,21 @@ pub struct Workloads {
 }
 
 /// Reads `[workloads]`. Where `pgbench` is measured, no other workload is unless the section names some; with
-/// the Insert Benchmark there is no such section.
+/// a benchmark `instead`, whose clients these are, there is no such section.
 pub(crate) fn workloads(
     root: &Section<'_>,
     pgbench: bool,
-    insert: Option<&Insert>,
+    instead: Option<Vec<u32>>,
 ) -> Result<Workloads, Problem> {
     let Some(section) = root.section("workloads", "[workloads]")? else {
-        let elsewhere = pgbench || insert.is_some();
+        let elsewhere = pgbench || instead.is_some();
         return Ok(Workloads {
             chosen: if elsewhere {
                 Chosen::NONE
             } else {
                 Chosen::Quick
             },
-            clients: vec![insert.map_or(1, |insert| insert.clients)],
+            clients: instead.unwrap_or(vec![1]),
             ..Workloads::default()
         });
     };

@@ -48,7 +48,8 @@ pub struct Installation {
     pub version_num: u32,
     /// `postgres --version` without the program's name, for example `18.6`.
     pub version: String,
-    /// SHA-256 of `bin/postgres`, or of the embedded engine's file, lower-case hex; empty for a remote server.
+    /// SHA-256 of `bin/postgres`, or of the embedded engine's file, lower-case hex; empty for a remote
+    /// server.
     pub binary_sha256: String,
     /// What a running server says of its own build; absent until one has been started.
     pub build: Option<Build>,

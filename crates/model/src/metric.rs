@@ -24,6 +24,7 @@ pub enum Basis {
     /// Counted over a visit's connections (processes while they are open, statistics from before they are
     /// opened to after they are closed), over all operations
     /// of the visit, warm-up included. For what only this server moves: its processes, its own statistics.
+    /// Of an embedded engine: over a whole step, waiting at its end included.
     Visit,
     /// A size at the end of a visit, divided by nothing.
     Gauge,
@@ -48,7 +49,7 @@ pub struct MetricInfo {
     pub scale: f64,
     /// What is read.
     pub source: &'static str,
-    /// PostgreSQL versions or hosts that have it.
+    /// Versions of PostgreSQL, engines or hosts that have it.
     pub versions: &'static str,
     /// What it says, in a sentence.
     pub meaning: &'static str,
@@ -125,6 +126,10 @@ const DATABASE: &str = "pg_stat_database";
 const TABLES: &str = "pg_stat_user_tables";
 const WAL: &str = "pg_stat_wal";
 const IO: &str = "pg_stat_io, relations only";
+const ROCKSDB: &str = "RocksDB";
+const COMPACTIONS: &str = "rocksdb.stats, rocksdb.cfstats";
+const PERF_CONTEXT: &str =
+    "perf context of the library, in turns of their own that are not measured";
 
 /// Every metric, in the order of reports.
 pub const METRICS: &[MetricInfo] = &[
@@ -535,6 +540,190 @@ pub const METRICS: &[MetricInfo] = &[
         "pg_database_size()",
         "all",
         "size of the cell's database at the end of a visit",
+    ),
+    counted(
+        Basis::Visit,
+        ("compaction_write_kb_per_op", "compw KB/o", "KB/op"),
+        ("compaction_write_bytes", KB),
+        COMPACTIONS,
+        ROCKSDB,
+        "bytes that compactions wrote",
+    ),
+    counted(
+        Basis::Visit,
+        ("compaction_read_kb_per_op", "compr KB/o", "KB/op"),
+        ("compaction_read_bytes", KB),
+        COMPACTIONS,
+        ROCKSDB,
+        "bytes that compactions read",
+    ),
+    counted(
+        Basis::Visit,
+        ("compaction_us_per_op", "comp us/o", "us/op"),
+        ("compaction_ns", US),
+        COMPACTIONS,
+        ROCKSDB,
+        "time that compactions took, added up over their threads",
+    ),
+    counted(
+        Basis::Visit,
+        ("compaction_cpu_us_per_op", "comp cpu us/o", "us/op"),
+        ("compaction_cpu_ns", US),
+        COMPACTIONS,
+        ROCKSDB,
+        "CPU of compactions",
+    ),
+    counted(
+        Basis::Visit,
+        ("flush_kb_per_op", "flush KB/o", "KB/op"),
+        ("flush_bytes", KB),
+        COMPACTIONS,
+        ROCKSDB,
+        "bytes that flushes of memtables wrote",
+    ),
+    neutral(counted(
+        Basis::Visit,
+        ("ingest_kb_per_op", "ingest KB/o", "KB/op"),
+        ("ingest_bytes", KB),
+        COMPACTIONS,
+        ROCKSDB,
+        "bytes that were put, those of a writer beside the readers included",
+    )),
+    counted(
+        Basis::Visit,
+        ("log_write_kb_per_op", "log KB/o", "KB/op"),
+        ("wal_write_bytes", KB),
+        COMPACTIONS,
+        ROCKSDB,
+        "bytes written to the write-ahead log",
+    ),
+    counted(
+        Basis::Visit,
+        ("stall_us_per_op", "stall us/o", "us/op"),
+        ("stall_ns", US),
+        COMPACTIONS,
+        ROCKSDB,
+        "time in which writes were delayed or stopped until compactions had caught up",
+    ),
+    counted(
+        Basis::Visit,
+        ("stalls_per_op", "stalls/o", "/op"),
+        ("stalls", 1.0),
+        COMPACTIONS,
+        ROCKSDB,
+        "times that writes were delayed or stopped",
+    ),
+    counted(
+        Basis::Visit,
+        ("process_written_kb_per_op", "written KB/o", "KB/op"),
+        ("process_written_bytes", KB),
+        "/proc/PID/io of its process",
+        ROCKSDB,
+        "bytes that its process wrote, to the page cache or past it",
+    ),
+    counted(
+        Basis::Visit,
+        ("step_user_us_per_op", "step user us/o", "us/op"),
+        ("user_cpu_ns", US),
+        "/proc/PID/stat of its process",
+        ROCKSDB,
+        "CPU of the whole step outside the kernel, its wait for compactions included",
+    ),
+    counted(
+        Basis::Visit,
+        ("step_system_us_per_op", "step sys us/o", "us/op"),
+        ("system_cpu_ns", US),
+        "/proc/PID/stat of its process",
+        ROCKSDB,
+        "CPU of the whole step inside the kernel, its wait for compactions included",
+    ),
+    counted(
+        Basis::Visit,
+        ("drain_us_per_op", "drain us/o", "us/op"),
+        ("drain_ns", US),
+        "clock of its process",
+        ROCKSDB,
+        "time that the step waited for compactions at its end",
+    ),
+    neutral(counted(
+        Basis::Visit,
+        ("block_cache_hits_per_op", "bc hit/o", "/op"),
+        ("block_cache_hits", 1.0),
+        PERF_CONTEXT,
+        ROCKSDB,
+        "blocks found in the block cache",
+    )),
+    counted(
+        Basis::Visit,
+        ("block_cache_misses_per_op", "bc miss/o", "/op"),
+        ("block_cache_misses", 1.0),
+        PERF_CONTEXT,
+        ROCKSDB,
+        "blocks that had to be read from files",
+    ),
+    counted(
+        Basis::Visit,
+        ("key_comparisons_per_op", "cmp/o", "/op"),
+        ("key_comparisons", 1.0),
+        PERF_CONTEXT,
+        ROCKSDB,
+        "comparisons of keys",
+    ),
+    neutral(counted(
+        Basis::Visit,
+        ("bloom_hits_per_op", "bloom/o", "/op"),
+        ("bloom_hits", 1.0),
+        PERF_CONTEXT,
+        ROCKSDB,
+        "files that a bloom filter let a key look into",
+    )),
+    neutral(counted(
+        Basis::Visit,
+        ("memtable_hits_per_op", "mem hit/o", "/op"),
+        ("memtable_hits", 1.0),
+        PERF_CONTEXT,
+        ROCKSDB,
+        "keys found in a memtable",
+    )),
+    counted(
+        Basis::Visit,
+        ("skipped_keys_per_op", "skip/o", "/op"),
+        ("skipped_keys", 1.0),
+        PERF_CONTEXT,
+        ROCKSDB,
+        "entries that an iterator stepped over because newer ones hide them",
+    ),
+    counted(
+        Basis::Gauge,
+        ("lsm_mb", "LSM MB", "MB"),
+        ("lsm_bytes", MB),
+        COMPACTIONS,
+        ROCKSDB,
+        "size of all table files at the end of a step",
+    ),
+    counted(
+        Basis::Gauge,
+        ("l0_files", "L0 files", "files"),
+        ("l0_files", 1.0),
+        COMPACTIONS,
+        ROCKSDB,
+        "files in level 0 at the end of a step: each is one more to look into",
+    ),
+    neutral(counted(
+        Basis::Gauge,
+        ("block_cache_mb", "bc MB", "MB"),
+        ("block_cache_bytes", MB),
+        "property of the block cache",
+        ROCKSDB,
+        "what the block cache holds at the end of a step",
+    )),
+    counted(
+        Basis::Gauge,
+        ("largest_rss_mb", "RSS MB", "MB"),
+        ("largest_rss_bytes", MB),
+        "/proc/PID/status of its process",
+        ROCKSDB,
+        "largest memory of its process so far",
     ),
 ];
 

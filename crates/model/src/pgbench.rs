@@ -139,7 +139,7 @@ impl PgbenchSetup {
 }
 
 /// What the transactions of one script of a mix came to in a slice.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ScriptTally {
     /// Index in [`PgbenchMix::scripts`].
     pub script: u32,

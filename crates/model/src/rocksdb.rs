@@ -2,7 +2,9 @@
 //!
 //! Source: workloads.md 5; studies.md 11.
 
+use crate::installation::Engine;
 use crate::plan::{Cell, CellId, DataState, Group, PublishedRate};
+use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -17,6 +19,40 @@ pub const MULTI_READ_BATCH: u32 = 10;
 
 /// Nexts or prevs after each seek.
 pub const SEEK_NEXTS: u32 = 10;
+
+/// A block cache has 64 shards, each of which has to hold a few blocks.
+const CACHE_MIN_BYTES: u64 = 8 << 20;
+
+/// Options that say where files are: that is for deltabench to decide.
+const PLACES: [&str; 5] = ["db_log_dir", "wal_dir", "db_paths", "cf_paths", "env"];
+
+/// Refuses what cannot be the name of an option that users give, whatever the version.
+///
+/// Errors: no name at all, the block cache, a place of files.
+pub fn check_option(name: &str) -> Result<(), Problem> {
+    let part = |part: &str| {
+        let mut letters = part.chars();
+        letters.next().is_some_and(|c| c.is_ascii_lowercase())
+            && letters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    if !name.split('.').all(part) {
+        return Err(
+            Problem::new(format!("`{name}` is not the name of an option of RocksDB"))
+                .detail("names are those of option files: lower case, words joined by `_`")
+                .hint("write for example write_buffer_size=33554432"),
+        );
+    }
+    if name == BLOCK_CACHE {
+        return Err(Problem::new("the block cache is not chosen by an option")
+            .hint("on the command line use --block-cache, in [[servers]] `block_cache`"));
+    }
+    if PLACES.contains(&name) {
+        return Err(Problem::new(format!("option `{name}` cannot be chosen"))
+            .detail("deltabench decides where databases and their files are")
+            .hint(format!("leave out {name}")));
+    }
+    Ok(())
+}
 
 /// How the database lies to memory, and how it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -80,6 +116,20 @@ impl BlockCache {
             Self::Lru => "lru",
             Self::HyperClock => "hyper-clock",
         }
+    }
+
+    /// Whether an engine of that version has it. A version of 0 is not known and may.
+    ///
+    /// Source: `hyper_clock_cache` is a word of `db_bench` from 7.7 on (workloads.md 5.3); the C interface
+    /// of 8.1.1 makes one, that of 8.0.0 does not (symbols of the carried libraries).
+    #[must_use]
+    pub fn is_in(self, engine: Engine, version_num: u32) -> bool {
+        let since = match (self, engine) {
+            (Self::Lru, _) => 0,
+            (Self::HyperClock, Engine::DbBench) => 70_700,
+            (Self::HyperClock, _) => 80_100,
+        };
+        version_num == 0 || version_num >= since
     }
 
     /// The cache with that word.
@@ -299,6 +349,19 @@ impl RocksdbSetup {
             .collect()
     }
 
+    /// The block cache where nothing else is asked for: all data with room to spare, or an eighth of them.
+    ///
+    /// Source: published, byrx has all data in it; the others have 20 to 90 GB beside a database of several
+    /// times that (workloads.md 5.1).
+    #[must_use]
+    pub fn usual_cache_bytes(&self) -> u64 {
+        match self.workload {
+            RocksdbWorkload::Byrx => self.raw_bytes() * 2,
+            _ => self.raw_bytes() / 8,
+        }
+        .max(CACHE_MIN_BYTES)
+    }
+
     /// Bytes of all keys and values.
     #[must_use]
     pub fn raw_bytes(&self) -> u64 {
@@ -311,7 +374,7 @@ impl RocksdbSetup {
 /// Keys, all over the whole step (gauges at its end): `compaction_write_bytes`, `compaction_read_bytes`,
 /// `compaction_ns` (wall, over its threads), `compaction_cpu_ns`, `flush_bytes`, `ingest_bytes`,
 /// `wal_write_bytes`, `stall_ns`, `stalls`, `active_ns` (time in which it was not frozen), `user_cpu_ns`,
-/// `system_cpu_ns` (of the whole step, waiting included), `wait_ns` (of waiting for compactions at the end),
+/// `system_cpu_ns` (of the whole step, waiting included), `drain_ns` (of waiting for compactions at the end),
 /// `process_written_bytes` (all that it wrote), `process_read_bytes` (that came from the device);
 /// gauges `lsm_bytes`, `blob_bytes`, `l0_files`, `largest_rss_bytes`, `block_cache_bytes`;
 /// and, counted in turns of their own and scaled to all operations of the step, `block_cache_hits`,
@@ -376,5 +439,33 @@ mod tests {
             Some(BlockCache::HyperClock)
         );
         assert_eq!(BlockCache::from_word("clock"), None);
+    }
+
+    #[test]
+    fn options_have_names_and_are_no_places() {
+        for good in ["write_buffer_size", "block_based_table_factory.block_size"] {
+            check_option(good).unwrap();
+        }
+        for bad in [
+            "",
+            "Write_Buffer",
+            "a b",
+            "a..b",
+            "1a",
+            "wal_dir",
+            "block_cache",
+        ] {
+            assert!(check_option(bad).unwrap_err().hint.is_some(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_version_has_only_the_caches_that_it_can_make() {
+        let has = |engine, version| BlockCache::HyperClock.is_in(engine, version);
+        assert!(BlockCache::Lru.is_in(Engine::Rocksdb, 62_905));
+        assert!(!has(Engine::Rocksdb, 71_002) && has(Engine::Rocksdb, 81_104));
+        assert!(!has(Engine::Rocksdb, 80_000) && has(Engine::Rocksdb, 80_101));
+        assert!(has(Engine::DbBench, 70_803) && !has(Engine::DbBench, 70_600));
+        assert!(has(Engine::Rocksdb, 0), "a library that does not tell");
     }
 }

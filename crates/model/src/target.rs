@@ -7,7 +7,7 @@ mod rocksdb;
 pub use build::{BuildSource, BuildSpec};
 pub use rocksdb::RocksdbVersion;
 
-use crate::installation::Remote;
+use crate::installation::{Engine, Remote};
 use crate::problem::{Problem, nearest};
 use std::fmt;
 use std::path::PathBuf;
@@ -105,6 +105,28 @@ pub enum TargetSpec {
     DbBench(PathBuf),
 }
 
+impl TargetSpec {
+    /// What it is.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        match self {
+            Self::Rocksdb(_) | Self::RocksdbPath(_) => Engine::Rocksdb,
+            Self::DbBench(_) => Engine::DbBench,
+            _ => Engine::Postgres,
+        }
+    }
+
+    /// The version of RocksDB, as an installation has it, as far as the text says it: 0 for a series, a file
+    /// or a server.
+    #[must_use]
+    pub fn rocksdb_version(&self) -> u32 {
+        match self {
+            Self::Rocksdb(version) if !version.is_series() => version.number(),
+            _ => 0,
+        }
+    }
+}
+
 impl FromStr for TargetSpec {
     type Err = Problem;
 
@@ -160,7 +182,7 @@ fn not_repeated(kind: &str) -> Problem {
     let problem = Problem::new("a target looks like the address of a server");
     match kind {
         "path" | "src" | "git" | "rocksdb" | "db_bench" => problem
-            .detail("path:, src:, git:, rocksdb:path: and db_bench: take a directory or a file of this machine")
+            .detail("path:, src:, git:, rocksdb:path: and db_bench: take a directory or a file of this host")
             .hint("fetch it first, then write its directory or file"),
         _ => problem
             .detail(
@@ -240,6 +262,18 @@ mod tests {
         ] {
             assert_eq!(text.parse::<TargetSpec>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_target_says_what_it_is_and_which_version_it_asks_for() {
+        let said = |text: &str| {
+            let target: TargetSpec = text.parse().unwrap();
+            (target.engine(), target.rocksdb_version())
+        };
+        assert_eq!(said("postgres:18"), (Engine::Postgres, 0));
+        assert_eq!(said("rocksdb:7.10.2"), (Engine::Rocksdb, 71_002));
+        assert_eq!(said("rocksdb:7"), (Engine::Rocksdb, 0), "not known yet");
+        assert_eq!(said("db_bench:/opt/db_bench"), (Engine::DbBench, 0));
     }
 
     #[test]

@@ -52,13 +52,13 @@ impl<'a> Conditions<'a> {
 
     /// A cell's label and clients, for sentences.
     pub(crate) fn name(&self, cell: &CellComparison) -> String {
-        let clients = words::plural(u64::from(cell.clients), "client");
+        let clients = words::workers(self.plan, cell.clients);
         format!("{} at {clients}", self.label(cell))
     }
 
     /// The same of a cell of the plan.
     pub(crate) fn planned_name(&self, cell: &Cell) -> String {
-        let clients = words::plural(u64::from(cell.clients), "client");
+        let clients = words::workers(self.plan, cell.clients);
         format!("{} at {clients}", self.of(cell, &cell.workload))
     }
 
@@ -109,15 +109,19 @@ impl<'a> Conditions<'a> {
             Transport::Tcp => list.push("over TCP".to_owned()),
             Transport::Tls => list.push("over TLS".to_owned()),
         }
-        if self.plan.order == CellOrder::Published {
+        if self.plan.order == CellOrder::Published && self.plan.rocksdb.is_none() {
             list.push("published order: each cell on what those before it left".to_owned());
         }
         if let Some(pins) = &self.plan.pins {
-            list.push(format!(
-                "pinned: server to core {}, client to core {}",
-                cores(&pins.server),
-                cores(&pins.client)
-            ));
+            list.push(match self.plan.rocksdb {
+                // What works a library is in its own process.
+                Some(_) => format!("pinned to core {}", cores(&pins.server)),
+                None => format!(
+                    "pinned: server to core {}, client to core {}",
+                    cores(&pins.server),
+                    cores(&pins.client)
+                ),
+            });
         }
         list.extend(self.limits());
         list.extend(self.burns());
@@ -139,8 +143,9 @@ impl<'a> Conditions<'a> {
         };
         if let Some(bytes) = limits.memory_bytes {
             list.push(format!(
-                "{} MB of memory for each server, page cache included{optional}",
-                bytes >> 20
+                "{} MB of memory for each {}, page cache included{optional}",
+                bytes >> 20,
+                words::server(self.plan)
             ));
         }
         if let Some(storage) = &limits.storage {

@@ -2,6 +2,7 @@
 
 use deltabench_compare::insert::InsertReport;
 use deltabench_compare::pgbench::CellResult;
+use deltabench_compare::rocksdb::RocksdbReport;
 use deltabench_compare::study::Grid;
 use deltabench_model::counter::{Mark, Sample};
 use deltabench_model::installation::{Build, Setting};
@@ -47,6 +48,8 @@ pub struct ReportContext {
     pub grids: Vec<Grid>,
     /// The figures of the Insert Benchmark; absent for runs of anything else.
     pub insert: Option<InsertReport>,
+    /// The figures of RocksDB; absent for runs of anything else.
+    pub rocksdb: Option<RocksdbReport>,
 }
 
 /// A withdrawal of a confirming run: it neither confirms nor refutes any more.

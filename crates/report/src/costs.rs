@@ -12,7 +12,7 @@ use deltabench_model::metric::metric;
 use deltabench_model::plan::Plan;
 
 /// The columns of the published table: head and key, in its order.
-pub(crate) const PUBLISHED: [(&str, &str); 6] = [
+const PUBLISHED: [(&str, &str); 6] = [
     ("cpu/o", MACHINE_CPU),
     ("cs/o", "context_switches_per_op"),
     ("r/o", "reads_per_op"),
@@ -20,6 +20,27 @@ pub(crate) const PUBLISHED: [(&str, &str); 6] = [
     ("wKB/o", "write_kb_per_op"),
     ("o/s", "throughput"),
 ];
+
+/// The columns for RocksDB, whose published reports have no such table.
+const ENGINE: [(&str, &str); 8] = [
+    ("cpu us/o", "server_cpu_us_per_op"),
+    ("written KB/o", "process_written_kb_per_op"),
+    ("compw KB/o", "compaction_write_kb_per_op"),
+    ("comp cpu us/o", "compaction_cpu_us_per_op"),
+    ("stall us/o", "stall_us_per_op"),
+    ("bc miss/o", "block_cache_misses_per_op"),
+    ("cmp/o", "key_comparisons_per_op"),
+    ("o/s", "throughput"),
+];
+
+/// The columns of a plan's table of costs.
+pub(crate) fn columns(plan: &Plan) -> &'static [(&'static str, &'static str)] {
+    if plan.rocksdb.is_some() {
+        &ENGINE
+    } else {
+        &PUBLISHED
+    }
+}
 
 /// Divided by the published rate already.
 const MACHINE_CPU: &str = "machine_cpu_percent_per_op";

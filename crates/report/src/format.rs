@@ -87,6 +87,9 @@ pub struct Report {
     /// The figures of the Insert Benchmark; absent for runs of anything else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insert: Option<crate::insert::format::Insert>,
+    /// The figures of RocksDB; absent for runs of anything else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rocksdb: Option<crate::rocksdb::format::Rocksdb>,
     /// Workloads over numbers of clients, in absolute numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grids: Vec<crate::study_format::StudyGrid>,

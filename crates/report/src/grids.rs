@@ -143,8 +143,8 @@ pub(crate) fn segment_lines(grid: &Grid) -> Vec<String> {
 }
 
 /// `1 client`.
-pub(crate) fn row_name(clients: u32) -> String {
-    words::plural(u64::from(clients), "client")
+pub(crate) fn row_name(grid: &Grid, clients: u32) -> String {
+    words::plural(u64::from(clients), grid.worker())
 }
 
 /// What the figures are.
@@ -192,7 +192,7 @@ fn layout(grid: &Grid, values: &[Value]) -> Layout {
                 let shown = shown(column, row, value);
                 shown.map_or_else(Cell::default, |shown| cell(&shown, *widths))
             });
-            lines.push(Line::Row(row_name(clients), cells.collect()));
+            lines.push(Line::Row(row_name(grid, clients), cells.collect()));
         }
     }
     Layout::plain(
@@ -241,7 +241,9 @@ pub(crate) fn markdown(grids: &[Grid]) -> Vec<Section> {
 
 fn markdown_table(grid: &Grid, value: Value) -> Section {
     let heads = grid.columns.iter().map(|column| escape(&column.name));
-    let heads: Vec<String> = std::iter::once("clients".to_owned()).chain(heads).collect();
+    let heads: Vec<String> = std::iter::once(format!("{}s", grid.worker()))
+        .chain(heads)
+        .collect();
     let rows = grid.clients.iter().enumerate().map(|(row, clients)| {
         let cells = grid.columns.iter().map(|column| {
             let shown = shown(column, row, value);

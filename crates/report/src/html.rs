@@ -16,6 +16,7 @@ mod lead;
 mod mark;
 mod numbers;
 mod provenance;
+mod rocksdb;
 mod strips;
 mod study;
 mod warm_up;
@@ -52,7 +53,7 @@ pub fn html(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> St
     );
     document(&Document {
         title: &title,
-        style: if context.insert.is_some() {
+        style: if context.insert.is_some() || context.rocksdb.is_some() {
             insert::STYLE
         } else {
             ""
@@ -129,8 +130,9 @@ fn sections(
         (byline(context, plan))
         (lead::counts(comparison))
         (lead::changes(comparison, plan, context))
-        (lead::way(context))
+        (lead::way(plan, context))
         (insert::section(plan, context))
+        (rocksdb::section(plan, context))
         (forest::section(comparison, plan, context))
         (numbers::section(comparison, plan, context))
         (ground(comparison, plan, context))
@@ -238,7 +240,7 @@ fn verdict(cell: &CellComparison) -> Markup {
 
 /// Name and clients of a cell.
 fn cell_name(cell: &CellComparison, conditions: &Conditions<'_>) -> Markup {
-    markup! { (conditions.label(cell)) " " small { (words::plural(u64::from(cell.clients), "client")) } }
+    markup! { (conditions.label(cell)) " " small { (words::workers(conditions.plan(), cell.clients)) } }
 }
 
 /// A share of a length as CSS and SVG take it.

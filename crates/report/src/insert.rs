@@ -11,7 +11,7 @@ pub(crate) mod words;
 pub use csv::{check_steps, steps_csv};
 pub(crate) use json::insert as json_of;
 pub(crate) use markdown::sections;
-pub(crate) use terminal::lines;
+pub(crate) use terminal::{grid, lines};
 
 use crate::context::ReportContext;
 use deltabench_compare::comparison::{CellComparison, Comparison};

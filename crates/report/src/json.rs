@@ -13,7 +13,7 @@ use crate::pgbench_format::scripts;
 use crate::remarks::{layout, multiplicity};
 use crate::study::json_grids;
 use crate::summary::summary;
-use crate::{again, insert, withdrawn};
+use crate::{again, insert, rocksdb, withdrawn};
 use cell::Cells;
 use deltabench_compare::comparison::{self, Comparison, PlaceboSummary, Ratio};
 use deltabench_compare::{exit_code, gate_line};
@@ -87,6 +87,7 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Repo
             .collect(),
         marks: context.marks.iter().map(|of| mark(of, plan)).collect(),
         insert: insert::json_of(plan, context),
+        rocksdb: rocksdb::json_of(plan, context),
         grids: json_grids(&context.grids),
         pgbench: scripts(plan, context),
     }

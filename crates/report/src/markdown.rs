@@ -11,10 +11,11 @@ use crate::context::{ReportContext, planned, resolved};
 use crate::remarks::{remarks, totals, troubles};
 use crate::standing::legend;
 use crate::summary::summary;
-use crate::{costs, grids, insert, origin, withdrawn, words};
+use crate::{costs, grids, insert, origin, rocksdb, withdrawn, words};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::gate_line;
 use deltabench_model::finding::Severity;
+use deltabench_model::installation::Engine;
 use deltabench_model::plan::Plan;
 use section::{Section, fit};
 use table::Table;
@@ -36,6 +37,7 @@ pub fn markdown(comparison: &Comparison, plan: &Plan, context: &ReportContext) -
         changed::section(comparison, plan, context),
     ];
     sections.extend(insert::sections(plan, context));
+    sections.extend(rocksdb::sections(plan, context));
     if plan.pgbench.is_some() {
         sections.extend(grids::markdown(&context.grids));
     }
@@ -169,7 +171,12 @@ fn again(plan: &Plan, context: &ReportContext) -> Section {
         let binary = if sha256.is_empty() {
             String::new()
         } else {
-            format!(", SHA-256 of its postgres {}", escape(sha256))
+            let what = match server.installation.engine {
+                Engine::Postgres => "postgres",
+                Engine::Rocksdb => "library",
+                Engine::DbBench => "db_bench",
+            };
+            format!(", SHA-256 of its {what} {}", escape(sha256))
         };
         let mut lines = vec![format!("- {side}: {}{binary}", escape(&resolved(plan, id)))];
         let facts = origin::facts(server).into_iter();

@@ -253,16 +253,7 @@ impl Done<'_> {
 fn nothing(script: u32) -> ScriptTally {
     ScriptTally {
         script,
-        operations: 0,
-        serialization_failures: 0,
-        deadlock_failures: 0,
-        other_failures: 0,
-        retried: 0,
-        retries: 0,
-        skipped: 0,
-        late: 0,
-        latency_sum_us: 0.0,
-        latency_square_sum_us2: 0.0,
+        ..ScriptTally::default()
     }
 }
 

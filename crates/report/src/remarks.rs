@@ -7,6 +7,7 @@ use crate::{insert, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Estimates, Ratio, Verdict};
 use deltabench_compare::gate_line;
 use deltabench_compare::thresholds::{GATE_FALSE, LISTED_FALSE};
+use deltabench_model::installation::Engine;
 use deltabench_model::plan::{Plan, Role, Stopping};
 use deltabench_model::units::{count, to_f64};
 
@@ -30,7 +31,7 @@ pub(crate) fn remarks(
     list.extend(multiplicity(comparison));
     list.extend(placebo(comparison, plan));
     list.extend(ledger(context));
-    list.extend(left_out(comparison));
+    list.extend(left_out(comparison, plan));
     list.extend(moved(comparison, &conditions));
     list.extend(drifting(comparison, &conditions));
     list.extend(layout(plan));
@@ -126,15 +127,16 @@ pub(crate) fn multiplicity(comparison: &Comparison) -> Option<String> {
 }
 
 /// Rounds that other load disturbed and that were left out, over all cells.
-pub(crate) fn left_out(comparison: &Comparison) -> Option<String> {
+pub(crate) fn left_out(comparison: &Comparison, plan: &Plan) -> Option<String> {
     let cells = comparison.cells.iter();
     let counted: u64 = cells.clone().map(|cell| cell.rounds).sum();
     let left_out: u64 = cells.map(left_out_of).sum();
     (left_out > 0).then(|| {
         format!(
             "other load: {left_out} of {} left out, by a rule that does not see results (steal, foreign CPU, \
-             or a server that should have been idle)",
-            words::plural(counted + left_out, "round")
+             or a {} that should have been idle)",
+            words::plural(counted + left_out, "round"),
+            words::server(plan)
         )
     })
 }
@@ -214,9 +216,13 @@ pub(crate) fn layout(plan: &Plan) -> Option<String> {
     let base = hash(plan.base());
     let candidates = plan.candidates();
     let other = candidates.iter().filter(|id| hash(**id) != base).count();
+    let library = planned(plan, plan.base())
+        .is_some_and(|server| server.installation.engine == Engine::Rocksdb);
     let whose = match (other, candidates.len()) {
         (0, _) => return None,
+        (_, 1) if library => "both libraries'",
         (_, 1) => "both binaries'",
+        _ if library => "each library's",
         _ => "each binary's",
     };
     Some(format!(
@@ -246,7 +252,7 @@ pub(crate) fn totals(
         stopping(comparison),
         words::plural(count(plan.cells.len()), "cell"),
         words::plural(rounds, "round"),
-        words::plural(errors, "server error"),
+        words::plural(errors, words::error(plan)),
         plan.seed,
     ))
 }
@@ -280,9 +286,10 @@ pub(crate) fn troubles(
         .filter(troubled)
         .map(|cell| {
             format!(
-                "{}: {}, server errors {} on the base, {} on {}",
+                "{}: {}, {}s {} on the base, {} on {}",
                 conditions.name(cell),
                 words::plural(cell.void_rounds, "void round"),
+                words::error(plan),
                 cell.base_errors,
                 cell.candidate_errors,
                 cell.candidate_name,
@@ -314,9 +321,10 @@ fn failing(plan: &Plan, context: &ReportContext) -> Vec<String> {
             several => format!(" (the most frequent of {several} kinds of errors)"),
         };
         Some(format!(
-            "failed: {}, clients {}, on {}: {:.1} % of the operations ({} of {all}), not counted as \
+            "failed: {}, {}s {}, on {}: {:.1} % of the operations ({} of {all}), not counted as \
              done: {} {message}{more}",
             cell.workload,
+            words::worker(plan),
             cell.clients,
             server.name(),
             100.0 * share,

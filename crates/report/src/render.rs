@@ -2,7 +2,7 @@
 
 use crate::context::ReportContext;
 use crate::terminal::{TerminalOptions, terminal};
-use crate::{benchstat, csv, html, json, junit, markdown, pgbench, steps_csv};
+use crate::{benchstat, csv, html, json, junit, markdown, pgbench, rocksdb_tsv, steps_csv};
 use deltabench_compare::comparison::Comparison;
 use deltabench_model::plan::Plan;
 
@@ -29,11 +29,13 @@ pub enum Format {
     /// A line for each server, step and pass of the Insert Benchmark; empty for other runs
     /// ([`crate::check_steps`]).
     Steps,
+    /// `report.tsv` of the scripts around `db_bench`; empty for other runs ([`crate::check_rocksdb`]).
+    Rocksdb,
 }
 
 impl Format {
     /// All forms.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Text,
         Self::Html,
         Self::Json,
@@ -43,6 +45,7 @@ impl Format {
         Self::Benchstat,
         Self::Pgbench,
         Self::Steps,
+        Self::Rocksdb,
     ];
 
     /// Its name on the command line.
@@ -58,6 +61,7 @@ impl Format {
             Self::Benchstat => "benchstat",
             Self::Pgbench => "pgbench",
             Self::Steps => "steps",
+            Self::Rocksdb => "rocksdb",
         }
     }
 }
@@ -81,5 +85,6 @@ pub fn render(
         Format::Benchstat => benchstat(comparison, plan, context),
         Format::Pgbench => pgbench(plan, context, None),
         Format::Steps => steps_csv(context),
+        Format::Rocksdb => rocksdb_tsv(plan, context),
     }
 }

@@ -178,18 +178,18 @@ fn farthest(
     Some(format!(
         "{}{} {}",
         conditions.label(cell),
-        at_clients(cells, cell),
+        at_clients(conditions.plan(), cells, cell),
         words::change_interval(&metric.ratio)
     ))
 }
 
 /// ` at 4 clients`, where a workload was measured at more than one number of clients.
-fn at_clients(cells: &[&CellComparison], cell: &CellComparison) -> String {
+fn at_clients(plan: &Plan, cells: &[&CellComparison], cell: &CellComparison) -> String {
     let ambiguous = cells
         .iter()
         .any(|other| other.workload == cell.workload && other.clients != cell.clients);
     if ambiguous {
-        format!(" at {}", words::plural(u64::from(cell.clients), "client"))
+        format!(" at {}", words::workers(plan, cell.clients))
     } else {
         String::new()
     }

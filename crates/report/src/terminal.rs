@@ -8,7 +8,7 @@ use crate::picture::{axis_limit, text_bar};
 use crate::remarks::{explanations, remarks, totals, troubles};
 use crate::standing::{legend, marks, notes};
 use crate::summary::{shown_summaries, summary};
-use crate::{insert, withdrawn, words};
+use crate::{insert, rocksdb, withdrawn, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric, Ratio};
 use deltabench_model::finding::Severity;
 use deltabench_model::plan::{Group, Plan, ServerId};
@@ -64,6 +64,7 @@ pub fn terminal(
     lines.push(String::new());
     lines.extend(table.legend());
     lines.extend(insert::lines(plan, context, table.width));
+    lines.extend(rocksdb::lines(plan, context, table.width));
     let sentences = explanations(comparison, plan)
         .into_iter()
         .chain(remarks(comparison, plan, context))
@@ -159,7 +160,7 @@ impl<'a> Table<'a> {
                 .filter(|cell| shown(cell, candidate, group))
                 .collect();
             if !cells.is_empty() {
-                lines.push(words::heading(group).to_owned());
+                lines.push(words::heading_in(self.conditions.plan(), group).to_owned());
                 lines.extend(cells.into_iter().flat_map(|cell| self.row(cell)));
                 lines.extend(self.mean(candidate, Some(group)));
             }
@@ -191,7 +192,13 @@ impl<'a> Table<'a> {
     }
 
     fn header(&self) -> String {
-        let mut texts = self.start("workload", "clients", "throughput");
+        let plan = self.conditions.plan();
+        let what = if plan.rocksdb.is_some() {
+            "step"
+        } else {
+            "workload"
+        };
+        let mut texts = self.start(what, words::workers_head(plan), "throughput");
         if self.bar > 0 {
             let scale = format!("±{}", words::share(self.limit));
             texts.push(format!("{scale:^width$}", width = self.bar));

@@ -4,7 +4,9 @@ use deltabench_compare::comparison::{
     CellComparison, GroupSummary, Metric, MetricComparison, Ratio, Verdict,
 };
 use deltabench_model::finding::Severity;
-use deltabench_model::plan::Group;
+use deltabench_model::plan::{Group, Plan};
+use deltabench_model::units::to_f64;
+use time::OffsetDateTime;
 
 /// What is printed where a value is not known.
 pub(crate) const UNKNOWN: &str = "unknown";
@@ -69,6 +71,15 @@ pub(crate) fn heading(group: Group) -> &'static str {
         Group::Range => "Range queries without aggregation",
         Group::RangeAgg => "Range queries with aggregation",
         Group::Write => "Writes",
+    }
+}
+
+/// The heading in the report of a run: an embedded engine answers no queries.
+pub(crate) fn heading_in(plan: &Plan, group: Group) -> &'static str {
+    match group {
+        Group::Point if plan.rocksdb.is_some() => "Point reads",
+        Group::Range if plan.rocksdb.is_some() => "Ranges",
+        group => heading(group),
     }
 }
 
@@ -188,6 +199,52 @@ pub(crate) fn from_to(metric: &MetricComparison) -> String {
     format!("{} → {}", number(metric.base), number(metric.candidate))
 }
 
+/// Bytes as megabytes (2^20).
+pub(crate) fn megabytes(bytes: u64) -> f64 {
+    to_f64(bytes) / 1_048_576.0
+}
+
+/// What does the work of a cell: `client`, or `thread` of an embedded engine.
+pub(crate) fn worker(plan: &Plan) -> &'static str {
+    if plan.rocksdb.is_some() {
+        "thread"
+    } else {
+        "client"
+    }
+}
+
+/// The head of a column of their numbers.
+pub(crate) fn workers_head(plan: &Plan) -> &'static str {
+    if plan.rocksdb.is_some() {
+        "threads"
+    } else {
+        "clients"
+    }
+}
+
+/// What runs a target: `server`, or `target` where it is an embedded engine.
+pub(crate) fn server(plan: &Plan) -> &'static str {
+    if plan.rocksdb.is_some() {
+        "target"
+    } else {
+        "server"
+    }
+}
+
+/// What an operation that failed is called: a `server error`, or a `failed operation` of an embedded engine.
+pub(crate) fn error(plan: &Plan) -> &'static str {
+    if plan.rocksdb.is_some() {
+        "failed operation"
+    } else {
+        "server error"
+    }
+}
+
+/// `4 clients`, or `4 threads` of an embedded engine.
+pub(crate) fn workers(plan: &Plan, number: u32) -> String {
+    plural(u64::from(number), worker(plan))
+}
+
 /// `1 client`, `4 clients`.
 pub(crate) fn plural(count: u64, noun: &str) -> String {
     if count == 1 {
@@ -220,41 +277,26 @@ pub(crate) fn figure(value: f64) -> String {
 
 /// Milliseconds since 1970 as `2025-11-21 10:43 UTC`.
 pub(crate) fn date(unix_ms: i64) -> String {
-    let (date, hour, minute, _) = civil(unix_ms);
-    format!("{date} {hour:02}:{minute:02} UTC")
+    let time = time_of(unix_ms);
+    format!(
+        "{} {:02}:{:02} UTC",
+        time.date(),
+        time.hour(),
+        time.minute()
+    )
 }
 
 /// Milliseconds since 1970 as `2025-11-21T10:43:00`, in UTC (ISO 8601).
 pub(crate) fn timestamp(unix_ms: i64) -> String {
-    let (date, hour, minute, second) = civil(unix_ms);
-    format!("{date}T{hour:02}:{minute:02}:{second:02}")
+    let time = time_of(unix_ms);
+    let (hour, minute, second) = time.to_hms();
+    format!("{}T{hour:02}:{minute:02}:{second:02}", time.date())
 }
 
-/// Date (`2025-11-21`), hour, minute and second in UTC.
-///
-/// Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
-fn civil(unix_ms: i64) -> (String, i64, i64, i64) {
-    let seconds = unix_ms.div_euclid(1000);
-    let (days, second_of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (
-        format!("{year:04}-{month:02}-{day:02}"),
-        second_of_day / 3600,
-        second_of_day / 60 % 60,
-        second_of_day % 60,
-    )
+/// That moment; the epoch for one that no clock shows.
+fn time_of(unix_ms: i64) -> OffsetDateTime {
+    OffsetDateTime::from_unix_timestamp(unix_ms.div_euclid(1000))
+        .unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
 /// The command as it would be typed in a POSIX shell.

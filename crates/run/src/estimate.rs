@@ -3,7 +3,8 @@
 use crate::fleet::Host;
 use crate::load::{DataSet, uses_work};
 use crate::passes::outlook;
-use crate::residence::{Needs, Residence, decide};
+use crate::residence::{Needs, Residence, decide, loaded_bytes};
+use crate::rocksdb;
 use deltabench_model::plan::{CellOrder, DataState, Plan, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64};
@@ -54,10 +55,11 @@ pub struct Estimate {
 ///
 /// Errors: too little memory or disk, as [`crate::residence::residence`].
 pub fn estimate(plan: &Plan, host: &Host) -> Result<Estimate, Problem> {
-    let library = Library::of_plan(plan)?;
-    let tables = DataSet::of(plan, &library)?;
-    let rows = to_f64(tables.rows(plan));
-    let needs = Needs::of(plan, tables.bytes(plan)?)?;
+    let rows = match plan.rocksdb {
+        Some(_) => 0.0,
+        None => to_f64(DataSet::of(plan, &Library::of_plan(plan)?)?.rows(plan)),
+    };
+    let needs = Needs::of(plan, loaded_bytes(plan)?)?;
     let residence = decide(plan, host, &needs)?;
     let servers = count(plan.servers.len());
     let is_own = |server: &&PlannedServer| server.installation.remote.is_none();
@@ -67,11 +69,15 @@ pub fn estimate(plan: &Plan, host: &Host) -> Result<Estimate, Problem> {
         Residence::Rotated => 1,
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let set_up = set_up_seconds(plan, rows, count(cores).min(at_once.max(1)));
+    // A database of RocksDB is loaded in its block, and that is measured.
+    let set_up = match plan.rocksdb {
+        Some(_) => 0.0,
+        None => set_up_seconds(plan, rows, count(cores).min(at_once.max(1))),
+    };
+    let blocks = f64::from(plan.timing.blocks);
     let measuring = match &plan.insert {
-        Some(setup) => {
-            f64::from(plan.timing.blocks) * to_f64(servers) * outlook::pass_seconds(setup)
-        }
+        Some(setup) => blocks * to_f64(servers) * outlook::pass_seconds(setup),
+        None if plan.rocksdb.is_some() => blocks * rocksdb::outlook(plan).seconds_per_block,
         None => measuring_seconds(plan, rows, residence),
     };
     let allowed = plan.timing.deadline_seconds.unwrap_or(f64::INFINITY);

@@ -21,6 +21,7 @@ pub mod practice;
 pub mod readback;
 pub mod remote;
 pub mod residence;
+pub mod rocksdb;
 pub mod schedule;
 pub mod selfbench;
 pub mod session;

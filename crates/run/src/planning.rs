@@ -3,6 +3,7 @@
 use crate::passes::setup;
 use crate::pgbench;
 use crate::remote::same_server;
+use crate::rocksdb;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::insert::InsertSetup;
 use deltabench_model::installation::Installation;
@@ -158,7 +159,14 @@ pub fn plan(
     library: &Library,
 ) -> Result<Plan, Problem> {
     check(&request, library)?;
-    for wish in std::iter::once(base).chain(candidates) {
+    let wishes: Vec<&ServerWish> = std::iter::once(base).chain(candidates).collect();
+    rocksdb::check_wishes(&wishes, request.rocksdb.is_some())?;
+    for wish in wishes {
+        if request.rocksdb.is_some() {
+            rocksdb::check_server(wish)?;
+            continue;
+        }
+        check_settings(&wish.settings)?;
         // A remote's own limit is asked of it.
         if wish.installation.remote.is_none() {
             check_connections(&request, &wish.settings)?;
@@ -214,6 +222,10 @@ pub fn check(request: &Request, library: &Library) -> Result<(), Problem> {
     if let Some(insert) = &request.insert {
         setup::check_request(insert, request)?;
     }
+    check_shape(request)?;
+    if let Some(setup) = &request.rocksdb {
+        return rocksdb::check_request(setup, request);
+    }
     cells(request, library)?;
     if let Some(setup) = &request.pgbench {
         pgbench::check(setup, request.order)?;
@@ -230,6 +242,11 @@ pub fn check(request: &Request, library: &Library) -> Result<(), Problem> {
     if request.data.rows * u64::from(request.data.tables) > 10_000_000_000 {
         return Err(Problem::new("more than 10 billion rows").hint("lower --rows or --tables"));
     }
+    check_clients(request)
+}
+
+/// Refuses blocks, slices, shares and rates that mean nothing.
+fn check_shape(request: &Request) -> Result<(), Problem> {
     check_shares(request)?;
     if request.timing.blocks == 0 || request.timing.slice_ms == 0 {
         return Err(
@@ -237,7 +254,7 @@ pub fn check(request: &Request, library: &Library) -> Result<(), Problem> {
                 .hint("use --blocks 6 or more for a verdict"),
         );
     }
-    check_clients(request)
+    Ok(())
 }
 
 /// Refuses shares and rates that mean nothing.
@@ -275,7 +292,6 @@ fn check_servers(
 ) -> Result<(), Problem> {
     let mut seen = vec![base];
     for candidate in candidates {
-        check_settings(&candidate.settings)?;
         let same = seen.iter().find(|other| other.is_same(candidate));
         if let Some(same) = same.filter(|_| !same_target) {
             let (same, other) = (&same.installation, &candidate.installation);
@@ -296,7 +312,7 @@ fn check_servers(
         }
         seen.push(candidate);
     }
-    check_settings(&base.settings)
+    Ok(())
 }
 
 fn check_clients(request: &Request) -> Result<(), Problem> {
@@ -354,6 +370,9 @@ fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
     if let Some(insert) = &request.insert {
         return Ok(setup::cells(insert));
     }
+    if let Some(setup) = &request.rocksdb {
+        return Ok(setup.cells());
+    }
     let mut cells: Vec<Cell> = Vec::new();
     for name in workload_names(request, library)? {
         for &clients in &request.clients {
@@ -374,6 +393,10 @@ fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
 pub fn workload_names(request: &Request, library: &Library) -> Result<Vec<String>, Problem> {
     if let Some(insert) = &request.insert {
         return Ok(insert.steps.iter().map(|step| step.name()).collect());
+    }
+    if let Some(setup) = &request.rocksdb {
+        let measured = setup.steps.iter().filter(|step| step.is_measured());
+        return Ok(measured.map(|step| step.name().to_owned()).collect());
     }
     let name = |definition: &&Definition| definition.name.clone();
     let published = request.order == CellOrder::Published;
@@ -561,6 +584,48 @@ pub(crate) mod tests {
             })
             .collect();
         plan
+    }
+
+    /// An engine of this name and version.
+    pub(crate) fn engine(name: &str, version_num: u32) -> ServerWish {
+        ServerWish::plain(Installation {
+            version_num,
+            engine: deltabench_model::installation::Engine::Rocksdb,
+            ..installation(name)
+        })
+    }
+
+    /// A request of RocksDB: 100k keys, steps of 5 s.
+    pub(crate) fn rocksdb_request() -> Request {
+        Request {
+            selection: Selection::Named(Vec::new()),
+            rocksdb: Some(RocksdbSetup {
+                workload: deltabench_model::rocksdb::RocksdbWorkload::Byrx,
+                keys: 100_000,
+                key_bytes: 20,
+                value_bytes: 400,
+                threads: vec![1],
+                seconds: 5,
+                writer_bytes_per_second: deltabench_model::rocksdb::WRITER_BYTES_PER_SECOND,
+                steps: deltabench_model::rocksdb::RocksdbStep::published(),
+                cache_bytes: 80 << 20,
+                background_jobs: 2,
+                options: Vec::new(),
+            }),
+            ..request()
+        }
+    }
+
+    /// A plan of RocksDB with an engine for each name.
+    pub(crate) fn rocksdb_plan(names: &[&str]) -> Plan {
+        let library = Library::builtin().unwrap();
+        let (base, candidate) = (engine("a", 100_201), engine("b", 100_201));
+        let made = plan(rocksdb_request(), &base, &[candidate], &library).unwrap();
+        let mut servers = plan_of(names, 1).servers;
+        for server in &mut servers {
+            server.installation = engine(&server.installation.asked, 100_201).installation;
+        }
+        Plan { servers, ..made }
     }
 
     fn request() -> Request {

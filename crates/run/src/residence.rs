@@ -4,6 +4,7 @@ use crate::fleet::Host;
 use crate::limits;
 use crate::load::{DataSet, states, states_read};
 use crate::passes::setup as passes;
+use crate::rocksdb::outlook;
 use crate::site::uses_work;
 use deltabench_model::insert::InsertSetup;
 use deltabench_model::plan::{DataState, Plan, PlannedServer};
@@ -86,6 +87,9 @@ impl Needs {
         if let Some(setup) = &plan.insert {
             return Self::of_passes(plan, setup);
         }
+        if plan.rocksdb.is_some() {
+            return Ok(Self::of_engines(plan));
+        }
         let bytes_of = |state: &DataState| to_u64(to_f64(data) * growth(*state));
         let kept: u64 = states(plan).iter().map(bytes_of).sum();
         let read: u64 = states_read(plan).iter().map(bytes_of).sum();
@@ -109,6 +113,19 @@ impl Needs {
             disk_bytes: kept + written + wal + DISK_BESIDE,
             disk_once_bytes: 0,
         })
+    }
+
+    /// What each target takes for its database of one block.
+    fn of_engines(plan: &Plan) -> Self {
+        let found = outlook(plan);
+        let targets = count(plan.servers.len()).max(1);
+        Self {
+            shared_buffers_mb: 0,
+            largest_buffers_mb: 0,
+            memory_bytes: found.memory_bytes / targets,
+            disk_bytes: found.disk_bytes / targets,
+            disk_once_bytes: 0,
+        }
     }
 
     /// What each server takes for its passes: it has tables and their WAL only while it is its turn, and what
@@ -154,9 +171,16 @@ fn fitting(bytes: u64) -> u64 {
 /// Errors: not even one fits into memory, too little disk for the data of all, or a socket path that is too
 /// long, with how much is missing; workloads whose tables cannot be loaded together.
 pub fn residence(plan: &Plan, host: &Host) -> Result<Residence, Problem> {
+    decide(plan, host, &Needs::of(plan, loaded_bytes(plan)?)?)
+}
+
+/// Bytes of the tables that every server is loaded with.
+pub(crate) fn loaded_bytes(plan: &Plan) -> Result<u64, Problem> {
+    if plan.rocksdb.is_some() {
+        return Ok(0);
+    }
     let library = Library::of_plan(plan)?;
-    let data = DataSet::of(plan, &library)?.bytes(plan)?;
-    decide(plan, host, &Needs::of(plan, data)?)
+    DataSet::of(plan, &library)?.bytes(plan)
 }
 
 /// As [`residence`], for servers whose needs are known.
@@ -171,6 +195,14 @@ pub(crate) fn decide(plan: &Plan, host: &Host, needs: &Needs) -> Result<Residenc
     let disk = needs
         .disk_once_bytes
         .saturating_add(servers.saturating_mul(needs.disk_bytes));
+    if plan.rocksdb.is_some() {
+        // All of them are there at a time, each working in its turns.
+        let memory = servers.saturating_mul(needs.memory_bytes);
+        let fits = check_room(&host.workspaces, disk, memory);
+        return fits.map(|()| Residence::Together).map_err(|problem| {
+            problem.hint("ask for fewer --keys, a smaller --cache-size or fewer targets at a time")
+        });
+    }
     check_room(&host.workspaces, disk, needs.memory_bytes)?;
     if plan.insert.is_some() {
         return Ok(Residence::Rotated);

@@ -23,6 +23,8 @@ mod purpose {
     pub(super) const PADDING: u64 = 9;
     pub(super) const PASSES: u64 = 10;
     pub(super) const ROWS: u64 = 11;
+    pub(super) const TURNS: u64 = 12;
+    pub(super) const STEP: u64 = 13;
 }
 
 fn draw(plan: &Plan, purpose: u64, parts: &[u64]) -> Xoshiro256PlusPlus {
@@ -218,6 +220,21 @@ pub fn pass_seed(plan: &Plan, block: u32) -> u64 {
     draw(plan, purpose::ROWS, &[u64::from(block)]).random()
 }
 
+/// The order in which servers have their turns in a round of a step of RocksDB: another in each round.
+#[must_use]
+pub fn turn_order(plan: &Plan, block: u32, cell: CellId, round: u32) -> Vec<ServerId> {
+    let key = [u64::from(block), u64::from(cell), u64::from(round)];
+    let mut order: Vec<ServerId> = (0..).take(plan.servers.len()).collect();
+    order.shuffle(&mut draw(plan, purpose::TURNS, &key));
+    order
+}
+
+/// Seed of the keys of the step in this place of the chain of RocksDB: the same for every server of a block.
+#[must_use]
+pub fn step_seed(plan: &Plan, block: u32, place: u64) -> u64 {
+    draw(plan, purpose::STEP, &[u64::from(block), place]).random()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -320,6 +337,18 @@ mod tests {
         let plan = plan_of(&["a", "b"], 1);
         assert_ne!(pass_order(&plan, 0), pass_order(&plan, 1));
         assert_ne!(pass_seed(&plan, 0), pass_seed(&plan, 1));
+    }
+
+    #[test]
+    fn turns_and_keys_of_a_step_are_drawn_anew() {
+        let plan = plan_of(&["a", "a", "b"], 1);
+        let orders: std::collections::HashSet<Vec<ServerId>> = (0..100)
+            .map(|round| turn_order(&plan, 0, 0, round))
+            .collect();
+        assert_eq!(orders.len(), 6, "every order is drawn at some time");
+        assert_eq!(turn_order(&plan, 1, 2, 3), turn_order(&plan, 1, 2, 3));
+        assert_ne!(step_seed(&plan, 0, 1), step_seed(&plan, 0, 2));
+        assert_ne!(step_seed(&plan, 0, 1), step_seed(&plan, 1, 1));
     }
 
     #[test]

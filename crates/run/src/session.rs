@@ -5,13 +5,14 @@ mod client;
 mod observed;
 mod passes;
 mod record;
+mod rocksdb;
 
 use crate::events::Observer;
 use crate::fleet::{Fleet, Host};
 use crate::pilot::{Pilot, PilotSpec, pilot};
 use crate::residence::Residence;
 pub use blocks::TIME_UP;
-use blocks::{Measuring, Pace};
+use blocks::{Course, Measuring};
 use deltabench_model::insert::InsertSetup;
 use deltabench_model::plan::{CacheState, Plan, Stopping};
 use deltabench_model::problem::Problem;
@@ -61,6 +62,9 @@ impl Session<'_> {
     /// Errors: anything that makes measuring impossible; what was measured before stays in the store.
     pub fn execute(&mut self) -> Result<SessionEnd, Problem> {
         let began = Instant::now();
+        if let Some(setup) = &self.plan.rocksdb {
+            return self.rocksdb(setup, began);
+        }
         let executables = compile(self.plan, self.library)?;
         let done = self
             .store
@@ -78,7 +82,7 @@ impl Session<'_> {
             .set_up(&mut fleet, &executables, &facts)
             .and_then(|()| self.pilot(&mut fleet, &executables, began))
             .and_then(|()| {
-                let series = observed::series(self.plan, &fleet);
+                let series = observed::series(self.plan, fleet.directory());
                 if let Some(setup) = &self.plan.insert {
                     return self.insert_benchmark(setup, &mut fleet, series, began);
                 }
@@ -87,17 +91,13 @@ impl Session<'_> {
                     series,
                     executables,
                     cores: own_affinity().unwrap_or_default(),
-                    done: done.into_iter().collect(),
-                    slices,
-                    pace: Pace::default(),
-                    losses: 0,
+                    course: Course::new(done, slices, began),
                     cpu_source_known: false,
-                    began,
                 };
-                let end = self.blocks(&mut measuring);
+                let end = self.blocks(&mut measuring, Self::block);
                 self.record_late_findings(measuring.fleet)?;
                 let end = end?;
-                self.record_client_limits(&measuring.slices)?;
+                self.record_client_limits(&measuring.course.slices)?;
                 Ok(end)
             });
         let dismantled = fleet.dismantle();

@@ -38,13 +38,13 @@ const OPERATION_TIMEOUT: Duration = Duration::from_secs(30);
 const DYING: Duration = Duration::from_secs(2);
 
 /// Rounds of the shortest visit: a block with fewer than three has no value, and some may be void.
-const ROUNDS_MIN: u64 = 5;
+pub(crate) const ROUNDS_MIN: u64 = 5;
 
 /// Warm-up of new connections to warm servers, as a share of the asked one: only their own caches are cold.
 const RECONNECT_WARMUP: f64 = 0.3;
 
 /// Rounds from this number on are warm-up or calibration; their parameters never meet those of measured ones.
-const FIRST_WARMUP_ROUND: u32 = 1 << 24;
+pub(crate) const FIRST_WARMUP_ROUND: u32 = 1 << 24;
 
 /// A running server as a visit needs it.
 #[derive(Debug, Clone)]
@@ -350,7 +350,7 @@ impl Visit<'_> {
     }
 }
 
-fn host_problem(error: impl std::fmt::Display) -> Problem {
+pub(crate) fn host_problem(error: impl std::fmt::Display) -> Problem {
     Problem::new("the host does not let us observe or pin a server").detail(error.to_string())
 }
 

@@ -181,6 +181,7 @@ impl Cluster {
             cgroups: &slot.cgroups,
             environment: &slot.environment,
             death_signal: libc::SIGQUIT,
+            piped: false,
         };
         let (child, handle) = launch.start()?;
         self.clean = false;

@@ -206,6 +206,12 @@ pub(crate) fn remove_shared_memory(id: i32, key: i32, uid: u32) -> bool {
 /// Asks the kernel to send `signal` to this process when the thread that forked it ends. For `pre_exec`
 /// only.
 pub(crate) fn die_with_parent(signal: libc::c_ulong, parent: u32) -> io::Result<()> {
+    // A shell starts background jobs with SIGQUIT ignored, which is inherited: then the signal would be lost
+    // on a server that has not installed its handler yet.
+    let number = libc::c_int::try_from(signal).unwrap_or(libc::SIGKILL);
+    // SAFETY: signal takes a number and a constant; async-signal-safe. It fails for SIGKILL, which cannot be
+    // ignored in the first place.
+    unsafe { libc::signal(number, libc::SIG_DFL) };
     // SAFETY: PR_SET_PDEATHSIG takes one integer; async-signal-safe.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) } < 0 {
         return Err(io::Error::last_os_error());

@@ -6,6 +6,9 @@
 //! price is that [`Cluster::start`] must be called on a thread that outlives the server: the kernel's
 //! parent-death signal follows the thread, not the process.
 //!
+//! Workers of embedded engines are started the same way ([`Launch`]), and ended and cleared by the same
+//! rules.
+//!
 //! What this crate refuses to do: signal a process it cannot prove to be one of its servers, start a
 //! server where its user cannot read the binaries, or work in a directory that others can write to.
 //!
@@ -63,9 +66,12 @@ pub use configurations::{
 };
 pub use huge_pages::HugePages;
 pub use network::Network;
+pub use process::{ENGINE_MARK, Handle};
 pub use profile::{BaseSettings, base_settings, settings_under};
+pub use remnants::end_engines;
 pub use room::{check_room, memory_available};
 pub use settings::{Normal, megabytes, normalise, unmet};
+pub use spawn::Launch;
 pub use sweep::sweep;
 pub use template::Template;
 pub use user::ServerUser;

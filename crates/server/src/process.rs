@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+/// Variable that a worker of an engine has, and everything that it starts: by it, and by where it works,
+/// [`crate::sweep`] knows that it is ours.
+pub const ENGINE_MARK: (&str, &str) = ("DELTABENCH_STARTED", "engine");
+
 /// A process: its pid and when it started, which together never repeat until the machine restarts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
@@ -57,7 +61,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
 }
 
 /// A process that can be signalled and waited for without a race against pid reuse.
-pub(crate) struct Handle {
+pub struct Handle {
     pub(crate) identity: Identity,
     // Absent on kernels before 5.3; there the identity is checked again before each signal.
     pidfd: Option<OwnedFd>,
@@ -81,7 +85,9 @@ impl Handle {
     }
 
     /// Sends a signal; a process that has ended is no error.
-    pub(crate) fn signal(&self, signal: i32) -> io::Result<()> {
+    ///
+    /// Errors: the kernel's refusal.
+    pub fn signal(&self, signal: i32) -> io::Result<()> {
         let sent = match &self.pidfd {
             Some(pidfd) => kernel::pidfd_signal(pidfd, signal),
             None if self.identity.is_running() => kernel::kill(self.identity.pid, signal),
@@ -95,7 +101,8 @@ impl Handle {
 
     /// Waits until the process has ended (it may still have to be reaped); false when `limit` passes
     /// first.
-    pub(crate) fn wait(&self, limit: Duration) -> bool {
+    #[must_use]
+    pub fn wait(&self, limit: Duration) -> bool {
         if let Some(pidfd) = &self.pidfd
             && let Ok(ended) = kernel::pidfd_wait(pidfd, limit)
         {
@@ -116,6 +123,15 @@ impl Handle {
 /// changes into the data directory or is started in its parent. Other programs there, a user's shell
 /// for example, are not listed.
 pub(crate) fn servers_inside(directory: &Path, uid: u32) -> Vec<Handle> {
+    processes_inside(directory, uid, is_server)
+}
+
+/// The same for workers of engines, with what a `db_bench` or a script around it has started.
+pub(crate) fn engines_inside(directory: &Path, uid: u32) -> Vec<Handle> {
+    processes_inside(directory, uid, is_engine)
+}
+
+fn processes_inside(directory: &Path, uid: u32, is_one: fn(&Path) -> bool) -> Vec<Handle> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -126,25 +142,38 @@ pub(crate) fn servers_inside(directory: &Path, uid: u32) -> Vec<Handle> {
             // The handle comes first, so that what is checked below is the process that would be
             // signalled.
             let handle = Handle::open(pid)?;
-            is_server_inside(pid, directory, uid).then_some(handle)
+            let proc = PathBuf::from(format!("/proc/{pid}"));
+            (is_inside(&proc, directory, uid) && is_one(&proc)).then_some(handle)
         })
         .collect()
 }
 
-fn is_server_inside(pid: u32, directory: &Path, uid: u32) -> bool {
-    let proc = PathBuf::from(format!("/proc/{pid}"));
+fn is_inside(proc: &Path, directory: &Path, uid: u32) -> bool {
+    real_uid(proc) == Some(uid)
+        && std::fs::read_link(proc.join("cwd")).is_ok_and(|cwd| cwd.starts_with(directory))
+}
+
+fn is_server(proc: &Path) -> bool {
     let program = std::fs::read_link(proc.join("exe")).ok();
-    let is_postgres = program
+    program
         .as_deref()
         .and_then(Path::file_name)
         .and_then(|name| name.to_str())
         .is_some_and(
             // A binary replaced since the start reads `postgres (deleted)`.
             |name| matches!(name.trim_end_matches(" (deleted)"), "postgres" | "initdb"),
-        );
-    is_postgres
-        && real_uid(&proc) == Some(uid)
-        && std::fs::read_link(proc.join("cwd")).is_ok_and(|cwd| cwd.starts_with(directory))
+        )
+}
+
+/// Whether it, or a program that started it, was started by [`crate::Launch`] as an engine. Its name says
+/// nothing: a `db_bench` is called whatever its user likes.
+fn is_engine(proc: &Path) -> bool {
+    let mark = format!("{}={}", ENGINE_MARK.0, ENGINE_MARK.1);
+    std::fs::read(proc.join("environ")).is_ok_and(|environment| {
+        environment
+            .split(|byte| *byte == 0)
+            .any(|variable| variable == mark.as_bytes())
+    })
 }
 
 fn real_uid(proc: &Path) -> Option<u32> {

@@ -1,7 +1,7 @@
 //! What a server may leave behind in the system when it does not end well, and how it is cleared.
 
 use crate::kernel;
-use crate::process::{Handle, servers_inside};
+use crate::process::{Handle, engines_inside, servers_inside};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,12 +16,28 @@ const KILL_LIMIT: Duration = Duration::from_secs(10);
 /// Ends every server process inside `directory`: immediate shutdown first, then by force. Returns how
 /// many there were and how many would not go.
 pub(crate) fn end_servers(directory: &Path, uid: u32) -> (usize, usize) {
+    let engines = engines_inside(directory, uid).len();
+    let engines_left = end_engines(directory, uid);
     let found = servers_inside(directory, uid);
-    let number = found.len();
+    let number = found.len() + engines;
     signal_and_wait(&found, libc::SIGQUIT, QUIT_LIMIT);
     // A postmaster may have forked between the listing and its end, so look again.
     signal_and_wait(&servers_inside(directory, uid), libc::SIGKILL, KILL_LIMIT);
-    (number, servers_inside(directory, uid).len())
+    (number, servers_inside(directory, uid).len() + engines_left)
+}
+
+/// Ends every engine's process inside `directory` by force, frozen or not: its database goes with the
+/// directory. Returns how many would not go.
+pub fn end_engines(directory: &Path, uid: u32) -> usize {
+    // As the kernel tells where a process works.
+    let Ok(directory) = &std::fs::canonicalize(directory) else {
+        return 0;
+    };
+    // What a script starts while it is being killed is found by the second look.
+    for _ in 0..2 {
+        signal_and_wait(&engines_inside(directory, uid), libc::SIGKILL, KILL_LIMIT);
+    }
+    engines_inside(directory, uid).len()
 }
 
 fn signal_and_wait(handles: &[Handle], signal: i32, limit: Duration) {
@@ -31,7 +47,8 @@ fn signal_and_wait(handles: &[Handle], signal: i32, limit: Duration) {
     }
     let deadline = std::time::Instant::now() + limit;
     for handle in handles {
-        handle.wait(deadline.saturating_duration_since(std::time::Instant::now()));
+        // Who is left is counted afterwards.
+        let _ = handle.wait(deadline.saturating_duration_since(std::time::Instant::now()));
     }
 }
 

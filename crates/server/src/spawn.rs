@@ -1,5 +1,5 @@
-//! How `initdb` and `postgres` are started: as the server user, with a small fixed environment, tied to
-//! our life.
+//! How `initdb`, `postgres` and workers of engines are started: as the server user, with a small fixed
+//! environment, tied to our life.
 
 use crate::failure::failed;
 use crate::kernel::{self, CoreSet};
@@ -15,22 +15,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// A program to start.
-pub(crate) struct Launch<'a> {
-    pub(crate) program: &'a Path,
-    pub(crate) arguments: Vec<OsString>,
-    pub(crate) user: &'a ServerUser,
+///
+/// It gets a process group of its own: Ctrl-C on the terminal is for us, and we end what we started in our
+/// order.
+pub struct Launch<'a> {
+    /// Its file; `/proc/self/exe` is this program itself, even where the user could not reach its file.
+    pub program: &'a Path,
+    /// What it is told.
+    pub arguments: Vec<OsString>,
+    /// Who runs it.
+    pub user: &'a ServerUser,
     /// Working directory; inside the workspace, so that a sweep knows the process from its first moment.
-    pub(crate) directory: &'a Path,
-    /// Takes standard output and standard error, appended.
-    pub(crate) log: &'a Path,
+    pub directory: &'a Path,
+    /// Takes standard error, and standard output unless that is a pipe; appended.
+    pub log: &'a Path,
     /// Cores to run on; absent means all.
-    pub(crate) cores: Option<&'a [usize]>,
+    pub cores: Option<&'a [usize]>,
     /// Directories of control groups to start it in.
-    pub(crate) cgroups: &'a [PathBuf],
+    pub cgroups: &'a [PathBuf],
     /// Variables beside the fixed ones.
-    pub(crate) environment: &'a [(String, String)],
+    pub environment: &'a [(String, String)],
     /// What the kernel sends when the calling thread ends.
-    pub(crate) death_signal: i32,
+    pub death_signal: i32,
+    /// Whether standard input and output are pipes to us; else there is no input, and output goes to the log.
+    pub piped: bool,
 }
 
 impl Launch<'_> {
@@ -38,11 +46,11 @@ impl Launch<'_> {
     ///
     /// Errors: the log cannot be written, the program cannot be run, a core does not exist, a control group
     /// does not take it.
-    pub(crate) fn start(self) -> Result<(Child, Handle), Problem> {
+    pub fn start(self) -> Result<(Child, Handle), Problem> {
         let cores = self.core_set()?;
         let cgroups = self.open_cgroups()?;
         let log = open_log(self.log)?;
-        let errors = log
+        let output = log
             .try_clone()
             .map_err(|error| failed("write", self.log, &error))?;
         let mut command = Command::new(self.program);
@@ -55,11 +63,13 @@ impl Launch<'_> {
             .env("LC_ALL", "C")
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.directory)
-            .stdin(Stdio::null())
-            .stdout(log)
-            .stderr(errors)
-            // A group of its own: Ctrl-C on the terminal is for us, and we stop servers in our order.
+            .stderr(log)
             .process_group(0);
+        if self.piped {
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        } else {
+            command.stdin(Stdio::null()).stdout(output);
+        }
         if self.user.switched {
             command.gid(self.user.gid).uid(self.user.uid);
         }
@@ -144,6 +154,15 @@ mod tests {
     }
 
     fn run(script: &str, directory: &Path, cores: Option<&[usize]>) -> String {
+        run_until(libc::SIGKILL, script, directory, cores)
+    }
+
+    fn run_until(
+        death_signal: i32,
+        script: &str,
+        directory: &Path,
+        cores: Option<&[usize]>,
+    ) -> String {
         let log = directory.join("log");
         let user = myself();
         let launch = Launch {
@@ -155,12 +174,24 @@ mod tests {
             cores,
             cgroups: &[],
             environment: &[],
-            death_signal: libc::SIGKILL,
+            death_signal,
+            piped: false,
         };
         let (mut child, handle) = launch.start().unwrap();
         assert!(handle.wait(Duration::from_secs(20)));
         child.wait().unwrap();
         std::fs::read_to_string(&log).unwrap()
+    }
+
+    #[test]
+    fn a_signal_that_we_were_started_to_ignore_ends_it_all_the_same() {
+        // As a shell has it for what it starts in the background.
+        // SAFETY: a number and a constant; nothing in this process wants the signal.
+        unsafe { libc::signal(libc::SIGQUIT, libc::SIG_IGN) };
+        let scratch = tempfile::tempdir().unwrap();
+        let script = "echo begun; kill -QUIT $$; echo survived";
+        let text = run_until(libc::SIGQUIT, script, scratch.path(), None);
+        assert_eq!(text, "begun\n");
     }
 
     #[test]
@@ -202,6 +233,7 @@ mod tests {
             cgroups: &[],
             environment: &[],
             death_signal: libc::SIGKILL,
+            piped: false,
         };
         assert_eq!(
             launch.start().err().unwrap().error,
@@ -225,6 +257,7 @@ mod tests {
                 cgroups: &groups,
                 environment: &[],
                 death_signal: libc::SIGKILL,
+                piped: false,
             }
             .start()
         };
@@ -245,5 +278,58 @@ mod tests {
         let refused = launch(&user).err().unwrap();
         assert_eq!(refused.error, "cannot run /bin/sh");
         assert!(refused.hint.unwrap().contains("control groups"));
+    }
+
+    /// Tells the helper below where to work; unset for everybody else.
+    const SCRATCH: &str = "DELTABENCH_TEST_SPAWN_SCRATCH";
+
+    /// Not a test of its own: run by the test below, from a place that the server user cannot enter.
+    #[test]
+    #[ignore = "run by another test of this module"]
+    fn helper() {
+        let Some(scratch) = std::env::var_os(SCRATCH).map(PathBuf::from) else {
+            eprintln!("nothing to do: {SCRATCH} is not set");
+            return;
+        };
+        let user = ServerUser::choose(None).unwrap();
+        let launch = Launch {
+            program: Path::new("/proc/self/exe"),
+            arguments: vec!["--list".into(), "spawn::".into()],
+            user: &user,
+            directory: &scratch,
+            log: &scratch.join("log"),
+            cores: None,
+            cgroups: &[],
+            environment: &[],
+            death_signal: libc::SIGKILL,
+            piped: true,
+        };
+        let (child, _) = launch.start().unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{:?}", output.status);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("spawn::tests::helper: test"), "{text}");
+    }
+
+    #[test]
+    fn this_program_starts_itself_as_a_user_who_cannot_reach_its_file() {
+        let scratch = tempfile::tempdir_in("/tmp").unwrap();
+        let mode = |path: &Path, mode: u32| {
+            let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(path, permissions).unwrap();
+        };
+        mode(scratch.path(), 0o755);
+        let closed = scratch.path().join("closed");
+        std::fs::create_dir(&closed).unwrap();
+        let program = closed.join("program");
+        std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        mode(&closed, 0o700);
+        let output = Command::new(&program)
+            .args(["--exact", "spawn::tests::helper", "--ignored"])
+            .env(SCRATCH, scratch.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
     }
 }

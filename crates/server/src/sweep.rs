@@ -19,9 +19,9 @@ const DRAFT_AGE: Duration = Duration::from_secs(600);
 /// back and removes their control groups and them. Returns what was done, and what could not be, one
 /// sentence each.
 ///
-/// A process is stopped only if it is a `postgres` that runs as that workspace's server user with its
-/// working directory inside that workspace, whose maker neither holds the lock on its owner file nor
-/// runs under its pid and start time.
+/// A process is stopped only if it is a `postgres`, or was started as an engine ([`crate::ENGINE_MARK`]),
+/// that runs as that workspace's server user with its working directory inside that workspace, whose maker
+/// neither holds the lock on its owner file nor runs under its pid and start time.
 #[must_use]
 pub fn sweep(parent: &Path) -> Vec<String> {
     if !parent.exists() {
@@ -197,6 +197,49 @@ mod tests {
         assert!(done[0].contains("removed") && !stale.exists());
         assert!(live.directory().exists());
         assert!(sweep(parent.path()).is_empty());
+    }
+
+    #[test]
+    fn a_frozen_engine_of_a_killed_run_is_ended_and_a_users_program_beside_it_is_not() {
+        let parent = parent();
+        let stale = abandoned(parent.path(), |_| {});
+        let user = ServerUser::choose(None).unwrap();
+        let directory = stale.join("engine");
+        user.make_directory(&directory).unwrap();
+        let start = |environment: &[(String, String)]| {
+            let launch = crate::Launch {
+                program: Path::new("/bin/sleep"),
+                arguments: vec!["600".into()],
+                user: &user,
+                directory: &directory,
+                log: &stale.join("log"),
+                cores: None,
+                cgroups: &[],
+                environment,
+                death_signal: libc::SIGKILL,
+                piped: true,
+            };
+            launch.start().unwrap()
+        };
+        let mark = crate::ENGINE_MARK;
+        let (mut engine, handle) = start(&[(mark.0.to_owned(), mark.1.to_owned())]);
+        let (mut other, other_handle) = start(&[]);
+        handle.signal(libc::SIGSTOP).unwrap();
+        let started = std::time::Instant::now();
+        let done = sweep(parent.path());
+        assert!(done[0].contains("stopped 1 server processes"), "{done:?}");
+        assert!(!stale.exists());
+        assert!(
+            started.elapsed() < Duration::from_secs(5),
+            "nothing of it is waited for in vain"
+        );
+        assert!(handle.wait(Duration::ZERO) && !other_handle.wait(Duration::ZERO));
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&engine.wait().unwrap()),
+            Some(libc::SIGKILL)
+        );
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 
     #[test]

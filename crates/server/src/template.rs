@@ -175,6 +175,7 @@ fn initialise(
         cgroups: &[],
         environment: &[],
         death_signal: libc::SIGKILL,
+        piped: false,
     };
     let (mut child, handle) = launch.start()?;
     let ended = handle.wait(INITDB_LIMIT);

@@ -1,7 +1,9 @@
 //! Who runs the servers.
 
 use crate::kernel::{self, Account};
+use crate::tree;
 use deltabench_model::problem::Problem;
+use std::path::Path;
 
 /// The account that servers run as.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +31,13 @@ impl ServerUser {
             gid: kernel::effective_gid(),
         };
         choose_from(own, asked, kernel::account_by_name)
+    }
+
+    /// Makes a directory that only this account, and root, can enter.
+    ///
+    /// Errors: it exists already, or cannot be made.
+    pub fn make_directory(&self, path: &Path) -> Result<(), Problem> {
+        tree::make_directory(path, 0o700, self.owner())
     }
 
     /// Owner to give files to; `None` when they are ours anyway.

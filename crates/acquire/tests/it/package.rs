@@ -1,7 +1,9 @@
-//! Server packages made by tests: a shell script that says a version takes the server's place.
+//! Packages made by tests: a shell script that says a version takes the server's place, and a few empty
+//! functions that of RocksDB's library.
 
 use liblzma::write::XzEncoder;
 use std::io::Write;
+use std::process::Command;
 use tar::{Builder, EntryType, Header};
 
 /// One entry of an archive: kind, name, content or link target, mode.
@@ -50,4 +52,36 @@ pub(crate) fn server_jar(version: &str) -> Vec<u8> {
         Entry(EntryType::Regular, "lib/libpq.so.5.17", "elf", 0o600),
         Entry(EntryType::Symlink, "lib/libpq.so", "libpq.so.5.17", 0o777),
     ])
+}
+
+/// What a whole library of RocksDB has at least.
+pub(crate) const OPENS: &str = "void *rocksdb_open(void) { return 0; }";
+
+/// A shared library made of this C source.
+pub(crate) fn shared_library(source: &str) -> Vec<u8> {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("x.c"), source).unwrap();
+    let made = Command::new("cc")
+        .args(["-shared", "-fPIC", "-nostdlib", "-o", "x.so", "x.c"])
+        .current_dir(dir.path())
+        .status()
+        .unwrap();
+    assert!(made.success());
+    std::fs::read(dir.path().join("x.so")).unwrap()
+}
+
+/// A jar as RocksDB's are: a library for each kind of machine, among classes.
+pub(crate) fn library_jar(library: &[u8]) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default();
+    for (name, content) in [
+        ("META-INF/MANIFEST.MF", &b""[..]),
+        ("librocksdbjni-linux64.so", library),
+        ("librocksdbjni-linux-aarch64.so", library),
+        ("librocksdbjni-osx-x86_64.jnilib", b"another machine's"),
+    ] {
+        zip.start_file(name, options).unwrap();
+        zip.write_all(content).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
 }

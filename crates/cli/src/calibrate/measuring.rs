@@ -2,7 +2,7 @@
 
 use super::{CalibrateArguments, CalibrationRun};
 use crate::Failure;
-use crate::bench::{Bench, now, open_store, resolve, run_name, swept_host};
+use crate::bench::{Bench, now, open_store, resolve_servers, run_name, swept_host};
 use crate::config::Config;
 use crate::request::calibration;
 use crate::{interrupt, output};
@@ -17,7 +17,7 @@ pub fn measured(arguments: &CalibrateArguments, config: &Config) -> Result<u8, F
     super::check(arguments).map_err(Failure::Refused)?;
     let library = Library::builtin().map_err(Failure::Failed)?;
     let spec = arguments.target.parse().map_err(Failure::Refused)?;
-    let found = resolve(&[spec], config).map_err(Failure::Refused)?;
+    let found = resolve_servers(&[spec], config).map_err(Failure::Refused)?;
     let Some(target) = found.first() else {
         return Err(Failure::Refused(Problem::new("no target given")));
     };

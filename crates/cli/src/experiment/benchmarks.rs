@@ -1,17 +1,20 @@
-//! `[pgbench]` and `[insert]` of an experiment, as a request has them.
+//! `[pgbench]`, `[insert]` and `[rocksdb]` of an experiment, as a request has them.
 
 use crate::pgbench::scripts::{built_in, of_file};
 use crate::request::source;
+use crate::rocksdb::{KEY_BYTES, SLICE_MS, warmup};
+use deltabench_compare::looks;
 use deltabench_experiment::{
-    Experiment, Insert, Part, Pgbench, PgbenchScale, ScriptMix, ScriptName,
+    Experiment, Insert, Part, Pgbench, PgbenchScale, Rocksdb, ScriptMix, ScriptName,
 };
 use deltabench_model::insert::{InsertSetup, InsertStep};
 use deltabench_model::pgbench::{PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables};
 use deltabench_model::plan::{DataSize, Placement, Stopping, Timing};
 use deltabench_model::problem::Problem;
+use deltabench_model::rocksdb::{RocksdbSetup, RocksdbStep};
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_observe::HostFacts;
-use deltabench_run::planning::Request;
+use deltabench_run::planning::{Request, Selection};
 use deltabench_workload::pgbench::tables::{ACCOUNTS, SCALE_MAX, estimate_bytes};
 use std::path::Path;
 
@@ -21,7 +24,11 @@ const PASSES: u32 = 6;
 /// Tables whose size per unit of scale no longer depends on what each of them needs at least.
 const SCALE_MEASURED: u32 = 1000;
 
-/// Gives the request what the file says of pgbench and the Insert Benchmark. `directory` is that of the file.
+/// Blocks of RocksDB in a file that does not say how many: as the command has it.
+const ROCKSDB_BLOCKS: u32 = 8;
+
+/// Gives the request what the file says of pgbench, the Insert Benchmark and RocksDB. `directory` is that of
+/// the file.
 ///
 /// Errors: scripts that are not there, a scale that depends on memory that is not known.
 pub fn benchmarks(
@@ -60,6 +67,9 @@ pub fn benchmarks(
         request.stopping = Stopping::Fixed;
         request.placebo = own.placebo;
         request.insert = Some(setup);
+    }
+    if let Some(own) = &experiment.rocksdb {
+        of_rocksdb(experiment, own, part.rows, request);
     }
     Ok(())
 }
@@ -155,6 +165,66 @@ fn insert(experiment: &Experiment, own: &Insert, rows: u64) -> InsertSetup {
     }
 }
 
+fn of_rocksdb(experiment: &Experiment, own: &Rocksdb, keys: u64, request: &mut Request) {
+    let setup = rocksdb(experiment, own, keys);
+    let measurement = &experiment.measurement;
+    request.clients.clone_from(&setup.threads);
+    request.data = DataSize {
+        tables: 1,
+        rows: keys,
+    };
+    request.timing = Timing {
+        blocks: measurement.blocks.unwrap_or(ROCKSDB_BLOCKS),
+        slice_ms: measurement.slice_ms.unwrap_or(SLICE_MS),
+        visit_seconds: f64::from(setup.seconds),
+        warmup_seconds: warmup(setup.seconds),
+        connections_per_visit: 1,
+        ..request.timing.clone()
+    };
+    request.selection = Selection::Named(Vec::new());
+    request.placement = (Placement::Free, Placement::Free);
+    request.checksums = None;
+    if let Stopping::Sequential { looks: all } = &mut request.stopping {
+        *all = looks(request.timing.blocks);
+    }
+    request.placebo = own.placebo;
+    request.rocksdb = Some(setup);
+}
+
+fn rocksdb(experiment: &Experiment, own: &Rocksdb, keys: u64) -> RocksdbSetup {
+    let setup = RocksdbSetup {
+        workload: own.workload,
+        keys,
+        key_bytes: KEY_BYTES,
+        value_bytes: own.value_bytes,
+        threads: experiment.workloads.clients.clone(),
+        seconds: own.seconds,
+        writer_bytes_per_second: own.writer_bytes_per_second,
+        steps: needed_of_chain(&own.steps, |step| experiment.wants_workload(step.name())),
+        cache_bytes: 0,
+        background_jobs: own.background_jobs,
+        options: own.options.clone(),
+    };
+    RocksdbSetup {
+        cache_bytes: own.cache_bytes.unwrap_or_else(|| setup.usual_cache_bytes()),
+        ..setup
+    }
+}
+
+/// The steps that are wanted, and those before them that make or change the database.
+fn needed_of_chain(
+    steps: &[RocksdbStep],
+    wanted: impl Fn(&RocksdbStep) -> bool,
+) -> Vec<RocksdbStep> {
+    let Some(last) = steps.iter().rposition(&wanted) else {
+        return steps.to_vec();
+    };
+    let makes = |step: &RocksdbStep| step.writes() || !step.is_measured();
+    let up_to = steps.iter().take(last + 1);
+    let kept = up_to.filter(|step| makes(step) || wanted(step));
+    kept.copied().collect()
+}
+
 /// The steps that are wanted, and those before them that make or change the tables.
 fn needed(steps: &[InsertStep], wanted: impl Fn(&InsertStep) -> bool) -> Vec<InsertStep> {
     let Some(last) = steps.iter().rposition(&wanted) else {
@@ -239,6 +309,70 @@ mod tests {
         assert_eq!(told("[pgbench]\nscale = [\"half-memory\", 20]\n"), "20");
         let memory = "[limits]\nmemory = [\"1GB\", \"2GB\"]\n";
         assert_eq!(told(&format!("{memory}{scale}")), "half-memory");
+    }
+
+    const ROCKSDB: &str = "format = \"deltabench.experiment\"\nversion = 1\nname = \"x\"\n\
+                           servers = [{ target = [\"rocksdb:6.29.5\", \"rocksdb:10.2.1\"] }]\n";
+
+    fn rocksdb_study(rest: &str) -> Experiment {
+        Experiment::read("x.toml", &format!("{ROCKSDB}{rest}"), None).unwrap()
+    }
+
+    #[test]
+    fn picked_steps_of_rocksdb_keep_those_that_make_their_database() {
+        let study = rocksdb_study("[rocksdb]\n");
+        let picked = |only: &str| {
+            let study = study.only(&[only.to_owned()]).unwrap();
+            let setup = rocksdb(&study, study.rocksdb.as_ref().unwrap(), 1000);
+            let names: Vec<&str> = setup.steps.iter().map(|step| step.name()).collect();
+            names.join(" ")
+        };
+        assert_eq!(picked("fillseq"), "fillseq");
+        assert_eq!(
+            picked("readwhilewriting"),
+            "fillseq drain overwritesome flush_mt_l0 readwhilewriting"
+        );
+        let all = RocksdbStep::published();
+        let all: Vec<&str> = all.into_iter().map(RocksdbStep::name).collect();
+        assert_eq!(picked("*"), all.join(" "));
+    }
+
+    #[test]
+    fn what_a_file_says_of_rocksdb_is_what_is_asked_for() {
+        let study = rocksdb_study(
+            "[rocksdb]\nworkload = \"iodir\"\nkeys = [10_000, 20_000]\nthreads = [1, 4]\nseconds = 10\n\
+             background_jobs = 4\noptions = { write_buffer_size = 4194304 }\nplacebo = false\n\
+             [measurement]\nblocks = 7\nslice_ms = 50\n",
+        );
+        let library = deltabench_workload::Library::builtin().unwrap();
+        let parts = study.parts();
+        let request =
+            crate::experiment::request::request_of(&study, &parts[1], 7, Path::new(""), &library);
+        let request = request.unwrap();
+        let setup = request.rocksdb.unwrap();
+        assert_eq!(
+            (setup.keys, request.data.rows, parts.len()),
+            (20_000, 20_000, 2)
+        );
+        assert_eq!(setup.threads, [1, 4]);
+        assert_eq!((setup.seconds, setup.background_jobs), (10, 4));
+        assert_eq!(
+            setup.cache_bytes,
+            8 << 20,
+            "an eighth of 8.4 MB, at least 8 MB"
+        );
+        assert_eq!(setup.writer_bytes_per_second, 2 << 20);
+        assert_eq!(
+            setup.options,
+            [("write_buffer_size".to_owned(), "4194304".to_owned())]
+        );
+        assert_eq!((request.timing.blocks, request.timing.slice_ms), (7, 50));
+        assert!((request.timing.warmup_seconds - 2.0).abs() < 1e-9);
+        assert!(!request.placebo && request.checksums.is_none());
+        assert_eq!(
+            parts[1].coordinates,
+            [("keys".to_owned(), "20000".to_owned())]
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::output::print_stdout;
 use deltabench_experiment::Experiment;
+use deltabench_model::installation::Engine;
 use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
@@ -63,7 +64,9 @@ fn settings(server: &PlannedServer) -> String {
         .map(|(name, value)| format!("{name} = {value}"))
         .collect();
     let mut parts = Vec::new();
+    let engine = server.installation.engine != Engine::Postgres;
     match &server.configuration {
+        _ if engine => parts.extend(options(server)),
         Some(used) => parts.push(format!(
             "{}: {} settings, {} adapted to this version",
             used.name,
@@ -75,6 +78,14 @@ fn settings(server: &PlannedServer) -> String {
     }
     parts.extend(swept);
     parts.join("; ")
+}
+
+/// Options of a library that are on no axis.
+fn options(server: &PlannedServer) -> Vec<String> {
+    let on_axis = |name: &String| server.coordinates.iter().any(|(axis, _)| axis == name);
+    let own = server.settings.iter().filter(|(name, _)| !on_axis(name));
+    own.map(|(name, value)| format!("{name} = {value}"))
+        .collect()
 }
 
 fn cells(plan: &Plan) -> Vec<String> {
@@ -100,14 +111,24 @@ fn cells(plan: &Plan) -> Vec<String> {
             },
             names.join(", ")
         ),
-        format!("clients: {}", clients.join(", ")),
-        match &plan.insert {
-            Some(setup) => format!(
+        match &plan.rocksdb {
+            Some(_) => format!("threads: {}", clients.join(", ")),
+            None => format!("clients: {}", clients.join(", ")),
+        },
+        match (&plan.insert, &plan.rocksdb) {
+            (_, Some(setup)) => format!(
+                "{} blocks of {}, {} s of each timed step on each target, in turns of {} ms",
+                plan.timing.blocks,
+                setup.workload.word(),
+                setup.seconds,
+                plan.timing.slice_ms
+            ),
+            (Some(setup), None) => format!(
                 "{} passes of these steps on each server, one server after another; each client writes {} \
                  rows to the {} that it loads",
                 plan.timing.blocks, setup.write_rows, setup.rows
             ),
-            None => format!(
+            (None, None) => format!(
                 "at most {} blocks, {} s on each server in a visit",
                 plan.timing.blocks, plan.timing.visit_seconds
             ),
@@ -117,6 +138,9 @@ fn cells(plan: &Plan) -> Vec<String> {
 
 /// `2 x 1000000`, `scale 10`, or both.
 fn tables(plan: &Plan) -> String {
+    if let Some(setup) = &plan.rocksdb {
+        return format!("{} keys", setup.keys);
+    }
     let rows = format!("{} x {}", plan.data.tables, plan.data.rows);
     let Some(setup) = &plan.pgbench else {
         return rows;

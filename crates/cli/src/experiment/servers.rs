@@ -7,7 +7,7 @@ use crate::output::say;
 use deltabench_acquire::{BuildSystem, Variant};
 use deltabench_experiment as experiment;
 use deltabench_experiment::{Experiment, OwnBuild, Server, labels};
-use deltabench_model::installation::{Installation, Origin};
+use deltabench_model::installation::{Engine, Installation, Origin};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::{BuildSource, Release, TargetSpec};
 use deltabench_run::planning::ServerWish;
@@ -112,6 +112,14 @@ impl<'a> Found<'a> {
                 coordinates: server.coordinates.clone(),
                 ..ServerWish::plain(found.clone())
             };
+            if found.engine != Engine::Postgres {
+                // Options of a library are for itself to judge.
+                wishes.push(ServerWish {
+                    settings: server.settings.clone(),
+                    ..wish
+                });
+                continue;
+            }
             if self.outlook && found.binary_sha256.is_empty() {
                 // What its program would say of them is not known yet.
                 let unfitted = chooser.unfitted(name, &server.settings)?;
@@ -224,7 +232,7 @@ fn known_or_named(target: &TargetSpec, config: &Config) -> Installation {
         build: None,
         recipe: None,
         remote: None,
-        engine: deltabench_model::installation::Engine::Postgres,
+        engine: target.engine(),
     })
 }
 
@@ -247,6 +255,6 @@ fn version_num(target: &TargetSpec) -> u32 {
             BuildSource::Release(release) => number(release),
             _ => 0,
         },
-        _ => 0,
+        target => target.rocksdb_version(),
     }
 }

@@ -1,5 +1,6 @@
 //! What the benchmark takes, said before it begins.
 
+use crate::amounts::{gigabytes, span, thousands};
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_model::insert::{InsertSetup, InsertStep};
 use deltabench_model::plan::Plan;
@@ -8,7 +9,6 @@ use deltabench_model::units::{count, to_f64};
 use deltabench_run::estimate::estimate;
 use deltabench_run::fleet::Host;
 use deltabench_run::passes::outlook::pass_seconds;
-use std::time::Duration;
 
 /// Lines about what is going to be done, how long it takes and what room it needs.
 ///
@@ -108,48 +108,4 @@ fn rows(setup: &InsertSetup) -> String {
         text.push_str(&format!(" and writes {}", thousands(written)));
     }
     text
-}
-
-/// `400,000`.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-fn gigabytes(bytes: u64) -> String {
-    format!("{:.1} GB", to_f64(bytes) / to_f64(1 << 30))
-}
-
-/// `40 s`, `12 min`, `7.5 h`, `3.1 days`.
-fn span(seconds: f64) -> String {
-    let seconds = Duration::from_secs_f64(seconds).as_secs_f64();
-    match seconds {
-        _ if seconds < 90.0 => format!("{seconds:.0} s"),
-        _ if seconds < 5400.0 => format!("{:.0} min", seconds / 60.0),
-        _ if seconds < 172_800.0 => format!("{:.1} h", seconds / 3600.0),
-        _ => format!("{:.1} days", seconds / 86_400.0),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_and_times_are_written_for_people() {
-        assert_eq!(thousands(0), "0");
-        assert_eq!(thousands(400_000), "400,000");
-        assert_eq!(thousands(20_000_000), "20,000,000");
-        assert_eq!(span(20.0), "20 s");
-        assert_eq!(span(1500.0), "25 min");
-        assert_eq!(span(30_000.0), "8.3 h");
-        assert_eq!(span(300_000.0), "3.5 days");
-    }
 }

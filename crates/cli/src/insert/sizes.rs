@@ -1,9 +1,9 @@
 //! Sizes: as they are written, and as presets have them.
 
 use super::PublishedWord;
+use crate::amounts::whole_number;
 use deltabench_model::insert::Pacing;
 use deltabench_model::problem::Problem;
-use deltabench_model::units::{to_f64, to_u64};
 
 /// Sizes that hold where nothing else is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,30 +82,10 @@ impl Preset {
 ///
 /// Errors: it cannot be read.
 pub fn rows(text: &str, option: &str) -> Result<u64, Problem> {
-    let text = text.trim();
-    let units = [('k', 1e3), ('M', 1e6), ('G', 1e9)];
-    let found = units.iter().find_map(|(unit, factor)| {
-        let number =
-            text.strip_suffix([*unit, unit.to_ascii_lowercase(), unit.to_ascii_uppercase()])?;
-        Some((number, *factor))
-    });
-    let rows = match found {
-        None => text.replace('_', "").parse().ok(),
-        Some((number, factor)) => whole(number.trim(), factor),
-    };
-    rows.ok_or_else(|| {
-        Problem::new(format!("`{text}` is not a number of rows"))
+    whole_number(text).ok_or_else(|| {
+        Problem::new(format!("`{}` is not a number of rows", text.trim()))
             .hint(format!("write for example {option} 400k, 20M or 4000000"))
     })
-}
-
-/// A number times a power of ten, if it comes to whole rows.
-fn whole(number: &str, factor: f64) -> Option<u64> {
-    let value: f64 = number.parse().ok()?;
-    let rows = value * factor;
-    let near = (rows - rows.round()).abs() < 1e-6;
-    let fits = (0.0..=to_f64(1 << 50)).contains(&rows);
-    (near && fits).then(|| to_u64(rows.round()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What the live progress shows: how each open cell's interval closes.
 
-use super::{minutes, percent};
+use super::{minutes, percent, worker};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Metric, MetricComparison, Verdict,
 };
@@ -198,7 +198,8 @@ fn name(cell: &CellComparison, several: bool) -> String {
         String::new()
     };
     let s = if cell.clients == 1 { "" } else { "s" };
-    format!("{} at {} client{s}{on}", cell.workload, cell.clients)
+    let worker = worker(cell);
+    format!("{} at {} {worker}{s}{on}", cell.workload, cell.clients)
 }
 
 /// The verdict in the words of its reason.
@@ -234,6 +235,19 @@ mod tests {
             passes: None,
             comparison: Some(comparison),
         }
+    }
+
+    #[test]
+    fn steps_of_rocksdb_have_threads() {
+        let mut board = Board::default();
+        board.block(&progress(|comparison| {
+            for cell in &mut comparison.cells {
+                cell.workload = "readwhilewriting".to_owned();
+            }
+        }));
+        let lines = board.lines(10).join("\n");
+        assert!(lines.contains("readwhilewriting at 4 threads"), "{lines}");
+        assert!(!lines.contains("client"), "{lines}");
     }
 
     #[test]

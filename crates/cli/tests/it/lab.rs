@@ -54,7 +54,7 @@ impl Lab {
             .arg("--lab")
             .arg(self.path().join("lab"))
             .current_dir(self.path());
-        if ["compare", "insert", "pgbench", "resume", "run"].contains(&arguments[0]) {
+        if ["compare", "insert", "pgbench", "resume", "rocksdb", "run"].contains(&arguments[0]) {
             command.arg("--cluster-dir").arg(clusters);
         }
         command.env_remove("COLUMNS").stdin(Stdio::null());

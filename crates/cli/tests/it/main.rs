@@ -12,5 +12,6 @@ mod lab;
 mod pgbench;
 mod records;
 mod refusals;
+mod rocksdb;
 mod runs;
 mod survival;

@@ -4,7 +4,7 @@ use crate::lab::{Lab, TINY, join, text};
 use std::collections::HashSet;
 use std::process::{Child, Command};
 
-const RUN: [&str; 11] = [
+const RUN: [&str; 12] = [
     "compare",
     "postgres:14",
     "postgres:18",
@@ -16,6 +16,7 @@ const RUN: [&str; 11] = [
     "11",
     "--clients",
     "1,2",
+    "--no-pilot",
 ];
 
 fn signal(pid: u32, name: &str) {

@@ -15,11 +15,16 @@ use crate::words;
 const CPU: &str = "server_cpu_us_per_op";
 const USER: &str = "user_cpu_us_per_op";
 const SYSTEM: &str = "system_cpu_us_per_op";
+/// The same of an embedded engine, whose whole step has what its turns have.
+const STEP_USER: &str = "step_user_us_per_op";
+const STEP_SYSTEM: &str = "step_system_us_per_op";
 /// Told with CPU, or not at all.
-const CPU_FAMILY: [&str; 5] = [
+const CPU_FAMILY: [&str; 7] = [
     CPU,
     USER,
     SYSTEM,
+    STEP_USER,
+    STEP_SYSTEM,
     "machine_cpu_percent_per_op",
     "cycles_per_op",
 ];
@@ -38,8 +43,9 @@ const SCANS: [&str; 4] = [
 ];
 const BUFFERS: [&str; 2] = ["blocks_hit_per_op", "blocks_read_per_op"];
 /// Times in which a server does not work.
-const WAITING: [&str; 4] = [
+const WAITING: [&str; 5] = [
     "run_queue_wait_us_per_op",
+    "stall_us_per_op",
     "block_read_us_per_op",
     "block_write_us_per_op",
     "wait_us_per_op",
@@ -176,7 +182,9 @@ impl Story<'_> {
 
     /// Which part of a move of CPU is the kernel's.
     fn parts(&self, whole: &Cost) -> String {
-        let (Some(user), Some(system)) = (self.cost(USER), self.cost(SYSTEM)) else {
+        let either = |keys: [&str; 2]| keys.into_iter().find_map(|key| self.cost(key));
+        let parts = (either([USER, STEP_USER]), either([SYSTEM, STEP_SYSTEM]));
+        let (Some(user), Some(system)) = parts else {
             return String::new();
         };
         let (user_by, system_by) = (user.difference, system.difference);
@@ -379,9 +387,15 @@ impl Story<'_> {
     /// What one would suspect and that stayed the same.
     fn unmoved(&self) -> Option<String> {
         let first = |keys: &[&str]| keys.iter().find_map(|key| self.sample(key)).cloned();
+        // Beside the reads of an engine, which are its operations, it is said which ones are meant.
+        let engine = self.sample("ingest_kb_per_op").is_some();
         let suspects = [
             (
-                "reads",
+                if engine {
+                    "reads of the device"
+                } else {
+                    "reads"
+                },
                 first(&["reads_per_op", "process_read_kb_per_op", "io_reads_per_op"]),
             ),
             (
@@ -391,6 +405,9 @@ impl Story<'_> {
             ("WAL", first(&["wal_bytes_per_op", "wal_lsn_bytes_per_op"])),
             ("buffers touched", self.buffers()),
             ("page faults", self.faults()),
+            ("compaction", first(&["compaction_write_kb_per_op"])),
+            ("write stalls", first(&["stall_us_per_op"])),
+            ("block cache misses", first(&["block_cache_misses_per_op"])),
         ];
         let (mut same, mut none, mut hardly) = (Vec::new(), Vec::new(), Vec::new());
         let mut widest = 0.0_f64;
@@ -463,7 +480,11 @@ fn inside(by: Difference, limit: f64) -> bool {
 }
 
 fn part_word(cost: &Cost) -> &'static str {
-    if cost.key == USER { "user" } else { "system" }
+    if [USER, STEP_USER].contains(&cost.key.as_str()) {
+        "user"
+    } else {
+        "system"
+    }
 }
 
 /// A change in percent, or in its unit where there is no ratio.

@@ -287,8 +287,25 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ),
     ("write_kb_per_op", &["process_write_kb_per_op"]),
     ("wal_bytes_per_op", &["wal_lsn_bytes_per_op"]),
+    (
+        "compaction_write_kb_per_op",
+        &[
+            "compaction_read_kb_per_op",
+            "compaction_us_per_op",
+            "process_written_kb_per_op",
+        ],
+    ),
+    ("compaction_cpu_us_per_op", &["compaction_us_per_op"]),
+    ("stall_us_per_op", &["stalls_per_op"]),
     ("user_cpu_us_per_op", &["cycles_per_op"]),
-    ("server_cpu_us_per_op", &["cycles_per_op"]),
+    (
+        "server_cpu_us_per_op",
+        &[
+            "cycles_per_op",
+            "step_user_us_per_op",
+            "step_system_us_per_op",
+        ],
+    ),
     ("updates_per_op", &["hot_updates_per_op"]),
 ];
 

@@ -92,7 +92,11 @@ fn of_servers(
     grid(Grid {
         axis: Axis::Servers,
         axis_name: "server".to_owned(),
-        title: format!("{name} by clients{}", places.words(&set.position, None)),
+        title: format!(
+            "{name} by {}s{}",
+            super::worker(name),
+            places.words(&set.position, None)
+        ),
         workload: name.to_owned(),
         group,
         coordinates,
@@ -131,7 +135,10 @@ fn of_hosts(
     grid(Grid {
         axis: Axis::Host,
         axis_name: "host".to_owned(),
-        title: format!("{name} by clients and host, {server}{place}"),
+        title: format!(
+            "{name} by {}s and host, {server}{place}",
+            super::worker(name)
+        ),
         workload: name.to_owned(),
         group,
         coordinates: std::iter::once(("server".to_owned(), server.to_owned()))

@@ -132,7 +132,8 @@ pub(super) fn of_scaleup(set: &Set<'_>, clients: &[u32]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let placements = plans().flat_map(|plan| {
+    let served = plans().filter(|plan| plan.rocksdb.is_none());
+    let placements = served.flat_map(|plan| {
         let cells = plan.cells.iter();
         let shown = cells.filter(|cell| clients.contains(&cell.clients));
         shown.map(|cell| (cell.clients == 1, plan.placement(cell)))

@@ -21,6 +21,7 @@ mod insert_model;
 mod many;
 mod pgbench;
 mod pipeline;
+mod rocksdb;
 mod rounds;
 mod segments;
 mod stopping;

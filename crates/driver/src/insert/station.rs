@@ -91,7 +91,8 @@ impl Station {
             return Ok(None);
         };
         let now_ns = clock.now();
-        if is_transient(&answer) && under_way.retries < RETRIES_MAX {
+        let error = answer.error.as_ref();
+        if error.is_some_and(|error| error.is_transient()) && under_way.retries < RETRIES_MAX {
             tally.retried(self.role);
             under_way.retries += 1;
             under_way.sent_ns = now_ns;
@@ -114,11 +115,4 @@ impl Station {
     pub fn fault(&self, loss: &Loss) -> Fault {
         Fault::lost(&format!("a connection of role {}", self.role.word()), loss)
     }
-}
-
-/// Whether the server says that the same statement may succeed another time: a serialization failure or a
-/// deadlock.
-fn is_transient(answer: &Answer) -> bool {
-    let error = answer.error.as_ref();
-    error.is_some_and(|error| matches!(error.sqlstate.as_str(), "40001" | "40P01"))
 }

@@ -1,7 +1,8 @@
 //! The published studies of `examples/`.
 
-use deltabench_experiment::{Chosen, Experiment, PgbenchScale};
+use deltabench_experiment::{Chosen, Experiment, PgbenchScale, Rocksdb};
 use deltabench_model::insert::{InsertStep, Pacing};
+use deltabench_model::rocksdb::{RocksdbStep, RocksdbWorkload};
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::count;
 use std::path::PathBuf;
@@ -30,7 +31,7 @@ fn at(name: &str, text: &str, scale: &str) -> Experiment {
 #[test]
 fn examples_read_at_every_scale() {
     let examples = examples();
-    assert!(examples.len() >= 11, "{}", examples.len());
+    assert!(examples.len() >= 12, "{}", examples.len());
     for (name, text) in examples {
         let file = format!("examples/{name}.toml");
         let written = Experiment::read(&file, &text, None).unwrap();
@@ -43,6 +44,7 @@ fn examples_read_at_every_scale() {
         let more: &[&str] = match name.as_str() {
             "insert-small-io" => &["paper-18"],
             "pgbench-since-7-4" => &["paper-128mb"],
+            "rocksdb-6-to-10" => &["paper-24", "paper-32"],
             _ => &[],
         };
         let scales = [&["tiny", "small", "paper"], more].concat();
@@ -58,7 +60,10 @@ fn tiny_needs_no_build_but_where_builds_are_what_is_compared() {
     for (name, text) in examples() {
         let tiny = at(&name, &text, "tiny");
         let prebuilt = |server: &deltabench_experiment::Server| {
-            matches!(server.target, TargetSpec::Prebuilt(_))
+            matches!(
+                server.target,
+                TargetSpec::Prebuilt(_) | TargetSpec::Rocksdb(_)
+            )
         };
         if name != "builds-2023" {
             assert!(tiny.servers().iter().all(prebuilt), "{name}");
@@ -77,6 +82,12 @@ fn tiny_needs_no_build_but_where_builds_are_what_is_compared() {
                 assert!(seconds <= 20, "{name}: {seconds} s of queries in a pass");
                 let rows = tiny.parts()[0].rows * u64::from(insert.clients);
                 assert!((100_000..=400_000).contains(&rows), "{name}");
+            }
+            (None, None) if tiny.rocksdb.is_some() => {
+                let seconds = tiny.rocksdb.as_ref().map(|rocksdb| rocksdb.seconds);
+                assert_eq!(seconds, Some(1), "{name}");
+                let keys = tiny.parts()[0].rows;
+                assert!((20_000..=200_000).contains(&keys), "{name}: {keys} keys");
             }
             (None, None) => sysbench_at_tiny(&name, &tiny),
         }
@@ -119,6 +130,7 @@ fn paper_is_as_large_as_published() {
             &[1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32],
         ),
         ("regressions-2023", 6, 1, Some(42), &[1, 4]),
+        ("rocksdb-6-to-10", 34, 1, Some(5), &[1]),
         (
             "scaleup",
             2,
@@ -139,8 +151,13 @@ fn paper_is_as_large_as_published() {
         let variants = paper.workloads.variants.len();
         let steps = paper.insert.as_ref().map_or(0, |insert| insert.steps.len());
         let scripts = paper.pgbench.as_ref().map_or(0, |own| own.mixes.len());
+        let measured = |rocksdb: &Rocksdb| {
+            let measured = rocksdb.steps.iter().filter(|step| step.is_measured());
+            measured.count()
+        };
+        let links = paper.rocksdb.as_ref().map_or(0, measured);
         let found = match &paper.workloads.chosen {
-            Chosen::Named(names) => Some(names.len() + variants + steps + scripts),
+            Chosen::Named(names) => Some(names.len() + variants + steps + scripts + links),
             Chosen::Published | Chosen::Quick => None,
         };
         assert_eq!(found, workloads, "{name}");
@@ -167,4 +184,43 @@ fn the_insert_benchmark_is_as_large_as_published() {
     assert_eq!(sizes("insert-small-cached"), (20 * M, 50 * M));
     assert_eq!(sizes("insert-small-io"), (800 * M, 5 * M));
     assert_eq!(sizes("insert-io-workers"), (200 * M, 5 * M));
+}
+
+#[test]
+fn rocksdb_is_as_large_as_published() {
+    const M: u64 = 1_000_000;
+    let examples = examples();
+    let (name, text) = examples
+        .iter()
+        .find(|(name, _)| name == "rocksdb-6-to-10")
+        .unwrap();
+    // Keys, threads, GB of block cache, background jobs.
+    for (scale, wanted) in [
+        ("paper", (20 * M, 1, 20, 4)),
+        ("paper-24", (40 * M, 16, 48, 12)),
+        ("paper-32", (50 * M, 24, 90, 8)),
+    ] {
+        let paper = at(name, text, scale);
+        let rocksdb = paper.rocksdb.as_ref().unwrap();
+        let cache = rocksdb.cache_bytes.unwrap() >> 30;
+        let found = (
+            paper.parts()[0].rows,
+            rocksdb.threads[0],
+            cache,
+            rocksdb.background_jobs,
+        );
+        assert_eq!(found, wanted, "{scale}");
+        assert_eq!(rocksdb.workload, RocksdbWorkload::Byrx);
+        assert_eq!((rocksdb.seconds, rocksdb.value_bytes), (1800, 400));
+        assert_eq!(rocksdb.steps, RocksdbStep::published());
+        let cached = |word: &str| {
+            let has = |setting: &(String, String)| setting.1 == word;
+            let servers = paper.servers().iter();
+            servers
+                .filter(|server| server.settings.iter().any(has))
+                .count()
+        };
+        assert_eq!((cached("lru"), cached("hyper-clock")), (18, 16));
+        assert_eq!(paper.servers()[0].name(), "rocksdb:6.29.5 lru");
+    }
 }

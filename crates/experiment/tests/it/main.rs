@@ -8,6 +8,7 @@ mod expansion;
 mod guide;
 mod only;
 mod refusals;
+mod rocksdb;
 mod scales;
 mod starter;
 

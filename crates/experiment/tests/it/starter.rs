@@ -44,9 +44,14 @@ fn the_starter_reads_at_every_scale() {
 fn without(headers: &[&str]) -> String {
     let mut dropping = false;
     let mut text = String::new();
+    // Servers that stand behind it are its own.
+    let mut of_rocksdb = false;
     for line in uncommented().lines() {
         if line.starts_with('[') {
-            dropping = headers.iter().any(|header| line.starts_with(header));
+            of_rocksdb =
+                line.starts_with("[rocksdb") || of_rocksdb && line.starts_with("[[servers");
+            let header = if of_rocksdb { "[rocksdb" } else { line };
+            dropping = headers.iter().any(|asked| header.starts_with(asked));
         }
         if !dropping {
             text.push_str(line);
@@ -60,6 +65,7 @@ fn without(headers: &[&str]) -> String {
 fn the_insert_benchmark_of_the_starter_can_be_asked_for() {
     let others = [
         "[[",
+        "[rocksdb",
         "[workloads",
         "[pgbench",
         "[data",
@@ -77,8 +83,22 @@ fn the_insert_benchmark_of_the_starter_can_be_asked_for() {
 }
 
 #[test]
+fn rocksdb_of_the_starter_can_be_asked_for() {
+    let text = uncommented();
+    let (_, behind) = text.split_once("\n[rocksdb]").unwrap();
+    let (own, _) = behind.split_once("\n[data]").unwrap();
+    let text = format!("{}[rocksdb]{own}\n", crate::HEAD);
+    let experiment = Experiment::read("s.toml", &text, None).unwrap();
+    let rocksdb = experiment.rocksdb.as_ref().unwrap();
+    assert_eq!((rocksdb.steps.len(), rocksdb.options.len()), (3, 1));
+    assert_eq!(rocksdb.cache_bytes, Some(1 << 30));
+    assert_eq!(experiment.workloads.clients, [1, 4]);
+    assert_eq!(experiment.servers().len(), 4);
+}
+
+#[test]
 fn what_the_starter_explains_can_be_asked_for() {
-    let experiment = Experiment::read("s.toml", &without(&["[insert"]), None).unwrap();
+    let experiment = Experiment::read("s.toml", &without(&["[insert", "[rocksdb"]), None).unwrap();
     let pgbench = experiment.pgbench.as_ref().unwrap();
     assert_eq!((pgbench.mixes.len(), experiment.parts().len()), (3, 2));
     assert_eq!(experiment.servers().len(), 2 + 3 + 1);

@@ -24,6 +24,14 @@ impl RocksdbVersion {
         self.parts.len() < 3
     }
 
+    /// The series of its first number.
+    #[must_use]
+    pub fn major(&self) -> Self {
+        Self {
+            parts: self.parts.iter().take(1).copied().collect(),
+        }
+    }
+
     /// A number that orders versions: 62905 for 6.29.5, 100201 for 10.2.1.
     #[must_use]
     pub fn number(&self) -> u32 {
@@ -72,6 +80,7 @@ mod tests {
         assert!(!version("8.1").is_answered_by(&version("8.11.4")));
         assert!(version("10.10.1").is_answered_by(&version("10.10.1")));
         assert!(!version("10.10.1").is_answered_by(&version("10.10.1.1")));
+        assert_eq!(version("10.10.1.1").major(), version("10"));
     }
 
     #[test]

@@ -42,8 +42,8 @@ pub(super) fn checks(facts: &HostFacts, sample: Option<&HostSample>) -> Vec<Chec
 fn other_load(facts: &HostFacts, sample: Option<&HostSample>) -> Check {
     const KIND: &str = "other-load";
     const TITLE: &str = "other load";
-    const EFFECT: &str = "other programs compete with the servers, which widens intervals of throughput and \
-                          latency; CPU per operation suffers least";
+    const EFFECT: &str = "other programs compete with what is measured, which widens intervals of throughput \
+                          and latency; CPU per operation suffers least";
     let fix = |severity| match severity {
         Severity::Unfit => "end them first",
         _ => "end them, or accept more blocks",
@@ -111,7 +111,7 @@ fn pressure(facts: &HostFacts, sample: Option<&HostSample>) -> Check {
     match above(waited, &WAITED) {
         Some(severity) => check.found(
             severity,
-            "a server that waits for a core looks slower than it is",
+            "what waits for a core looks slower than it is",
             "end other programs (top shows them), or accept more blocks",
         ),
         None => check,

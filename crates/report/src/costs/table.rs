@@ -1,6 +1,6 @@
 //! The table of costs for a terminal.
 
-use super::{Figure, PUBLISHED, figure};
+use super::{Figure, columns, figure};
 use crate::conditions::Conditions;
 use crate::context::{ReportContext, resolved};
 use crate::lines::wrapped;
@@ -122,11 +122,21 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
         format!(
             "upper rows: all blocks together; relative row: candidate / base, mean over blocks{interval}, \
              1.0 is equal; with a sign it is the difference, where a side was 0 in some block; \
-             0 is none at all; o is the published unit of work: a query, or 1000 rows of a scan"
+             0 is none at all; {}",
+            if plan.rocksdb.is_some() {
+                "o is an operation: of a range a seek with its nexts"
+            } else {
+                "o is the published unit of work: a query, or 1000 rows of a scan"
+            }
         ),
-        "cpu/o: percent of the whole machine x s, not comparable between machines; cs/o: of the server; \
-         r/o, rKB/o, wKB/o: of the device, whoever had written"
-            .to_owned(),
+        if plan.rocksdb.is_some() {
+            "cpu: of the turns; all else over whole steps, waiting for compactions included; bc miss and cmp \
+             from turns of their own"
+        } else {
+            "cpu/o: percent of the whole machine x s, not comparable between machines; cs/o: of the server; \
+             r/o, rKB/o, wKB/o: of the device, whoever had written"
+        }
+        .to_owned(),
     ];
     if table.has_wide() {
         lines.push(format!("{WIDE}n: off by a factor of up to n either way"));
@@ -134,7 +144,7 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
     if comparison.cells.iter().any(|cell| !cell.moved.is_empty()) {
         lines.push(format!("moved: {PLACEBOS_OWN}"));
     }
-    let absent: Vec<&str> = PUBLISHED
+    let absent: Vec<&str> = columns(plan)
         .iter()
         .filter(|(_, key)| !table.columns.iter().any(|column| column.key == *key))
         .map(|(name, _)| *name)
@@ -173,8 +183,9 @@ impl<'a> Table<'a> {
             let mut all = comparison.cells.iter();
             all.any(|cell| figure(cell, plan, key).is_some())
         };
-        let columns = PUBLISHED
-            .into_iter()
+        let columns = columns(plan)
+            .iter()
+            .copied()
             .filter(|(_, key)| known(key))
             .map(|(name, key)| Column {
                 name,
@@ -262,7 +273,7 @@ impl<'a> Table<'a> {
         let known = |cell: &CellComparison, column: &Column| figure(cell, self.plan, column.key);
         let mut lines = vec![
             self.conditions.name(first),
-            row(&|column| column.name.to_owned(), "server"),
+            row(&|column| column.name.to_owned(), words::server(self.plan)),
             row(
                 &|column| absolute(known(first, column).map(|figure| figure.base)),
                 &server(self.plan, self.plan.base()),

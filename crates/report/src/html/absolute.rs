@@ -34,7 +34,7 @@ pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
                 h2 { "Over time" }
                 p.legend {
                     "Throughput and mean latency for each interval of measured time, block after block: \
-                     what a server did while others had their turn is not in it."
+                     what a " (words::server(plan)) " did while others had their turn is not in it."
                 }
                 div.controls {
                     label { span { "cell" } select #course-of {} }
@@ -115,7 +115,7 @@ pub(super) fn data(plan: &Plan, context: &ReportContext) -> Vec<CourseData> {
     let by_cell = context.results.chunk_by(|one, two| one.cell == two.cell);
     let courses = by_cell.filter_map(|results| {
         let cell = plan.cells.get(index(u64::from(results.first()?.cell)))?;
-        let clients = words::plural(u64::from(cell.clients), "client");
+        let clients = words::workers(plan, cell.clients);
         let rate = cell
             .rate
             .map_or(String::new(), |rate| format!(", {rate} ops/s"));

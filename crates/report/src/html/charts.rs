@@ -28,7 +28,7 @@ pub(super) fn filters(comparison: &Comparison, plan: &Plan) -> Markup {
             @if groups.len() > 1 {
                 label { span { "group" } select #group {
                     option value="" { "all" }
-                    @for group in groups { option value=(group.word()) { (words::heading(group)) } }
+                    @for group in groups { option value=(group.word()) { (words::heading_in(plan, group)) } }
                 } }
             }
             @if plan.candidates().len() > 1 {
@@ -90,7 +90,7 @@ pub(super) fn published(comparison: &Comparison, plan: &Plan) -> Markup {
             }
             div.columns #bars {}
             @if clients {
-                h3 { "Over clients" }
+                h3 { "Over " (words::worker(plan)) "s" }
                 div.controls { label { span { "workload" } select #clients-of {} } }
                 (chart("clients", "clients", 320))
             }

@@ -37,6 +37,8 @@ const CURVE_DIGITS: usize = 4;
 #[derive(Serialize)]
 struct Page {
     base: String,
+    /// What does the work of a cell: `client` or `thread`.
+    worker: &'static str,
     sides: Vec<Side>,
     verdicts: Vec<VerdictHead>,
     groups: Vec<(&'static str, &'static str)>,
@@ -190,10 +192,11 @@ impl Maker<'_> {
         let placebo = self.comparison.placebo.as_ref();
         Page {
             base: resolved(self.plan, self.plan.base()),
+            worker: words::worker(self.plan),
             sides,
             verdicts: VERDICTS.into_iter().map(verdict_head).collect(),
             groups: words::GROUPS
-                .map(|group| (group.word(), words::heading(group)))
+                .map(|group| (group.word(), words::heading_in(self.plan, group)))
                 .to_vec(),
             metrics: self.metrics(),
             placebo: of_metrics(&|metric| {

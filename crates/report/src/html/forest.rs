@@ -84,9 +84,10 @@ impl Forest<'_> {
                 }
                 @for group in words::GROUPS {
                     @let cells = self.cells(candidate, group);
+                    @let heading = words::heading_in(self.conditions.plan(), group);
                     @if !cells.is_empty() {
                         tbody {
-                            tr.group { th colspan="6" scope="rowgroup" { (words::heading(group)) } }
+                            tr.group { th colspan="6" scope="rowgroup" { (heading) } }
                             @for cell in cells { (self.row(cell)) }
                             (self.mean(candidate, Some(group)))
                         }

@@ -18,7 +18,8 @@ pub(super) fn section(grids: &[Grid]) -> Markup {
     html! {
         @if !grids.is_empty() {
             section #grids {
-                h2 { "By clients" }
+                @let worker = grids.first().map_or("client", Grid::worker);
+                h2 { "By " (worker) "s" }
                 p.legend { (typeset(LEGEND)) }
                 @for (place, grid) in grids.iter().enumerate() { (article(place, grid)) }
             }
@@ -66,7 +67,7 @@ fn table(grid: &Grid, value: Value) -> Markup {
                 tbody {
                     @for (row, clients) in grid.clients.iter().enumerate() {
                         tr {
-                            th scope="row" { (row_name(*clients)) }
+                            th scope="row" { (row_name(grid, *clients)) }
                             @for column in &grid.columns { (cell(column, row, value)) }
                         }
                     }
@@ -101,6 +102,8 @@ fn cell(column: &GridColumn, row: usize, value: Value) -> Markup {
 #[derive(Serialize)]
 pub(super) struct GridData {
     title: String,
+    /// What its rows count: `client` or `thread`.
+    worker: &'static str,
     clients: Vec<u32>,
     columns: Vec<ColumnData>,
 }
@@ -125,6 +128,7 @@ struct PointData(
 pub(super) fn data(grids: &[Grid]) -> Vec<GridData> {
     let all = grids.iter().map(|grid| GridData {
         title: grid.title.clone(),
+        worker: grid.worker(),
         clients: grid.clients.clone(),
         columns: grid
             .columns

@@ -136,14 +136,16 @@ pub(super) fn moved(cell: &CellComparison) -> Markup {
 }
 
 /// The way through the page.
-pub(super) fn way(context: &ReportContext) -> Markup {
+pub(super) fn way(plan: &Plan, context: &ReportContext) -> Markup {
     let series = !context.samples.is_empty();
+    let by_workers = format!("by {}s", words::worker(plan));
     let places = [
+        ("rocksdb", "RocksDB", context.rocksdb.is_some()),
         ("insert", "Insert Benchmark", context.insert.is_some()),
         ("cells", "cells", true),
         ("values", "values", true),
         ("findings", "findings", true),
-        ("grids", "by clients", !context.grids.is_empty()),
+        ("grids", by_workers.as_str(), !context.grids.is_empty()),
         ("charts", "charts", true),
         ("cards", "cell by cell", true),
         ("host", "the host in time", series),

@@ -59,13 +59,25 @@ impl Table<'_> {
                 th scope="col" data-sort="verdict" { "verdict" }
                 @for (metric, heading) in HEADINGS {
                     th scope="col" data-sort=(metric.key()) {
-                        (heading) br; small { "base → candidate" }
+                        (self.heading(metric, heading)) br; small { "base → candidate" }
                     }
                 }
                 th scope="col" data-sort="blocks" { "blocks" }
                 th scope="col" data-sort="rounds" { "rounds" br; small { "void" } }
-                th scope="col" data-sort="errors" { "server errors" br; small { "base, candidate" } }
+                th scope="col" data-sort="errors" {
+                    (words::error(self.conditions.plan())) "s" br; small { "base, candidate" }
+                }
             }
+        }
+    }
+
+    /// An embedded engine is no server.
+    fn heading(&self, metric: Metric, heading: &'static str) -> &'static str {
+        match metric {
+            Metric::ServerCpuPerOperation if self.conditions.plan().rocksdb.is_some() => {
+                "CPU, µs/op"
+            }
+            _ => heading,
         }
     }
 

@@ -5,6 +5,7 @@ use crate::context::{ReportContext, planned, resolved};
 use crate::{origin, words};
 use deltabench_model::installation::{Build, Setting};
 use deltabench_model::plan::{CellOrder, Placement, Plan, ServerId, Stopping, Transport};
+use deltabench_model::rocksdb::RocksdbSetup;
 use maud::{Markup, html};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -52,13 +53,82 @@ fn facts(title: &str, rows: &[(String, String)]) -> Markup {
 }
 
 fn plan_rows(plan: &Plan) -> Vec<(String, String)> {
+    let mut rows = match &plan.rocksdb {
+        Some(setup) => of_engine(plan, setup),
+        None => of_servers(plan),
+    };
+    rows.extend(choices(plan));
+    if let Some(experiment) = &plan.experiment {
+        rows.push(("experiment", origin::part(experiment)));
+        rows.push(("execution", experiment.execution.clone()));
+    }
+    if let Some(deadline) = plan.timing.deadline_seconds {
+        rows.push(("deadline", format!("{deadline} s")));
+    }
+    let rows = rows.into_iter();
+    let mut rows: Vec<(String, String)> =
+        rows.map(|(name, value)| (name.to_owned(), value)).collect();
+    rows.extend(
+        plan.settings
+            .iter()
+            .map(|(name, value)| (format!("setting {name}"), value.clone())),
+    );
+    rows
+}
+
+/// What is asked of an embedded engine.
+fn of_engine(plan: &Plan, setup: &RocksdbSetup) -> Vec<(&'static str, String)> {
+    let steps: Vec<&str> = setup.steps.iter().map(|step| step.name()).collect();
+    let options: Vec<String> = setup
+        .options
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let turns = if plan.has_whole_steps() {
+        "whole steps, one target after another".to_owned()
+    } else {
+        format!("about {} ms, all targets in turn", plan.timing.slice_ms)
+    };
+    let mut rows = vec![
+        ("seed", plan.seed.to_string()),
+        (
+            "smallest change that matters",
+            format!("±{}", words::share(plan.delta)),
+        ),
+        ("blocks", plan.timing.blocks.to_string()),
+        ("what is done", crate::rocksdb::words::setup(setup)),
+        ("chain of steps", steps.join(", ")),
+        ("turns", turns),
+        (
+            "threads for flushes and compactions",
+            setup.background_jobs.to_string(),
+        ),
+        (
+            "placement",
+            plan.pins.as_ref().map_or_else(
+                || "not pinned".to_owned(),
+                |pins| {
+                    let cores: Vec<String> = pins.server.iter().map(usize::to_string).collect();
+                    format!("cores {}", cores.join(","))
+                },
+            ),
+        ),
+    ];
+    if !options.is_empty() {
+        rows.push(("options of all targets", options.join("; ")));
+    }
+    rows
+}
+
+/// What is asked of servers.
+fn of_servers(plan: &Plan) -> Vec<(&'static str, String)> {
     let timing = &plan.timing;
     let checksums =
         plan.checksums.map_or(
             "each version's own default",
             |on| if on { "on" } else { "off" },
         );
-    let mut rows = vec![
+    vec![
         ("seed", plan.seed.to_string()),
         (
             "smallest change that matters",
@@ -101,25 +171,7 @@ fn plan_rows(plan: &Plan) -> Vec<(String, String)> {
             placement(plan.placement_multi).to_owned(),
         ),
         ("checksums", checksums.to_owned()),
-    ];
-    rows.extend(choices(plan));
-    if let Some(experiment) = &plan.experiment {
-        rows.push(("experiment", origin::part(experiment)));
-        rows.push(("execution", experiment.execution.clone()));
-    }
-    if let Some(deadline) = timing.deadline_seconds {
-        rows.push(("deadline", format!("{deadline} s")));
-    }
-    let mut rows: Vec<(String, String)> = rows
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect();
-    rows.extend(
-        plan.settings
-            .iter()
-            .map(|(name, value)| (format!("setting {name}"), value.clone())),
-    );
-    rows
+    ]
 }
 
 /// What may be chosen besides: stopping, order, way to the servers, cores, gate.
@@ -143,11 +195,12 @@ fn choices(plan: &Plan) -> Vec<(&'static str, String)> {
         Transport::Tcp => "TCP",
         Transport::Tls => "TLS",
     };
-    let mut rows = vec![
-        ("a cell is done", stopping),
-        ("order of the cells", order.to_owned()),
-        ("connection", transport.to_owned()),
-    ];
+    let mut rows = vec![("a cell is done", stopping)];
+    // An embedded engine has no connections, and its chain is its order.
+    if plan.rocksdb.is_none() {
+        rows.push(("order of the cells", order.to_owned()));
+        rows.push(("connection", transport.to_owned()));
+    }
     if plan.delta_from_noise {
         rows.push(("each cell's δ", "from its placebo's noise".to_owned()));
     }
@@ -191,18 +244,37 @@ fn targets(plan: &Plan, context: &ReportContext, sides: &[ServerId]) -> Markup {
             .map(|id| known(context.build(plan, *id).map(read)))
             .collect()
     };
+    let embedded = plan.rocksdb.is_some();
+    let name = |engine: &'static str, server: &'static str| if embedded { engine } else { server };
     let rows = [
         ("asked for", file(|i| i.asked.clone())),
         ("resolved", file(|i| i.resolved.clone())),
-        ("binaries", file(|i| i.bin_dir.display().to_string())),
-        ("SHA-256 of postgres", file(|i| i.binary_sha256.clone())),
-        ("version()", build(|b| b.version_text.clone())),
+        (
+            name("file", "binaries"),
+            file(|i| i.bin_dir.display().to_string()),
+        ),
+        (
+            name("SHA-256 of it", "SHA-256 of postgres"),
+            file(|i| i.binary_sha256.clone()),
+        ),
+        (
+            name("version", "version()"),
+            build(|b| b.version_text.clone()),
+        ),
         ("compiler", build(|b| b.compiler.clone())),
         ("CFLAGS", build(|b| b.cflags.clone())),
-        ("configure", build(|b| b.configure.clone())),
+        (
+            name("built with", "configure"),
+            build(|b| b.configure.clone()),
+        ),
     ];
-    let rows = rows.map(|(name, values)| (name.to_owned(), values));
-    let mut rows: Vec<(String, Vec<String>)> = rows.into();
+    let told = |values: &[String]| values.iter().any(|value| !value.is_empty());
+    let rows = rows
+        .into_iter()
+        .filter(|(_, values)| !embedded || told(values));
+    let mut rows: Vec<(String, Vec<String>)> = rows
+        .map(|(name, values)| (name.to_owned(), values))
+        .collect();
     rows.extend(made(plan, sides));
     let placebo = plan.placebo().map(|id| resolved(plan, id));
     html! {
@@ -280,13 +352,18 @@ fn settings(plan: &Plan, context: &ReportContext, sides: &[ServerId]) -> Markup 
             .collect::<Vec<_>>()
     };
     let (differing, set) = (rows(differing), rows(set));
+    let what = if plan.rocksdb.is_some() {
+        "Options"
+    } else {
+        "Settings"
+    };
     html! {
         details open {
-            summary { "Settings that differ (" (differing.len()) ")" }
+            summary { (what) " that differ (" (differing.len()) ")" }
             @if differing.is_empty() { p { "none" } } @else { (table(plan, sides, &differing)) }
         }
         details {
-            summary { "Settings alike on all sides, not at their default (" (set.len()) ")" }
+            summary { (what) " alike on all sides, not at their default (" (set.len()) ")" }
             @if set.is_empty() { p { "none" } } @else { (table(plan, sides, &set)) }
         }
     }
@@ -336,7 +413,7 @@ fn by_name(context: &ReportContext, sides: &[ServerId]) -> BTreeMap<String, Sett
 
 fn value(setting: Option<&Setting>) -> String {
     match setting {
-        None => "no such setting".to_owned(),
+        None => "not there".to_owned(),
         Some(Setting {
             value,
             unit: Some(unit),

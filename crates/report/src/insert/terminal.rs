@@ -121,7 +121,7 @@ fn metrics(report: &InsertReport) -> Vec<Line> {
 }
 
 /// A table whose columns that do not fit beside each other stand below.
-fn grid(heads: &[String], rows: &[Line], width: usize) -> Vec<String> {
+pub(crate) fn grid(heads: &[String], rows: &[Line], width: usize) -> Vec<String> {
     let length = |text: &String| text.chars().count();
     let name = rows.iter().map(|row| length(&row.head)).max().unwrap_or(0);
     let columns: Vec<usize> = heads

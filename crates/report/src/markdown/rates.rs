@@ -81,7 +81,7 @@ fn table(
     (lines.len() > 1).then(|| {
         format!(
             "{}\n\n{}",
-            words::heading(group),
+            words::heading_in(conditions.plan(), group),
             fenced("text", &lines.join("\n"))
         )
     })

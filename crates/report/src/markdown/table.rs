@@ -40,13 +40,11 @@ impl<'a> Table<'a> {
         let any = |has: fn(&CellComparison) -> bool| comparison.cells.iter().any(has);
         let aged = conditions.any_state();
         table.add("workload", "---", true, move |cell| {
-            escape(&if aged {
-                conditions.label_without_state(cell)
-            } else {
-                conditions.label(cell)
-            })
+            label(&conditions, aged, cell)
         });
-        table.add("clients", "--:", true, |cell| cell.clients.to_string());
+        table.add(words::workers_head(plan), "--:", true, |cell| {
+            cell.clients.to_string()
+        });
         table.add("state", "---", aged, |cell| {
             planned_cell(plan, cell.cell)
                 .map_or_else(String::new, |planned| planned.state.word().to_owned())
@@ -134,7 +132,9 @@ impl<'a> Table<'a> {
     }
 
     fn mean(&self, summary: &GroupSummary) -> Vec<String> {
-        let of = summary.group.map_or("all cells", words::heading);
+        let of = summary
+            .group
+            .map_or("all cells", |group| words::heading_in(self.plan, group));
         let columns = self.columns.iter().map(|column| match column.heading {
             "workload" => format!(
                 "*{} ({of})*",
@@ -194,4 +194,13 @@ pub(super) fn judged(
         escape(&marks(cell)),
         escape(&texts.join("; "))
     )
+}
+
+/// A workload's name; its state has a column where any has one.
+fn label(conditions: &Conditions<'_>, aged: bool, cell: &CellComparison) -> String {
+    escape(&if aged {
+        conditions.label_without_state(cell)
+    } else {
+        conditions.label(cell)
+    })
 }

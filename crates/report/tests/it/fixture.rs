@@ -502,5 +502,6 @@ pub fn context() -> ReportContext {
         results: Vec::new(),
         grids: Vec::new(),
         insert: None,
+        rocksdb: None,
     }
 }

@@ -25,6 +25,10 @@ mod pgbench_fixture;
 #[cfg(test)]
 mod rich;
 #[cfg(test)]
+mod rocksdb;
+#[cfg(test)]
+mod rocksdb_fixture;
+#[cfg(test)]
 mod shown;
 #[cfg(test)]
 mod study;

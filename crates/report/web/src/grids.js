@@ -39,12 +39,12 @@ function lines(element, grid, place) {
     }),
   }));
   element.dataset.title = `${grid.title}: ${name}`;
-  draw(element, `${grid.title}: ${name} over clients, ${series.length} lines`, {
+  draw(element, `${grid.title}: ${name} over ${grid.worker}s, ${series.length} lines`, {
     grid: { left: 62, right: 24, top: 52, bottom: 44 },
     legend: legend(),
-    xAxis: { ...axis(), type: 'value', min: 0, max: most, name: 'clients', nameLocation: 'middle', nameGap: 26, splitLine: { show: false } },
+    xAxis: { ...axis(), type: 'value', min: 0, max: most, name: `${grid.worker}s`, nameLocation: 'middle', nameGap: 26, splitLine: { show: false } },
     yAxis: { ...axis(), type: 'value', min: 0, name: `${name}, ${unit}`, nameTextStyle: text({ align: 'left' }), axisLabel: text({ formatter: number }) },
-    tooltip: tooltip({ trigger: 'item', formatter: ({ seriesName, data }) => (data?.point ? pointTip(seriesName, data) : escape(seriesName)) }),
+    tooltip: tooltip({ trigger: 'item', formatter: ({ seriesName, data }) => (data?.point ? pointTip(grid.worker, seriesName, data) : escape(seriesName)) }),
     series: [...series, ...series.map((line) => whiskers(line, scale))],
   });
   element.parentElement.querySelector('.note').textContent = 'Both axes start at 0. Whiskers are 95 % intervals, cut where they leave the chart; a point without one has fewer than two blocks.';
@@ -70,7 +70,7 @@ function whiskers(line, scale) {
   };
 }
 
-function pointTip(name, { value, point: [figures, relative] }) {
+function pointTip(worker, name, { value, point: [figures, relative] }) {
   const list = FIGURES.flatMap(([label, unit, scale], place) => {
     const found = figures[place];
     if (!found) return [];
@@ -81,5 +81,5 @@ function pointTip(name, { value, point: [figures, relative] }) {
     const ratio = { ratio: relative[0], low: relative[1], high: relative[2] };
     list.push(['relative to the first', ratioInterval(ratio), changeInterval(ratio, 2)]);
   }
-  return `<b>${escape(name)}</b> ${value[0]} ${value[0] === 1 ? 'client' : 'clients'}${rows(list)}`;
+  return `<b>${escape(name)}</b> ${value[0]} ${worker}${value[0] === 1 ? '' : 's'}${rows(list)}`;
 }

@@ -8,6 +8,8 @@ const value = (v) => v && {
 const interval = (v) => v && { ratio: v[0], low: v[1], high: v[2] };
 
 export const base = raw.base;
+/** What does the work of a cell: client or thread. */
+export const worker = raw.worker;
 export const sides = raw.sides;
 export const verdicts = raw.verdicts;
 export const groups = raw.groups.map(([key, heading]) => ({ key, heading }));
@@ -28,7 +30,7 @@ export const compared = metrics.filter((metric) => metric.compared).length;
 export const cells = raw.cells.map((cell, place) => ({
   ...cell,
   place,
-  clientsText: cell.clients === 1 ? '1 client' : `${cell.clients} clients`,
+  clientsText: `${cell.clients} ${worker}${cell.clients === 1 ? '' : 's'}`,
   candidateName: nameOf.get(cell.candidate),
   values: cell.values.map(value),
   placebo: cell.placebo.map(interval),

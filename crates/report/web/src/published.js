@@ -1,6 +1,6 @@
 // Relative throughput as published comparisons show it: bars by group, lines over clients, lines over candidates.
 
-import { base, baseLabel, candidates, cells, groups, labelOf, severalClients } from './page.js';
+import { base, baseLabel, candidates, cells, groups, labelOf, severalClients, worker } from './page.js';
 import { axis, colour, draw, lazily, legend, look, text, tooltip } from './chart.js';
 import { changeInterval, escape, limitOf, number, ratioInterval, rows, tickDigits } from './format.js';
 import { go } from './cards.js';
@@ -158,9 +158,9 @@ function absolute(element, name) {
       return cell && throughput(cell) ? point(throughput(cell).candidate, `${number(throughput(cell).candidate)} ops/s, ${changeInterval(throughput(cell))}`) : null;
     }),
   }));
-  element.dataset.title = `${name}: throughput over clients`;
-  lines(element, `Throughput of ${name} over clients, base and candidates`, {
-    xAxis: { ...axis(), type: 'category', data: clients.map(String), name: 'clients', nameLocation: 'middle', nameGap: 26 },
+  element.dataset.title = `${name}: throughput over ${worker}s`;
+  lines(element, `Throughput of ${name} over ${worker}s, base and candidates`, {
+    xAxis: { ...axis(), type: 'category', data: clients.map(String), name: `${worker}s`, nameLocation: 'middle', nameGap: 26 },
     yAxis: { ...axis(), type: 'value', min: 0, name: 'ops/s', axisLabel: text({ formatter: number }) },
     series: [baseLine, ...others].map((one, nth) => ({ type: 'line', ...one, ...look(nth), connectNulls: true })),
   });
@@ -177,9 +177,9 @@ function relative(element, workloads) {
       data: clients.map((count) => ratioPoint(own.find((cell) => cell.name === name && cell.clients === count && cell.candidate === candidate.id), side * workloads.length + nth)),
     })),
   );
-  element.dataset.title = 'Relative throughput over clients';
-  lines(element, 'Relative throughput over clients, a line for each workload', {
-    xAxis: { ...axis(), type: 'category', data: clients.map(String), name: 'clients', nameLocation: 'middle', nameGap: 26 },
+  element.dataset.title = `Relative throughput over ${worker}s`;
+  lines(element, `Relative throughput over ${worker}s, a line for each step or workload`, {
+    xAxis: { ...axis(), type: 'category', data: clients.map(String), name: `${worker}s`, nameLocation: 'middle', nameGap: 26 },
     yAxis: { ...axis(), type: 'value', min: 1 - limit, max: 1 + limit, interval: limit / 2, axisLabel: text({ formatter: (value) => value.toFixed(2 + tickDigits(limit)) }) },
     series: series.map((one, nth) => ({ type: 'line', ...one, ...look(nth), connectNulls: true, markLine: nth ? undefined : equal() })),
   });

@@ -32,19 +32,61 @@ pub(super) struct Measuring<'f, 'p> {
     pub(super) series: Option<Series>,
     pub(super) executables: Vec<Executable>,
     pub(super) cores: Vec<usize>,
+    pub(super) course: Course,
+    pub(super) cpu_source_known: bool,
+}
+
+impl AsMut<Course> for Measuring<'_, '_> {
+    fn as_mut(&mut self) -> &mut Course {
+        &mut self.course
+    }
+}
+
+/// How far a run is that has visits.
+pub(super) struct Course {
+    /// Visits that are done, or given up.
     pub(super) done: HashSet<(u32, CellId)>,
     /// All slices of the run so far, in block order.
     pub(super) slices: Vec<Slice>,
-    pub(super) pace: Pace,
+    pace: Pace,
     pub(super) losses: u32,
-    pub(super) cpu_source_known: bool,
     /// Start of the session, set-up included.
-    pub(super) began: Instant,
+    began: Instant,
 }
+
+impl Course {
+    /// That of a run with these visits and slices, in a session that began then.
+    pub(super) fn new(done: Vec<(u32, CellId)>, slices: Vec<Slice>, began: Instant) -> Self {
+        Self {
+            done: done.into_iter().collect(),
+            slices,
+            pace: Pace::default(),
+            losses: 0,
+            began,
+        }
+    }
+
+    /// Notes that a visit is done that began then.
+    pub(super) fn visited(&mut self, block: u32, cell: CellId, started: Instant) {
+        self.done.insert((block, cell));
+        self.pace.visits += 1;
+        self.pace.visit_seconds += started.elapsed().as_secs_f64();
+    }
+
+    /// Whether a block has cells to visit among those that are open in it.
+    fn has_left(&self, block: u32, open: &[CellId]) -> bool {
+        open.iter().any(|cell| !self.done.contains(&(block, *cell)))
+    }
+}
+
+/// Measures the open cells of a block, until all are done or a server is lost; how the session ended, if it
+/// did.
+pub(super) type Block<S, M> =
+    fn(&mut S, u32, &[CellId], &mut M) -> Result<Option<SessionEnd>, Problem>;
 
 /// What blocks and visits of this session have taken.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+struct Pace {
     blocks: u32,
     block_seconds: f64,
     visits: u32,
@@ -68,6 +110,16 @@ enum Scouting {
     Lost(ServerId, Cause),
 }
 
+/// A server that was lost.
+pub(super) struct Loss {
+    /// In words, with the place.
+    pub(super) told: String,
+    /// The end of its log.
+    pub(super) tail: String,
+    /// What to say if it was one too many.
+    pub(super) give_up: Problem,
+}
+
 /// Before or after a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moment {
@@ -89,39 +141,35 @@ impl Session<'_> {
             .collect()
     }
 
-    pub(super) fn blocks(
+    /// Goes through all blocks in which a cell is still open.
+    pub(super) fn blocks<M: AsMut<Course>>(
         &mut self,
-        measuring: &mut Measuring<'_, '_>,
+        measuring: &mut M,
+        one: Block<Self, M>,
     ) -> Result<SessionEnd, Problem> {
         for block in 0.. {
-            let open = self.open_cells(block, &measuring.slices);
+            let open = self.open_cells(block, &measuring.as_mut().slices);
             if open.is_empty() {
                 break;
             }
-            let mut schedule = BlockSchedule::of(self.plan, block);
-            schedule.cells.retain(|cell| open.contains(cell));
-            let is_done = |cell: &CellId| measuring.done.contains(&(block, *cell));
-            if schedule.cells.iter().all(is_done) {
+            if !measuring.as_mut().has_left(block, &open) {
                 continue;
             }
             let started = Instant::now();
-            while schedule
-                .cells
-                .iter()
-                .any(|cell| !measuring.done.contains(&(block, *cell)))
-            {
+            while measuring.as_mut().has_left(block, &open) {
                 if self.interrupted.load(Ordering::Relaxed) {
                     return Ok(SessionEnd::Interrupted);
                 }
-                if let Some(end) = self.block(block, &schedule, measuring)? {
+                if let Some(end) = one(self, block, &open, measuring)? {
                     return Ok(end);
                 }
             }
             let last = started.elapsed().as_secs_f64();
-            measuring.pace.blocks += 1;
-            measuring.pace.block_seconds += last;
-            self.report(block, measuring)?;
-            let elapsed = measuring.began.elapsed().as_secs_f64();
+            let course = measuring.as_mut();
+            course.pace.blocks += 1;
+            course.pace.block_seconds += last;
+            self.report(block, course)?;
+            let elapsed = course.began.elapsed().as_secs_f64();
             let deadline = self.plan.timing.deadline_seconds;
             if deadline.is_some_and(|deadline| elapsed + last > deadline) {
                 self.observer.note("the time is up");
@@ -133,13 +181,16 @@ impl Session<'_> {
         Ok(SessionEnd::Finished)
     }
 
-    /// Starts the servers and visits the block's open cells, until all are done or a server is lost.
-    fn block(
+    /// Starts the servers and visits the block's open cells.
+    pub(super) fn block(
         &mut self,
         block: u32,
-        schedule: &BlockSchedule,
+        open: &[CellId],
         measuring: &mut Measuring<'_, '_>,
     ) -> Result<Option<SessionEnd>, Problem> {
+        let mut schedule = BlockSchedule::of(self.plan, block);
+        schedule.cells.retain(|cell| open.contains(cell));
+        let schedule = &schedule;
         let began_ns = now_ns();
         let addresses = match measuring.fleet.residence() {
             Residence::Together => measuring.fleet.start(schedule)?,
@@ -170,7 +221,7 @@ impl Session<'_> {
         let published = self.plan.order == CellOrder::Published;
         let mut renewed = false;
         for (number, &cell) in (1..).zip(&schedule.cells) {
-            let done = measuring.done.contains(&(block, cell));
+            let done = measuring.course.done.contains(&(block, cell));
             // In the published order a cell runs on what those before it have left, so a resumed block is
             // gone through from its start.
             if done && !published {
@@ -194,15 +245,13 @@ impl Session<'_> {
                 VisitEnd::Interrupted => return Ok(end),
                 VisitEnd::Complete => {
                     self.chores(cell, Moment::After, schedule, measuring)?;
-                    measuring.done.insert((block, cell));
-                    measuring.pace.visits += 1;
-                    measuring.pace.visit_seconds += started.elapsed().as_secs_f64();
+                    measuring.course.visited(block, cell, started);
                     self.observer.visit(block, number, planned);
                 }
                 VisitEnd::Lost(server, reason) => {
-                    measuring.done.insert((block, cell));
+                    measuring.course.done.insert((block, cell));
                     let place = (block, cell, *server);
-                    let losses = &mut measuring.losses;
+                    let losses = &mut measuring.course.losses;
                     self.note_loss(place, reason, schedule, measuring.fleet, losses)?;
                     return Ok(end);
                 }
@@ -426,13 +475,13 @@ impl Session<'_> {
         let end = self.keep_visit(block, cell_id, report, measuring.series.as_mut())?;
         self.tell_news(measuring.fleet)?;
         if end != VisitEnd::Interrupted {
-            measuring.slices.append(&mut taken);
+            measuring.course.slices.append(&mut taken);
         }
         Ok(end)
     }
 
     /// Makes a visit durable with its warm-up, or forgets it.
-    fn keep_visit(
+    pub(super) fn keep_visit(
         &mut self,
         block: u32,
         cell: CellId,
@@ -472,7 +521,6 @@ impl Session<'_> {
         fleet: &Fleet<'_>,
         losses: &mut u32,
     ) -> Result<(), Problem> {
-        *losses += 1;
         let name = self.plan.server_name(server);
         let workload = self
             .plan
@@ -495,47 +543,59 @@ impl Session<'_> {
             format!("; its log ends:\n{tail}")
         };
         self.observer.note(&format!("{told}{log}"));
-        let text = format!("{told}; that slice is void");
+        let what = if failing {
+            format!("nothing of {workload} succeeded; giving up")
+        } else {
+            format!("servers were lost {LOSSES_MAX} times; giving up")
+        };
+        let hint = cause
+            .hint()
+            .unwrap_or("what was measured is kept: `deltabench report` shows it");
+        let loss = Loss {
+            told,
+            tail,
+            give_up: Problem::new(what).hint(hint),
+        };
+        self.count_loss(loss, losses)
+    }
+
+    /// Stores that a server was lost, and counts it.
+    ///
+    /// Errors: it was one loss too many.
+    pub(super) fn count_loss(&mut self, loss: Loss, losses: &mut u32) -> Result<(), Problem> {
+        *losses += 1;
+        let text = format!("{}; that slice is void", loss.told);
         let finding = Finding::new("server-lost", Severity::Confounder, text.clone());
         self.store
             .add_finding(self.run, &finding)
             .map_err(store_problem)?;
         if *losses >= LOSSES_MAX {
-            let what = if failing {
-                format!("nothing of {workload} succeeded; giving up")
-            } else {
-                format!("servers were lost {LOSSES_MAX} times; giving up")
-            };
-            let hint = cause
-                .hint()
-                .unwrap_or("what was measured is kept: `deltabench report` shows it");
-            return Err(Problem::new(what)
-                .detail(format!("{text}\n{tail}").trim_end())
-                .hint(hint));
+            let detail = format!("{text}\n{}", loss.tail);
+            return Err(loss.give_up.detail(detail.trim_end()));
         }
         Ok(())
     }
 
-    fn report(&mut self, block: u32, measuring: &Measuring<'_, '_>) -> Result<(), Problem> {
+    fn report(&mut self, block: u32, course: &Course) -> Result<(), Problem> {
         let findings = self.store.findings(self.run).map_err(store_problem)?;
-        let open = self.open_cells(block + 1, &measuring.slices);
+        let open = self.open_cells(block + 1, &course.slices);
         let left = self.plan.timing.blocks.saturating_sub(block + 1).max(1);
         let visits = u64::from(left) * count(open.len());
         let remaining = if open.is_empty() {
             0.0
         } else {
-            measuring.pace.forecast(left, visits)
+            course.pace.forecast(left, visits)
         };
         self.observer.block(&BlockProgress {
             done: block + 1,
             planned: self.plan.timing.blocks,
             open_cells: u32::try_from(open.len()).unwrap_or(u32::MAX),
             cells: u32::try_from(self.plan.cells.len()).unwrap_or(u32::MAX),
-            elapsed_seconds: measuring.began.elapsed().as_secs_f64(),
+            elapsed_seconds: course.began.elapsed().as_secs_f64(),
             remaining_seconds: remaining,
             passes: None,
-            comparison: (!measuring.slices.is_empty())
-                .then(|| analyse(self.plan, &measuring.slices, findings)),
+            comparison: (!course.slices.is_empty())
+                .then(|| analyse(self.plan, &course.slices, findings)),
         });
         Ok(())
     }

@@ -10,17 +10,18 @@ use deltabench_model::counter::{Mark, VisitCounters};
 use deltabench_model::plan::{Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_observe::{Postmaster, Series, log_marks};
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Time between two samples of the series.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Starts the series where the plan wants it and the host can tell.
-pub(super) fn series(plan: &Plan, fleet: &Fleet<'_>) -> Option<Series> {
+pub(super) fn series(plan: &Plan, directory: &Path) -> Option<Series> {
     if !plan.observing.counters {
         return None;
     }
-    Series::start(fleet.directory(), EVERY).ok()
+    Series::start(directory, EVERY).ok()
 }
 
 /// The main processes that the series watches, in the plan's order. That of several servers, which are
@@ -70,11 +71,16 @@ impl Session<'_> {
             return Ok(());
         };
         series.set_servers(&postmasters(addresses));
+        self.mark_block(format!("block {}", block + 1))
+    }
+
+    /// Stores that a block starts.
+    pub(super) fn mark_block(&mut self, text: String) -> Result<(), Problem> {
         let mark = Mark {
             at_ns: now_ns(),
             server: None,
             kind: "block".to_owned(),
-            text: format!("block {}", block + 1),
+            text,
         };
         self.store
             .add_marks(self.run, &[mark])

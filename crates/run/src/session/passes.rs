@@ -11,7 +11,6 @@ use crate::schedule::BlockSchedule;
 use crate::visit::{Address, is_dying};
 use deltabench_compare::analyse;
 use deltabench_driver::insert::InsertPosition;
-use deltabench_model::counter::Mark;
 use deltabench_model::insert::{InsertSetup, InsertStep, StepRecord};
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
@@ -102,7 +101,9 @@ impl Session<'_> {
                 continue;
             }
             let started = Instant::now();
-            self.mark_block(block, passing)?;
+            if passing.series.is_some() {
+                self.mark_block(format!("pass {}", block + 1))?;
+            }
             let schedule = BlockSchedule::of(self.plan, block);
             for (position, server) in open {
                 if self.interrupted.load(Ordering::Relaxed) {
@@ -284,7 +285,7 @@ impl Session<'_> {
     }
 
     /// Stores, once a session, where the figures of the host come from.
-    fn record_sources(&mut self) -> Result<(), Problem> {
+    pub(super) fn record_sources(&mut self) -> Result<(), Problem> {
         let meters = SliceMeters::open(&[]).map_err(|error| {
             Problem::new("the CPU time of servers cannot be read on this host")
                 .detail(error.to_string())
@@ -295,21 +296,6 @@ impl Session<'_> {
         }];
         let value = serde_json::to_value(sources).unwrap_or_default();
         self.fact(None, "meter_sources", &value)
-    }
-
-    fn mark_block(&mut self, block: u32, passing: &Passing<'_, '_>) -> Result<(), Problem> {
-        if passing.series.is_none() {
-            return Ok(());
-        }
-        let mark = Mark {
-            at_ns: now_ns(),
-            server: None,
-            kind: "block".to_owned(),
-            text: format!("pass {}", block + 1),
-        };
-        self.store
-            .add_marks(self.run, &[mark])
-            .map_err(store_problem)
     }
 
     /// Tells where the run stands; returns how many passes are left.

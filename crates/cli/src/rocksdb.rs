@@ -1,0 +1,507 @@
+//! `deltabench rocksdb`: versions and block caches of RocksDB, with the steps of `db_bench` in turns.
+
+mod outlook;
+mod sizes;
+mod targets;
+
+use crate::Failure;
+use crate::amounts::{bytes, whole_number};
+use crate::arguments::{Ending, HugePagesWord, InconclusiveWord, Output, Servers};
+use crate::bench::{check_fits, resolve, swept_host};
+use crate::compare::Ready;
+use crate::config::Config;
+use crate::limits::{AS_IS, CacheWord, LimitArguments, limits};
+use crate::output::{Destinations, print_stdout, say};
+use crate::request::{gate, percent, seed_from_clock, stopping, time};
+use clap::{Args, ValueEnum};
+use deltabench_model::plan::{
+    CellOrder, DataSize, DataState, Observing, Placement, Timing, Transport,
+};
+use deltabench_model::problem::{Problem, nearest};
+use deltabench_model::rocksdb::{RocksdbSetup, RocksdbStep, RocksdbWorkload, check_option};
+use deltabench_run::planning::{self, Request, Selection};
+use deltabench_workload::Library;
+use sizes::Preset;
+pub use sizes::SLICE_MS;
+use std::path::PathBuf;
+use targets::{Sides, specs};
+
+/// Bytes of a key, as published.
+pub const KEY_BYTES: u32 = 20;
+
+/// `deltabench rocksdb`.
+#[derive(Debug, Args)]
+pub struct RocksdbArguments {
+    /// The side that the others are compared with: rocksdb:6.29.5 (or only 6.29.5), rocksdb:path:LIB.so or
+    /// db_bench:PATH
+    pub base: String,
+    /// The sides in question; without one the base is measured alone, with its placebo, or its block caches
+    /// are compared
+    pub candidates: Vec<String>,
+    /// What is done with them
+    #[command(flatten)]
+    pub work: Work,
+    /// How exactly, and how
+    #[command(flatten)]
+    pub exactness: Exactness,
+    /// What targets may use, and where databases live
+    #[command(flatten)]
+    pub databases: Databases,
+    /// Where the results go
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// What is done with all targets.
+#[derive(Debug, Args)]
+pub struct Work {
+    /// Everything scaled down: 200k keys, steps of 2 s, 6 blocks. It says how long that takes
+    #[arg(long, conflicts_with = "published")]
+    pub quick: bool,
+    /// Sizes of a published study
+    #[arg(long, value_enum, value_name = "SIZES")]
+    pub published: Option<PublishedWord>,
+    /// How the database lies to memory
+    #[arg(long, value_enum, default_value_t = WorkloadWord::Byrx)]
+    pub workload: WorkloadWord,
+    /// Keys, for example 20M [default: 1M, with --quick 200k]
+    #[arg(long, value_name = "N")]
+    pub keys: Option<String>,
+    /// Bytes of a value; half of them can be compressed away
+    #[arg(long, value_name = "BYTES", default_value_t = 400)]
+    pub value_bytes: u32,
+    /// Threads of the steps but fillseq; a list makes a cell for each [default: 1]
+    #[arg(long, value_name = "N,N", value_delimiter = ',')]
+    pub threads: Vec<u32>,
+    /// Seconds of each timed step, for each target and block [default: 5, with --quick 2]
+    #[arg(long, value_name = "SECONDS")]
+    pub seconds: Option<u32>,
+    /// What the writer beside readers puts per second
+    #[arg(long, value_name = "SIZE", default_value = "2MB")]
+    pub writer_rate: String,
+    /// Only these steps, in order, for example fillseq,drain,readrandom [default: the published ones]
+    #[arg(long, value_name = "STEP,STEP", value_delimiter = ',')]
+    pub steps: Vec<String>,
+    /// readrandom, fwdrange and multireadrandom too: reads of a database that nobody writes to
+    #[arg(long, conflicts_with = "steps")]
+    pub all_steps: bool,
+    /// The block cache: lru, hyper-clock, or best (the better one that a version has); of a list each target
+    /// is measured with each, the first is the base's
+    #[arg(
+        long,
+        value_enum,
+        value_name = "CACHE,CACHE",
+        value_delimiter = ',',
+        default_value = "lru"
+    )]
+    pub block_cache: Vec<BlockCacheWord>,
+    /// Bytes of the block cache [default: byrx twice the data, else an eighth of it]
+    #[arg(long, value_name = "SIZE")]
+    pub cache_size: Option<String>,
+    /// Threads for flushes and compactions [default: 2]
+    #[arg(long, value_name = "N")]
+    pub background_jobs: Option<u32>,
+    /// An option of RocksDB for every target, by its name in option files; may be repeated
+    #[arg(long = "option", value_name = "NAME=VALUE")]
+    pub options: Vec<String>,
+    /// An option for the candidates only; may be repeated: the question is then what it does
+    #[arg(long = "candidate-option", value_name = "NAME=VALUE")]
+    pub candidate_options: Vec<String>,
+}
+
+/// How exactly is measured, and how.
+#[derive(Debug, Args)]
+pub struct Exactness {
+    /// Blocks: a new process and a new database for each target; an interval needs 2, a verdict 6 [default:
+    /// 8, with --quick or --published 6]
+    #[arg(long, value_name = "N")]
+    pub blocks: Option<u32>,
+    /// Aim for the length of one turn [default: 100, with --published 1000]
+    #[arg(long, value_name = "MS")]
+    pub slice_ms: Option<u32>,
+    /// Do not measure the base twice: a third of the time saved, and false alarms are not seen
+    #[arg(long)]
+    pub no_placebo: bool,
+    /// The smallest change that matters [default: 2 % to 5 %, for each step what its placebo's noise allows]
+    #[arg(long, value_name = "PERCENT")]
+    pub delta: Option<String>,
+    /// Every cell gets all blocks; without it, looks in between end the run when all have their answers
+    #[arg(long)]
+    pub fixed: bool,
+    /// End a cell when its interval is this narrow
+    #[arg(long, value_name = "PERCENT", conflicts_with = "fixed")]
+    pub precision: Option<String>,
+    /// Begin no block that would end past this time, for example 30m, set-up included
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<String>,
+    /// The exit code is that of a gate: 1 only for regressions that hold over all cells together
+    #[arg(long)]
+    pub gate: bool,
+    /// The gate passes unless a loss of more than this cannot be excluded
+    #[arg(long, value_name = "PERCENT")]
+    pub not_worse_than: Option<String>,
+    /// What the gate does with cells that have no answer
+    #[arg(long, value_enum, default_value_t = InconclusiveWord::Fail)]
+    pub on_inconclusive: InconclusiveWord,
+    /// Seed of every order, key and draw [default: from the clock; it is printed and stored]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Compare a target with itself on purpose (an A/A run)
+    #[arg(long)]
+    pub same_target: bool,
+    /// Say what would be done, how long it takes and what room it needs, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// What targets may use of the machine, where databases live and who works them.
+#[derive(Debug, Args)]
+pub struct Databases {
+    /// Memory of each target, page cache included, for example 512MB: what does not fit is really read
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Run without the limit that this machine does not allow, and say so in the report
+    #[arg(long)]
+    pub limits_optional: bool,
+    /// Unprivileged user that runs the workers when deltabench is root [default: postgres, else nobody]
+    #[arg(long, value_name = "USER")]
+    pub server_user: Option<String>,
+    /// Directory for databases, removed afterwards [default: in the lab, for root in /var/tmp]
+    #[arg(long, value_name = "DIR")]
+    pub cluster_dir: Option<PathBuf>,
+}
+
+/// How the database lies to memory, and how it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WorkloadWord {
+    /// In the block cache; not compressed.
+    Byrx,
+    /// In the page cache, with a small block cache; not compressed.
+    Byos,
+    /// Larger than memory, through the page cache; lz4.
+    Iobuf,
+    /// Larger than memory, past the page cache; lz4.
+    Iodir,
+}
+
+impl From<WorkloadWord> for RocksdbWorkload {
+    fn from(word: WorkloadWord) -> Self {
+        match word {
+            WorkloadWord::Byrx => Self::Byrx,
+            WorkloadWord::Byos => Self::Byos,
+            WorkloadWord::Iobuf => Self::Iobuf,
+            WorkloadWord::Iodir => Self::Iodir,
+        }
+    }
+}
+
+/// Which block cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BlockCacheWord {
+    /// Lists with locks; every version has it.
+    Lru,
+    /// Without locks, from 8.1 on (db_bench from 7.7).
+    HyperClock,
+    /// As published: hyper-clock where the version has it, else lru.
+    Best,
+}
+
+/// Sizes of the published study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PublishedWord {
+    /// 1 thread, 20M keys, cache of 20 GB, steps of 30 minutes: 8 cores, 32 GB.
+    Small,
+    /// 16 threads, 40M keys, cache of 48 GB: 24 cores, 64 GB.
+    #[value(name = "large-24")]
+    Large24,
+    /// 24 threads, 50M keys, cache of 90 GB: 32 cores, 128 GB.
+    #[value(name = "large-32")]
+    Large32,
+}
+
+/// Measures, or says what it would take.
+pub fn rocksdb(arguments: &RocksdbArguments, config: &Config) -> Result<u8, Failure> {
+    let request = request(arguments).map_err(Failure::Refused)?;
+    let specs = specs(&arguments.base, &arguments.candidates).map_err(Failure::Refused)?;
+    let sides = Sides {
+        specs: &specs,
+        caches: &arguments.work.block_cache,
+        own: options(&arguments.work.candidate_options, "--candidate-option")
+            .map_err(Failure::Refused)?,
+    };
+    sides.check().map_err(Failure::Refused)?;
+    let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
+    let library = Library::builtin().map_err(Failure::Failed)?;
+    planning::check(&request, &library).map_err(Failure::Refused)?;
+    let databases = &arguments.databases;
+    let servers = Servers {
+        server_user: databases.server_user.clone(),
+        cluster_dir: databases.cluster_dir.clone(),
+        huge_pages: HugePagesWord::Off,
+    };
+    let host = swept_host(&servers, config)?;
+    let found = resolve(&specs, config).map_err(Failure::Refused)?;
+    let (base, candidates) = sides.wishes(&found).map_err(Failure::Refused)?;
+    let plan = planning::plan(request, &base, &candidates, &library).map_err(Failure::Refused)?;
+    let told = outlook::tell(&plan);
+    if arguments.exactness.dry_run {
+        print_stdout(&told.join("\n"))?;
+        check_fits(&plan, &host).map_err(Failure::Refused)?;
+        return Ok(0);
+    }
+    for line in &told {
+        say(line);
+    }
+    check_fits(&plan, &host).map_err(Failure::Refused)?;
+    let ready = Ready::made(plan, host, library, destinations);
+    ready.measure(false, false, config)
+}
+
+/// The sizes that were asked for.
+///
+/// Errors: a size, step or option that cannot be read.
+fn setup(work: &Work) -> Result<RocksdbSetup, Problem> {
+    let preset = Preset::of(work.quick, work.published);
+    let keys = match &work.keys {
+        None => preset.keys,
+        Some(text) => whole_number(text).ok_or_else(|| {
+            Problem::new(format!("`{text}` is not a number of keys"))
+                .hint("write for example --keys 200k, 20M or 4000000")
+        })?,
+    };
+    let workload = RocksdbWorkload::from(work.workload);
+    let setup = RocksdbSetup {
+        workload,
+        keys,
+        key_bytes: KEY_BYTES,
+        value_bytes: work.value_bytes,
+        threads: match work.threads.as_slice() {
+            [] => vec![preset.threads],
+            threads => threads.to_vec(),
+        },
+        seconds: work.seconds.unwrap_or(preset.seconds),
+        writer_bytes_per_second: size(&work.writer_rate, "--writer-rate")?,
+        steps: steps(work)?,
+        cache_bytes: 0,
+        background_jobs: work.background_jobs.unwrap_or(preset.background_jobs),
+        options: options(&work.options, "--option")?,
+    };
+    let cache_bytes = match &work.cache_size {
+        Some(text) => size(text, "--cache-size")?,
+        None => match (preset.cache_bytes, workload) {
+            (None, _) => setup.usual_cache_bytes(),
+            (Some(_), RocksdbWorkload::Byos) => sizes::PUBLISHED_SMALL_CACHE,
+            (Some(bytes), _) => bytes,
+        },
+    };
+    Ok(RocksdbSetup {
+        cache_bytes,
+        ..setup
+    })
+}
+
+fn size(text: &str, option: &str) -> Result<u64, Problem> {
+    bytes(text).ok_or_else(|| {
+        Problem::new(format!("`{text}` is not an amount of bytes"))
+            .hint(format!("write for example {option} 2MB or 1GB"))
+    })
+}
+
+fn steps(work: &Work) -> Result<Vec<RocksdbStep>, Problem> {
+    if work.all_steps {
+        return Ok(RocksdbStep::ALL.to_vec());
+    }
+    if work.steps.is_empty() {
+        return Ok(RocksdbStep::published());
+    }
+    let step = |name: &String| {
+        RocksdbStep::from_name(name.trim()).ok_or_else(|| {
+            let known = RocksdbStep::ALL.map(RocksdbStep::name);
+            let problem = Problem::new(format!("there is no step `{name}`"))
+                .detail(format!("steps are {}", known.join(", ")));
+            match nearest(name, known) {
+                Some(other) => problem.hint(format!("did you mean {other}?")),
+                None => problem,
+            }
+        })
+    };
+    work.steps.iter().map(step).collect()
+}
+
+/// `NAME=VALUE` each.
+fn options(texts: &[String], option: &str) -> Result<Vec<(String, String)>, Problem> {
+    let read = |text: &String| match text.split_once('=') {
+        Some((name, value)) if !value.trim().is_empty() => {
+            check_option(name.trim())?;
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err(Problem::new(format!("`{text}` is not an option"))
+            .hint(format!("write {option} write_buffer_size=33554432"))),
+    };
+    texts.iter().map(read).collect()
+}
+
+/// Seconds for a block cache to fill in before a step that reads: a fifth of its time, within bounds.
+pub fn warmup(seconds: u32) -> f64 {
+    (f64::from(seconds) / 5.0).clamp(0.3, 30.0)
+}
+
+fn ending(exactness: &Exactness) -> Ending {
+    Ending {
+        fixed: exactness.fixed,
+        precision: exactness.precision.clone(),
+        budget: exactness.budget.clone(),
+        no_pilot: true,
+        confirm: false,
+        gate: exactness.gate,
+        not_worse_than: exactness.not_worse_than.clone(),
+        on_inconclusive: exactness.on_inconclusive,
+    }
+}
+
+fn request(arguments: &RocksdbArguments) -> Result<Request, Problem> {
+    let (work, exactness) = (&arguments.work, &arguments.exactness);
+    let setup = setup(work)?;
+    let preset = Preset::of(work.quick, work.published);
+    let blocks = exactness.blocks.unwrap_or(preset.blocks);
+    let ending = ending(exactness);
+    let databases = &arguments.databases;
+    let (limits, cache) = limits(&LimitArguments {
+        memory: databases.memory.clone(),
+        storage: AS_IS.to_owned(),
+        cache_state: CacheWord::AsIs,
+        limits_optional: databases.limits_optional,
+    })?;
+    Ok(Request {
+        same_target: exactness.same_target,
+        selection: Selection::Named(Vec::new()),
+        sources: Vec::new(),
+        state: DataState::Fresh,
+        order: CellOrder::Drawn,
+        rate: None,
+        transport: Transport::Socket,
+        pins: None,
+        clients: setup.threads.clone(),
+        data: DataSize {
+            tables: 1,
+            rows: setup.keys,
+        },
+        timing: Timing {
+            blocks,
+            slice_ms: exactness.slice_ms.unwrap_or(preset.slice_ms),
+            slice_jitter: 0.2,
+            visit_seconds: f64::from(setup.seconds),
+            warmup_seconds: warmup(setup.seconds),
+            connections_per_visit: 1,
+            deadline_seconds: exactness.budget.as_deref().map(time).transpose()?,
+        },
+        placement: (Placement::Free, Placement::Free),
+        delta: exactness.delta.as_deref().map(percent).transpose()?,
+        stopping: stopping(&ending, blocks)?,
+        gate: gate(&ending)?,
+        checksums: None,
+        settings: Vec::new(),
+        limits,
+        cache,
+        observing: Observing::default(),
+        pgbench: None,
+        insert: None,
+        rocksdb: Some(setup),
+        placebo: !exactness.no_placebo,
+        seed: exactness.seed.unwrap_or_else(seed_from_clock),
+        command: std::env::args().collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::{Arguments, Command};
+    use clap::Parser;
+    use deltabench_model::plan::Stopping;
+
+    fn asked(options: &str) -> Result<Request, Problem> {
+        let words = ["deltabench", "rocksdb", "6.29.5", "10.2.1"];
+        let words = words.into_iter().chain(options.split_whitespace());
+        match Arguments::try_parse_from(words).unwrap().command {
+            Command::Rocksdb(arguments) => request(&arguments),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn setup(options: &str) -> RocksdbSetup {
+        asked(options).unwrap().rocksdb.unwrap()
+    }
+
+    #[test]
+    fn what_is_usual_is_a_million_keys_and_the_published_steps_with_all_data_in_the_cache() {
+        let request = asked("").unwrap();
+        let setup = request.rocksdb.unwrap();
+        assert_eq!(setup.steps, RocksdbStep::published());
+        assert_eq!((setup.keys, setup.seconds), (1_000_000, 5));
+        assert_eq!(setup.threads, [1]);
+        assert_eq!(setup.cache_bytes, 2 * 420_000_000);
+        assert_eq!((request.timing.blocks, request.timing.slice_ms), (8, 100));
+        assert!(request.placebo && matches!(request.stopping, Stopping::Sequential { .. }));
+        assert_eq!(request.data.rows, 1_000_000);
+    }
+
+    #[test]
+    fn options_are_read_as_people_write_them() {
+        let all = setup(
+            "--quick --workload iodir --keys 20k --value-bytes 100 --threads 1,4 --seconds 3 \
+             --writer-rate 1MB --all-steps --cache-size 64MB --background-jobs 3 \
+             --option write_buffer_size=4194304 --option block_size=4096",
+        );
+        assert_eq!(all.workload, RocksdbWorkload::Iodir);
+        assert_eq!((all.keys, all.value_bytes, all.seconds), (20_000, 100, 3));
+        assert_eq!(all.threads, [1, 4]);
+        assert_eq!(all.writer_bytes_per_second, 1 << 20);
+        assert_eq!(all.steps, RocksdbStep::ALL);
+        assert_eq!((all.cache_bytes, all.background_jobs), (64 << 20, 3));
+        let names: Vec<&str> = all.options.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["write_buffer_size", "block_size"]);
+        let some = setup("--steps fillseq,drain,readrandom").steps;
+        let names: Vec<&str> = some.into_iter().map(RocksdbStep::name).collect();
+        assert_eq!(names, ["fillseq", "drain", "readrandom"]);
+    }
+
+    #[test]
+    fn published_sizes_are_those_of_the_study() {
+        let of = |options: &str| {
+            let setup = setup(options);
+            let (cache, jobs) = (setup.cache_bytes >> 30, setup.background_jobs);
+            (
+                setup.keys / 1_000_000,
+                setup.threads,
+                cache,
+                jobs,
+                setup.seconds,
+            )
+        };
+        assert_eq!(of("--published small"), (20, vec![1], 20, 4, 1800));
+        assert_eq!(of("--published large-24"), (40, vec![16], 48, 12, 1800));
+        assert_eq!(of("--published large-32"), (50, vec![24], 90, 8, 1800));
+        assert_eq!(of("--published small --workload byos").2, 1);
+        assert_eq!(of("--published small --keys 1M --threads 2").0, 1);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_with_what_to_write() {
+        for (options, what) in [
+            ("--keys many", "--keys 200k"),
+            ("--cache-size 64", "--cache-size 2MB"),
+            ("--writer-rate fast", "--writer-rate 2MB"),
+            ("--steps fillsek", "did you mean fillseq?"),
+            ("--option ttl", "--option write_buffer_size=33554432"),
+            ("--option block_cache=lru", "--block-cache"),
+            ("--option wal_dir=/x", "leave out wal_dir"),
+            ("--memory 1MB", "--memory 80MB"),
+            ("--budget 10", "--budget 15m"),
+        ] {
+            let problem = asked(options).unwrap_err();
+            let hint = problem.hint.clone().unwrap_or_default();
+            assert!(hint.contains(what), "{options}: {problem}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What a run takes, said before it begins.
+
+use crate::amounts::{gigabytes, size, span, thousands};
+use deltabench_compare::thresholds::MIN_BLOCKS;
+use deltabench_model::plan::Plan;
+use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache, RocksdbSetup};
+use deltabench_model::units::{count, to_f64};
+use deltabench_run::rocksdb::outlook;
+
+/// Lines about what is going to be done, how long it takes and what room it needs.
+pub fn tell(plan: &Plan) -> Vec<String> {
+    let Some(setup) = &plan.rocksdb else {
+        return Vec::new();
+    };
+    let found = outlook(plan);
+    let blocks = plan.timing.blocks;
+    let mut lines = vec![
+        format!("RocksDB, {}: {}", setup.workload.word(), targets(plan)),
+        format!("  steps    {}", steps(setup)),
+        format!(
+            "  data     {} keys of {} and values of {} bytes: {}; block cache {} ({}), {} background jobs",
+            thousands(setup.keys),
+            setup.key_bytes,
+            setup.value_bytes,
+            size(setup.raw_bytes()),
+            size(setup.cache_bytes),
+            caches(plan),
+            setup.background_jobs
+        ),
+        format!(
+            "  blocks   at most {blocks}, of about {} for all {} targets; new processes and databases each",
+            span(found.seconds_per_block),
+            plan.servers.len()
+        ),
+        format!(
+            "  time     at most about {}",
+            span(time(plan, found.seconds_per_block))
+        ),
+        format!(
+            "  room     at most {} of disk, {} of memory",
+            gigabytes(found.disk_bytes),
+            gigabytes(found.memory_bytes)
+        ),
+    ];
+    lines.extend(notes(plan, found.seconds_per_block));
+    lines
+}
+
+/// Seconds of all blocks, or of those that fit.
+fn time(plan: &Plan, block: f64) -> f64 {
+    let all = block * f64::from(plan.timing.blocks);
+    let allowed = plan.timing.deadline_seconds.unwrap_or(f64::INFINITY);
+    all.min(allowed.max(block))
+}
+
+fn notes(plan: &Plan, block: f64) -> Vec<String> {
+    let mut notes = Vec::new();
+    let blocks = plan.timing.blocks;
+    if count(MIN_BLOCKS) > u64::from(blocks) {
+        notes.push(format!(
+            "  note     a verdict needs {MIN_BLOCKS} blocks: with {blocks} the report has estimates and says \
+             \"cannot tell\""
+        ));
+    }
+    let fitting = |allowed: f64| allowed < block * to_f64(count(MIN_BLOCKS));
+    if let Some(allowed) = plan
+        .timing
+        .deadline_seconds
+        .filter(|allowed| fitting(*allowed))
+    {
+        notes.push(format!(
+            "  note     --budget is {}, and the {MIN_BLOCKS} blocks of a verdict take about {}",
+            span(allowed),
+            span(block * to_f64(count(MIN_BLOCKS)))
+        ));
+    }
+    if plan.placebo().is_none() && plan.servers.len() > 1 {
+        notes.push(
+            "  note     without a placebo nobody can tell how often this run calls equal targets different"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// `rocksdb:6.29.5 (base), rocksdb:6.29.5 (placebo), rocksdb:10.2.1`.
+fn targets(plan: &Plan) -> String {
+    let names: Vec<String> = (0..)
+        .zip(&plan.servers)
+        .map(|(id, server)| match plan.server_name(id) {
+            name if name == server.name() => name,
+            role => format!("{} ({role})", server.name()),
+        })
+        .collect();
+    names.join(", ")
+}
+
+fn steps(setup: &RocksdbSetup) -> String {
+    let names: Vec<&str> = setup.steps.iter().map(|step| step.name()).collect();
+    let threads: Vec<String> = setup.threads.iter().map(ToString::to_string).collect();
+    let word = match setup.threads.as_slice() {
+        [1] => "thread",
+        _ => "threads",
+    };
+    format!(
+        "{}; {} s each, {} {word}",
+        names.join(" "),
+        setup.seconds,
+        threads.join(" and ")
+    )
+}
+
+/// The caches of all targets, each once.
+fn caches(plan: &Plan) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for server in &plan.servers {
+        let cache = server.settings.iter().find(|(name, _)| name == BLOCK_CACHE);
+        let word = cache.map_or(BlockCache::Lru.word(), |(_, word)| word);
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words.join(" and ")
+}

@@ -1,0 +1,205 @@
+//! What a run of RocksDB says: its targets step by step, one block cache against the other, and what makes
+//! the comparison less than fair.
+//!
+//! Verdicts are those of any run ([`crate::analyse()`]). What stands here is beside them: the figures that
+//! published reports of `db_bench` have, for each target, step and block, and findings that only an embedded
+//! engine gives rise to.
+
+mod caches;
+mod fairness;
+mod figures;
+mod findings;
+
+pub use caches::CachePair;
+pub use fairness::{EngineFacts, fairness};
+pub use figures::{Latencies, StepBlock};
+
+use crate::comparison::{CellComparison, Comparison, Metric, Ratio, Verdict};
+use deltabench_model::counter::VisitCounters;
+use deltabench_model::finding::Finding;
+use deltabench_model::plan::{CellId, Plan, PlannedServer, Role, ServerId};
+use deltabench_model::rocksdb::{BLOCK_CACHE, RocksdbStep};
+use deltabench_model::slice::Slice;
+use deltabench_model::units::{count, to_f64};
+use std::collections::BTreeMap;
+
+/// All figures of a run of RocksDB.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RocksdbReport {
+    /// The measured steps, in the plan's order.
+    pub steps: Vec<StepColumn>,
+    /// Base, placebo and candidates, in the plan's order.
+    pub targets: Vec<TargetRow>,
+    /// HyperClock against LRU, wherever two targets differ in nothing else.
+    pub caches: Vec<CachePair>,
+}
+
+/// One measured step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepColumn {
+    /// Its cell.
+    pub cell: CellId,
+    /// What is done.
+    pub step: RocksdbStep,
+    /// By how many threads.
+    pub threads: u32,
+}
+
+/// One target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TargetRow {
+    /// Its number in the plan.
+    pub server: ServerId,
+    /// Its part.
+    pub role: Role,
+    /// Its name in tables: what it runs in short, with the options that not all have: `10.2.1 hyper-clock`;
+    /// `placebo` for that.
+    pub name: String,
+    /// Version of the library.
+    pub version: String,
+    /// By step, as [`RocksdbReport::steps`].
+    pub steps: Vec<TargetStep>,
+}
+
+/// What a target did in a step.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TargetStep {
+    /// By block, in order.
+    pub blocks: Vec<StepBlock>,
+    /// Operations per second: geometric mean over the blocks; absent where none has any.
+    pub throughput: Option<f64>,
+    /// Against the base; absent for the base itself, and where nothing was compared.
+    pub relative: Option<RelativeStep>,
+}
+
+/// A step against the base.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RelativeStep {
+    /// Throughput, candidate / base.
+    pub ratio: Ratio,
+    /// The answer.
+    pub verdict: Verdict,
+    /// Blocks behind it.
+    pub blocks: u32,
+}
+
+impl TargetStep {
+    /// Mean of a figure over the blocks that have it.
+    #[must_use]
+    pub fn mean(&self, of: impl Fn(&StepBlock) -> Option<f64>) -> Option<f64> {
+        let known: Vec<f64> = self.blocks.iter().filter_map(of).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / to_f64(count(known.len())))
+    }
+}
+
+/// Compares as [`crate::analyse()`] does, with the findings that only what was measured can show. A plan
+/// without RocksDB is analysed as ever.
+#[must_use]
+pub fn analyse(
+    plan: &Plan,
+    slices: &[Slice],
+    counters: &[VisitCounters],
+    mut findings: Vec<Finding>,
+) -> Comparison {
+    if plan.rocksdb.is_some() {
+        findings.extend(findings::findings(plan, slices, counters));
+    }
+    crate::analyse(plan, slices, findings)
+}
+
+/// The figures of a run; `None` for a plan that has nothing to do with RocksDB.
+///
+/// Shape:  slices and counters in any order; those of cells and servers that the plan does not have are
+///         ignored, of two of the same place the later counts. Void slices are in no figure. `comparison` is
+///         that of [`analyse`].
+/// Source: workloads.md 5.4.
+#[must_use]
+pub fn rocksdb_report(
+    plan: &Plan,
+    slices: &[Slice],
+    counters: &[VisitCounters],
+    comparison: &Comparison,
+) -> Option<RocksdbReport> {
+    let setup = plan.rocksdb.as_ref()?;
+    let steps: Vec<StepColumn> = (0..)
+        .zip(&plan.cells)
+        .filter_map(|(cell, planned)| {
+            Some(StepColumn {
+                cell,
+                step: RocksdbStep::from_name(&planned.workload)?,
+                threads: planned.clients,
+            })
+        })
+        .collect();
+    let mut blocks = figures::by_place(setup, &steps, slices, counters);
+    let targets = (0..).zip(&plan.servers).map(|(server, planned)| TargetRow {
+        server,
+        role: planned.role,
+        name: short_name(plan, planned),
+        version: planned.installation.version.clone(),
+        steps: steps
+            .iter()
+            .map(|step| target_step(&mut blocks, comparison, step.cell, server))
+            .collect(),
+    });
+    Some(RocksdbReport {
+        targets: targets.collect(),
+        caches: caches::pairs(plan, slices, &steps),
+        steps,
+    })
+}
+
+/// Without what all targets have, and without what a table of RocksDB says anyway.
+fn short_name(plan: &Plan, planned: &PlannedServer) -> String {
+    if planned.role == Role::Placebo {
+        return "placebo".to_owned();
+    }
+    let bare = |name: &str| name.strip_prefix("rocksdb:").unwrap_or(name).to_owned();
+    if let Some(label) = &planned.label {
+        return bare(label);
+    }
+    let mut words = vec![bare(&planned.installation.resolved)];
+    for setting in &planned.settings {
+        let (name, value) = setting;
+        if plan
+            .servers
+            .iter()
+            .all(|other| other.settings.contains(setting))
+        {
+            continue;
+        }
+        words.push(match name.as_str() {
+            BLOCK_CACHE => value.clone(),
+            _ => format!("{name}={value}"),
+        });
+    }
+    words.join(" ")
+}
+
+fn target_step(
+    blocks: &mut BTreeMap<(ServerId, CellId), Vec<StepBlock>>,
+    comparison: &Comparison,
+    cell: CellId,
+    server: ServerId,
+) -> TargetStep {
+    let blocks = blocks.remove(&(server, cell)).unwrap_or_default();
+    let rates: Vec<f64> = blocks.iter().filter_map(StepBlock::throughput).collect();
+    TargetStep {
+        throughput: deltabench_stats::summary::geometric_mean(&rates),
+        relative: relative(comparison, cell, server),
+        blocks,
+    }
+}
+
+fn relative(comparison: &Comparison, cell: CellId, server: ServerId) -> Option<RelativeStep> {
+    let mut all = comparison.cells.iter().chain(&comparison.placebo_cells);
+    let of = |one: &&CellComparison| (one.cell, one.candidate) == (cell, server);
+    let found = all.find(of)?;
+    let mut metrics = found.metrics.iter();
+    let speed = metrics.find(|metric| metric.metric == Metric::Throughput)?;
+    Some(RelativeStep {
+        ratio: speed.ratio,
+        verdict: found.verdict,
+        blocks: found.blocks,
+    })
+}

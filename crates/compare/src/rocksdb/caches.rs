@@ -1,0 +1,95 @@
+//! HyperClock against LRU.
+
+use super::StepColumn;
+use crate::comparison::Ratio;
+use crate::history::History;
+use crate::judge::Levels;
+use crate::pairing::Index;
+use crate::sample::{log_ratios, ratio};
+use deltabench_model::plan::{Plan, PlannedServer, Role, ServerId};
+use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache};
+use deltabench_model::slice::Slice;
+
+/// Two targets that differ in their block cache alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CachePair {
+    /// What both run in short, with the options that both have.
+    pub name: String,
+    /// The one with LRU.
+    pub lru: ServerId,
+    /// The one with HyperClock.
+    pub hyper_clock: ServerId,
+    /// Throughput of HyperClock over LRU with the intervals over blocks, by step as
+    /// [`super::RocksdbReport::steps`]; absent where a side has nothing.
+    pub ratios: Vec<Option<Ratio>>,
+}
+
+/// Every such pair, in the plan's order; the placebo is in none.
+pub(super) fn pairs(plan: &Plan, slices: &[Slice], steps: &[StepColumn]) -> Vec<CachePair> {
+    let all = || {
+        let servers = (0..).zip(&plan.servers);
+        servers.filter(|(_, server)| server.role != Role::Placebo)
+    };
+    let has = |server: &PlannedServer, cache: BlockCache| cache_of(server) == cache;
+    let mut index = None;
+    let mut pairs = Vec::new();
+    for (lru, one) in all().filter(|(_, server)| has(server, BlockCache::Lru)) {
+        for (hyper_clock, other) in all().filter(|(_, server)| has(server, BlockCache::HyperClock))
+        {
+            if !alike(one, other) {
+                continue;
+            }
+            let index = index.get_or_insert_with(|| Index::new(plan, slices));
+            pairs.push(CachePair {
+                name: shared_name(one),
+                lru,
+                hyper_clock,
+                ratios: steps
+                    .iter()
+                    .map(|step| {
+                        let rounds = index.rounds(step.cell);
+                        let history = History::new(index, &rounds, step.cell, lru, hyper_clock);
+                        let sample = history.sample(0..history.visits());
+                        ratio(&log_ratios(&sample.throughput), Levels::FIXED)
+                    })
+                    .collect(),
+            });
+        }
+    }
+    pairs
+}
+
+/// The cache that a server was asked to have.
+pub(super) fn cache_of(server: &PlannedServer) -> BlockCache {
+    let asked = server
+        .settings
+        .iter()
+        .rev()
+        .find(|(name, _)| name == BLOCK_CACHE);
+    asked
+        .and_then(|(_, word)| BlockCache::from_word(word))
+        .unwrap_or_default()
+}
+
+/// Whether nothing but the cache tells them apart.
+fn alike(one: &PlannedServer, other: &PlannedServer) -> bool {
+    let rest = |server: &PlannedServer| -> Vec<(String, String)> {
+        let settings = server.settings.iter();
+        settings
+            .filter(|(name, _)| name != BLOCK_CACHE)
+            .cloned()
+            .collect()
+    };
+    one.installation.resolved == other.installation.resolved
+        && one.installation.binary_sha256 == other.installation.binary_sha256
+        && rest(one) == rest(other)
+}
+
+fn shared_name(server: &PlannedServer) -> String {
+    let mut shared = server.clone();
+    shared.label = None;
+    shared.settings.retain(|(name, _)| name != BLOCK_CACHE);
+    let name = shared.name();
+    let short = name.strip_prefix("rocksdb:").map(str::to_owned);
+    short.unwrap_or(name)
+}

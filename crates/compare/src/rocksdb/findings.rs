@@ -1,0 +1,215 @@
+//! What only the measurement shows of its own fairness.
+
+use crate::interference::disturbed;
+use crate::pairing::is_whole_step;
+use crate::thresholds::{LSM_FILES, LSM_TOLERANCE, WORK_TOLERANCE};
+use crate::words;
+use deltabench_model::counter::VisitCounters;
+use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
+use deltabench_model::rocksdb::RocksdbStep;
+use deltabench_model::slice::Slice;
+use deltabench_model::units::{count, index, to_f64};
+
+/// All of them, for each candidate against the base.
+pub(super) fn findings(plan: &Plan, slices: &[Slice], counters: &[VisitCounters]) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    for candidate in plan.candidates() {
+        let sides = Sides {
+            plan,
+            counters,
+            base: plan.base(),
+            candidate,
+        };
+        found.extend(sides.other_work());
+        found.extend(sides.other_shape());
+    }
+    found.extend(disturbances(plan, slices));
+    found
+}
+
+/// A candidate and the base.
+struct Sides<'a> {
+    plan: &'a Plan,
+    counters: &'a [VisitCounters],
+    base: ServerId,
+    candidate: ServerId,
+}
+
+impl Sides<'_> {
+    /// Steps that only read and looked up another number of blocks for the same keys.
+    ///
+    /// Where the cache differs that may be what is measured, but then hits and misses change places and
+    /// their sum does not.
+    fn other_work(&self) -> Option<Finding> {
+        let touched = |visit: &VisitCounters| {
+            let of = |key: &str| visit.values.get(key).copied();
+            let all = of("block_cache_hits")? + of("block_cache_misses")?;
+            (visit.operations > 0).then(|| all / to_f64(visit.operations))
+        };
+        let texts = self.texts(only_reads, |cell| {
+            let (base, candidate) = self.means(cell, touched)?;
+            let by = candidate / base - 1.0;
+            (base > 0.0 && by.abs() > WORK_TOLERANCE).then(|| {
+                format!(
+                    "{base:.2} in {}, {candidate:.2} in {} ({})",
+                    self.name(self.base),
+                    self.name(self.candidate),
+                    words::signed(by)
+                )
+            })
+        });
+        self.finding(
+            "other-work",
+            "the same keys took another number of blocks from the block cache for an operation, so it is \
+             not the same work",
+            &texts,
+        )
+    }
+
+    /// Trees of another size, or with other files in level 0, where they are read.
+    fn other_shape(&self) -> Option<Finding> {
+        let gauge = |key: &'static str| move |visit: &VisitCounters| visit.values.get(key).copied();
+        let texts = self.texts(reads, |cell| {
+            let mut parts = Vec::new();
+            if let Some((base, candidate)) = self.means(cell, gauge("lsm_bytes")) {
+                let by = candidate / base - 1.0;
+                let mebibytes = |bytes: f64| format!("{:.1} MiB", bytes / 1_048_576.0);
+                if base > 0.0 && by.abs() > LSM_TOLERANCE {
+                    parts.push(format!(
+                        "{} in {}, {} in {} ({})",
+                        mebibytes(base),
+                        self.name(self.base),
+                        mebibytes(candidate),
+                        self.name(self.candidate),
+                        words::signed(by)
+                    ));
+                }
+            }
+            if let Some((base, candidate)) = self.means(cell, gauge("l0_files"))
+                && (candidate - base).abs() > LSM_FILES
+            {
+                parts.push(format!(
+                    "{base:.1} files in level 0 of {}, {candidate:.1} of {}",
+                    self.name(self.base),
+                    self.name(self.candidate)
+                ));
+            }
+            (!parts.is_empty()).then(|| parts.join(", "))
+        });
+        self.finding(
+            "lsm-shape-differs",
+            "the trees that were read had other shapes",
+            &texts,
+        )
+    }
+
+    /// What there is to say of each cell of a kind.
+    fn texts(
+        &self,
+        of_interest: fn(&Cell) -> bool,
+        text: impl Fn(CellId) -> Option<String>,
+    ) -> Vec<String> {
+        let cells = (0..).zip(&self.plan.cells);
+        cells
+            .filter(|(_, cell)| of_interest(cell))
+            .filter_map(|(id, _)| Some(format!("{}: {}", cell_name(self.plan, id), text(id)?)))
+            .collect()
+    }
+
+    /// Means over the blocks of a cell that both sides know.
+    fn means(
+        &self,
+        cell: CellId,
+        of: impl Fn(&VisitCounters) -> Option<f64>,
+    ) -> Option<(f64, f64)> {
+        let value = |server: ServerId, block: u32| {
+            let mut visits = self.counters.iter().rev();
+            let place = (server, cell, block);
+            of(visits.find(|visit| (visit.server, visit.cell, visit.block) == place)?)
+        };
+        let both: Vec<(f64, f64)> = (0..self.plan.timing.blocks)
+            .filter_map(|block| Some((value(self.base, block)?, value(self.candidate, block)?)))
+            .collect();
+        let number = to_f64(count(both.len()));
+        let sum = both
+            .iter()
+            .fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
+        (number > 0.0).then(|| (sum.0 / number, sum.1 / number))
+    }
+
+    fn name(&self, server: ServerId) -> String {
+        self.plan.server_name(server)
+    }
+
+    fn finding(&self, kind: &str, before: &str, texts: &[String]) -> Option<Finding> {
+        (!texts.is_empty()).then(|| {
+            Finding::new(
+                kind,
+                Severity::Confounder,
+                format!("{before}: {}", listed(texts)),
+            )
+        })
+    }
+}
+
+/// Whether a step leaves the tree as it is.
+fn only_reads(cell: &Cell) -> bool {
+    reads(cell)
+        && RocksdbStep::from_name(&cell.workload).is_some_and(|step| !step.beside_a_writer())
+}
+
+fn reads(cell: &Cell) -> bool {
+    !cell.writes
+}
+
+fn cell_name(plan: &Plan, cell: CellId) -> String {
+    let planned = plan.cells.get(index(u64::from(cell)));
+    planned.map_or_else(
+        || "?".to_owned(),
+        |cell| format!("{} at {}", cell.workload, words::threads(cell.clients)),
+    )
+}
+
+/// Items that one sentence has room for.
+const NAMED: usize = 6;
+
+fn listed(texts: &[String]) -> String {
+    let named: Vec<&str> = texts.iter().take(NAMED).map(String::as_str).collect();
+    let more = match texts.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    format!("{}{more}", named.join("; "))
+}
+
+/// The whole steps that other load disturbed: none is left out, as that would leave out its block.
+fn disturbances(plan: &Plan, slices: &[Slice]) -> Option<Finding> {
+    let is_whole = |slice: &Slice| {
+        let planned = plan.cells.get(index(u64::from(slice.cell)));
+        planned.is_some_and(|cell| is_whole_step(plan, cell))
+    };
+    let good = slices
+        .iter()
+        .filter(|slice| slice.void.is_none() && is_whole(slice));
+    let number = good.clone().count();
+    let texts: Vec<String> = good
+        .filter(|slice| disturbed(std::iter::once(*slice)))
+        .map(|slice| {
+            format!(
+                "{} on {} in block {}",
+                cell_name(plan, slice.cell),
+                plan.server_name(slice.server),
+                slice.block + 1
+            )
+        })
+        .collect();
+    (!texts.is_empty()).then(|| {
+        let text = format!(
+            "other load disturbed {} of {number} whole steps, none of which was left out: {}",
+            texts.len(),
+            listed(&texts)
+        );
+        Finding::new("disturbed-steps", Severity::Note, text)
+    })
+}

@@ -1,0 +1,194 @@
+//! An engine as the rest of deltabench sees it: a database of one target, told what to do.
+
+use crate::db_bench::DbBench;
+use crate::process::Worker;
+use crate::protocol::{Opened, StepOrder, TurnOrder, Turned};
+use deltabench_model::installation::{Engine as Kind, Installation};
+use deltabench_model::problem::Problem;
+use deltabench_model::rocksdb::{BlockCache, RocksdbSetup, StepFigures};
+use deltabench_server::ServerUser;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// What to start.
+#[derive(Clone, Copy)]
+pub struct EngineSpec<'a, 'i> {
+    /// The target.
+    pub installation: &'a Installation,
+    /// The program started with the argument `engine-worker`: `/proc/self/exe` is this program itself. Not
+    /// used for a `db_bench`.
+    pub worker: &'a Path,
+    /// Directory of the engine; made here, inside the run's workspace. Its database is `db` in it.
+    pub directory: &'a Path,
+    /// What the engine writes to standard error goes here, and all that a `db_bench` says.
+    pub log: &'a Path,
+    /// Who runs it.
+    pub user: &'a ServerUser,
+    /// Sizes and common options.
+    pub setup: &'a RocksdbSetup,
+    /// Which block cache.
+    pub cache: BlockCache,
+    /// Options of this target, by their names in option files.
+    pub options: &'a [(String, String)],
+    /// Cores to run on; absent means all.
+    pub cores: Option<&'a [usize]>,
+    /// Directories of control groups to start it in.
+    pub cgroups: &'a [PathBuf],
+    /// Set when the user wants an end; looked at every 50 ms while an order is carried out.
+    pub interrupted: &'i AtomicBool,
+}
+
+impl EngineSpec<'_, '_> {
+    /// Where the database is.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.directory.join("db")
+    }
+
+    /// Time for anything that is not bounded by a count of its own: far more than an engine that works
+    /// needs, even for all compactions of a load at 4 MB/s.
+    ///
+    /// Source: the published scripts give each step its duration and 600 s more.
+    pub(crate) fn patience(&self) -> Duration {
+        let debt = Duration::from_secs(self.setup.raw_bytes() / (4 << 20));
+        Duration::from_secs(600 + u64::from(self.setup.seconds)) + debt
+    }
+}
+
+/// An unmeasured step that was carried out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prepared {
+    /// How long it took, nanoseconds.
+    pub duration_ns: u64,
+    /// What moved.
+    pub figures: StepFigures,
+}
+
+/// Why an order was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EngineError {
+    /// It crashed: how, when, and the last lines of its log.
+    #[error("{0}")]
+    Lost(String),
+    /// It did not answer in time.
+    #[error("{0}")]
+    Stalled(String),
+    /// The user wants an end.
+    #[error("interrupted")]
+    Interrupted,
+    /// It cannot be done: the library's words, or the system's.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl EngineError {
+    /// A problem of starting or of directories, in one line.
+    pub(crate) fn of_problem(problem: &Problem) -> Self {
+        let parts = [
+            Some(&problem.error),
+            problem.detail.as_ref(),
+            problem.hint.as_ref(),
+        ];
+        let words: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+        Self::Failed(words.join(": "))
+    }
+}
+
+/// A database of one target, and the process that works it. Between two calls it is frozen: nothing of it
+/// uses a core. Dropping it kills the process; the directory is the caller's to remove.
+pub struct Engine<'i> {
+    inner: Inner<'i>,
+}
+
+enum Inner<'i> {
+    Worker(Worker<'i>),
+    DbBench(Box<DbBench<'i>>),
+}
+
+impl<'i> Engine<'i> {
+    /// Starts it with an empty database. Must be called on a thread that outlives the engine: the kernel
+    /// ends the process with the thread that started it.
+    ///
+    /// Errors: the library's words about an option or about itself; a directory that cannot be made.
+    pub fn start(spec: EngineSpec<'_, 'i>) -> Result<(Self, Opened), EngineError> {
+        let made = spec.user.make_directory(spec.directory);
+        made.map_err(|problem| EngineError::of_problem(&problem))?;
+        let (inner, opened) = match spec.installation.engine {
+            Kind::Rocksdb => {
+                let (worker, opened) = Worker::start(spec)?;
+                (Inner::Worker(worker), opened)
+            }
+            Kind::DbBench => {
+                let (bench, opened) = DbBench::start(spec)?;
+                (Inner::DbBench(Box::new(bench)), opened)
+            }
+            Kind::Postgres => {
+                let what = &spec.installation.resolved;
+                return Err(EngineError::Failed(format!(
+                    "{what} is not an embedded engine"
+                )));
+            }
+        };
+        Ok((Self { inner }, opened))
+    }
+
+    /// Process id of the worker; 0 for a `db_bench` between its steps, which has no process then.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        match &self.inner {
+            Inner::Worker(worker) => worker.pid(),
+            Inner::DbBench(bench) => bench.pid(),
+        }
+    }
+
+    /// Carries an unmeasured step out.
+    ///
+    /// Errors: see [`EngineError`]; after anything but [`EngineError::Failed`] the engine is of no more use.
+    pub fn prepare(&mut self, order: StepOrder) -> Result<Prepared, EngineError> {
+        match &mut self.inner {
+            Inner::Worker(worker) => worker.prepare(order),
+            Inner::DbBench(bench) => bench.prepare(order),
+        }
+    }
+
+    /// Gets ready for a measured step.
+    ///
+    /// Errors: as [`Engine::prepare`].
+    pub fn begin(&mut self, order: StepOrder) -> Result<(), EngineError> {
+        match &mut self.inner {
+            Inner::Worker(worker) => worker.begin(order),
+            Inner::DbBench(bench) => bench.begin(order),
+        }
+    }
+
+    /// Does some of the step that was begun. A `db_bench` does all of it, whatever the number of
+    /// operations, and never counts: its turn that is to be counted does nothing.
+    ///
+    /// Errors: as [`Engine::prepare`].
+    pub fn turn(&mut self, order: TurnOrder) -> Result<Turned, EngineError> {
+        match &mut self.inner {
+            Inner::Worker(worker) => worker.turn(order),
+            Inner::DbBench(bench) => bench.turn(order),
+        }
+    }
+
+    /// Ends the step that was begun, waiting where it waits.
+    ///
+    /// Errors: as [`Engine::prepare`].
+    pub fn finish(&mut self) -> Result<StepFigures, EngineError> {
+        match &mut self.inner {
+            Inner::Worker(worker) => worker.finish(),
+            Inner::DbBench(bench) => bench.finish(),
+        }
+    }
+
+    /// Closes the database and ends the process; by force if it will not go.
+    ///
+    /// Errors: the library's words about closing, or how it ended instead. The process is gone in any case.
+    pub fn stop(self) -> Result<(), EngineError> {
+        match self.inner {
+            Inner::Worker(worker) => worker.stop(),
+            Inner::DbBench(_) => Ok(()),
+        }
+    }
+}

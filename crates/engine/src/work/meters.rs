@@ -1,0 +1,87 @@
+//! What the process says of itself: CPU, waiting for cores, bytes, memory.
+
+use std::path::Path;
+
+/// CPU of all threads of this process so far, nanoseconds.
+pub fn process_cpu() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the place for the time is ours; every Linux has this clock for one's own process.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    let part = |number: i64| u64::try_from(number).unwrap_or(0);
+    part(time.tv_sec) * 1_000_000_000 + part(time.tv_nsec)
+}
+
+/// CPU of this process so far outside the kernel and inside, nanoseconds.
+pub fn user_and_system_cpu() -> (u64, u64) {
+    // SAFETY: all fields are plain numbers, for which zeros are valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the place for the answer is ours.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    let part = |number: i64| u64::try_from(number).unwrap_or(0);
+    let whole = |time: libc::timeval| part(time.tv_sec) * 1_000_000_000 + part(time.tv_usec) * 1000;
+    (whole(usage.ru_utime), whole(usage.ru_stime))
+}
+
+/// Time that the threads which live now have waited for a core, nanoseconds; absent where the kernel keeps
+/// none.
+pub fn run_queue_wait() -> Option<u64> {
+    let mut waited = None;
+    for task in std::fs::read_dir("/proc/self/task").ok()? {
+        let Ok(task) = task else { continue };
+        // A thread may have ended since the directory was read.
+        let Ok(line) = std::fs::read_to_string(task.path().join("schedstat")) else {
+            continue;
+        };
+        let of_thread: Option<u64> = line.split_whitespace().nth(1)?.parse().ok();
+        waited = Some(waited.unwrap_or(0) + of_thread?);
+    }
+    waited
+}
+
+/// Bytes that the process wrote, to files or past the page cache, and bytes that came from devices for it.
+pub fn written_and_read() -> Option<(u64, u64)> {
+    let text = std::fs::read_to_string("/proc/self/io").ok()?;
+    Some((named(&text, "wchar:")?, named(&text, "read_bytes:")?))
+}
+
+/// The most memory that it ever had at once, bytes.
+pub fn largest_rss() -> Option<u64> {
+    let text = std::fs::read_to_string(Path::new("/proc/self/status")).ok()?;
+    Some(named(&text, "VmHWM:")? * 1024)
+}
+
+/// The number behind a name that begins a line.
+fn named(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_of_the_process_grows_with_its_work() {
+        let (before, parts) = (process_cpu(), user_and_system_cpu());
+        let mut sum = 0_u64;
+        while process_cpu() < before + 30_000_000 {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+        let after = user_and_system_cpu();
+        assert!(
+            after.0 + after.1 >= parts.0 + parts.1 + 20_000_000,
+            "{parts:?} {after:?}"
+        );
+    }
+
+    #[test]
+    fn what_proc_says_is_read_by_name() {
+        assert_eq!(named("rchar: 1\nwchar: 22\n", "wchar:"), Some(22));
+        assert_eq!(named("VmHWM:\t   5120 kB\n", "VmHWM:"), Some(5120));
+        assert_eq!(named("rchar: 1\n", "wchar:"), None);
+        assert!(largest_rss().unwrap() > 1 << 20);
+    }
+}

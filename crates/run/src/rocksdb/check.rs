@@ -1,0 +1,384 @@
+//! Which settings of RocksDB can be measured, and with what.
+
+use crate::planning::{Request, Selection, ServerWish};
+use deltabench_model::installation::Engine;
+use deltabench_model::plan::{CacheState, CellOrder, DataState, Transport};
+use deltabench_model::problem::Problem;
+use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache, RocksdbSetup, RocksdbStep, check_option};
+use deltabench_model::target::TargetSpec;
+
+/// Keys at least: fewer are one file, and a step is over before it has begun.
+const KEYS_MIN: u64 = 1000;
+
+/// Keys and values of a database at most, bytes.
+const BYTES_MAX: u64 = 1 << 44;
+
+/// Bytes of a key: a number of eight, and padding.
+const KEY_BYTES: std::ops::RangeInclusive<u32> = 8..=1024;
+
+/// Bytes of a value.
+const VALUE_BYTES: std::ops::RangeInclusive<u32> = 8..=(1 << 20);
+
+/// Threads of a step at most.
+const THREADS_MAX: u32 = 1024;
+
+/// Seconds of a step at most: a day.
+const SECONDS_MAX: u32 = 86_400;
+
+/// Bytes of a block cache at least: each of its shards holds some blocks.
+const CACHE_MIN: u64 = 1 << 20;
+
+/// Refuses targets that a command cannot measure, before anything of them is fetched: `rocksdb` says whether
+/// it measures RocksDB, else it measures PostgreSQL.
+///
+/// Errors: the first that is of the other kind, or libraries beside a `db_bench`.
+pub fn check_targets(specs: &[TargetSpec], rocksdb: bool) -> Result<(), Problem> {
+    let kinds = specs.iter().map(|spec| match spec {
+        TargetSpec::Rocksdb(_) | TargetSpec::RocksdbPath(_) => (spec.to_string(), Engine::Rocksdb),
+        TargetSpec::DbBench(_) => (spec.to_string(), Engine::DbBench),
+        _ => (spec.to_string(), Engine::Postgres),
+    });
+    check_kinds(kinds, rocksdb)
+}
+
+/// The same of targets that are there.
+///
+/// Errors: as [`check_targets`].
+pub(crate) fn check_wishes(wishes: &[&ServerWish], rocksdb: bool) -> Result<(), Problem> {
+    let kinds = wishes.iter().map(|wish| {
+        let installation = &wish.installation;
+        (installation.asked.clone(), installation.engine)
+    });
+    check_kinds(kinds, rocksdb)
+}
+
+fn check_kinds(
+    kinds: impl Iterator<Item = (String, Engine)>,
+    rocksdb: bool,
+) -> Result<(), Problem> {
+    let mut first: Option<(String, Engine)> = None;
+    for (name, engine) in kinds {
+        match (engine, rocksdb) {
+            (Engine::Postgres, true) => {
+                return Err(Problem::new(format!("{name} is not RocksDB"))
+                    .detail("the steps of RocksDB are done by its library, not by a server")
+                    .hint("name a version, for example rocksdb:10.2.1; servers have `deltabench compare`"));
+            }
+            (Engine::Rocksdb | Engine::DbBench, false) => {
+                return Err(Problem::new(format!("{name} is no PostgreSQL server"))
+                    .detail("what is measured here are SQL statements")
+                    .hint("RocksDB is measured with `deltabench rocksdb`"));
+            }
+            _ => {}
+        }
+        match &first {
+            Some((other, kind)) if *kind != engine => {
+                return Err(
+                    Problem::new(format!("{other} and {name} cannot be compared"))
+                        .detail(
+                            "a library is measured in turns of the same operations by deltabench, a db_bench \
+                             measures itself for a whole step: the difference would be that of the methods",
+                        )
+                        .hint("compare libraries with libraries, or one db_bench with another"),
+                );
+            }
+            Some(_) => {}
+            None => first = Some((name, engine)),
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what goes together with RocksDB in no request.
+///
+/// Errors: sizes and steps that make no chain; workloads, states and rules that have no meaning for it.
+pub(crate) fn check_request(setup: &RocksdbSetup, request: &Request) -> Result<(), Problem> {
+    check_sizes(setup)?;
+    check_steps(&setup.steps)?;
+    let none = Selection::Named(Vec::new());
+    let beside = request.pgbench.is_some() || request.insert.is_some();
+    if request.selection != none || !request.sources.is_empty() || beside {
+        return Err(
+            Problem::new("RocksDB cannot be measured beside workloads of SQL")
+                .hint("measure them in runs of their own"),
+        );
+    }
+    if request.cache != CacheState::AsIs {
+        return Err(
+            Problem::new("caches of RocksDB are as its steps leave them")
+                .hint("leave out --cache-state; `iobuf` and `iodir` are larger than their caches"),
+        );
+    }
+    let own = request.state == DataState::Fresh
+        && request.order == CellOrder::Drawn
+        && request.rate.is_none()
+        && request.transport == Transport::Socket;
+    if !own {
+        return Err(
+            Problem::new("RocksDB has an order of its own, no clients and no schedule")
+                .detail("each step starts from what those before it have left, in the same process")
+                .hint("leave out state, order, rate and transport"),
+        );
+    }
+    if request.limits.storage.is_some() {
+        return Err(Problem::new("the device of RocksDB cannot be limited")
+            .detail("what its compactions write is written back by the kernel, past the limit")
+            .hint("leave out --storage; --memory makes a database larger than memory"));
+    }
+    if request.observing.waits_per_second > 0 {
+        return Err(Problem::new("waits of RocksDB are not sampled")
+            .hint("leave out --waits; stalls of writes are counted by the library"));
+    }
+    if !request.settings.is_empty() {
+        return Err(
+            Problem::new("a setting of servers means nothing to RocksDB")
+                .hint("options of RocksDB are given with --option NAME=VALUE"),
+        );
+    }
+    Ok(())
+}
+
+/// Refuses a target that cannot be measured as it is wished.
+///
+/// Errors: an unknown block cache, or one that its version lacks.
+pub(crate) fn check_server(wish: &ServerWish) -> Result<(), Problem> {
+    let installation = &wish.installation;
+    for (name, value) in &wish.settings {
+        if name != BLOCK_CACHE {
+            check_value(name, value)?;
+            continue;
+        }
+        let cache = BlockCache::from_word(value).ok_or_else(|| {
+            Problem::new(format!("there is no block cache `{value}`"))
+                .hint("use lru or hyper-clock")
+        })?;
+        if !cache.is_in(installation.engine, installation.version_num) {
+            let since = match installation.engine {
+                Engine::DbBench => "db_bench has it from 7.7 on",
+                _ => "its C interface came with 8.1",
+            };
+            return Err(Problem::new(format!(
+                "{} has no block cache `{value}`",
+                installation.resolved
+            ))
+            .detail(since)
+            .hint("give it the cache lru, or leave it out"));
+        }
+    }
+    Ok(())
+}
+
+fn check_value(name: &str, value: &str) -> Result<(), Problem> {
+    check_option(name)?;
+    if value.is_empty() || value.contains(['\n', '\r', '\0']) {
+        return Err(
+            Problem::new(format!("`{value}` is no value of option {name}"))
+                .hint("write it as in an option file, for example 33554432"),
+        );
+    }
+    Ok(())
+}
+
+fn check_sizes(setup: &RocksdbSetup) -> Result<(), Problem> {
+    if setup.keys < KEYS_MIN {
+        return Err(Problem::new(format!("{} keys are too few", setup.keys))
+            .hint(format!("use at least --keys {KEYS_MIN}; --quick has 200k")));
+    }
+    if !KEY_BYTES.contains(&setup.key_bytes) || !VALUE_BYTES.contains(&setup.value_bytes) {
+        let (key, value) = (setup.key_bytes, setup.value_bytes);
+        return Err(Problem::new(format!(
+            "keys of {key} and values of {value} bytes are out of range"
+        ))
+        .hint("keys have 8 to 1024 bytes, values 8 to 1048576"));
+    }
+    let record = u64::from(setup.key_bytes + setup.value_bytes);
+    if setup.keys.saturating_mul(record) > BYTES_MAX {
+        return Err(Problem::new("more than 16 TB of keys and values").hint("lower --keys"));
+    }
+    let threads = &setup.threads;
+    if threads.is_empty() || threads.iter().any(|t| !(1..=THREADS_MAX).contains(t)) {
+        return Err(Problem::new("every step needs threads, from 1 to 1024")
+            .hint("use --threads 1 or --threads 1,4"));
+    }
+    let mut counts = threads.clone();
+    counts.sort_unstable();
+    counts.dedup();
+    if counts.len() < threads.len() {
+        return Err(Problem::new("a number of threads is asked for twice")
+            .hint("leave one of them out of --threads"));
+    }
+    if !(1..=SECONDS_MAX).contains(&setup.seconds) {
+        return Err(
+            Problem::new(format!("steps of {} s are out of range", setup.seconds))
+                .hint(format!("use --seconds from 1 to {SECONDS_MAX}")),
+        );
+    }
+    if setup.cache_bytes < CACHE_MIN {
+        return Err(
+            Problem::new("a block cache of less than 1 MB holds nothing")
+                .hint("use --cache-size 8MB or more"),
+        );
+    }
+    if setup.background_jobs == 0 {
+        return Err(
+            Problem::new("without a background job nothing is flushed or compacted")
+                .hint("use --background-jobs 2 or more"),
+        );
+    }
+    setup
+        .options
+        .iter()
+        .try_for_each(|(name, value)| check_value(name, value))
+}
+
+/// A chain loads first, once, and comes to something that is measured; its parts stand in the order of
+/// [`RocksdbStep::ALL`].
+fn check_steps(steps: &[RocksdbStep]) -> Result<(), Problem> {
+    if steps.first() != Some(&RocksdbStep::Fillseq) {
+        return Err(Problem::new("the first step has to be fillseq")
+            .detail("every block begins with an empty database")
+            .hint("begin --steps with fillseq"));
+    }
+    let place = |step: &RocksdbStep| RocksdbStep::ALL.iter().position(|other| other == step);
+    for pair in steps.windows(2) {
+        let [one, next] = pair else { continue };
+        if place(next) <= place(one) {
+            let all: Vec<&str> = RocksdbStep::ALL.iter().map(|step| step.name()).collect();
+            return Err(
+                Problem::new(format!("{} cannot come after {}", next.name(), one.name()))
+                    .detail(format!("the order is {}", all.join(", ")))
+                    .hint("give --steps in that order, each once"),
+            );
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planning::tests::{engine, rocksdb_request};
+    use crate::planning::{check, plan};
+    use deltabench_model::plan::Stopping;
+    use deltabench_workload::Library;
+
+    fn refusal(change: impl FnOnce(&mut Request)) -> String {
+        let mut request = rocksdb_request();
+        change(&mut request);
+        let refused = check(&request, &Library::builtin().unwrap()).unwrap_err();
+        refused.to_string()
+    }
+
+    fn setup(request: &mut Request) -> &mut RocksdbSetup {
+        request.rocksdb.as_mut().unwrap()
+    }
+
+    #[test]
+    fn what_makes_no_chain_is_refused_with_a_way_out() {
+        use RocksdbStep::{Drain, Fillseq, Overwritesome, Readrandom};
+        check(&rocksdb_request(), &Library::builtin().unwrap()).unwrap();
+        assert!(refusal(|r| setup(r).keys = 10).contains("--keys 1000"));
+        assert!(refusal(|r| setup(r).keys = u64::MAX).contains("16 TB"));
+        assert!(refusal(|r| setup(r).key_bytes = 4).contains("8 to 1024"));
+        assert!(refusal(|r| setup(r).threads = vec![1, 0]).contains("--threads"));
+        assert!(refusal(|r| setup(r).threads = vec![4, 1, 4]).contains("twice"));
+        assert!(refusal(|r| setup(r).seconds = 0).contains("--seconds"));
+        assert!(refusal(|r| setup(r).cache_bytes = 5).contains("--cache-size"));
+        assert!(refusal(|r| setup(r).background_jobs = 0).contains("--background-jobs"));
+        assert!(refusal(|r| setup(r).steps = vec![Readrandom]).contains("fillseq"));
+        assert!(refusal(|r| setup(r).steps = Vec::new()).contains("fillseq"));
+        let turned = vec![Fillseq, Overwritesome, Drain];
+        assert!(refusal(|r| setup(r).steps = turned).contains("drain cannot come after"));
+        let twice = vec![Fillseq, Fillseq];
+        assert!(refusal(|r| setup(r).steps = twice).contains("fillseq cannot come after"));
+        let broken = vec![("a b".to_owned(), "1".to_owned())];
+        assert!(refusal(|r| setup(r).options = broken).contains("option of RocksDB"));
+    }
+
+    #[test]
+    fn what_means_nothing_to_it_is_refused() {
+        assert!(refusal(|r| r.selection = Selection::Quick).contains("runs of their own"));
+        assert!(refusal(|r| r.cache = CacheState::Cold).contains("--cache-state"));
+        assert!(refusal(|r| r.rate = Some(10.0)).contains("rate"));
+        assert!(refusal(|r| r.observing.waits_per_second = 5).contains("--waits"));
+        assert!(refusal(|r| r.settings = vec![("jit".into(), "on".into())]).contains("--option"),);
+        assert!(refusal(|r| r.delta = Some(0.9)).contains("--delta"));
+        assert!(refusal(|r| r.timing.blocks = 0).contains("zero blocks"));
+        assert!(
+            refusal(|r| r.stopping = Stopping::Precision { half_width: 0.9 })
+                .contains("--precision")
+        );
+    }
+
+    #[test]
+    fn engines_and_servers_are_not_mixed_in_any_direction() {
+        let library = Library::builtin().unwrap();
+        let (base, other) = (
+            engine("rocksdb:6.29.5", 62_905),
+            engine("rocksdb:10.2.1", 100_201),
+        );
+        let made = plan(
+            rocksdb_request(),
+            &base,
+            std::slice::from_ref(&other),
+            &library,
+        )
+        .unwrap();
+        assert_eq!(made.cells.len(), made.rocksdb.unwrap().cells().len());
+        let mut bench = engine("db_bench:/b", 0);
+        bench.installation.engine = Engine::DbBench;
+        let mut server = engine("postgres:18", 180_000);
+        server.installation.engine = Engine::Postgres;
+        for (wrong, said) in [(&bench, "cannot be compared"), (&server, "is not RocksDB")] {
+            let refused = plan(
+                rocksdb_request(),
+                &base,
+                std::slice::from_ref(wrong),
+                &library,
+            );
+            assert!(refused.unwrap_err().to_string().contains(said));
+        }
+        let spec = |text: &str| text.parse::<TargetSpec>().unwrap();
+        let mixed = [spec("postgres:17"), spec("rocksdb:10.2.1")];
+        let said = check_targets(&mixed, false).unwrap_err().to_string();
+        assert!(said.contains("deltabench rocksdb"), "{said}");
+        assert!(
+            check_targets(&mixed, true)
+                .unwrap_err()
+                .to_string()
+                .contains("compare")
+        );
+        check_targets(&mixed[..1], false).unwrap();
+        check_targets(&mixed[1..], true).unwrap();
+    }
+
+    #[test]
+    fn a_cache_that_a_version_surely_lacks_is_refused_and_two_caches_are_two_servers() {
+        let library = Library::builtin().unwrap();
+        let with = |name: &str, version: u32, cache: &str| {
+            let mut wish = engine(name, version);
+            wish.settings = vec![(BLOCK_CACHE.to_owned(), cache.to_owned())];
+            wish
+        };
+        let lru = with("rocksdb:10.2.1", 100_201, "lru");
+        let clock = with("rocksdb:10.2.1", 100_201, "hyper-clock");
+        plan(
+            rocksdb_request(),
+            &lru,
+            std::slice::from_ref(&clock),
+            &library,
+        )
+        .unwrap();
+        let said = |wish: &ServerWish| check_server(wish).unwrap_err().to_string();
+        assert!(said(&with("rocksdb:7.10.2", 71_002, "hyper-clock")).contains("8.1"));
+        check_server(&with("rocksdb:path:/x.so", 0, "hyper-clock")).unwrap();
+        assert!(said(&with("rocksdb:10.2.1", 100_201, "clock")).contains("lru or hyper-clock"));
+        let same = plan(
+            rocksdb_request(),
+            &lru,
+            std::slice::from_ref(&lru),
+            &library,
+        );
+        assert!(same.unwrap_err().to_string().contains("--same-target"));
+    }
+}

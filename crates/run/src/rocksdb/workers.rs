@@ -1,0 +1,271 @@
+//! The targets of one block: a process and a database for each.
+
+use crate::fleet::Host;
+use crate::limits::FleetLimits;
+use crate::visit::Cause;
+use deltabench_engine::{
+    Engine, EngineError, EngineSpec, Opened, Prepared, StepOrder, TurnOrder, Turned,
+};
+use deltabench_model::plan::{Plan, PlannedServer, ServerId};
+use deltabench_model::problem::Problem;
+use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache, RocksdbSetup, StepFigures};
+use deltabench_model::slice::VoidReason;
+use deltabench_model::units::index;
+use deltabench_observe::Postmaster;
+use deltabench_server::Workspace;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// This same program, whatever became of its file: a worker is started from it.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// Why a chain could not go on.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The user wants to stop.
+    Interrupted,
+    /// A target was lost.
+    Lost(ServerId, Cause),
+    /// Something that is no target's fault.
+    Problem(Problem),
+}
+
+impl From<Problem> for Stop {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+/// What workers are made of.
+pub(crate) struct Shop<'a, 'i> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) setup: &'a RocksdbSetup,
+    pub(crate) host: &'a Host,
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) limits: &'a FleetLimits,
+    pub(crate) interrupted: &'i AtomicBool,
+}
+
+/// All targets of a block, each with a database that nobody has used before. What is left of them goes with
+/// [`Workers::stop`], else with the run's workspace.
+pub(crate) struct Workers<'i> {
+    /// In the plan's order.
+    engines: Vec<Engine<'i>>,
+    opened: Vec<Opened>,
+    places: Vec<PathBuf>,
+}
+
+/// The block cache of a server.
+pub(crate) fn cache_of(server: &PlannedServer) -> BlockCache {
+    let mut settings = server.settings.iter().rev();
+    let found = settings.find(|(name, _)| name == BLOCK_CACHE);
+    found
+        .and_then(|(_, word)| BlockCache::from_word(word))
+        .unwrap_or_default()
+}
+
+/// The options of a server's own, without its block cache.
+fn options_of(server: &PlannedServer) -> Vec<(String, String)> {
+    let options = server
+        .settings
+        .iter()
+        .filter(|(name, _)| name != BLOCK_CACHE);
+    options.cloned().collect()
+}
+
+impl<'i> Workers<'i> {
+    /// Starts all targets in this order, each frozen when the next one starts.
+    ///
+    /// Errors: as [`Stop`]; a library that cannot be loaded or does not take its options is a problem.
+    pub(crate) fn start(shop: &Shop<'_, 'i>, order: &[usize]) -> Result<Self, Stop> {
+        let mut started: Vec<Option<(Engine<'i>, Opened)>> = Vec::new();
+        started.resize_with(shop.plan.servers.len(), || None);
+        let mut places = Vec::new();
+        for &place in order {
+            let home = home(shop.workspace, place);
+            places.push(home.clone());
+            let made = start_one(shop, place, &home)?;
+            if let Some(entry) = started.get_mut(place) {
+                *entry = Some(made);
+            }
+        }
+        let all: Option<Vec<_>> = started.into_iter().collect();
+        let all = all.ok_or_else(|| Problem::new("a block's schedule left a target out"))?;
+        let (engines, opened) = all.into_iter().unzip();
+        Ok(Self {
+            engines,
+            opened,
+            places,
+        })
+    }
+
+    /// What each target said when its database was opened.
+    pub(crate) fn opened(&self) -> &[Opened] {
+        &self.opened
+    }
+
+    /// The numbers of their processes, in the plan's order.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.engines.iter().map(Engine::pid).collect()
+    }
+
+    /// Their processes, for the one-second series.
+    pub(crate) fn postmasters(&self) -> Vec<(ServerId, Postmaster)> {
+        let numbered = (0..).zip(self.pids());
+        // A program that is started for each step has no process now.
+        let there = numbered.filter(|(_, pid)| *pid != 0);
+        there
+            .map(|(id, pid)| (id, Postmaster::Local(pid)))
+            .collect()
+    }
+
+    pub(crate) fn prepare(&mut self, server: ServerId, step: StepOrder) -> Result<Prepared, Stop> {
+        self.with(server, |engine| engine.prepare(step))
+    }
+
+    pub(super) fn begin(&mut self, server: ServerId, step: StepOrder) -> Result<(), Stop> {
+        self.with(server, |engine| engine.begin(step))
+    }
+
+    pub(super) fn turn(&mut self, server: ServerId, turn: TurnOrder) -> Result<Turned, Stop> {
+        self.with(server, |engine| engine.turn(turn))
+    }
+
+    pub(super) fn finish(&mut self, server: ServerId) -> Result<StepFigures, Stop> {
+        self.with(server, Engine::finish)
+    }
+
+    fn with<T>(
+        &mut self,
+        server: ServerId,
+        ask: impl FnOnce(&mut Engine<'i>) -> Result<T, EngineError>,
+    ) -> Result<T, Stop> {
+        let engine = self
+            .engines
+            .get_mut(index(u64::from(server)))
+            .ok_or_else(|| Problem::new(format!("the plan has no server {server}")))?;
+        ask(engine).map_err(|error| stop(server, error))
+    }
+
+    /// Closes all databases and removes them; what there is to say of those that would not close. Their
+    /// processes are gone in any case.
+    ///
+    /// Errors: files that cannot be removed.
+    pub(crate) fn stop(self) -> Result<Vec<String>, Problem> {
+        let stopped: Vec<Result<(), EngineError>> =
+            self.engines.into_iter().map(Engine::stop).collect();
+        remove_all(&self.places)?;
+        let failed = stopped.into_iter().filter_map(Result::err);
+        Ok(failed.map(|error| error.to_string()).collect())
+    }
+
+    /// Ends all processes without closing their databases, and removes them.
+    ///
+    /// Errors: files that cannot be removed.
+    pub(crate) fn abandon(self) -> Result<(), Problem> {
+        drop(self.engines);
+        remove_all(&self.places)
+    }
+}
+
+fn remove_all(places: &[PathBuf]) -> Result<(), Problem> {
+    let removed: Vec<Result<(), Problem>> = places.iter().map(|place| remove(place)).collect();
+    removed.into_iter().collect()
+}
+
+/// Where a target's database of a block is, with nothing else.
+fn home(workspace: &Workspace, place: usize) -> PathBuf {
+    workspace
+        .directory()
+        .join("clusters")
+        .join(format!("e{place}"))
+}
+
+fn start_one<'i>(
+    shop: &Shop<'_, 'i>,
+    place: usize,
+    home: &Path,
+) -> Result<(Engine<'i>, Opened), Stop> {
+    let server = shop
+        .plan
+        .servers
+        .get(place)
+        .ok_or_else(|| Problem::new(format!("the plan has no server {place}")))?;
+    // What a block that was cut short has left.
+    remove(home)?;
+    let log = home.with_extension("log");
+    let cores = shop.plan.pins.as_ref().map(|pins| pins.server.as_slice());
+    let groups = shop.limits.of(place);
+    let options = options_of(server);
+    let spec = EngineSpec {
+        installation: &server.installation,
+        worker: Path::new(OWN_PROGRAM),
+        directory: home,
+        log: &log,
+        user: &shop.host.user,
+        setup: shop.setup,
+        cache: cache_of(server),
+        options: &options,
+        cores,
+        cgroups: groups.map_or(&[], |groups| groups.groups()),
+        interrupted: shop.interrupted,
+    };
+    let id = ServerId::try_from(place).unwrap_or(ServerId::MAX);
+    Engine::start(spec).map_err(|error| match error {
+        EngineError::Failed(words) => {
+            let problem = Problem::new(format!("{} cannot open a database", server.name()));
+            let problem = problem.detail(words);
+            let asked = !options.is_empty() || !shop.setup.options.is_empty();
+            Stop::Problem(match asked {
+                true => problem.hint("leave out options that this version does not take"),
+                false => problem,
+            })
+        }
+        error => stop(id, error),
+    })
+}
+
+fn stop(server: ServerId, error: EngineError) -> Stop {
+    let lost = |reason, words| {
+        let detail = Some(words);
+        Stop::Lost(server, Cause { reason, detail })
+    };
+    match error {
+        EngineError::Interrupted => Stop::Interrupted,
+        EngineError::Lost(words) => lost(VoidReason::ServerLost, words),
+        EngineError::Stalled(words) => lost(VoidReason::Stalled, words),
+        EngineError::Failed(words) => lost(VoidReason::NothingDone, words),
+    }
+}
+
+fn remove(home: &Path) -> Result<(), Problem> {
+    match std::fs::remove_dir_all(home) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Problem::new(format!("cannot remove {}", home.display())).detail(error.to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planning::tests::rocksdb_plan;
+
+    #[test]
+    fn the_cache_is_a_setting_and_no_option() {
+        let mut plan = rocksdb_plan(&["a", "b"]);
+        let server = &mut plan.servers[0];
+        assert_eq!(cache_of(server), BlockCache::Lru);
+        let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        server.settings = vec![
+            setting(BLOCK_CACHE, "hyper-clock"),
+            setting("write_buffer_size", "1048576"),
+        ];
+        assert_eq!(cache_of(server), BlockCache::HyperClock);
+        assert_eq!(
+            options_of(server),
+            [setting("write_buffer_size", "1048576")]
+        );
+    }
+}
