@@ -547,7 +547,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("compaction_write_bytes", KB),
         COMPACTIONS,
         ROCKSDB,
-        "bytes that compactions wrote",
+        "bytes that flushes and compactions wrote",
     ),
     counted(
         Basis::Visit,
@@ -563,7 +563,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("compaction_ns", US),
         COMPACTIONS,
         ROCKSDB,
-        "time that compactions took, added up over their threads",
+        "time that flushes and compactions took, added up over their threads",
     ),
     counted(
         Basis::Visit,
@@ -571,7 +571,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("compaction_cpu_ns", US),
         COMPACTIONS,
         ROCKSDB,
-        "CPU of compactions",
+        "CPU of flushes and compactions",
     ),
     counted(
         Basis::Visit,

@@ -147,7 +147,7 @@ impl BlockCache {
 pub enum RocksdbStep {
     /// Loads all keys in order, by one thread, without a write-ahead log.
     Fillseq,
-    /// Waits until nothing is left to flush or to compact.
+    /// As [`RocksdbStep::FlushMtL0`], after a load: what reads meet is no chance of the load's compactions.
     Drain,
     /// Gets of random keys.
     Readrandom,
@@ -371,13 +371,15 @@ impl RocksdbSetup {
 
 /// What moved in a step on one target; also what its report says. Keys that a target cannot tell are missing.
 ///
-/// Keys, all over the whole step (gauges at its end): `compaction_write_bytes`, `compaction_read_bytes`,
-/// `compaction_ns` (wall, over its threads), `compaction_cpu_ns`, `flush_bytes`, `ingest_bytes`,
+/// Keys, all from the first turn that was not counted to the end of the step (gauges at its end):
+/// `compaction_write_bytes`, `compaction_read_bytes`, `compaction_ns` (wall, over its threads),
+/// `compaction_cpu_ns` (in these four the library counts a flush as a compaction to level 0), `flush_bytes`,
+/// `ingest_bytes`,
 /// `wal_write_bytes`, `stall_ns`, `stalls`, `active_ns` (time in which it was not frozen), `user_cpu_ns`,
 /// `system_cpu_ns` (of the whole step, waiting included), `drain_ns` (of waiting for compactions at the end),
 /// `process_written_bytes` (all that it wrote), `process_read_bytes` (that came from the device);
 /// gauges `lsm_bytes`, `blob_bytes`, `l0_files`, `largest_rss_bytes`, `block_cache_bytes`;
-/// and, counted in turns of their own and scaled to all operations of the step, `block_cache_hits`,
+/// and, counted in turns of their own and scaled to all operations in that time, `block_cache_hits`,
 /// `block_cache_misses`, `key_comparisons`, `bloom_hits`, `memtable_hits`, `skipped_keys`.
 pub type StepFigures = BTreeMap<String, f64>;
 

@@ -68,12 +68,22 @@ impl StepBlock {
         Some(1e6 * f64::from(self.threads) / self.throughput()?)
     }
 
-    /// What compactions and flushes wrote for each byte that was put; absent where nothing was.
+    /// What flushes and compactions wrote for each byte that was put; absent where nothing was. The library
+    /// counts flushes among its compactions, so they are not added.
     #[must_use]
     pub fn write_amplification(&self) -> Option<f64> {
-        let ingest = self.figure("ingest_bytes").filter(|bytes| *bytes > 0.0)?;
+        Some(self.figure("compaction_write_bytes")? / self.ingest_bytes()?)
+    }
+
+    /// Write amplification as the published script has it: flushes are in it twice.
+    #[must_use]
+    pub fn published_write_amplification(&self) -> Option<f64> {
         let written = self.figure("compaction_write_bytes")? + self.figure("flush_bytes")?;
-        Some(written / ingest)
+        Some(written / self.ingest_bytes()?)
+    }
+
+    fn ingest_bytes(&self) -> Option<f64> {
+        self.figure("ingest_bytes").filter(|bytes| *bytes > 0.0)
     }
 
     /// Seconds in which the target was not frozen, waiting at the end included.

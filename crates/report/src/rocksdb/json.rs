@@ -75,7 +75,7 @@ fn published(block: &StepBlock) -> BTreeMap<&'static str, f64> {
         ("ops_sec", block.throughput()),
         ("mb_sec", block.megabytes_per_second()),
         ("usec_op", block.us_per_operation()),
-        ("w_amp", block.write_amplification()),
+        ("w_amp", block.published_write_amplification()),
         ("c_mbps", block.compaction_megabytes_per_second()),
         (
             "stall_percent",

@@ -20,8 +20,8 @@ pub(crate) const CACHES: &str = "\
     throughput with HyperClock / with LRU, 95 % interval over blocks, everything else alike";
 /// How the table of steps is read.
 pub(crate) const FIGURES: &str = "\
-    mean over the blocks of whole steps, waiting for compactions included; w_amp: bytes that compactions and \
-    flushes wrote for a byte put; stall%: time in which writes were held up";
+    mean over the blocks of whole steps, waiting for compactions included; write amp: bytes that flushes and \
+    compactions wrote for a byte put; stall%: time in which writes were held up";
 
 /// Who is shown in the tables: all but the placebo, which the verdicts rest on and nobody asks about.
 pub(crate) fn shown(report: &RocksdbReport) -> Vec<&TargetRow> {
@@ -159,7 +159,7 @@ const GB: f64 = 1.0 / 1_073_741_824.0;
 
 /// The most telling first: a terminal has no room for all.
 const SHOWN: [Figure; 10] = [
-    ("w_amp", 2, StepBlock::write_amplification),
+    ("write amp", 2, StepBlock::write_amplification),
     ("stall%", 1, |block| Some(100.0 * block.stalled_share()?)),
     ("drain s", 2, |block| Some(1e-9 * block.figure("drain_ns")?)),
     ("comp GB", 3, |block| {
