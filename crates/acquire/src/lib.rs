@@ -9,9 +9,9 @@
 //! them; a library or `db_bench` of the user's is only looked at.
 //!
 //! What it refuses: a package whose checksum does not match, an archive that reaches out of its
-//! directory, a package that
-//! holds another release than it says, a tree without `bin/postgres` and `bin/initdb`, and a library
-//! that does not export RocksDB's C interface.
+//! directory, a package whose server is another release than it says (what release a library is its package
+//! alone says), a tree without `bin/postgres` and `bin/initdb`, and a library that does not export RocksDB's
+//! C interface.
 //!
 //! Decision and price: packages come through the package clients that users and mirrors already
 //! have set up (proxies,

@@ -112,11 +112,11 @@ pub enum Command {
     /// List the runs in the lab directory
     #[command(after_help = "Example: deltabench list --lab deltabench-lab")]
     List,
-    /// List the servers that can be had here: prebuilt, cached, installed
+    /// List the servers and the libraries of RocksDB that can be had here: prebuilt, cached, installed
     #[command(after_help = "Example: deltabench targets --all")]
     Targets(Targets),
-    /// Fetch prebuilt servers now, and print where their programs are
-    #[command(after_help = "Example: deltabench fetch postgres:17 postgres:18")]
+    /// Fetch prebuilt servers and libraries of RocksDB now, and print where they are
+    #[command(after_help = "Example: deltabench fetch postgres:17 postgres:18 rocksdb:10.2.1")]
     Fetch(Fetch),
     /// List the workloads, or show one with a sample of its SQL
     #[command(after_help = "Example: deltabench workloads show point-query")]
@@ -650,7 +650,7 @@ impl From<Format> for deltabench_report::Format {
 /// `deltabench fetch`.
 #[derive(Debug, Args)]
 pub struct Fetch {
-    /// What to fetch, for example postgres:17 postgres:18
+    /// What to fetch, for example postgres:17 postgres:18 rocksdb:10.2.1
     #[arg(required = true)]
     pub targets: Vec<String>,
 }

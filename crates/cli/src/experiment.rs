@@ -22,6 +22,7 @@ use deltabench_store::RunState;
 use deltabench_workload::Library;
 use request::{request_of, seed_of};
 use servers::Found;
+pub use servers::known_or_named;
 use std::path::{Path, PathBuf};
 
 /// `deltabench run`.

@@ -7,9 +7,10 @@ mod targets;
 use crate::Failure;
 use crate::amounts::{bytes, whole_number};
 use crate::arguments::{Ending, HugePagesWord, InconclusiveWord, Output, Servers};
-use crate::bench::{check_fits, resolve, swept_host};
+use crate::bench::{self, check_fits, resolve, swept_host};
 use crate::compare::Ready;
 use crate::config::Config;
+use crate::experiment::known_or_named;
 use crate::limits::{AS_IS, CacheWord, LimitArguments, limits};
 use crate::output::{Destinations, print_stdout, say};
 use crate::request::{gate, percent, seed_from_clock, stopping, time};
@@ -239,12 +240,25 @@ pub fn rocksdb(arguments: &RocksdbArguments, config: &Config) -> Result<u8, Fail
         cluster_dir: databases.cluster_dir.clone(),
         huge_pages: HugePagesWord::Off,
     };
-    let host = swept_host(&servers, config)?;
-    let found = resolve(&specs, config).map_err(Failure::Refused)?;
+    let dry = arguments.exactness.dry_run;
+    let (host, found) = if dry {
+        // Nothing is fetched: of a version its number says enough.
+        let host = bench::host(&servers, config).map_err(Failure::Refused)?;
+        (
+            host,
+            specs
+                .iter()
+                .map(|spec| known_or_named(spec, config))
+                .collect(),
+        )
+    } else {
+        let host = swept_host(&servers, config)?;
+        (host, resolve(&specs, config).map_err(Failure::Refused)?)
+    };
     let (base, candidates) = sides.wishes(&found).map_err(Failure::Refused)?;
     let plan = planning::plan(request, &base, &candidates, &library).map_err(Failure::Refused)?;
     let told = outlook::tell(&plan);
-    if arguments.exactness.dry_run {
+    if dry {
         print_stdout(&told.join("\n"))?;
         check_fits(&plan, &host).map_err(Failure::Refused)?;
         return Ok(0);
@@ -270,6 +284,16 @@ fn setup(work: &Work) -> Result<RocksdbSetup, Problem> {
         })?,
     };
     let workload = RocksdbWorkload::from(work.workload);
+    if work.published.is_some() && work.keys.is_none() && workload.compresses() {
+        let word = workload.word();
+        return Err(
+            Problem::new(format!("the published sizes are not those of {word}"))
+                .detail("their keys fit into memory, and it is for a database larger than that")
+                .hint(format!(
+                    "say how many, for example --workload {word} --keys 800M"
+                )),
+        );
+    }
     let setup = RocksdbSetup {
         workload,
         keys,
@@ -289,7 +313,9 @@ fn setup(work: &Work) -> Result<RocksdbSetup, Problem> {
     let cache_bytes = match &work.cache_size {
         Some(text) => size(text, "--cache-size")?,
         None => match (preset.cache_bytes, workload) {
-            (None, _) => setup.usual_cache_bytes(),
+            (None, _) | (Some(_), RocksdbWorkload::Iobuf | RocksdbWorkload::Iodir) => {
+                setup.usual_cache_bytes()
+            }
             (Some(_), RocksdbWorkload::Byos) => sizes::PUBLISHED_SMALL_CACHE,
             (Some(bytes), _) => bytes,
         },
@@ -483,6 +509,8 @@ mod tests {
         assert_eq!(of("--published large-24"), (40, vec![16], 48, 12, 1800));
         assert_eq!(of("--published large-32"), (50, vec![24], 90, 8, 1800));
         assert_eq!(of("--published small --workload byos").2, 1);
+        let large = of("--published small --workload iobuf --keys 800M");
+        assert_eq!((large.0, large.2, large.3), (800, 39, 4), "an eighth");
         assert_eq!(of("--published small --keys 1M --threads 2").0, 1);
     }
 
@@ -496,6 +524,7 @@ mod tests {
             ("--option ttl", "--option write_buffer_size=33554432"),
             ("--option block_cache=lru", "--block-cache"),
             ("--option wal_dir=/x", "leave out wal_dir"),
+            ("--published small --workload iodir", "--keys 800M"),
             ("--memory 1MB", "--memory 80MB"),
             ("--budget 10", "--budget 15m"),
         ] {

@@ -3,6 +3,7 @@
 use crate::interference::disturbed;
 use crate::thresholds::{MIN_ROUNDS, MIN_ROUNDS_OF_STEPS};
 use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
+use deltabench_model::rocksdb::RocksdbStep;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,9 +15,8 @@ type Rounds<'a> = BTreeMap<(u32, u32), Vec<&'a Slice>>;
 /// interrupted and measured again.
 pub(crate) struct Index<'a> {
     cells: BTreeMap<CellId, Rounds<'a>>,
-    /// Whether a block's value is that of all its rounds together: what visits from cold caches are about is
-    /// their first rounds, which trimming would cut.
-    pooled: bool,
+    /// Cells in which a block's value is that of all its rounds together, see [`is_pooled`].
+    pooled: BTreeSet<CellId>,
     /// Cells whose rounds are whole steps: long, and one in a block.
     steps: BTreeSet<CellId>,
 }
@@ -32,14 +32,15 @@ impl<'a> Index<'a> {
                 None => round.push(slice),
             }
         }
+        let of_kind = |kind: fn(&Plan, &Cell) -> bool| {
+            let all = (0..).zip(&plan.cells);
+            let found = all.filter(|(_, cell)| kind(plan, cell));
+            found.map(|(id, _)| id).collect()
+        };
         Self {
             cells,
-            pooled: plan.cache == CacheState::Cold,
-            steps: (0..)
-                .zip(&plan.cells)
-                .filter(|(_, cell)| is_whole_step(plan, cell))
-                .map(|(id, _)| id)
-                .collect(),
+            pooled: of_kind(is_pooled),
+            steps: of_kind(is_whole_step),
         }
     }
 
@@ -112,7 +113,7 @@ impl<'a> Index<'a> {
             .map(|(block, rounds)| Block {
                 block,
                 rounds,
-                pooled: self.pooled,
+                pooled: self.pooled.contains(&cell),
                 least,
             })
             .collect();
@@ -124,6 +125,17 @@ impl<'a> Index<'a> {
 /// delays its writers goes by the clock, so it cannot be stopped and go on.
 pub(crate) fn is_whole_step(plan: &Plan, cell: &Cell) -> bool {
     plan.has_whole_steps() || (plan.rocksdb.is_some() && cell.writes)
+}
+
+/// Whether a cell's work comes in bursts that belong to it, so that a block's value is that of all its rounds
+/// together: trimming would cut just these.
+///
+/// Visits from cold caches are about their first rounds. Beside a writer of RocksDB a flush, with the
+/// compaction that it brings on, falls into one turn of eight or so.
+pub(crate) fn is_pooled(plan: &Plan, cell: &Cell) -> bool {
+    let beside_a_writer =
+        || RocksdbStep::from_name(&cell.workload).is_some_and(RocksdbStep::beside_a_writer);
+    plan.cache == CacheState::Cold || (plan.rocksdb.is_some() && beside_a_writer())
 }
 
 /// What a cell's rounds say about themselves, whatever was measured in them.

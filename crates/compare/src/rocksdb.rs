@@ -14,13 +14,15 @@ pub use caches::CachePair;
 pub use fairness::{EngineFacts, fairness};
 pub use figures::{Latencies, StepBlock};
 
-use crate::comparison::{CellComparison, Comparison, Metric, Ratio, Verdict};
+use crate::comparison::{CellComparison, Comparison, Metric, MetricComparison, Ratio, Verdict};
+use crate::pairing::{is_pooled, is_whole_step};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::Finding;
 use deltabench_model::plan::{CellId, Plan, PlannedServer, Role, ServerId};
 use deltabench_model::rocksdb::{BLOCK_CACHE, RocksdbStep};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
+use deltabench_stats::summary::geometric_mean;
 use std::collections::BTreeMap;
 
 /// All figures of a run of RocksDB.
@@ -43,6 +45,9 @@ pub struct StepColumn {
     pub step: RocksdbStep,
     /// By how many threads.
     pub threads: u32,
+    /// Whether a block's relative throughput is the trimmed mean of its paired turns, and not the quotient
+    /// of what they come to together.
+    pub trimmed: bool,
 }
 
 /// One target.
@@ -66,7 +71,9 @@ pub struct TargetRow {
 pub struct TargetStep {
     /// By block, in order.
     pub blocks: Vec<StepBlock>,
-    /// Operations per second: geometric mean over the blocks; absent where none has any.
+    /// Operations per second: geometric mean over the blocks, of the turns behind `relative`; for the base
+    /// those behind that of the target with most of them. Of all good turns where nothing was compared, and
+    /// absent where there are none.
     pub throughput: Option<f64>,
     /// Against the base; absent for the base itself, and where nothing was compared.
     pub relative: Option<RelativeStep>,
@@ -128,6 +135,7 @@ pub fn rocksdb_report(
                 cell,
                 step: RocksdbStep::from_name(&planned.workload)?,
                 threads: planned.clients,
+                trimmed: !is_whole_step(plan, planned) && !is_pooled(plan, planned),
             })
         })
         .collect();
@@ -144,7 +152,7 @@ pub fn rocksdb_report(
     });
     Some(RocksdbReport {
         targets: targets.collect(),
-        caches: caches::pairs(plan, slices, &steps),
+        caches: caches::pairs(plan, slices, &steps, comparison),
         steps,
     })
 }
@@ -183,23 +191,34 @@ fn target_step(
     server: ServerId,
 ) -> TargetStep {
     let blocks = blocks.remove(&(server, cell)).unwrap_or_default();
+    let all = || comparison.cells.iter().chain(&comparison.placebo_cells);
+    let here = || all().filter(|one| one.cell == cell);
+    let found = here().find(|one| one.candidate == server);
+    // Only the base is compared with nobody.
+    let compared = match all().any(|one| one.candidate == server) {
+        true => found.and_then(speed).map(|speed| speed.candidate),
+        false => here()
+            .max_by_key(|one| (one.rounds, std::cmp::Reverse(one.candidate)))
+            .and_then(speed)
+            .map(|speed| speed.base),
+    };
     let rates: Vec<f64> = blocks.iter().filter_map(StepBlock::throughput).collect();
     TargetStep {
-        throughput: deltabench_stats::summary::geometric_mean(&rates),
-        relative: relative(comparison, cell, server),
+        throughput: compared.or_else(|| geometric_mean(&rates)),
+        relative: found.and_then(relative),
         blocks,
     }
 }
 
-fn relative(comparison: &Comparison, cell: CellId, server: ServerId) -> Option<RelativeStep> {
-    let mut all = comparison.cells.iter().chain(&comparison.placebo_cells);
-    let of = |one: &&CellComparison| (one.cell, one.candidate) == (cell, server);
-    let found = all.find(of)?;
-    let mut metrics = found.metrics.iter();
-    let speed = metrics.find(|metric| metric.metric == Metric::Throughput)?;
+fn speed(cell: &CellComparison) -> Option<&MetricComparison> {
+    let mut metrics = cell.metrics.iter();
+    metrics.find(|metric| metric.metric == Metric::Throughput)
+}
+
+fn relative(cell: &CellComparison) -> Option<RelativeStep> {
     Some(RelativeStep {
-        ratio: speed.ratio,
-        verdict: found.verdict,
-        blocks: found.blocks,
+        ratio: speed(cell)?.ratio,
+        verdict: cell.verdict,
+        blocks: cell.blocks,
     })
 }

@@ -175,9 +175,33 @@ impl Grid {
     }
 }
 
+impl Table {
+    /// What does the work of its rows: `client`, or `thread` where all are steps of RocksDB.
+    #[must_use]
+    pub fn worker(&self) -> &'static str {
+        worker_of(&self.rows)
+    }
+}
+
+impl Study {
+    /// What does the work of all its tables: `client`, or `thread` where all are of steps of RocksDB.
+    #[must_use]
+    pub fn worker(&self) -> &'static str {
+        worker_of(self.tables.iter().flat_map(|table| &table.rows))
+    }
+}
+
+fn worker_of<'r>(rows: impl IntoIterator<Item = &'r Row>) -> &'static str {
+    let mut workers = rows.into_iter().map(|row| worker(&row.name));
+    match workers.next() {
+        Some(first) if workers.all(|other| other == first) => first,
+        _ => "client",
+    }
+}
+
 /// What does the work of a workload: `client`, or `thread` for a step of RocksDB, which has no clients.
 pub(crate) fn worker(workload: &str) -> &'static str {
-    let step = workload.split(' ').next().unwrap_or_default();
+    let step = workload.split([' ', ',']).next().unwrap_or_default();
     match RocksdbStep::from_name(step) {
         Some(_) => "thread",
         None => "client",

@@ -10,7 +10,7 @@ mod output;
 #[cfg(test)]
 mod tests;
 
-use crate::engine::{EngineError, EngineSpec, Prepared};
+use crate::engine::{EngineError, EngineSpec, Patience, Prepared};
 use crate::process::{GONE_LIMIT, LOOK, how, log_tail};
 use crate::protocol::{Opened, StepOrder, TurnOrder, Turned};
 use crate::stats_text;
@@ -41,7 +41,7 @@ const OUTPUT_BYTES: u64 = 16 << 20;
 pub(crate) struct DbBench<'i> {
     command: Command<'i>,
     setup: RocksdbSetup,
-    patience: Duration,
+    patience: Patience,
     common: Flags,
     known: Known,
     begun: Option<Begun>,
@@ -82,7 +82,7 @@ impl<'i> DbBench<'i> {
         let common = flags::common(spec.setup, spec.cache, spec.options, &known, version)
             .map_err(|why| EngineError::Failed(format!("{}: {why}", command.name)))?;
         let bench = Self {
-            patience: spec.patience(),
+            patience: Patience::of(spec.setup),
             setup: spec.setup.clone(),
             common,
             known,
@@ -166,7 +166,7 @@ impl<'i> DbBench<'i> {
         let limit = if timed {
             Duration::from_secs(u64::from(self.setup.seconds)) + SPARE
         } else {
-            self.patience
+            self.patience.of_step(step)
         };
         let ran = self.command.run(&arguments, limit, step.name())?;
         ran.check(&self.command, step.name())?;
@@ -212,6 +212,8 @@ impl<'i> DbBench<'i> {
             left_out: flags::left_out(&self.common, &self.setup, &self.known),
             cache: cache.to_owned(),
             warnings: output::warnings(&ran.text),
+            // Its own flag says whether it does.
+            batches: false,
             in_force,
         })
     }

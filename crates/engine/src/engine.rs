@@ -5,7 +5,7 @@ use crate::process::Worker;
 use crate::protocol::{Opened, StepOrder, TurnOrder, Turned};
 use deltabench_model::installation::{Engine as Kind, Installation};
 use deltabench_model::problem::Problem;
-use deltabench_model::rocksdb::{BlockCache, RocksdbSetup, StepFigures};
+use deltabench_model::rocksdb::{BlockCache, RocksdbSetup, RocksdbStep, StepFigures};
 use deltabench_server::ServerUser;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -44,14 +44,37 @@ impl EngineSpec<'_, '_> {
     pub(crate) fn database(&self) -> PathBuf {
         self.directory.join("db")
     }
+}
 
-    /// Time for anything that is not bounded by a count of its own: far more than an engine that works
-    /// needs, even for all compactions of a load at 4 MB/s.
+/// How long an engine has for something: far more than one that works needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Patience {
+    /// Where it only reads, opens or gets ready; even with all compactions of a load at 4 MB/s beside it.
     ///
     /// Source: the published scripts give each step its duration and 600 s more.
-    pub(crate) fn patience(&self) -> Duration {
-        let debt = Duration::from_secs(self.setup.raw_bytes() / (4 << 20));
-        Duration::from_secs(600 + u64::from(self.setup.seconds)) + debt
+    pub(crate) of_reads: Duration,
+    /// Where it writes or waits for its compactions. That work is a count and no time: the base does it in
+    /// the seconds of the step, and an engine that is 20 times slower is slow and not stuck. A load has no
+    /// seconds; it may go at 1 MB/s.
+    pub(crate) of_writes: Duration,
+}
+
+impl Patience {
+    pub(crate) fn of(setup: &RocksdbSetup) -> Self {
+        let seconds = u64::from(setup.seconds);
+        let raw = setup.raw_bytes();
+        Self {
+            of_reads: Duration::from_secs(600 + seconds + raw / (4 << 20)),
+            of_writes: Duration::from_secs(600 + 20 * seconds + raw / (1 << 20)),
+        }
+    }
+
+    /// For a step, its turns and its end.
+    pub(crate) fn of_step(self, step: RocksdbStep) -> Duration {
+        match step.writes() || !step.is_measured() {
+            true => self.of_writes,
+            false => self.of_reads,
+        }
     }
 }
 
@@ -190,5 +213,27 @@ impl<'i> Engine<'i> {
             Inner::Worker(worker) => worker.stop(),
             Inner::DbBench(_) => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bench;
+
+    #[test]
+    fn an_engine_that_writes_twenty_times_slower_than_the_base_is_not_given_up() {
+        let mut setup = Bench::worker("").setup;
+        setup.seconds = 1800;
+        setup.keys = 40_000_000;
+        let patience = Patience::of(&setup);
+        let writes = patience.of_step(RocksdbStep::Overwriteandwait);
+        assert!(writes >= Duration::from_secs(600 + 20 * 1800), "{writes:?}");
+        // 16.8 GB.
+        let loads = patience.of_step(RocksdbStep::Fillseq);
+        assert!(loads >= Duration::from_secs(16_000), "{loads:?}");
+        assert_eq!(patience.of_step(RocksdbStep::Drain), writes);
+        let reads = patience.of_step(RocksdbStep::Readwhilewriting);
+        assert!(5 * reads < writes, "a hang is told sooner: {reads:?}");
     }
 }

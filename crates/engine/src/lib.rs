@@ -21,4 +21,4 @@ mod work;
 
 pub use engine::{Engine, EngineError, EngineSpec, Prepared};
 pub use protocol::{Answer, OpenOrder, Opened, Order, StepOrder, TurnOrder, Turned};
-pub use work::{WorkerError, work};
+pub use work::{FINISH_CPU_NS, WorkerError, work};

@@ -4,7 +4,7 @@
 //! has stopped the last of them before an answer is handed on. No timer and no polling of it disturbs what
 //! another target does meanwhile.
 
-use crate::engine::{EngineError, EngineSpec, Prepared};
+use crate::engine::{EngineError, EngineSpec, Patience, Prepared};
 use crate::protocol::{Answer, OpenOrder, Opened, Order, StepOrder, TurnOrder, Turned};
 use deltabench_model::rocksdb::StepFigures;
 use deltabench_server::{ENGINE_MARK, Handle, Launch};
@@ -41,7 +41,9 @@ pub(crate) struct Worker<'i> {
     log: PathBuf,
     log_start: u64,
     name: String,
-    patience: Duration,
+    patience: Patience,
+    /// How long the step has that was begun last.
+    limit: Duration,
     interrupted: &'i AtomicBool,
 }
 
@@ -67,6 +69,7 @@ impl<'i> Worker<'i> {
             end(&mut child, &handle);
             return Err(EngineError::Failed("a worker without pipes".to_owned()));
         };
+        let patience = Patience::of(spec.setup);
         let mut worker = Self {
             child,
             handle,
@@ -76,7 +79,8 @@ impl<'i> Worker<'i> {
             log: spec.log.to_path_buf(),
             log_start,
             name: spec.installation.resolved.clone(),
-            patience: spec.patience(),
+            patience,
+            limit: patience.of_reads,
             interrupted: spec.interrupted,
         };
         let order = Order::Open(Box::new(OpenOrder {
@@ -97,6 +101,7 @@ impl<'i> Worker<'i> {
     }
 
     pub(crate) fn prepare(&mut self, order: StepOrder) -> Result<Prepared, EngineError> {
+        self.limit = self.patience.of_step(order.step);
         let order = Order::Prepare(order);
         match self.ask(&order)? {
             Answer::Prepared {
@@ -111,6 +116,7 @@ impl<'i> Worker<'i> {
     }
 
     pub(crate) fn begin(&mut self, order: StepOrder) -> Result<(), EngineError> {
+        self.limit = self.patience.of_step(order.step);
         let order = Order::Begin(order);
         match self.ask(&order)? {
             Answer::Ready => Ok(()),
@@ -157,7 +163,7 @@ impl<'i> Worker<'i> {
     /// Has an order carried out; frozen again afterwards.
     fn ask(&mut self, order: &Order) -> Result<Answer, EngineError> {
         self.send(order)?;
-        let answer = self.receive(order, self.patience, self.interrupted)?;
+        let answer = self.receive(order, self.limit, self.interrupted)?;
         self.freeze()?;
         match answer {
             Answer::Failed(words) => Err(EngineError::Failed(words)),
@@ -415,6 +421,7 @@ mod tests {
             step: RocksdbStep::Readrandom,
             threads: 1,
             seed: 1,
+            batched: false,
         }
     }
 
@@ -422,6 +429,7 @@ mod tests {
         number: 1,
         operations: 10,
         counted: false,
+        settle: false,
     };
 
     fn ticks(pid: u32) -> (u64, u64) {
@@ -504,7 +512,7 @@ mod tests {
         let bench = Bench::worker(&WORKER.replace("ON_TURN", "while :; do :; done"));
         std::fs::create_dir(bench.directory()).unwrap();
         let (mut worker, _) = Worker::start(bench.spec()).unwrap();
-        worker.patience = Duration::from_millis(300);
+        worker.limit = Duration::from_millis(300);
         let stalled = worker.turn(TURN).unwrap_err();
         assert!(
             matches!(&stalled, EngineError::Stalled(words) if words.contains("in mid-turn")),

@@ -49,6 +49,9 @@ pub struct StepOrder {
     pub threads: u32,
     /// Seed of its keys: the same for all targets of a block.
     pub seed: u64,
+    /// Whether a look-up of many keys lets them share reads of files; a library that cannot
+    /// ([`Opened::batches`]) looks them up one by one all the same.
+    pub batched: bool,
 }
 
 /// Some work of a step.
@@ -61,6 +64,10 @@ pub struct TurnOrder {
     /// Whether the library counts what it does (its performance context), which costs time: never in a turn
     /// that is measured.
     pub counted: bool,
+    /// Whether all that is owed after it is worked off before it is answered, in time that is none of it:
+    /// the library delays writers by a clock that goes on while they are frozen, so that nobody is to be
+    /// frozen with a debt before a turn of writes that is measured.
+    pub settle: bool,
 }
 
 /// What a worker answers.
@@ -99,6 +106,9 @@ pub struct Opened {
     /// What it says of itself that makes its figures doubtful, in its own words: a build with assertions.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// Whether keys of one look-up can share reads of files.
+    #[serde(default)]
+    pub batches: bool,
     /// All options in force, from the file that the library wrote beside the database: by `SECTION.name`.
     pub in_force: BTreeMap<String, String>,
 }

@@ -9,6 +9,7 @@ mod session;
 mod writer;
 
 use crate::protocol::{Answer, Order};
+pub use session::FINISH_CPU_NS;
 use session::Session;
 use std::io::{BufRead, Write};
 
@@ -49,6 +50,9 @@ pub fn work(input: impl BufRead, mut output: impl Write) -> Result<(), WorkerErr
             .write_all(line.as_bytes())
             .and_then(|()| output.flush())
             .map_err(|error| WorkerError::Answers(error.to_string()))?;
+        if let Some(session) = &mut session {
+            Session::answered(session, line.len());
+        }
         if is_last {
             break;
         }

@@ -128,6 +128,8 @@ const WAL: &str = "pg_stat_wal";
 const IO: &str = "pg_stat_io, relations only";
 const ROCKSDB: &str = "RocksDB";
 const COMPACTIONS: &str = "rocksdb.stats, rocksdb.cfstats";
+const PROPERTIES: &str = "properties of the database; rocksdb.stats of a db_bench";
+const RUSAGE: &str = "getrusage(2) of its process";
 const PERF_CONTEXT: &str =
     "perf context of the library, in turns of their own that are not measured";
 
@@ -617,7 +619,7 @@ pub const METRICS: &[MetricInfo] = &[
         Basis::Visit,
         ("process_written_kb_per_op", "written KB/o", "KB/op"),
         ("process_written_bytes", KB),
-        "/proc/PID/io of its process",
+        "/proc/PID/io of its process; ru_oublock of a db_bench",
         ROCKSDB,
         "bytes that its process wrote, to the page cache or past it",
     ),
@@ -625,7 +627,7 @@ pub const METRICS: &[MetricInfo] = &[
         Basis::Visit,
         ("step_user_us_per_op", "step user us/o", "us/op"),
         ("user_cpu_ns", US),
-        "/proc/PID/stat of its process",
+        RUSAGE,
         ROCKSDB,
         "CPU of the whole step outside the kernel, its wait for compactions included",
     ),
@@ -633,7 +635,7 @@ pub const METRICS: &[MetricInfo] = &[
         Basis::Visit,
         ("step_system_us_per_op", "step sys us/o", "us/op"),
         ("system_cpu_ns", US),
-        "/proc/PID/stat of its process",
+        RUSAGE,
         ROCKSDB,
         "CPU of the whole step inside the kernel, its wait for compactions included",
     ),
@@ -697,7 +699,7 @@ pub const METRICS: &[MetricInfo] = &[
         Basis::Gauge,
         ("lsm_mb", "LSM MB", "MB"),
         ("lsm_bytes", MB),
-        COMPACTIONS,
+        PROPERTIES,
         ROCKSDB,
         "size of all table files at the end of a step",
     ),
@@ -705,7 +707,7 @@ pub const METRICS: &[MetricInfo] = &[
         Basis::Gauge,
         ("l0_files", "L0 files", "files"),
         ("l0_files", 1.0),
-        COMPACTIONS,
+        PROPERTIES,
         ROCKSDB,
         "files in level 0 at the end of a step: each is one more to look into",
     ),

@@ -26,9 +26,29 @@ const CACHE_MIN_BYTES: u64 = 8 << 20;
 /// Options that say where files are: that is for deltabench to decide.
 const PLACES: [&str; 5] = ["db_log_dir", "wal_dir", "db_paths", "cf_paths", "env"];
 
+/// Options without which a chain is something else, and why.
+const NEEDED: [(&str, &str); 4] = [
+    (
+        "no_block_cache",
+        "every target has the block cache that was asked for",
+    ),
+    (
+        "disable_auto_compactions",
+        "steps wait until nothing is left to compact, and without compactions that is never",
+    ),
+    (
+        "error_if_exists",
+        "whether a database is there already is known to deltabench",
+    ),
+    (
+        "create_if_missing",
+        "whether a database is there already is known to deltabench",
+    ),
+];
+
 /// Refuses what cannot be the name of an option that users give, whatever the version.
 ///
-/// Errors: no name at all, the block cache, a place of files.
+/// Errors: no name at all, the block cache, a place of files, an option without which a chain is another.
 pub fn check_option(name: &str) -> Result<(), Problem> {
     let part = |part: &str| {
         let mut letters = part.chars();
@@ -42,13 +62,20 @@ pub fn check_option(name: &str) -> Result<(), Problem> {
                 .hint("write for example write_buffer_size=33554432"),
         );
     }
-    if name == BLOCK_CACHE {
+    // `block_based_table_factory.block_cache` is `block_cache` of a section.
+    let option = name.rsplit('.').next().unwrap_or(name);
+    if option == BLOCK_CACHE {
         return Err(Problem::new("the block cache is not chosen by an option")
             .hint("on the command line use --block-cache, in [[servers]] `block_cache`"));
     }
-    if PLACES.contains(&name) {
+    if PLACES.contains(&option) {
         return Err(Problem::new(format!("option `{name}` cannot be chosen"))
             .detail("deltabench decides where databases and their files are")
+            .hint(format!("leave out {name}")));
+    }
+    if let Some((_, why)) = NEEDED.iter().find(|(needed, _)| *needed == option) {
+        return Err(Problem::new(format!("option `{name}` cannot be chosen"))
+            .detail(*why)
             .hint(format!("leave out {name}")));
     }
     Ok(())
@@ -155,7 +182,7 @@ pub enum RocksdbStep {
     Fwdrange,
     /// Gets of [`MULTI_READ_BATCH`] random keys at once.
     Multireadrandom,
-    /// Overwrites a tenth of the keys, at random.
+    /// Overwrites a tenth of the keys, at random, by as many threads as any other step has.
     Overwritesome,
     /// Flushes, moves all of level 0 down and waits: the tree has a known shape after it.
     FlushMtL0,
@@ -310,9 +337,12 @@ impl RocksdbSetup {
     pub fn chain(&self) -> Vec<ChainLink> {
         let mut chain = Vec::new();
         let mut next: CellId = 0;
+        let most = self.threads.iter().copied().max().unwrap_or(1);
         for &step in &self.steps {
             let threads: &[u32] = match self.threads.as_slice() {
                 all if step.is_measured() && !step.single() => all,
+                // A state is made once.
+                _ if step == RocksdbStep::Overwritesome => &[most],
                 _ => &[1],
             };
             for &threads in threads {
@@ -377,6 +407,7 @@ impl RocksdbSetup {
 /// `ingest_bytes`,
 /// `wal_write_bytes`, `stall_ns`, `stalls`, `active_ns` (time in which it was not frozen), `user_cpu_ns`,
 /// `system_cpu_ns` (of the whole step, waiting included), `drain_ns` (of waiting for compactions at the end),
+/// `finish_cpu_ns` (CPU after the last turn: waiting for compactions, the flush of a load),
 /// `process_written_bytes` (all that it wrote), `process_read_bytes` (that came from the device);
 /// gauges `lsm_bytes`, `blob_bytes`, `l0_files`, `largest_rss_bytes`, `block_cache_bytes`;
 /// and, counted in turns of their own and scaled to all operations in that time, `block_cache_hits`,
@@ -428,6 +459,14 @@ mod tests {
         let numbered: Vec<CellId> = setup.chain().iter().filter_map(|link| link.cell).collect();
         assert_eq!(numbered, (0..9).collect::<Vec<_>>());
         assert_eq!(setup.chain().len(), 9 + 3);
+        let states: Vec<(RocksdbStep, u32)> = setup
+            .chain()
+            .iter()
+            .filter(|link| link.cell.is_none())
+            .map(|link| (link.step, link.threads))
+            .collect();
+        use RocksdbStep::{Drain, FlushMtL0, Overwritesome};
+        assert_eq!(states, [(Drain, 1), (Overwritesome, 4), (FlushMtL0, 1)]);
     }
 
     #[test]
@@ -456,6 +495,12 @@ mod tests {
             "1a",
             "wal_dir",
             "block_cache",
+            "block_based_table_factory.block_cache",
+            "block_based_table_factory.no_block_cache",
+            "disable_auto_compactions",
+            "error_if_exists",
+            "create_if_missing",
+            "env.wal_dir",
         ] {
             assert!(check_option(bad).unwrap_err().hint.is_some(), "{bad}");
         }

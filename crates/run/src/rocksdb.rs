@@ -15,7 +15,7 @@ mod outlook;
 mod workers;
 
 pub(crate) use chain::{StepVisit, step_order};
-pub use check::check_targets;
 pub(crate) use check::{check_request, check_server, check_wishes};
+pub use check::{check_targets, in_memory};
 pub use outlook::{RocksdbOutlook, outlook};
 pub(crate) use workers::{Shop, Stop, Workers, cache_of};

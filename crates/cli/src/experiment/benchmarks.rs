@@ -219,7 +219,8 @@ fn needed_of_chain(
     let Some(last) = steps.iter().rposition(&wanted) else {
         return steps.to_vec();
     };
-    let makes = |step: &RocksdbStep| step.writes() || !step.is_measured();
+    // The writer beside readers changes the database, too.
+    let makes = |step: &RocksdbStep| step.writes() || step.beside_a_writer() || !step.is_measured();
     let up_to = steps.iter().take(last + 1);
     let kept = up_to.filter(|step| makes(step) || wanted(step));
     kept.copied().collect()
@@ -330,7 +331,8 @@ mod tests {
         assert_eq!(picked("fillseq"), "fillseq");
         assert_eq!(
             picked("readwhilewriting"),
-            "fillseq drain overwritesome flush_mt_l0 readwhilewriting"
+            "fillseq drain overwritesome flush_mt_l0 revrangewhilewriting fwdrangewhilewriting \
+             readwhilewriting"
         );
         let all = RocksdbStep::published();
         let all: Vec<&str> = all.into_iter().map(RocksdbStep::name).collect();

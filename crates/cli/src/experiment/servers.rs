@@ -211,7 +211,7 @@ fn leave_out(server: &Server, problem: &Problem) -> LeftOut {
 }
 
 /// What is here already, else something that bears the target's name.
-fn known_or_named(target: &TargetSpec, config: &Config) -> Installation {
+pub fn known_or_named(target: &TargetSpec, config: &Config) -> Installation {
     let mut offline = config.clone();
     offline.sources.offline = true;
     let here = match target {

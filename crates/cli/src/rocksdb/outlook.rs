@@ -5,7 +5,8 @@ use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_model::plan::Plan;
 use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache, RocksdbSetup};
 use deltabench_model::units::{count, to_f64};
-use deltabench_run::rocksdb::outlook;
+use deltabench_observe::HostFacts;
+use deltabench_run::rocksdb::{in_memory, outlook};
 
 /// Lines about what is going to be done, how long it takes and what room it needs.
 pub fn tell(plan: &Plan) -> Vec<String> {
@@ -54,7 +55,9 @@ fn time(plan: &Plan, block: f64) -> f64 {
 }
 
 fn notes(plan: &Plan, block: f64) -> Vec<String> {
-    let mut notes = Vec::new();
+    let free = HostFacts::read().memory_available_bytes;
+    let small = in_memory(plan, free).map(|text| format!("  note     {text}"));
+    let mut notes: Vec<String> = small.into_iter().collect();
     let blocks = plan.timing.blocks;
     if count(MIN_BLOCKS) > u64::from(blocks) {
         notes.push(format!(

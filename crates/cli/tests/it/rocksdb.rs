@@ -165,14 +165,91 @@ fn versions_are_compared_in_every_cell_and_nothing_is_left() {
 }
 
 #[test]
+fn block_caches_of_one_version_are_compared_beside_a_writer() {
+    let (lab, libraries) = (Lab::new(), libraries());
+    let newest = libraries.last().unwrap();
+    let mut arguments = vec!["rocksdb", newest, "--block-cache", "lru,hyper-clock"];
+    arguments.extend(["--steps", "fillseq,readwhilewriting", "--seconds", "1"]);
+    arguments.extend(["--no-placebo"]);
+    arguments.extend(TINY);
+    let output = lab.run(&arguments);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let report = lab.report();
+    let cells: Vec<(&str, i64)> = report["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cell| {
+            let name = cell["workload"].as_str().unwrap();
+            (name, cell["blocks"].as_i64().unwrap())
+        })
+        .collect();
+    assert_eq!(cells, [("fillseq", 2), ("readwhilewriting", 2)]);
+    let counted: Vec<String> = query(&lab, "select counters from visit_counters where cell = 1");
+    assert_eq!(counted.len(), 2 * 2);
+    for counters in &counted {
+        let counters: Value = serde_json::from_str(counters).unwrap();
+        assert!(
+            counters["block_cache_hits"].as_f64().unwrap() > 0.0,
+            "{counters}"
+        );
+        assert!(
+            counters["ingest_bytes"].as_f64().unwrap() > 0.0,
+            "a writer has written: {counters}"
+        );
+    }
+    let facts: Vec<String> = query(
+        &lab,
+        "select value from fact where kind = 'engine' order by server",
+    );
+    let caches: Vec<String> = facts
+        .iter()
+        .map(|fact| serde_json::from_str::<Value>(fact).unwrap()["cache"].to_string())
+        .collect();
+    let [lru, clock] = caches.as_slice() else {
+        panic!("{caches:?}");
+    };
+    assert!(lru.contains("lru"), "{caches:?}");
+    assert!(clock.to_lowercase().contains("hyper"), "{caches:?}");
+    assert!(is_clean(&lab));
+}
+
+/// Waits until facts of the host are stored, and engines are about to start.
+fn wait_for_the_host(lab: &Lab, child: &mut Child) {
+    let stored = || {
+        let place = lab.path().join("lab/deltabench.sqlite");
+        let store = place
+            .exists()
+            .then(|| rusqlite::Connection::open(place).unwrap());
+        let count = |store: rusqlite::Connection| {
+            let count = "select count(*) from fact where kind = 'host'";
+            store.query_row(count, [], |row| row.get::<_, i64>(0)).ok()
+        };
+        store.and_then(count).unwrap_or(0) > 0
+    };
+    let limit = Instant::now() + Duration::from_secs(60);
+    while !stored() {
+        assert!(child.try_wait().unwrap().is_none() && Instant::now() < limit);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn kill(lab: &Lab, child: &mut Child) {
+    assert!(send(child.id(), "-9"));
+    child.wait().unwrap();
+    lab.wait_until_no_servers();
+}
+
+#[test]
 fn a_killed_run_goes_through_its_block_again_and_keeps_what_it_had() {
     let (lab, libraries) = (Lab::new(), libraries());
     let steps = "fillseq,drain,readrandom";
     let mut child = lab.start(&arguments(&libraries, (steps, "1"), &["--no-placebo"]));
+    wait_for_the_host(&lab, &mut child);
+    kill(&lab, &mut child);
+    let mut child = lab.start(&["resume", "last"]);
     wait_for_visits(&lab, &mut child, 1);
-    assert!(send(child.id(), "-9"));
-    child.wait().unwrap();
-    lab.wait_until_no_servers();
+    kill(&lab, &mut child);
     let before: Vec<i64> = query(&lab, "select started_ns from slice order by id");
     assert!(!before.is_empty());
     let output = lab.run(&["resume", "last"]);
@@ -185,6 +262,24 @@ fn a_killed_run_goes_through_its_block_again_and_keeps_what_it_had() {
         "what is stored stays and is not measured again"
     );
     assert_eq!(visits(&lab), 2 * 2);
+    let loads: Vec<i64> = query(
+        &lab,
+        "select count(*) from slice where cell = 0 group by block, server",
+    );
+    assert_eq!(loads, [1; 2 * 2], "a load that is repeated is stored once");
+    let prepared: Vec<i64> = query(
+        &lab,
+        "select count(*) from fact where kind = 'prepared' group by block, server",
+    );
+    assert_eq!(prepared, [1; 2 * 2], "so is what is not measured");
+    let findings: Vec<i64> = query(
+        &lab,
+        "select count(*) from finding where kind like 'options-only-%' group by text",
+    );
+    assert!(
+        !findings.is_empty() && findings.iter().all(|times| *times == 1),
+        "what engines say is told once, however early the first kill came: {findings:?}"
+    );
     assert!(is_clean(&lab));
 }
 
@@ -204,6 +299,58 @@ fn an_interrupt_is_heard_within_a_second_or_so_and_leaves_nothing() {
     assert_eq!(visits(&lab), 1);
 }
 
+/// Ends a worker.
+fn crash(lab: &Lab, signal: &str) {
+    let crashed = lab.servers()[0];
+    // The runtime of the worker takes the first fault for a guard page.
+    let limit = Instant::now() + Duration::from_secs(60);
+    while lab.servers().contains(&crashed) && send(crashed, signal) {
+        assert!(Instant::now() < limit, "it does not end");
+        std::thread::sleep(Duration::from_millis(30));
+    }
+}
+
+#[test]
+fn steps_before_one_that_always_crashes_have_their_values() {
+    let (lab, libraries) = (Lab::new(), libraries());
+    let steps = "fillseq,readrandom,multireadrandom";
+    let more = ["--no-placebo", "--blocks", "5"];
+    let mut asked = arguments(&libraries, (steps, "2"), &[]);
+    let place = asked.iter().position(|word| *word == "--blocks").unwrap();
+    asked.drain(place..place + 2);
+    asked.extend(more);
+    let mut child = lab.start(&asked);
+    for (block, signal) in (0..).zip(["-SEGV", "-KILL", "-KILL"]) {
+        // Each block has three visits when it is given up: the next is that of its load.
+        wait_for_visits(&lab, &mut child, 3 * block + 1);
+        crash(&lab, signal);
+    }
+    let status = child.wait().unwrap();
+    let said = std::fs::read_to_string(lab.path().join("stderr")).unwrap();
+    assert_eq!(status.code(), Some(5), "{said}");
+    for words in [
+        "signal 11 (segmentation fault)",
+        "signal 9 (killed)",
+        "the rest of this block is given up",
+        "engines were lost 3 times",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(!said.contains("memory limit"), "{said}");
+    assert!(!said.contains("gone through again"), "{said}");
+    let lost: Vec<String> = query(&lab, "select text from finding where kind = 'server-lost'");
+    assert_eq!(lost.len(), 3, "{lost:?}");
+    let loads = "select count(*) from slice where cell = 0 and void is null";
+    assert_eq!(query::<i64>(&lab, loads), [3 * 2]);
+    let last = "select count(*) from slice where cell = 2";
+    assert_eq!(query::<i64>(&lab, last), [0]);
+    assert_eq!(visits(&lab), 3 * 3, "nothing of these blocks is left to do");
+    let report = lab.report();
+    assert_eq!(report["cells"][0]["workload"], "fillseq");
+    assert_eq!(report["cells"][0]["blocks"], 3);
+    assert!(is_clean(&lab));
+}
+
 #[test]
 fn a_library_that_crashes_is_told_and_the_run_goes_on() {
     let (lab, libraries) = (Lab::new(), libraries());
@@ -213,13 +360,7 @@ fn a_library_that_crashes_is_told_and_the_run_goes_on() {
         &["--no-placebo"],
     ));
     wait_for_visits(&lab, &mut child, 1);
-    let crashed = lab.servers()[0];
-    // The runtime of the worker takes the first one for a guard page.
-    let limit = Instant::now() + Duration::from_secs(60);
-    while lab.servers().contains(&crashed) && send(crashed, "-SEGV") {
-        assert!(Instant::now() < limit, "it does not end");
-        std::thread::sleep(Duration::from_millis(30));
-    }
+    crash(&lab, "-SEGV");
     let status = child.wait().unwrap();
     let said = std::fs::read_to_string(lab.path().join("stderr")).unwrap();
     assert_eq!(status.code(), Some(3), "{said}");
@@ -285,11 +426,26 @@ fn what_cannot_be_measured_is_refused_before_anything_is_fetched_or_started() {
             &["rocksdb", "99.1.1", "99.1.2", "--blocks", "0"],
             "zero blocks",
         ),
+        (
+            &[
+                "rocksdb",
+                "99.1.1",
+                "99.1.2",
+                "--option",
+                "block_based_table_factory.no_block_cache=true",
+            ],
+            "cannot be chosen",
+        ),
     ] {
         let output = lab.run(arguments);
         let errors = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
         assert!(errors.contains(said), "{arguments:?}: {errors}");
     }
+    // A plan needs no library.
+    let output = lab.run(&["rocksdb", "99.1.1", "99.1.2", "--quick", "--dry-run"]);
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert!(text(&output.stdout).contains("rocksdb:99.1.2"));
     assert!(lab.workspaces().is_empty());
 }

@@ -20,7 +20,7 @@ fn oldest_middle_and_newest_majors_are_compared_in_one_run() {
         "--blocks",
         "2",
         "--clients",
-        "1,3",
+        "3",
         "--json",
         "-",
     ];
@@ -31,11 +31,7 @@ fn oldest_middle_and_newest_majors_are_compared_in_one_run() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["format"], "deltabench.report");
     let cells = report["cells"].as_array().unwrap();
-    assert_eq!(
-        cells.len(),
-        8 * 2 * 2,
-        "8 workloads, 2 client counts, 2 candidates"
-    );
+    assert_eq!(cells.len(), 8 * 2, "8 workloads, 2 candidates");
     let mut counted = 0;
     for cell in cells {
         assert_eq!(cell["verdict"], "inconclusive", "{cell}");

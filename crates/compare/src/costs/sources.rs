@@ -178,7 +178,8 @@ impl<'a> Sources<'a> {
 /// A block of rounds in which both sides know a cost.
 struct SliceBlock {
     cost: BlockCost,
-    /// Trimmed mean of the rounds' log-ratios; absent where a round has none.
+    /// Trimmed mean of the rounds' log-ratios; absent where a round has none, and where bursts belong to the
+    /// cell.
     trimmed: Option<f64>,
 }
 
@@ -214,7 +215,9 @@ impl SliceBlock {
             .collect();
         Some(Self {
             cost: BlockCost::pooled(block.block, sum(|pair| pair.0), sum(|pair| pair.1)),
-            trimmed: logs.and_then(|logs| trimmed_mean(&logs, TRIM)),
+            trimmed: logs
+                .filter(|_| !block.pooled)
+                .and_then(|logs| trimmed_mean(&logs, TRIM)),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! HyperClock against LRU.
 
 use super::StepColumn;
-use crate::comparison::Ratio;
+use crate::comparison::{Comparison, Ratio};
 use crate::history::History;
 use crate::judge::Levels;
 use crate::pairing::Index;
@@ -19,13 +19,18 @@ pub struct CachePair {
     pub lru: ServerId,
     /// The one with HyperClock.
     pub hyper_clock: ServerId,
-    /// Throughput of HyperClock over LRU with the intervals over blocks, by step as
-    /// [`super::RocksdbReport::steps`]; absent where a side has nothing.
+    /// Throughput of HyperClock over LRU with the intervals over blocks at the level of the step's cells, by
+    /// step as [`super::RocksdbReport::steps`]; absent where a side has nothing.
     pub ratios: Vec<Option<Ratio>>,
 }
 
 /// Every such pair, in the plan's order; the placebo is in none.
-pub(super) fn pairs(plan: &Plan, slices: &[Slice], steps: &[StepColumn]) -> Vec<CachePair> {
+pub(super) fn pairs(
+    plan: &Plan,
+    slices: &[Slice],
+    steps: &[StepColumn],
+    comparison: &Comparison,
+) -> Vec<CachePair> {
     let all = || {
         let servers = (0..).zip(&plan.servers);
         servers.filter(|(_, server)| server.role != Role::Placebo)
@@ -50,13 +55,21 @@ pub(super) fn pairs(plan: &Plan, slices: &[Slice], steps: &[StepColumn]) -> Vec<
                         let rounds = index.rounds(step.cell);
                         let history = History::new(index, &rounds, step.cell, lru, hyper_clock);
                         let sample = history.sample(0..history.visits());
-                        ratio(&log_ratios(&sample.throughput), Levels::FIXED)
+                        ratio(&log_ratios(&sample.throughput), levels(comparison, step))
                     })
                     .collect(),
             });
         }
     }
     pairs
+}
+
+/// The levels at which the cells of a step are printed: caches are not told more surely than those.
+fn levels(comparison: &Comparison, step: &StepColumn) -> Levels {
+    let cells = comparison.cells.iter();
+    let here = cells.filter(|cell| cell.cell == step.cell);
+    let printed = here.map(|cell| cell.interval_level);
+    Levels::printing(printed.fold(0.0, f64::max))
 }
 
 /// The cache that a server was asked to have.

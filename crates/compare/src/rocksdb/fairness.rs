@@ -145,7 +145,7 @@ fn left_out(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding>
         .collect();
     let neither = (!both.is_empty()).then(|| {
         let text = format!(
-            "neither {} nor {} knows these options, so they were left out: {}",
+            "left out of {} and {} alike, since one of them or both do not know them: {}",
             base.name,
             candidate.name,
             both.join(", ")
@@ -214,10 +214,6 @@ fn options(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding> 
             false => differ.push(text),
         }
     }
-    let only = |one: &ByName<'_>, other: &ByName<'_>| -> Vec<String> {
-        let names = one.keys().filter(|name| !other.contains_key(*name));
-        names.cloned().collect()
-    };
     let groups = [
         (
             "options-differ",
@@ -235,22 +231,44 @@ fn options(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding> 
             "options-only-in-base",
             Severity::Note,
             format!("options that only {} has", base.name),
-            only(&left, &right),
+            alone(&left, &right),
         ),
         (
             "options-only-in-candidate",
             Severity::Note,
             format!("options that only {} has", candidate.name),
-            only(&right, &left),
+            alone(&right, &left),
         ),
     ];
     groups
         .into_iter()
         .filter(|(_, _, _, items)| !items.is_empty())
         .map(|(kind, severity, before, items)| {
-            Finding::new(kind, severity, format!("{before}: {}", items.join("; ")))
+            let listed = match kind.starts_with("options-only") {
+                true => first_of(&items),
+                false => items.join("; "),
+            };
+            Finding::new(kind, severity, format!("{before}: {listed}"))
         })
         .collect()
+}
+
+/// Names of options that the first has and the second has not.
+fn alone(one: &ByName<'_>, other: &ByName<'_>) -> Vec<String> {
+    let names = one.keys().filter(|name| !other.contains_key(*name));
+    names.cloned().collect()
+}
+
+/// Names of options that a version has alone, as many as a sentence has room for.
+const NAMED: usize = 8;
+
+fn first_of(names: &[String]) -> String {
+    let told: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+    let more = match names.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", told.join("; "))
 }
 
 /// Values by the names that are told: without their section, since no option is in two, and field by field

@@ -1,5 +1,6 @@
 //! What only the measurement shows of its own fairness.
 
+use super::caches::cache_of;
 use crate::interference::disturbed;
 use crate::pairing::is_whole_step;
 use crate::thresholds::{LSM_FILES, LSM_TOLERANCE, WORK_TOLERANCE};
@@ -37,34 +38,55 @@ struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// Steps that only read and looked up another number of blocks for the same keys.
+    /// Steps that only read and looked up another number of blocks for the same keys, or did not find as many
+    /// of them in the block cache.
     ///
-    /// Where the cache differs that may be what is measured, but then hits and misses change places and
-    /// their sum does not.
+    /// Where caches are of two kinds, what they hold is what is measured: hits and misses change places, but
+    /// their sum does not. Caches of one kind have to hold the same.
     fn other_work(&self) -> Option<Finding> {
-        let touched = |visit: &VisitCounters| {
-            let of = |key: &str| visit.values.get(key).copied();
-            let all = of("block_cache_hits")? + of("block_cache_misses")?;
-            (visit.operations > 0).then(|| all / to_f64(visit.operations))
+        let for_each = |amount: f64, visit: &VisitCounters| {
+            (visit.operations > 0).then(|| amount / to_f64(visit.operations))
         };
+        let of = |visit: &VisitCounters, key: &str| visit.values.get(key).copied();
+        let missed = |visit: &VisitCounters| for_each(of(visit, "block_cache_misses")?, visit);
+        let touched = |visit: &VisitCounters| {
+            let all = of(visit, "block_cache_hits")? + of(visit, "block_cache_misses")?;
+            for_each(all, visit)
+        };
+        let (left, right) = (self.name(self.base), self.name(self.candidate));
+        let one_kind = self.have_one_kind_of_cache();
         let texts = self.texts(only_reads, |cell| {
             let (base, candidate) = self.means(cell, touched)?;
             let by = candidate / base - 1.0;
+            if base > 0.0 && by.abs() > WORK_TOLERANCE {
+                let by = words::signed(by);
+                return Some(format!(
+                    "{base:.2} in {left}, {candidate:.2} in {right} ({by})"
+                ));
+            }
+            let (before, after) = self.means(cell, missed).filter(|_| one_kind)?;
+            let by = (after - before) / base;
             (base > 0.0 && by.abs() > WORK_TOLERANCE).then(|| {
                 format!(
-                    "{base:.2} in {}, {candidate:.2} in {} ({})",
-                    self.name(self.base),
-                    self.name(self.candidate),
+                    "of {base:.2} not in the cache {before:.2} in {left}, {after:.2} in {right} ({} of all)",
                     words::signed(by)
                 )
             })
         });
         self.finding(
             "other-work",
-            "the same keys took another number of blocks from the block cache for an operation, so it is \
-             not the same work",
+            "the same keys took another number of blocks for an operation, or found fewer or more of them in \
+             the block cache, so it is not the same work",
             &texts,
         )
+    }
+
+    fn have_one_kind_of_cache(&self) -> bool {
+        let cache = |server: ServerId| {
+            let planned = self.plan.servers.get(index(u64::from(server)));
+            planned.map(cache_of)
+        };
+        cache(self.base) == cache(self.candidate)
     }
 
     /// Trees of another size, or with other files in level 0, where they are read.

@@ -9,7 +9,6 @@ use super::{Column, Figure, Row, Table};
 use crate::comparison::{Metric, Ratio};
 use crate::study::notes;
 use crate::thresholds::LEVEL_DIFFERENT;
-use crate::words;
 use deltabench_model::plan::Group;
 use deltabench_stats::summary::geometric_mean;
 use std::collections::BTreeSet;
@@ -105,14 +104,14 @@ impl Line<'_, '_> {
         }
         let (axis, start) = (&self.axis.name, &self.columns.first()?.name);
         let place = self.places.words(&first.position, Some(self.dimension));
-        let clients_words = words::clients(clients);
+        let workers = first.workers(clients);
         let title = match base {
             None => {
-                format!("throughput of {server} relative to {axis} {start}, {clients_words}{place}")
+                format!("throughput of {server} relative to {axis} {start}, {workers}{place}")
             }
             Some(base) => format!(
                 "throughput of {server} relative to {base}, over that at {axis} {start}, \
-                 {clients_words}{place}"
+                 {workers}{place}"
             ),
         };
         let here = [

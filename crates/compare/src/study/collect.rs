@@ -5,6 +5,7 @@ use super::places::{Places, base_name, distinct};
 use crate::comparison::{CellComparison, Metric, MetricComparison, Verdict};
 use crate::pgbench::CellResult;
 use crate::sample::BlockValue;
+use crate::words;
 use deltabench_model::plan::{Cell, CellId, DataState, Group, Plan, ServerId};
 use deltabench_model::units::{count, index};
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,6 +86,20 @@ impl<'a> Set<'a> {
         all.filter(|(name, _)| known.insert(name.as_str()))
             .map(|(name, group)| (name.as_str(), *group))
             .collect()
+    }
+
+    /// Whether every run is one of an embedded engine, which has threads for clients.
+    pub(super) fn is_embedded(&self) -> bool {
+        let mut plans = self.runs.iter().map(|run| run.source.plan);
+        plans.all(|plan| plan.rocksdb.is_some())
+    }
+
+    /// `4 clients`, or `4 threads` of an embedded engine.
+    pub(super) fn workers(&self, number: u32) -> String {
+        match self.is_embedded() {
+            true => words::threads(number),
+            false => words::clients(number),
+        }
     }
 
     /// Whether some run has a cell of this row and number of clients.

@@ -212,7 +212,7 @@ pub(super) fn of_study(places: &Places<'_>, sets: &[Set<'_>], tables: &[Table]) 
     let mut hosts = tables.iter().filter(|table| table.axis == Axis::Host);
     if hosts.any(|table| !table.of_ratios) {
         notes.push(
-            "between hosts only ratios of ratios compare servers: absolute throughput has machine, \
+            "between hosts only ratios of ratios compare: absolute throughput has machine, \
              kernel and time in it"
                 .to_owned(),
         );
@@ -367,7 +367,10 @@ fn servers(first: &Plan, second: &Plan) -> Option<String> {
         let all = plan.candidates().into_iter();
         all.map(|server| plan.server_name(server)).collect()
     };
-    (names(first) != names(second)).then(|| "its servers".to_owned())
+    (names(first) != names(second)).then(|| match first.rocksdb {
+        Some(_) => "its targets".to_owned(),
+        None => "its servers".to_owned(),
+    })
 }
 
 fn cells(first: &Plan, second: &Plan) -> Option<String> {

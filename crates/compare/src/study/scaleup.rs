@@ -8,7 +8,6 @@ use super::{Axis, Figure, Row, Table};
 use crate::comparison::Metric;
 use crate::study::notes;
 use crate::thresholds::LEVEL_DIFFERENT;
-use crate::words;
 use deltabench_model::plan::Group;
 use std::collections::BTreeMap;
 
@@ -20,10 +19,13 @@ pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<Table> {
     };
     let tables = set.servers().into_iter().map(|server| Table {
         axis: Axis::Clients,
-        axis_name: "clients".to_owned(),
+        axis_name: match set.is_embedded() {
+            true => "threads".to_owned(),
+            false => "clients".to_owned(),
+        },
         title: format!(
             "throughput of {server} relative to {}{}",
-            words::clients(least),
+            set.workers(least),
             places.words(&set.position, None)
         ),
         metric: Metric::Throughput,

@@ -11,7 +11,6 @@ use crate::study::notes;
 use crate::thresholds::{
     LEVEL_DIFFERENT, LISTED_FALSE, MIN_BLOCKS, PLACEBO_P, PLACEBO_RELEVANCE, log_delta,
 };
-use crate::words;
 use deltabench_model::plan::Group;
 use deltabench_stats::multiplicity::benjamini_hochberg;
 use deltabench_stats::summary::geometric_mean;
@@ -61,8 +60,16 @@ pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<(Table, Vec<Grou
             });
             let mut table = Table {
                 axis: Axis::Servers,
-                axis_name: "server".to_owned(),
-                title: title(metric, base, clients, &places.words(&set.position, None)),
+                axis_name: match set.is_embedded() {
+                    true => "target".to_owned(),
+                    false => "server".to_owned(),
+                },
+                title: title(
+                    metric,
+                    base,
+                    &set.workers(clients),
+                    &places.words(&set.position, None),
+                ),
                 metric,
                 coordinates: [("clients".to_owned(), clients.to_string())]
                     .into_iter()
@@ -85,15 +92,12 @@ pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<(Table, Vec<Grou
     tables
 }
 
-fn title(metric: Metric, base: &str, clients: u32, place: &str) -> String {
+fn title(metric: Metric, base: &str, workers: &str, place: &str) -> String {
     let what = match metric {
         Metric::Throughput => "throughput",
         _ => "CPU per operation",
     };
-    format!(
-        "{what} relative to {base}, {}{place}",
-        words::clients(clients)
-    )
+    format!("{what} relative to {base}, {workers}{place}")
 }
 
 fn draft_rows<'s>(set: &'s Set<'_>, clients: u32, candidates: &[&str]) -> Vec<DraftRow<'s>> {

@@ -3,7 +3,7 @@
 use crate::builder::{BASE, CANDIDATE, histogram, installation, metric, only_cell, plan, slice};
 use crate::calibration_model::Simulation;
 use deltabench_compare::comparison::{Metric, Verdict};
-use deltabench_compare::rocksdb::{EngineFacts, analyse, fairness, rocksdb_report};
+use deltabench_compare::rocksdb::{EngineFacts, RocksdbReport, analyse, fairness, rocksdb_report};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::{Build, Engine, Installation, Setting};
@@ -91,6 +91,122 @@ fn stalls_raise_no_more_alarms_than_stated() {
     assert!((8..=31).contains(&alarms), "{alarms} of {runs}");
 }
 
+/// Turns of 100 ms in eight blocks; in 12 of 100 something of the tree's own takes this share more.
+fn with_bursts(simulation: &mut Simulation, base: f64, candidate: f64) -> Vec<Slice> {
+    let mut slices = Vec::new();
+    for block in 0..8 {
+        for round in 0..20 {
+            for (server, more) in [(BASE, base), (CANDIDATE, candidate)] {
+                let burst = if simulation.uniform() < 0.12 {
+                    more
+                } else {
+                    0.0
+                };
+                let rate = 1e6 / (1.0 + burst) * (0.01 * simulation.normal()).exp();
+                slices.push(slice(
+                    server,
+                    block,
+                    round,
+                    rate,
+                    Some(10.0 * (1.0 + burst)),
+                ));
+            }
+        }
+    }
+    slices
+}
+
+fn estimate(plan: &Plan, slices: &[Slice], of: Metric) -> f64 {
+    let comparison = analyse(plan, slices, &[], Vec::new());
+    metric(only_cell(&comparison), of).ratio.estimate
+}
+
+#[test]
+fn flushes_beside_readers_are_in_the_estimate() {
+    let beside = rocksdb(&[RocksdbStep::Readwhilewriting], &[1]);
+    let alone = rocksdb(&[RocksdbStep::Readrandom], &[1]);
+    let mut simulation = Simulation::new(11);
+    let (mut pooled, mut cost, mut trimmed) = (0.0, 0.0, 0.0);
+    let runs = 60;
+    for _ in 0..runs {
+        let slices = with_bursts(&mut simulation, 0.2, 1.0);
+        pooled += estimate(&beside, &slices, Metric::Throughput).ln();
+        cost += estimate(&beside, &slices, Metric::ServerCpuPerOperation).ln();
+        trimmed += estimate(&alone, &slices, Metric::Throughput).ln();
+    }
+    let mean = |sum: f64| (sum / f64::from(runs)).exp();
+    let truth = (1.0 + 0.12 * 0.2) / (1.0 + 0.12 * 1.0);
+    let (pooled, cost) = (mean(pooled), mean(cost));
+    assert!((pooled / truth - 1.0).abs() < 0.01, "{pooled}, not {truth}");
+    assert!((cost * truth - 1.0).abs() < 0.01, "{cost}, not 1 / {truth}");
+    assert!(
+        mean(trimmed) > 0.98,
+        "reads alone keep their trimmed means: {}",
+        mean(trimmed)
+    );
+}
+
+#[test]
+fn flushes_beside_readers_raise_no_more_alarms_than_stated() {
+    let plan = rocksdb(&[RocksdbStep::Fwdrangewhilewriting], &[1]);
+    let mut simulation = Simulation::new(12);
+    let runs = 400;
+    let mut alarms = 0;
+    for _ in 0..runs {
+        let slices = with_bursts(&mut simulation, 1.0, 1.0);
+        let comparison = analyse(&plan, &slices, &[], Vec::new());
+        let (low, high) = metric(only_cell(&comparison), Metric::Throughput)
+            .ratio
+            .ci95
+            .unwrap();
+        alarms += u32::from(low > 1.0 || high < 1.0);
+    }
+    // As above.
+    assert!((8..=31).contains(&alarms), "{alarms} of {runs}");
+}
+
+#[test]
+fn the_table_of_throughput_divides_to_that_of_ratios() {
+    let plan = rocksdb(&[RocksdbStep::Readwhilewriting], &[1]);
+    let mut slices = Vec::new();
+    for block in 0..6 {
+        for round in 0..10 {
+            let slow = if round == 9 { 0.5 } else { 1.0 };
+            slices.push(slice(BASE, block, round, 1000.0 * slow, None));
+            slices.push(slice(CANDIDATE, block, round, 900.0, None));
+        }
+    }
+    let told = |slices: &[Slice]| {
+        let comparison = analyse(&plan, slices, &[], Vec::new());
+        let report = rocksdb_report(&plan, slices, &[], &comparison).unwrap();
+        let of = |server: usize| report.targets[server].steps[0].clone();
+        let (base, candidate) = (of(0), of(2));
+        let ratio = candidate.relative.unwrap().ratio.estimate;
+        assert!(!report.steps[0].trimmed);
+        (
+            base.throughput.unwrap(),
+            candidate.throughput.unwrap(),
+            ratio,
+        )
+    };
+    let (base, candidate, ratio) = told(&slices);
+    assert!((candidate / base - ratio).abs() < 1e-9);
+    assert!(
+        (base - 10.0 / (9.0 / 1000.0 + 1.0 / 500.0)).abs() < 2.0,
+        "{base}"
+    );
+    // Other load in the base's slow turns: they are left out of both sides and both tables.
+    for slice in slices.iter_mut().filter(|slice| slice.round == 9) {
+        if slice.server == BASE {
+            slice.steal_ns = Some(slice.duration_ns / 2);
+        }
+    }
+    let (base, candidate, ratio) = told(&slices);
+    assert!((base - 1000.0).abs() < 2.0, "{base}");
+    assert!((candidate / base - ratio).abs() < 1e-9);
+    assert!((ratio - 0.9).abs() < 2e-3, "{ratio}");
+}
+
 #[test]
 fn one_slice_is_a_block_where_a_turn_is_a_whole_step() {
     let mut plan = rocksdb(&[RocksdbStep::Readrandom], &[1]);
@@ -163,9 +279,32 @@ fn other_blocks_for_the_same_keys_are_other_work_where_nothing_is_written() {
             .collect()
     };
     let found = |counters: &[VisitCounters]| analyse(&plan, &[], counters, Vec::new()).findings;
+    let findings = found(&counters(2990.0, 10.0));
+    assert_eq!(kinds(&findings), [("other-work", Severity::Confounder)]);
     assert!(
-        found(&counters(2990.0, 10.0)).is_empty(),
-        "misses that became hits are what a cache is for"
+        findings[0].text.ends_with(
+            "readrandom at 1 thread: of 3.00 not in the cache 1.00 in base, 0.01 in postgres:18.6 \
+             (-33.0 % of all)"
+        ),
+        "{}",
+        findings[0].text
+    );
+    let mut others = plan.clone();
+    for server in &mut others.servers {
+        if server.role == Role::Candidate {
+            let cache = (BLOCK_CACHE.to_owned(), "hyper-clock".to_owned());
+            server.settings.push(cache);
+        }
+    }
+    let other = |counters: &[VisitCounters]| analyse(&others, &[], counters, Vec::new()).findings;
+    assert!(
+        other(&counters(2990.0, 10.0)).is_empty(),
+        "misses that became hits are what another cache is for"
+    );
+    let (few, more) = (counters(2010.0, 1000.0), counters(1990.0, 1010.0));
+    assert!(
+        found(&few).is_empty() && found(&more).is_empty(),
+        "within the tolerance"
     );
     let findings = found(&counters(3300.0, 10.0));
     assert_eq!(kinds(&findings), [("other-work", Severity::Confounder)]);
@@ -314,10 +453,7 @@ fn compilers_libraries_and_options_that_nobody_asked_for_are_told() {
             ("options-only-in-candidate", Severity::Note),
         ]
     );
-    let text = |kind: &str| {
-        let found = findings.iter().find(|finding| finding.kind == kind);
-        found.unwrap().text.clone()
-    };
+    let text = |kind: &str| text(&findings, kind);
     assert_eq!(
         text("options-differ"),
         "options in force differ that were not asked to: compression_opts.strategy 0 in base, 1 in \
@@ -328,6 +464,27 @@ fn compilers_libraries_and_options_that_nobody_asked_for_are_told() {
         "options that only rocksdb:11.0.0 has: compression_opts.checksum; memtable_factory.lookahead"
     );
     assert!(text("options-left-out").starts_with("base does not know options"));
+}
+
+fn text(findings: &[Finding], kind: &str) -> String {
+    let found = findings.iter().find(|finding| finding.kind == kind);
+    found.unwrap().text.clone()
+}
+
+#[test]
+fn of_options_that_one_version_has_eight_are_named() {
+    let old = library("6.29.5", "gcc", "lz4");
+    let new = library("10.2.1", "gcc", "lz4");
+    let before = [option("DBOptions.max_open_files", "-1")];
+    let names = (1..=11).map(|number| option(&format!("DBOptions.new_{number:02}"), "0"));
+    let after: Vec<Setting> = names.chain(before.clone()).collect();
+    let base = facts("base", &old, &before, "lru");
+    let candidate = facts("rocksdb:10.2.1", &new, &after, "lru");
+    assert_eq!(
+        text(&fairness(&base, &candidate), "options-only-in-candidate"),
+        "options that only rocksdb:10.2.1 has: new_01; new_02; new_03; new_04; new_05; new_06; new_07; \
+         new_08 and 3 more"
+    );
 }
 
 #[test]
@@ -387,7 +544,8 @@ fn caches_are_compared_where_nothing_else_differs() {
     for block in 0..6 {
         for round in 0..5 {
             for (server, rate) in (0..).zip(rates) {
-                slices.push(slice(server, block, round, rate, None));
+                let luck = 1.0 + 0.001 * f64::from((block + server) % 3);
+                slices.push(slice(server, block, round, rate * luck, None));
             }
         }
     }
@@ -405,6 +563,16 @@ fn caches_are_compared_where_nothing_else_differs() {
         assert!(ratio.ci95.is_some());
         assert_eq!(pair.ratios[1], None, "nobody measured four threads");
     }
+    let mut wider = comparison.clone();
+    for cell in &mut wider.cells {
+        cell.interval_level = 0.975;
+    }
+    let wide = rocksdb_report(&plan, &slices, &[], &wider).unwrap();
+    let ci95 = |report: &RocksdbReport| report.caches[0].ratios[0].unwrap().ci95.unwrap();
+    assert!(
+        ci95(&wide).0 < ci95(&report).0,
+        "as wide as those of the cells"
+    );
     let relative = report.targets[1].steps[0].relative.unwrap();
     assert!((relative.ratio.estimate - 1.0).abs() < 1e-6);
     assert_eq!(report.targets[0].steps[0].relative, None);

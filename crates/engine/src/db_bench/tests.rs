@@ -51,6 +51,7 @@ fn order(step: RocksdbStep, threads: u32) -> StepOrder {
         step,
         threads,
         seed: 7,
+        batched: false,
     }
 }
 
@@ -59,6 +60,7 @@ fn turn(counted: bool) -> TurnOrder {
         number: 0,
         operations: 5,
         counted,
+        settle: false,
     }
 }
 

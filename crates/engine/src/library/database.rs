@@ -178,12 +178,18 @@ impl Database {
         Some(bytes)
     }
 
-    /// Looks up all keys of a look-up at once; how many were found.
+    /// Looks up all keys of a look-up at once, `batched` where the library can; how many were found.
     ///
     /// Errors: the library's words for the first key that it could not look up.
-    pub fn multi_get(&self, options: &ReadOptions, lookup: &mut Lookup) -> Result<u64, String> {
+    pub fn multi_get(
+        &self,
+        options: &ReadOptions,
+        lookup: &mut Lookup,
+        batched: bool,
+    ) -> Result<u64, String> {
         lookup.point();
-        match self.library.interface.batched_multi_get_cf {
+        let batch = self.library.interface.batched_multi_get_cf;
+        match batch.filter(|_| batched) {
             Some(batched) => {
                 // SAFETY: all lists have as many places as there are keys; everything lives in the call.
                 unsafe {

@@ -23,6 +23,8 @@ pub struct Crew {
     members: Vec<Member<Job, Done>>,
     writer: Option<Member<Arc<Moment>, Written>>,
     seed: u64,
+    /// CPU of the process at the end of the latest turn, nanoseconds.
+    cpu_at_end: u64,
     /// Histograms of turns before, to be filled again: new memory would be touched first in a turn.
     spare: Vec<Histogram<u64>>,
 }
@@ -83,7 +85,7 @@ impl Crew {
         let step = order.step;
         let mut members = Vec::new();
         for place in 0..order.threads.max(1) {
-            let Some(mut hand) = Hand::new(kit, step, place) else {
+            let Some(mut hand) = Hand::new(kit, order, place) else {
                 return Err(format!("{} is nothing that is done in turns", step.name()));
             };
             let name = format!("work-{place}");
@@ -99,6 +101,7 @@ impl Crew {
             members,
             writer,
             seed: order.seed,
+            cpu_at_end: meters::process_cpu(),
             spare: Vec::new(),
         })
     }
@@ -141,7 +144,8 @@ impl Crew {
             done.histogram.reset();
             self.spare.push(done.histogram);
         }
-        turned.cpu_ns = moment.cpu_at_end().saturating_sub(cpu);
+        self.cpu_at_end = moment.cpu_at_end();
+        turned.cpu_ns = self.cpu_at_end.saturating_sub(cpu);
         turned.run_queue_wait_ns = waited
             .zip(waited_then)
             .map(|(before, after)| after.saturating_sub(before));
@@ -149,6 +153,11 @@ impl Crew {
         turned.failed += written.failed;
         turned.first_error = turned.first_error.or(written.first_error);
         Ok(turned)
+    }
+
+    /// CPU of the process at the end of the latest turn, nanoseconds.
+    pub fn cpu_at_end(&self) -> u64 {
+        self.cpu_at_end
     }
 }
 

@@ -1,7 +1,7 @@
 //! What moved in a step: differences of two readings, gauges at its end, and counts of counted turns.
 
 use super::hand::FOUND_IN_MEMTABLES;
-use super::meters;
+use super::{idle, meters};
 use crate::library::Database;
 use crate::stats_text::{self, StatsText};
 use deltabench_model::rocksdb::StepFigures;
@@ -17,23 +17,39 @@ pub struct Reading {
     system_ns: u64,
     active_ns: u64,
     suspended_job_ns: u64,
+    /// Flushes and compactions under way.
+    jobs: u64,
+}
+
+/// What a worker knows of itself at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Own {
+    /// Time in which the process was not frozen, nanoseconds.
+    pub active_ns: u64,
+    /// Time, summed over flushes and compactions, for which they were frozen, nanoseconds. The library takes
+    /// it for work.
+    pub suspended_job_ns: u64,
+    /// Bytes of all answers.
+    pub answer_bytes: u64,
 }
 
 impl Reading {
     /// Reads everything.
-    ///
-    /// Units: `active_ns` is the time in which the process was not frozen; `suspended_job_ns` the time,
-    /// summed over flushes and compactions, for which they were frozen. The library takes it for work.
-    pub fn of(database: &Database, active_ns: u64, suspended_job_ns: u64) -> Self {
+    pub fn of(database: &Database, own: Own) -> Self {
+        // Asked first: what ends from here on is in the times of jobs.
+        let jobs = idle::jobs(database);
+        let written_and_read = meters::written_and_read();
         let text = database.property("rocksdb.stats").unwrap_or_default();
         let (user_ns, system_ns) = meters::user_and_system_cpu();
         Self {
             stats: stats_text::parse(&text),
-            written_and_read: meters::written_and_read(),
+            written_and_read: written_and_read
+                .map(|(written, read)| (written.saturating_sub(own.answer_bytes), read)),
             user_ns,
             system_ns,
-            active_ns,
-            suspended_job_ns,
+            active_ns: own.active_ns,
+            suspended_job_ns: own.suspended_job_ns,
+            jobs,
         }
     }
 
@@ -49,7 +65,10 @@ impl Reading {
             now.zip(then)
                 .map(|(now, then)| ((now - then) * unit).max(0.0))
         };
-        let jobs = moved(now.compaction_seconds, then.compaction_seconds, NS);
+        // The library books a job when it ends, with all the time for which it was frozen: of one that goes
+        // over an end of the step nobody knows which part of that is in it.
+        let jobs = moved(now.compaction_seconds, then.compaction_seconds, NS)
+            .filter(|_| self.jobs == 0 && before.jobs == 0);
         let bytes = self.written_and_read.zip(before.written_and_read);
         let difference = |now: u64, then: u64| Some(to_f64(now.saturating_sub(then)));
         let all = [
@@ -99,15 +118,18 @@ impl Reading {
     }
 }
 
-/// Sizes as they are now.
-pub fn gauges(database: &Database) -> StepFigures {
+/// Sizes as they are now, and the largest memory if it is that of the step.
+pub fn gauges(database: &Database, knows_rss: bool) -> StepFigures {
     let number = |name: &str| database.number(name).map(to_f64);
     told([
         ("lsm_bytes", number("rocksdb.live-sst-files-size")),
         ("blob_bytes", number("rocksdb.live-blob-file-size")),
         ("l0_files", level_0_files(database).map(to_f64)),
         ("block_cache_bytes", number("rocksdb.block-cache-usage")),
-        ("largest_rss_bytes", meters::largest_rss().map(to_f64)),
+        (
+            "largest_rss_bytes",
+            meters::largest_rss().filter(|_| knows_rss).map(to_f64),
+        ),
     ])
 }
 
@@ -186,6 +208,12 @@ mod tests {
         assert_eq!(moved.get("stall_ns"), None, "not known is not 0");
         let clamped = reading(1.0, 5_000_000_000).since(&reading(1.0, 0));
         assert_eq!(clamped.get("compaction_ns"), Some(&0.0));
+        let busy = Reading {
+            jobs: 1,
+            ..reading(7.5, 0)
+        };
+        assert_eq!(busy.since(&reading(1.0, 0)).get("compaction_ns"), None);
+        assert_eq!(reading(9.0, 0).since(&busy).get("compaction_ns"), None);
     }
 
     #[test]

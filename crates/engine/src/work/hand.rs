@@ -3,6 +3,7 @@
 use super::meters;
 use crate::keys::Source;
 use crate::library::{Counting, Database, Library, Lookup, ReadOptions, WriteOptions};
+use crate::protocol::StepOrder;
 use deltabench_model::rocksdb::{MULTI_READ_BATCH, RocksdbSetup, RocksdbStep, SEEK_NEXTS};
 use deltabench_model::units::index;
 use hdrhistogram::Histogram;
@@ -157,6 +158,7 @@ impl Doing {
 pub struct Hand {
     kit: Arc<Kit>,
     doing: Doing,
+    batched: bool,
     thread: u32,
     source: Source,
     lookup: Lookup,
@@ -165,10 +167,11 @@ pub struct Hand {
 
 impl Hand {
     /// For the thread with that number; nothing for steps that no thread does.
-    pub fn new(kit: &Arc<Kit>, step: RocksdbStep, thread: u32) -> Option<Self> {
+    pub fn new(kit: &Arc<Kit>, order: StepOrder, thread: u32) -> Option<Self> {
         Some(Self {
             kit: Arc::clone(kit),
-            doing: Doing::of(step)?,
+            doing: Doing::of(order.step)?,
+            batched: order.batched,
             thread,
             source: kit.source(),
             lookup: Lookup::of(0),
@@ -256,10 +259,10 @@ impl Hand {
                 key.clear();
                 key.extend_from_slice(self.source.any_key());
             }
-            let found = self
-                .kit
-                .database
-                .multi_get(&self.kit.reads, &mut self.lookup);
+            let found =
+                self.kit
+                    .database
+                    .multi_get(&self.kit.reads, &mut self.lookup, self.batched);
             tally.note(keys, found);
             left -= keys;
         }

@@ -26,20 +26,33 @@ fn is_called_for(database: &Database) -> bool {
     is("rocksdb.mem-table-flush-pending") || is("rocksdb.compaction-pending")
 }
 
-/// Waits until nothing is left to flush or to compact.
+/// Waits until nothing is left to flush or to compact; how long jobs were seen to run, from the call on.
 ///
 /// Errors: writes in the background have failed, in number.
-pub fn wait(database: &Database) -> Result<(), String> {
-    until(database, |calls| !calls)?;
+pub fn wait(database: &Database) -> Result<Duration, String> {
+    let waited = until(database, |calls| !calls);
     match database.number("rocksdb.background-errors") {
         Some(errors) if errors > 0 => Err(format!("{errors} flushes or compactions have failed")),
-        _ => Ok(()),
+        _ => Ok(waited.until_last_job),
     }
 }
 
-/// Waits until no job runs and `is_enough` agrees, told whether one is called for; whether it ever agreed.
-fn until(database: &Database, mut is_enough: impl FnMut(bool) -> bool) -> Result<bool, String> {
-    let mut last_job = Instant::now();
+/// What became of waiting.
+struct Waited {
+    /// Whether it was enough, or nobody came.
+    enough: bool,
+    /// From its start to when the last job was seen.
+    until_last_job: Duration,
+}
+
+/// Waits until no job runs and `is_enough` agrees, told whether one is called for.
+fn until(database: &Database, mut is_enough: impl FnMut(bool) -> bool) -> Waited {
+    let began = Instant::now();
+    let mut last_job = began;
+    let waited = |enough, last_job: Instant| Waited {
+        enough,
+        until_last_job: last_job - began,
+    };
     loop {
         // Asked first: a job that ends calls for others before it is no longer counted.
         let running = jobs(database);
@@ -47,9 +60,9 @@ fn until(database: &Database, mut is_enough: impl FnMut(bool) -> bool) -> Result
         if running > 0 {
             last_job = Instant::now();
         } else if is_enough(calls) {
-            return Ok(true);
+            return waited(true, last_job);
         } else if last_job.elapsed() > NOBODY_COMES {
-            return Ok(false);
+            return waited(false, last_job);
         }
         std::thread::sleep(LOOK_EVERY);
     }
@@ -62,13 +75,13 @@ pub fn empty_level_0(database: &Database, trigger: &str, usual: &str) -> Result<
     database.flush()?;
     wait(database)?;
     database.set_option(trigger, "1")?;
-    let emptied = until(database, |_| level_0_files(database) == Some(0));
+    let waited = until(database, |_| level_0_files(database) == Some(0));
     database.set_option(trigger, usual)?;
-    if !emptied? {
+    if !waited.enough {
         let left = level_0_files(database).unwrap_or(0);
         return Err(format!(
             "level 0 keeps its files: {left} are left, and nothing compacts them"
         ));
     }
-    wait(database)
+    wait(database).map(|_| ())
 }

@@ -47,7 +47,14 @@ pub fn written_and_read() -> Option<(u64, u64)> {
     Some((named(&text, "wchar:")?, named(&text, "read_bytes:")?))
 }
 
-/// The most memory that it ever had at once, bytes.
+/// Forgets how much memory it had; whether the kernel lets it.
+///
+/// Source: proc_pid_clear_refs(5), since Linux 4.0.
+pub fn forget_largest_rss() -> bool {
+    std::fs::write("/proc/self/clear_refs", "5").is_ok()
+}
+
+/// The most memory that it had at once since that was last forgotten, bytes.
 pub fn largest_rss() -> Option<u64> {
     let text = std::fs::read_to_string(Path::new("/proc/self/status")).ok()?;
     Some(named(&text, "VmHWM:")? * 1024)
@@ -83,5 +90,16 @@ mod tests {
         assert_eq!(named("VmHWM:\t   5120 kB\n", "VmHWM:"), Some(5120));
         assert_eq!(named("rchar: 1\n", "wchar:"), None);
         assert!(largest_rss().unwrap() > 1 << 20);
+    }
+
+    #[test]
+    fn memory_that_was_given_back_before_is_not_the_most_of_a_step() {
+        let large = std::hint::black_box(vec![1_u8; 64 << 20]);
+        let most = largest_rss().unwrap();
+        assert!(most > 64 << 20);
+        drop(large);
+        assert!(forget_largest_rss());
+        let now = largest_rss().unwrap();
+        assert!(now < most - (32 << 20), "{now} {most}");
     }
 }

@@ -1,22 +1,26 @@
 //! A database from its making to its end: its steps, and what it says of them.
 
 use super::crew::Crew;
-use super::figures::{self, Counted, Reading};
+use super::figures::{self, Counted, Own, Reading};
 use super::hand::Kit;
-use super::idle;
+use super::{idle, meters};
 use crate::keys;
 use crate::library::{Database, Library, Options, ReadOptions, WriteOptions};
 use crate::options::{self, Purpose};
 use crate::protocol::{OpenOrder, Opened, StepOrder, TurnOrder, Turned};
 use deltabench_model::plan::Group;
 use deltabench_model::rocksdb::{BlockCache, RocksdbStep, StepFigures};
-use deltabench_model::units::to_f64;
+use deltabench_model::units::{count, to_f64};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Option that says how many files of level 0 are too many.
 const LEVEL_0_TRIGGER: &str = "level0_file_num_compaction_trigger";
+
+/// Key of a figure of steps that write: CPU of the process from the end of the last turn to that of the step,
+/// which flushes or waits there, nanoseconds.
+pub const FINISH_CPU_NS: &str = "finish_cpu_ns";
 
 /// A database at work.
 pub struct Session {
@@ -31,6 +35,8 @@ pub struct Session {
     kit: Option<Arc<Kit>>,
     step: Option<Step>,
     clock: Clock,
+    /// Bytes of all answers.
+    answer_bytes: u64,
 }
 
 /// A step that was begun.
@@ -40,6 +46,8 @@ struct Step {
     crew: Option<Crew>,
     /// Before its first turn that was not counted.
     before: Reading,
+    /// Whether the largest memory is that of the step.
+    knows_rss: bool,
     /// Keys loaded so far, of a step that loads.
     loaded: u64,
     /// Operations from the first turn on that was not counted: what [`Step::before`] is the start of.
@@ -95,6 +103,7 @@ impl Session {
             kit: None,
             step: None,
             clock: Clock::default(),
+            answer_bytes: 0,
             order,
         };
         let mut opened = session.connect(Purpose::Working)?;
@@ -117,19 +126,10 @@ impl Session {
             setup: self.order.setup.clone(),
             text: Arc::clone(&self.text),
         }));
-        let mut left_out = taken.left_out;
-        let batches = self
-            .order
-            .setup
-            .steps
-            .contains(&RocksdbStep::Multireadrandom);
-        if batches && !self.library.looks_up_batches() {
-            let instead = "no rocksdb_batched_multi_get_cf; rocksdb_multi_get is used";
-            left_out.push(("multiread_batched".to_owned(), instead.to_owned()));
-        }
         Ok(Opened {
-            left_out,
+            left_out: taken.left_out,
             cache: taken.cache,
+            batches: self.library.looks_up_batches(),
             ..Opened::default()
         })
     }
@@ -153,6 +153,11 @@ impl Session {
         self.clock.left = Some((now, u32::try_from(jobs).unwrap_or(u32::MAX)));
     }
 
+    /// An answer of so many bytes was written.
+    pub fn answered(&mut self, bytes: usize) {
+        self.answer_bytes += count(bytes);
+    }
+
     fn kit(&self) -> Result<&Arc<Kit>, String> {
         let kit = self.kit.as_ref();
         kit.ok_or_else(|| "the database is not open: opening it again has failed".to_owned())
@@ -164,12 +169,12 @@ impl Session {
             .since
             .map_or(Duration::ZERO, |since| since.elapsed());
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let (active, suspended) = (self.clock.active + running, self.clock.suspended);
-        Ok(Reading::of(
-            &self.kit()?.database,
-            ns(active),
-            ns(suspended),
-        ))
+        let own = Own {
+            active_ns: ns(self.clock.active + running),
+            suspended_job_ns: ns(self.clock.suspended),
+            answer_bytes: self.answer_bytes,
+        };
+        Ok(Reading::of(&self.kit()?.database, own))
     }
 
     /// Carries a step out that nobody measures; how long it took, nanoseconds, and what moved.
@@ -192,6 +197,7 @@ impl Session {
                 number: 0,
                 operations,
                 counted: false,
+                settle: false,
             };
             done = self.turn(turn).and_then(|turned| all_went_well(&turned));
         }
@@ -231,6 +237,7 @@ impl Session {
         self.step = Some(Step {
             order,
             crew,
+            knows_rss: meters::forget_largest_rss(),
             before: self.read()?,
             loaded: 0,
             operations: 0,
@@ -241,7 +248,8 @@ impl Session {
 
     /// Does some of it.
     ///
-    /// Errors: no step was begun, or none that is done in turns; a thread of it has ended.
+    /// Errors: no step was begun, or none that is done in turns; a thread of it has ended; a key of a load
+    ///         was refused; what was to be worked off after it failed.
     pub fn turn(&mut self, mut order: TurnOrder) -> Result<Turned, String> {
         let first = !order.counted && self.step.as_ref().is_some_and(|step| step.operations == 0);
         let before = if first { Some(self.read()?) } else { None };
@@ -253,6 +261,10 @@ impl Session {
             order.operations = order.operations.min(keys - step.loaded);
         }
         let turned = crew.turn(order, step.loaded)?;
+        if step.order.step == RocksdbStep::Fillseq {
+            // Every step after it would work on a smaller database.
+            all_went_well(&turned)?;
+        }
         step.loaded += order.operations;
         if order.counted {
             step.counted.operations += turned.operations;
@@ -265,6 +277,9 @@ impl Session {
         }
         if !order.counted || step.operations > 0 {
             step.operations += turned.operations;
+        }
+        if order.settle {
+            idle::wait(&self.kit()?.database)?;
         }
         Ok(turned)
     }
@@ -281,22 +296,26 @@ impl Session {
                 self.kit()?.database.flush()?;
             }
             Some(RocksdbStep::Overwriteandwait) => {
-                let began = Instant::now();
-                idle::wait(&self.kit()?.database)?;
-                drained = Some(began.elapsed());
+                drained = Some(idle::wait(&self.kit()?.database)?);
             }
             Some(_) => {}
         }
+        let cpu = meters::process_cpu();
         let after = self.read()?;
         let Some(step) = self.step.take() else {
             return Err("no step was begun".to_owned());
         };
         let mut figures = after.since(&step.before);
-        figures.extend(figures::gauges(&self.kit()?.database));
+        figures.extend(figures::gauges(&self.kit()?.database, step.knows_rss));
         figures.extend(figures::scaled(&step.counted, step.operations));
         if let Some(drained) = drained {
             let ns = u64::try_from(drained.as_nanos()).unwrap_or(u64::MAX);
             figures.insert("drain_ns".to_owned(), to_f64(ns));
+        }
+        if let (true, Some(crew)) = (step.order.step.writes(), &step.crew) {
+            // What a version puts off is paid for, too.
+            let ns = cpu.saturating_sub(crew.cpu_at_end());
+            figures.insert(FINISH_CPU_NS.to_owned(), to_f64(ns));
         }
         let loaded = step.order.step == RocksdbStep::Fillseq;
         // Its threads hold the database open.
@@ -321,6 +340,7 @@ impl Session {
             number: u32::MAX,
             operations: rest,
             counted: false,
+            settle: false,
         };
         all_went_well(&crew.turn(turn, step.loaded)?)?;
         step.loaded += rest;

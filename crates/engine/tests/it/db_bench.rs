@@ -35,12 +35,14 @@ fn a_real_db_bench_goes_through_steps_of_all_kinds() {
             step,
             threads,
             seed: 7,
+            batched: false,
         };
         engine.begin(order).unwrap();
         let turn = TurnOrder {
             number: 0,
             operations: 0,
             counted: false,
+            settle: false,
         };
         let turned = engine.turn(turn).unwrap();
         let figures = engine.finish().unwrap();

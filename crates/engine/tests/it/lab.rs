@@ -155,6 +155,7 @@ impl Worker {
             number,
             operations,
             counted,
+            settle: false,
         });
         match self.ask(&order) {
             Answer::Turned(turned) => {
@@ -171,6 +172,11 @@ impl Worker {
             Answer::Finished(figures) => figures,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Removes the files of its database under it.
+    pub fn lose_files(&self) {
+        std::fs::remove_dir_all(self.directory.path().join("db")).unwrap();
     }
 
     /// A whole step of one counted turn.
@@ -200,5 +206,6 @@ pub fn one_thread(step: RocksdbStep) -> StepOrder {
         step,
         threads: 1,
         seed: 42,
+        batched: true,
     }
 }

@@ -29,7 +29,13 @@ impl Place {
         std::fs::set_permissions(scratch.path(), open).unwrap();
         // The directory that it was built in may be closed to the server user.
         let worker = scratch.path().join("worker");
-        std::fs::copy(env!("CARGO_BIN_EXE_deltabench-engine-worker"), &worker).unwrap();
+        // Written by another process: were it open for writing here, a fork of another test's would keep it
+        // from being run.
+        let copied = std::process::Command::new("cp")
+            .arg(env!("CARGO_BIN_EXE_deltabench-engine-worker"))
+            .arg(&worker)
+            .status();
+        assert!(copied.unwrap().success());
         Self {
             worker,
             installation: Installation {

@@ -23,12 +23,14 @@ const OVERWRITE: StepOrder = StepOrder {
     step: RocksdbStep::Overwriteandwait,
     threads: 2,
     seed: 7,
+    batched: false,
 };
 
 const LOAD: StepOrder = StepOrder {
     step: RocksdbStep::Fillseq,
     threads: 1,
     seed: 7,
+    batched: false,
 };
 
 fn turn(number: u32, operations: u64) -> TurnOrder {
@@ -36,6 +38,7 @@ fn turn(number: u32, operations: u64) -> TurnOrder {
         number,
         operations,
         counted: false,
+        settle: false,
     }
 }
 
@@ -71,6 +74,33 @@ fn a_worker_that_owes_compactions_uses_no_core_between_its_turns() {
     let pid = engine.pid();
     engine.stop().unwrap();
     assert!(!PathBuf::from(format!("/proc/{pid}")).exists());
+}
+
+#[test]
+fn nothing_is_owed_after_a_turn_that_settles_and_what_is_owed_is_paid_for() {
+    let place = place();
+    let (mut engine, _) = place.start().unwrap();
+    engine.begin(LOAD).unwrap();
+    engine.turn(turn(0, 20_000)).unwrap();
+    engine.finish().unwrap();
+    let mut overwrite = |settle| {
+        engine.begin(OVERWRITE).unwrap();
+        let order = TurnOrder {
+            settle,
+            ..turn(0, 20_000)
+        };
+        let turned = engine.turn(order).unwrap();
+        let figures = engine.finish().unwrap();
+        assert!(figures.contains_key("compaction_ns"), "no job at its ends");
+        (turned.cpu_ns, figures["finish_cpu_ns"], figures["drain_ns"])
+    };
+    let (_, _, settled) = overwrite(true);
+    let (turned, end, owed) = overwrite(false);
+    assert!(
+        turned > 0 && end > 0.0 && settled < owed,
+        "{settled} {owed}"
+    );
+    engine.stop().unwrap();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a worker refuses, in whose words, and how it ends.
 
-use crate::lab::{Worker, has_hyper_clock, libraries, one_thread, opening, setup};
+use crate::lab::{KEYS, Worker, has_hyper_clock, libraries, one_thread, opening, setup};
 use deltabench_engine::{Answer, Order, TurnOrder};
 use deltabench_model::rocksdb::{BlockCache, RocksdbStep, RocksdbWorkload};
 use std::path::Path;
@@ -160,6 +160,7 @@ fn orders_out_of_their_order_are_refused_and_the_worker_goes_on() {
         number: 0,
         operations: 1,
         counted: false,
+        settle: false,
     });
     let mut worker = Worker::start();
     assert_eq!(failed(worker.ask(&turn)), "no database is open");
@@ -198,6 +199,28 @@ fn compactions_that_never_come_are_told() {
         other => panic!("{other:?}"),
     }
     assert!(worker.close().success());
+}
+
+#[test]
+fn a_load_that_is_refused_a_key_is_told_and_is_no_smaller_database() {
+    for library in libraries() {
+        let mut order = opening(&library, setup());
+        order.options = options(&[("write_buffer_size", "65536")]);
+        let mut worker = Worker::start();
+        worker.opened(order);
+        worker.begin(one_thread(RocksdbStep::Fillseq));
+        worker.lose_files();
+        let turn = Order::Turn(TurnOrder {
+            number: 0,
+            operations: KEYS,
+            counted: false,
+            settle: false,
+        });
+        match worker.ask(&turn) {
+            Answer::Failed(words) => assert!(words.contains("No such file"), "{words}"),
+            other => panic!("{}: {other:?}", library.display()),
+        }
+    }
 }
 
 #[test]

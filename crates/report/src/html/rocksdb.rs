@@ -23,10 +23,10 @@ pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
             p.legend { (typeset(&words::head(plan, report))) }
             h3 { "Throughput" }
             (plain(&heads, &words::lines(report, &rows, words::throughput)))
-            p.legend { (words::THROUGHPUT) }
+            p.legend { (words::throughput_legend(report)) }
             h3 { "Relative throughput, target / base" }
             (relative(report, &rows, &heads))
-            p.legend { (words::RELATIVE) "; intervals are with the cells below" }
+            p.legend { (words::relative_legend(report)) "; intervals are with the cells below" }
             @if !report.caches.is_empty() {
                 h3 { "HyperClock against LRU" }
                 (caches(report))

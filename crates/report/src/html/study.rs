@@ -96,7 +96,7 @@ fn contents(study: &Study) -> Markup {
             @for axis in AXES {
                 @let of: Vec<(usize, &Table)> = of_axis(study, axis).collect();
                 @if !of.is_empty() {
-                    p { b { (heading(axis)) } }
+                    p { b { (heading(axis, study.worker())) } }
                     ul { @for (place, table) in of {
                         li { a href={ "#" (anchor(place)) } { (table.title) } }
                     } }
@@ -113,9 +113,11 @@ fn of_axis(study: &Study, axis: Axis) -> impl Iterator<Item = (usize, &Table)> {
     all.filter(move |(_, table)| table.axis == axis)
 }
 
-fn heading(axis: Axis) -> &'static str {
+fn heading(axis: Axis, worker: &str) -> &'static str {
     match axis {
+        Axis::Servers if worker == "thread" => "Targets beside each other",
         Axis::Servers => "Servers beside each other",
+        Axis::Clients if worker == "thread" => "Over threads",
         Axis::Clients => "Over clients",
         Axis::Part => "Between runs: sizes, memory, storage",
         Axis::Host => "Between machines",
@@ -142,7 +144,11 @@ fn controls(study: &Study) -> Markup {
             @if groups.len() > 1 {
                 label.scripted { span { "group" } select #group {
                     option value="" { "all" }
-                    @for group in groups { option value=(group.word()) { (words::heading(group)) } }
+                    @for group in groups {
+                        option value=(group.word()) {
+                            (study_words::group_heading(study.worker(), Some(group)))
+                        }
+                    }
                 } }
             }
             fieldset.switch {
@@ -173,7 +179,7 @@ fn tables(study: &Study) -> Markup {
         @for axis in AXES {
             @if of_axis(study, axis).next().is_some() {
                 section id=(study_words::axis(axis)) {
-                    h2 { (heading(axis)) }
+                    h2 { (heading(axis, study.worker())) }
                     @if axis == Axis::Clients { (over_clients()) }
                     @for (place, table) in of_axis(study, axis) {
                         @let before = study.tables.iter().take(place).filter(throughput).count();

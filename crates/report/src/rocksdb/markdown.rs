@@ -19,13 +19,16 @@ pub(crate) fn sections(plan: &Plan, context: &ReportContext) -> Vec<Section> {
             &format!(
                 "### RocksDB\n\n{}\n\n**Throughput**: {}\n",
                 escape(&words::head(plan, report)),
-                words::THROUGHPUT
+                words::throughput_legend(report)
             ),
             &heads,
             &words::lines(report, &rows, words::throughput),
         ),
         table(
-            &format!("**Relative throughput**: {}\n", words::RELATIVE),
+            &format!(
+                "**Relative throughput**: {}\n",
+                words::relative_legend(report)
+            ),
             &heads,
             &words::lines(report, &rows, words::relative),
         ),

@@ -22,12 +22,15 @@ pub(crate) fn lines(plan: &Plan, context: &ReportContext, width: usize) -> Vec<S
     );
     let rows = words::shown(report);
     let heads = words::heads(&rows);
-    say(&mut lines, &format!("Throughput: {}", words::THROUGHPUT));
+    say(
+        &mut lines,
+        &format!("Throughput: {}", words::throughput_legend(report)),
+    );
     let throughput = words::lines(report, &rows, words::throughput);
     lines.extend(grid(&heads, &throughput, width));
     say(
         &mut lines,
-        &format!("Relative throughput: {}", words::RELATIVE),
+        &format!("Relative throughput: {}", words::relative_legend(report)),
     );
     let relative = words::lines(report, &rows, words::relative);
     lines.extend(grid(&heads, &relative, width));

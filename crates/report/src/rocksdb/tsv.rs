@@ -4,7 +4,7 @@ use super::words;
 use crate::context::ReportContext;
 use crate::words as house;
 use deltabench_compare::rocksdb::{RocksdbReport, StepBlock, StepColumn, TargetRow};
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{Plan, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::rocksdb::{RocksdbSetup, RocksdbStep};
 
@@ -83,13 +83,9 @@ pub fn rocksdb_tsv(plan: &Plan, context: &ReportContext) -> String {
     };
     lines.extend(summary(report, setup, "ops_sec by version", absolute));
     let relative = |row: &TargetRow, place: usize| {
-        let step = row.steps.get(place)?;
-        let own = || step.throughput.map(|_| "1.00".to_owned());
-        match step.relative {
-            Some(relative) => Some(format!("{:.2}", relative.ratio.estimate)),
-            None if row.server == plan.base() => own(),
-            None => None,
-        }
+        let base = report.targets.iter().find(|row| row.role == Role::Base)?;
+        let rate = |row: &TargetRow| row.steps.get(place)?.throughput;
+        Some(format!("{:.2}", rate(row)? / rate(base)?))
     };
     lines.extend(summary(
         report,
@@ -184,7 +180,7 @@ fn date(started_ns: u64) -> String {
 /// A target in a word: base, placebo, or its name.
 fn target(row: &TargetRow) -> String {
     match row.role {
-        deltabench_model::plan::Role::Base => "base".to_owned(),
+        Role::Base => "base".to_owned(),
         _ => row.name.clone(),
     }
 }

@@ -6,22 +6,49 @@ use deltabench_compare::rocksdb::{
     CachePair, RocksdbReport, StepBlock, StepColumn, TargetRow, TargetStep,
 };
 use deltabench_model::plan::{Plan, Role};
-use deltabench_model::rocksdb::RocksdbSetup;
+use deltabench_model::rocksdb::{MULTI_READ_BATCH, RocksdbSetup, RocksdbStep};
 
-/// How the table of throughput is read.
-pub(crate) const THROUGHPUT: &str = "\
-    operations per second of the turns, geometric mean over the blocks; of a range a seek with its nexts is \
-    one; a writer beside the readers and waiting for compactions are not in it";
-/// How the table of relative throughput is read.
-pub(crate) const RELATIVE: &str = "\
+/// How the table of throughput is read, whatever the steps.
+const THROUGHPUT: &str = "\
+    operations per second of the turns that count, geometric mean over the blocks; of a range a seek with \
+    its nexts is one; a writer beside the readers and waiting for compactions are not in it";
+/// How the table of relative throughput is read, whatever the steps.
+const RELATIVE: &str = "\
     target / base, 2 decimals as published; ▼ slower, ▲ faster, = no change, ? cannot tell, × not judged";
 /// How the table of caches is read.
 pub(crate) const CACHES: &str = "\
     throughput with HyperClock / with LRU, 95 % interval over blocks, everything else alike";
 /// How the table of steps is read.
 pub(crate) const FIGURES: &str = "\
-    mean over the blocks of whole steps, waiting for compactions included; write amp: bytes that flushes and \
-    compactions wrote for a byte put; stall%: time in which writes were held up";
+    mean over the blocks of whole steps, waiting for compactions included; comp: compactions, flushes \
+    counted among them; write amp: bytes that they wrote for a byte put; stall%: time in which writes were \
+    held up; RSS: largest of the step";
+
+/// How the table of throughput is read.
+pub(crate) fn throughput_legend(report: &RocksdbReport) -> String {
+    let mut steps = report.steps.iter();
+    if steps.any(|column| column.step == RocksdbStep::Multireadrandom) {
+        return format!(
+            "{THROUGHPUT}; of multireadrandom a key is one, and its latency that of its look-up of \
+             {MULTI_READ_BATCH}"
+        );
+    }
+    THROUGHPUT.to_owned()
+}
+
+/// How the table of relative throughput is read: of which steps it is no quotient of the table above.
+pub(crate) fn relative_legend(report: &RocksdbReport) -> String {
+    let trimmed = report.steps.iter().filter(|column| column.trimmed);
+    let mut names: Vec<&str> = trimmed.map(|column| column.step.name()).collect();
+    names.dedup();
+    if names.is_empty() {
+        return RELATIVE.to_owned();
+    }
+    format!(
+        "{RELATIVE}; of {} it is the trimmed mean of paired turns, not the quotient of the throughputs",
+        names.join(", ")
+    )
+}
 
 /// Who is shown in the tables: all but the placebo, which the verdicts rest on and nobody asks about.
 pub(crate) fn shown(report: &RocksdbReport) -> Vec<&TargetRow> {

@@ -67,7 +67,7 @@ impl Place<'_> {
         let column = self.table.columns.get(self.column);
         let mut texts = vec![self.row.name.clone()];
         texts.extend(column.map(|column| format!("on {}", column.name)));
-        let coordinates = study_words::coordinates(&self.table.coordinates);
+        let coordinates = study_words::coordinates(self.table);
         if !coordinates.is_empty() {
             texts.push(format!("at {coordinates}"));
         }
@@ -198,12 +198,17 @@ fn over_clients(study: &Study) -> Option<String> {
         .collect();
     ratios.sort_by(f64::total_cmp);
     let (low, high) = (ratios.first()?, ratios.last()?);
+    let worker = first.worker();
+    let party = match worker {
+        "thread" => "target",
+        _ => "server",
+    };
     let servers = match tables.len() {
         1 => String::new(),
-        several => format!(" on {}", words::plural(count(several), "server")),
+        several => format!(" on {}", words::plural(count(several), party)),
     };
     Some(format!(
-        "throughput at {to} clients is {} to {} times that at {from}, over {}{servers}",
+        "throughput at {to} {worker}s is {} to {} times that at {from}, over {}{servers}",
         study_words::ratio(*low),
         study_words::ratio(*high),
         words::plural(count(first.rows.len()), "workload")

@@ -79,7 +79,10 @@ fn ratios(study: &Study, table: &Table) -> Section {
         if of.is_empty() {
             continue;
         }
-        rows.push(heading(table, words::heading(group)));
+        rows.push(heading(
+            table,
+            study_words::group_heading(table.worker(), Some(group)),
+        ));
         rows.extend(of.into_iter().map(|row| figures(table, row)));
         let spread = study_words::spread(&spreads, Some(group));
         rows.extend(spread.and_then(|spread| mean(table, spread)));
@@ -131,7 +134,7 @@ fn cell(table: &Table, column: usize, figure: &Figure) -> String {
 }
 
 fn mean(table: &Table, spread: &GroupSpread) -> Option<String> {
-    let of = study_words::group_heading(spread.group);
+    let of = study_words::group_heading(table.worker(), spread.group);
     let mut fields = vec![format!("*geometric mean ({of})*")];
     let mut known = false;
     for column in 0..table.columns.len() {
@@ -181,7 +184,7 @@ fn spreads(study: &Study, table: &Table) -> Section {
                 .filter_map(|(column, head)| {
                     let of = study_words::column_spread(spread, column)?;
                     let mut fields = vec![
-                        study_words::group_heading(spread.group).to_owned(),
+                        study_words::group_heading(table.worker(), spread.group).to_owned(),
                         escape(&head.name),
                         of.count.to_string(),
                     ];

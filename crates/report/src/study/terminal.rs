@@ -71,7 +71,9 @@ fn main_grid(study: &Study, table: &Table) -> Grid {
         if rows.is_empty() {
             continue;
         }
-        lines.push(Line::Head(words::heading(group).to_owned()));
+        lines.push(Line::Head(
+            study_words::group_heading(table.worker(), Some(group)).to_owned(),
+        ));
         lines.extend(rows.into_iter().map(|row| {
             let cells = (0..table.columns.len()).map(|column| {
                 let figure = study_words::figure(row, column);
@@ -85,7 +87,7 @@ fn main_grid(study: &Study, table: &Table) -> Grid {
     let all = study_words::spread(&spreads, None);
     if let Some(line) = all.and_then(|spread| mean(table, spread)) {
         lines.extend([
-            Line::Head(study_words::group_heading(None).to_owned()),
+            Line::Head(study_words::group_heading(table.worker(), None).to_owned()),
             line,
         ]);
     }
@@ -154,7 +156,7 @@ fn spread_lines(study: &Study, table: &Table, width: usize) -> Vec<String> {
             let start = fitted("spread of the ratios", widest);
             lines.push(format!("{start}{:>5}  {}", "rows", heads.join(" ")));
         }
-        lines.push(study_words::group_heading(spread.group).to_owned());
+        lines.push(study_words::group_heading(table.worker(), spread.group).to_owned());
         lines.extend(rows);
     }
     lines

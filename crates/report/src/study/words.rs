@@ -18,11 +18,17 @@ pub(crate) fn axis(axis: Axis) -> &'static str {
     }
 }
 
-/// `clients 4, storage gp3-3000`.
-pub(crate) fn coordinates(list: &[(String, String)]) -> String {
-    let texts: Vec<String> = list
+/// Where a table stands: `clients 4, storage gp3-3000`, with threads of targets where there are no clients.
+pub(crate) fn coordinates(table: &Table) -> String {
+    let named = |axis: &str| match (table.worker(), axis) {
+        ("thread", "clients") => "threads".to_owned(),
+        ("thread", "server") => "target".to_owned(),
+        _ => axis.to_owned(),
+    };
+    let texts: Vec<String> = table
+        .coordinates
         .iter()
-        .map(|(axis, value)| format!("{axis} {value}"))
+        .map(|(axis, value)| format!("{} {value}", named(axis)))
         .collect();
     texts.join(", ")
 }
@@ -165,9 +171,13 @@ pub(crate) fn column_spread(spread: &GroupSpread, column: usize) -> Option<&Spre
     spread.columns.get(column)?.as_ref()
 }
 
-/// A group's heading; `All workloads` for none.
-pub(crate) fn group_heading(group: Option<Group>) -> &'static str {
-    group.map_or("All workloads", words::heading)
+/// A group's heading where the work is done by these ([`Table::worker`]); `All workloads` for none.
+pub(crate) fn group_heading(worker: &str, group: Option<Group>) -> &'static str {
+    match (group, worker) {
+        (None, _) => "All workloads",
+        (Some(group), "thread") => words::embedded_heading(group),
+        (Some(group), _) => words::heading(group),
+    }
 }
 
 /// The five figures of published spreads: average, median, smallest, largest, deviation.
@@ -287,7 +297,10 @@ pub(crate) fn legend(study: &Study) -> Vec<String> {
         list.push("no sign: not judged".to_owned());
     }
     if all().any(|(_, _, figure)| figure.efficiency.is_some()) {
-        list.push("over clients: the share of a linear growth in %".to_owned());
+        list.push(format!(
+            "over {}s: the share of a linear growth in %",
+            study.worker()
+        ));
     }
     if all().any(|(_, _, figure)| half(&figure.ratio).is_none()) {
         list.push(format!("{NO_INTERVAL} no interval"));

@@ -2,8 +2,11 @@
 
 use crate::full::{Full, full};
 use crate::rocksdb_fixture::rocksdb_run;
+use deltabench_compare::study::{Axis, StudyRun, study};
+use deltabench_model::rocksdb::RocksdbStep;
 use deltabench_report::{
-    Format, TerminalOptions, check_rocksdb, costs_table, html, json, markdown, render, rocksdb_tsv,
+    Format, StudyContext, StudyFormat, TerminalOptions, check_rocksdb, costs_table, html, json,
+    markdown, render, render_study, rocksdb_tsv,
 };
 use serde_json::Value;
 
@@ -133,12 +136,74 @@ fn nothing_is_said_of_clients_and_servers() {
         form(Format::Markdown, &full, 120),
         body(&html(&full.comparison, &full.plan, &full.context)),
     ];
-    for text in text {
-        for word in OF_SERVERS {
+    text.iter().for_each(|text| nothing_of_servers(text));
+}
+
+fn nothing_of_servers(text: &str) {
+    for word in OF_SERVERS {
+        let found = text.lines().find(|line| line.contains(word));
+        assert_eq!(found, None, "{word}");
+    }
+}
+
+#[test]
+fn nothing_is_said_of_clients_and_servers_in_a_study() {
+    let full = rocksdb_run(6);
+    let place = |run: &'static str, host: &'static str| StudyRun {
+        run,
+        plan: &full.plan,
+        comparison: &full.comparison,
+        results: &full.context.results,
+        host,
+        withdrawn: &[],
+    };
+    let study = study(&[place("r1", "one"), place("r2", "other")]).unwrap();
+    let told = |axis: Axis| {
+        study
+            .tables
+            .iter()
+            .find(|table| table.axis == axis)
+            .unwrap()
+    };
+    assert!(told(Axis::Servers).title.ends_with(", 1 thread, host one"));
+    assert_eq!(told(Axis::Clients).axis_name, "threads");
+    let context = StudyContext {
+        execution: "rocksdb".to_owned(),
+        ..StudyContext::default()
+    };
+    let options = TerminalOptions {
+        width: 120,
+        colour: false,
+    };
+    let form = |format| render_study(format, &study, &context, options);
+    for text in [
+        form(StudyFormat::Text),
+        form(StudyFormat::Markdown),
+        body(&form(StudyFormat::Html)),
+    ] {
+        nothing_of_servers(&text);
+        assert!(text.contains("Point reads"), "{text}");
+        for word in ["Point queries", "Servers", "servers"] {
             let found = text.lines().find(|line| line.contains(word));
             assert_eq!(found, None, "{word}");
         }
     }
+}
+
+#[test]
+fn steps_with_trimmed_means_are_named_where_ratios_are() {
+    let mut full = rocksdb_run(2);
+    let told = |full: &Full| {
+        let text = form(Format::Markdown, full, 80);
+        text.contains(
+            "; of revrangewhilewriting it is the trimmed mean of paired turns, not the quotient",
+        )
+    };
+    assert!(!told(&full), "bursts beside a writer are not trimmed");
+    for column in &mut full.context.rocksdb.as_mut().unwrap().steps {
+        column.trimmed = column.step == RocksdbStep::Revrangewhilewriting;
+    }
+    assert!(told(&full));
 }
 
 /// What a page shows: its text without tags, styles, data and script.

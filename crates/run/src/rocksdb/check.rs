@@ -2,10 +2,11 @@
 
 use crate::planning::{Request, Selection, ServerWish};
 use deltabench_model::installation::Engine;
-use deltabench_model::plan::{CacheState, CellOrder, DataState, Transport};
+use deltabench_model::plan::{CacheState, CellOrder, DataState, Plan, Transport};
 use deltabench_model::problem::Problem;
 use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache, RocksdbSetup, RocksdbStep, check_option};
 use deltabench_model::target::TargetSpec;
+use deltabench_model::units::{count, to_f64, to_u64};
 
 /// Keys at least: fewer are one file, and a step is over before it has begun.
 const KEYS_MIN: u64 = 1000;
@@ -27,6 +28,9 @@ const SECONDS_MAX: u32 = 86_400;
 
 /// Bytes of a block cache at least: each of its shards holds some blocks.
 const CACHE_MIN: u64 = 1 << 20;
+
+/// What files take of keys and values, half of which can be compressed away.
+const COMPRESSED: f64 = 0.6;
 
 /// Refuses targets that a command cannot measure, before anything of them is fetched: `rocksdb` says whether
 /// it measures RocksDB, else it measures PostgreSQL.
@@ -231,6 +235,44 @@ fn check_sizes(setup: &RocksdbSetup) -> Result<(), Problem> {
         .try_for_each(|(name, value)| check_value(name, value))
 }
 
+/// Why a workload that is for data larger than memory is not what its name says, if it is not, on a host with
+/// so much memory `available`.
+#[must_use]
+pub fn in_memory(plan: &Plan, available: Option<u64>) -> Option<String> {
+    let setup = plan.rocksdb.as_ref()?;
+    if !setup.workload.compresses() {
+        return None;
+    }
+    let word = setup.workload.word();
+    let files = to_u64(to_f64(setup.raw_bytes()) * COMPRESSED);
+    let why = match plan.limits.memory_bytes {
+        _ if setup.raw_bytes() <= setup.cache_bytes => format!(
+            "all of it fits into the block cache of {} MB",
+            setup.cache_bytes >> 20
+        ),
+        // Files are not kept by the kernel.
+        _ if setup.workload.direct() => return None,
+        Some(limit) if files < limit => format!(
+            "about {} MB of files fit into the {} MB of a target",
+            files >> 20,
+            limit >> 20
+        ),
+        Some(_) => return None,
+        None => {
+            let all = files.saturating_mul(count(plan.servers.len()));
+            let free = available.filter(|free| all < *free)?;
+            format!(
+                "about {} MB of files of all targets fit into the {} MB that are free here",
+                all >> 20,
+                free >> 20
+            )
+        }
+    };
+    Some(format!(
+        "{word} is for a database larger than memory, and {why}: little or nothing is read from the device"
+    ))
+}
+
 /// A chain loads first, once, and comes to something that is measured; its parts stand in the order of
 /// [`RocksdbStep::ALL`].
 fn check_steps(steps: &[RocksdbStep]) -> Result<(), Problem> {
@@ -260,6 +302,7 @@ mod tests {
     use crate::planning::tests::{engine, rocksdb_request};
     use crate::planning::{check, plan};
     use deltabench_model::plan::Stopping;
+    use deltabench_model::rocksdb::RocksdbWorkload;
     use deltabench_workload::Library;
 
     fn refusal(change: impl FnOnce(&mut Request)) -> String {
@@ -307,6 +350,38 @@ mod tests {
         assert!(
             refusal(|r| r.stopping = Stopping::Precision { half_width: 0.9 })
                 .contains("--precision")
+        );
+    }
+
+    #[test]
+    fn a_database_that_is_to_be_larger_than_memory_and_is_not_is_told() {
+        let mut plan = crate::planning::tests::rocksdb_plan(&["a", "a", "b"]);
+        let gb = 1 << 30;
+        let mut told = |workload, keys, cache, limit, free| {
+            let setup = plan.rocksdb.as_mut().unwrap();
+            (setup.workload, setup.keys, setup.cache_bytes) = (workload, keys, cache);
+            (setup.key_bytes, setup.value_bytes) = (24, 1000);
+            plan.limits.memory_bytes = limit;
+            in_memory(&plan, free)
+        };
+        use RocksdbWorkload::{Byos, Iobuf, Iodir};
+        // A million of 1024 bytes: about 586 MB of files each.
+        let keys = 1_000_000;
+        assert_eq!(told(Byos, keys, 2 * gb, None, Some(8 * gb)), None);
+        assert!(
+            told(Iobuf, keys, gb / 8, None, Some(2 * gb))
+                .unwrap()
+                .contains("about 1757 MB of files of all targets")
+        );
+        assert_eq!(told(Iobuf, keys, gb / 8, None, Some(gb)), None);
+        assert_eq!(told(Iobuf, keys, gb / 8, None, None), None);
+        assert!(told(Iobuf, keys, gb / 8, Some(gb), Some(gb)).is_some());
+        assert_eq!(told(Iobuf, keys, gb / 8, Some(gb / 2), Some(8 * gb)), None);
+        assert_eq!(told(Iodir, keys, gb / 8, None, Some(8 * gb)), None);
+        assert!(
+            told(Iodir, keys, gb, None, Some(gb))
+                .unwrap()
+                .contains("block cache of 1024 MB")
         );
     }
 

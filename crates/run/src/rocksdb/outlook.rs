@@ -19,6 +19,9 @@ const COMPACTED_PER_SECOND: f64 = 60.0 * 1_048_576.0;
 /// Seconds of a new process, an empty database and its end.
 const START_SECONDS: f64 = 0.5;
 
+/// Seconds that `waitforcompaction` of a `db_bench` takes with nothing to wait for: it sleeps first.
+const SLEEP_SECONDS: f64 = 5.0;
+
 /// Turns that find the work of a turn, and the one that is counted, against one that is measured.
 const CALIBRATION_TURNS: f64 = 5.0;
 
@@ -82,8 +85,6 @@ pub fn outlook(plan: &Plan) -> RocksdbOutlook {
 
 /// Seconds of a step on one target.
 fn step_seconds(plan: &Plan, setup: &RocksdbSetup, step: RocksdbStep) -> f64 {
-    let keys = to_f64(setup.keys);
-    let raw = to_f64(setup.raw_bytes());
     let tried = tried_seconds(plan, setup, step);
     let timed = match (plan.has_whole_steps(), step.writes()) {
         (true, _) => f64::from(setup.seconds),
@@ -93,12 +94,32 @@ fn step_seconds(plan: &Plan, setup: &RocksdbSetup, step: RocksdbStep) -> f64 {
             turns * tried + plan.timing.warmup_seconds
         }
     };
+    let alone = match plan.has_whole_steps() {
+        true => START_SECONDS + SLEEP_SECONDS * waits(step),
+        false => 0.0,
+    };
+    alone + work_seconds(step, setup, timed)
+}
+
+/// How often the published command line of a step waits for compactions.
+fn waits(step: RocksdbStep) -> f64 {
+    match step {
+        RocksdbStep::Drain | RocksdbStep::Overwriteandwait => 1.0,
+        RocksdbStep::FlushMtL0 => 2.0,
+        _ => 0.0,
+    }
+}
+
+/// Seconds of the work of a step, of which so many are `timed`.
+fn work_seconds(step: RocksdbStep, setup: &RocksdbSetup, timed: f64) -> f64 {
+    let keys = to_f64(setup.keys);
+    let raw = to_f64(setup.raw_bytes());
     match step {
         RocksdbStep::Fillseq => keys / LOADED_PER_SECOND,
         RocksdbStep::Drain => raw / COMPACTED_PER_SECOND / 2.0,
         RocksdbStep::Overwritesome => keys / 10.0 / OVERWRITTEN_PER_SECOND,
         RocksdbStep::FlushMtL0 => raw / COMPACTED_PER_SECOND / 2.0,
-        // The wait at its end is for what the writes owe.
+        // Writes owe about their own time, which is waited for after each try and at the end.
         RocksdbStep::Overwriteandwait => 2.0 * timed,
         _ => timed,
     }

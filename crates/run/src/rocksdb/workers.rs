@@ -8,7 +8,7 @@ use deltabench_engine::{
 };
 use deltabench_model::plan::{Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache, RocksdbSetup, StepFigures};
+use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache, RocksdbSetup, RocksdbStep, StepFigures};
 use deltabench_model::slice::VoidReason;
 use deltabench_model::units::index;
 use deltabench_observe::Postmaster;
@@ -18,6 +18,12 @@ use std::sync::atomic::AtomicBool;
 
 /// This same program, whatever became of its file: a worker is started from it.
 const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// What every target does without where one of them cannot, and what is done instead.
+const NOT_BATCHED: (&str, &str) = (
+    "multiread_batched",
+    "a library of this run has no rocksdb_batched_multi_get_cf; all use rocksdb_multi_get",
+);
 
 /// Why a chain could not go on.
 #[derive(Debug)]
@@ -91,12 +97,18 @@ impl<'i> Workers<'i> {
         }
         let all: Option<Vec<_>> = started.into_iter().collect();
         let all = all.ok_or_else(|| Problem::new("a block's schedule left a target out"))?;
-        let (engines, opened) = all.into_iter().unzip();
+        let (engines, mut opened): (Vec<_>, Vec<Opened>) = all.into_iter().unzip();
+        tell_of_batches(shop.plan, shop.setup, &mut opened);
         Ok(Self {
             engines,
             opened,
             places,
         })
+    }
+
+    /// Whether all targets can look many keys up in one go.
+    pub(super) fn batch(&self) -> bool {
+        self.opened.iter().all(|opened| opened.batches)
     }
 
     /// What each target said when its database was opened.
@@ -165,6 +177,21 @@ impl<'i> Workers<'i> {
     pub(crate) fn abandon(self) -> Result<(), Problem> {
         drop(self.engines);
         remove_all(&self.places)
+    }
+}
+
+/// Adds to what was left out that keys are looked up by a lesser call than some targets have: each target
+/// does the same, so that versions are compared and not calls.
+fn tell_of_batches(plan: &Plan, setup: &RocksdbSetup, opened: &mut [Opened]) {
+    let asked = setup.steps.contains(&RocksdbStep::Multireadrandom);
+    // A program that works by itself has a flag for it.
+    if plan.has_whole_steps() || !asked || opened.iter().all(|opened| opened.batches) {
+        return;
+    }
+    let (name, instead) = NOT_BATCHED;
+    for opened in opened {
+        let told = (name.to_owned(), instead.to_owned());
+        opened.left_out.push(told);
     }
 }
 
@@ -251,6 +278,28 @@ fn remove(home: &Path) -> Result<(), Problem> {
 mod tests {
     use super::*;
     use crate::planning::tests::rocksdb_plan;
+
+    #[test]
+    fn look_ups_are_batched_only_where_all_can_and_all_are_told_the_same() {
+        let plan = rocksdb_plan(&["a", "b"]);
+        let mut setup = plan.rocksdb.clone().unwrap();
+        setup.steps = RocksdbStep::ALL.to_vec();
+        let opened = |batches| Opened {
+            batches,
+            ..Opened::default()
+        };
+        let told = |setup: &RocksdbSetup, mut opened: [Opened; 2]| {
+            tell_of_batches(&plan, setup, &mut opened);
+            opened.map(|opened| opened.left_out)
+        };
+        let [old, new] = told(&setup, [opened(false), opened(true)]);
+        assert_eq!(old, new, "the newer one does without, too");
+        assert_eq!(old[0].0, "multiread_batched");
+        let none: [Vec<(String, String)>; 2] = Default::default();
+        assert_eq!(told(&setup, [opened(true), opened(true)]), none);
+        setup.steps = RocksdbStep::published();
+        assert_eq!(told(&setup, [opened(false), opened(true)]), none);
+    }
 
     #[test]
     fn the_cache_is_a_setting_and_no_option() {

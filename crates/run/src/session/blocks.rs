@@ -116,6 +116,8 @@ pub(super) struct Loss {
     pub(super) told: String,
     /// The end of its log.
     pub(super) tail: String,
+    /// What is missing for it.
+    pub(super) void: &'static str,
     /// What to say if it was one too many.
     pub(super) give_up: Problem,
 }
@@ -554,6 +556,7 @@ impl Session<'_> {
         let loss = Loss {
             told,
             tail,
+            void: "that slice is void",
             give_up: Problem::new(what).hint(hint),
         };
         self.count_loss(loss, losses)
@@ -564,7 +567,7 @@ impl Session<'_> {
     /// Errors: it was one loss too many.
     pub(super) fn count_loss(&mut self, loss: Loss, losses: &mut u32) -> Result<(), Problem> {
         *losses += 1;
-        let text = format!("{}; that slice is void", loss.told);
+        let text = format!("{}; {}", loss.told, loss.void);
         let finding = Finding::new("server-lost", Severity::Confounder, text.clone());
         self.store
             .add_finding(self.run, &finding)

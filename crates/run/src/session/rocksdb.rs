@@ -5,7 +5,7 @@ use super::observed::series;
 use super::{Session, SessionEnd, store_problem};
 use crate::limits::{FleetLimits, Possible};
 use crate::residence::{Residence, residence};
-use crate::rocksdb::{Shop, StepVisit, Stop, Workers, cache_of, step_order};
+use crate::rocksdb::{Shop, StepVisit, Stop, Workers, cache_of, in_memory, step_order};
 use crate::schedule::BlockSchedule;
 use crate::visit::{Cause, VisitEnd};
 use deltabench_compare::rocksdb::{EngineFacts, fairness};
@@ -19,14 +19,21 @@ use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::{count, index};
 use deltabench_observe::{HostFacts, Series, host_findings};
 use deltabench_server::Workspace;
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
 /// The fact that says what an engine took and what it left out.
 const ENGINE: &str = "engine";
 
+/// The fact that says what the host is.
+const HOST: &str = "host";
+
 /// The fact that says what a step came to that is not measured.
 const PREPARED: &str = "prepared";
+
+/// How the end of a process reads that the kernel, or a user, has killed.
+const KILLED: &str = "signal 9 ";
 
 /// Kind of the finding that cores are few.
 const FEW_CORES: &str = "few-cores";
@@ -42,8 +49,14 @@ pub(super) struct Chaining<'p> {
     series: Option<Series>,
     /// Whether this session has stored what its engines say of themselves.
     recorded: bool,
-    /// Whether findings of the start are stored already, by a session before.
-    told: bool,
+    /// Whether a session before has stored what follows from the host and its limits.
+    place_told: bool,
+    /// Whether one has stored what follows from what engines say of themselves.
+    engines_told: bool,
+    /// What is stored already of steps that are not measured: target, block and step.
+    prepared: HashSet<(ServerId, u32, String)>,
+    /// Processes of each target that the kernel had killed for its memory limit when it was lost last.
+    killed: Vec<u64>,
     // Order matters on drop: groups are removed before the directory goes.
     limits: FleetLimits,
     workspace: Workspace,
@@ -81,13 +94,15 @@ impl Session<'_> {
         let possible = Possible::find(self.plan, self.host)?;
         let workspace = Workspace::create(&self.host.workspaces, self.run, &self.host.user)?;
         let limits = possible.create(self.plan, self.run, 0, &workspace)?;
-        let findings = self.store.findings(self.run).map_err(store_problem)?;
         let mut chaining = Chaining {
             setup,
             course: Course::new(done, slices, began),
             series: series(self.plan, workspace.directory()),
             recorded: false,
-            told: !findings.is_empty(),
+            place_told: self.is_known(HOST)?,
+            engines_told: self.is_known(ENGINE)?,
+            prepared: self.prepared()?,
+            killed: vec![0; self.plan.servers.len()],
             limits,
             workspace,
         };
@@ -106,6 +121,20 @@ impl Session<'_> {
     /// Stores what is known before any engine has been started.
     fn record_place(&mut self, chaining: &Chaining<'_>) -> Result<(), Problem> {
         let host = HostFacts::read();
+        if !chaining.place_told {
+            let limits = chaining.limits.findings().iter().cloned();
+            // Work comes from the process that does it: nobody sends it from a core of his own.
+            let of_host = host_findings(&host)
+                .into_iter()
+                .filter(|finding| finding.kind != FEW_CORES);
+            let crowded = few_cores(self.plan, chaining.setup, &host);
+            let small = in_memory(self.plan, host.memory_available_bytes)
+                .map(|text| Finding::new("fits-in-memory", Severity::Note, text));
+            let own = crowded.into_iter().chain(small);
+            let findings: Vec<Finding> = of_host.chain(own).chain(limits).collect();
+            self.keep_findings(&findings)?;
+        }
+        // The facts last: with them it is known that the findings are there.
         let conditions = serde_json::json!({
             "residence": Residence::Together,
             "limits": chaining.limits.applied(),
@@ -113,19 +142,27 @@ impl Session<'_> {
         });
         self.fact(None, "conditions", &conditions)?;
         let facts = serde_json::to_value(&host).unwrap_or_default();
-        self.fact(None, "host", &facts)?;
-        self.record_sources()?;
-        if chaining.told {
-            return Ok(());
-        }
-        let limits = chaining.limits.findings().iter().cloned();
-        // Work comes from the process that does it: nobody sends it from a core of his own.
-        let of_host = host_findings(&host)
-            .into_iter()
-            .filter(|finding| finding.kind != FEW_CORES);
-        let crowded = few_cores(self.plan, chaining.setup, &host);
-        let findings: Vec<Finding> = of_host.chain(crowded).chain(limits).collect();
-        self.keep_findings(&findings)
+        self.fact(None, HOST, &facts)?;
+        self.record_sources()
+    }
+
+    /// Whether a fact of this kind is stored.
+    fn is_known(&self, kind: &str) -> Result<bool, Problem> {
+        let facts = self.store.facts(self.run, kind).map_err(store_problem)?;
+        Ok(!facts.is_empty())
+    }
+
+    /// What is stored of steps that are not measured.
+    fn prepared(&self) -> Result<HashSet<(ServerId, u32, String)>, Problem> {
+        let facts = self.store.facts(self.run, PREPARED);
+        let facts = facts.map_err(store_problem)?.into_iter();
+        let step = |json: &str| {
+            let value: serde_json::Value = serde_json::from_str(json).ok()?;
+            value.get("step")?.as_str().map(str::to_owned)
+        };
+        Ok(facts
+            .filter_map(|fact| Some((fact.server?, fact.block?, step(&fact.json)?)))
+            .collect())
     }
 
     /// Takes all targets through the chain of a block, as far as a cell is open and not done; what is done
@@ -158,6 +195,7 @@ impl Session<'_> {
             Err(Stop::Interrupted) => return Ok(Some(SessionEnd::Interrupted)),
             Err(Stop::Problem(problem)) => return Err(problem),
             Err(Stop::Lost(server, cause)) => {
+                self.give_up((block, open), &mut chaining.course)?;
                 let place = (block, "its start");
                 return self
                     .engine_lost(place, server, &cause, chaining)
@@ -216,7 +254,7 @@ impl Session<'_> {
             let order = step_order(self.plan, go.block, place, link);
             let started = Instant::now();
             let end = match link.cell {
-                None => self.prepare(go, order, workers)?,
+                None => self.prepare(go, order, workers, &mut chaining.prepared)?,
                 Some(cell) => {
                     let keeps = wanted(&chaining.course, cell);
                     self.step((go.block, cell), order, keeps, workers, chaining)?
@@ -229,6 +267,7 @@ impl Session<'_> {
                     if let Some(cell) = link.cell {
                         chaining.course.done.insert((go.block, cell));
                     }
+                    self.give_up((go.block, go.open), &mut chaining.course)?;
                     let place = (go.block, link.step.name());
                     self.engine_lost(place, server, &cause, chaining)?;
                     return Ok(None);
@@ -244,12 +283,32 @@ impl Session<'_> {
         Ok(None)
     }
 
-    /// Carries an unmeasured link out on one target after another.
+    /// Stores that the cells of a block that are not done have no slices: a library that crashes at a step
+    /// would crash there again, and blocks after this one have their values up to it.
+    fn give_up(
+        &mut self,
+        (block, open): (u32, &[CellId]),
+        course: &mut Course,
+    ) -> Result<(), Problem> {
+        for &cell in open {
+            if !course.done.insert((block, cell)) {
+                continue;
+            }
+            self.store
+                .begin_visit(self.run, cell, block)
+                .and_then(|()| self.store.commit_visit(self.run, cell, block))
+                .map_err(store_problem)?;
+        }
+        Ok(())
+    }
+
+    /// Carries an unmeasured link out on one target after another, and stores what is not `known` of it.
     fn prepare(
         &mut self,
         go: Go<'_>,
         order: StepOrder,
         workers: &mut Workers<'_>,
+        known: &mut HashSet<(ServerId, u32, String)>,
     ) -> Result<VisitEnd, Problem> {
         for place in go.order {
             let server = ServerId::try_from(*place).unwrap_or(ServerId::MAX);
@@ -259,6 +318,10 @@ impl Session<'_> {
                 Err(Stop::Lost(server, cause)) => return Ok(VisitEnd::Lost(server, cause)),
                 Err(Stop::Problem(problem)) => return Err(problem),
             };
+            // A block that was cut short goes through its steps again.
+            if !known.insert((server, go.block, order.step.name().to_owned())) {
+                continue;
+            }
             let value = serde_json::json!({
                 "step": order.step.name(),
                 "duration_ns": prepared.duration_ns,
@@ -329,26 +392,26 @@ impl Session<'_> {
             VoidReason::ServerLost => "was lost",
         };
         let words = cause.detail.as_deref().unwrap_or("it does not say why");
-        let reading = chaining.limits.read(index(u64::from(server)));
-        let killed = reading.and_then(|reading| reading.killed).unwrap_or(0);
-        let limit = match killed {
-            0 => "",
-            _ => "; it needed more than the memory limit, and the kernel killed it",
+        let of_limit = killed_by_limit(server, words, chaining);
+        let limit = match of_limit {
+            false => "",
+            true => "; it needed more than the memory limit, and the kernel killed it",
         };
         let told = format!(
             "{name} {what} in block {} at {step}: {words}{limit}",
             block + 1
         );
         self.observer
-            .note(&format!("{told}; the block is gone through again"));
-        let hint = match killed {
-            0 => "what was measured is kept: `deltabench report` shows it",
-            _ => "use more --memory, or a smaller --cache-size",
+            .note(&format!("{told}; the rest of this block is given up"));
+        let hint = match of_limit {
+            false => "what was measured is kept: `deltabench report` shows it",
+            true => "use more --memory, or a smaller --cache-size",
         };
         let losses = super::LOSSES_MAX;
         let loss = Loss {
             told,
             tail: String::new(),
+            void: "what comes after it in that block is missing",
             give_up: Problem::new(format!("engines were lost {losses} times; giving up"))
                 .hint(hint),
         };
@@ -370,6 +433,12 @@ impl Session<'_> {
             .zip(workers.opened())
             .map(|(server, opened)| settings_of(setup, server, opened))
             .collect();
+        if !chaining.engines_told {
+            let mut findings = warnings(plan, workers.opened());
+            findings.extend(unfair(plan, workers.opened(), &settings));
+            self.keep_findings(&findings)?;
+        }
+        // The facts last: with them it is known that the findings are there.
         for (id, ((server, opened), settings)) in
             (0..).zip(plan.servers.iter().zip(workers.opened()).zip(&settings))
         {
@@ -386,23 +455,36 @@ impl Session<'_> {
             self.fact(Some(id), ENGINE, &said)?;
         }
         chaining.recorded = true;
-        if chaining.told {
-            return Ok(());
-        }
-        chaining.told = true;
-        let mut findings = warnings(plan, workers.opened());
-        findings.extend(unfair(plan, workers.opened(), &settings));
-        self.keep_findings(&findings)
+        Ok(())
     }
 
+    /// Stores those findings that are not stored yet.
     fn keep_findings(&mut self, findings: &[Finding]) -> Result<(), Problem> {
-        for finding in findings {
+        let known = self.store.findings(self.run).map_err(store_problem)?;
+        for finding in findings.iter().filter(|found| !known.contains(found)) {
             self.store
                 .add_finding(self.run, finding)
                 .map_err(store_problem)?;
         }
         Ok(())
     }
+}
+
+/// Whether a target that was lost now, with these words, needed more than its memory limit.
+fn killed_by_limit(server: ServerId, words: &str, chaining: &mut Chaining<'_>) -> bool {
+    let place = index(u64::from(server));
+    let reading = chaining.limits.read(place);
+    let killed = reading.and_then(|reading| reading.killed).unwrap_or(0);
+    let before = chaining.killed.get_mut(place);
+    before.is_some_and(|before| is_of_limit(words, before, killed))
+}
+
+/// The same by what its group counts `now` and counted `before`, when it was lost last: it was killed, and
+/// the kernel has killed one more since. Other crashes of the same group are not the limit's.
+fn is_of_limit(words: &str, before: &mut u64, now: u64) -> bool {
+    let more = now > *before;
+    *before = now;
+    more && words.contains(KILLED)
 }
 
 /// The options in force, those that were asked for marked.
@@ -527,6 +609,20 @@ mod tests {
             .map(|setting| setting.source)
             .collect();
         assert_eq!(sources, ["asked", "default", "asked"]);
+    }
+
+    #[test]
+    fn the_memory_limit_is_blamed_for_its_own_kills_only() {
+        let (killed, crashed) = (
+            "x ended by signal 9 (killed) in readrandom",
+            "x ended by signal 11 (segmentation fault) in readrandom",
+        );
+        let mut before = 0;
+        assert!(is_of_limit(killed, &mut before, 1));
+        assert!(!is_of_limit(crashed, &mut before, 1));
+        assert!(!is_of_limit(killed, &mut before, 1), "by somebody else");
+        assert!(!is_of_limit(crashed, &mut before, 2));
+        assert!(is_of_limit(killed, &mut before, 3));
     }
 
     #[test]

@@ -59,7 +59,12 @@ struct FigureData(
 pub(super) fn json(study: &Study) -> String {
     super::super::embedded(&Page {
         groups: words::GROUPS
-            .map(|group| (group.word(), words::heading(group)))
+            .map(|group| {
+                (
+                    group.word(),
+                    study_words::group_heading(study.worker(), Some(group)),
+                )
+            })
             .to_vec(),
         verdicts: VERDICTS.into_iter().map(verdict_head).collect(),
         tables: study.tables.iter().map(table).collect(),

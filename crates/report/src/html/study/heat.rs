@@ -41,7 +41,7 @@ pub(super) fn table(study: &Study, table: &Table) -> Markup {
                     @if !rows.is_empty() {
                         tbody data-group=(group.word()) {
                             tr.group { th colspan=(span) scope="rowgroup" {
-                                span { (words::heading(group)) }
+                                span { (study_words::group_heading(table.worker(), Some(group))) }
                             } }
                             @for row in rows { (figures(table, row)) }
                             @if let Some(spread) = study_words::spread(&spreads, Some(group)) {
@@ -174,7 +174,7 @@ fn foot(table: &Table, all: Option<&GroupSpread>) -> Markup {
         tfoot {
             @if let Some(spread) = all {
                 tr.group { th colspan=(table.columns.len() + 1) scope="rowgroup" {
-                    span { (study_words::group_heading(None)) }
+                    span { (study_words::group_heading(table.worker(), None)) }
                 } }
                 (mean(table, spread))
             }
@@ -226,7 +226,9 @@ fn spread_rows(table: &Table, spread: &GroupSpread) -> Markup {
     let others = columns.filter(|(column, _)| *column != table.base);
     html! {
         tbody {
-            tr.group { th colspan="8" scope="rowgroup" { (study_words::group_heading(spread.group)) } }
+            tr.group { th colspan="8" scope="rowgroup" {
+                (study_words::group_heading(table.worker(), spread.group))
+            } }
             @for (column, head) in others {
                 @if let Some(of) = study_words::column_spread(spread, column) {
                     tr {

@@ -6,6 +6,9 @@ import { escape, number, ratioInterval, rows } from '../format.js';
 import { isShown, whenShown } from './filter.js';
 
 const own = tables.filter((table) => table.axis === 'clients');
+/** Clients of servers, or threads of an embedded engine's targets. */
+const WORKERS = own[0]?.axis_name ?? 'clients';
+const TARGET = WORKERS === 'threads' ? 'target' : 'server';
 /** Of many lines those are shown first that a reader can still tell apart. */
 const SHOWN = 8;
 const FIGURES = [
@@ -28,7 +31,7 @@ export function clients() {
   const [kind, of, figure] = ['lines-are', 'lines-of', 'lines-figure'].map((id) => document.getElementById(id));
   const names = labels();
   const workloads = [...new Map(own.flatMap((table) => table.rows).map((row) => [row.name, row])).values()];
-  kind.append(new Option('workloads of one server', 'workloads'), new Option('servers at one workload', 'servers'));
+  kind.append(new Option(`workloads of one ${TARGET}`, 'workloads'), new Option(`${TARGET}s at one workload`, 'servers'));
   if (own.length < 2) kind.closest('label').hidden = true;
   for (const [key, label, read] of FIGURES) {
     const has = own.some((table) => table.rows.some((row) => row.figures.some((one, column) => one && column !== table.base && read(one) != null)));
@@ -78,11 +81,11 @@ function paintLines(element, lines, [key, label, read], title) {
       lineStyle: { color: colour('muted'), type: [6, 4], width: 1.5 }, itemStyle: { color: colour('muted') },
     });
   }
-  element.dataset.title = `${title}: ${label} over clients`;
-  draw(element, `${title}: ${label} over clients, ${lines.length} lines`, {
+  element.dataset.title = `${title}: ${label} over ${WORKERS}`;
+  draw(element, `${title}: ${label} over ${WORKERS}, ${lines.length} lines`, {
     grid: { left: 58, right: 24, top: 52, bottom: 44 },
     legend: legend({ selected: Object.fromEntries(lines.map(({ name }, nth) => [name, few || nth < SHOWN])) }),
-    xAxis: { ...axis(), type: 'value', min: 0, max: most, name: 'clients', nameLocation: 'middle', nameGap: 26, splitLine: { show: false } },
+    xAxis: { ...axis(), type: 'value', min: 0, max: most, name: WORKERS, nameLocation: 'middle', nameGap: 26, splitLine: { show: false } },
     yAxis: { ...axis(), type: 'value', min: 0, name: label, nameTextStyle: text({ align: 'left' }), axisLabel: text({ formatter: number }) },
     tooltip: tooltip({ trigger: 'item', formatter: ({ seriesName, data }) => (data?.figure ? pointTip(seriesName, data) : escape(seriesName)) }),
     series: [...series, ...whiskers(series.slice(0, lines.length), key)],
@@ -116,5 +119,5 @@ function pointTip(name, { value, figure }) {
   const list = [['throughput', `${number(figure.absolute)} ops/s`], ['times that at the base', ratioInterval(figure)]];
   if (figure.efficiency != null) list.push(['share of a linear growth', `${(100 * figure.efficiency).toFixed(1)}\u00a0%`]);
   if (figure.cpu) list.push(['CPU per operation', ratioInterval(figure.cpu)]);
-  return `<b>${escape(name)}</b> ${value[0]} clients${rows(list)}`;
+  return `<b>${escape(name)}</b> ${value[0]} ${WORKERS}${rows(list)}`;
 }
