@@ -1,10 +1,9 @@
 //! What servers may use of the machine, from options and storage profiles.
 
-use crate::amounts::bytes;
 use clap::{Args, ValueEnum};
 use deltabench_model::plan::{CacheState, Limits, StorageProfile};
 use deltabench_model::problem::{Problem, nearest};
-use deltabench_model::units::to_u64;
+use deltabench_model::units::{parse_bytes, to_u64};
 use std::path::Path;
 
 /// The word for a device without limits.
@@ -92,7 +91,7 @@ pub fn memory(text: &str) -> Result<u64, Problem> {
         Problem::new(format!("`{text}` is not an amount of memory"))
             .hint("write for example --memory 512MB or 2GB")
     };
-    let bytes = bytes(text).ok_or_else(bad)?;
+    let bytes = parse_bytes(text).ok_or_else(bad)?;
     if bytes < MEMORY_MIN {
         return Err(
             Problem::new(format!("{text} is too little memory for a server")).hint(format!(

@@ -5,7 +5,7 @@ mod sizes;
 mod targets;
 
 use crate::Failure;
-use crate::amounts::{bytes, whole_number};
+use crate::amounts::whole_number;
 use crate::arguments::{Ending, HugePagesWord, InconclusiveWord, Output, Servers};
 use crate::bench::{self, check_fits, resolve, swept_host};
 use crate::compare::Ready;
@@ -20,6 +20,7 @@ use deltabench_model::plan::{
 };
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::rocksdb::{RocksdbSetup, RocksdbStep, RocksdbWorkload, check_option};
+use deltabench_model::units::parse_bytes;
 use deltabench_run::planning::{self, Request, Selection};
 use deltabench_workload::Library;
 use sizes::Preset;
@@ -327,7 +328,7 @@ fn setup(work: &Work) -> Result<RocksdbSetup, Problem> {
 }
 
 fn size(text: &str, option: &str) -> Result<u64, Problem> {
-    bytes(text).ok_or_else(|| {
+    parse_bytes(text).ok_or_else(|| {
         Problem::new(format!("`{text}` is not an amount of bytes"))
             .hint(format!("write for example {option} 2MB or 1GB"))
     })

@@ -2,7 +2,7 @@
 //! here they are only refused early.
 
 use deltabench_model::problem::Problem;
-use deltabench_model::units::{to_f64, to_u64};
+use deltabench_model::units::parse_bytes;
 
 /// Least and most share that a measurement can be asked for, percent.
 const PERCENT: std::ops::RangeInclusive<f64> = 0.1..=50.0;
@@ -103,7 +103,7 @@ pub(crate) fn memory(text: &str) -> Result<(), Problem> {
         Problem::new(format!("\"{text}\" is not an amount of memory"))
             .hint("write for example \"512MB\" or \"2GB\", or \"none\" for no limit")
     };
-    let bytes = bytes(text).ok_or_else(bad)?;
+    let bytes = parse_bytes(text).ok_or_else(bad)?;
     if bytes < MEMORY_MIN_MB << 20 {
         return Err(
             Problem::new(format!("{text} is too little memory for a server"))
@@ -111,23 +111,6 @@ pub(crate) fn memory(text: &str) -> Result<(), Problem> {
         );
     }
     Ok(())
-}
-
-/// `64MB`, `1.5GiB`, in units of 1024; `None` for what is no size.
-pub(crate) fn bytes(text: &str) -> Option<u64> {
-    let lower = text.trim().to_ascii_lowercase();
-    let split = lower.find(|c: char| c.is_ascii_alphabetic())?;
-    let (number, unit) = lower.split_at(split);
-    let shift = match unit.trim_end_matches('b').trim_end_matches('i') {
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        "t" => 40,
-        _ => return None,
-    };
-    let number: f64 = number.trim().parse().ok()?;
-    let bytes = number * to_f64(1 << shift);
-    (bytes.is_finite() && bytes >= 0.0).then(|| to_u64(bytes))
 }
 
 /// The name of a setting, in lower case; an extension's has a dot.
