@@ -13,7 +13,7 @@ use deltabench_compare::forecast::{ForecastRow, Minutes, duration};
 use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
-use deltabench_observe::{Check, DiskFacts, HostFacts, HostSample, Outcome, preflight};
+use deltabench_observe::{Check, CoreSpeed, DiskFacts, HostFacts, HostSample, Outcome, preflight};
 use deltabench_run::fleet::Host;
 use deltabench_run::pilot::{self, Pilot};
 use deltabench_run::planning::{self, ServerWish};
@@ -299,6 +299,9 @@ struct Sample<'a> {
     swapped_pages: Option<u64>,
     /// Names of programs that used CPU with the percent of one core that they used, most first.
     neighbours: Vec<(&'a str, f64)>,
+    /// Nanoseconds of the same arithmetic in fast, usual and slow moments, and of a miss in all caches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    core_speed: Option<CoreSpeed>,
 }
 
 #[derive(Serialize)]
@@ -347,6 +350,7 @@ fn json(seen: &Examination) -> Result<String, Failure> {
                 .iter()
                 .map(|neighbour| (neighbour.name.as_str(), neighbour.core_percent))
                 .collect(),
+            core_speed: sample.core_speed,
         }),
         disk: Disk {
             directory: seen.disk.directory.display().to_string(),

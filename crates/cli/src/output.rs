@@ -6,14 +6,17 @@ use crate::config::Config;
 use crate::invalidate;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::costs::{Machine, add_costs};
+use deltabench_compare::host_speed;
 use deltabench_compare::insert::{self, InsertReport, Settled};
 use deltabench_compare::pgbench;
 use deltabench_compare::rocksdb::{self, RocksdbReport};
 use deltabench_compare::study::{StudyRun, grids_of};
 use deltabench_compare::{confirm, ended_after, exit_code};
+use deltabench_model::finding::Finding;
 use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
+use deltabench_observe::CoreSpeed;
 use deltabench_report::{CellWarmUp, LedgerLine, ReportContext, ServerFacts, TerminalOptions};
 use deltabench_run::session::TIME_UP;
 use deltabench_run::visit::WarmUp;
@@ -148,6 +151,7 @@ fn analyse_alone(run: &str, plan: &Plan, store: &Store) -> Result<Comparison, Fa
         None => insert::analyse(&plan, &slices, &steps, findings),
     };
     mark_drifting(&mut comparison, &warm_ups(run, store)?);
+    comparison.findings.extend(core_speeds(run, store)?);
     counters.extend(insert::counters(&steps));
     let machines = machines(run, &plan, store)?;
     add_costs(&mut comparison, &plan, &slices, &counters, &machines);
@@ -278,6 +282,27 @@ fn warm_ups(run: &str, store: &Store) -> Result<BTreeMap<CellId, Vec<WarmUp>>, F
         }
     }
     Ok(cells)
+}
+
+/// What the looks at the cores before the visits say of the machine.
+fn core_speeds(run: &str, store: &Store) -> Result<Option<Finding>, Failure> {
+    #[derive(serde::Deserialize)]
+    struct Look {
+        core_speed: Option<CoreSpeed>,
+    }
+    let (mut arithmetic, mut memory) = (Vec::new(), Vec::new());
+    for fact in store.facts(run, "warm_up").map_err(store_problem)? {
+        let look: Look = serde_json::from_str(&fact.json).map_err(store_problem)?;
+        if let Some(CoreSpeed {
+            arithmetic_ns: [_, usual, _],
+            memory_ns,
+        }) = look.core_speed
+        {
+            arithmetic.push(usual);
+            memory.push(memory_ns);
+        }
+    }
+    Ok(host_speed::core_speeds(&arithmetic, &memory))
 }
 
 fn shown_warm_up(cell: CellId, visits: &[WarmUp]) -> CellWarmUp {

@@ -17,6 +17,9 @@ use deltabench_run::planning::{Request, Selection};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// Most blocks of a cell that is measured until its interval is narrow: a tenth of the width of six blocks.
+const PRECISION_BLOCKS: u32 = 600;
+
 /// A quick run stops after the block that would end past this many seconds, set-up included.
 const QUICK_DEADLINE_SECONDS: f64 = 560.0;
 
@@ -235,7 +238,14 @@ fn timing(shape: &Shape, quick: bool, limits: &Limits) -> Result<Timing, Problem
         None => visit_seconds.min(WARMUP_SECONDS),
     };
     Ok(Timing {
-        blocks: shape.blocks.unwrap_or(if quick { 14 } else { 24 }),
+        blocks: shape
+            .blocks
+            .unwrap_or(match (&shape.ending.precision, quick) {
+                // Who asks for a width asks for the blocks that it takes.
+                (Some(_), _) => PRECISION_BLOCKS,
+                (None, true) => 14,
+                (None, false) => 24,
+            }),
         slice_ms: shape.slice_ms.unwrap_or(slice_ms),
         slice_jitter: 0.2,
         visit_seconds,

@@ -1,12 +1,13 @@
 //! Slices in, comparison out.
 
-use crate::comparison::{CellComparison, Comparison, Verdict, VerdictCounts};
+use crate::comparison::{CellComparison, Comparison, HostSpeed, Verdict, VerdictCounts};
 use crate::course::Question;
 use crate::history::{History, Sample};
+use crate::host_speed::{self, host_speed, witnesses};
 use crate::multiple::adjust;
 use crate::noise::cell_delta;
 use crate::pace::seconds_per_block;
-use crate::pairing::Index;
+use crate::pairing::{CellRounds, Index};
 use crate::sample::log_ratios;
 use crate::side::Side;
 use crate::summaries;
@@ -17,7 +18,7 @@ use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_stats::student::t_test_p;
 use deltabench_stats::summary::mean;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Compares every candidate, and the placebo, with the base in every cell of the plan.
 ///
@@ -74,6 +75,7 @@ pub(crate) fn analyse_without(
     let mut cells = comparisons(sides);
     forecast(&mut cells, slices);
     findings.extend(contended(plan, &cells));
+    findings.extend(host_speed::findings(plan, &cells));
     Comparison {
         delta: plan.delta,
         stopping: plan.stopping.clone(),
@@ -113,7 +115,9 @@ impl CellSides {
             } else {
                 question.course()
             };
-            Side::new(&question, course, id, server)
+            let side = Side::new(&question, course, id, server)?;
+            let host_speed = pace_of_others(plan, index, &rounds, (id, server), history);
+            Some(side.beside(host_speed))
         };
         let candidates = plan.candidates().into_iter();
         Self {
@@ -126,6 +130,28 @@ impl CellSides {
             placebo: placebo.and_then(|(server, history)| side(server, &history, true)),
         }
     }
+}
+
+/// How fast the host was for a pair, as the servers outside of it tell.
+fn pace_of_others(
+    plan: &Plan,
+    index: &Index<'_>,
+    rounds: &CellRounds,
+    (cell, server): (CellId, ServerId),
+    history: &History<'_>,
+) -> Option<HostSpeed> {
+    let visits = history.visits();
+    let none = BTreeSet::new();
+    let excluded = match history.contended(visits) {
+        true => &none,
+        false => &rounds.disturbed,
+    };
+    let paces: Vec<_> = witnesses(plan, plan.base(), server)
+        .into_iter()
+        .map(|witness| index.paces(cell, witness, excluded))
+        .filter(|paces| !paces.is_empty())
+        .collect();
+    host_speed(&paces, &history.sample(0..visits))
 }
 
 fn comparisons(sides: Vec<Side>) -> Vec<CellComparison> {

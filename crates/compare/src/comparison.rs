@@ -163,6 +163,9 @@ pub struct CellComparison {
     pub drifting: Option<String>,
     /// Rounds that other load disturbed, and what the estimates are with and without them.
     pub interference: Interference,
+    /// How fast the host was in each block, and whether the difference goes with that; absent with too few
+    /// blocks, without a third server, for servers elsewhere, and where a block is one long step.
+    pub host_speed: Option<HostSpeed>,
     /// Blocks that might still decide an inconclusive cell; absent beyond a thousand, or when decided.
     pub blocks_to_verdict: Option<u32>,
     /// Minutes for these blocks at the pace of this run; absent where the pace is not known.
@@ -303,6 +306,9 @@ pub enum Confirmation {
     Recurred,
     /// Not so, although all blocks were measured or the cell was decided otherwise.
     DidNotRecur,
+    /// The second run could not tell: its interval still holds what the first found, or it is not to be
+    /// trusted.
+    Open,
 }
 
 impl Confirmation {
@@ -312,6 +318,7 @@ impl Confirmation {
         match self {
             Self::Recurred => "recurred",
             Self::DidNotRecur => "did-not-recur",
+            Self::Open => "open",
         }
     }
 }
@@ -327,6 +334,34 @@ pub struct Interference {
     pub with_voided: Option<Estimates>,
     /// Estimates with the disturbed rounds left out; absent where there are none, or no block is left.
     pub without_voided: Option<Estimates>,
+}
+
+/// How fast the host was in each block of a cell, and whether the difference goes with that.
+///
+/// The host's speed is that of the servers outside of the pair: the placebo and other candidates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostSpeed {
+    /// Their time per operation in the second slowest block over that in the second fastest.
+    pub slowdown: f64,
+    /// The same for each block, in block order: 1.4 took 40 % longer.
+    pub blocks: Vec<(u32, f64)>,
+    /// Whether throughput's ratio goes with it; absent where blocks were about as fast, or only a few were
+    /// not.
+    pub throughput: Option<Dependence>,
+    /// The same of CPU per operation.
+    pub server_cpu: Option<Dependence>,
+}
+
+/// A ratio where the host was fast and where it was slow: blocks on either side of the middle of
+/// [`HostSpeed::slowdown`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Dependence {
+    /// The ratio where the host was fast.
+    pub fast: Ratio,
+    /// The ratio where it was slow.
+    pub slow: Ratio,
+    /// Two-sided p of "both are the same", of this cell and metric alone.
+    pub p: f64,
 }
 
 /// Both primary metrics.

@@ -1,12 +1,15 @@
 //! What a second measurement says about the regressions of a first.
 
-use crate::comparison::{CellComparison, Comparison, Confirmation, Verdict};
+use crate::comparison::{CellComparison, Comparison, Confirmation, Metric, Ratio, Verdict};
 
 /// Marks the regressions of `first` that `again` has measured: what came again is confirmed, what did not is
 /// inconclusive, because only one of two fresh loads has shown it.
 ///
-/// `again` is a run that confirms `first` ([`deltabench_model::plan::Plan::confirms`]); its cells are a part
-/// of those of `first`. Cells that it has not, or that it has not finished, stay as they are.
+/// A second run that shows no loss has refuted nothing if its interval still holds the size that the first
+/// found, if its cell or its host is unfit, or if most of its rounds were disturbed: then the verdict stays,
+/// and is not confirmed. `again` is a run that confirms `first` ([`deltabench_model::plan::Plan::confirms`]);
+/// its cells are a part of those of `first`. Cells that it has not, or that it has not finished, stay as they
+/// are.
 /// Source: measurement.md 3.11.
 pub fn confirm(first: &mut Comparison, again: &Comparison) {
     let regressions = first
@@ -17,8 +20,12 @@ pub fn confirm(first: &mut Comparison, again: &Comparison) {
         let Some(other) = again.cells.iter().find(|other| is_same(cell, other)) else {
             continue;
         };
-        cell.confirmation = other.confirmation;
-        if other.confirmation == Some(Confirmation::DidNotRecur) {
+        cell.confirmation = match other.confirmation {
+            Some(_) if !is_trusted(again, other) => Some(Confirmation::Open),
+            Some(Confirmation::DidNotRecur) if still_holds(other, cell) => Some(Confirmation::Open),
+            said => said,
+        };
+        if cell.confirmation == Some(Confirmation::DidNotRecur) {
             cell.verdict = Verdict::Inconclusive;
             cell.reason = format!("did not recur on a fresh load; at first {}", cell.reason);
             first.counts.regression -= 1;
@@ -31,4 +38,24 @@ fn is_same(first: &CellComparison, again: &CellComparison) -> bool {
     first.workload == again.workload
         && first.clients == again.clients
         && first.candidate == again.candidate
+}
+
+fn is_trusted(again: &Comparison, cell: &CellComparison) -> bool {
+    again.host_ok && cell.verdict != Verdict::Unfit && !cell.interference.contended
+}
+
+/// Whether the interval of the second run holds what the first found.
+fn still_holds(again: &CellComparison, first: &CellComparison) -> bool {
+    let ends = throughput(again).and_then(|ratio| ratio.ci95);
+    let found = throughput(first).map(|ratio| ratio.estimate);
+    let (Some((low, high)), Some(found)) = (ends, found) else {
+        return true;
+    };
+    (low..=high).contains(&found)
+}
+
+fn throughput(cell: &CellComparison) -> Option<Ratio> {
+    let mut metrics = cell.metrics.iter();
+    let found = metrics.find(|value| value.metric == Metric::Throughput);
+    found.map(|value| value.ratio)
 }

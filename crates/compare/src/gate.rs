@@ -1,6 +1,6 @@
 //! What makes a script stop.
 
-use crate::comparison::{CellComparison, Comparison, Metric, Verdict};
+use crate::comparison::{CellComparison, Comparison, Metric, MetricComparison, Verdict};
 use crate::judge::gains;
 use crate::thresholds::{GATE_FALSE, MIN_BLOCKS, log_delta};
 use crate::words;
@@ -27,7 +27,7 @@ pub enum Standing {
 /// Three questions, by what the plan's gate asks:
 /// - without a gate: is the cell listed as a regression?
 /// - a gate: is it a regression that holds in the whole family (Holm)? One that only holds alone, or only in
-///   the listing, is open.
+///   the listing, is open; so is a cell that is as fast with more CPU per operation.
 /// - a gate with a margin: is a loss beyond the margin excluded (the one-sided 95 % bound, which is the lower
 ///   end of the 90 % interval, lies above it; with looks, that of the 95 % interval)? It fails where such a
 ///   loss is shown, family-wise (Holm). Passing needs no correction: *every* cell has to pass
@@ -41,12 +41,25 @@ pub fn standings(comparison: &Comparison) -> Vec<Standing> {
     let standing = |cell: &CellComparison| match cell.verdict {
         Verdict::Unfit => Standing::Untrusted,
         Verdict::Inconclusive => Standing::Open,
+        Verdict::NoChange if comparison.gate.on && costs_more(cell) => Standing::Open,
         Verdict::Improvement | Verdict::NoChange => Standing::Passed,
         Verdict::Regression if !comparison.gate.on => Standing::Failed,
         Verdict::Regression if cell.p_holm.is_none_or(|p| p <= GATE_FALSE) => Standing::Failed,
         Verdict::Regression => Standing::Open,
     };
     cells.iter().map(standing).collect()
+}
+
+/// Whether a cell is as fast as the base with more CPU for each operation.
+#[must_use]
+pub fn costs_more(cell: &CellComparison) -> bool {
+    let cpu = |found: &&MetricComparison| found.metric == Metric::ServerCpuPerOperation;
+    let verdict = cell
+        .metrics
+        .iter()
+        .find(cpu)
+        .and_then(|found| found.verdict);
+    cell.verdict == Verdict::NoChange && verdict == Some(Verdict::Regression)
 }
 
 fn not_worse(comparison: &Comparison, margin: f64) -> Vec<Standing> {
@@ -90,7 +103,7 @@ fn excludes(cell: &CellComparison, bound: f64, looks: bool) -> bool {
     }
 }
 
-fn throughput(cell: &CellComparison) -> Option<&crate::comparison::MetricComparison> {
+fn throughput(cell: &CellComparison) -> Option<&MetricComparison> {
     cell.metrics
         .iter()
         .find(|found| found.metric == Metric::Throughput)
@@ -146,13 +159,20 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
     if failed == 0 {
         parts.push(format!("none of {all} cells is shown to be {question}"));
     }
-    if open > 0 {
+    let both = std::iter::zip(&comparison.cells, &standings);
+    let dear = both.filter(|(cell, standing)| **standing == Standing::Open && costs_more(cell));
+    let dear = dear.count();
+    let unanswered = open - dear;
+    if unanswered > 0 {
         let passes = if inconclusive_passes {
             ", which passes"
         } else {
             ""
         };
-        parts.push(format!("{open} without an answer{passes}"));
+        parts.push(format!("{unanswered} without an answer{passes}"));
+    }
+    if dear > 0 {
+        parts.push(format!("{dear} as fast with more CPU per operation"));
     }
     if untrusted > 0 {
         parts.push(format!("{untrusted} not trusted"));

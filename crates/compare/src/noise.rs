@@ -13,7 +13,7 @@ use deltabench_stats::student::t_quantile;
 use deltabench_stats::summary::sample_sd;
 
 /// δ of a cell, as a share: the plan's, or with `delta_from_noise` the smallest step of the ladder that the
-/// planned blocks can resolve, and at most the plan's.
+/// planned blocks can resolve, and at most the plan's and the gate's margin.
 ///
 /// It knows the first [`MIN_BLOCKS`] block values of the placebo's throughput and nothing else, so it cannot
 /// follow what a candidate shows, and does not move when more is measured. Until they are there it is the
@@ -41,6 +41,8 @@ pub(crate) fn cell_delta(plan: &Plan, placebo: Option<&History<'_>>) -> f64 {
         .find(|&delta| log_delta(delta) >= resolved)
         .unwrap_or(plan.delta)
         .min(plan.delta)
+        // A cell that is equal within more than the margin has not answered the question about it.
+        .min(plan.gate.not_worse_than.unwrap_or(plan.delta))
 }
 
 /// The smallest change, on the log scale, that the planned blocks can exclude.

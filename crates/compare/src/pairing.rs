@@ -6,6 +6,7 @@ use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
 use deltabench_model::rocksdb::RocksdbStep;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
+use deltabench_stats::summary::median;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The slices of a cell by (block, round): one of each server.
@@ -59,6 +60,33 @@ impl<'a> Index<'a> {
             }
         }
         rounds
+    }
+
+    /// ln of the time that an operation took on a server in each block: the median over its rounds, without
+    /// those `excluded`. Empty for cells whose rounds differ by what they are made of: whole steps, bursts,
+    /// caches that fill.
+    pub(crate) fn paces(
+        &self,
+        cell: CellId,
+        server: ServerId,
+        excluded: &BTreeSet<(u32, u32)>,
+    ) -> BTreeMap<u32, f64> {
+        let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        if self.steps.contains(&cell) || self.pooled.contains(&cell) {
+            return BTreeMap::new();
+        }
+        for (&(block, round), servers) in self.cells.get(&cell).into_iter().flatten() {
+            let slice = servers.iter().find(|slice| slice.server == server);
+            if let Some(slice) = slice.filter(|slice| usable(slice))
+                && !excluded.contains(&(block, round))
+            {
+                let pace = to_f64(slice.duration_ns) / to_f64(slice.operations);
+                blocks.entry(block).or_default().push(pace.ln());
+            }
+        }
+        blocks.retain(|_, paces| paces.len() >= MIN_ROUNDS);
+        let typical = |(block, paces): (u32, Vec<f64>)| Some((block, median(&paces)?));
+        blocks.into_iter().filter_map(typical).collect()
     }
 
     /// Operations of all slices of a server in a cell, by block: void ones too.

@@ -1,8 +1,8 @@
 //! One server against the base in one cell.
 
 use crate::comparison::{
-    CellComparison, Confirmation, Estimates, Interference, Metric, MetricComparison, RoundRatio,
-    Verdict,
+    CellComparison, Confirmation, Estimates, HostSpeed, Interference, Metric, MetricComparison,
+    RoundRatio, Verdict,
 };
 use crate::course::{Course, Question};
 use crate::history::{History, Sample};
@@ -66,6 +66,7 @@ impl Side {
             interval_level: course.levels.printed,
             drifting: None,
             interference: interference(history, &course),
+            host_speed: None,
             blocks_to_verdict: course.speed.missing.filter(|_| open).map(number),
             minutes_to_verdict: None,
             blocks: number(pairing.blocks.len()),
@@ -83,6 +84,12 @@ impl Side {
             detection: course.detection,
         };
         Some(Self { comparison, sample })
+    }
+
+    /// The same with what is known of the host's speed.
+    pub(crate) fn beside(mut self, host_speed: Option<HostSpeed>) -> Self {
+        self.comparison.host_speed = host_speed;
+        self
     }
 }
 
@@ -205,6 +212,10 @@ fn cell_verdict(
         }
         Verdict::Inconclusive if cost.verdict != Verdict::Inconclusive => {
             (Verdict::Inconclusive, both)
+        }
+        // As fast, at another price: nobody must have to find that in a column.
+        Verdict::NoChange if matches!(cost.verdict, Verdict::Regression | Verdict::Improvement) => {
+            (Verdict::NoChange, both)
         }
         _ => (speed.verdict, speed.reason.clone()),
     }

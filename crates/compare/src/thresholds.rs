@@ -150,6 +150,27 @@ pub const IDLE_SHARE: f64 = 0.005;
 /// A background process that wakes up costs some tens of microseconds; a round with a few of these is quiet.
 pub const IDLE_FLOOR_NS: u64 = 1_000_000;
 
+/// Time per operation in slow blocks over that in fast ones from which the host is said not to be equally
+/// fast.
+///
+/// Restarts alone move a server by about 1 %; a busy hardware thread beside the core costs 30 to 60 %
+/// (docs/measuring.md).
+pub const SPEED_RANGE: f64 = 1.1;
+
+/// The same of a random access to memory.
+pub const MEMORY_RANGE: f64 = 1.25;
+
+/// Blocks on either side of the middle between fast and slow before a difference is said to go with the
+/// speed: what one slow block shows is its own luck.
+pub const SPEED_SIDE: usize = 3;
+
+/// Chance that any difference is said to go with the host's speed that does not (Holm).
+pub const SPEED_FALSE: f64 = 0.05;
+
+/// A difference that goes with the host's speed is told if it moves by more than this share of δ, as with
+/// [`PLACEBO_RELEVANCE`].
+pub const SPEED_RELEVANCE: f64 = 1.0 / 3.0;
+
 /// Share of a cell's rounds above which nothing is left out: what disturbs most rounds is the host as it is.
 ///
 /// Source: measurement.md 3.4.

@@ -121,6 +121,7 @@ fn above(value: f64, limits: &[(f64, Severity)]) -> Option<Severity> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core_speed::CoreSpeed;
     use crate::disk::Fsync;
     use crate::host_sample::Neighbour;
 
@@ -157,6 +158,10 @@ mod tests {
             pressure_percent: Some(0.1),
             swapped_pages: Some(0),
             neighbours: Vec::new(),
+            core_speed: Some(CoreSpeed {
+                arithmetic_ns: [0.64, 0.64, 0.65],
+                memory_ns: 95.0,
+            }),
         }
     }
 
@@ -187,10 +192,10 @@ mod tests {
         assert_eq!(found(&checks), []);
         assert!(checks.iter().all(|check| check.outcome == Outcome::Fine));
         let mut kinds: Vec<&str> = checks.iter().map(|check| check.kind).collect();
-        assert_eq!(kinds.len(), 19, "{kinds:?}");
+        assert_eq!(kinds.len(), 20, "{kinds:?}");
         kinds.sort_unstable();
         kinds.dedup();
-        assert_eq!(kinds.len(), 19, "every kind once");
+        assert_eq!(kinds.len(), 20, "every kind once");
     }
 
     #[test]
@@ -261,7 +266,13 @@ mod tests {
     #[test]
     fn each_sample_that_disturbs_has_its_finding() {
         type Disturb = fn(&mut HostSample);
-        let cases: [(&str, Severity, Disturb); 7] = [
+        let cases: [(&str, Severity, Disturb); 8] = [
+            ("core-speed", Severity::Note, |sample| {
+                sample.core_speed = Some(CoreSpeed {
+                    arithmetic_ns: [0.64, 0.71, 0.98],
+                    memory_ns: 380.0,
+                });
+            }),
             ("other-load", Severity::Note, |sample| {
                 sample.foreign_percent = 6.0;
             }),

@@ -1,11 +1,17 @@
 //! What others do with the machine during a short look.
 
+use crate::affinity::{own_affinity, pin_self, restore};
+use crate::core_speed::CoreSpeed;
 use crate::host_clock::{HostClock, tick_ns};
 use crate::pressure::PressureClock;
 use deltabench_model::units::{seconds, to_f64};
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
+
+/// Cores that are looked at, and for how long each: neighbours come and go within tenths of a second.
+const CORES_LOOKED_AT: usize = 8;
+const CORE_LOOK: Duration = Duration::from_millis(250);
 
 /// A program beside us that used CPU.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +37,8 @@ pub struct HostSample {
     pub swapped_pages: Option<u64>,
     /// Programs that used CPU, most first.
     pub neighbours: Vec<Neighbour>,
+    /// The core whose speed changed most while it did the same work again and again; looked at afterwards.
+    pub core_speed: Option<CoreSpeed>,
 }
 
 impl HostSample {
@@ -64,8 +72,21 @@ impl HostSample {
                 .zip(before.2)
                 .map(|(now, then)| now.saturating_sub(then)),
             neighbours: neighbours(&before.3, &processes(), took),
+            core_speed: most_changing_core(),
         })
     }
+}
+
+/// Looks at some of the cores that we may run on, one after the other; `None` where we cannot choose one.
+fn most_changing_core() -> Option<CoreSpeed> {
+    let cores = own_affinity().ok()?;
+    let looked_at = cores.iter().take(CORES_LOOKED_AT).filter_map(|&core| {
+        pin_self(&[core]).ok()?;
+        Some(CoreSpeed::take(CORE_LOOK))
+    });
+    let most = looked_at.max_by(|one, other| one.swing().total_cmp(&other.swing()));
+    restore(&cores).ok()?;
+    most
 }
 
 /// A process by number and start, so that a number used again is not taken for the same.

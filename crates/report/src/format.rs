@@ -3,7 +3,11 @@
 //! Fields may be added; none is renamed or changes its meaning without a new [`REPORT_FORMAT`] version.
 //! What is not known is left out, never null, 0 or NaN. Ratios are candidate / base: 1.0 is equal.
 
+mod host_speed;
+
 use serde::Serialize;
+
+pub use host_speed::{BlockSpeed, Dependence, HostSpeed};
 
 /// Name and version of the JSON report.
 pub const REPORT_FORMAT: (&str, u32) = ("deltabench.report", 1);
@@ -506,8 +510,8 @@ pub struct Cell {
     /// it, once these are measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detection: Option<Detection>,
-    /// Whether a run on freshly loaded data found the regression again: `recurred` or `did-not-recur`; absent
-    /// where none was made.
+    /// Whether a run on freshly loaded data found the regression again: `recurred`, `did-not-recur`, or
+    /// `open` where it could not tell; absent where none was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<&'static str>,
     /// Whether a difference came again, in one word: `fresh-load` (another run), `fresh-blocks` (of this
@@ -525,6 +529,10 @@ pub struct Cell {
     pub warm_up: Option<WarmUp>,
     /// Rounds that other load disturbed.
     pub interference: Interference,
+    /// How fast the host was in each block, and whether the difference goes with that; absent with too few
+    /// blocks, and where a block is one long step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_speed: Option<HostSpeed>,
     /// Blocks that might still decide an inconclusive cell; absent beyond a thousand, or when decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks_to_verdict: Option<u32>,

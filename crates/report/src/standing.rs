@@ -29,6 +29,7 @@ impl Standing {
         match (cell.confirmation, &cell.detection) {
             (Some(Confirmation::Recurred), _) => Some(Self::FreshLoad),
             (Some(Confirmation::DidNotRecur), _) => Some(Self::DidNotRecur),
+            (Some(Confirmation::Open), _) => Some(Self::NotYet),
             (None, Some(detection)) => Some(match detection.outcome {
                 DetectionOutcome::Confirming { .. } => Self::NotYet,
                 DetectionOutcome::Recurred { .. } => Self::FreshBlocks,
@@ -112,6 +113,7 @@ pub(crate) fn notes(cell: &CellComparison, stopping: &Stopping) -> Vec<String> {
         Some(Confirmation::DidNotRecur) if !cell.reason.contains("did not recur") => {
             notes.push("did not recur on a fresh load".to_owned());
         }
+        Some(Confirmation::Open) => notes.push("a fresh load could not tell".to_owned()),
         _ => {}
     }
     notes.extend(to_verdict(cell));

@@ -6,6 +6,7 @@ use crate::{insert, withdrawn, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, GroupSummary, Metric, MetricComparison, Verdict,
 };
+use deltabench_compare::costs_more;
 use deltabench_model::plan::{Plan, ServerId};
 
 /// The result in one line for each candidate: how many cells got slower or faster, stayed, are open; then
@@ -69,9 +70,10 @@ fn counts(cells: &[&CellComparison], conditions: &Conditions<'_>, delta: f64) ->
             extreme(Verdict::Improvement, "best")
         ),
         format!(
-            "{} no change beyond {}",
+            "{} no change beyond {}{}",
             of(Verdict::NoChange),
-            unchanged_delta(cells, delta)
+            unchanged_delta(cells, delta),
+            dearer(cells)
         ),
         format!("{} inconclusive", of(Verdict::Inconclusive)),
     ];
@@ -79,6 +81,14 @@ fn counts(cells: &[&CellComparison], conditions: &Conditions<'_>, delta: f64) ->
         parts.push(format!("{} unfit", of(Verdict::Unfit)));
     }
     parts.join(", ")
+}
+
+/// ` (2 with more CPU per operation)`, or nothing.
+fn dearer(cells: &[&CellComparison]) -> String {
+    match cells.iter().filter(|cell| costs_more(cell)).count() {
+        0 => String::new(),
+        found => format!(" ({found} with more CPU per operation)"),
+    }
 }
 
 /// What is said where no cell got slower (`found` is how that is put, without a full stop): no more than the

@@ -515,6 +515,10 @@ pub fn confirmation(run: &str, plan: &Plan, comparison: &Comparison) -> Option<P
         return None;
     }
     let mut again = plan.clone();
+    // The question is the first run's: noise must not choose a wider δ in which the loss would vanish.
+    let delta = comparison.cells.iter().filter(small).map(|cell| cell.delta);
+    again.delta = delta.fold(plan.delta, f64::min);
+    again.delta_from_noise = false;
     again.cells = cells;
     again.seed = mix(plan.seed, &[CONFIRM_SEED]) >> 11;
     again.timing.blocks = CONFIRM_BLOCKS;

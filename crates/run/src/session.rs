@@ -149,7 +149,13 @@ impl Session<'_> {
         // A pilot's servers stay up: it could say nothing about servers that are rotated, or cooled down.
         let restarted =
             fleet.residence() == Residence::Rotated || self.plan.cache == CacheState::Cold;
-        if !self.pilot || restarted || self.interrupted.load(Ordering::Relaxed) {
+        if !self.pilot || self.interrupted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if restarted {
+            self.observer.note(
+                "no pilot: servers are started for each of their turns, and a pilot's stay up",
+            );
             return Ok(());
         }
         self.observer.note("pilot: base and placebo alone");
@@ -165,8 +171,8 @@ impl Session<'_> {
             return Ok(());
         };
         self.observer.pilot(&found);
-        if let Some(warning) = self.budget_warning(&found) {
-            self.observer.note(&warning);
+        if let Some(text) = self.time_allowed(&found) {
+            self.observer.note(&text);
         }
         self.fact(
             None,
@@ -180,17 +186,19 @@ impl Session<'_> {
         )
     }
 
-    /// What the time allowed will not buy.
-    fn budget_warning(&self, found: &Pilot) -> Option<String> {
+    /// What the time allowed buys, and what it does not.
+    fn time_allowed(&self, found: &Pilot) -> Option<String> {
         let minutes = self.plan.timing.deadline_seconds? / 60.0;
-        match &self.plan.stopping {
-            Stopping::Precision { half_width } => found.forecast.unfit(*half_width, minutes),
-            _ => found
-                .forecast
-                .half_width_in(minutes)
-                .is_none()
-                .then(|| format!("{minutes:.0} min are too few for six blocks of this plan")),
+        if let Stopping::Precision { half_width } = &self.plan.stopping {
+            return found.forecast.unfit(*half_width, minutes);
         }
+        Some(match found.forecast.half_width_in(minutes) {
+            None => format!("{minutes:.0} min are too few for six blocks of this plan"),
+            Some(half) => format!(
+                "{minutes:.0} min buy about ±{:.1} % of throughput on these, in half of all runs",
+                100.0 * half
+            ),
+        })
     }
 
     fn fact(

@@ -21,7 +21,7 @@ use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::to_u64;
-use deltabench_observe::{Postmaster, own_affinity, pin_self, pin_tree, restore};
+use deltabench_observe::{CoreSpeed, Postmaster, own_affinity, pin_self, pin_tree, restore};
 use deltabench_workload::executable::Executable;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,6 +36,9 @@ const OPERATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server that goes down after a crash is gone within this time.
 const DYING: Duration = Duration::from_secs(2);
+
+/// How long a visit looks at the speed of its core first.
+const CORE_LOOK: Duration = Duration::from_millis(10);
 
 /// Rounds of the shortest visit: a block with fewer than three has no value, and some may be void.
 pub(crate) const ROUNDS_MIN: u64 = 5;
@@ -137,6 +140,8 @@ pub struct VisitReport {
     pub warm_up: Option<WarmUp>,
     /// What was counted on each server; empty where the plan collects nothing, or a server was lost.
     pub counters: Vec<VisitCounters>,
+    /// How fast the servers' cores were when it began; absent where they are not this machine's.
+    pub core_speed: Option<CoreSpeed>,
 }
 
 /// Receives each slice as it ends.
@@ -152,6 +157,7 @@ impl Visit<'_> {
             end: VisitEnd::Complete,
             warm_up: None,
             counters: Vec::new(),
+            core_speed: self.core_speed(),
         };
         let end = self.pin().and_then(|()| self.measure(sink, &mut report));
         restore(&own_cores).map_err(host_problem)?;
@@ -240,6 +246,18 @@ impl Visit<'_> {
         pin_tree(pid, &self.schedule.server_cores)
             .map(drop)
             .map_err(host_problem)
+    }
+
+    /// How fast the servers' cores are right now, with no load of ours on them.
+    fn core_speed(&self) -> Option<CoreSpeed> {
+        let mut servers = self.servers.iter();
+        if !servers.all(|server| server.postmaster.local_pid().is_some()) {
+            return None;
+        }
+        if !self.schedule.server_cores.is_empty() {
+            pin_self(&self.schedule.server_cores).ok()?;
+        }
+        Some(CoreSpeed::take(CORE_LOOK))
     }
 
     fn pin_client(&self) -> Result<(), Problem> {

@@ -266,6 +266,7 @@ impl Rows<'_> {
     }
 
     fn verdict_row(&self, cell: &CellComparison) -> Row {
+        let speed = cell.host_speed.as_ref();
         row![
             self.run,
             cell.cell,
@@ -287,6 +288,8 @@ impl Rows<'_> {
             cell.base_errors,
             cell.candidate_errors,
             cell.explanation.as_deref(),
+            speed.map(|speed| speed.slowdown),
+            speed.and_then(|speed| Some(speed.throughput?.p)),
         ]
     }
 

@@ -170,7 +170,7 @@ pub const VERDICTS: Table = Table {
         ),
         text(
             "confirmation",
-            "in another run: `recurred`, `did-not-recur`; null without one",
+            "in another run: `recurred`, `did-not-recur`, `open`; null without one",
         ),
         integer("base_errors", "operations of the base that failed"),
         integer(
@@ -180,6 +180,14 @@ pub const VERDICTS: Table = Table {
         text(
             "explanation",
             "what moved with it, in words; null where nothing did",
+        ),
+        real(
+            "host_slowdown",
+            "time per operation in slow blocks over that in fast ones, on the servers outside of the pair",
+        ),
+        real(
+            "host_speed_p",
+            "two-sided p of \"throughput's ratio does not go with that\", of this cell alone",
         ),
     ],
 };

@@ -11,11 +11,13 @@
 mod builder;
 mod calibration;
 mod calibration_model;
+mod confirm;
 mod costs;
 mod costs_model;
 mod curves;
 mod disturbances;
 mod fairness;
+mod host_speed;
 mod insert;
 mod insert_model;
 mod many;

@@ -286,3 +286,21 @@ fn delta_from_noise_is_the_smallest_step_that_the_plan_resolves_and_follows_no_c
         "without a placebo"
     );
 }
+
+#[test]
+fn a_delta_from_noise_is_never_wider_than_the_margin_of_the_gate() {
+    let mut plan = many(1);
+    plan.delta = 0.05;
+    plan.delta_from_noise = true;
+    let noise = around(1.0, 0.02, 8);
+    let placebo = || Blocks {
+        server: PLACEBO,
+        rates: &noise,
+        costs: &[],
+    };
+    let slices = slices(8, &[placebo(), candidate(&noise, &[])]);
+    let delta = |plan: &_| only_cell(&analyse(plan, &slices, Vec::new())).delta;
+    assert!((delta(&plan) - 0.05).abs() < 1e-12);
+    plan.gate.not_worse_than = Some(0.02);
+    assert!((delta(&plan) - 0.02).abs() < 1e-12);
+}

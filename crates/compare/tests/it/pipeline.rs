@@ -364,7 +364,7 @@ fn voiding_by_rule_keeps_false_alarms_and_makes_intervals_narrower() {
     plan.delta = 0.005;
     for often in [0.3, 0.5] {
         let (mut flagged, mut placebo, mut covered, mut narrower, mut voided) = (0, 0, 0, 0, 0);
-        let trials = 1000;
+        let trials = 2000;
         for _ in 0..trials {
             let mut slices = simulation.run(MIDDLE, 0.0, &THREE);
             disturb(&mut simulation, &mut slices, often, 0.4);

@@ -1,8 +1,8 @@
 //! The table of measurement.md 3.8, through `analyse`.
 
 use crate::builder::*;
-use deltabench_compare::analyse;
 use deltabench_compare::comparison::{CellComparison, Metric, Verdict};
+use deltabench_compare::{analyse, costs_more, exit_code, gate_line};
 
 /// The candidate's only cell with these block values, eight blocks.
 fn judge(clients: u32, writes: bool, rates: &[f64], costs: &[f64]) -> CellComparison {
@@ -123,6 +123,33 @@ fn more_cpu_per_operation_is_worse() {
         Some(Verdict::Improvement)
     );
     assert_eq!(cell.verdict, Verdict::NoChange, "throughput decides");
+    assert!(
+        cell.reason
+            .starts_with("no change beyond ±3 %; CPU per operation: lower by"),
+        "{}",
+        cell.reason
+    );
+}
+
+#[test]
+fn a_gate_does_not_pass_what_is_as_fast_at_a_higher_price() {
+    let (same, dearer) = (around(1.0, 0.01, 8), around(1.06, 0.01, 8));
+    let slices = slices(8, &[candidate(&same, &dearer)]);
+    let mut plan = plan(vec![cell(4, false)]);
+    let comparison = analyse(&plan, &slices, Vec::new());
+    assert_eq!(
+        exit_code(&comparison),
+        0,
+        "without a gate throughput is the question"
+    );
+    assert!(costs_more(&comparison.cells[0]));
+    plan.gate.on = true;
+    let comparison = analyse(&plan, &slices, Vec::new());
+    assert_eq!(exit_code(&comparison), 3);
+    assert_eq!(
+        gate_line(&comparison, &plan).unwrap(),
+        "gate open: none of 1 cells is shown to be slower; 1 as fast with more CPU per operation"
+    );
 }
 
 #[test]

@@ -24,6 +24,10 @@ const STOLEN: [(f64, Severity); 2] = [(2.0, Severity::Note), (20.0, Severity::Un
 /// for its own daemons; the contended sessions of driver.md had 20 to 80 %.
 const WAITED: [(f64, Severity); 1] = [(10.0, Severity::Note)];
 
+/// Slow moments of a core over fast ones, doing the same. Reason: a core to itself with a steady clock does
+/// not change by a tenth; a busy hardware thread beside it costs 30 to 60 % (docs/measuring.md).
+const SWING: f64 = 1.15;
+
 /// Load for each core, before anything of ours runs, that is worth telling.
 const LOAD_NOTICEABLE: f64 = 0.5;
 
@@ -36,6 +40,7 @@ pub(super) fn checks(facts: &HostFacts, sample: Option<&HostSample>) -> Vec<Chec
         other_load(facts, sample),
         pressure(facts, sample),
         steal(facts, sample),
+        core_speed(sample),
     ]
 }
 
@@ -149,4 +154,31 @@ fn steal(facts: &HostFacts, sample: Option<&HostSample>) -> Check {
         ),
         None => check,
     }
+}
+
+fn core_speed(sample: Option<&HostSample>) -> Check {
+    const KIND: &str = "core-speed";
+    const TITLE: &str = "core speed";
+    let Some(speed) = sample.and_then(|sample| sample.core_speed) else {
+        return Check::unknown(KIND, TITLE);
+    };
+    let ([fast, _, slow], memory) = (speed.arithmetic_ns, speed.memory_ns);
+    let check = Check::fine(
+        KIND,
+        TITLE,
+        format!(
+            "the same arithmetic took {fast:.2} to {slow:.2} ns a step from moment to moment, a random \
+             access to 64 MB {memory:.0} ns"
+        ),
+    );
+    if speed.swing() <= SWING {
+        return check;
+    }
+    check.found(
+        Severity::Note,
+        "its clock changes, or another guest, program or hardware thread shares the core: all servers slow \
+         down alike, which is not in ratios but in all absolute figures; some differences go with it, and \
+         the report tells which",
+        "a machine with cores of its own and a fixed clock (SMT and turbo off, or a dedicated host)",
+    )
 }

@@ -3,7 +3,8 @@
 use super::{costs, finite, interval, relative};
 use crate::context::{CellWarmUp, ReportContext, planned_cell};
 use crate::format::{
-    Cell, Detection, Estimates, Interference, MetricValue, Metrics, Published, WarmUp, WarmUpCurve,
+    BlockSpeed, Cell, Dependence, Detection, Estimates, HostSpeed, Interference, MetricValue,
+    Metrics, Published, WarmUp, WarmUpCurve,
 };
 use crate::published::published;
 use crate::standing::Standing;
@@ -51,6 +52,7 @@ impl Cells<'_> {
             drifting: cell.drifting.clone(),
             warm_up: self.context.warm_up(cell.cell).map(|w| self.warm_up(w)),
             interference: interference(&cell.interference),
+            host_speed: cell.host_speed.as_ref().map(host_speed),
             blocks_to_verdict: cell.blocks_to_verdict,
             minutes_to_verdict: cell.minutes_to_verdict.and_then(finite),
             blocks: cell.blocks,
@@ -116,6 +118,25 @@ fn interference(seen: &comparison::Interference) -> Interference {
         contended: seen.contended,
         with_voided: seen.with_voided.as_ref().map(estimates),
         without_voided: seen.without_voided.as_ref().map(estimates),
+    }
+}
+
+fn host_speed(seen: &comparison::HostSpeed) -> HostSpeed {
+    let blocks = seen.blocks.iter();
+    let dependence = |of: &comparison::Dependence| {
+        Some(Dependence {
+            fast: costs::estimate(of.fast.estimate, of.fast.ci95)?,
+            slow: costs::estimate(of.slow.estimate, of.slow.ci95)?,
+            p: finite(of.p)?,
+        })
+    };
+    HostSpeed {
+        slowdown: seen.slowdown,
+        blocks: blocks
+            .map(|&(block, slowdown)| BlockSpeed { block, slowdown })
+            .collect(),
+        throughput: seen.throughput.as_ref().and_then(dependence),
+        server_cpu_us_per_op: seen.server_cpu.as_ref().and_then(dependence),
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn cost(cost: &comparison::Cost) -> Cost {
     }
 }
 
-fn estimate(value: f64, ci95: Option<(f64, f64)>) -> Option<Estimate> {
+pub(super) fn estimate(value: f64, ci95: Option<(f64, f64)>) -> Option<Estimate> {
     Some(Estimate {
         estimate: finite(value)?,
         ci95: interval(ci95),

@@ -241,6 +241,7 @@ fn cell(id: u32, row: &Row, candidate: u32, noise: &mut Noise) -> CellComparison
         interval_level: 0.95,
         drifting: None,
         interference: Default::default(),
+        host_speed: None,
         blocks_to_verdict: None,
         minutes_to_verdict: None,
         blocks: BLOCKS,

@@ -266,7 +266,15 @@ fn stopping_at_a_width_names_the_width_and_the_level() {
     let mut full = full();
     full.comparison.stopping = Stopping::Precision { half_width: 0.01 };
     full.comparison.cells[0].interval_level = 0.97;
-    assert!(full.text().contains("(each cell until ±1 %)"));
+    let wide = full.text();
+    let wide = wide.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        wide.contains("(each cell until ±1 %, not reached in 4 cells)"),
+        "{wide}"
+    );
+    full.comparison.stopping = Stopping::Precision { half_width: 0.2 };
+    assert!(full.text().contains("(each cell until ±20 %)"));
+    full.comparison.stopping = Stopping::Precision { half_width: 0.01 };
     assert!(
         full.html()
             .contains("97 %, since measuring stopped at a width")

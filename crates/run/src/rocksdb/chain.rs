@@ -123,6 +123,7 @@ impl StepVisit<'_> {
             end: VisitEnd::Complete,
             warm_up: None,
             counters: Vec::new(),
+            core_speed: None,
         };
         report.end = match visiting.measure(sink, &mut report) {
             Ok(()) => VisitEnd::Complete,

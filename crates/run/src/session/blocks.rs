@@ -495,10 +495,14 @@ impl Session<'_> {
                 end: end @ (VisitEnd::Complete | VisitEnd::Lost(..)),
                 warm_up,
                 counters,
+                core_speed,
             }) => {
                 self.keep_observed(&counters, series)?;
                 let (store, run) = (&mut *self.store, self.run);
-                let value = serde_json::json!({ "cell": cell, "warm_up": warm_up }).to_string();
+                let value = serde_json::json!({
+                    "cell": cell, "warm_up": warm_up, "core_speed": core_speed,
+                })
+                .to_string();
                 store
                     .add_facts(run, None, Some(block), "warm_up", &value)
                     .and_then(|()| store.commit_visit(run, cell, block))

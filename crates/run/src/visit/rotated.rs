@@ -39,12 +39,14 @@ impl Visit<'_> {
         sink: Sink<'_>,
     ) -> Result<VisitReport, Problem> {
         let own_cores = own_affinity().map_err(host_problem)?;
+        let core_speed = self.core_speed();
         let end = self.pin_client().and_then(|()| self.turns(rotation, sink));
         restore(&own_cores).map_err(host_problem)?;
         Ok(VisitReport {
             end: end?,
             warm_up: None,
             counters: Vec::new(),
+            core_speed,
         })
     }
 

@@ -1,0 +1,209 @@
+//! Whether all blocks were equally fast, and whether a difference goes with that.
+//!
+//! A neighbour on the same physical core, or one that fills the shared cache, makes every server of a block
+//! slower alike. Steal does not show it, and turns take it out of the ratio - unless one version suffers more
+//! than the other. Then the ratio is that of the hours in which it was measured, and a report has to say so.
+
+use crate::comparison::{CellComparison, Dependence, HostSpeed, Ratio, Verdict};
+use crate::history::Sample;
+use crate::judge::Levels;
+use crate::sample::{BlockValue, log_ratios, ratio};
+use crate::thresholds::{
+    LEVEL_DIFFERENT, MEMORY_RANGE, MIN_BLOCKS, SPEED_FALSE, SPEED_RANGE, SPEED_RELEVANCE,
+    SPEED_SIDE, log_delta,
+};
+use crate::words;
+use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::plan::{Plan, PlannedServer, ServerId};
+use deltabench_stats::multiplicity::holm;
+use deltabench_stats::student::welch;
+use deltabench_stats::summary::{mean, median};
+use std::collections::BTreeMap;
+
+/// Servers whose pace says how fast the host was for a pair: all but the two, so that no noise is on both
+/// sides of the question. None where a server is elsewhere: then there is no one host.
+pub(crate) fn witnesses(plan: &Plan, base: ServerId, candidate: ServerId) -> Vec<ServerId> {
+    let elsewhere = |server: &PlannedServer| server.installation.remote.is_some();
+    if plan.servers.iter().any(elsewhere) {
+        return Vec::new();
+    }
+    let all = (0..).zip(&plan.servers).map(|(id, _)| id);
+    all.filter(|&id| id != base && id != candidate).collect()
+}
+
+/// How fast the host was for a pair of servers; `None` with too few blocks, or nobody to tell.
+///
+/// Shape: `paces` are ln of time per operation by block, a map for each witness. Blocks count in which all of
+///        them have one.
+pub(crate) fn host_speed(paces: &[BTreeMap<u32, f64>], sample: &Sample) -> Option<HostSpeed> {
+    let pace = |block: u32| {
+        let of: Option<Vec<f64>> = paces.iter().map(|one| one.get(&block).copied()).collect();
+        mean(&of?)
+    };
+    let known: Vec<(u32, f64)> = sample
+        .throughput
+        .iter()
+        .filter_map(|value| Some((value.block, pace(value.block)?)))
+        .collect();
+    let logs: Vec<f64> = known.iter().map(|(_, pace)| *pace).collect();
+    let (fast, slow) = ends(&logs)?;
+    let blocks: Vec<(u32, f64)> = known
+        .iter()
+        .map(|(block, pace)| (*block, pace - fast))
+        .collect();
+    let found = |values: &[BlockValue]| dependence(&blocks, slow - fast, values);
+    Some(HostSpeed {
+        slowdown: (slow - fast).exp(),
+        throughput: found(&sample.throughput),
+        server_cpu: found(&sample.server_cpu),
+        blocks: blocks
+            .iter()
+            .map(|(block, slower)| (*block, slower.exp()))
+            .collect(),
+    })
+}
+
+/// The ratio in fast and in slow blocks, on either side of the middle between `range`'s ends; absent where
+/// they were about equally fast, or where one or two blocks alone would say it.
+///
+/// Source: Welch's test, as a neighbour that slows blocks also makes them differ more from each other. A line
+///         through the blocks would need equal variances: with luck 3 times as large in 3 of 12 blocks its p
+///         is below 5 % in 17 % of all cells without any dependence (simulated).
+fn dependence(blocks: &[(u32, f64)], range: f64, values: &[BlockValue]) -> Option<Dependence> {
+    let side = |wanted: bool| -> Vec<f64> {
+        let of_side = |value: &&BlockValue| {
+            let mut known = blocks.iter();
+            let found = known.find(|(block, _)| *block == value.block);
+            found.is_some_and(|(_, slower)| (*slower > range / 2.0) == wanted)
+        };
+        log_ratios(&values.iter().filter(of_side).copied().collect::<Vec<_>>())
+    };
+    let (fast, slow) = (side(false), side(true));
+    if range < SPEED_RANGE.ln() || fast.len().min(slow.len()) < SPEED_SIDE {
+        return None;
+    }
+    Some(Dependence {
+        p: welch(&slow, &fast, LEVEL_DIFFERENT).ok()?.p,
+        fast: ratio(&fast, Levels::FIXED)?,
+        slow: ratio(&slow, Levels::FIXED)?,
+    })
+}
+
+/// What to say of a run's blocks: that they were not equally fast, and in which cells the difference went
+/// with it.
+pub(crate) fn findings(plan: &Plan, cells: &[CellComparison]) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = changed(cells).into_iter().collect();
+    let all: Vec<Tested<'_>> = cells.iter().flat_map(tests).collect();
+    let p: Vec<f64> = all.iter().map(|tested| tested.found.p).collect();
+    let of = p.len();
+    let told = std::iter::zip(all, holm(&p)).filter(|(tested, p)| {
+        let found = tested.found;
+        let moved = (found.slow.estimate / found.fast.estimate).ln().abs();
+        *p <= SPEED_FALSE && moved >= SPEED_RELEVANCE * log_delta(tested.cell.delta)
+    });
+    findings.extend(told.map(|(tested, p)| tested.finding(plan, p, of)));
+    findings
+}
+
+/// A metric of a cell that is tested.
+struct Tested<'a> {
+    cell: &'a CellComparison,
+    slowdown: f64,
+    /// `throughput` or `CPU per operation`.
+    what: &'static str,
+    found: &'a Dependence,
+}
+
+fn tests(cell: &CellComparison) -> Vec<Tested<'_>> {
+    let speed = cell.host_speed.as_ref();
+    let Some(speed) = speed.filter(|_| cell.verdict != Verdict::Unfit) else {
+        return Vec::new();
+    };
+    let both = [
+        ("throughput", &speed.throughput),
+        ("CPU per operation", &speed.server_cpu),
+    ];
+    both.into_iter()
+        .filter_map(|(what, found)| {
+            Some(Tested {
+                cell,
+                slowdown: speed.slowdown,
+                what,
+                found: found.as_ref()?,
+            })
+        })
+        .collect()
+}
+
+impl Tested<'_> {
+    fn finding(&self, plan: &Plan, p: f64, of: usize) -> Finding {
+        let text = format!(
+            "{} at {}, {}: the difference goes with the speed of the host: {} {} in its fast blocks and {} \
+             in its slow ones, where an operation took {:.2} times as long ({} among {of}); the run's \
+             figure is the mean over the speeds that it met",
+            self.cell.workload,
+            words::workers(plan, self.cell.clients),
+            self.cell.candidate_name,
+            self.what,
+            words_of(&self.found.fast),
+            words_of(&self.found.slow),
+            self.slowdown,
+            words::p(p),
+        );
+        Finding::new("goes-with-host-speed", Severity::Confounder, text)
+    }
+}
+
+/// That the blocks were not equally fast, where half of the cells saw that.
+fn changed(cells: &[CellComparison]) -> Option<Finding> {
+    let speeds = cells.iter().filter_map(|cell| cell.host_speed.as_ref());
+    let slowdowns: Vec<f64> = speeds.map(|speed| speed.slowdown).collect();
+    let typical = median(&slowdowns)?;
+    let most = slowdowns.iter().copied().fold(1.0, f64::max);
+    (typical >= SPEED_RANGE).then(|| {
+        let text = format!(
+            "the host was not equally fast in all blocks: an operation took up to {most:.2} times as long in \
+             one as in another, on servers that have nothing to do with each other (in half of the cells \
+             {typical:.2} times or more); that is not in the ratios, but in all absolute figures"
+        );
+        Finding::new("host-speed", Severity::Note, text)
+    })
+}
+
+/// What looks at the servers' cores, one before each visit, say of the machine.
+///
+/// Shape: times of a step of arithmetic and of a random access to 64 MB, nanoseconds, in any order.
+#[must_use]
+pub fn core_speeds(arithmetic_ns: &[f64], memory_ns: &[f64]) -> Option<Finding> {
+    let (fast, slow) = ends(arithmetic_ns)?;
+    let (near, far) = ends(memory_ns)?;
+    let core = "its clock changed, cores differ, or another guest or hardware thread shares them";
+    let memory = "others fill the shared cache or the memory's bandwidth";
+    let why = match (slow / fast >= SPEED_RANGE, far / near >= MEMORY_RANGE) {
+        (false, false) => return None,
+        (true, false) => core.to_owned(),
+        (false, true) => memory.to_owned(),
+        (true, true) => format!("{core}, and {memory}"),
+    };
+    let text = format!(
+        "before the visits, with no load of ours, the same arithmetic took {fast:.2} to {slow:.2} ns a step \
+         and a random access to 64 MB {near:.0} to {far:.0} ns: {why}; steal does not count that"
+    );
+    Some(Finding::new("core-speed", Severity::Note, text))
+}
+
+/// The second smallest and the second largest, as one odd block or look is nobody. `None` of fewer than six.
+fn ends(values: &[f64]) -> Option<(f64, f64)> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    (sorted.len() >= MIN_BLOCKS).then_some(())?;
+    Some((*sorted.get(1)?, *sorted.iter().rev().nth(1)?))
+}
+
+/// `-0.3 % [-0.6, +0.1]`.
+fn words_of(ratio: &Ratio) -> String {
+    let interval = ratio.ci95.map_or_else(String::new, |(low, high)| {
+        format!(" [{}, {}]", words::bare(low - 1.0), words::bare(high - 1.0))
+    });
+    format!("{}{interval}", words::signed(ratio.estimate - 1.0))
+}
