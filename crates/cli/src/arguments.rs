@@ -196,8 +196,8 @@ pub struct Compare {
 /// How exactly is measured, and how.
 #[derive(Debug, Args)]
 pub struct Shape {
-    /// Most restart blocks of a cell; an interval needs 2, a verdict 6 [default: 14 with --quick, as many
-    /// as it takes with --precision, else 24]
+    /// Most restart blocks of a cell; an interval needs 2, a verdict 6 [default: 100 with --precision,
+    /// 14 with --quick, else 24]
     #[arg(long, value_name = "N")]
     pub blocks: Option<u32>,
     /// The smallest change that matters [default: 2 % to 5 %, for each cell what its placebo's noise allows]

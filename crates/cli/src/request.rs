@@ -17,8 +17,8 @@ use deltabench_run::planning::{Request, Selection};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Most blocks of a cell that is measured until its interval is narrow: a tenth of the width of six blocks.
-const PRECISION_BLOCKS: u32 = 600;
+/// Most blocks of a cell that is measured until its interval is narrow: half the width of 24 blocks.
+const PRECISION_BLOCKS: u32 = 100;
 
 /// A quick run stops after the block that would end past this many seconds, set-up included.
 const QUICK_DEADLINE_SECONDS: f64 = 560.0;

@@ -5,11 +5,11 @@ use crate::comparison::{CellComparison, Comparison, Confirmation, Metric, Ratio,
 /// Marks the regressions of `first` that `again` has measured: what came again is confirmed, what did not is
 /// inconclusive, because only one of two fresh loads has shown it.
 ///
-/// A second run that shows no loss has refuted nothing if its interval still holds the size that the first
-/// found, if its cell or its host is unfit, or if most of its rounds were disturbed: then the verdict stays,
-/// and is not confirmed. `again` is a run that confirms `first` ([`deltabench_model::plan::Plan::confirms`]);
-/// its cells are a part of those of `first`. Cells that it has not, or that it has not finished, stay as they
-/// are.
+/// A second run whose cell or host is unfit says nothing at all. One that shows no loss has refuted nothing
+/// if its interval still holds the size that the first found, or if most of its rounds were disturbed. Then
+/// the verdict stays, and is not confirmed. `again` is a run that confirms `first`
+/// ([`deltabench_model::plan::Plan::confirms`]); its cells are a part of those of `first`. Cells that it has
+/// not, or that it has not finished, stay as they are.
 /// Source: measurement.md 3.11.
 pub fn confirm(first: &mut Comparison, again: &Comparison) {
     let regressions = first
@@ -21,8 +21,14 @@ pub fn confirm(first: &mut Comparison, again: &Comparison) {
             continue;
         };
         cell.confirmation = match other.confirmation {
-            Some(_) if !is_trusted(again, other) => Some(Confirmation::Open),
-            Some(Confirmation::DidNotRecur) if still_holds(other, cell) => Some(Confirmation::Open),
+            Some(_) if !again.host_ok || other.verdict == Verdict::Unfit => {
+                Some(Confirmation::Open)
+            }
+            Some(Confirmation::DidNotRecur)
+                if other.interference.contended || still_holds(other, cell) =>
+            {
+                Some(Confirmation::Open)
+            }
             said => said,
         };
         if cell.confirmation == Some(Confirmation::DidNotRecur) {
@@ -38,10 +44,6 @@ fn is_same(first: &CellComparison, again: &CellComparison) -> bool {
     first.workload == again.workload
         && first.clients == again.clients
         && first.candidate == again.candidate
-}
-
-fn is_trusted(again: &Comparison, cell: &CellComparison) -> bool {
-    again.host_ok && cell.verdict != Verdict::Unfit && !cell.interference.contended
 }
 
 /// Whether the interval of the second run holds what the first found.

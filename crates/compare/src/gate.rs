@@ -161,7 +161,8 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
     }
     let both = std::iter::zip(&comparison.cells, &standings);
     let dear = both.filter(|(cell, standing)| **standing == Standing::Open && costs_more(cell));
-    let dear = dear.count();
+    // A gate with a margin asks for throughput alone.
+    let dear = not_worse_than.map_or_else(|| dear.count(), |_| 0);
     let unanswered = open - dear;
     if unanswered > 0 {
         let passes = if inconclusive_passes {

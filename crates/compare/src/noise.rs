@@ -4,7 +4,8 @@ use crate::history::History;
 use crate::looks::Rules;
 use crate::sample::log_ratios;
 use crate::thresholds::{
-    DELTA_LADDER, DELTA_POWER, LEVEL_EQUIVALENT, MIN_BLOCKS, SD_LEVEL, log_delta,
+    BLOCKS_OF_NOISE, DELTA_LADDER, DELTA_POWER, LEVEL_EQUIVALENT, MIN_BLOCKS, RESOLVED_WIDTHS,
+    SD_LEVEL, log_delta,
 };
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::units::{count, to_f64};
@@ -52,11 +53,19 @@ fn resolved(plan: &Plan, sd: f64) -> f64 {
             looks.iter().copied().max().unwrap_or(0),
             Rules::of(looks).last_equivalent(),
         ),
-        _ => (plan.timing.blocks, (1.0 - LEVEL_EQUIVALENT) / 2.0),
+        _ => (
+            plan.timing.blocks.min(BLOCKS_OF_NOISE),
+            (1.0 - LEVEL_EQUIVALENT) / 2.0,
+        ),
     };
     let blocks = f64::from(blocks).max(to_f64(count(MIN_BLOCKS)));
     let sigma = sd_at_most(sd, to_f64(count(MIN_BLOCKS - 1)), SD_LEVEL);
     let miss = (1.0 - DELTA_POWER) / 2.0;
     let t = |p: f64| t_quantile(p, blocks - 1.0);
-    (t(1.0 - alpha) + t(1.0 - miss)) * sigma / blocks.sqrt()
+    let resolved = (t(1.0 - alpha) + t(1.0 - miss)) * sigma / blocks.sqrt();
+    match &plan.stopping {
+        // It ends at that width, however much more its blocks could resolve.
+        Stopping::Precision { half_width } => resolved.max(RESOLVED_WIDTHS * half_width.ln_1p()),
+        _ => resolved,
+    }
 }

@@ -4,7 +4,8 @@ use crate::course::Question;
 use crate::history::History;
 use crate::noise::cell_delta;
 use crate::pairing::Index;
-use deltabench_model::plan::Plan;
+use crate::thresholds::BLOCKS_OF_NOISE;
+use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::count;
 
@@ -70,7 +71,11 @@ pub fn progress(plan: &Plan, slices: &[Slice]) -> Vec<CellProgress> {
 
 /// What a cell needs that only base and placebo have.
 fn alone(plan: &Plan, placebo: Option<&History<'_>>) -> CellProgress {
-    let blocks = plan.timing.blocks;
+    // There is no interval whose width could end it.
+    let blocks = match plan.stopping {
+        Stopping::Precision { .. } => plan.timing.blocks.min(BLOCKS_OF_NOISE),
+        _ => plan.timing.blocks,
+    };
     let done = placebo.map_or(0, History::visits);
     if count(done) < u64::from(blocks) {
         CellProgress::Measuring { next_look: blocks }

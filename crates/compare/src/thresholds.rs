@@ -185,6 +185,14 @@ pub const DELTA_LADDER: [f64; 4] = [0.02, 0.03, 0.05, 0.10];
 /// Probability that an unchanged cell is shown to be within the δ that noise chose, by the last look.
 pub const DELTA_POWER: f64 = 0.8;
 
+/// Blocks that a δ from noise counts on at most where no looks are planned: a plan that ends at a width may
+/// have many more, and mostly will not take them.
+pub const BLOCKS_OF_NOISE: u32 = 24;
+
+/// Half-widths of the interval that is asked for which resolve a δ: 0.87 for the equivalence interval, and
+/// 0.58 (1.28 standard errors) for where an unchanged estimate lies in four cases of five.
+pub const RESOLVED_WIDTHS: f64 = 1.45;
+
 /// Decisions on how much to measure take the sd that the true one exceeds with one less this probability.
 ///
 /// Six blocks know their sd to −40…+150 %, and what looks settled is often what looks quieter than it is.

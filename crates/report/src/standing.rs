@@ -14,7 +14,7 @@ pub(crate) enum Standing {
     FreshLoad,
     /// On fresh blocks of the same run.
     FreshBlocks,
-    /// Fresh blocks are still to come.
+    /// Fresh blocks are still to come, or a fresh load could not tell.
     NotYet,
     /// It did not.
     DidNotRecur,
@@ -113,7 +113,9 @@ pub(crate) fn notes(cell: &CellComparison, stopping: &Stopping) -> Vec<String> {
         Some(Confirmation::DidNotRecur) if !cell.reason.contains("did not recur") => {
             notes.push("did not recur on a fresh load".to_owned());
         }
-        Some(Confirmation::Open) => notes.push("a fresh load could not tell".to_owned()),
+        Some(Confirmation::Open) => {
+            notes.push("a fresh load could not tell: compare again".to_owned())
+        }
         _ => {}
     }
     notes.extend(to_verdict(cell));

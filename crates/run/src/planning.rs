@@ -1,10 +1,11 @@
 //! From what was asked to a plan, or a refusal before anything starts.
 
+mod confirmation;
+
 use crate::passes::setup;
 use crate::pgbench;
 use crate::remote::same_server;
 use crate::rocksdb;
-use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::insert::InsertSetup;
 use deltabench_model::installation::Installation;
 use deltabench_model::pgbench::PgbenchSetup;
@@ -17,8 +18,9 @@ use deltabench_model::problem::Problem;
 use deltabench_model::rocksdb::RocksdbSetup;
 use deltabench_model::units::index;
 use deltabench_server::check_settings;
-use deltabench_workload::{Definition, Library, PublishedStep, mix, published_order};
-use std::collections::HashSet;
+use deltabench_workload::{Definition, Library, PublishedStep, published_order};
+
+pub use confirmation::confirmation;
 
 /// What a user asks of `deltabench compare` besides the targets.
 #[derive(Debug, Clone, PartialEq)]
@@ -478,59 +480,6 @@ fn cell(name: &str, clients: u32, request: &Request, library: &Library) -> Resul
         published: definition.published_rate(&request.data, clients),
     })
 }
-
-/// Largest loss that is measured again to be confirmed: larger ones are beyond what a session's luck makes.
-/// Source: measurement.md 3.11.
-const CONFIRM_UP_TO: f64 = 0.05;
-
-/// Blocks of a confirmation.
-const CONFIRM_BLOCKS: u32 = 12;
-
-/// The plan that measures the small regressions of a finished run again; `None` if there are none.
-///
-/// Everything that luck may sit in is drawn anew: the load, directories, ports, the size of the environment,
-/// every order and key.
-#[must_use]
-pub fn confirmation(run: &str, plan: &Plan, comparison: &Comparison) -> Option<Plan> {
-    let small = |cell: &&CellComparison| {
-        let estimate = cell
-            .metrics
-            .iter()
-            .find(|value| value.metric == Metric::Throughput)
-            .map_or(1.0, |value| value.ratio.estimate);
-        cell.verdict == Verdict::Regression && estimate >= 1.0 - CONFIRM_UP_TO
-    };
-    let wanted: HashSet<CellId> = comparison
-        .cells
-        .iter()
-        .filter(small)
-        .map(|cell| cell.cell)
-        .collect();
-    let cells: Vec<Cell> = (0..)
-        .zip(&plan.cells)
-        .filter(|(id, _)| wanted.contains(id))
-        .map(|(_, cell)| cell.clone())
-        .collect();
-    if cells.is_empty() {
-        return None;
-    }
-    let mut again = plan.clone();
-    // The question is the first run's: noise must not choose a wider δ in which the loss would vanish.
-    let delta = comparison.cells.iter().filter(small).map(|cell| cell.delta);
-    again.delta = delta.fold(plan.delta, f64::min);
-    again.delta_from_noise = false;
-    again.cells = cells;
-    again.seed = mix(plan.seed, &[CONFIRM_SEED]) >> 11;
-    again.timing.blocks = CONFIRM_BLOCKS;
-    again.timing.deadline_seconds = None;
-    again.stopping = Stopping::Fixed;
-    again.gate = Gate::default();
-    again.confirms = Some(run.to_owned());
-    Some(again)
-}
-
-/// Makes the seed of a confirmation another one than that of its run.
-const CONFIRM_SEED: u64 = 0xc0_4f_19;
 
 #[cfg(test)]
 pub(crate) mod tests {

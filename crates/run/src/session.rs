@@ -188,11 +188,15 @@ impl Session<'_> {
 
     /// What the time allowed buys, and what it does not.
     fn time_allowed(&self, found: &Pilot) -> Option<String> {
-        let minutes = self.plan.timing.deadline_seconds? / 60.0;
+        let timing = &self.plan.timing;
+        let minutes = timing.deadline_seconds? / 60.0;
         if let Stopping::Precision { half_width } = &self.plan.stopping {
             return found.forecast.unfit(*half_width, minutes);
         }
+        let whole = f64::from(timing.blocks) * found.seconds_per_block / 60.0;
         Some(match found.forecast.half_width_in(minutes) {
+            // Then the plan's blocks end the run, and the rows above say what they take.
+            Some(_) if whole < minutes => return None,
             None => format!("{minutes:.0} min are too few for six blocks of this plan"),
             Some(half) => format!(
                 "{minutes:.0} min buy about ±{:.1} % of throughput on these, in half of all runs",

@@ -40,6 +40,9 @@ const DYING: Duration = Duration::from_secs(2);
 /// How long a visit looks at the speed of its core first.
 const CORE_LOOK: Duration = Duration::from_millis(10);
 
+/// Seconds of the shortest visit that does: others would look longer than they measure.
+const LOOKED_AT_FROM: f64 = 0.3;
+
 /// Rounds of the shortest visit: a block with fewer than three has no value, and some may be void.
 pub(crate) const ROUNDS_MIN: u64 = 5;
 
@@ -251,7 +254,8 @@ impl Visit<'_> {
     /// How fast the servers' cores are right now, with no load of ours on them.
     fn core_speed(&self) -> Option<CoreSpeed> {
         let mut servers = self.servers.iter();
-        if !servers.all(|server| server.postmaster.local_pid().is_some()) {
+        let here = servers.all(|server| server.postmaster.local_pid().is_some());
+        if !here || self.plan.timing.visit_seconds < LOOKED_AT_FROM {
             return None;
         }
         if !self.schedule.server_cores.is_empty() {

@@ -3,7 +3,7 @@
 use crate::builder::*;
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
 use deltabench_compare::{analyse, exit_code, gate_line};
-use deltabench_model::plan::{Gate, Group, Plan, PlannedServer, Role};
+use deltabench_model::plan::{Gate, Group, Plan, PlannedServer, Role, Stopping};
 use deltabench_model::slice::Slice;
 use deltabench_stats::student::{t_interval, t_test_p};
 
@@ -303,4 +303,25 @@ fn a_delta_from_noise_is_never_wider_than_the_margin_of_the_gate() {
     assert!((delta(&plan) - 0.05).abs() < 1e-12);
     plan.gate.not_worse_than = Some(0.02);
     assert!((delta(&plan) - 0.02).abs() < 1e-12);
+}
+
+#[test]
+fn a_delta_from_noise_is_no_finer_than_the_width_at_which_measuring_stops() {
+    let mut plan = many(1);
+    plan.delta_from_noise = true;
+    plan.timing.blocks = 100;
+    let quiet = around(1.0, 0.002, 8);
+    let placebo = Blocks {
+        server: PLACEBO,
+        rates: &quiet,
+        costs: &[],
+    };
+    let slices = slices(8, &[placebo, candidate(&quiet, &[])]);
+    for (half_width, delta) in [(0.005, 0.02), (0.01, 0.02), (0.02, 0.03), (0.03, 0.05)] {
+        plan.delta = 0.05;
+        plan.stopping = Stopping::Precision { half_width };
+        let comparison = analyse(&plan, &slices, Vec::new());
+        let found = only_cell(&comparison).delta;
+        assert!((found - delta).abs() < 1e-12, "±{half_width}: {found}");
+    }
 }

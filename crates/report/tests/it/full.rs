@@ -2,8 +2,8 @@
 
 use crate::fixture::{self, ratio};
 use deltabench_compare::comparison::{
-    CellComparison, Comparison, Confirmation, Detection, DetectionOutcome, Estimates, Interference,
-    Verdict, VerdictCounts,
+    CellComparison, Comparison, Confirmation, Dependence, Detection, DetectionOutcome, Estimates,
+    HostSpeed, Interference, Ratio, Verdict, VerdictCounts,
 };
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::{DataState, Gate, Plan, PublishedRate, Stopping, Transport};
@@ -117,6 +117,21 @@ fn change(cell: &mut CellComparison) {
                 with_voided: None,
                 without_voided: None,
             };
+            let side = |estimate: f64| Ratio {
+                estimate,
+                ci95: Some((estimate - 0.01, estimate + 0.01)),
+                ci90: None,
+            };
+            cell.host_speed = Some(HostSpeed {
+                slowdown: 1.4,
+                blocks: vec![(0, 1.0), (1, 1.4)],
+                throughput: Some(Dependence {
+                    fast: side(0.99),
+                    slow: side(0.97),
+                    p: 0.001,
+                }),
+                server_cpu: None,
+            });
         }
         ("update-index", _) => disturbed(cell),
         _ => {}

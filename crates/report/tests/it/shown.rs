@@ -303,6 +303,20 @@ fn the_json_of_a_cell_has_every_new_fact_and_the_plain_one_leaves_them_out() {
     assert_eq!(value["cells"][2]["rate"], 500.0);
     assert_eq!(value["cells"][7]["state"], "aged");
     assert_eq!(value["cells"][6]["interference"]["contended"], true);
+    let speed = &value["cells"][6]["host_speed"];
+    assert_eq!(speed["slowdown"], 1.4);
+    assert_eq!(
+        (
+            &speed["blocks"][1]["block"],
+            &speed["blocks"][1]["slowdown"]
+        ),
+        (&1.into(), &1.4.into())
+    );
+    assert_eq!(speed["throughput"]["fast"]["estimate"], 0.99);
+    assert_eq!(speed["throughput"]["slow"]["ci95"][1], 0.98);
+    assert_eq!(speed["throughput"]["p"], 0.001);
+    assert!(speed.get("server_cpu_us_per_op").is_none());
+    assert!(cell.get("host_speed").is_none(), "not known, not there");
     assert_eq!(value["cells"][1]["warm_up"]["steady"], 7);
     assert_eq!(
         value["cells"][1]["warm_up"]["curves"][2]["server"],

@@ -591,7 +591,9 @@ impl Session<'_> {
         let remaining = if open.is_empty() {
             0.0
         } else {
-            course.pace.forecast(left, visits)
+            let deadline = self.plan.timing.deadline_seconds.unwrap_or(f64::INFINITY);
+            let allowed = (deadline - course.began.elapsed().as_secs_f64()).max(0.0);
+            course.pace.forecast(left, visits).min(allowed)
         };
         self.observer.block(&BlockProgress {
             done: block + 1,

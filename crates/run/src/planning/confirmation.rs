@@ -1,0 +1,142 @@
+//! The plan that measures the regressions of a run again.
+
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
+use deltabench_model::plan::{Cell, CellId, Gate, Plan, Stopping};
+use deltabench_workload::mix;
+use std::collections::HashSet;
+
+/// Largest loss that is measured again to be confirmed: larger ones are beyond what a session's luck makes.
+/// Source: measurement.md 3.11.
+const CONFIRM_UP_TO: f64 = 0.05;
+
+/// Blocks of a confirmation.
+const CONFIRM_BLOCKS: u32 = 12;
+
+/// Makes the seed of a confirmation another one than that of its run.
+const CONFIRM_SEED: u64 = 0xc0_4f_19;
+
+/// The plan that measures the small regressions of a finished run again; `None` if there are none.
+///
+/// Everything that luck may sit in is drawn anew: the load, directories, ports, the size of the environment,
+/// every order and key.
+#[must_use]
+pub fn confirmation(run: &str, plan: &Plan, comparison: &Comparison) -> Option<Plan> {
+    let small = |cell: &&CellComparison| {
+        let estimate = cell
+            .metrics
+            .iter()
+            .find(|value| value.metric == Metric::Throughput)
+            .map_or(1.0, |value| value.ratio.estimate);
+        cell.verdict == Verdict::Regression && estimate >= 1.0 - CONFIRM_UP_TO
+    };
+    let wanted: HashSet<CellId> = comparison
+        .cells
+        .iter()
+        .filter(small)
+        .map(|cell| cell.cell)
+        .collect();
+    let cells: Vec<Cell> = (0..)
+        .zip(&plan.cells)
+        .filter(|(id, _)| wanted.contains(id))
+        .map(|(_, cell)| cell.clone())
+        .collect();
+    if cells.is_empty() {
+        return None;
+    }
+    let mut again = plan.clone();
+    // The question is the first run's: noise must not choose a wider δ in which the loss would vanish.
+    let delta = comparison.cells.iter().filter(small).map(|cell| cell.delta);
+    again.delta = delta.fold(plan.delta, f64::min);
+    again.delta_from_noise = false;
+    again.cells = cells;
+    again.seed = mix(plan.seed, &[CONFIRM_SEED]) >> 11;
+    again.timing.blocks = CONFIRM_BLOCKS;
+    again.timing.deadline_seconds = None;
+    again.stopping = Stopping::Fixed;
+    again.gate = Gate::default();
+    again.confirms = Some(run.to_owned());
+    Some(again)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planning::tests::plan_of;
+    use deltabench_compare::analyse;
+    use deltabench_model::plan::ServerId;
+    use deltabench_model::slice::Slice;
+
+    /// Throughput of the candidate in each cell, base and placebo at 1.
+    const RATES: [f64; 4] = [0.96, 0.9, 1.0, 0.97];
+
+    fn slice(server: ServerId, cell: CellId, block: u32, round: u32) -> Slice {
+        let rate = match server {
+            2 => RATES[usize::try_from(cell).unwrap()],
+            _ => 1.0,
+        };
+        // Blocks differ by 0.2 %, or nothing would have an interval.
+        let luck = f64::from((block + server) % 2) * 0.002;
+        Slice {
+            server,
+            cell,
+            block,
+            round,
+            duration_ns: deltabench_model::units::to_u64(4e7 * (1.0 + luck) / rate),
+            operations: 1000,
+            position: server,
+            connection: 0,
+            started_ns: 0,
+            failed: 0,
+            rows: 1000,
+            server_cpu_ns: None,
+            run_queue_wait_ns: None,
+            client_cpu_ns: 0,
+            foreign_cpu_ns: None,
+            steal_ns: None,
+            idle_cpu_ns: None,
+            switches: None,
+            cpu_pressure_ns: None,
+            schedule_lag_ns: None,
+            latency_histogram: Vec::new(),
+            scripts: Vec::new(),
+            errors: Vec::new(),
+            void: None,
+        }
+    }
+
+    #[test]
+    fn small_regressions_are_measured_again_with_everything_drawn_anew() {
+        let mut plan = plan_of(&["a", "a", "b"], 4);
+        plan.delta = 0.05;
+        plan.delta_from_noise = true;
+        plan.timing.deadline_seconds = Some(60.0);
+        let places = (0..8).flat_map(|block| (0..5).map(move |round| (block, round)));
+        let slices: Vec<Slice> = places
+            .flat_map(|(block, round)| {
+                (0..4).flat_map(move |cell| {
+                    (0..3).map(move |server| slice(server, cell, block, round))
+                })
+            })
+            .collect();
+        let comparison = analyse(&plan, &slices, Vec::new());
+        assert_eq!(comparison.counts.regression, 3);
+        let again = confirmation("20260101-first", &plan, &comparison).unwrap();
+        let clients: Vec<u32> = again.cells.iter().map(|cell| cell.clients).collect();
+        assert_eq!(
+            clients,
+            [1, 4],
+            "neither what is equal nor what lost a tenth"
+        );
+        assert_ne!(again.seed, plan.seed);
+        assert_eq!(again.confirms.as_deref(), Some("20260101-first"));
+        assert_eq!(
+            (again.stopping, again.timing.blocks),
+            (Stopping::Fixed, CONFIRM_BLOCKS)
+        );
+        assert_eq!(again.timing.deadline_seconds, None);
+        // The first run's δ, which was the smallest step: noise is not asked again.
+        assert!(!again.delta_from_noise && (again.delta - 0.02).abs() < 1e-12);
+        let equal = analyse(&plan, &[], Vec::new());
+        assert_eq!(confirmation("20260101-first", &plan, &equal), None);
+    }
+}
