@@ -10,7 +10,7 @@ use crate::output::{self, print_stdout, say, write_file};
 use crate::request::{calibration, seed_from_clock};
 use crate::{bench, interrupt};
 use deltabench_compare::comparison::{Metric, Verdict};
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::problem::Problem;
 use deltabench_run::planning::{self, ServerWish};
 use deltabench_run::practice::{Seconds, sequential};
@@ -67,8 +67,10 @@ pub fn verdict(arguments: &SelfbenchVerdict, config: &Config) -> Result<u8, Fail
             },
         )
         .map_err(Failure::Refused)?;
-        let plan = planning::plan(request, &target, std::slice::from_ref(&target), &library)
+        let mut plan = planning::plan(request, &target, std::slice::from_ref(&target), &library)
             .map_err(Failure::Refused)?;
+        // Its whole time counts, as the other way's does: a look would quote the blocks up to it.
+        plan.stopping = Stopping::Fixed;
         let Some(one) = one_pair(pair, &plan, arguments, &library, &mut bench)? else {
             say("interrupted");
             break;
