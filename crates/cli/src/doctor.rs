@@ -299,7 +299,7 @@ struct Sample<'a> {
     swapped_pages: Option<u64>,
     /// Names of programs that used CPU with the percent of one core that they used, most first.
     neighbours: Vec<(&'a str, f64)>,
-    /// Nanoseconds of the same arithmetic in fast, usual and slow moments, and of a miss in all caches.
+    /// Nanoseconds of the same arithmetic in fast, usual and slow moments, and of a random access.
     #[serde(skip_serializing_if = "Option::is_none")]
     core_speed: Option<CoreSpeed>,
 }

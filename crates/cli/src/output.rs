@@ -20,7 +20,7 @@ use deltabench_observe::CoreSpeed;
 use deltabench_report::{CellWarmUp, LedgerLine, ReportContext, ServerFacts, TerminalOptions};
 use deltabench_run::session::TIME_UP;
 use deltabench_run::visit::WarmUp;
-use deltabench_store::{RunSummary, Store};
+use deltabench_store::{Fact, RunSummary, Store};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -150,8 +150,9 @@ fn analyse_alone(run: &str, plan: &Plan, store: &Store) -> Result<Comparison, Fa
         Some(_) => rocksdb::analyse(&plan, &slices, &counters, findings),
         None => insert::analyse(&plan, &slices, &steps, findings),
     };
-    mark_drifting(&mut comparison, &warm_ups(run, store)?);
-    comparison.findings.extend(core_speeds(run, store)?);
+    let visits = stored_visits(run, store)?;
+    comparison.findings.extend(core_speeds(&visits));
+    mark_drifting(&mut comparison, &warm_ups(visits));
     counters.extend(insert::counters(&steps));
     let machines = machines(run, &plan, store)?;
     add_costs(&mut comparison, &plan, &slices, &counters, &machines);
@@ -265,44 +266,39 @@ fn ended_by_time(run: &str, slices: &[Slice], store: &Store) -> Result<Option<u3
     Ok(said.filter(|blocks| Some(*blocks) == done))
 }
 
-/// A stored warm-up.
+/// What is stored of the beginning of a visit.
 #[derive(serde::Deserialize)]
-struct StoredWarmUp {
+struct StoredVisit {
     cell: CellId,
     warm_up: Option<WarmUp>,
+    core_speed: Option<CoreSpeed>,
+}
+
+fn stored_visits(run: &str, store: &Store) -> Result<Vec<StoredVisit>, Failure> {
+    let facts = store.facts(run, "warm_up").map_err(store_problem)?;
+    let visit = |fact: Fact| serde_json::from_str(&fact.json).map_err(store_problem);
+    facts.into_iter().map(visit).collect()
 }
 
 /// The warm-ups of all visits, by cell.
-fn warm_ups(run: &str, store: &Store) -> Result<BTreeMap<CellId, Vec<WarmUp>>, Failure> {
+fn warm_ups(visits: Vec<StoredVisit>) -> BTreeMap<CellId, Vec<WarmUp>> {
     let mut cells: BTreeMap<CellId, Vec<WarmUp>> = BTreeMap::new();
-    for fact in store.facts(run, "warm_up").map_err(store_problem)? {
-        let stored: StoredWarmUp = serde_json::from_str(&fact.json).map_err(store_problem)?;
-        if let Some(warm_up) = stored.warm_up {
-            cells.entry(stored.cell).or_default().push(warm_up);
-        }
+    for visit in visits {
+        cells.entry(visit.cell).or_default().extend(visit.warm_up);
     }
-    Ok(cells)
+    cells
 }
 
 /// What the looks at the cores before the visits say of the machine.
-fn core_speeds(run: &str, store: &Store) -> Result<Option<Finding>, Failure> {
-    #[derive(serde::Deserialize)]
-    struct Look {
-        core_speed: Option<CoreSpeed>,
-    }
-    let (mut arithmetic, mut memory) = (Vec::new(), Vec::new());
-    for fact in store.facts(run, "warm_up").map_err(store_problem)? {
-        let look: Look = serde_json::from_str(&fact.json).map_err(store_problem)?;
-        if let Some(CoreSpeed {
-            arithmetic_ns: [_, usual, _],
-            memory_ns,
-        }) = look.core_speed
-        {
-            arithmetic.push(usual);
-            memory.push(memory_ns);
-        }
-    }
-    Ok(host_speed::core_speeds(&arithmetic, &memory))
+fn core_speeds(visits: &[StoredVisit]) -> Option<Finding> {
+    let usual = |look: &CoreSpeed| {
+        let [_, usual, _] = look.arithmetic_ns;
+        usual
+    };
+    let looks = || visits.iter().filter_map(|visit| visit.core_speed);
+    let arithmetic: Vec<f64> = looks().map(|look| usual(&look)).collect();
+    let memory: Vec<f64> = looks().map(|look| look.memory_ns).collect();
+    host_speed::core_speeds(&arithmetic, &memory)
 }
 
 fn shown_warm_up(cell: CellId, visits: &[WarmUp]) -> CellWarmUp {
@@ -387,7 +383,7 @@ fn context(run: &str, plan: &Plan, store: &Store) -> Result<ReportContext, Failu
         conditions: parsed(last("conditions", None)?)?.unwrap_or_default(),
         servers,
         ledger,
-        warm_up: warm_ups(run, store)?
+        warm_up: warm_ups(stored_visits(run, store)?)
             .into_iter()
             .map(|(cell, visits)| shown_warm_up(cell, &visits))
             .collect(),

@@ -115,9 +115,10 @@ impl CellSides {
             } else {
                 question.course()
             };
-            let side = Side::new(&question, course, id, server)?;
-            let host_speed = pace_of_others(plan, index, &rounds, (id, server), history);
-            Some(side.beside(host_speed))
+            let mut side = Side::new(&question, course, id, server)?;
+            side.comparison.host_speed =
+                pace_of_others(plan, index, &rounds, (id, server), history);
+            Some(side)
         };
         let candidates = plan.candidates().into_iter();
         Self {
@@ -142,9 +143,10 @@ fn pace_of_others(
 ) -> Option<HostSpeed> {
     let visits = history.visits();
     let none = BTreeSet::new();
-    let excluded = match history.contended(visits) {
-        true => &none,
-        false => &rounds.disturbed,
+    let excluded = if history.contended(visits) {
+        &none
+    } else {
+        &rounds.disturbed
     };
     let paces: Vec<_> = witnesses(plan, plan.base(), server)
         .into_iter()

@@ -197,6 +197,14 @@ pub struct CellComparison {
     pub candidate_errors: u64,
 }
 
+impl CellComparison {
+    /// One of its metrics; `None` where it could not be compared.
+    #[must_use]
+    pub fn metric(&self, wanted: Metric) -> Option<&MetricComparison> {
+        self.metrics.iter().find(|found| found.metric == wanted)
+    }
+}
+
 /// Throughput and CPU of one block on both sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BlockRate {

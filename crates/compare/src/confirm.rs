@@ -1,6 +1,6 @@
 //! What a second measurement says about the regressions of a first.
 
-use crate::comparison::{CellComparison, Comparison, Confirmation, Metric, Ratio, Verdict};
+use crate::comparison::{CellComparison, Comparison, Confirmation, Metric, Verdict};
 
 /// Marks the regressions of `first` that `again` has measured: what came again is confirmed, what did not is
 /// inconclusive, because only one of two fresh loads has shown it.
@@ -48,16 +48,11 @@ fn is_same(first: &CellComparison, again: &CellComparison) -> bool {
 
 /// Whether the interval of the second run holds what the first found.
 fn still_holds(again: &CellComparison, first: &CellComparison) -> bool {
-    let ends = throughput(again).and_then(|ratio| ratio.ci95);
-    let found = throughput(first).map(|ratio| ratio.estimate);
+    let ratio = |cell: &CellComparison| Some(cell.metric(Metric::Throughput)?.ratio);
+    let ends = ratio(again).and_then(|ratio| ratio.ci95);
+    let found = ratio(first).map(|ratio| ratio.estimate);
     let (Some((low, high)), Some(found)) = (ends, found) else {
         return true;
     };
     (low..=high).contains(&found)
-}
-
-fn throughput(cell: &CellComparison) -> Option<Ratio> {
-    let mut metrics = cell.metrics.iter();
-    let found = metrics.find(|value| value.metric == Metric::Throughput);
-    found.map(|value| value.ratio)
 }

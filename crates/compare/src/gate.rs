@@ -1,6 +1,6 @@
 //! What makes a script stop.
 
-use crate::comparison::{CellComparison, Comparison, Metric, MetricComparison, Verdict};
+use crate::comparison::{CellComparison, Comparison, Metric, Verdict};
 use crate::judge::gains;
 use crate::thresholds::{GATE_FALSE, MIN_BLOCKS, log_delta};
 use crate::words;
@@ -53,12 +53,8 @@ pub fn standings(comparison: &Comparison) -> Vec<Standing> {
 /// Whether a cell is as fast as the base with more CPU for each operation.
 #[must_use]
 pub fn costs_more(cell: &CellComparison) -> bool {
-    let cpu = |found: &&MetricComparison| found.metric == Metric::ServerCpuPerOperation;
-    let verdict = cell
-        .metrics
-        .iter()
-        .find(cpu)
-        .and_then(|found| found.verdict);
+    let cpu = cell.metric(Metric::ServerCpuPerOperation);
+    let verdict = cpu.and_then(|found| found.verdict);
     cell.verdict == Verdict::NoChange && verdict == Some(Verdict::Regression)
 }
 
@@ -93,7 +89,7 @@ fn not_worse(comparison: &Comparison, margin: f64) -> Vec<Standing> {
 /// ways together keep to 5 % if the interval has the stricter of the two levels (simulated in
 /// tests/it/pipeline.rs).
 fn excludes(cell: &CellComparison, bound: f64, looks: bool) -> bool {
-    let ratio = throughput(cell).map(|found| found.ratio);
+    let ratio = cell.metric(Metric::Throughput).map(|found| found.ratio);
     let above = |ends: Option<(f64, f64)>| ends.is_some_and(|(low, _)| low.ln() > bound);
     if looks {
         let equal = cell.verdict == Verdict::NoChange && log_delta(cell.delta) <= -bound;
@@ -103,15 +99,9 @@ fn excludes(cell: &CellComparison, bound: f64, looks: bool) -> bool {
     }
 }
 
-fn throughput(cell: &CellComparison) -> Option<&MetricComparison> {
-    cell.metrics
-        .iter()
-        .find(|found| found.metric == Metric::Throughput)
-}
-
 /// One-sided p of "the loss is within the margin".
 fn loss_p(cell: &CellComparison, bound: f64) -> Option<f64> {
-    let gains = gains(Metric::Throughput, &throughput(cell)?.blocks);
+    let gains = gains(Metric::Throughput, &cell.metric(Metric::Throughput)?.blocks);
     let beyond: Vec<f64> = gains.iter().map(|gain| bound - gain).collect();
     t_test_above_p(&beyond).ok()
 }

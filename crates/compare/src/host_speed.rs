@@ -204,8 +204,7 @@ fn ends(values: &[f64]) -> Option<(f64, f64)> {
 
 /// `-0.3 % [-0.6, +0.1]`.
 fn words_of(ratio: &Ratio) -> String {
-    let interval = ratio.ci95.map_or_else(String::new, |(low, high)| {
-        format!(" [{}, {}]", words::bare(low - 1.0), words::bare(high - 1.0))
-    });
-    format!("{}{interval}", words::signed(ratio.estimate - 1.0))
+    let change = words::signed(ratio.estimate - 1.0);
+    let ends = ratio.ci95.map(|ends| format!(" {}", words::ends(ends)));
+    format!("{change}{}", ends.unwrap_or_default())
 }

@@ -1,8 +1,8 @@
 //! One server against the base in one cell.
 
 use crate::comparison::{
-    CellComparison, Confirmation, Estimates, HostSpeed, Interference, Metric, MetricComparison,
-    RoundRatio, Verdict,
+    CellComparison, Confirmation, Estimates, Interference, Metric, MetricComparison, RoundRatio,
+    Verdict,
 };
 use crate::course::{Course, Question};
 use crate::history::{History, Sample};
@@ -84,12 +84,6 @@ impl Side {
             detection: course.detection,
         };
         Some(Self { comparison, sample })
-    }
-
-    /// The same with what is known of the host's speed.
-    pub(crate) fn beside(mut self, host_speed: Option<HostSpeed>) -> Self {
-        self.comparison.host_speed = host_speed;
-        self
     }
 }
 

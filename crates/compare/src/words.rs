@@ -28,6 +28,11 @@ pub(crate) fn bare(share: f64) -> String {
     text.trim_end_matches(" %").to_owned()
 }
 
+/// The ends of an interval of ratios: `[-0.6, +0.1]`, in percent.
+pub(crate) fn ends((low, high): (f64, f64)) -> String {
+    format!("[{}, {}]", bare(low - 1.0), bare(high - 1.0))
+}
+
 /// A threshold, without needless zeros: `3 %`, `2.5 %`.
 pub(crate) fn threshold(share: f64) -> String {
     let text = format!("{:.2}", 100.0 * share);

@@ -56,9 +56,7 @@ fn size(cost: &Cost) -> (String, Option<String>) {
         .ratio
         .filter(|ratio| (1.0 / FACTOR..FACTOR).contains(&ratio.estimate));
     if let Some(ratio) = plain {
-        let interval = ratio.ci95.map(|(low, high)| {
-            format!("[{}, {}]", words::bare(low - 1.0), words::bare(high - 1.0))
-        });
+        let interval = ratio.ci95.map(words::ends);
         return (words::signed(ratio.estimate - 1.0), interval);
     }
     let interval = cost

@@ -22,11 +22,8 @@ const CONFIRM_SEED: u64 = 0xc0_4f_19;
 #[must_use]
 pub fn confirmation(run: &str, plan: &Plan, comparison: &Comparison) -> Option<Plan> {
     let small = |cell: &&CellComparison| {
-        let estimate = cell
-            .metrics
-            .iter()
-            .find(|value| value.metric == Metric::Throughput)
-            .map_or(1.0, |value| value.ratio.estimate);
+        let throughput = cell.metric(Metric::Throughput);
+        let estimate = throughput.map_or(1.0, |value| value.ratio.estimate);
         cell.verdict == Verdict::Regression && estimate >= 1.0 - CONFIRM_UP_TO
     };
     let wanted: HashSet<CellId> = comparison
