@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Units:  as in [`CellComparison`]. `ratio` is the trimmed paired estimate and is the one to quote; `base`
 ///         and `candidate` are plain totals of the same rounds, so their quotient is near `ratio` but not
 ///         equal to it.
-/// Source: measurement.md 3.0, 3.2, 3.7 to 3.10; the formulas are in docs/measuring.md.
+/// Source: docs/sources/statistics.md; the formulas are in docs/measuring.md.
 #[must_use]
 pub fn analyse(plan: &Plan, slices: &[Slice], findings: Vec<Finding>) -> Comparison {
     analyse_without(plan, slices, findings, &Unfit::new())

@@ -10,7 +10,7 @@ use crate::comparison::{CellComparison, Comparison, Confirmation, Metric, Verdic
 /// the verdict stays, and is not confirmed. `again` is a run that confirms `first`
 /// ([`deltabench_model::plan::Plan::confirms`]); its cells are a part of those of `first`. Cells that it has
 /// not, or that it has not finished, stay as they are.
-/// Source: measurement.md 3.11.
+/// Source: docs/sources/statistics.md#fresh-loads.
 pub fn confirm(first: &mut Comparison, again: &Comparison) {
     let regressions = first
         .cells

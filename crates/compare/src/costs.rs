@@ -31,7 +31,7 @@ pub use sources::Machine;
 /// Units:  those of [`METRICS`]. Without the cores of both sides' machines there is no
 ///         `machine_cpu_percent_per_op`.
 /// Source: docs/measuring.md, "What an operation costs, and what moved"; the published columns are those of
-///         workloads.md 2.3.
+///         docs/sources/sysbench-microbenchmarks.md#costs.
 pub fn add_costs(
     comparison: &mut Comparison,
     plan: &Plan,

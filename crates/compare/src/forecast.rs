@@ -47,7 +47,7 @@ pub struct ForecastRow {
 /// number of blocks behind them; a block is everything from one restart to the next, with all cells; the
 /// fixed part is loading and the like.
 /// Source: B = ⌈t²(0.975; B−1)·sd²/h²⌉, at least [`MIN_BLOCKS`]; h = ln(1 + half-width). Upper limit of sd:
-/// χ². measurement.md 3.4 and 3.6.
+/// χ². docs/sources/statistics.md#blocks.
 #[must_use]
 pub fn forecast(
     sd_block_throughput: Option<f64>,

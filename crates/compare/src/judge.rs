@@ -1,4 +1,4 @@
-//! From an interval to a verdict (measurement.md 3.8).
+//! From an interval to a verdict (docs/sources/statistics.md#verdict).
 
 use crate::comparison::{Better, Metric, Verdict};
 use crate::thresholds::{
@@ -160,7 +160,7 @@ pub(crate) fn waiting(metric: Metric, logs: &[f64], delta: f64, what: &str) -> J
     }
 }
 
-/// The table of measurement.md 3.8, in the order that makes its rows disjoint.
+/// The table of docs/sources/statistics.md#verdict, in the order that makes its rows disjoint.
 ///
 /// "Not inside ±δ" in its second row is read as the 90 % interval, as in the third and fourth: what the
 /// equivalence test calls equal is never also called slower. A change that is real but shown to be below δ
@@ -299,7 +299,7 @@ fn needs(gains: &[f64], delta: f64, levels: Levels) -> String {
 /// Either answer will do: the 95 % interval leaves zero out when its half-width is below |mean|, and the 90
 /// % interval fits into ±δ when its half-width is below δ − |mean|. The smaller number is given. As
 /// estimates move, about half of all cells will need more.
-/// Source: B = ⌈t²·sd²/h²⌉ (measurement.md 3.6), t with B − 1 degrees of freedom.
+/// Source: B = ⌈t²·sd²/h²⌉ (docs/sources/statistics.md#blocks), t with B − 1 degrees of freedom.
 fn forecast(centre: f64, sd: f64, delta: f64, have: usize, levels: Levels) -> Option<usize> {
     let different = blocks_for(levels.different, sd, centre.abs(), have);
     let equal = blocks_for(levels.equivalent, sd, delta - centre.abs(), have);

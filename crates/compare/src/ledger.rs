@@ -52,7 +52,7 @@ impl LedgerRow {
 ///
 /// Shape:  any order; the last row is always there, for nothing with a bound of 1.
 /// Source: bound: Clopper & Pearson 1934, so 0 of 300 is below 1 % (rule of three). Symmetry: exact binomial
-///         test. measurement.md 3.2.
+///         test. docs/sources/statistics.md#placebo.
 #[must_use]
 pub fn summarise(entries: &[Entry]) -> Vec<LedgerRow> {
     let row = |workload: Option<&String>| LedgerRow {

@@ -8,8 +8,9 @@
 //!
 //! Design decision: the sample is the restart block. Slices and rounds of one server start share its luck
 //! (memory placement, address layout), so a thousand of them are one value of the quantity in question;
-//! treating rounds as the sample gives 11 % false alarms for the stated 5 % (measurement.md 3.7). The price
-//! is that a verdict takes at least [`thresholds::MIN_BLOCKS`] restarts, however many rounds there are.
+//! treating rounds as the sample gives 11 % false alarms for the stated 5 %
+//! (docs/sources/statistics.md#blocks). The price is that a verdict takes at least
+//! [`thresholds::MIN_BLOCKS`] restarts, however many rounds there are.
 //!
 //! It refuses to call a difference that was not found "the same": equality needs its own test, and without
 //! either answer the verdict is inconclusive.

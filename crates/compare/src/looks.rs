@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// the end, the others about a quarter of the whole apart.
 ///
 /// Shape:  rising, without repeats; at most five. A plan of fewer than seven blocks has one look, at its end.
-/// Source: measurement.md 3.9; spending functions let looks lie anywhere.
+/// Source: docs/sources/statistics.md#looking-early; spending functions let looks lie anywhere.
 #[must_use]
 pub fn looks(max_blocks: u32) -> Vec<u32> {
     let first = u32::try_from(count(MIN_BLOCKS)).unwrap_or(u32::MAX);
@@ -36,7 +36,7 @@ pub fn looks(max_blocks: u32) -> Vec<u32> {
 /// The end must not depend on what was found, as a deadline does not. A cell that an earlier look decided
 /// stays decided: a shorter plan has spent more of the error by then. Unchanged where the plan was carried
 /// out.
-/// Source: Lan & DeMets 1983; measurement.md 3.9.
+/// Source: Lan & DeMets 1983; docs/sources/statistics.md#looking-early.
 #[must_use]
 pub fn ended_after(stopping: &Stopping, blocks: u32) -> Stopping {
     let Stopping::Sequential { looks } = stopping else {

@@ -24,7 +24,8 @@ use deltabench_stats::summary::sample_sd;
 /// [`DELTA_POWER`], that is (t(1−α; B−1) + t(1−β/2; B−1))·σ/√B ≤ ln(1+δ), with the level α of the last look
 /// and σ the upper limit of the sd at [`SD_LEVEL`]: for 24 blocks, a 90 % half-width of about 0.5 δ.
 /// Source: power of two one-sided tests at equality, Julious 2004; the sd of a candidate's blocks is that of
-///         the placebo's as both are pairs of one model (measurement.md 3.0).
+///         the placebo's as both are pairs of one model
+///         (docs/sources/statistics.md#paired-log-ratios).
 pub(crate) fn cell_delta(plan: &Plan, placebo: Option<&History<'_>>) -> f64 {
     let Some(placebo) = placebo.filter(|_| plan.delta_from_noise) else {
         return plan.delta;

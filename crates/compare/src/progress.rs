@@ -44,7 +44,7 @@ pub enum CellProgress {
 /// counts, takes all blocks: nothing is asked that could be answered before.
 ///
 /// Shape:  slices in any order, as [`crate::analyse()`] takes them.
-/// Source: measurement.md 3.9; levels and rules are in docs/measuring.md.
+/// Source: docs/sources/statistics.md#looking-early; levels and rules are in docs/measuring.md.
 #[must_use]
 pub fn progress(plan: &Plan, slices: &[Slice]) -> Vec<CellProgress> {
     let index = Index::new(plan, slices);

@@ -119,7 +119,7 @@ pub fn analyse(
 /// Shape:  slices and counters in any order; those of cells and servers that the plan does not have are
 ///         ignored, of two of the same place the later counts. Void slices are in no figure. `comparison` is
 ///         that of [`analyse`].
-/// Source: workloads.md 5.4.
+/// Source: docs/sources/rocksdb-db-bench.md#reporttsv.
 #[must_use]
 pub fn rocksdb_report(
     plan: &Plan,

@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 /// an interval that is too wide rather than too narrow.
 ///
 /// Shape:  cells without a block are left out; `None` if none is left. No interval if a cell has one block.
-/// Source: the variance that a joint block bootstrap estimates (measurement.md 3.7), without its random part:
-///         Liang & Zeger 1986, clusters as sampling units.
+/// Source: the variance that a joint block bootstrap estimates without its random part: Liang & Zeger
+///         1986, clusters as sampling units; docs/sources/statistics.md#blocks.
 pub(crate) fn joint_ratio<'a>(cells: impl Iterator<Item = &'a [BlockValue]>) -> Option<Ratio> {
     let cells: Vec<&[BlockValue]> = cells.filter(|cell| !cell.is_empty()).collect();
     let means: Vec<f64> = cells

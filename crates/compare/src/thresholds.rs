@@ -7,7 +7,7 @@
 ///
 /// With fewer, t is so wide that only gross changes pass, and the interval rests on an sd that is known to
 /// no better than −40…+150 % (chi-square, 5 degrees of freedom).
-/// Source: measurement.md 3.6.
+/// Source: docs/sources/statistics.md#blocks.
 pub const MIN_BLOCKS: usize = 6;
 
 /// Counted rounds that a block needs to give a value.
@@ -39,8 +39,9 @@ pub const LSM_FILES: f64 = 1.0;
 /// Share of a block's round log-ratios that is cut from each end before the mean.
 ///
 /// A burst of other load hits a few rounds; cut, it costs little, and without bursts nearly nothing is lost.
-/// Source: floor.md 1 and 2 (sd between restarts 1.05 % against 1.21 % with plain means). It was chosen
-///         after seeing those data and is fixed for all later ones.
+/// Source: docs/sources/measuring-on-linux.md#restarts-and-connections (sd between restarts 1.05 %
+///         against 1.21 % with plain means). It was chosen after seeing those data and is fixed for all
+///         later ones.
 pub const TRIM: f64 = 0.2;
 
 /// Level of the interval for "different": two-sided, so each direction is wrongly called in at most 2.5 %.
@@ -51,7 +52,7 @@ pub const LEVEL_EQUIVALENT: f64 = 0.90;
 
 /// A placebo is suspect below this p.
 ///
-/// Source: measurement.md 3.2.
+/// Source: docs/sources/statistics.md#placebo.
 pub const PLACEBO_P: f64 = 0.01;
 
 /// A suspect placebo makes its cell unfit only if it is off by more than this share of δ.
@@ -63,7 +64,8 @@ pub const PLACEBO_RELEVANCE: f64 = 1.0 / 3.0;
 
 /// Error that all looks together may spend on "different", two-sided.
 ///
-/// Spent as [`deltabench_stats::spending::obrien_fleming`] says. Source: measurement.md 3.9.
+/// Spent as [`deltabench_stats::spending::obrien_fleming`] says. Source:
+/// docs/sources/statistics.md#looking-early.
 pub const ALPHA: f64 = 0.05;
 
 /// Error that all looks together may spend on "equal within ±δ".
@@ -107,13 +109,13 @@ pub const CONFIRM_POWER: f64 = 0.9;
 
 /// Blocks before measuring may stop at a width.
 ///
-/// Source: measurement.md 3.9.
+/// Source: docs/sources/statistics.md#looking-early.
 pub const PRECISION_MIN_BLOCKS: usize = 8;
 
 /// Level of Student's interval that holds the truth 95 times in 100 after stopping at a width: it stops
 /// where the sd happens to look small.
 ///
-/// Source: measurement.md 3.9.
+/// Source: docs/sources/statistics.md#looking-early.
 pub const PRECISION_LEVEL: f64 = 0.97;
 
 /// False regressions and improvements tolerated among those listed (Benjamini-Hochberg), on average.
@@ -126,12 +128,12 @@ pub const GATE_FALSE: f64 = 0.05;
 ///
 /// `/proc/stat` counts in ticks of 10 ms: in a round below 500 ms one tick is above it. So 1 % of steal
 /// voids about a tenth of the rounds of 100 ms, and 5 % half of them.
-/// Source: measurement.md 3.4.
+/// Source: docs/sources/statistics.md#disturbed-rounds.
 pub const STEAL_SHARE: f64 = 0.02;
 
 /// Foreign CPU above this share of a core, beyond [`FOREIGN_FLOOR_NS`], disturbs a round.
 ///
-/// Source: measurement.md 3.4.
+/// Source: docs/sources/statistics.md#disturbed-rounds.
 pub const FOREIGN_SHARE: f64 = 0.10;
 
 /// Foreign CPU of a round that the 10 ms tick can feign: busy time is a sum of rounded counters, and
@@ -144,7 +146,7 @@ pub const FOREIGN_FLOOR_NS: u64 = 20_000_000;
 /// CPU of servers that should be idle above this share of a core disturbs a round, if it is also above
 /// [`IDLE_FLOOR_NS`].
 ///
-/// Source: measurement.md 3.1.
+/// Source: docs/sources/statistics.md#disturbed-rounds.
 pub const IDLE_SHARE: f64 = 0.005;
 
 /// A background process that wakes up costs some tens of microseconds; a round with a few of these is quiet.
@@ -173,7 +175,7 @@ pub const SPEED_RELEVANCE: f64 = 1.0 / 3.0;
 
 /// Share of a cell's rounds above which nothing is left out: what disturbs most rounds is the host as it is.
 ///
-/// Source: measurement.md 3.4.
+/// Source: docs/sources/statistics.md#disturbed-rounds.
 pub const CONTENDED_SHARE: f64 = 0.5;
 
 /// The δ that noise may choose from.
@@ -212,13 +214,13 @@ pub const SIZE_TOLERANCE: f64 = 0.01;
 /// Symmetric in the factor, so base and candidate can change places, and throughput and time per operation
 /// of the same change get the same verdict: the band is 1/(1+δ) … 1+δ. For δ = 3 % its lower end is −2.91 %,
 /// so "no change beyond ±3 %" is never said of a loss of more than 2.91 %.
-/// Source: as the 0.80 … 1.25 band of bioequivalence; measurement.md 3.0 and 3.8.
+/// Source: as the 0.80 … 1.25 band of bioequivalence; docs/sources/statistics.md#paired-log-ratios.
 #[must_use]
 pub fn log_delta(delta: f64) -> f64 {
     delta.ln_1p()
 }
 
-/// Share of δ that a trend over a warm-up may come to. Source: measurement.md 3.3.
+/// Share of δ that a trend over a warm-up may come to. Source: docs/sources/statistics.md#warm-up.
 pub const TREND_SHARE: f64 = 0.25;
 
 /// A trend with a larger p than this is noise.

@@ -10,7 +10,7 @@ use deltabench_stats::steady::steady;
 /// what is left of a drift cancels between servers whose slices take turns.
 ///
 /// Shape: time of an operation in each slice, any unit, in order; fewer than six are never steady.
-/// Source: measurement.md 3.3.
+/// Source: docs/sources/statistics.md#warm-up.
 #[must_use]
 pub fn is_steady(time_per_operation: &[f64], delta: f64) -> bool {
     let logs: Vec<f64> = time_per_operation.iter().map(|time| time.ln()).collect();

@@ -26,7 +26,7 @@
 //!   one row at the default isolation level and waits: under READ COMMITTED that keeps a lock on the table,
 //!   which stops vacuum from giving back its end, but no snapshot.
 //!
-//! Source: workloads.md section 3.
+//! Source: docs/sources/insert-benchmark.md.
 
 mod answer;
 mod client;

@@ -4,7 +4,8 @@
 //! have one order. Values are pieces of one text that is made once: half of each piece repeats the other
 //! half.
 //!
-//! Source: workloads.md 5.2; `tools/db_bench_tool.cc`, GenerateKeyFromInt and RandomGenerator.
+//! Source: docs/sources/rocksdb-db-bench.md#flags; `tools/db_bench_tool.cc`, GenerateKeyFromInt and
+//! RandomGenerator.
 
 use deltabench_model::units::{count, index};
 use rand::{RngCore, SeedableRng};

@@ -26,7 +26,7 @@ const BLOCK_READS: c_int = 2;
 
 /// Bits that say how many shards a block cache has (`cache_numshardbits`).
 ///
-/// Source: workloads.md 5.2.
+/// Source: docs/sources/rocksdb-db-bench.md#flags.
 pub const SHARD_BITS: c_int = 6;
 
 /// A loaded library.

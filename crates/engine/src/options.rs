@@ -4,7 +4,7 @@
 //! refused or left out in its own words. Those of the studies that a version does not know are left out and
 //! told, as `db_bench --undefok` does; those that a user gave are refused.
 //!
-//! Source: workloads.md 5.1 and 5.2; defaults of `db_bench` that are not those of the library:
+//! Source: docs/sources/rocksdb-db-bench.md; defaults of `db_bench` that are not those of the library:
 //! `tools/db_bench_tool.cc`, the same in 6.29 and 10.2.
 
 use crate::library::{Cache, Library, Options, SHARD_BITS};
@@ -27,7 +27,7 @@ const TABLES: &str = "block_based_table_factory";
 
 /// First version whose HyperClock cache finds the size of its entries by itself.
 ///
-/// Source: HISTORY.md of 8.7.0; feasibility.md 4.
+/// Source: docs/sources/rocksdb-db-bench.md#block-caches, RocksDB's HISTORY of 8.7.0.
 const CLOCK_SIZES_ITSELF: (u32, u32) = (8, 7);
 
 /// What a database is opened for.
@@ -173,7 +173,7 @@ fn of_users(order: &OpenOrder) -> impl Iterator<Item = (&str, &str)> {
 
 /// The cache that every version has.
 ///
-/// Source: workloads.md 5.2; half of it is kept for indexes and filters first.
+/// Source: docs/sources/rocksdb-db-bench.md#flags; half of it is kept for indexes and filters first.
 fn lru(bytes: u64) -> (String, String) {
     let text = format!(
         "{{capacity={bytes};num_shard_bits={SHARD_BITS};strict_capacity_limit=false;high_pri_pool_ratio=0.5}}"

@@ -1,6 +1,6 @@
 //! The Insert Benchmark: what its steps do, and what one of them came to on one server.
 //!
-//! Source: workloads.md section 3.
+//! Source: docs/sources/insert-benchmark.md.
 
 use crate::plan::{CellId, ServerId};
 use crate::slice::{ErrorCount, Slice, VoidReason};

@@ -206,7 +206,8 @@ pub struct Cell {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// Client and server share one core, drawn at random for each visit. Best for one client (driver.md 0.5).
+    /// Client and server share one core, drawn at random for each visit. Best for one client
+    /// (docs/sources/measuring-on-linux.md#cores).
     SameCore,
     /// The client has one core, the servers all others.
     Split,

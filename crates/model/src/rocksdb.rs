@@ -1,6 +1,6 @@
 //! RocksDB measured with the steps of `db_bench`, as the published studies chain them.
 //!
-//! Source: workloads.md 5; studies.md 11.
+//! Source: docs/sources/rocksdb-db-bench.md; docs/studies/rocksdb-6-to-10.md.
 
 use crate::installation::Engine;
 use crate::plan::{Cell, CellId, DataState, Group, PublishedRate};
@@ -147,8 +147,8 @@ impl BlockCache {
 
     /// Whether an engine of that version has it. A version of 0 is not known and may.
     ///
-    /// Source: `hyper_clock_cache` is a word of `db_bench` from 7.7 on (workloads.md 5.3); the C interface
-    /// of 8.1.1 makes one, that of 8.0.0 does not (symbols of the carried libraries).
+    /// Source: docs/sources/rocksdb-db-bench.md#block-caches: `hyper_clock_cache` is a word of `db_bench`
+    /// from 7.7 on; the C interface makes one from 8.1.1 on.
     #[must_use]
     pub fn is_in(self, engine: Engine, version_num: u32) -> bool {
         let since = match (self, engine) {
@@ -382,7 +382,7 @@ impl RocksdbSetup {
     /// The block cache where nothing else is asked for: all data with room to spare, or an eighth of them.
     ///
     /// Source: published, byrx has all data in it; the others have 20 to 90 GB beside a database of several
-    /// times that (workloads.md 5.1).
+    /// times that (docs/sources/rocksdb-db-bench.md#workloads-and-sizes).
     #[must_use]
     pub fn usual_cache_bytes(&self) -> u64 {
         match self.workload {

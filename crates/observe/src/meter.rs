@@ -86,8 +86,8 @@ impl Changes {
 /// The postmaster's own record of its children (`cutime`) is never used: it is credited only when a child
 /// ends.
 ///
-/// Source: Documentation/scheduler/sched-stats.rst, section `/proc/<pid>/schedstat`; measured in driver.md 1
-/// and 4.
+/// Source: Documentation/scheduler/sched-stats.rst, section `/proc/<pid>/schedstat`;
+///         docs/sources/measuring-on-linux.md#cpu-of-a-server.
 #[derive(Debug)]
 pub struct CpuMeter {
     postmaster: u32,

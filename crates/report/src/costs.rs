@@ -61,7 +61,8 @@ pub(crate) struct Figure {
 /// A figure of the published table: per published unit of work (a query; a thousand rows of a scan), which
 /// changes no ratio. `None` where it is not known.
 ///
-/// Source: workloads.md 2.3 and 2.4: every counter is divided by the rate that is printed as `o/s`.
+/// Source: docs/sources/sysbench-microbenchmarks.md#costs: every counter is divided by the rate that
+///         is printed as `o/s`.
 pub(crate) fn figure(cell: &CellComparison, plan: &Plan, key: &str) -> Option<Figure> {
     let units = planned_cell(plan, cell.cell).map_or(1.0, |cell| cell.published.per_operation);
     if key == Metric::Throughput.key() {

@@ -303,7 +303,7 @@ const INDEX_CLEANUP_SINCE: u32 = 120_000;
 /// Statements of the published step after a write phase: every table vacuumed, its statistics taken, and a
 /// checkpoint, which is ours to ask for on servers of our own only.
 ///
-/// Source: workloads.md 1.7.
+/// Source: docs/sources/sysbench-microbenchmarks.md#after-the-writes.
 pub(crate) fn settle_sql(version_num: u32, tables: &[String], own: bool) -> Vec<String> {
     let options = if version_num >= INDEX_CLEANUP_SINCE {
         "ANALYZE, INDEX_CLEANUP ON"

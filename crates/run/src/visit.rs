@@ -2,7 +2,8 @@
 //!
 //! The order of work: pin, connect, calibrate the work of a slice (the same on every server), warm up, then
 //! rounds. A round gives each server one slice with the same operations. Half-way the connections are opened
-//! anew, because one connection is one draw of memory placement (driver.md 5).
+//! anew, because one connection is one draw of memory placement
+//! (docs/sources/measuring-on-linux.md#restarts-and-connections).
 
 mod cause;
 mod collecting;

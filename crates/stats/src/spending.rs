@@ -9,7 +9,8 @@ use crate::number::real;
 /// Share of a two-sided α that may be spent by `fraction`: little early, nearly all at the end.
 ///
 /// Shape:  0 < alpha < 1, 0 < fraction ≤ 1 (anything else stops with a message); α at 1.
-/// Source: Lan & DeMets 1983, the function like O'Brien & Fleming: 2 − 2Φ(z(1−α/2)/√τ); measurement.md 3.9.
+/// Source: Lan & DeMets 1983, the function like O'Brien & Fleming: 2 − 2Φ(z(1−α/2)/√τ);
+///         docs/sources/statistics.md#looking-early.
 ///
 /// # Panics
 /// If an argument is outside its range.

@@ -36,7 +36,8 @@ pub struct Steadiness {
 ///         single values below 50 (MSER, White 1997), and a third of them, at least three, is always kept:
 ///         the criterion is small by chance where few are left. White noise passes in 83 % (8 values) to 99 %
 ///         (49) of cases, simulated. Slope: Theil 1950, Sen 1968. Trend: Mann 1945, Kendall
-///         1975, normal approximation with the correction for ties and for continuity. measurement.md 3.3.
+///         1975, normal approximation with the correction for ties and for continuity.
+///         docs/sources/statistics.md#warm-up.
 pub fn steady(values: &[f64], tolerance: f64) -> Result<Steadiness, TooFew> {
     if values.len() < MIN_VALUES {
         return Err(TooFew {

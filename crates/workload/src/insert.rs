@@ -9,7 +9,7 @@
 //!   server parses neither statement nor numbers again and plans as before (the plan cache is the same).
 //!   Their rows come back as text, as there.
 //!
-//! Source: workloads.md section 3.
+//! Source: docs/sources/insert-benchmark.md.
 
 mod calendar;
 mod queries;

@@ -45,7 +45,7 @@ const QUICK: Preset = Preset {
     ..USUAL
 };
 
-/// Source: workloads.md 3.3 and studies.md 7 to 9.
+/// Source: docs/sources/insert-benchmark.md#steps.
 const PUBLISHED: Preset = Preset {
     clients: 1,
     rows: 20_000_000,

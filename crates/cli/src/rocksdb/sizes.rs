@@ -45,7 +45,7 @@ const QUICK: Preset = Preset {
 
 /// Turns are longer: those of half an hour would be tens of thousands of slices.
 ///
-/// Source: workloads.md 5.1, studies.md 11.
+/// Source: docs/sources/rocksdb-db-bench.md#workloads-and-sizes.
 const PUBLISHED: Preset = Preset {
     threads: 1,
     keys: 20_000_000,
@@ -58,7 +58,7 @@ const PUBLISHED: Preset = Preset {
 
 /// The published block cache of a database that is in the page cache.
 ///
-/// Source: workloads.md 5.1.
+/// Source: docs/sources/rocksdb-db-bench.md#workloads-and-sizes.
 pub const PUBLISHED_SMALL_CACHE: u64 = 1 << 30;
 
 impl Preset {

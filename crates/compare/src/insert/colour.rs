@@ -6,7 +6,7 @@ use deltabench_model::plan::Role;
 
 /// Where an absolute value stands among those of all servers.
 ///
-/// Source: workloads.md 3.6 (a).
+/// Source: docs/sources/insert-benchmark.md#report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quartile {
     /// In the worst quarter of the range, and more than a fifth away from the best.

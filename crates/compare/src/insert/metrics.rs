@@ -63,10 +63,11 @@ const fn ours(
 
 /// Every figure of a metrics line, in order.
 ///
-/// Source: workloads.md 3.5. `q` is an insert in `l.*` steps (a row, for `l.x` an indexed row) and a query in
-///         the others; `i` is an inserted row. Reads and writes are those of the block device that the
-///         server's files are on, whoever makes them; `process_rkb` and `process_wkb` are its processes' own.
-///         Switches and CPU are of its processes, not of the whole host.
+/// Source: docs/sources/insert-benchmark.md#figures. `q` is an insert in `l.*` steps (a row, for `l.x` an
+///         indexed row) and a query in the others; `i` is an inserted row. Reads and writes
+///         are those of the block device that the server's files are on, whoever makes them; `process_rkb`
+///         and `process_wkb` are its processes' own. Switches and CPU are of its processes, not of the whole
+///         host.
 pub const INSERT_METRICS: &[InsertMetric] = &[
     published(
         "ips",

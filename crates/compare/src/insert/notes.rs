@@ -7,7 +7,7 @@ use deltabench_model::plan::Plan;
 /// A delete that costs so many times the CPU of an insert is worth a word: its planner looks through the dead
 /// entries at the tail of the index, which no throughput shows by itself.
 ///
-/// Source: workloads.md 7 (2), which saw 10 to 100 times.
+/// Source: docs/sources/insert-benchmark.md#deletes: 10 to 100 times.
 const DELETE_CPU_FACTOR: f64 = 5.0;
 /// A schedule that lags so many seconds behind is worth a word.
 const LAG_SECONDS: f64 = 1.0;

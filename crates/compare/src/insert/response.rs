@@ -8,7 +8,7 @@ use hdrhistogram::serialization::Deserializer;
 
 /// Upper ends of the published buckets in nanoseconds, with their names; what is slower is `gt`.
 ///
-/// Source: workloads.md 3.4.
+/// Source: docs/sources/insert-benchmark.md#response-times.
 pub const BUCKETS: [(&str, u64); 9] = [
     ("256us", 256_000),
     ("1ms", 1_000_000),

@@ -1,4 +1,4 @@
-//! The model of measurement.md 3.0 as a generator of slices.
+//! The model of docs/sources/statistics.md#paired-log-ratios as a generator of slices.
 //!
 //! ln y = μ(server) + U(server, block) + D(t) + ε: U is the luck of one server start, D the drift of the
 //! machine, which neighbours in time share, ε the noise of a slice.
@@ -26,7 +26,7 @@ pub struct Model {
     pub cpu_noise: Option<f64>,
 }
 
-/// The planning case of measurement.md 3.7: a swamped shared machine, 8 × 12.
+/// The planning case of docs/sources/statistics.md#blocks: a swamped shared machine, 8 × 12.
 pub const NOISY: Model = Model {
     blocks: 8,
     rounds: 12,

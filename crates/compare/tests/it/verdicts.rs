@@ -1,4 +1,4 @@
-//! The table of measurement.md 3.8, through `analyse`.
+//! The table of docs/sources/statistics.md#verdict, through `analyse`.
 
 use crate::builder::*;
 use deltabench_compare::comparison::{CellComparison, Metric, Verdict};

@@ -1,6 +1,6 @@
 //! The command line of `db_bench`: which flags it knows, and which are given to it.
 //!
-//! Source: workloads.md 5.1 to 5.3, for leveled compaction.
+//! Source: docs/sources/rocksdb-db-bench.md, for leveled compaction.
 
 use deltabench_model::rocksdb::{
     BLOCK_CACHE, BlockCache, MULTI_READ_BATCH, RocksdbSetup, RocksdbStep, SEEK_NEXTS,
@@ -147,7 +147,7 @@ pub(super) fn common(
     Ok(flags)
 }
 
-/// Source: studies.md 11: sized by itself from 8.6 on.
+/// Source: docs/sources/rocksdb-db-bench.md#block-caches.
 pub(super) fn hyper_clock(version_num: u32) -> &'static str {
     if version_num < 80_600 {
         "hyper_clock_cache"

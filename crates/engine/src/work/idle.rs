@@ -1,7 +1,8 @@
 //! Waiting until a database owes nothing, in the same way on all versions.
 //!
-//! Source: `waitforcompaction` and `compact0` of `db_bench` (workloads.md 5.3); the C interface has neither
-//! in all versions, so properties are looked at instead, and level 0 is emptied by its own trigger.
+//! Source: `waitforcompaction` and `compact0` of `db_bench` (docs/sources/rocksdb-db-bench.md#steps); the C
+//! interface has neither in all versions, so properties are looked at instead, and level 0 is emptied by its
+//! own trigger.
 
 use super::figures::level_0_files;
 use crate::library::Database;

@@ -16,12 +16,13 @@ const FOREIGN: [(f64, Severity); 3] = [
     (75.0, Severity::Unfit),
 ];
 
-/// Share of the cores' time stolen, percent. Source of the first: measurement.md 3.4 voids rounds above 2 %.
-/// At the second a tenth of every visit's rounds would be left at best.
+/// Share of the cores' time stolen, percent. The first is the steal that disturbs a round
+/// (docs/sources/statistics.md#disturbed-rounds). At the second a tenth of every visit's rounds would be left
+/// at best.
 const STOLEN: [(f64, Severity); 2] = [(2.0, Severity::Note), (20.0, Severity::Unfit)];
 
 /// Share of time with some task waiting for a core, percent. Reason: at 1 to 2 % a 2-core host is idle but
-/// for its own daemons; the contended sessions of driver.md had 20 to 80 %.
+/// for its own daemons, on a busy one it is 20 to 80 % (docs/sources/measuring-on-linux.md#other-load).
 const WAITED: [(f64, Severity); 1] = [(10.0, Severity::Note)];
 
 /// Slow moments of a core over fast ones, doing the same. Reason: a core to itself with a steady clock does

@@ -59,7 +59,7 @@ const COLUMNS: &str = "ops_sec\tmb_sec\tlsm_sz\tblob_sz\tc_wgb\tw_amp\tc_mbps\tc
 /// base. Empty for runs of anything else.
 ///
 /// Units:  as the comments say. What is not known is `NA`.
-/// Source: workloads.md 5.4. Differences: sizes have their unit as there; `c_wgb`,
+/// Source: docs/sources/rocksdb-db-bench.md#reporttsv. Differences: `c_wgb`,
 ///         `c_wsecs`, `c_csecs`, `u_cpu`, `s_cpu` and `rss` have more digits, and `uptime` is that of a step
 ///         and not of a database, since here a database goes through all steps; `job_id` tells targets and
 ///         blocks apart; `githash` is never known.

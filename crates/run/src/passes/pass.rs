@@ -183,7 +183,7 @@ impl Pass<'_> {
     ///
     /// Errors: whatever the server answered.
     ///
-    /// Source: workloads.md 3.3.
+    /// Source: docs/sources/insert-benchmark.md#steps.
     pub(crate) fn settle(&self) -> Result<SettleEnd, Problem> {
         let started = Instant::now();
         let limit = started + long_work(inserted(self.setup));

@@ -6,7 +6,7 @@ use deltabench_workload::mix;
 use std::collections::HashSet;
 
 /// Largest loss that is measured again to be confirmed: larger ones are beyond what a session's luck makes.
-/// Source: measurement.md 3.11.
+/// Source: docs/sources/statistics.md#fresh-loads.
 const CONFIRM_UP_TO: f64 = 0.05;
 
 /// Blocks of a confirmation.

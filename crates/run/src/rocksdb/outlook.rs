@@ -37,7 +37,7 @@ const DISK_BESIDE: u64 = 256 << 20;
 
 /// Memtables at most: eight of 16 MB.
 ///
-/// Source: workloads.md 5.2, `max_write_buffer_number`, `write_buffer_size`.
+/// Source: docs/sources/rocksdb-db-bench.md#flags, `max_write_buffer_number`, `write_buffer_size`.
 const MEMTABLES: u64 = 8 * (16 << 20);
 
 /// What a process has beside cache and memtables: open files with their indexes and filters, threads.
