@@ -1,7 +1,7 @@
 //! `deltabench agent`: counters of this machine for a run on another one, which starts it over ssh.
 
-use crate::Failure;
-use crate::output::say;
+use crate::console::say;
+use crate::failure::Failure;
 use deltabench_model::problem::Problem;
 use deltabench_observe::agent::{SILENCE, Served, serve};
 use std::io::IsTerminal;

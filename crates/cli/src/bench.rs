@@ -1,30 +1,25 @@
 //! What commands measure with: the lab, the host, the targets, and a run from its plan to its end.
 
-use crate::Failure;
-use crate::arguments::{HugePagesWord, Servers};
-use crate::config::Config;
+use crate::clock::{now, run_name};
+use crate::console::say;
+use crate::failure::Failure;
 use crate::interrupt;
 use crate::ledger::this_host;
-use crate::output::{self, Destinations, say, store_problem};
+use crate::output::{self, Destinations};
 use crate::progress::Progress;
-use deltabench_acquire::Cache;
+use crate::store::store_problem;
+use crate::targets::check_still_there;
 use deltabench_model::finding::{Finding, Severity};
-use deltabench_model::installation::{Engine, Installation};
-use deltabench_model::plan::{Plan, PlannedServer};
+use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
-use deltabench_model::target::TargetSpec;
 use deltabench_run::events::Observer;
-use deltabench_run::fleet::{Host, HugePagesWish};
-use deltabench_run::residence::residence;
-use deltabench_run::rocksdb::check_targets;
+use deltabench_run::fleet::Host;
+use deltabench_run::planning;
 use deltabench_run::session::{Session, SessionEnd};
-use deltabench_run::{limits, planning, remote};
-use deltabench_server::{ServerUser, Workspace, sweep};
 use deltabench_store::{RunLock, RunState, Store};
 use deltabench_workload::Library;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The fact that names the machine a run is measured on, as the ledger does.
 pub const MACHINE: &str = "machine";
@@ -254,154 +249,15 @@ fn alone(store: &Store, run: &str) -> Result<u8, Failure> {
     })
 }
 
-/// Seconds and milliseconds since 1970.
-pub fn now() -> (u64, i64) {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    (
-        now.as_secs(),
-        i64::try_from(now.as_millis()).unwrap_or(i64::MAX),
-    )
-}
-
-/// The host as asked for, after what killed runs left there has been cleared away.
-pub fn swept_host(arguments: &Servers, config: &Config) -> Result<Host, Failure> {
-    let host = host(arguments, config).map_err(Failure::Refused)?;
-    for swept in sweep(&host.workspaces) {
-        say(&swept);
-    }
-    Ok(host)
-}
-
 /// The built-in workloads and those that a plan brings.
 pub fn library_of(plan: &Plan) -> Result<Library, Failure> {
     Library::of_plan(plan).map_err(Failure::Failed)
-}
-
-/// Finds every target; also the place where downloads and builds happen, and where servers that are there
-/// already are asked what they are.
-pub fn resolve(specs: &[TargetSpec], config: &Config) -> Result<Vec<Installation>, Problem> {
-    let cache = Cache::open(config.cache.clone())?;
-    let mut progress = |text: &str| say(text);
-    let find = |spec: &TargetSpec, progress: &mut dyn FnMut(&str)| match spec {
-        TargetSpec::Dsn(remote) => remote::installation(remote),
-        spec => deltabench_acquire::resolve(spec, &cache, &config.sources, progress),
-    };
-    // What needs no download is looked at first: a wrong path should not cost a minute of fetching, nor a
-    // missing compiler or any of these several minutes of building.
-    deltabench_acquire::check(specs, &cache, &config.sources)?;
-    let is_at_hand = |spec: &&TargetSpec| {
-        !matches!(
-            spec,
-            TargetSpec::Prebuilt(_) | TargetSpec::Built(_) | TargetSpec::Rocksdb(_)
-        )
-    };
-    for spec in specs.iter().filter(is_at_hand) {
-        find(spec, &mut progress)?;
-    }
-    deltabench_acquire::prefetch(specs, &cache, &config.sources, &mut progress)?;
-    specs.iter().map(|spec| find(spec, &mut progress)).collect()
-}
-
-/// Finds targets of which all have to be servers.
-///
-/// Errors: those of [`resolve`], and before anything is fetched a target that is none.
-pub fn resolve_servers(
-    specs: &[TargetSpec],
-    config: &Config,
-) -> Result<Vec<Installation>, Problem> {
-    check_targets(specs, false)?;
-    resolve(specs, config)
-}
-
-/// The host as the options describe it.
-pub fn host(arguments: &Servers, config: &Config) -> Result<Host, Problem> {
-    let user = ServerUser::choose(arguments.server_user.as_deref())?;
-    let workspaces = match &arguments.cluster_dir {
-        Some(directory) => std::path::absolute(directory).map_err(|error| {
-            Problem::new(format!("bad directory {}", directory.display())).detail(error.to_string())
-        })?,
-        None => Workspace::default_parent(&user, &config.lab),
-    };
-    let huge_pages = match arguments.huge_pages {
-        HugePagesWord::Try => HugePagesWish::Try,
-        HugePagesWord::On => HugePagesWish::On,
-        HugePagesWord::Off => HugePagesWish::Off,
-    };
-    Ok(Host {
-        workspaces,
-        cache: config.cache.clone(),
-        user,
-        huge_pages,
-    })
-}
-
-/// Whether a plan can be carried out on this host, as far as can be said before anything is started.
-pub fn check_fits(plan: &Plan, host: &Host) -> Result<(), Problem> {
-    residence(plan, host)?;
-    limits::check(&plan.limits, &host.workspaces)?;
-    remote::check(plan)
-}
-
-/// A run's binaries must be the ones it began with.
-pub fn check_still_there(plan: &Plan) -> Result<(), Problem> {
-    let own = |server: &&PlannedServer| server.installation.remote.is_none();
-    for server in plan.servers.iter().filter(own) {
-        let installation = &server.installation;
-        let binary = match installation.engine {
-            Engine::Postgres => installation.bin_dir.join("postgres"),
-            // It is the file itself.
-            Engine::Rocksdb | Engine::DbBench => installation.bin_dir.clone(),
-        };
-        let now = deltabench_acquire::sha256_of(&binary)?;
-        if now != installation.binary_sha256 {
-            return Err(
-                Problem::new(format!("{} is another binary now", installation.resolved))
-                    .detail(format!(
-                        "{} had SHA-256 {}, now {now}",
-                        binary.display(),
-                        installation.binary_sha256
-                    ))
-                    .hint("start a new comparison"),
-            );
-        }
-    }
-    Ok(())
-}
-
-/// The lab's store, made if there is none.
-pub fn open_store(config: &Config) -> Result<Store, Failure> {
-    Store::open(&config.lab).map_err(|error| {
-        Failure::Refused(Problem::new("the lab directory cannot be used").detail(error.to_string()))
-    })
-}
-
-/// A run's name: its start and the end of its seed.
-pub fn run_name(unix_seconds: u64, seed: u64) -> String {
-    let time = time::OffsetDateTime::from_unix_timestamp(i64::try_from(unix_seconds).unwrap_or(0))
-        .unwrap_or(time::OffsetDateTime::UNIX_EPOCH);
-    let (date, clock) = (time.date(), time.time());
-    format!(
-        "{:04}{:02}{:02}-{:02}{:02}{:02}-{:04x}",
-        date.year(),
-        u8::from(date.month()),
-        date.day(),
-        clock.hour(),
-        clock.minute(),
-        clock.second(),
-        seed & 0xffff
-    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_run_is_named_by_its_time_and_seed() {
-        assert_eq!(run_name(1_795_260_000, 0xab_cdef), "20261121-112000-cdef");
-    }
     #[test]
     fn a_server_on_its_own_that_was_measured_is_no_failure() {
         let lab = tempfile::tempdir().unwrap();

@@ -6,21 +6,20 @@
 mod measuring;
 mod tally;
 
-pub use measuring::measured;
+pub use measuring::{calibration, measured};
 
-use crate::Failure;
-use crate::arguments::Servers;
-use crate::output::{check_writable, is_stdout, print_stdout, say, width, write_file};
-use crate::request::{percent, seed_from_clock};
+use crate::arguments::selfcheck::CalibrateArguments;
+use crate::clock::seed_from_clock;
+use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
+use crate::failure::Failure;
+use crate::request::percent;
 use crate::text::{paragraph, table};
-use clap::Args;
 use deltabench_compare::comparison::{Comparison, Metric};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{micros, to_f64, to_u64};
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use tally::{Size, Sizes, Tally, Trial, burn_for, packets, share_interval, tally, trials};
 
 /// Name and version of the JSON.
@@ -34,49 +33,6 @@ const SCOUT_BLOCKS: u32 = 2;
 
 /// Widest line.
 const WIDEST: usize = 100;
-
-/// `deltabench calibrate`.
-#[derive(Debug, Args)]
-pub struct CalibrateArguments {
-    /// The server that is compared with itself
-    #[arg(default_value = "postgres:18")]
-    pub target: String,
-    /// Runs
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub runs: u32,
-    /// Make the candidate slower by this share of throughput, by burning CPU for each statement
-    #[arg(long, value_name = "PERCENT")]
-    pub inject: Option<String>,
-    /// Workloads; the first one decides how much CPU a share of it is
-    #[arg(
-        long,
-        value_name = "NAME,NAME",
-        value_delimiter = ',',
-        default_value = "point-query"
-    )]
-    pub only: Vec<String>,
-    /// Most restart blocks of each run
-    #[arg(long, value_name = "N", default_value_t = 14)]
-    pub blocks: u32,
-    /// Rows of each table
-    #[arg(long, value_name = "N", default_value_t = 200_000)]
-    pub rows: u64,
-    /// End each run after this time, for example 10m
-    #[arg(long, value_name = "TIME")]
-    pub budget: Option<String>,
-    /// The smallest change that matters [default: 2 % to 5 %, for each cell what its placebo's noise allows]
-    #[arg(long, value_name = "PERCENT")]
-    pub delta: Option<String>,
-    /// Seed of the first run; the others follow from it [default: from the clock]
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Write JSON here; `-` is stdout
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// How servers run here
-    #[command(flatten)]
-    pub servers: Servers,
-}
 
 /// One run to carry out: the target as base, placebo and candidate, one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -512,6 +468,7 @@ fn json(target: &str, outcome: &Outcome<'_>) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::conditions::{HugePagesWord, Servers};
     use deltabench_compare::comparison::Verdict;
 
     fn trial(run: u32, workload: &str, verdict: Verdict, truth: f64, estimate: f64) -> Trial {
@@ -636,7 +593,7 @@ mod tests {
             servers: Servers {
                 server_user: None,
                 cluster_dir: None,
-                huge_pages: crate::arguments::HugePagesWord::Try,
+                huge_pages: HugePagesWord::Try,
             },
         };
         let mut asked: Vec<CalibrationRun> = Vec::new();
@@ -679,7 +636,7 @@ mod tests {
             servers: Servers {
                 server_user: None,
                 cluster_dir: None,
-                huge_pages: crate::arguments::HugePagesWord::Try,
+                huge_pages: HugePagesWord::Try,
             },
         };
         assert!(checked(&with(0, None)).is_err());

@@ -1,10 +1,10 @@
 //! `deltabench configs`, and the settings that a named configuration comes to for a server.
 
-use crate::Failure;
-use crate::bench::resolve_servers;
+use crate::arguments::catalogue::ConfigsArguments;
 use crate::config::Config;
-use crate::output::print_stdout;
-use clap::Args;
+use crate::console::print_stdout;
+use crate::failure::Failure;
+use crate::targets::resolve_servers;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Adapted, ConfigurationUse};
 use deltabench_model::problem::Problem;
@@ -17,17 +17,6 @@ use std::path::Path;
 
 /// Memory of a machine that does not tell its own.
 const MEMORY_UNKNOWN: u64 = 8 << 30;
-
-/// `deltabench configs`.
-#[derive(Debug, Args)]
-pub struct ConfigsArguments {
-    /// The configuration to show, or a .conf file; without it all are listed
-    #[arg(value_name = "NAME|FILE")]
-    pub name: Option<String>,
-    /// Show what this server gets of it
-    #[arg(long, value_name = "TARGET", requires = "name")]
-    pub target: Option<String>,
-}
 
 /// `deltabench configs`.
 pub fn configs(arguments: &ConfigsArguments, config: &Config) -> Result<u8, Failure> {

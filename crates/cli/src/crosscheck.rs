@@ -4,13 +4,13 @@ mod finding;
 mod pgbench;
 mod shown;
 
-use crate::Failure;
-use crate::arguments::Servers;
-use crate::bench::{resolve_servers, swept_host};
+use crate::arguments::selfcheck::CrosscheckArguments;
 use crate::config::Config;
+use crate::console::{check_writable, is_stdout, print_stdout, say, write_file};
+use crate::failure::Failure;
+use crate::host::swept_host;
 use crate::interrupt;
-use crate::output::{check_writable, is_stdout, print_stdout, say, write_file};
-use clap::Args;
+use crate::targets::resolve_servers;
 use deltabench_driver::crosscheck::sysbench_version;
 use deltabench_model::installation::Installation;
 use deltabench_model::problem::Problem;
@@ -18,9 +18,7 @@ use deltabench_run::crosscheck::packaged::chosen;
 use deltabench_run::crosscheck::{CrosscheckRequest, crosscheck as measure};
 use deltabench_run::fleet::Host;
 use finding::{Finding, MARGIN, Row};
-use pgbench::PgbenchOptions;
 use serde::Serialize;
-use std::path::PathBuf;
 
 /// Name and version of the JSON.
 const FORMAT: (&str, u32) = ("deltabench.crosscheck", 1);
@@ -34,35 +32,6 @@ const ROWS_MIN: u64 = 1000;
 
 /// What it exits with when SQL or counts differ.
 const DIFFERENT: u8 = 1;
-
-/// `deltabench crosscheck`.
-#[derive(Debug, Args)]
-pub struct CrosscheckArguments {
-    /// Server to run against
-    #[arg(long, value_name = "TARGET", default_value = "postgres:18")]
-    pub target: String,
-    /// Only these workloads [default: all]
-    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
-    pub only: Vec<String>,
-    /// Rounds of each workload; both sides run once in each
-    #[arg(long, value_name = "N", default_value_t = 6)]
-    pub rounds: u32,
-    /// Seconds of each side in a round, roughly
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.5)]
-    pub seconds: f64,
-    /// Rows of the table
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
-    pub rows: u64,
-    /// pgbench instead of sysbench
-    #[command(flatten)]
-    pub pgbench: PgbenchOptions,
-    /// Write JSON here; `-` is stdout
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// How servers run here
-    #[command(flatten)]
-    pub servers: Servers,
-}
 
 /// What is printed and written.
 #[derive(Debug, Serialize)]

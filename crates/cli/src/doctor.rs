@@ -1,14 +1,15 @@
 //! `deltabench doctor`: what on this host spoils measurements, before anything is measured.
 
-use crate::Failure;
-use crate::arguments::Servers;
-use crate::bench::{now, resolve_servers, run_name, swept_host};
+use crate::arguments::selfcheck::DoctorArguments;
+use crate::clock::{now, run_name};
 use crate::config::Config;
+use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
+use crate::failure::Failure;
+use crate::host::swept_host;
 use crate::interrupt;
-use crate::output::{check_writable, is_stdout, print_stdout, say, width, write_file};
 use crate::request::pilot_request;
+use crate::targets::resolve_servers;
 use crate::text::{colour, paragraph};
-use clap::Args;
 use deltabench_compare::forecast::{ForecastRow, Minutes, duration};
 use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
@@ -20,7 +21,6 @@ use deltabench_run::planning::{self, ServerWish};
 use deltabench_run::residence::residence;
 use deltabench_workload::Library;
 use serde::Serialize;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Name and version of the JSON.
@@ -37,26 +37,6 @@ const UNFIT: u8 = 4;
 
 /// Widest line.
 const WIDEST: usize = 100;
-
-/// `deltabench doctor`.
-#[derive(Debug, Args)]
-pub struct DoctorArguments {
-    /// Seconds to look at what else runs
-    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
-    pub seconds: f64,
-    /// Server for the pilot: half a minute of it against itself says how long answers will take here
-    #[arg(long, value_name = "TARGET", default_value = "postgres:18")]
-    pub target: String,
-    /// Look at the host only
-    #[arg(long)]
-    pub no_pilot: bool,
-    /// Write JSON here; `-` is stdout
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// How servers run here
-    #[command(flatten)]
-    pub servers: Servers,
-}
 
 /// All that was looked at.
 struct Examination {

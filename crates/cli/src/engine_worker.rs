@@ -1,6 +1,6 @@
 //! `deltabench engine-worker`: the process that loads a library and works it for a run, which starts it.
 
-use crate::Failure;
+use crate::failure::Failure;
 use deltabench_model::problem::Problem;
 use std::io::IsTerminal;
 

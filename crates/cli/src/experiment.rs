@@ -5,14 +5,18 @@ mod outlook;
 mod request;
 mod servers;
 
-use crate::Failure;
-use crate::arguments::{Init, Output, Servers};
-use crate::bench::{self, Bench, check_fits, library_of, now, open_store, run_name, swept_host};
+use crate::arguments::conditions::Output;
+use crate::arguments::experiment::{Init, RunArguments};
+use crate::bench::{Bench, library_of};
+use crate::clock::{now, run_name};
 use crate::config::Config;
-use crate::output::{Destinations, say, store_problem, write_file};
+use crate::console::{say, write_file};
+use crate::failure::Failure;
+use crate::host::{self, check_fits, swept_host};
+use crate::output::Destinations;
+use crate::store::{open_store, store_problem};
 use crate::{interrupt, study};
 use benchmarks::coordinates;
-use clap::Args;
 use deltabench_experiment::{Experiment, Part, STARTER};
 use deltabench_model::plan::{ExperimentPart, Plan, Timing, WorkloadSource};
 use deltabench_model::problem::Problem;
@@ -22,35 +26,7 @@ use deltabench_store::RunState;
 use deltabench_workload::Library;
 use request::{request_of, seed_of};
 use servers::Found;
-pub use servers::known_or_named;
-use std::path::{Path, PathBuf};
-
-/// `deltabench run`.
-#[derive(Debug, Args)]
-pub struct RunArguments {
-    /// The experiment file; `deltabench init` writes one to start from
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// Lay the file's section of this name over it, for example tiny, small or paper
-    #[arg(long, value_name = "NAME")]
-    pub scale: Option<String>,
-    /// Only these: a workload, or server=NAME, clients=N, rows=N, memory=SIZE, storage=NAME, repetition=N;
-    /// `*` stands for anything
-    #[arg(long, value_name = "WHAT,WHAT", value_delimiter = ',')]
-    pub only: Vec<String>,
-    /// Seed of every order, key and draw of the first part [default: the file's, or from the clock]
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Print what would be done and how long it would take, and do nothing
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Do not measure first how long an answer will take
-    #[arg(long)]
-    pub no_pilot: bool,
-    /// How servers run here
-    #[command(flatten)]
-    pub servers: Servers,
-}
+use std::path::Path;
 
 /// An experiment with all its runs planned.
 struct Planned {
@@ -85,7 +61,7 @@ pub fn run(arguments: &RunArguments, config: &Config) -> Result<u8, Failure> {
     let requests = requests(&experiment, directory, &library).map_err(Failure::Refused)?;
     Found::check(&experiment, directory).map_err(Failure::Refused)?;
     let host = if arguments.dry_run {
-        bench::host(&arguments.servers, config).map_err(Failure::Refused)?
+        host::host(&arguments.servers, config).map_err(Failure::Refused)?
     } else {
         swept_host(&arguments.servers, config)?
     };

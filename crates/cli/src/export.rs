@@ -4,43 +4,18 @@ mod rows;
 pub mod schema;
 mod steps;
 
-use crate::Failure;
+use crate::arguments::results::{ExportArguments, ExportFormat};
 use crate::config::Config;
-use crate::listing::open;
-use crate::output::{analyse_run, say, store_problem};
-use clap::{Args, ValueEnum};
+use crate::console::say;
+use crate::failure::Failure;
+use crate::output::analyse_run;
+use crate::store::{open, store_problem};
 use deltabench_model::problem::Problem;
 use deltabench_store::export::{Export, ExportError};
 pub use rows::better;
 use rows::{Rows, general};
 use std::io::Read;
-use std::path::{Path, PathBuf};
-
-/// `deltabench export`.
-#[derive(Debug, Args)]
-pub struct ExportArguments {
-    /// The runs, each by its name, the beginning of it, or `last`
-    #[arg(value_name = "RUN", default_value = "last")]
-    pub runs: Vec<String>,
-    /// One SQLite file, or a directory with a CSV file for each table
-    #[arg(long, value_enum, default_value_t = ExportFormat::Sqlite)]
-    pub format: ExportFormat,
-    /// Where to
-    #[arg(long, value_name = "PATH")]
-    pub out: PathBuf,
-    /// Overwrite what an earlier export left there
-    #[arg(long)]
-    pub force: bool,
-}
-
-/// Form of an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// A file that any SQLite client, pandas and DuckDB read.
-    Sqlite,
-    /// CSV files.
-    CsvDir,
-}
+use std::path::Path;
 
 /// Writes the tables.
 pub fn export(arguments: &ExportArguments, config: &Config) -> Result<u8, Failure> {
@@ -297,7 +272,7 @@ mod tests {
             forced.force = true;
             export(&forced, &config).unwrap();
         }
-        let read = |path: PathBuf| std::fs::read(&path).unwrap();
+        let read = |path: std::path::PathBuf| std::fs::read(&path).unwrap();
         assert_eq!(read(out("a.sqlite")), read(out("b.sqlite")));
         for table in schema::TABLES {
             let name = format!("{}.csv", table.name);

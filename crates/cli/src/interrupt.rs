@@ -1,6 +1,6 @@
 //! Ctrl-C and termination as a flag that the run looks at between rounds.
 
-use crate::Failure;
+use crate::failure::Failure;
 use deltabench_model::problem::Problem;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_conditional_shutdown};

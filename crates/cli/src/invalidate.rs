@@ -1,30 +1,18 @@
 //! `deltabench invalidate`: withdraws a run, or cells of it. Nothing is deleted.
 
-use crate::Failure;
-use crate::bench::now;
+use crate::arguments::results::InvalidateArguments;
+use crate::clock::now;
 use crate::config::Config;
-use crate::listing::open;
-use crate::output::{rewrite, say, store_problem};
-use clap::Args;
+use crate::console::say;
+use crate::failure::Failure;
+use crate::output::rewrite;
+use crate::store::{open, store_problem};
 use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::index;
 use deltabench_report::ConfirmationWithdrawn;
-
-/// `deltabench invalidate`.
-#[derive(Debug, Args)]
-pub struct InvalidateArguments {
-    /// The run, or the beginning of its name, or `last`
-    pub run: String,
-    /// Only this cell, at all numbers of clients or at one; may be repeated [default: the whole run]
-    #[arg(long = "cell", value_name = "NAME[@CLIENTS]")]
-    pub cells: Vec<String>,
-    /// Why, for everybody who reads a report of it
-    #[arg(long, value_name = "TEXT")]
-    pub reason: String,
-}
 
 /// Stores the withdrawal, once for each cell that is meant.
 pub fn invalidate(arguments: &InvalidateArguments, config: &Config) -> Result<u8, Failure> {

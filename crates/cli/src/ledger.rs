@@ -1,13 +1,11 @@
 //! `deltabench ledger`: how often this host's placebos were called different.
 
-use crate::Failure;
+use crate::arguments::results::LedgerArguments;
 use crate::config::Config;
-use crate::listing::open;
-use crate::output::{
-    check_writable, is_stdout, print_stdout, say, store_problem, width, write_file,
-};
+use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
+use crate::failure::Failure;
+use crate::store::{open, store_problem};
 use crate::text::{paragraph, table};
-use clap::Args;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_compare::ledger::{Entry, LedgerRow, summarise};
 use deltabench_compare::thresholds::MIN_BLOCKS;
@@ -17,7 +15,6 @@ use deltabench_model::units::{count, index, to_f64};
 use deltabench_observe::HostFacts;
 use deltabench_store::{LedgerLine, PlaceboResult, RecordedRatio};
 use serde::Serialize;
-use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Name and version of the JSON.
@@ -32,17 +29,6 @@ const LOPSIDED: f64 = 0.01;
 
 /// Widest line.
 const WIDEST: usize = 100;
-
-/// `deltabench ledger`.
-#[derive(Debug, Args)]
-pub struct LedgerArguments {
-    /// Count what other hosts measured into this lab too
-    #[arg(long)]
-    pub all_hosts: bool,
-    /// Write JSON here; `-` is stdout
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-}
 
 /// What a run's placebo came to, for the store: judged now, on this host.
 pub fn results(comparison: &Comparison, plan: &Plan) -> Vec<PlaceboResult> {

@@ -1,13 +1,10 @@
 //! What servers may use of the machine, from options and storage profiles.
 
-use clap::{Args, ValueEnum};
+use crate::arguments::conditions::{AS_IS, CacheWord, LimitArguments};
 use deltabench_model::plan::{CacheState, Limits, StorageProfile};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::{parse_bytes, to_u64};
 use std::path::Path;
-
-/// The word for a device without limits.
-pub const AS_IS: &str = "as-is";
 
 /// The profiles that come with deltabench: name and file.
 const PROFILES: [(&str, &str); 3] = [
@@ -39,34 +36,6 @@ const MEMORY_MIN: u64 = 80 << 20;
 
 /// MB of a profile, as the kernel's and PostgreSQL's.
 const MEGABYTE: f64 = 1_048_576.0;
-
-/// What servers may use of the machine, and what their caches hold.
-#[derive(Debug, Clone, Args)]
-pub struct LimitArguments {
-    /// Memory of each server, page cache included, for example 512MB: what does not fit is really read
-    #[arg(long, value_name = "SIZE")]
-    pub memory: Option<String>,
-    /// Device of each server: gp3-3000, gp3-10000, io2-16000, a .toml file of your own, or the disk as it is
-    #[arg(long, value_name = "NAME|FILE", default_value = AS_IS)]
-    pub storage: String,
-    /// What page cache and shared buffers hold when a visit to a cell starts
-    #[arg(long, value_enum, default_value_t = CacheWord::AsIs)]
-    pub cache_state: CacheWord,
-    /// Run without the limits that this machine does not allow, and say so in the report
-    #[arg(long)]
-    pub limits_optional: bool,
-}
-
-/// States of the caches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CacheWord {
-    /// What the visits before have left
-    AsIs,
-    /// Nothing: each server is restarted and its data's pages are dropped before each visit
-    Cold,
-    /// As much as fits: tables and indexes are read before each visit
-    Prewarmed,
-}
 
 /// The limits and the state of the caches that were asked for.
 ///

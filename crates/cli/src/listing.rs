@@ -1,19 +1,22 @@
 //! `report`, `list`, `targets` and `fetch`: what is there, without measuring.
 
-use crate::Failure;
-use crate::arguments::{Fetch, Format, Report, Targets};
-use crate::bench::resolve;
+use crate::arguments::catalogue::{Fetch, Targets};
+use crate::arguments::results::{Format, Report};
 use crate::config::Config;
+use crate::console::{self, print_stdout, say, write_file};
+use crate::failure::Failure;
 use crate::invalidate::mark;
-use crate::output::{self, Analysed, analyse_run, print_stdout, say, store_problem, write_file};
+use crate::output::{Analysed, analyse_run};
 use crate::request::percent;
+use crate::store::{open, store_problem};
 use crate::study::{self, Wanted};
+use crate::targets::resolve;
 use crate::text::colour;
 use deltabench_acquire::{Availability, Cache};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_report::{DeltaChosen, TerminalOptions};
-use deltabench_store::{RunState, RunSummary, Store, StoreError};
+use deltabench_store::{RunState, RunSummary};
 use std::collections::HashSet;
 
 /// `deltabench report`.
@@ -27,7 +30,7 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     }
     check_progress(arguments).map_err(Failure::Refused)?;
     if let Some(path) = &arguments.out {
-        output::check_writable(path).map_err(Failure::Refused)?;
+        console::check_writable(path).map_err(Failure::Refused)?;
     }
     let run = match study::wanted(&arguments.runs, arguments.by, config)? {
         Wanted::Run(run) => run,
@@ -59,7 +62,7 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     } = analyse_run(&run, &plan, &store)?;
     context.delta_chosen = delta_chosen;
     let options = TerminalOptions {
-        width: output::width(),
+        width: console::width(),
         colour: arguments.out.is_none() && colour(),
     };
     let text = if arguments.costs {
@@ -188,15 +191,4 @@ pub fn fetch(arguments: &Fetch, config: &Config) -> Result<u8, Failure> {
         .collect();
     print_stdout(&lines.join("\n"))?;
     Ok(0)
-}
-
-/// Opens a lab that must be there.
-pub fn open(config: &Config) -> Result<Store, Failure> {
-    Store::open_existing(&config.lab).map_err(|error| match error {
-        StoreError::Missing { .. } => Failure::Refused(
-            Problem::new(format!("there is no lab in {}", config.lab.display()))
-                .hint("name the directory of an earlier run with --lab DIR"),
-        ),
-        other => store_problem(other),
-    })
 }

@@ -8,16 +8,20 @@ mod amounts;
 mod arguments;
 mod bench;
 mod calibrate;
+mod clock;
 mod compare;
 mod config;
 mod configs;
+mod console;
 mod crosscheck;
 mod doctor;
 mod engine_worker;
 mod experiment;
 mod export;
+mod failure;
 #[cfg(test)]
 mod fixture;
+mod host;
 mod insert;
 mod interrupt;
 mod invalidate;
@@ -28,28 +32,23 @@ mod output;
 mod pgbench;
 mod practice;
 mod progress;
+mod ready;
 mod reference;
 mod request;
+mod resume;
 mod rocksdb;
 mod selfbench;
+mod store;
 mod study;
+mod targets;
 mod text;
 mod workloads;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
-use deltabench_model::problem::Problem;
-use output::say;
+use console::say;
+use failure::Failure;
 use std::process::ExitCode;
-
-/// A failure with the exit code it stands for.
-#[derive(Debug)]
-pub enum Failure {
-    /// Bad input or a host that cannot do it: nothing was started. Exit 2.
-    Refused(Problem),
-    /// Measuring failed. Exit 5.
-    Failed(Problem),
-}
 
 fn main() -> ExitCode {
     match dispatch(Arguments::parse()) {
@@ -74,8 +73,8 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Rocksdb(rocksdb) => rocksdb::rocksdb(&rocksdb, &config),
         Command::Run(run) => experiment::run(&run, &config),
         Command::Init(init) => experiment::init(&init),
-        Command::Resume(resume) => compare::resume(&resume, &config),
-        Command::Confirm(confirm) => compare::confirm(&confirm, &config),
+        Command::Resume(resume) => resume::resume(&resume, &config),
+        Command::Confirm(confirm) => resume::confirm(&confirm, &config),
         Command::Report(report) => listing::report(&report, &config),
         Command::Calibrate(calibrate) => calibrate::measured(&calibrate, &config),
         Command::Doctor(doctor) => doctor::doctor(&doctor, &config),

@@ -1,9 +1,11 @@
 //! Where reports go: checked before the run, written after it.
 
-use crate::Failure;
-use crate::arguments::Output;
+use crate::arguments::conditions::Output;
 use crate::config::Config;
+use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
+use crate::failure::Failure;
 use crate::invalidate;
+use crate::store::store_problem;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::costs::{Machine, add_costs};
 use deltabench_compare::host_speed;
@@ -22,7 +24,7 @@ use deltabench_run::session::TIME_UP;
 use deltabench_run::visit::WarmUp;
 use deltabench_store::{Fact, RunSummary, Store};
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// Where a run's reports are written.
@@ -59,30 +61,6 @@ impl Destinations {
             lab: config.lab.clone(),
         })
     }
-}
-
-/// Whether a destination is stdout.
-pub fn is_stdout(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
-/// Opens a file for writing without touching what is in it.
-pub fn check_writable(path: &Path) -> Result<(), Problem> {
-    let existed = path.exists();
-    std::fs::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path)
-        .map_err(|error| {
-            Problem::new(format!("cannot write {}", path.display()))
-                .detail(error.to_string())
-                .hint("name a file in a directory that exists")
-        })?;
-    if !existed {
-        // Only our own empty file is removed; a failure here shows again when the report is written.
-        let _ = std::fs::remove_file(path);
-    }
-    Ok(())
 }
 
 /// A run, analysed.
@@ -409,13 +387,6 @@ fn parsed<T: serde::de::DeserializeOwned>(json: Option<String>) -> Result<Option
         .map_err(store_problem)
 }
 
-/// A store that fails, as exit code 5.
-pub fn store_problem(error: impl std::fmt::Display) -> Failure {
-    Failure::Failed(
-        Problem::new("the results could not be read or stored").detail(error.to_string()),
-    )
-}
-
 /// Writes those reports of a run again that lie in the lab, after something was said about it.
 pub fn rewrite(run: &str, plan: &Plan, store: &Store, lab: &Path) -> Result<(), Failure> {
     let Analysed {
@@ -504,43 +475,4 @@ pub fn terminal(
         colour,
     };
     deltabench_report::terminal(comparison, plan, context, options)
-}
-
-/// Columns of the terminal, or a default where there is none.
-pub fn width() -> usize {
-    let from_environment = std::env::var("COLUMNS")
-        .ok()
-        .and_then(|text| text.parse().ok());
-    from_environment
-        .or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
-        .unwrap_or(120)
-}
-
-/// Says a line on stderr; nobody listening there is no reason to stop a run.
-pub fn say(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
-}
-
-/// Writes to stdout; a reader that went away is not a failure.
-pub fn print_stdout(text: &str) -> Result<(), Failure> {
-    let mut stdout = std::io::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.write_all(b"\n"))
-        .and_then(|()| stdout.flush())
-    {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Failed(
-            Problem::new("cannot write to stdout").detail(error.to_string()),
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// Writes a report file.
-pub fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| {
-        Failure::Failed(
-            Problem::new(format!("cannot write {}", path.display())).detail(error.to_string()),
-        )
-    })
 }

@@ -3,139 +3,19 @@
 mod elsewhere;
 pub mod scripts;
 
-use crate::Failure;
-use crate::arguments::{Conditions, Shape};
-use crate::compare::{Sides, carry_out};
+use crate::arguments::pgbench::{PartitionWord, PgbenchArguments, TableArguments};
 use crate::config::Config;
+use crate::failure::Failure;
+use crate::ready::{Sides, carry_out};
 use crate::request::{source, without_workloads};
-use clap::{Args, ValueEnum};
 use deltabench_model::pgbench::{PartitionMethod, PgbenchSetup, PgbenchTables, QueryMode};
 use deltabench_model::plan::DataSize;
 use deltabench_model::problem::Problem;
 use deltabench_run::planning::Request;
 use deltabench_workload::pgbench::is_variable_name;
-use deltabench_workload::pgbench::tables::{ACCOUNTS, SCALE_MAX, table_names};
-use elsewhere::Elsewhere;
-use scripts::{Scripts, mixes};
+use deltabench_workload::pgbench::tables::{ACCOUNTS, table_names};
+use scripts::mixes;
 use std::path::PathBuf;
-
-/// `deltabench pgbench`.
-#[derive(Debug, Args)]
-pub struct PgbenchArguments {
-    /// The side that the others are compared with, for example postgres:17
-    pub base: String,
-    /// The sides in question; without one the base is measured alone
-    pub candidates: Vec<String>,
-    /// A first answer within 10 minutes: short visits, 14 blocks
-    #[arg(long)]
-    pub quick: bool,
-    /// What is sent
-    #[command(flatten)]
-    pub scripts: Scripts,
-    /// Concurrent connections; a list makes a cell for each
-    #[arg(
-        short,
-        long = "client",
-        alias = "clients",
-        value_name = "N,N",
-        value_delimiter = ',',
-        default_value = "1"
-    )]
-    pub clients: Vec<u32>,
-    /// How statements are sent
-    #[arg(short = 'M', long, value_enum, default_value_t = ModeWord::Simple)]
-    pub protocol: ModeWord,
-    /// A variable of the scripts; may be repeated
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
-    pub variables: Vec<String>,
-    /// Open loop: so many transactions per second over all clients of a server
-    #[arg(short = 'R', long, value_name = "PER SECOND")]
-    pub rate: Option<f64>,
-    /// Count transactions that take longer; with --rate skip those that would begin so late
-    #[arg(short = 'L', long, value_name = "MS")]
-    pub latency_limit: Option<f64>,
-    /// Most tries of a transaction that fails for serialization or a deadlock; 0: no end but the latency
-    /// limit
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub max_tries: u32,
-    /// The tables
-    #[command(flatten)]
-    pub tables: TableArguments,
-    /// How exactly, and how
-    #[command(flatten)]
-    pub shape: Shape,
-    /// What is held on all servers
-    #[command(flatten)]
-    pub conditions: Conditions,
-    /// Options of pgbench that have another name here, or no place
-    #[command(flatten)]
-    pub elsewhere: Elsewhere,
-}
-
-/// The tables that scripts work on; they are made as `pgbench -i` makes them.
-#[derive(Debug, Args)]
-pub struct TableArguments {
-    /// 100,000 accounts, 10 tellers and a branch each; 0: none of pgbench's tables
-    #[arg(
-        short,
-        long,
-        value_name = "N",
-        default_value_t = 1,
-        value_parser = clap::value_parser!(u32).range(0..=i64::from(SCALE_MAX))
-    )]
-    pub scale: u32,
-    /// Share of a page that is filled, percent
-    #[arg(short = 'F', long, value_name = "PERCENT", default_value_t = 100)]
-    pub fillfactor: u32,
-    /// Foreign keys between the tables
-    #[arg(long)]
-    pub foreign_keys: bool,
-    /// Partitions of pgbench_accounts
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub partitions: u32,
-    /// How it is partitioned
-    #[arg(long, value_enum, default_value_t = PartitionWord::Range)]
-    pub partition_method: PartitionWord,
-    /// Unlogged tables
-    #[arg(long)]
-    pub unlogged_tables: bool,
-    /// The server makes the rows (`pgbench -I G`)
-    #[arg(long)]
-    pub server_side: bool,
-    /// SQL of your own that makes tables, after those of pgbench
-    #[arg(long, value_name = "FILE")]
-    pub init_sql: Option<PathBuf>,
-}
-
-/// How statements are sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ModeWord {
-    /// As text with the values in it.
-    Simple,
-    /// Parsed, bound and executed every time.
-    Extended,
-    /// Parsed once on each connection.
-    Prepared,
-}
-
-impl From<ModeWord> for QueryMode {
-    fn from(word: ModeWord) -> Self {
-        match word {
-            ModeWord::Simple => Self::Simple,
-            ModeWord::Extended => Self::Extended,
-            ModeWord::Prepared => Self::Prepared,
-        }
-    }
-}
-
-/// How accounts are partitioned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PartitionWord {
-    /// By ranges of `aid`.
-    Range,
-    /// By its hash.
-    Hash,
-}
 
 /// Measures pgbench's scripts.
 pub fn pgbench(arguments: &PgbenchArguments, config: &Config) -> Result<u8, Failure> {

@@ -1,14 +1,17 @@
 //! `deltabench selfbench verdict`: how often identical servers are called different, by the practice that
 //! deltabench replaces and by deltabench, in turns on the same machine.
 
-use crate::Failure;
-use crate::arguments::SelfbenchVerdict;
-use crate::bench::{Bench, resolve_servers, run_name, swept_host};
-use crate::calibrate::{CalibrateArguments, CalibrationRun};
+use crate::arguments::selfcheck::{CalibrateArguments, SelfbenchVerdict};
+use crate::bench::Bench;
+use crate::calibrate::{CalibrationRun, calibration};
+use crate::clock::{now, run_name, seed_from_clock};
 use crate::config::Config;
-use crate::output::{self, print_stdout, say, write_file};
-use crate::request::{calibration, seed_from_clock};
-use crate::{bench, interrupt};
+use crate::console::{print_stdout, say, write_file};
+use crate::failure::Failure;
+use crate::host::swept_host;
+use crate::store::open_store;
+use crate::targets::resolve_servers;
+use crate::{interrupt, output};
 use deltabench_compare::comparison::{Metric, Verdict};
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::problem::Problem;
@@ -51,7 +54,7 @@ pub fn verdict(arguments: &SelfbenchVerdict, config: &Config) -> Result<u8, Fail
     let target = ServerWish::plain(target.clone());
     let host = swept_host(&arguments.servers, config)?;
     let mut bench = Bench {
-        store: bench::open_store(config)?,
+        store: open_store(config)?,
         host,
         interrupted: interrupt::flag()?,
     };
@@ -105,7 +108,7 @@ fn one_pair(
     library: &Library,
     bench: &mut Bench,
 ) -> Result<Option<Said>, Failure> {
-    let name = run_name(bench::now().0, plan.seed);
+    let name = run_name(now().0, plan.seed);
     let measured = sequential(
         plan,
         &format!("{name}-practice"),

@@ -3,7 +3,7 @@
 mod board;
 mod screen;
 
-use crate::output::say;
+use crate::console::say;
 use board::Board;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, MetricComparison};
 use deltabench_compare::thresholds::MIN_BLOCKS;

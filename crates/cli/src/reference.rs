@@ -3,10 +3,10 @@
 //! The pages are made from what the program itself uses: its arguments, its registry, the schema of its
 //! exports. `cargo xtask gen` writes them, and `cargo xtask gen --check` fails when one is stale.
 
-use crate::Failure;
 use crate::arguments::Arguments;
+use crate::console::{print_stdout, width};
 use crate::export::{better, schema};
-use crate::output::{print_stdout, width};
+use crate::failure::Failure;
 use crate::text::paragraph;
 use clap::CommandFactory;
 use deltabench_model::counter::SERIES;
@@ -52,7 +52,7 @@ pub fn reference() -> Result<u8, Failure> {
         ("metrics.md", metrics_page()),
         ("export.md", export_page()),
     ]);
-    let json = serde_json::to_string_pretty(&pages).map_err(crate::output::store_problem)?;
+    let json = serde_json::to_string_pretty(&pages).map_err(crate::store::store_problem)?;
     print_stdout(&json)?;
     Ok(0)
 }

@@ -1,12 +1,9 @@
-//! From what was typed to a request for a plan.
+//! What measuring commands have in common, from what was typed to a request for a plan.
 
-use crate::arguments::{
-    Checksums, Compare, Conditions, Ending, InconclusiveWord, OrderWord, PlacementWord, Shape,
-    StateWord, TransportWord,
-};
-use crate::calibrate::{CalibrateArguments, CalibrationRun};
+use crate::arguments::conditions::{Checksums, Conditions, TransportWord};
+use crate::arguments::shape::{Ending, InconclusiveWord, PlacementWord, Shape};
+use crate::clock::seed_from_clock;
 use crate::limits::limits;
-use crate::pgbench;
 use deltabench_compare::looks;
 use deltabench_model::plan::{
     CacheState, CellOrder, DataSize, DataState, Gate, Limits, Observing, Pins, Placement, Stopping,
@@ -14,8 +11,7 @@ use deltabench_model::plan::{
 };
 use deltabench_model::problem::Problem;
 use deltabench_run::planning::{Request, Selection};
-use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::Path;
 
 /// Most blocks of a cell that is measured until its interval is narrow: half the width of 24 blocks.
 const PRECISION_BLOCKS: u32 = 100;
@@ -41,37 +37,6 @@ const WARMUP_SECONDS: f64 = 0.3;
 
 /// Reads settle only when the page cache is full and turned over: seconds of warm-up under a memory limit.
 const SQUEEZED_WARMUP_SECONDS: f64 = 5.0;
-
-/// The request that the arguments stand for.
-///
-/// Errors: a percentage, time, core list, setting or file that cannot be read.
-pub fn request(arguments: &Compare) -> Result<Request, Problem> {
-    let default_rows = if arguments.quick { 200_000 } else { 1_000_000 };
-    let is_script = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "sql");
-    let (scripts, files): (Vec<&PathBuf>, Vec<&PathBuf>) =
-        arguments.workloads.iter().partition(is_script);
-    let sources = files.into_iter().map(|path| source(path));
-    Ok(Request {
-        selection: selection(arguments),
-        sources: sources.collect::<Result<_, _>>()?,
-        state: match arguments.state {
-            StateWord::Fresh => DataState::Fresh,
-            StateWord::Aged => DataState::Aged,
-        },
-        order: match arguments.order {
-            OrderWord::Drawn => CellOrder::Drawn,
-            OrderWord::Published => CellOrder::Published,
-        },
-        rate: arguments.rate,
-        clients: arguments.clients.clone(),
-        data: DataSize {
-            tables: arguments.tables,
-            rows: arguments.rows.unwrap_or(default_rows),
-        },
-        pgbench: pgbench::of_scripts(&scripts)?,
-        ..without_workloads(&arguments.shape, &arguments.conditions, arguments.quick)?
-    })
-}
 
 /// What the options that all measuring commands have in common stand for: a request without workloads, one
 /// client, fresh tables.
@@ -128,19 +93,6 @@ pub fn without_workloads(
     })
 }
 
-/// The request of a run whose truth is known: a target against itself, one client.
-///
-/// Errors: a percentage or time that cannot be read.
-pub fn calibration(
-    arguments: &CalibrateArguments,
-    run: &CalibrationRun,
-) -> Result<Request, Problem> {
-    let mut request = small(arguments.only.clone(), arguments.rows, run.blocks, run.seed);
-    request.timing.deadline_seconds = arguments.budget.as_deref().map(time).transpose()?;
-    request.delta = arguments.delta.as_deref().map(percent).transpose()?;
-    Ok(request)
-}
-
 /// The request of the doctor's pilot: a cell that reads and one that writes.
 pub fn pilot_request() -> Request {
     let names = ["point-query", "update-index"].map(str::to_owned);
@@ -148,7 +100,7 @@ pub fn pilot_request() -> Request {
 }
 
 /// A target against itself, one client, everything else as `compare --quick` has it.
-fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
+pub fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
     Request {
         same_target: true,
         selection: Selection::Named(only),
@@ -186,27 +138,6 @@ fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
         placebo: true,
         seed,
         command: std::env::args().collect(),
-    }
-}
-
-/// A seed that differs from run to run; under 2^53, so that every reader of the JSON sees the same number.
-pub fn seed_from_clock() -> u64 {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    deltabench_workload::mix(u64::from(now.subsec_nanos()), &[now.as_secs()]) >> 11
-}
-
-fn selection(arguments: &Compare) -> Selection {
-    let own_only = !arguments.workloads.is_empty() && !arguments.quick;
-    match (
-        arguments.all || arguments.order == OrderWord::Published,
-        own_only,
-    ) {
-        _ if !arguments.only.is_empty() => Selection::Named(arguments.only.clone()),
-        (true, _) => Selection::All,
-        (false, true) => Selection::Named(Vec::new()),
-        (false, false) => Selection::Quick,
     }
 }
 

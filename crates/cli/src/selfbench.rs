@@ -1,11 +1,14 @@
 //! `deltabench selfbench client` and `collecting`: the driver against sysbench and pgbench, and what the
 //! one-second series costs, as paired ratios.
 
-use crate::Failure;
-use crate::arguments::{Selfbench, SelfbenchClient, SelfbenchCollecting, SelfbenchCommand};
-use crate::bench::{resolve_servers, swept_host};
+use crate::arguments::selfcheck::{
+    Selfbench, SelfbenchClient, SelfbenchCollecting, SelfbenchCommand,
+};
 use crate::config::Config;
-use crate::output::{print_stdout, say, write_file};
+use crate::console::{print_stdout, say, write_file};
+use crate::failure::Failure;
+use crate::host::swept_host;
+use crate::targets::resolve_servers;
 use deltabench_driver::peer::{Peer, SelfbenchRound, SelfbenchRow};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::Placement;

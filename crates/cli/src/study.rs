@@ -1,10 +1,12 @@
 //! The report of several runs: the parts of an experiment, or runs of several hosts.
 
-use crate::Failure;
-use crate::arguments::{By, Report};
+use crate::arguments::results::{By, Report};
 use crate::bench::MACHINE;
 use crate::config::Config;
-use crate::output::{self, Analysed, analyse_run, print_stdout, say, store_problem, write_file};
+use crate::console::{self, print_stdout, say, write_file};
+use crate::failure::Failure;
+use crate::output::{Analysed, analyse_run};
+use crate::store::store_problem;
 use crate::text::colour;
 use deltabench_compare::comparison::{Comparison, Verdict};
 use deltabench_compare::pgbench::CellResult;
@@ -95,7 +97,7 @@ pub fn report(runs: &[(PathBuf, String)], arguments: &Report) -> Result<u8, Fail
     let loaded = load(runs)?;
     let study = tables(&loaded, arguments.by)?;
     let options = TerminalOptions {
-        width: output::width(),
+        width: console::width(),
         colour: arguments.out.is_none() && colour(),
     };
     let text = rendered(&study, &loaded, format, options);
@@ -115,7 +117,7 @@ pub fn publish(execution: &str, runs: &[String], config: &Config) -> Result<u8, 
     let loaded = load(&runs)?;
     let study = tables(&loaded, None)?;
     let options = TerminalOptions {
-        width: output::width(),
+        width: console::width(),
         colour: colour(),
     };
     let text = rendered(&study, &loaded, StudyFormat::Text, options);

@@ -1,8 +1,8 @@
 //! `deltabench workloads`: what can be measured, and what it sends.
 
-use crate::Failure;
-use crate::arguments::{Workloads, WorkloadsCommand};
-use crate::output::print_stdout;
+use crate::arguments::catalogue::{Workloads, WorkloadsCommand};
+use crate::console::print_stdout;
+use crate::failure::Failure;
 use deltabench_model::plan::DataSize;
 use deltabench_workload::{Definition, Library};
 

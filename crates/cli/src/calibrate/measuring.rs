@@ -1,14 +1,19 @@
 //! The runs of a calibration, on real servers.
 
-use super::{CalibrateArguments, CalibrationRun};
-use crate::Failure;
-use crate::bench::{Bench, now, open_store, resolve_servers, run_name, swept_host};
+use super::CalibrationRun;
+use crate::arguments::selfcheck::CalibrateArguments;
+use crate::bench::Bench;
+use crate::clock::{now, run_name};
 use crate::config::Config;
-use crate::request::calibration;
+use crate::failure::Failure;
+use crate::host::swept_host;
+use crate::request::{percent, small, time};
+use crate::store::open_store;
+use crate::targets::resolve_servers;
 use crate::{interrupt, output};
 use deltabench_model::plan::Role;
 use deltabench_model::problem::Problem;
-use deltabench_run::planning::{self, ServerWish};
+use deltabench_run::planning::{self, Request, ServerWish};
 use deltabench_run::session::SessionEnd;
 use deltabench_workload::Library;
 
@@ -47,4 +52,17 @@ pub fn measured(arguments: &CalibrateArguments, config: &Config) -> Result<u8, F
         Ok(Some((plan, comparison)))
     };
     super::calibrate(arguments, &mut run)
+}
+
+/// The request of a run whose truth is known: a target against itself, one client.
+///
+/// Errors: a percentage or time that cannot be read.
+pub fn calibration(
+    arguments: &CalibrateArguments,
+    run: &CalibrationRun,
+) -> Result<Request, Problem> {
+    let mut request = small(arguments.only.clone(), arguments.rows, run.blocks, run.seed);
+    request.timing.deadline_seconds = arguments.budget.as_deref().map(time).transpose()?;
+    request.delta = arguments.delta.as_deref().map(percent).transpose()?;
+    Ok(request)
 }

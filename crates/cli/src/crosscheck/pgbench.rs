@@ -2,14 +2,15 @@
 
 use super::finding::{Finding, Speed};
 use super::shown::{WIDEST, meanings, with_interval, word};
-use super::{CrosscheckArguments, DIFFERENT, SEED, check, resolved, write_out};
-use crate::Failure;
+use super::{DIFFERENT, SEED, check, resolved, write_out};
+use crate::arguments::pgbench::ModeWord;
+use crate::arguments::selfcheck::CrosscheckArguments;
 use crate::config::Config;
+use crate::console::say;
+use crate::failure::Failure;
 use crate::interrupt;
-use crate::output::say;
-use crate::pgbench::ModeWord;
 use crate::text::{paragraph, table};
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
 use deltabench_driver::crosscheck::pgbench::{installed, pgbench_version};
 use deltabench_model::pgbench::QueryMode;
 use deltabench_model::problem::{Problem, nearest};
@@ -27,40 +28,6 @@ const PGBENCH: &str = "pgbench";
 
 /// The most of pgbench's client CPU that ours may take: the goal.
 const CLIENT_CPU_GOAL: f64 = 0.75;
-
-/// What is compared with pgbench.
-#[derive(Debug, Args)]
-pub struct PgbenchOptions {
-    /// Compare with pgbench: its built-in scripts (--only takes their names) and the tables of `pgbench -i`
-    #[arg(long, conflicts_with = "rows")]
-    pub pgbench: bool,
-    /// With --pgbench: how statements are sent [default: all three]
-    #[arg(
-        long,
-        value_enum,
-        value_name = "MODE,MODE",
-        value_delimiter = ',',
-        requires = "pgbench"
-    )]
-    pub protocol: Vec<ModeWord>,
-    /// With --pgbench: concurrent connections; a list makes a row for each [default: 1]
-    #[arg(
-        long,
-        value_name = "N,N",
-        value_delimiter = ',',
-        requires = "pgbench",
-        value_parser = clap::value_parser!(u32).range(1..=80)
-    )]
-    pub client: Vec<u32>,
-    /// With --pgbench: scale factor of the tables [default: 1]
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "pgbench",
-        value_parser = clap::value_parser!(u32).range(1..=1000)
-    )]
-    pub scale: Option<u32>,
-}
 
 /// What is printed and written.
 #[derive(Debug, Serialize)]

@@ -1,7 +1,7 @@
 //! What an experiment would do, before it does anything.
 
-use crate::Failure;
-use crate::output::print_stdout;
+use crate::console::print_stdout;
+use crate::failure::Failure;
 use deltabench_experiment::Experiment;
 use deltabench_model::installation::Engine;
 use deltabench_model::plan::{Plan, PlannedServer, Role};

@@ -1,11 +1,12 @@
 //! From a part of an experiment to a request: as `deltabench compare` would have it with the same options.
 
 use super::benchmarks::benchmarks;
-use crate::arguments::{
-    Arguments, Checksums, Command, Compare, OrderWord, PlacementWord, StateWord, TransportWord,
-};
-use crate::limits::CacheWord;
-use crate::request::{request, seed_from_clock};
+use crate::arguments::compare::{Compare, OrderWord, StateWord};
+use crate::arguments::conditions::{CacheWord, Checksums, TransportWord};
+use crate::arguments::shape::PlacementWord;
+use crate::arguments::{Arguments, Command};
+use crate::clock::seed_from_clock;
+use crate::compare::request;
 use clap::Parser;
 use deltabench_experiment as experiment;
 use deltabench_experiment::{Chosen, Experiment, Part};

@@ -1,15 +1,15 @@
 //! The servers of an experiment: found, labelled, and given their settings.
 
-use crate::bench;
 use crate::config::Config;
 use crate::configs::Chooser;
-use crate::output::say;
+use crate::console::say;
+use crate::targets::{known_or_named, resolve};
 use deltabench_acquire::{BuildSystem, Variant};
 use deltabench_experiment as experiment;
 use deltabench_experiment::{Experiment, OwnBuild, Server, labels};
-use deltabench_model::installation::{Engine, Installation, Origin};
+use deltabench_model::installation::{Engine, Installation};
 use deltabench_model::problem::Problem;
-use deltabench_model::target::{BuildSource, Release, TargetSpec};
+use deltabench_model::target::TargetSpec;
 use deltabench_run::planning::ServerWish;
 use deltabench_server::OwnConfiguration;
 use std::path::Path;
@@ -47,11 +47,11 @@ impl<'a> Found<'a> {
             .map(|server| server.target.clone())
             .collect();
         // Those that must be there first, and together: what is prebuilt is fetched at the same time.
-        bench::resolve(&specs, config)?;
+        resolve(&specs, config)?;
         let mut servers = Vec::new();
         let mut left_out = Vec::new();
         for server in experiment.servers() {
-            let found = bench::resolve(std::slice::from_ref(&server.target), config);
+            let found = resolve(std::slice::from_ref(&server.target), config);
             match (found, server.optional) {
                 (Ok(found), _) => servers.extend(found.into_iter().map(|found| (server, found))),
                 (Err(problem), true) => left_out.push(leave_out(server, &problem)),
@@ -208,53 +208,4 @@ fn leave_out(server: &Server, problem: &Problem) -> LeftOut {
         say(&format!("  {detail}"));
     }
     (server.name(), problem.error.clone())
-}
-
-/// What is here already, else something that bears the target's name.
-pub fn known_or_named(target: &TargetSpec, config: &Config) -> Installation {
-    let mut offline = config.clone();
-    offline.sources.offline = true;
-    let here = match target {
-        // Looking at them would build or connect.
-        TargetSpec::Built(_) | TargetSpec::Dsn(_) => None,
-        _ => bench::resolve(std::slice::from_ref(target), &offline)
-            .ok()
-            .and_then(|found| found.into_iter().next()),
-    };
-    here.unwrap_or_else(|| Installation {
-        asked: target.to_string(),
-        resolved: target.to_string(),
-        origin: origin(target),
-        bin_dir: target.to_string().into(),
-        version_num: version_num(target),
-        version: String::new(),
-        binary_sha256: String::new(),
-        build: None,
-        recipe: None,
-        remote: None,
-        engine: target.engine(),
-    })
-}
-
-fn origin(target: &TargetSpec) -> Origin {
-    match target {
-        TargetSpec::Prebuilt(_) | TargetSpec::Rocksdb(_) => Origin::Prebuilt,
-        TargetSpec::Path(_) | TargetSpec::RocksdbPath(_) | TargetSpec::DbBench(_) => Origin::Path,
-        TargetSpec::Installed(_) => Origin::Installed,
-        TargetSpec::Built(_) => Origin::Built,
-        TargetSpec::Dsn(_) => Origin::Remote,
-    }
-}
-
-/// As far as the target says it.
-fn version_num(target: &TargetSpec) -> u32 {
-    let number = |release: &Release| release.major_rank() * 100 + release.minor.unwrap_or(0);
-    match target {
-        TargetSpec::Prebuilt(release) | TargetSpec::Installed(release) => number(release),
-        TargetSpec::Built(build) => match &build.source {
-            BuildSource::Release(release) => number(release),
-            _ => 0,
-        },
-        target => target.rocksdb_version(),
-    }
 }

@@ -1,8 +1,9 @@
 //! The rows of an export: a run's records and its comparison, value by value.
 
 use super::{schema, steps, unwritten};
-use crate::Failure;
-use crate::output::{Analysed, store_problem};
+use crate::failure::Failure;
+use crate::output::Analysed;
+use crate::store::store_problem;
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Confirmation, Cost, MetricComparison, Moved, Verdict,
 };

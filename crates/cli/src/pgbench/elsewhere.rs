@@ -1,57 +1,7 @@
 //! Options of pgbench that have another name here, or no place: refused with what to use instead.
 
-use clap::Args;
+use crate::arguments::pgbench::Elsewhere;
 use deltabench_model::problem::Problem;
-
-/// Options that are refused.
-#[derive(Debug, Default, Args)]
-pub struct Elsewhere {
-    /// Refused
-    #[arg(short = 'T', long, hide = true, value_name = "SECONDS")]
-    time: Option<String>,
-    /// Refused
-    #[arg(short = 't', long, hide = true, value_name = "N")]
-    transactions: Option<String>,
-    /// Refused
-    #[arg(short = 'j', long, hide = true, value_name = "N")]
-    jobs: Option<String>,
-    /// Refused
-    #[arg(short = 'C', long, hide = true)]
-    connect: bool,
-    /// Refused
-    #[arg(short = 'i', long, hide = true)]
-    initialize: bool,
-    /// Refused
-    #[arg(short = 'I', long, hide = true, value_name = "STEPS")]
-    init_steps: Option<String>,
-    /// Refused
-    #[arg(short = 'n', long, hide = true)]
-    no_vacuum: bool,
-    /// Refused
-    #[arg(short = 'v', long, hide = true)]
-    vacuum_all: bool,
-    /// Refused
-    #[arg(short = 'P', long, hide = true, value_name = "SECONDS")]
-    progress: Option<String>,
-    /// Refused
-    #[arg(short = 'r', long, hide = true)]
-    report_per_command: bool,
-    /// Refused
-    #[arg(short = 'l', long, hide = true)]
-    log: bool,
-    /// Refused
-    #[arg(long, hide = true, value_name = "SEED")]
-    random_seed: Option<String>,
-    /// Refused
-    #[arg(long, hide = true, value_name = "NAME")]
-    show_script: Option<String>,
-    /// Refused
-    #[arg(long, hide = true, value_name = "NAME")]
-    tablespace: Option<String>,
-    /// Refused
-    #[arg(long, hide = true, value_name = "NAME")]
-    index_tablespace: Option<String>,
-}
 
 impl Elsewhere {
     /// Refuses the first of them that was typed.

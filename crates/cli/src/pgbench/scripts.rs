@@ -1,7 +1,7 @@
 //! Which scripts are sent, with what weights, and what their workloads are called.
 
+use crate::arguments::pgbench::Scripts;
 use crate::request::source;
-use clap::Args;
 use deltabench_model::pgbench::{PgbenchMix, PgbenchScript};
 use deltabench_model::problem::Problem;
 use deltabench_workload::pgbench::builtin;
@@ -12,31 +12,6 @@ const NAME_MAX: usize = 40;
 
 /// What a mix with a longer one is called.
 const MIX: &str = "pgbench-mix";
-
-/// Which scripts are sent.
-#[derive(Debug, Default, Args)]
-pub struct Scripts {
-    /// A built-in script: tpcb-like, simple-update, select-only, or the beginning of a name; @W says how
-    /// often it is drawn; may be repeated [default: tpcb-like]
-    #[arg(short, long = "builtin", value_name = "NAME[@W]")]
-    pub builtins: Vec<String>,
-    /// A script of your own; may be repeated: all scripts are one workload, one of them is drawn for each
-    /// transaction
-    #[arg(short, long = "file", value_name = "FILE[@W]")]
-    pub files: Vec<String>,
-    /// The same as --builtin select-only
-    #[arg(short = 'S', long)]
-    pub select_only: bool,
-    /// The same as --builtin simple-update
-    #[arg(short = 'N', long)]
-    pub skip_some_updates: bool,
-    /// Every script is a workload of its own
-    #[arg(long)]
-    pub each: bool,
-    /// The scripts write, though their statements do not look like it: a function may
-    #[arg(long)]
-    pub writes: bool,
-}
 
 /// The workloads that the scripts make.
 ///

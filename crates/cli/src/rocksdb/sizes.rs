@@ -1,6 +1,6 @@
 //! Sizes that hold where nothing else is asked for.
 
-use super::PublishedWord;
+use crate::arguments::rocksdb::PublishedWord;
 
 /// Sizes of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

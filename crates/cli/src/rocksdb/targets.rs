@@ -1,7 +1,7 @@
 //! Which libraries are measured, with which block caches.
 
-use super::BlockCacheWord;
-use crate::output::say;
+use crate::arguments::rocksdb::BlockCacheWord;
+use crate::console::say;
 use deltabench_model::installation::{Engine, Installation};
 use deltabench_model::problem::Problem;
 use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache};

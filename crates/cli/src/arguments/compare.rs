@@ -1,0 +1,71 @@
+//! `deltabench compare`.
+
+use super::conditions::Conditions;
+use super::shape::Shape;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// `deltabench compare`.
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// The side that the others are compared with, for example postgres:17
+    pub base: String,
+    /// The sides in question, for example postgres:18 or path:/opt/pg18
+    #[arg(required = true)]
+    pub candidates: Vec<String>,
+    /// A first answer within 10 minutes: small tables, short visits, 14 blocks
+    #[arg(long)]
+    pub quick: bool,
+    /// All 32 sysbench microbenchmarks of the published studies
+    #[arg(long, conflicts_with_all = ["quick", "only"])]
+    pub all: bool,
+    /// Tables
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub tables: u32,
+    /// Rows of each table [default: 200000 with --quick, else 1000000]
+    #[arg(long, value_name = "N")]
+    pub rows: Option<u64>,
+    /// Concurrent connections; a list makes a cell for each
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1")]
+    pub clients: Vec<u32>,
+    /// Only these workloads [default: the eight quick ones]
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// A workload file of your own, or a script for pgbench (.sql); may be repeated, and is measured beside
+    /// --only
+    #[arg(long = "workload", value_name = "FILE")]
+    pub workloads: Vec<PathBuf>,
+    /// Tables as loaded, or after the published write phase
+    #[arg(long, value_enum, default_value_t = StateWord::Fresh)]
+    pub state: StateWord,
+    /// Cells in random order on tables of their own, or one after another as published
+    #[arg(long, value_enum, default_value_t = OrderWord::Drawn)]
+    pub order: OrderWord,
+    /// Open loop: so many operations per second over all clients of a server
+    #[arg(long, value_name = "PER SECOND")]
+    pub rate: Option<f64>,
+    /// How exactly, and how
+    #[command(flatten)]
+    pub shape: Shape,
+    /// What is held on all servers
+    #[command(flatten)]
+    pub conditions: Conditions,
+}
+
+/// State of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StateWord {
+    /// Just loaded.
+    Fresh,
+    /// After the published write phase at fixed work.
+    Aged,
+}
+
+/// Order of the cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OrderWord {
+    /// Drawn anew for each block.
+    Drawn,
+    /// As in the published scripts.
+    Published,
+}

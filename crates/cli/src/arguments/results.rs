@@ -1,0 +1,189 @@
+//! What is done with runs in the lab: `resume`, `confirm`, `report`, `export`, `invalidate`, `ledger`.
+
+use super::conditions::{Output, Servers};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// `deltabench resume`.
+#[derive(Debug, Args)]
+pub struct Resume {
+    /// The run, or the beginning of its name, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// How servers run here
+    #[command(flatten)]
+    pub servers: Servers,
+    /// Where the results go
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `deltabench confirm`.
+#[derive(Debug, Args)]
+pub struct Confirm {
+    /// The run, or the beginning of its name, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// How servers run here
+    #[command(flatten)]
+    pub servers: Servers,
+    /// Where the results go
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `deltabench report`.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// Runs or experiments, or the beginning of a name, or `last`; LAB:RUN is one of another lab. Several are
+    /// put into one report
+    #[arg(default_value = "last", value_name = "RUN")]
+    pub runs: Vec<String>,
+    /// Only the tables along this axis
+    #[arg(long, value_enum)]
+    pub by: Option<By>,
+    /// Form of the report
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write it here instead of stdout
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// What each operation cost (CPU, context switches, reads, KB read and written), as a table
+    #[arg(long)]
+    pub costs: bool,
+    /// Judge with another smallest change that matters
+    #[arg(long, value_name = "PERCENT")]
+    pub delta: Option<String>,
+    /// With --format pgbench: a progress line for each so many seconds of measured time
+    #[arg(long, value_name = "SECONDS")]
+    pub progress: Option<f64>,
+}
+
+/// `deltabench export`.
+#[derive(Debug, Args)]
+pub struct ExportArguments {
+    /// The runs, each by its name, the beginning of it, or `last`
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub runs: Vec<String>,
+    /// One SQLite file, or a directory with a CSV file for each table
+    #[arg(long, value_enum, default_value_t = ExportFormat::Sqlite)]
+    pub format: ExportFormat,
+    /// Where to
+    #[arg(long, value_name = "PATH")]
+    pub out: PathBuf,
+    /// Overwrite what an earlier export left there
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `deltabench invalidate`.
+#[derive(Debug, Args)]
+pub struct InvalidateArguments {
+    /// The run, or the beginning of its name, or `last`
+    pub run: String,
+    /// Only this cell, at all numbers of clients or at one; may be repeated [default: the whole run]
+    #[arg(long = "cell", value_name = "NAME[@CLIENTS]")]
+    pub cells: Vec<String>,
+    /// Why, for everybody who reads a report of it
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+}
+
+/// `deltabench ledger`.
+#[derive(Debug, Args)]
+pub struct LedgerArguments {
+    /// Count what other hosts measured into this lab too
+    #[arg(long)]
+    pub all_hosts: bool,
+    /// Write JSON here; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// What the columns of a study's table stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// Versions, builds, configurations, settings.
+    Server,
+    /// Numbers of clients.
+    Clients,
+    /// What only another run can vary: rows, memory, storage.
+    Part,
+    /// Machines.
+    Host,
+}
+
+impl By {
+    /// The word on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Clients => "clients",
+            Self::Part => "part",
+            Self::Host => "host",
+        }
+    }
+}
+
+impl From<By> for deltabench_compare::study::Axis {
+    fn from(by: By) -> Self {
+        match by {
+            By::Server => Self::Servers,
+            By::Clients => Self::Clients,
+            By::Part => Self::Part,
+            By::Host => Self::Host,
+        }
+    }
+}
+
+/// Form of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Table for a terminal.
+    #[value(alias = "terminal")]
+    Text,
+    /// The JSON contract.
+    Json,
+    /// One offline page.
+    Html,
+    /// For a pull request or a blog post.
+    Markdown,
+    /// A row for each cell and metric.
+    Csv,
+    /// Test cases for CI: JUnit's XML.
+    Junit,
+    /// Go's benchmark format, for benchstat.
+    Benchstat,
+    /// What pgbench prints at the end of a run, for each server and cell.
+    Pgbench,
+    /// A row for each server, step and pass of the Insert Benchmark.
+    Steps,
+    /// report.tsv of the scripts around db_bench: a row for each target, step and block of RocksDB.
+    Rocksdb,
+}
+
+impl From<Format> for deltabench_report::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Text => Self::Text,
+            Format::Json => Self::Json,
+            Format::Html => Self::Html,
+            Format::Markdown => Self::Markdown,
+            Format::Csv => Self::Csv,
+            Format::Junit => Self::Junit,
+            Format::Benchstat => Self::Benchstat,
+            Format::Pgbench => Self::Pgbench,
+            Format::Steps => Self::Steps,
+            Format::Rocksdb => Self::Rocksdb,
+        }
+    }
+}
+
+/// Form of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// A file that any SQLite client, pandas and DuckDB read.
+    Sqlite,
+    /// CSV files.
+    CsvDir,
+}

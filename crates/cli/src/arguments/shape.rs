@@ -1,0 +1,84 @@
+//! How exactly is measured, how a measurement ends, and what its exit code answers.
+
+use clap::{Args, ValueEnum};
+
+/// How exactly is measured, and how.
+#[derive(Debug, Args)]
+pub struct Shape {
+    /// Most restart blocks of a cell; an interval needs 2, a verdict 6 [default: 100 with --precision,
+    /// 14 with --quick, else 24]
+    #[arg(long, value_name = "N")]
+    pub blocks: Option<u32>,
+    /// The smallest change that matters [default: 2 % to 5 %, for each cell what its placebo's noise allows]
+    #[arg(long, value_name = "PERCENT")]
+    pub delta: Option<String>,
+    /// How the measurement ends and what its exit code answers
+    #[command(flatten)]
+    pub ending: Ending,
+    /// Sample what backends wait for so many times a second, in slices that do not count
+    #[arg(long, value_name = "PER SECOND", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub waits: Option<u32>,
+    /// Where client and server run: one shared core, split cores, or unpinned [default: same-core for one
+    /// client, split for more]
+    #[arg(long, value_enum)]
+    pub placement: Option<PlacementWord>,
+    /// Cores by hand, for example server=0,client=1 or server=2-5,client=0-1
+    #[arg(long, value_name = "CORES", conflicts_with = "placement")]
+    pub pin: Option<String>,
+    /// Seconds measured on each server in one visit to a cell [default: 0.8 with --quick, else 1.5; 3 with
+    /// --memory, 8 with --storage]
+    #[arg(long, value_name = "SECONDS")]
+    pub visit_seconds: Option<f64>,
+    /// Aim for the length of one slice [default: 40, 1000 with --storage]
+    #[arg(long, value_name = "MS")]
+    pub slice_ms: Option<u32>,
+}
+
+/// How a measurement ends and what its exit code answers.
+#[derive(Debug, Args)]
+pub struct Ending {
+    /// Every cell gets all blocks; without it, looks in between end a cell that has its answer
+    #[arg(long)]
+    pub fixed: bool,
+    /// End a cell when its interval is this narrow
+    #[arg(long, value_name = "PERCENT", conflicts_with = "fixed")]
+    pub precision: Option<String>,
+    /// End after this time, for example 15m or 2h, set-up included
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<String>,
+    /// Do not measure first how long an answer will take
+    #[arg(long)]
+    pub no_pilot: bool,
+    /// Measure regressions of at most 5 % again, on a fresh load with other ports; only what recurs counts
+    #[arg(long)]
+    pub confirm: bool,
+    /// The exit code is that of a gate: 1 only for regressions that hold over all cells together
+    #[arg(long)]
+    pub gate: bool,
+    /// The gate passes unless a loss of more than this cannot be excluded
+    #[arg(long, value_name = "PERCENT")]
+    pub not_worse_than: Option<String>,
+    /// What the gate does with cells that have no answer
+    #[arg(long, value_enum, default_value_t = InconclusiveWord::Fail)]
+    pub on_inconclusive: InconclusiveWord,
+}
+
+/// Placement of client and server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PlacementWord {
+    /// One shared core.
+    SameCore,
+    /// The client has a core of its own.
+    Split,
+    /// Nothing is pinned.
+    Free,
+}
+
+/// What a gate does with cells that have no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InconclusiveWord {
+    /// They pass.
+    Pass,
+    /// They fail, with exit code 3.
+    Fail,
+}

@@ -1,0 +1,50 @@
+//! Where servers live on this machine.
+
+use crate::arguments::conditions::{HugePagesWord, Servers};
+use crate::config::Config;
+use crate::console::say;
+use crate::failure::Failure;
+use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
+use deltabench_run::fleet::{Host, HugePagesWish};
+use deltabench_run::residence::residence;
+use deltabench_run::{limits, remote};
+use deltabench_server::{ServerUser, Workspace, sweep};
+
+/// The host as asked for, after what killed runs left there has been cleared away.
+pub fn swept_host(arguments: &Servers, config: &Config) -> Result<Host, Failure> {
+    let host = host(arguments, config).map_err(Failure::Refused)?;
+    for swept in sweep(&host.workspaces) {
+        say(&swept);
+    }
+    Ok(host)
+}
+
+/// The host as the options describe it.
+pub fn host(arguments: &Servers, config: &Config) -> Result<Host, Problem> {
+    let user = ServerUser::choose(arguments.server_user.as_deref())?;
+    let workspaces = match &arguments.cluster_dir {
+        Some(directory) => std::path::absolute(directory).map_err(|error| {
+            Problem::new(format!("bad directory {}", directory.display())).detail(error.to_string())
+        })?,
+        None => Workspace::default_parent(&user, &config.lab),
+    };
+    let huge_pages = match arguments.huge_pages {
+        HugePagesWord::Try => HugePagesWish::Try,
+        HugePagesWord::On => HugePagesWish::On,
+        HugePagesWord::Off => HugePagesWish::Off,
+    };
+    Ok(Host {
+        workspaces,
+        cache: config.cache.clone(),
+        user,
+        huge_pages,
+    })
+}
+
+/// Whether a plan can be carried out on this host, as far as can be said before anything is started.
+pub fn check_fits(plan: &Plan, host: &Host) -> Result<(), Problem> {
+    residence(plan, host)?;
+    limits::check(&plan.limits, &host.workspaces)?;
+    remote::check(plan)
+}

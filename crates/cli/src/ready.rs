@@ -1,0 +1,189 @@
+//! From a request to a plan that can be carried out here, and to its end.
+
+use crate::arguments::conditions::Conditions;
+use crate::arguments::shape::Ending;
+use crate::bench::Bench;
+use crate::config::Config;
+use crate::configs::Chooser;
+use crate::failure::Failure;
+use crate::host::{check_fits, swept_host};
+use crate::interrupt;
+use crate::output::Destinations;
+use crate::request::settings;
+use crate::store::open_store;
+use crate::targets::resolve_servers;
+use deltabench_model::installation::Installation;
+use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
+use deltabench_model::target::TargetSpec;
+use deltabench_run::fleet::Host;
+use deltabench_run::planning::{self, Request, ServerWish};
+use deltabench_run::session::SessionEnd;
+use deltabench_server::check_settings;
+use deltabench_workload::Library;
+use std::path::Path;
+
+/// The servers that a command is about, and what is held on them.
+pub struct Sides<'a> {
+    /// The side that the others are compared with, as asked for.
+    pub base: &'a str,
+    /// The sides in question; may be none where the command allows it.
+    pub candidates: &'a [String],
+    /// What is held.
+    pub conditions: &'a Conditions,
+}
+
+impl<'a> Sides<'a> {
+    fn targets(&self) -> impl Iterator<Item = &'a str> {
+        let candidates = self.candidates.iter().map(String::as_str);
+        std::iter::once(self.base).chain(candidates)
+    }
+}
+
+/// Checks a request, finds its servers, measures and publishes.
+pub fn carry_out(
+    request: Request,
+    sides: &Sides<'_>,
+    ending: &Ending,
+    config: &Config,
+) -> Result<u8, Failure> {
+    Ready::of(request, sides, config)?.measure(!ending.no_pilot, ending.confirm, config)
+}
+
+/// A plan that can be carried out here.
+pub struct Ready {
+    /// What is going to be done.
+    pub plan: Plan,
+    /// Where its servers live.
+    pub host: Host,
+    library: Library,
+    destinations: Destinations,
+}
+
+impl Ready {
+    /// Checks a request, finds its servers and makes the plan.
+    pub fn of(request: Request, sides: &Sides<'_>, config: &Config) -> Result<Self, Failure> {
+        let conditions = sides.conditions;
+        let destinations =
+            Destinations::check(&conditions.output, config).map_err(Failure::Refused)?;
+        let library = Library::builtin().map_err(Failure::Failed)?;
+        let library = library
+            .with_sources(&request.sources)
+            .and_then(|library| library.with_pgbench(request.pgbench.as_ref()))
+            .map_err(Failure::Refused)?;
+        planning::check(&request, &library).map_err(Failure::Refused)?;
+        check_clients(&request, sides).map_err(Failure::Refused)?;
+        settings(&conditions.candidate_settings)
+            .and_then(|settings| check_settings(&settings))
+            .map_err(Failure::Refused)?;
+        let host = swept_host(&conditions.servers, config)?;
+        let plan = make_plan(request, sides, config, &library).map_err(Failure::Refused)?;
+        check_fits(&plan, &host).map_err(Failure::Refused)?;
+        Ok(Self {
+            plan,
+            host,
+            library,
+            destinations,
+        })
+    }
+
+    /// A plan that was checked, and where it is carried out.
+    pub fn made(plan: Plan, host: Host, library: Library, destinations: Destinations) -> Self {
+        Self {
+            plan,
+            host,
+            library,
+            destinations,
+        }
+    }
+
+    /// Measures and publishes.
+    pub fn measure(self, pilot: bool, confirm: bool, config: &Config) -> Result<u8, Failure> {
+        let Self {
+            plan,
+            host,
+            library,
+            destinations,
+        } = self;
+        let mut bench = Bench {
+            store: open_store(config)?,
+            host,
+            interrupted: interrupt::flag()?,
+        };
+        let (run, end) = bench.measure_new(&plan, &library, None, pilot)?;
+        if end == SessionEnd::Finished && confirm {
+            bench.confirm(&run, &plan, &library)?;
+        }
+        bench.publish(&run, &plan, end, &destinations)
+    }
+}
+
+/// Refuses too many clients before anything is fetched, where servers of ours and no configuration decide.
+fn check_clients(request: &Request, sides: &Sides<'_>) -> Result<(), Problem> {
+    let targets = sides.targets();
+    let mut own = targets.filter(|target| !target.starts_with("dsn:"));
+    let configured = sides.conditions.configuration.is_some()
+        || sides.conditions.candidate_configuration.is_some();
+    if configured || own.next().is_none() {
+        return Ok(());
+    }
+    planning::check_connections(request, &[])
+}
+
+/// What a server with a named configuration is called: its version, and what sets it apart from the others.
+fn label(found: &Installation, name: Option<&str>, own: &[(String, String)]) -> String {
+    let settings = own.iter().map(|(name, value)| format!("{name} = {value}"));
+    let words: Vec<String> = name
+        .map(str::to_owned)
+        .into_iter()
+        .chain(settings)
+        .collect();
+    match words.as_slice() {
+        [] => found.resolved.clone(),
+        _ => format!("{} ({})", found.resolved, words.join(", ")),
+    }
+}
+
+fn make_plan(
+    request: Request,
+    sides: &Sides<'_>,
+    config: &Config,
+    library: &Library,
+) -> Result<Plan, Problem> {
+    let specs = sides
+        .targets()
+        .map(|text| text.parse::<TargetSpec>())
+        .collect::<Result<Vec<_>, _>>()?;
+    let here = Path::new("");
+    let of_base = sides.conditions.configuration.as_deref();
+    let of_candidates = sides
+        .conditions
+        .candidate_configuration
+        .as_deref()
+        .or(of_base);
+    let mut chooser = Chooser::new(&[], request.limits.memory_bytes)?;
+    for name in [of_base, of_candidates].into_iter().flatten() {
+        chooser = chooser.knowing(name, here)?;
+    }
+    let own = settings(&sides.conditions.candidate_settings)?;
+    let wish = |name: Option<&str>, own: &[(String, String)], found: &Installation| {
+        let fitted = chooser.fitted(name, own, &request.settings, found)?;
+        Ok(ServerWish {
+            label: name.map(|name| label(found, (of_base != of_candidates).then_some(name), own)),
+            configuration: fitted.configuration,
+            settings: fitted.settings,
+            ..ServerWish::plain(found.clone())
+        })
+    };
+    match resolve_servers(&specs, config)?.as_slice() {
+        [base, candidates @ ..] => {
+            let base = wish(of_base, &[], base)?;
+            let candidates = candidates
+                .iter()
+                .map(|candidate| wish(of_candidates, &own, candidate))
+                .collect::<Result<Vec<_>, Problem>>()?;
+            planning::plan(request, &base, &candidates, library)
+        }
+        [] => Err(Problem::new("no base given")),
+    }
+}

@@ -1,0 +1,74 @@
+//! `deltabench resume` and `confirm`: going on with what is in the lab.
+
+use crate::arguments::results::{Confirm, Resume};
+use crate::bench::{Bench, library_of};
+use crate::config::Config;
+use crate::console::say;
+use crate::failure::Failure;
+use crate::host::{check_fits, swept_host};
+use crate::output::Destinations;
+use crate::store::{open, store_problem};
+use crate::targets::check_still_there;
+use crate::{experiment, interrupt};
+use deltabench_model::problem::Problem;
+use deltabench_run::session::SessionEnd;
+use deltabench_store::{Found, RunState, RunSummary};
+
+/// Goes on with a run, or with the runs of an experiment.
+pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
+    let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
+    let host = swept_host(&arguments.servers, config)?;
+    let store = open(config)?;
+    let found = store.find_any(&arguments.run).map_err(Failure::Refused)?;
+    let mut bench = Bench {
+        store,
+        host,
+        interrupted: interrupt::flag()?,
+    };
+    let run = match found {
+        Found::Run(run) => run,
+        Found::Execution(execution, runs) => {
+            if arguments.output.json.is_some() || arguments.output.html.is_some() {
+                return Err(Failure::Refused(
+                    Problem::new("--json and --html are about one run")
+                        .detail(format!("{execution} is an experiment; its reports go into the lab"))
+                        .hint("`deltabench report NAME --format json --out FILE` writes them elsewhere"),
+                ));
+            }
+            return experiment::carry_out(&mut bench, &execution, &runs, false, config);
+        }
+    };
+    let plan = bench.store.plan(&run).map_err(store_problem)?;
+    let library = library_of(&plan)?;
+    let known = bench.store.runs().map_err(store_problem)?;
+    let is_finished = |summary: &&RunSummary| summary.state == RunState::Finished;
+    if known
+        .iter()
+        .filter(is_finished)
+        .any(|summary| summary.run == run)
+    {
+        say(&format!("{run} is finished"));
+        return bench.publish(&run, &plan, SessionEnd::Finished, &destinations);
+    }
+    check_fits(&plan, &bench.host).map_err(Failure::Refused)?;
+    let end = bench.go_on(&run, &plan, &library, false)?;
+    bench.publish(&run, &plan, end, &destinations)
+}
+
+/// `deltabench confirm`: measures the regressions of a finished run again.
+pub fn confirm(arguments: &Confirm, config: &Config) -> Result<u8, Failure> {
+    let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
+    let host = swept_host(&arguments.servers, config)?;
+    let store = open(config)?;
+    let run = store.find(&arguments.run).map_err(Failure::Refused)?;
+    let plan = store.plan(&run).map_err(store_problem)?;
+    let library = library_of(&plan)?;
+    check_still_there(&plan).map_err(Failure::Refused)?;
+    let mut bench = Bench {
+        store,
+        host,
+        interrupted: interrupt::flag()?,
+    };
+    let end = bench.confirm(&run, &plan, &library)?;
+    bench.publish(&run, &plan, end, &destinations)
+}

@@ -1,0 +1,122 @@
+//! Targets, found.
+
+use crate::config::Config;
+use crate::console::say;
+use deltabench_acquire::Cache;
+use deltabench_model::installation::{Engine, Installation, Origin};
+use deltabench_model::plan::{Plan, PlannedServer};
+use deltabench_model::problem::Problem;
+use deltabench_model::target::{BuildSource, Release, TargetSpec};
+use deltabench_run::remote;
+use deltabench_run::rocksdb::check_targets;
+
+/// Finds every target; also the place where downloads and builds happen, and where servers that are there
+/// already are asked what they are.
+pub fn resolve(specs: &[TargetSpec], config: &Config) -> Result<Vec<Installation>, Problem> {
+    let cache = Cache::open(config.cache.clone())?;
+    let mut progress = |text: &str| say(text);
+    let find = |spec: &TargetSpec, progress: &mut dyn FnMut(&str)| match spec {
+        TargetSpec::Dsn(remote) => remote::installation(remote),
+        spec => deltabench_acquire::resolve(spec, &cache, &config.sources, progress),
+    };
+    // What needs no download is looked at first: a wrong path should not cost a minute of fetching, nor a
+    // missing compiler or any of these several minutes of building.
+    deltabench_acquire::check(specs, &cache, &config.sources)?;
+    let is_at_hand = |spec: &&TargetSpec| {
+        !matches!(
+            spec,
+            TargetSpec::Prebuilt(_) | TargetSpec::Built(_) | TargetSpec::Rocksdb(_)
+        )
+    };
+    for spec in specs.iter().filter(is_at_hand) {
+        find(spec, &mut progress)?;
+    }
+    deltabench_acquire::prefetch(specs, &cache, &config.sources, &mut progress)?;
+    specs.iter().map(|spec| find(spec, &mut progress)).collect()
+}
+
+/// Finds targets of which all have to be servers.
+///
+/// Errors: those of [`resolve`], and before anything is fetched a target that is none.
+pub fn resolve_servers(
+    specs: &[TargetSpec],
+    config: &Config,
+) -> Result<Vec<Installation>, Problem> {
+    check_targets(specs, false)?;
+    resolve(specs, config)
+}
+
+/// What is here already, else something that bears the target's name.
+pub fn known_or_named(target: &TargetSpec, config: &Config) -> Installation {
+    let mut offline = config.clone();
+    offline.sources.offline = true;
+    let here = match target {
+        // Looking at them would build or connect.
+        TargetSpec::Built(_) | TargetSpec::Dsn(_) => None,
+        _ => resolve(std::slice::from_ref(target), &offline)
+            .ok()
+            .and_then(|found| found.into_iter().next()),
+    };
+    here.unwrap_or_else(|| Installation {
+        asked: target.to_string(),
+        resolved: target.to_string(),
+        origin: origin(target),
+        bin_dir: target.to_string().into(),
+        version_num: version_num(target),
+        version: String::new(),
+        binary_sha256: String::new(),
+        build: None,
+        recipe: None,
+        remote: None,
+        engine: target.engine(),
+    })
+}
+
+fn origin(target: &TargetSpec) -> Origin {
+    match target {
+        TargetSpec::Prebuilt(_) | TargetSpec::Rocksdb(_) => Origin::Prebuilt,
+        TargetSpec::Path(_) | TargetSpec::RocksdbPath(_) | TargetSpec::DbBench(_) => Origin::Path,
+        TargetSpec::Installed(_) => Origin::Installed,
+        TargetSpec::Built(_) => Origin::Built,
+        TargetSpec::Dsn(_) => Origin::Remote,
+    }
+}
+
+/// As far as the target says it.
+fn version_num(target: &TargetSpec) -> u32 {
+    let number = |release: &Release| release.major_rank() * 100 + release.minor.unwrap_or(0);
+    match target {
+        TargetSpec::Prebuilt(release) | TargetSpec::Installed(release) => number(release),
+        TargetSpec::Built(build) => match &build.source {
+            BuildSource::Release(release) => number(release),
+            _ => 0,
+        },
+        target => target.rocksdb_version(),
+    }
+}
+
+/// A run's binaries must be the ones it began with.
+pub fn check_still_there(plan: &Plan) -> Result<(), Problem> {
+    let own = |server: &&PlannedServer| server.installation.remote.is_none();
+    for server in plan.servers.iter().filter(own) {
+        let installation = &server.installation;
+        let binary = match installation.engine {
+            Engine::Postgres => installation.bin_dir.join("postgres"),
+            // It is the file itself.
+            Engine::Rocksdb | Engine::DbBench => installation.bin_dir.clone(),
+        };
+        let now = deltabench_acquire::sha256_of(&binary)?;
+        if now != installation.binary_sha256 {
+            return Err(
+                Problem::new(format!("{} is another binary now", installation.resolved))
+                    .detail(format!(
+                        "{} had SHA-256 {}, now {now}",
+                        binary.display(),
+                        installation.binary_sha256
+                    ))
+                    .hint("start a new comparison"),
+            );
+        }
+    }
+    Ok(())
+}
