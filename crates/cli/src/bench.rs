@@ -127,12 +127,12 @@ impl Bench {
                 plan.seed,
                 run_as(plan, &self.host)
             )
-        } else if plan.insert.is_some() {
+        } else if plan.work.has_passes() {
             format!(
                 "resuming {run}: {} steps are done, those of passes that were cut short are measured again",
                 steps.len()
             )
-        } else if plan.rocksdb.is_some() {
+        } else if plan.work.is_embedded() {
             format!(
                 "resuming {run}: {} visits are done; a block that was cut short is gone through again",
                 visits.len()
@@ -204,7 +204,7 @@ impl Bench {
 
 /// Who does the work of a plan.
 fn run_as(plan: &Plan, host: &Host) -> String {
-    let what = match plan.rocksdb {
+    let what = match plan.work.rocksdb() {
         Some(_) => "workers",
         None => "servers",
     };
@@ -213,13 +213,13 @@ fn run_as(plan: &Plan, host: &Host) -> String {
 
 /// Whether regressions of a run can be measured again by themselves.
 fn check_confirmable(plan: &Plan) -> Result<(), Problem> {
-    let (what, why, again) = if plan.insert.is_some() {
+    let (what, why, again) = if plan.work.has_passes() {
         (
             "the Insert Benchmark",
             "each of its passes is on a fresh load already",
             "measure it again with more passes, or another seed",
         )
-    } else if plan.rocksdb.is_some() {
+    } else if plan.work.is_embedded() {
         (
             "RocksDB",
             "each of its blocks is on fresh databases already, and no step can be left out",

@@ -8,6 +8,7 @@ use crate::ready::{Sides, carry_out};
 use crate::request::{source, without_workloads};
 use deltabench_model::plan::{CellOrder, DataSize, DataState};
 use deltabench_model::problem::Problem;
+use deltabench_model::work::Work;
 use deltabench_run::planning::{Request, Selection};
 use std::path::PathBuf;
 
@@ -48,7 +49,7 @@ pub fn request(arguments: &Compare) -> Result<Request, Problem> {
             tables: arguments.tables,
             rows: arguments.rows.unwrap_or(default_rows),
         },
-        pgbench: pgbench::of_scripts(&scripts)?,
+        work: Work::scripts(pgbench::of_scripts(&scripts)?),
         ..without_workloads(&arguments.shape, &arguments.conditions, arguments.quick)?
     })
 }

@@ -206,7 +206,7 @@ fn requests(
         let library = library
             .clone()
             .with_sources(&request.sources)?
-            .with_pgbench(request.pgbench.as_ref())?;
+            .with_pgbench(request.work.pgbench())?;
         let names = match (&experiment.insert, &experiment.rocksdb) {
             (Some(insert), _) => insert.steps.iter().map(|step| step.name()).collect(),
             (None, Some(rocksdb)) => {
@@ -263,7 +263,7 @@ fn plan(
         let number = part.number;
         let library = Library::builtin()?
             .with_sources(&request.sources)?
-            .with_pgbench(request.pgbench.as_ref())?;
+            .with_pgbench(request.work.pgbench())?;
         let (wishes, left_out) = found.wishes(request.limits.memory_bytes, &request.settings)?;
         let [base, candidates @ ..] = wishes.as_slice() else {
             return Err(Problem::new("no server is left"));
@@ -275,7 +275,7 @@ fn plan(
         }
         let mut plan = planning::plan(request, base, candidates, &library)?;
         // Steps were picked before: those that others need stay.
-        if plan.insert.is_none() && plan.rocksdb.is_none() {
+        if !plan.work.has_passes() && !plan.work.is_embedded() {
             plan.cells
                 .retain(|cell| experiment.wants_workload(&cell.workload));
         }
@@ -287,7 +287,7 @@ fn plan(
             part: number,
             of,
             repetition: part.repetition,
-            coordinates: coordinates(&part, plan.pgbench.as_ref()),
+            coordinates: coordinates(&part, plan.work.pgbench()),
             left_out,
         });
         planned.runs.push((format!("{execution}-{number}"), plan));

@@ -14,6 +14,7 @@ use deltabench_model::insert::{InsertSetup, InsertStep, Pacing};
 use deltabench_model::plan::{DataSize, Stopping, Timing};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::to_u64;
+use deltabench_model::work::Work;
 use deltabench_run::passes::setup::check;
 use deltabench_run::planning::Request;
 use sizes::Preset;
@@ -157,7 +158,7 @@ fn request(arguments: &InsertArguments, setup: InsertSetup) -> Result<Request, P
             ..request.timing
         },
         placebo: !arguments.no_placebo,
-        insert: Some(setup),
+        work: Work::Insert(setup),
         ..request
     })
 }

@@ -124,7 +124,7 @@ fn analyse_alone(run: &str, plan: &Plan, store: &Store) -> Result<Comparison, Fa
     }
     let steps = store.steps(run).map_err(store_problem)?;
     let mut counters = store.counters(run).map_err(store_problem)?;
-    let mut comparison = match &plan.rocksdb {
+    let mut comparison = match plan.work.rocksdb() {
         Some(_) => rocksdb::analyse(&plan, &slices, &counters, findings),
         None => insert::analyse(&plan, &slices, &steps, findings),
     };
@@ -144,7 +144,7 @@ fn insert_figures(
     store: &Store,
     comparison: &Comparison,
 ) -> Result<Option<InsertReport>, Failure> {
-    if plan.insert.is_none() {
+    if !plan.work.has_passes() {
         return Ok(None);
     }
     let steps = store.steps(run).map_err(store_problem)?;
@@ -165,7 +165,7 @@ fn rocksdb_figures(
     store: &Store,
     comparison: &Comparison,
 ) -> Result<Option<RocksdbReport>, Failure> {
-    if plan.rocksdb.is_none() {
+    if !plan.work.is_embedded() {
         return Ok(None);
     }
     let slices = store.slices(run).map_err(store_problem)?;

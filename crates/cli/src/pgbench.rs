@@ -11,6 +11,7 @@ use crate::request::{source, without_workloads};
 use deltabench_model::pgbench::{PartitionMethod, PgbenchSetup, PgbenchTables, QueryMode};
 use deltabench_model::plan::DataSize;
 use deltabench_model::problem::Problem;
+use deltabench_model::work::Work;
 use deltabench_run::planning::Request;
 use deltabench_workload::pgbench::is_variable_name;
 use deltabench_workload::pgbench::tables::{ACCOUNTS, table_names};
@@ -38,7 +39,7 @@ fn request(arguments: &PgbenchArguments) -> Result<Request, Problem> {
             tables: 1,
             rows: u64::from(tables.scale.max(1)) * ACCOUNTS,
         },
-        pgbench: Some(PgbenchSetup {
+        work: Work::scripts(Some(PgbenchSetup {
             mixes: mixes(&arguments.scripts)?,
             tables,
             mode: arguments.protocol.into(),
@@ -46,7 +47,7 @@ fn request(arguments: &PgbenchArguments) -> Result<Request, Problem> {
             max_tries: arguments.max_tries,
             latency_limit_ms: arguments.latency_limit,
             writes: arguments.scripts.writes,
-        }),
+        })),
         ..without_workloads(&arguments.shape, &arguments.conditions, arguments.quick)?
     })
 }

@@ -69,7 +69,7 @@ impl Ready {
         let library = Library::builtin().map_err(Failure::Failed)?;
         let library = library
             .with_sources(&request.sources)
-            .and_then(|library| library.with_pgbench(request.pgbench.as_ref()))
+            .and_then(|library| library.with_pgbench(request.work.pgbench()))
             .map_err(Failure::Refused)?;
         planning::check(&request, &library).map_err(Failure::Refused)?;
         check_clients(&request, sides).map_err(Failure::Refused)?;

@@ -10,6 +10,7 @@ use deltabench_model::plan::{
     Timing, Transport, WorkloadSource,
 };
 use deltabench_model::problem::Problem;
+use deltabench_model::work::Work;
 use deltabench_run::planning::{Request, Selection};
 use std::path::Path;
 
@@ -84,9 +85,7 @@ pub fn without_workloads(
             counters: !conditions.no_counters,
             waits_per_second: shape.waits.unwrap_or(0),
         },
-        pgbench: None,
-        insert: None,
-        rocksdb: None,
+        work: Work::default(),
         placebo: true,
         seed: conditions.seed.unwrap_or_else(seed_from_clock),
         command: std::env::args().collect(),
@@ -132,9 +131,7 @@ pub fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
         limits: Limits::default(),
         cache: CacheState::AsIs,
         observing: Observing::default(),
-        pgbench: None,
-        insert: None,
-        rocksdb: None,
+        work: Work::default(),
         placebo: true,
         seed,
         command: std::env::args().collect(),

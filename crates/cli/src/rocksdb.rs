@@ -6,7 +6,7 @@ mod targets;
 
 use crate::amounts::whole_number;
 use crate::arguments::conditions::{AS_IS, CacheWord, HugePagesWord, LimitArguments, Servers};
-use crate::arguments::rocksdb::{Exactness, RocksdbArguments, Work};
+use crate::arguments::rocksdb::{ChainArguments, Exactness, RocksdbArguments};
 use crate::arguments::shape::Ending;
 use crate::clock::seed_from_clock;
 use crate::config::Config;
@@ -24,6 +24,7 @@ use deltabench_model::plan::{
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::rocksdb::{RocksdbSetup, RocksdbStep, RocksdbWorkload, check_option};
 use deltabench_model::units::parse_bytes;
+use deltabench_model::work::Work;
 use deltabench_run::planning::{self, Request, Selection};
 use deltabench_workload::Library;
 use sizes::Preset;
@@ -87,7 +88,7 @@ pub fn rocksdb(arguments: &RocksdbArguments, config: &Config) -> Result<u8, Fail
 /// The sizes that were asked for.
 ///
 /// Errors: a size, step or option that cannot be read.
-fn setup(work: &Work) -> Result<RocksdbSetup, Problem> {
+fn setup(work: &ChainArguments) -> Result<RocksdbSetup, Problem> {
     let preset = Preset::of(work.quick, work.published);
     let keys = match &work.keys {
         None => preset.keys,
@@ -146,7 +147,7 @@ fn size(text: &str, option: &str) -> Result<u64, Problem> {
     })
 }
 
-fn steps(work: &Work) -> Result<Vec<RocksdbStep>, Problem> {
+fn steps(work: &ChainArguments) -> Result<Vec<RocksdbStep>, Problem> {
     if work.all_steps {
         return Ok(RocksdbStep::ALL.to_vec());
     }
@@ -243,9 +244,7 @@ fn request(arguments: &RocksdbArguments) -> Result<Request, Problem> {
         limits,
         cache,
         observing: Observing::default(),
-        pgbench: None,
-        insert: None,
-        rocksdb: Some(setup),
+        work: Work::Rocksdb(setup),
         placebo: !exactness.no_placebo,
         seed: exactness.seed.unwrap_or_else(seed_from_clock),
         command: std::env::args().collect(),
@@ -269,13 +268,13 @@ mod tests {
     }
 
     fn setup(options: &str) -> RocksdbSetup {
-        asked(options).unwrap().rocksdb.unwrap()
+        asked(options).unwrap().work.rocksdb().cloned().unwrap()
     }
 
     #[test]
     fn what_is_usual_is_a_million_keys_and_the_published_steps_with_all_data_in_the_cache() {
         let request = asked("").unwrap();
-        let setup = request.rocksdb.unwrap();
+        let setup = request.work.rocksdb().unwrap();
         assert_eq!(setup.steps, RocksdbStep::published());
         assert_eq!((setup.keys, setup.seconds), (1_000_000, 5));
         assert_eq!(setup.threads, [1]);

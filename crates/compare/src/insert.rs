@@ -184,7 +184,7 @@ pub fn analyse(
     steps: &[StepRecord],
     mut findings: Vec<Finding>,
 ) -> Comparison {
-    let Some(setup) = &plan.insert else {
+    let Some(setup) = plan.work.insert() else {
         return crate::analyse(plan, slices, findings);
     };
     findings.extend(disturbances(plan, steps));
@@ -207,7 +207,7 @@ pub fn insert_report(
     comparison: &Comparison,
     cores: Option<u32>,
 ) -> Option<InsertReport> {
-    let setup = plan.insert.as_ref()?;
+    let setup = plan.work.insert()?;
     let columns = columns(plan, setup);
     let servers = (0..).zip(&plan.servers).map(|(server, planned)| ServerRow {
         server,

@@ -152,7 +152,7 @@ impl<'a> Index<'a> {
 /// Whether a cell is measured in whole steps. Where RocksDB is written to, a turn is a whole step: what
 /// delays its writers goes by the clock, so it cannot be stopped and go on.
 pub(crate) fn is_whole_step(plan: &Plan, cell: &Cell) -> bool {
-    plan.has_whole_steps() || (plan.rocksdb.is_some() && cell.writes)
+    plan.has_whole_steps() || (plan.work.is_embedded() && cell.writes)
 }
 
 /// Whether a cell's work comes in bursts that belong to it, so that a block's value is that of all its rounds
@@ -163,7 +163,7 @@ pub(crate) fn is_whole_step(plan: &Plan, cell: &Cell) -> bool {
 pub(crate) fn is_pooled(plan: &Plan, cell: &Cell) -> bool {
     let beside_a_writer =
         || RocksdbStep::from_name(&cell.workload).is_some_and(RocksdbStep::beside_a_writer);
-    plan.cache == CacheState::Cold || (plan.rocksdb.is_some() && beside_a_writer())
+    plan.cache == CacheState::Cold || (plan.work.is_embedded() && beside_a_writer())
 }
 
 /// What a cell's rounds say about themselves, whatever was measured in them.

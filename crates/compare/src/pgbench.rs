@@ -123,7 +123,7 @@ pub fn is_shown(plan: &Plan) -> bool {
         let first = known.entry(cell.workload.as_str()).or_insert(cell.clients);
         *first != cell.clients
     });
-    plan.insert.is_none() && (plan.pgbench.is_some() || several_clients)
+    !plan.work.has_passes() && (plan.work.pgbench().is_some() || several_clients)
 }
 
 /// Slices by block and round.

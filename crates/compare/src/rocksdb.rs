@@ -108,7 +108,7 @@ pub fn analyse(
     counters: &[VisitCounters],
     mut findings: Vec<Finding>,
 ) -> Comparison {
-    if plan.rocksdb.is_some() {
+    if plan.work.is_embedded() {
         findings.extend(findings::findings(plan, slices, counters));
     }
     crate::analyse(plan, slices, findings)
@@ -127,7 +127,7 @@ pub fn rocksdb_report(
     counters: &[VisitCounters],
     comparison: &Comparison,
 ) -> Option<RocksdbReport> {
-    let setup = plan.rocksdb.as_ref()?;
+    let setup = plan.work.rocksdb()?;
     let steps: Vec<StepColumn> = (0..)
         .zip(&plan.cells)
         .filter_map(|(cell, planned)| {

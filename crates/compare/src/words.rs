@@ -77,7 +77,7 @@ pub(crate) fn threads(number: u32) -> String {
 
 /// `4 clients`, or `4 threads` where the plan's work is done by threads of an embedded engine.
 pub(crate) fn workers(plan: &Plan, number: u32) -> String {
-    if plan.rocksdb.is_some() {
+    if plan.work.is_embedded() {
         threads(number)
     } else {
         clients(number)

@@ -18,3 +18,4 @@ pub mod rocksdb;
 pub mod slice;
 pub mod target;
 pub mod units;
+pub mod work;

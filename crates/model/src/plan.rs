@@ -3,14 +3,13 @@
 //! The plan with its seed fixes every order, key and draw of the run; a killed run continues from the same
 //! plan.
 
-use crate::insert::InsertSetup;
 use crate::installation::{Engine, Installation};
-use crate::pgbench::PgbenchSetup;
-use crate::rocksdb::RocksdbSetup;
+use crate::work::Work;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// Name and version of the stored plan.
-pub const PLAN_FORMAT: (&str, u32) = ("deltabench.plan", 1);
+pub const PLAN_FORMAT: (&str, u32) = ("deltabench.plan", 2);
 
 /// What a server is in the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -478,17 +477,38 @@ pub struct Plan {
     /// The experiment that this run is a part of.
     #[serde(default)]
     pub experiment: Option<ExperimentPart>,
-    /// What is done with pgbench; absent where none of its scripts is measured.
-    #[serde(default)]
-    pub pgbench: Option<PgbenchSetup>,
-    /// The Insert Benchmark. Then the cells are its steps, and a block is one pass of all of them on each
-    /// server, one server after another.
-    #[serde(default)]
-    pub insert: Option<InsertSetup>,
-    /// RocksDB. Then the cells are the measured steps of a chain that every target goes through in each
-    /// block, on a database of its own; the targets take turns within each step.
-    #[serde(default)]
-    pub rocksdb: Option<RocksdbSetup>,
+    /// What is done: the kind of benchmark and its setup.
+    pub work: Work,
+}
+
+/// A stored plan as this version writes it.
+///
+/// Version 1 had a key for each kind of benchmark, of which at most one was not null, in the place of `work`.
+/// What is of no known version stays as it is.
+#[must_use]
+pub fn upgraded(mut plan: Value) -> Value {
+    let Some(fields) = plan.as_object_mut() else {
+        return plan;
+    };
+    if fields.get("version").and_then(Value::as_u64) != Some(1) {
+        return plan;
+    }
+    let mut work = Map::from_iter([("kind".to_owned(), Value::from("workloads"))]);
+    for kind in ["pgbench", "insert", "rocksdb"] {
+        match fields.remove(kind) {
+            None | Some(Value::Null) => {}
+            Some(setup) if kind == "pgbench" => {
+                work.insert(kind.to_owned(), setup);
+            }
+            Some(setup) => {
+                work = setup.as_object().cloned().unwrap_or_default();
+                work.insert("kind".to_owned(), Value::from(kind));
+            }
+        }
+    }
+    fields.insert("work".to_owned(), Value::Object(work));
+    fields.insert("version".to_owned(), Value::from(PLAN_FORMAT.1));
+    plan
 }
 
 impl Plan {
@@ -496,7 +516,7 @@ impl Plan {
     #[must_use]
     pub fn has_whole_steps(&self) -> bool {
         let external = |server: &PlannedServer| server.installation.engine == Engine::DbBench;
-        self.insert.is_some() || self.servers.iter().any(external)
+        self.work.has_passes() || self.servers.iter().any(external)
     }
 
     /// Index of the base server.
@@ -546,5 +566,36 @@ impl Plan {
             .zip(&self.servers)
             .find(|(_, s)| s.role == role)
             .map(|(id, _)| id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_of_version_1_says_what_is_done_in_one_place() {
+        let one = |fields: &str| {
+            let text = format!(r#"{{"format":"deltabench.plan","version":1,"seed":7{fields}}}"#);
+            upgraded(serde_json::from_str(&text).unwrap())
+        };
+        let work = |fields: &str| one(fields).get("work").cloned().unwrap().to_string();
+        assert_eq!(work(""), r#"{"kind":"workloads"}"#);
+        let none = r#","pgbench":null,"insert":null,"rocksdb":null"#;
+        assert_eq!(work(none), r#"{"kind":"workloads"}"#);
+        let scripts = r#","pgbench":{"mode":"simple"},"insert":null"#;
+        assert_eq!(
+            work(scripts),
+            r#"{"kind":"workloads","pgbench":{"mode":"simple"}}"#
+        );
+        let passes = one(r#","insert":{"clients":2}"#);
+        assert_eq!(
+            passes.get("work").unwrap().to_string(),
+            r#"{"clients":2,"kind":"insert"}"#
+        );
+        assert_eq!(passes.get("version"), Some(&Value::from(PLAN_FORMAT.1)));
+        assert!(passes.get("insert").is_none());
+        let newer: Value = serde_json::from_str(r#"{"version":3}"#).unwrap();
+        assert_eq!(upgraded(newer.clone()), newer, "what is not known stays");
     }
 }

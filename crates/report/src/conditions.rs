@@ -109,11 +109,11 @@ impl<'a> Conditions<'a> {
             Transport::Tcp => list.push("over TCP".to_owned()),
             Transport::Tls => list.push("over TLS".to_owned()),
         }
-        if self.plan.order == CellOrder::Published && self.plan.rocksdb.is_none() {
+        if self.plan.order == CellOrder::Published && !self.plan.work.is_embedded() {
             list.push("published order: each cell on what those before it left".to_owned());
         }
         if let Some(pins) = &self.plan.pins {
-            list.push(match self.plan.rocksdb {
+            list.push(match self.plan.work.rocksdb() {
                 // What works a library is in its own process.
                 Some(_) => format!("pinned to core {}", cores(&pins.server)),
                 None => format!(

@@ -35,7 +35,7 @@ const ENGINE: [(&str, &str); 8] = [
 
 /// The columns of a plan's table of costs.
 pub(crate) fn columns(plan: &Plan) -> &'static [(&'static str, &'static str)] {
-    if plan.rocksdb.is_some() {
+    if plan.work.is_embedded() {
         &ENGINE
     } else {
         &PUBLISHED

@@ -24,7 +24,7 @@ use deltabench_model::units::count;
 /// figures, with their intervals, all the same.
 pub(crate) fn withheld(plan: &Plan, blocks: u32) -> Option<String> {
     let needed = count(MIN_BLOCKS);
-    let few = plan.insert.is_some() && (1..needed).contains(&u64::from(blocks));
+    let few = plan.work.has_passes() && (1..needed).contains(&u64::from(blocks));
     few.then(|| format!("{} ({blocks} of {needed} passes)", words::CANNOT_TELL))
 }
 

@@ -38,7 +38,7 @@ pub fn markdown(comparison: &Comparison, plan: &Plan, context: &ReportContext) -
     ];
     sections.extend(insert::sections(plan, context));
     sections.extend(rocksdb::sections(plan, context));
-    if plan.pgbench.is_some() {
+    if plan.work.pgbench().is_some() {
         sections.extend(grids::markdown(&context.grids));
     }
     sections.extend([

@@ -15,7 +15,7 @@ use deltabench_model::units::{index, to_f64, to_u64};
 ///        initial connection time and the average schedule lag of a rate, which are not measured.
 #[must_use]
 pub fn pgbench(plan: &Plan, context: &ReportContext, every: Option<f64>) -> String {
-    let Some(setup) = &plan.pgbench else {
+    let Some(setup) = plan.work.pgbench() else {
         return String::new();
     };
     let texts: Vec<(String, String)> = context
@@ -49,7 +49,7 @@ pub fn pgbench(plan: &Plan, context: &ReportContext, every: Option<f64>) -> Stri
 ///
 /// Errors: none of the run's cells is a pgbench script.
 pub fn check_pgbench(plan: &Plan) -> Result<(), Problem> {
-    match &plan.pgbench {
+    match plan.work.pgbench() {
         Some(_) => Ok(()),
         None => Err(Problem::new("this run has no report in pgbench's own form")
             .detail("none of its workloads is a pgbench script")
@@ -306,7 +306,7 @@ pub(crate) struct ScriptRow {
 
 /// Every script of every mix on every server but the placebo.
 pub(crate) fn script_rows(plan: &Plan, context: &ReportContext) -> Vec<ScriptRow> {
-    let Some(setup) = &plan.pgbench else {
+    let Some(setup) = plan.work.pgbench() else {
         return Vec::new();
     };
     let mut rows = Vec::new();

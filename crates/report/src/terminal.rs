@@ -58,7 +58,7 @@ pub fn terminal(
         }
         lines.extend(table.of(*candidate));
     }
-    if plan.pgbench.is_some() {
+    if plan.work.pgbench().is_some() {
         lines.extend(grids::terminal(&context.grids, table.width, options.colour));
     }
     lines.push(String::new());
@@ -193,7 +193,7 @@ impl<'a> Table<'a> {
 
     fn header(&self) -> String {
         let plan = self.conditions.plan();
-        let what = if plan.rocksdb.is_some() {
+        let what = if plan.work.is_embedded() {
             "step"
         } else {
             "workload"

@@ -76,7 +76,7 @@ pub(crate) fn heading(group: Group) -> &'static str {
 
 /// The heading in the report of a run: an embedded engine answers no queries.
 pub(crate) fn heading_in(plan: &Plan, group: Group) -> &'static str {
-    match plan.rocksdb {
+    match plan.work.rocksdb() {
         Some(_) => embedded_heading(group),
         None => heading(group),
     }
@@ -214,7 +214,7 @@ pub(crate) fn megabytes(bytes: u64) -> f64 {
 
 /// What does the work of a cell: `client`, or `thread` of an embedded engine.
 pub(crate) fn worker(plan: &Plan) -> &'static str {
-    if plan.rocksdb.is_some() {
+    if plan.work.is_embedded() {
         "thread"
     } else {
         "client"
@@ -223,7 +223,7 @@ pub(crate) fn worker(plan: &Plan) -> &'static str {
 
 /// The head of a column of their numbers.
 pub(crate) fn workers_head(plan: &Plan) -> &'static str {
-    if plan.rocksdb.is_some() {
+    if plan.work.is_embedded() {
         "threads"
     } else {
         "clients"
@@ -232,7 +232,7 @@ pub(crate) fn workers_head(plan: &Plan) -> &'static str {
 
 /// What runs a target: `server`, or `target` where it is an embedded engine.
 pub(crate) fn server(plan: &Plan) -> &'static str {
-    if plan.rocksdb.is_some() {
+    if plan.work.is_embedded() {
         "target"
     } else {
         "server"
@@ -241,7 +241,7 @@ pub(crate) fn server(plan: &Plan) -> &'static str {
 
 /// What an operation that failed is called: a `server error`, or a `failed operation` of an embedded engine.
 pub(crate) fn error(plan: &Plan) -> &'static str {
-    if plan.rocksdb.is_some() {
+    if plan.work.is_embedded() {
         "failed operation"
     } else {
         "server error"

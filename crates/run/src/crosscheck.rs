@@ -27,6 +27,7 @@ use deltabench_model::plan::{
 };
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{seconds, to_f64, to_u64};
+use deltabench_model::work::Work;
 use deltabench_observe::{own_affinity, pin_tree};
 use deltabench_workload::executable::Executable;
 use deltabench_workload::{Definition, mix};
@@ -515,9 +516,7 @@ fn plan_without_cells(installation: &Installation, seed: u64, data: DataSize) ->
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
         experiment: None,
-        pgbench: None,
-        insert: None,
-        rocksdb: None,
+        work: Work::default(),
         delta_from_noise: false,
     }
 }

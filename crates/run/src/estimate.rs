@@ -55,7 +55,7 @@ pub struct Estimate {
 ///
 /// Errors: too little memory or disk, as [`crate::residence::residence`].
 pub fn estimate(plan: &Plan, host: &Host) -> Result<Estimate, Problem> {
-    let rows = match plan.rocksdb {
+    let rows = match plan.work.rocksdb() {
         Some(_) => 0.0,
         None => to_f64(DataSet::of(plan, &Library::of_plan(plan)?)?.rows(plan)),
     };
@@ -70,14 +70,14 @@ pub fn estimate(plan: &Plan, host: &Host) -> Result<Estimate, Problem> {
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     // A database of RocksDB is loaded in its block, and that is measured.
-    let set_up = match plan.rocksdb {
+    let set_up = match plan.work.rocksdb() {
         Some(_) => 0.0,
         None => set_up_seconds(plan, rows, count(cores).min(at_once.max(1))),
     };
     let blocks = f64::from(plan.timing.blocks);
-    let measuring = match &plan.insert {
+    let measuring = match plan.work.insert() {
         Some(setup) => blocks * to_f64(servers) * outlook::pass_seconds(setup),
-        None if plan.rocksdb.is_some() => blocks * rocksdb::outlook(plan).seconds_per_block,
+        None if plan.work.is_embedded() => blocks * rocksdb::outlook(plan).seconds_per_block,
         None => measuring_seconds(plan, rows, residence),
     };
     let allowed = plan.timing.deadline_seconds.unwrap_or(f64::INFINITY);

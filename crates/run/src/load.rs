@@ -65,7 +65,7 @@ impl DataSet {
     ///
     /// Errors: unknown workloads; two tables of one name that are not the same.
     pub(crate) fn of(plan: &Plan, library: &Library) -> Result<Self, Problem> {
-        if plan.insert.is_some() {
+        if plan.work.has_passes() {
             // Its first step makes its tables.
             return Ok(Self::default());
         }

@@ -6,17 +6,15 @@ use crate::passes::setup;
 use crate::pgbench;
 use crate::remote::same_server;
 use crate::rocksdb;
-use deltabench_model::insert::InsertSetup;
 use deltabench_model::installation::Installation;
-use deltabench_model::pgbench::PgbenchSetup;
 use deltabench_model::plan::{
     CacheState, Cell, CellId, CellOrder, ConfigurationUse, DataSize, DataState, Gate, Group,
     Limits, Observing, PLAN_FORMAT, Pins, Placement, Plan, PlannedServer, Role, Stopping, Timing,
     Transport, WorkloadSource,
 };
 use deltabench_model::problem::Problem;
-use deltabench_model::rocksdb::RocksdbSetup;
 use deltabench_model::units::index;
+use deltabench_model::work::Work;
 use deltabench_server::check_settings;
 use deltabench_workload::{Definition, Library, PublishedStep, published_order};
 
@@ -65,12 +63,8 @@ pub struct Request {
     pub cache: CacheState,
     /// What is collected beside the slices.
     pub observing: Observing,
-    /// What is measured with pgbench, besides the selection.
-    pub pgbench: Option<PgbenchSetup>,
-    /// The Insert Benchmark instead of workloads.
-    pub insert: Option<InsertSetup>,
-    /// RocksDB instead of workloads.
-    pub rocksdb: Option<RocksdbSetup>,
+    /// The kind of benchmark; scripts of pgbench are measured besides the selection.
+    pub work: Work,
     /// Whether the base has a placebo beside it. Without one a run does not see its own false alarms.
     pub placebo: bool,
     /// Seed of every draw.
@@ -162,9 +156,9 @@ pub fn plan(
 ) -> Result<Plan, Problem> {
     check(&request, library)?;
     let wishes: Vec<&ServerWish> = std::iter::once(base).chain(candidates).collect();
-    rocksdb::check_wishes(&wishes, request.rocksdb.is_some())?;
+    rocksdb::check_wishes(&wishes, request.work.is_embedded())?;
     for wish in wishes {
-        if request.rocksdb.is_some() {
+        if request.work.is_embedded() {
             rocksdb::check_server(wish)?;
             continue;
         }
@@ -173,10 +167,10 @@ pub fn plan(
         if wish.installation.remote.is_none() {
             check_connections(&request, &wish.settings)?;
         }
-        if request.insert.is_some() {
+        if request.work.has_passes() {
             setup::check_server(&wish.installation)?;
         }
-        if let Some(setup) = &request.pgbench {
+        if let Some(setup) = request.work.pgbench() {
             pgbench::check_server(setup, &wish.installation)?;
         }
     }
@@ -211,9 +205,7 @@ pub fn plan(
         cache: request.cache,
         observing: request.observing,
         experiment: None,
-        pgbench: request.pgbench,
-        insert: request.insert,
-        rocksdb: request.rocksdb,
+        work: request.work,
     })
 }
 
@@ -221,15 +213,15 @@ pub fn plan(
 ///
 /// Errors: too little or too much data, impossible counts, unknown workloads.
 pub fn check(request: &Request, library: &Library) -> Result<(), Problem> {
-    if let Some(insert) = &request.insert {
+    if let Some(insert) = request.work.insert() {
         setup::check_request(insert, request)?;
     }
     check_shape(request)?;
-    if let Some(setup) = &request.rocksdb {
+    if let Some(setup) = request.work.rocksdb() {
         return rocksdb::check_request(setup, request);
     }
     cells(request, library)?;
-    if let Some(setup) = &request.pgbench {
+    if let Some(setup) = request.work.pgbench() {
         pgbench::check(setup, request.order)?;
     }
     check_settings(&request.settings)?;
@@ -336,7 +328,7 @@ pub fn check_connections(request: &Request, own: &[(String, String)]) -> Result<
     let settings: Vec<(String, String)> = request.settings.iter().chain(own).cloned().collect();
     let limit = max_connections(&settings)?;
     let clients = request.clients.iter().copied().max().unwrap_or(0);
-    let most = request.insert.as_ref().map_or(clients, setup::connections);
+    let most = request.work.insert().map_or(clients, setup::connections);
     if most + SPARE_CONNECTIONS <= limit {
         return Ok(());
     }
@@ -369,10 +361,10 @@ pub fn max_connections(settings: &[(String, String)]) -> Result<u32, Problem> {
 }
 
 fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
-    if let Some(insert) = &request.insert {
+    if let Some(insert) = request.work.insert() {
         return Ok(setup::cells(insert));
     }
-    if let Some(setup) = &request.rocksdb {
+    if let Some(setup) = request.work.rocksdb() {
         return Ok(setup.cells());
     }
     let mut cells: Vec<Cell> = Vec::new();
@@ -393,10 +385,10 @@ fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
 ///
 /// Errors: workloads that are not there.
 pub fn workload_names(request: &Request, library: &Library) -> Result<Vec<String>, Problem> {
-    if let Some(insert) = &request.insert {
+    if let Some(insert) = request.work.insert() {
         return Ok(insert.steps.iter().map(|step| step.name()).collect());
     }
-    if let Some(setup) = &request.rocksdb {
+    if let Some(setup) = request.work.rocksdb() {
         let measured = setup.steps.iter().filter(|step| step.is_measured());
         return Ok(measured.map(|step| step.name().to_owned()).collect());
     }
@@ -414,7 +406,7 @@ pub fn workload_names(request: &Request, library: &Library) -> Result<Vec<String
     for source in &request.sources {
         names.push(Definition::parse(&source.file, &source.text)?.name);
     }
-    if let Some(setup) = &request.pgbench {
+    if let Some(setup) = request.work.pgbench() {
         names.extend(setup.mixes.iter().map(|mix| mix.name.clone()));
     }
     if let (Selection::Named(asked), true) = (&request.selection, published)
@@ -462,7 +454,7 @@ pub(crate) fn settles_before(plan: &Plan, cell: CellId) -> bool {
 
 fn cell(name: &str, clients: u32, request: &Request, library: &Library) -> Result<Cell, Problem> {
     let definition = library.get(name)?;
-    let mix = request.pgbench.as_ref().filter(|setup| setup.has(name));
+    let mix = request.work.pgbench().filter(|setup| setup.has(name));
     let told_to_write = mix.is_some_and(|setup| setup.writes);
     // The write phase of the aged state is on the tables of sysbench.
     let state = mix.map(|_| DataState::Fresh).or(definition.state());
@@ -552,7 +544,7 @@ pub(crate) mod tests {
     pub(crate) fn rocksdb_request() -> Request {
         Request {
             selection: Selection::Named(Vec::new()),
-            rocksdb: Some(RocksdbSetup {
+            work: Work::Rocksdb(deltabench_model::rocksdb::RocksdbSetup {
                 workload: deltabench_model::rocksdb::RocksdbWorkload::Byrx,
                 keys: 100_000,
                 key_bytes: 20,
@@ -606,9 +598,7 @@ pub(crate) mod tests {
             limits: Limits::default(),
             cache: CacheState::AsIs,
             observing: Observing::default(),
-            pgbench: None,
-            insert: None,
-            rocksdb: None,
+            work: Work::default(),
             placebo: true,
             seed: 7,
             command: Vec::new(),

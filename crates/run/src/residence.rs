@@ -84,10 +84,10 @@ impl Needs {
     ///
     /// Errors: shared buffers that do not fit under the plan's memory limit.
     pub(crate) fn of(plan: &Plan, data: u64) -> Result<Self, Problem> {
-        if let Some(setup) = &plan.insert {
+        if let Some(setup) = plan.work.insert() {
             return Self::of_passes(plan, setup);
         }
-        if plan.rocksdb.is_some() {
+        if plan.work.is_embedded() {
             return Ok(Self::of_engines(plan));
         }
         let bytes_of = |state: &DataState| to_u64(to_f64(data) * growth(*state));
@@ -176,7 +176,7 @@ pub fn residence(plan: &Plan, host: &Host) -> Result<Residence, Problem> {
 
 /// Bytes of the tables that every server is loaded with.
 pub(crate) fn loaded_bytes(plan: &Plan) -> Result<u64, Problem> {
-    if plan.rocksdb.is_some() {
+    if plan.work.is_embedded() {
         return Ok(0);
     }
     let library = Library::of_plan(plan)?;
@@ -195,7 +195,7 @@ pub(crate) fn decide(plan: &Plan, host: &Host, needs: &Needs) -> Result<Residenc
     let disk = needs
         .disk_once_bytes
         .saturating_add(servers.saturating_mul(needs.disk_bytes));
-    if plan.rocksdb.is_some() {
+    if plan.work.is_embedded() {
         // All of them are there at a time, each working in its turns.
         let memory = servers.saturating_mul(needs.memory_bytes);
         let fits = check_room(&host.workspaces, disk, memory);
@@ -204,7 +204,7 @@ pub(crate) fn decide(plan: &Plan, host: &Host, needs: &Needs) -> Result<Residenc
         });
     }
     check_room(&host.workspaces, disk, needs.memory_bytes)?;
-    if plan.insert.is_some() {
+    if plan.work.has_passes() {
         return Ok(Residence::Rotated);
     }
     let all = servers.saturating_mul(needs.memory_bytes);
@@ -219,6 +219,7 @@ mod tests {
     use super::*;
     use crate::planning::tests::plan_of;
     use deltabench_model::plan::Cell;
+    use deltabench_model::work::Work;
 
     const MB: u64 = 1 << 20;
 
@@ -256,7 +257,7 @@ mod tests {
     fn tables_and_wal_of_a_pass_are_there_once_and_not_on_each_server() {
         let setup = crate::passes::setup::tests::setup();
         let mut plan = plan_of(&["a", "a", "b"], 1);
-        plan.insert = Some(setup.clone());
+        plan.work = Work::Insert(setup.clone());
         let needs = Needs::of(&plan, 0).unwrap();
         assert_eq!(needs.disk_bytes, DISK_BESIDE);
         let written = passes::bytes(&setup) + passes::wal_bytes(&setup);

@@ -17,6 +17,7 @@ use deltabench_model::plan::{
 };
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{seconds, to_f64, to_u64};
+use deltabench_model::work::Work;
 use deltabench_observe::{own_affinity, pin_tree};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -209,9 +210,7 @@ fn plan(installation: &Installation, clients: u32, rows: u64, seed: u64) -> Plan
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
         experiment: None,
-        pgbench: None,
-        insert: None,
-        rocksdb: None,
+        work: Work::default(),
         delta_from_noise: false,
     }
 }

@@ -62,7 +62,7 @@ impl Session<'_> {
     /// Errors: anything that makes measuring impossible; what was measured before stays in the store.
     pub fn execute(&mut self) -> Result<SessionEnd, Problem> {
         let began = Instant::now();
-        if let Some(setup) = &self.plan.rocksdb {
+        if let Some(setup) = self.plan.work.rocksdb() {
             return self.rocksdb(setup, began);
         }
         let executables = compile(self.plan, self.library)?;
@@ -83,7 +83,7 @@ impl Session<'_> {
             .and_then(|()| self.pilot(&mut fleet, &executables, began))
             .and_then(|()| {
                 let series = observed::series(self.plan, fleet.directory());
-                if let Some(setup) = &self.plan.insert {
+                if let Some(setup) = self.plan.work.insert() {
                     return self.insert_benchmark(setup, &mut fleet, series, began);
                 }
                 let mut measuring = Measuring {
@@ -219,7 +219,7 @@ impl Session<'_> {
 
 /// The workloads of all cells, compiled for the plan's data.
 pub(crate) fn compile(plan: &Plan, library: &Library) -> Result<Vec<Executable>, Problem> {
-    if plan.insert.is_some() {
+    if plan.work.has_passes() {
         // Its steps are no workloads of the library.
         return Ok(Vec::new());
     }

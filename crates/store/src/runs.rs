@@ -208,7 +208,7 @@ impl Store {
     /// Blocks in which all was measured, and visits; in the Insert Benchmark passes of all servers, and steps
     /// that are good.
     fn progress_of(&self, run: i64, plan: &Plan) -> Result<(u64, u64), StoreError> {
-        let passes = plan.insert.is_some();
+        let passes = plan.work.has_passes();
         let (done, whole): (Vec<u32>, usize) = if passes {
             let steps = self.collect(GOOD_STEPS, [run], |row| row.get(0))?;
             (steps, plan.cells.len() * plan.servers.len())

@@ -3,7 +3,7 @@
 use crate::error::StoreError;
 use crate::migrations::migrate;
 use deltabench_model::finding::{Finding, Severity};
-use deltabench_model::plan::{CellId, PLAN_FORMAT, Plan, ServerId};
+use deltabench_model::plan::{self, CellId, PLAN_FORMAT, Plan, ServerId};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -215,7 +215,7 @@ impl Store {
                 known: PLAN_FORMAT.1,
             });
         }
-        let plan: Plan = serde_json::from_value(value).map_err(bad)?;
+        let plan: Plan = serde_json::from_value(plan::upgraded(value)).map_err(bad)?;
         if plan.format != PLAN_FORMAT.0 || plan.version != PLAN_FORMAT.1 {
             return Err(self.damaged(format!("plan of format {} {}", plan.format, plan.version)));
         }

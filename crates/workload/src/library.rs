@@ -90,7 +90,7 @@ impl Library {
     pub fn of_plan(plan: &Plan) -> Result<Self, Problem> {
         Self::builtin()?
             .with_sources(&plan.workloads)?
-            .with_pgbench(plan.pgbench.as_ref())
+            .with_pgbench(plan.work.pgbench())
     }
 
     /// This library with a definition for each mix of scripts.

@@ -17,7 +17,7 @@ pub struct RocksdbArguments {
     pub candidates: Vec<String>,
     /// What is done with them
     #[command(flatten)]
-    pub work: Work,
+    pub work: ChainArguments,
     /// How exactly, and how
     #[command(flatten)]
     pub exactness: Exactness,
@@ -31,7 +31,7 @@ pub struct RocksdbArguments {
 
 /// What is done with all targets.
 #[derive(Debug, Args)]
-pub struct Work {
+pub struct ChainArguments {
     /// Everything scaled down: 200k keys, steps of 2 s, 6 blocks. It says how long that takes
     #[arg(long, conflicts_with = "published")]
     pub quick: bool,

@@ -13,6 +13,7 @@ use deltabench_model::plan::{DataSize, Placement, Stopping, Timing};
 use deltabench_model::problem::Problem;
 use deltabench_model::rocksdb::{RocksdbSetup, RocksdbStep};
 use deltabench_model::units::{to_f64, to_u64};
+use deltabench_model::work::Work;
 use deltabench_observe::HostFacts;
 use deltabench_run::planning::{Request, Selection};
 use deltabench_workload::pgbench::tables::{ACCOUNTS, SCALE_MAX, estimate_bytes};
@@ -45,7 +46,7 @@ pub fn benchmarks(
                 rows: u64::from(setup.tables.scale) * ACCOUNTS,
             };
         }
-        request.pgbench = Some(setup);
+        request.work = Work::scripts(Some(setup));
     }
     if let Some(own) = &experiment.insert {
         let setup = insert(experiment, own, part.rows);
@@ -66,7 +67,7 @@ pub fn benchmarks(
         }
         request.stopping = Stopping::Fixed;
         request.placebo = own.placebo;
-        request.insert = Some(setup);
+        request.work = Work::Insert(setup);
     }
     if let Some(own) = &experiment.rocksdb {
         of_rocksdb(experiment, own, part.rows, request);
@@ -188,7 +189,7 @@ fn of_rocksdb(experiment: &Experiment, own: &Rocksdb, keys: u64, request: &mut R
         *all = looks(request.timing.blocks);
     }
     request.placebo = own.placebo;
-    request.rocksdb = Some(setup);
+    request.work = Work::Rocksdb(setup);
 }
 
 fn rocksdb(experiment: &Experiment, own: &Rocksdb, keys: u64) -> RocksdbSetup {
@@ -351,7 +352,7 @@ mod tests {
         let request =
             crate::experiment::request::request_of(&study, &parts[1], 7, Path::new(""), &library);
         let request = request.unwrap();
-        let setup = request.rocksdb.unwrap();
+        let setup = request.work.rocksdb().unwrap();
         assert_eq!(
             (setup.keys, request.data.rows, parts.len()),
             (20_000, 20_000, 2)

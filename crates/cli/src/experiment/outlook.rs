@@ -7,6 +7,7 @@ use deltabench_model::installation::Engine;
 use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
+use deltabench_model::work::Work;
 use deltabench_run::estimate::{Estimate, estimate};
 use deltabench_run::fleet::Host;
 use deltabench_run::residence::Residence;
@@ -111,24 +112,24 @@ fn cells(plan: &Plan) -> Vec<String> {
             },
             names.join(", ")
         ),
-        match &plan.rocksdb {
-            Some(_) => format!("threads: {}", clients.join(", ")),
-            None => format!("clients: {}", clients.join(", ")),
+        match plan.work.is_embedded() {
+            true => format!("threads: {}", clients.join(", ")),
+            false => format!("clients: {}", clients.join(", ")),
         },
-        match (&plan.insert, &plan.rocksdb) {
-            (_, Some(setup)) => format!(
+        match &plan.work {
+            Work::Rocksdb(setup) => format!(
                 "{} blocks of {}, {} s of each timed step on each target, in turns of {} ms",
                 plan.timing.blocks,
                 setup.workload.word(),
                 setup.seconds,
                 plan.timing.slice_ms
             ),
-            (Some(setup), None) => format!(
+            Work::Insert(setup) => format!(
                 "{} passes of these steps on each server, one server after another; each client writes {} \
                  rows to the {} that it loads",
                 plan.timing.blocks, setup.write_rows, setup.rows
             ),
-            (None, None) => format!(
+            Work::Workloads(_) => format!(
                 "at most {} blocks, {} s on each server in a visit",
                 plan.timing.blocks, plan.timing.visit_seconds
             ),
@@ -138,11 +139,11 @@ fn cells(plan: &Plan) -> Vec<String> {
 
 /// `2 x 1000000`, `scale 10`, or both.
 fn tables(plan: &Plan) -> String {
-    if let Some(setup) = &plan.rocksdb {
+    if let Some(setup) = plan.work.rocksdb() {
         return format!("{} keys", setup.keys);
     }
     let rows = format!("{} x {}", plan.data.tables, plan.data.rows);
-    let Some(setup) = &plan.pgbench else {
+    let Some(setup) = plan.work.pgbench() else {
         return rows;
     };
     let scale = format!("scale {}", setup.tables.scale);

@@ -14,7 +14,7 @@ use deltabench_run::passes::outlook::pass_seconds;
 ///
 /// Errors: it does not fit on this host.
 pub fn tell(plan: &Plan, host: &Host) -> Result<Vec<String>, Problem> {
-    let Some(setup) = &plan.insert else {
+    let Some(setup) = plan.work.insert() else {
         return Ok(Vec::new());
     };
     let found = estimate(plan, host)?;

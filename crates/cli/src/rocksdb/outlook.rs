@@ -10,7 +10,7 @@ use deltabench_run::rocksdb::{in_memory, outlook};
 
 /// Lines about what is going to be done, how long it takes and what room it needs.
 pub fn tell(plan: &Plan) -> Vec<String> {
-    let Some(setup) = &plan.rocksdb else {
+    let Some(setup) = plan.work.rocksdb() else {
         return Vec::new();
     };
     let found = outlook(plan);

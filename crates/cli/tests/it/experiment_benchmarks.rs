@@ -82,7 +82,7 @@ fn scripts_of_pgbench_are_cells_and_each_scale_is_a_part() {
     let mut scales = Vec::new();
     for run in &runs {
         let plan = store.plan(run).unwrap();
-        let setup = plan.pgbench.as_ref().unwrap();
+        let setup = plan.work.pgbench().unwrap();
         let part = plan.experiment.as_ref().unwrap();
         let scale = setup.tables.scale.to_string();
         assert_eq!(part.coordinates, [("scale".to_owned(), scale.clone())]);

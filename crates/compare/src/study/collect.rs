@@ -91,7 +91,7 @@ impl<'a> Set<'a> {
     /// Whether every run is one of an embedded engine, which has threads for clients.
     pub(super) fn is_embedded(&self) -> bool {
         let mut plans = self.runs.iter().map(|run| run.source.plan);
-        plans.all(|plan| plan.rocksdb.is_some())
+        plans.all(|plan| plan.work.is_embedded())
     }
 
     /// `4 clients`, or `4 threads` of an embedded engine.
@@ -115,7 +115,7 @@ impl<'a> Set<'a> {
             let mut cells = run.cells.iter().filter(|((name, _), _)| name == row);
             cells.any(|(_, id)| {
                 let cell = plan.cells.get(index(u64::from(*id)));
-                let setup = plan.pgbench.as_ref();
+                let setup = plan.work.pgbench();
                 cell.zip(setup)
                     .is_some_and(|(cell, setup)| setup.has(&cell.workload))
             })

@@ -132,7 +132,7 @@ pub(super) fn of_scaleup(set: &Set<'_>, clients: &[u32]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let served = plans().filter(|plan| plan.rocksdb.is_none());
+    let served = plans().filter(|plan| !plan.work.is_embedded());
     let placements = served.flat_map(|plan| {
         let cells = plan.cells.iter();
         let shown = cells.filter(|cell| clients.contains(&cell.clients));
@@ -367,7 +367,7 @@ fn servers(first: &Plan, second: &Plan) -> Option<String> {
         let all = plan.candidates().into_iter();
         all.map(|server| plan.server_name(server)).collect()
     };
-    (names(first) != names(second)).then(|| match first.rocksdb {
+    (names(first) != names(second)).then(|| match first.work.rocksdb() {
         Some(_) => "its targets".to_owned(),
         None => "its servers".to_owned(),
     })

@@ -160,7 +160,7 @@ fn derived(plan: &Plan, name: &str) -> String {
     match name {
         "rows" => plan.data.rows.to_string(),
         "tables" => plan.data.tables.to_string(),
-        "scale" => match &plan.pgbench {
+        "scale" => match plan.work.pgbench() {
             Some(setup) => setup.tables.scale.to_string(),
             None => "none".to_owned(),
         },

@@ -7,6 +7,7 @@ use deltabench_model::plan::{
 };
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{to_f64, to_u64};
+use deltabench_model::work::Work;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 
@@ -87,9 +88,7 @@ pub fn plan(cells: Vec<Cell>) -> Plan {
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
         experiment: None,
-        pgbench: None,
-        insert: None,
-        rocksdb: None,
+        work: Work::default(),
         delta_from_noise: false,
     }
 }

@@ -10,6 +10,7 @@ use deltabench_model::insert::{
 use deltabench_model::plan::{Cell, CellId, Group, Plan, PublishedRate, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{seconds, to_f64, to_u64};
+use deltabench_model::work::Work;
 
 /// All steps with one rate, two clients.
 pub fn setup() -> InsertSetup {
@@ -53,7 +54,7 @@ pub fn insert_plan(passes: u32) -> Plan {
     };
     let mut plan = plan(setup.steps.iter().map(cell).collect());
     plan.timing.blocks = passes;
-    plan.insert = Some(setup);
+    plan.work = Work::Insert(setup);
     plan
 }
 

@@ -13,6 +13,7 @@ use deltabench_model::rocksdb::{
 };
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::to_u64;
+use deltabench_model::work::Work;
 
 /// A plan of these steps, by these numbers of threads.
 fn rocksdb(steps: &[RocksdbStep], threads: &[u32]) -> Plan {
@@ -33,7 +34,7 @@ fn rocksdb(steps: &[RocksdbStep], threads: &[u32]) -> Plan {
     for server in &mut plan.servers {
         server.installation.engine = Engine::Rocksdb;
     }
-    plan.rocksdb = Some(setup);
+    plan.work = Work::Rocksdb(setup);
     plan
 }
 

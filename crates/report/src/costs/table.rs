@@ -123,13 +123,13 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
             "upper rows: all blocks together; relative row: candidate / base, mean over blocks{interval}, \
              1.0 is equal; with a sign it is the difference, where a side was 0 in some block; \
              0 is none at all; {}",
-            if plan.rocksdb.is_some() {
+            if plan.work.is_embedded() {
                 "o is an operation: of a range a seek with its nexts"
             } else {
                 "o is the published unit of work: a query, or 1000 rows of a scan"
             }
         ),
-        if plan.rocksdb.is_some() {
+        if plan.work.is_embedded() {
             "cpu: of the turns; all else over whole steps, waiting for compactions included; bc miss and cmp \
              from turns of their own"
         } else {

@@ -74,7 +74,7 @@ impl Table<'_> {
     /// An embedded engine is no server.
     fn heading(&self, metric: Metric, heading: &'static str) -> &'static str {
         match metric {
-            Metric::ServerCpuPerOperation if self.conditions.plan().rocksdb.is_some() => {
+            Metric::ServerCpuPerOperation if self.conditions.plan().work.is_embedded() => {
                 "CPU, µs/op"
             }
             _ => heading,

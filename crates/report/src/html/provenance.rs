@@ -53,7 +53,7 @@ fn facts(title: &str, rows: &[(String, String)]) -> Markup {
 }
 
 fn plan_rows(plan: &Plan) -> Vec<(String, String)> {
-    let mut rows = match &plan.rocksdb {
+    let mut rows = match plan.work.rocksdb() {
         Some(setup) => of_engine(plan, setup),
         None => of_servers(plan),
     };
@@ -197,7 +197,7 @@ fn choices(plan: &Plan) -> Vec<(&'static str, String)> {
     };
     let mut rows = vec![("a cell is done", stopping)];
     // An embedded engine has no connections, and its chain is its order.
-    if plan.rocksdb.is_none() {
+    if !plan.work.is_embedded() {
         rows.push(("order of the cells", order.to_owned()));
         rows.push(("connection", transport.to_owned()));
     }
@@ -244,7 +244,7 @@ fn targets(plan: &Plan, context: &ReportContext, sides: &[ServerId]) -> Markup {
             .map(|id| known(context.build(plan, *id).map(read)))
             .collect()
     };
-    let embedded = plan.rocksdb.is_some();
+    let embedded = plan.work.is_embedded();
     let name = |engine: &'static str, server: &'static str| if embedded { engine } else { server };
     let rows = [
         ("asked for", file(|i| i.asked.clone())),
@@ -352,7 +352,7 @@ fn settings(plan: &Plan, context: &ReportContext, sides: &[ServerId]) -> Markup 
             .collect::<Vec<_>>()
     };
     let (differing, set) = (rows(differing), rows(set));
-    let what = if plan.rocksdb.is_some() {
+    let what = if plan.work.is_embedded() {
         "Options"
     } else {
         "Settings"

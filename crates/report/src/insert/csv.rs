@@ -11,7 +11,7 @@ use deltabench_model::units::seconds;
 ///
 /// Errors: for a run of anything else.
 pub fn check_steps(plan: &Plan) -> Result<(), Problem> {
-    if plan.insert.is_some() {
+    if plan.work.has_passes() {
         return Ok(());
     }
     Err(Problem::new("the run has no steps of the Insert Benchmark")

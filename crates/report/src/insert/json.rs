@@ -58,7 +58,7 @@ fn settled(one: &Settled) -> InsertSettled {
 /// What was asked for, without what was not.
 fn setup(plan: &Plan) -> serde_json::Value {
     // Numbers, words and lists alone: they always have a form in JSON.
-    let mut value = serde_json::to_value(&plan.insert).unwrap_or_default();
+    let mut value = serde_json::to_value(plan.work.insert()).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
         fields.retain(|_, field| !field.is_null());
     }

@@ -292,7 +292,7 @@ pub(crate) fn exact(response: &ResponseTimes) -> Vec<String> {
 
 /// What the run is about, for the head of every form.
 pub(crate) fn head(plan: &Plan, report: &InsertReport) -> String {
-    let asked = plan.insert.as_ref().map(setup).unwrap_or_default();
+    let asked = plan.work.insert().map(setup).unwrap_or_default();
     format!("{asked}; {}", passes(report))
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn rocksdb(plan: &Plan, context: &ReportContext) -> Option<Rocksdb> {
     });
     Some(Rocksdb {
         // Numbers, words and lists alone: they always have a form in JSON.
-        setup: serde_json::to_value(&plan.rocksdb).unwrap_or_default(),
+        setup: serde_json::to_value(plan.work.rocksdb()).unwrap_or_default(),
         steps: steps.collect(),
         caches: report
             .caches

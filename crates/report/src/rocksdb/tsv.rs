@@ -12,7 +12,7 @@ use deltabench_model::rocksdb::{RocksdbSetup, RocksdbStep};
 ///
 /// Errors: for a run of anything else.
 pub fn check_rocksdb(plan: &Plan) -> Result<(), Problem> {
-    if plan.rocksdb.is_some() {
+    if plan.work.is_embedded() {
         return Ok(());
     }
     Err(Problem::new("the run has no steps of RocksDB")
@@ -65,7 +65,7 @@ const COLUMNS: &str = "ops_sec\tmb_sec\tlsm_sz\tblob_sz\tc_wgb\tw_amp\tc_mbps\tc
 ///         blocks apart; `githash` is never known.
 #[must_use]
 pub fn rocksdb_tsv(plan: &Plan, context: &ReportContext) -> String {
-    let (Some(report), Some(setup)) = (&context.rocksdb, &plan.rocksdb) else {
+    let (Some(report), Some(setup)) = (&context.rocksdb, plan.work.rocksdb()) else {
         return String::new();
     };
     let mut lines: Vec<String> = HEAD.iter().map(|text| format!("# {text}")).collect();

@@ -100,7 +100,7 @@ pub(crate) fn setup(setup: &RocksdbSetup) -> String {
 
 /// How many blocks there are, for the head of every form.
 pub(crate) fn head(plan: &Plan, report: &RocksdbReport) -> String {
-    let asked = plan.rocksdb.as_ref().map(setup).unwrap_or_default();
+    let asked = plan.work.rocksdb().map(setup).unwrap_or_default();
     let steps = report.targets.iter().flat_map(|row| &row.steps);
     let measured = steps.map(|step| step.blocks.len()).max().unwrap_or(0);
     format!("{asked}; {measured} of {} blocks", plan.timing.blocks)

@@ -9,6 +9,7 @@ use deltabench_model::installation::{Build, Installation, Origin, Setting};
 use deltabench_model::plan::{
     Cell, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
 };
+use deltabench_model::work::Work;
 use deltabench_report::{ReportContext, ServerFacts};
 use serde_json::json;
 
@@ -432,9 +433,7 @@ pub fn plan() -> Plan {
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
         experiment: None,
-        pgbench: None,
-        insert: None,
-        rocksdb: None,
+        work: Work::default(),
         delta_from_noise: false,
     }
 }

@@ -2,6 +2,9 @@
 
 use crate::full::Full;
 use crate::insert_fixture::insert_run;
+use deltabench_model::insert::InsertSetup;
+use deltabench_model::plan::Plan;
+use deltabench_model::work::Work;
 use deltabench_report::{Format, TerminalOptions, check_steps, html, json, markdown, render};
 use serde_json::Value;
 
@@ -139,13 +142,20 @@ fn a_server_against_itself_keeps_its_own_colours() {
     );
 }
 
+fn setup_of(plan: &mut Plan) -> &mut InsertSetup {
+    match &mut plan.work {
+        Work::Insert(setup) => setup,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn only_what_is_written_is_said_to_be_written() {
     let mut full = insert_run(2);
-    let steps = &mut full.plan.insert.as_mut().unwrap().steps;
+    let steps = &mut setup_of(&mut full.plan).steps;
     steps.truncate(3);
     assert!(form(Format::Text, &full, 120).contains("160k written after that"));
-    full.plan.insert.as_mut().unwrap().steps.truncate(2);
+    setup_of(&mut full.plan).steps.truncate(2);
     assert!(!form(Format::Text, &full, 120).contains("written after that"));
 }
 

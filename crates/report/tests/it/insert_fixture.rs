@@ -9,6 +9,7 @@ use deltabench_model::insert::{
 };
 use deltabench_model::plan::{Cell, CellId, Group, Plan, PublishedRate, ServerId};
 use deltabench_model::units::{to_f64, to_u64};
+use deltabench_model::work::Work;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 
@@ -59,7 +60,7 @@ fn plan(passes: u32) -> Plan {
         .collect();
     plan.timing.blocks = passes;
     plan.stopping = Default::default();
-    plan.insert = Some(setup);
+    plan.work = Work::Insert(setup);
     plan
 }
 

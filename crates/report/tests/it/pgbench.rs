@@ -1,10 +1,11 @@
 //! What reports say of pgbench's scripts: its own text form, line by line beside a real one, grids, scripts.
 
 use crate::pgbench_fixture::{CLIENTS, analysed, plan, setup, slices};
-use deltabench_model::pgbench::QueryMode;
+use deltabench_model::pgbench::{PgbenchSetup, QueryMode};
 use deltabench_model::plan::{Plan, Role};
 use deltabench_model::slice::{ErrorCount, Slice};
 use deltabench_model::units::to_f64;
+use deltabench_model::work::Work;
 use deltabench_report::{
     Format, ReportContext, StudyContext, StudyFormat, TerminalOptions, check_pgbench, pgbench,
     render, render_study,
@@ -91,10 +92,17 @@ fn every_line_has_the_form_of_pgbench_18() {
     assert_eq!(ours(&text(&plan, &slices, Some(1.0))), real(output));
 }
 
+fn setup_of(plan: &mut Plan) -> &mut PgbenchSetup {
+    match &mut plan.work {
+        Work::Workloads(setup) => setup.pgbench.as_mut().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn several_scripts_have_their_blocks_as_in_pgbench_18() {
     let (plan, slices) = alone("mix", 2, |plan| {
-        plan.pgbench.as_mut().unwrap().mode = QueryMode::Extended;
+        setup_of(plan).mode = QueryMode::Extended;
     });
     let output = include_str!("../data/pgbench/18.6/mix.txt");
     assert_eq!(ours(&text(&plan, &slices, Some(1.0))), real(output));
@@ -103,7 +111,7 @@ fn several_scripts_have_their_blocks_as_in_pgbench_18() {
 #[test]
 fn tries_skipped_and_late_transactions_are_told_as_in_pgbench_18() {
     let (plan, mut slices) = alone("mix", 2, |plan| {
-        let setup = plan.pgbench.as_mut().unwrap();
+        let setup = setup_of(plan);
         setup.mode = QueryMode::Simple;
         setup.max_tries = 3;
         setup.latency_limit_ms = Some(0.5);

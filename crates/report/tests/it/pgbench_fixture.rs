@@ -11,6 +11,7 @@ use deltabench_model::pgbench::{
 use deltabench_model::plan::{Cell, Group, Plan, Role, WorkloadSource};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{to_f64, to_u64};
+use deltabench_model::work::Work;
 use deltabench_report::ReportContext;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
@@ -79,7 +80,7 @@ pub fn plan(clients: &[u32]) -> Plan {
         })
         .collect();
     plan.timing.blocks = 8;
-    plan.pgbench = Some(setup);
+    plan.work = Work::scripts(Some(setup));
     plan
 }
 
@@ -99,7 +100,7 @@ pub fn slices(plan: &Plan) -> Vec<Slice> {
     let mut noise = fixture::Noise(3);
     let mut slices = Vec::new();
     let mut now = 1_763_721_780_000_000_000;
-    let setup = plan.pgbench.as_ref().unwrap();
+    let setup = plan.work.pgbench().unwrap();
     for block in 0..plan.timing.blocks {
         let luck: Vec<f64> = plan.servers.iter().map(|_| 0.003 * noise.next()).collect();
         for (id, cell) in (0..).zip(&plan.cells) {

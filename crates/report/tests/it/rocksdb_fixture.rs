@@ -16,6 +16,7 @@ use deltabench_model::rocksdb::{
 };
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{index, to_f64, to_u64};
+use deltabench_model::work::Work;
 use deltabench_report::ServerFacts;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
@@ -94,7 +95,7 @@ fn plan(blocks: u32) -> Plan {
         .to_vec();
     plan.data.tables = 1;
     plan.data.rows = setup.keys;
-    plan.rocksdb = Some(setup);
+    plan.work = Work::Rocksdb(setup);
     plan
 }
 
@@ -327,7 +328,7 @@ pub fn rocksdb_run(blocks: u32) -> Full {
         counters: Vec::new(),
     };
     for block in 0..blocks {
-        for link in plan.rocksdb.as_ref().unwrap().chain() {
+        for link in plan.work.rocksdb().unwrap().chain() {
             let Some(cell) = link.cell else { continue };
             for server in 0..5 {
                 made.visit((server, cell, block), link.step, link.threads);

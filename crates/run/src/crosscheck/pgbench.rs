@@ -10,6 +10,7 @@ use deltabench_model::installation::Installation;
 use deltabench_model::pgbench::{PgbenchMix, PgbenchSetup, PgbenchTables, QueryMode};
 use deltabench_model::plan::{DataSize, Plan};
 use deltabench_model::problem::Problem;
+use deltabench_model::work::Work;
 use deltabench_workload::executable::Executable;
 use deltabench_workload::pgbench::builtin;
 use deltabench_workload::{Library, mix};
@@ -150,10 +151,8 @@ fn all(
     let mut rows = Vec::new();
     for &mode in &request.modes {
         let mut sent = plan.clone();
-        sent.pgbench = plan
-            .pgbench
-            .clone()
-            .map(|setup| PgbenchSetup { mode, ..setup });
+        let setup = plan.work.pgbench().cloned();
+        sent.work = Work::scripts(setup.map(|setup| PgbenchSetup { mode, ..setup }));
         let executables = executables(&sent)?;
         for ((number, cell), executable) in (0..).zip(&plan.cells).zip(&executables) {
             let name = SCRIPTS
@@ -234,7 +233,7 @@ fn plan(request: &PgbenchRequest) -> Result<Plan, Problem> {
     }
     Ok(Plan {
         cells,
-        pgbench: Some(setup),
+        work: Work::scripts(Some(setup)),
         ..plan_without_cells(&request.installation, request.seed, data)
     })
 }

@@ -23,7 +23,7 @@ impl Fleet<'_> {
         spec: &ClusterSpec<'_>,
         host: &super::Host,
     ) -> Result<(), Problem> {
-        if self.plan.insert.is_some() && self.leader(place) == place {
+        if self.plan.work.has_passes() && self.leader(place) == place {
             let name = format!("pristine{place}");
             let cluster = Cluster::create(&self.workspace, &name, spec, &host.cache, &host.user)?;
             self.pristine.push(Pristine {

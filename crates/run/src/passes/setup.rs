@@ -48,7 +48,7 @@ pub fn check(setup: &InsertSetup) -> Result<(), Problem> {
 pub fn check_request(setup: &InsertSetup, request: &Request) -> Result<(), Problem> {
     check(setup)?;
     let none = Selection::Named(Vec::new());
-    if request.selection != none || !request.sources.is_empty() || request.pgbench.is_some() {
+    if request.selection != none || !request.sources.is_empty() {
         return Err(
             Problem::new("the Insert Benchmark cannot be measured beside workloads")
                 .detail("its steps start from what those before them have left")

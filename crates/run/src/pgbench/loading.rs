@@ -29,7 +29,7 @@ impl PgbenchData {
     ///
     /// Errors: SQL of the user's that cannot be read.
     pub(crate) fn of(plan: &Plan) -> Result<Option<Self>, Problem> {
-        let Some(setup) = &plan.pgbench else {
+        let Some(setup) = plan.work.pgbench() else {
             return Ok(None);
         };
         let scripts = setup.mixes.iter().flat_map(|mix| &mix.scripts);
@@ -259,7 +259,7 @@ fn check_rows(client: &mut Client, table: Table, data: &PgbenchData) -> Result<(
 /// Errors: they are empty.
 pub(crate) fn check_crash(client: &mut Client, plan: &Plan) -> Result<(), Problem> {
     let unlogged = |setup: &&PgbenchSetup| setup.tables.unlogged && setup.tables.scale > 0;
-    if plan.pgbench.as_ref().filter(unlogged).is_none() {
+    if plan.work.pgbench().filter(unlogged).is_none() {
         return Ok(());
     }
     // Not the branches: where accounts are partitioned, those alone are unlogged.

@@ -24,7 +24,7 @@ const EXPLAINED: [&str; 7] = [
 /// Errors: a script that does not read, a connection that is lost.
 pub(crate) fn plans(client: &mut Client, plan: &Plan, name: &str) -> Result<Vec<String>, Problem> {
     let mut found = Vec::new();
-    let Some(setup) = &plan.pgbench else {
+    let Some(setup) = plan.work.pgbench() else {
         return Ok(found);
     };
     let mix = setup.mixes.iter().find(|mix| mix.name == name);

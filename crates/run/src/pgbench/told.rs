@@ -44,7 +44,7 @@ fn not_frozen(plan: &Plan, setup: &PgbenchSetup) -> Option<Finding> {
 
 /// What a reader should know of what is measured with pgbench.
 pub(crate) fn findings(plan: &Plan) -> Vec<Finding> {
-    let Some(setup) = &plan.pgbench else {
+    let Some(setup) = plan.work.pgbench() else {
         return Vec::new();
     };
     let scale = setup.tables.scale;
@@ -74,6 +74,7 @@ mod tests {
     use super::*;
     use crate::pgbench::tests::setup;
     use crate::planning::tests::plan_of;
+    use deltabench_model::work::Work;
 
     #[test]
     fn more_clients_than_branches_are_told_where_branches_are_written() {
@@ -84,7 +85,7 @@ mod tests {
             for cell in &mut plan.cells {
                 cell.workload = "mine".to_owned();
             }
-            plan.pgbench = Some(setup);
+            plan.work = Work::scripts(Some(setup));
             let found = findings(&plan);
             let texts = found.into_iter().map(|finding| finding.text);
             texts.collect::<Vec<_>>().join("; ")
@@ -97,7 +98,7 @@ mod tests {
     #[test]
     fn rows_that_are_frozen_on_some_servers_only_are_told() {
         let mut plan = plan_of(&["a", "a", "b"], 1);
-        plan.pgbench = Some(setup("SELECT 1;"));
+        plan.work = Work::scripts(Some(setup("SELECT 1;")));
         assert_eq!(findings(&plan), []);
         for server in plan.servers.iter_mut().take(2) {
             server.installation.version_num = 90_624;

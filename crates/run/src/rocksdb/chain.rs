@@ -480,7 +480,7 @@ mod tests {
     fn reads_have_rounds_for_their_seconds_and_writes_have_one_for_all_of_them() {
         use RocksdbStep::{Fillseq, Overwriteandwait, Readrandom};
         let mut plan = rocksdb_plan(&["a", "a", "b"]);
-        let setup = plan.rocksdb.clone().unwrap();
+        let setup = plan.work.rocksdb().cloned().unwrap();
         let rounds = |plan: &Plan, step, turn| rounds_of(plan, &setup, step, turn);
         assert_eq!(rounds(&plan, Readrandom, 0.25), 20);
         assert_eq!(rounds(&plan, Readrandom, 3.0), 5);
@@ -505,7 +505,7 @@ mod tests {
     #[test]
     fn the_turn_of_a_step_that_writes_is_its_seconds_at_the_rate_that_was_found() {
         let plan = rocksdb_plan(&["a", "b"]);
-        let setup = plan.rocksdb.clone().unwrap();
+        let setup = plan.work.rocksdb().cloned().unwrap();
         let operations = |step, work| {
             let order = StepOrder {
                 step,

@@ -100,8 +100,7 @@ pub(crate) fn check_request(setup: &RocksdbSetup, request: &Request) -> Result<(
     check_sizes(setup)?;
     check_steps(&setup.steps)?;
     let none = Selection::Named(Vec::new());
-    let beside = request.pgbench.is_some() || request.insert.is_some();
-    if request.selection != none || !request.sources.is_empty() || beside {
+    if request.selection != none || !request.sources.is_empty() {
         return Err(
             Problem::new("RocksDB cannot be measured beside workloads of SQL")
                 .hint("measure them in runs of their own"),
@@ -239,7 +238,7 @@ fn check_sizes(setup: &RocksdbSetup) -> Result<(), Problem> {
 /// so much memory `available`.
 #[must_use]
 pub fn in_memory(plan: &Plan, available: Option<u64>) -> Option<String> {
-    let setup = plan.rocksdb.as_ref()?;
+    let setup = plan.work.rocksdb()?;
     if !setup.workload.compresses() {
         return None;
     }
@@ -303,6 +302,7 @@ mod tests {
     use crate::planning::{check, plan};
     use deltabench_model::plan::Stopping;
     use deltabench_model::rocksdb::RocksdbWorkload;
+    use deltabench_model::work::Work;
     use deltabench_workload::Library;
 
     fn refusal(change: impl FnOnce(&mut Request)) -> String {
@@ -313,7 +313,10 @@ mod tests {
     }
 
     fn setup(request: &mut Request) -> &mut RocksdbSetup {
-        request.rocksdb.as_mut().unwrap()
+        match &mut request.work {
+            Work::Rocksdb(setup) => setup,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
@@ -358,7 +361,10 @@ mod tests {
         let mut plan = crate::planning::tests::rocksdb_plan(&["a", "a", "b"]);
         let gb = 1 << 30;
         let mut told = |workload, keys, cache, limit, free| {
-            let setup = plan.rocksdb.as_mut().unwrap();
+            let setup = match &mut plan.work {
+                Work::Rocksdb(setup) => setup,
+                other => panic!("{other:?}"),
+            };
             (setup.workload, setup.keys, setup.cache_bytes) = (workload, keys, cache);
             (setup.key_bytes, setup.value_bytes) = (24, 1000);
             plan.limits.memory_bytes = limit;
@@ -399,7 +405,7 @@ mod tests {
             &library,
         )
         .unwrap();
-        assert_eq!(made.cells.len(), made.rocksdb.unwrap().cells().len());
+        assert_eq!(made.cells.len(), made.work.rocksdb().unwrap().cells().len());
         let mut bench = engine("db_bench:/b", 0);
         bench.installation.engine = Engine::DbBench;
         let mut server = engine("postgres:18", 180_000);

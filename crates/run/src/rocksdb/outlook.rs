@@ -57,7 +57,7 @@ pub struct RocksdbOutlook {
 /// What `plan` takes, about; nothing for a plan without RocksDB.
 #[must_use]
 pub fn outlook(plan: &Plan) -> RocksdbOutlook {
-    let Some(setup) = &plan.rocksdb else {
+    let Some(setup) = plan.work.rocksdb() else {
         return RocksdbOutlook {
             seconds_per_block: 0.0,
             disk_bytes: 0,
@@ -129,6 +129,14 @@ fn work_seconds(step: RocksdbStep, setup: &RocksdbSetup, timed: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::planning::tests::rocksdb_plan;
+    use deltabench_model::work::Work;
+
+    fn setup_of(plan: &mut Plan) -> &mut RocksdbSetup {
+        match &mut plan.work {
+            Work::Rocksdb(setup) => setup,
+            other => panic!("{other:?}"),
+        }
+    }
 
     #[test]
     fn time_and_room_grow_with_targets_keys_and_seconds() {
@@ -138,13 +146,13 @@ mod tests {
         assert!((six.seconds_per_block / three.seconds_per_block - 2.0).abs() < 1e-9);
         assert_eq!(six.disk_bytes, 2 * three.disk_bytes);
         let mut longer = plan.clone();
-        longer.rocksdb.as_mut().unwrap().seconds *= 2;
+        setup_of(&mut longer).seconds *= 2;
         // Three steps that read take 5 s more, the one that writes 5 s and half as much to find its work,
         // with as long a wait.
         let more = outlook(&longer).seconds_per_block - three.seconds_per_block;
         assert!((more - 3.0 * (15.0 + 15.0)).abs() < 1.0, "{more}");
         let mut larger = plan.clone();
-        larger.rocksdb.as_mut().unwrap().keys *= 10;
+        setup_of(&mut larger).keys *= 10;
         assert!(outlook(&larger).disk_bytes > three.disk_bytes);
         let mut limited = plan;
         limited.limits.memory_bytes = Some(1 << 30);

@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn look_ups_are_batched_only_where_all_can_and_all_are_told_the_same() {
         let plan = rocksdb_plan(&["a", "b"]);
-        let mut setup = plan.rocksdb.clone().unwrap();
+        let mut setup = plan.work.rocksdb().cloned().unwrap();
         setup.steps = RocksdbStep::ALL.to_vec();
         let opened = |batches| Opened {
             batches,

@@ -117,7 +117,7 @@ impl Session<'_> {
             .iter()
             .flat_map(|&server| log_marks::marks(server, &fleet.log(schedule, server)))
             .filter(|mark| mark.at_ns >= began_ns)
-            .filter(|mark| self.plan.insert.is_none() || is_of_passes(mark))
+            .filter(|mark| !self.plan.work.has_passes() || is_of_passes(mark))
             .collect();
         self.store
             .add_marks(self.run, &marks)

@@ -51,7 +51,7 @@ impl Session<'_> {
         findings.extend(self.fairness(fleet, readbacks));
         findings.extend(fleet.limit_findings().iter().cloned());
         findings.extend(fleet.remote_findings(readbacks));
-        if self.plan.insert.is_none() && fleet.residence() == Residence::Rotated {
+        if !self.plan.work.has_passes() && fleet.residence() == Residence::Rotated {
             findings.push(Finding::new(
                 "rotated",
                 Severity::Note,
@@ -177,7 +177,7 @@ impl Session<'_> {
                     .any(|s| s.name == "data_checksums" && s.value == "on"),
                 asked_settings: fleet.asked_settings(place),
                 // The tables of the Insert Benchmark are yet to be made.
-                relation_bytes: (self.plan.insert.is_none()).then_some(readback.relation_bytes),
+                relation_bytes: (!self.plan.work.has_passes()).then_some(readback.relation_bytes),
                 huge_pages: (described.get(place)?.origin != Origin::Remote)
                     .then(|| fleet.has_huge_pages() && takes_huge_pages(&readback.settings)),
             })

@@ -591,7 +591,7 @@ mod tests {
     #[test]
     fn options_that_were_asked_for_are_known_by_their_names_in_any_section() {
         let plan = rocksdb_plan(&["a", "b"]);
-        let mut setup = plan.rocksdb.clone().unwrap();
+        let mut setup = plan.work.rocksdb().cloned().unwrap();
         setup.options = vec![("block_based_table_factory.block_size".into(), "4096".into())];
         let mut server = plan.servers[0].clone();
         server.settings = vec![("write_buffer_size".into(), "1".into())];
@@ -628,7 +628,7 @@ mod tests {
     #[test]
     fn cores_are_few_when_threads_and_jobs_have_to_share_them() {
         let mut plan = rocksdb_plan(&["a", "b"]);
-        let mut setup = plan.rocksdb.clone().unwrap();
+        let mut setup = plan.work.rocksdb().cloned().unwrap();
         let told = |plan: &Plan, setup: &RocksdbSetup, cores| {
             let host = HostFacts {
                 online_cores: cores,
@@ -661,7 +661,7 @@ mod tests {
             ..Opened::default()
         };
         let opened = [of("x"), of("x"), of("y"), of("y")];
-        let setup = plan.rocksdb.clone().unwrap();
+        let setup = plan.work.rocksdb().cloned().unwrap();
         let pairs = plan.servers.iter().zip(&opened);
         let settings: Vec<Vec<Setting>> = pairs
             .map(|(server, opened)| settings_of(&setup, server, opened))

@@ -5,6 +5,7 @@ use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep, Pacing, Step
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::problem::Problem;
+use deltabench_model::work::Work;
 use deltabench_run::events::{BlockProgress, Observer, StepProgress};
 use deltabench_run::passes::setup::cells;
 use deltabench_run::pilot::Pilot;
@@ -31,7 +32,7 @@ fn small(installations: &[&Installation], blocks: u32) -> Plan {
     };
     plan.cells = cells(&setup);
     plan.timing.blocks = blocks;
-    plan.insert = Some(setup);
+    plan.work = Work::Insert(setup);
     plan
 }
 

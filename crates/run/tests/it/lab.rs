@@ -7,6 +7,7 @@ use deltabench_model::plan::{
     Cell, DataSize, DataState, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
     WorkloadSource,
 };
+use deltabench_model::work::Work;
 use deltabench_run::fleet::{Host, HugePagesWish};
 use deltabench_run::load::address_for;
 use deltabench_run::visit::Address;
@@ -169,9 +170,7 @@ pub fn plan(installations: &[&Installation], cells: Vec<Cell>, rows: u64) -> Pla
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
         experiment: None,
-        pgbench: None,
-        insert: None,
-        rocksdb: None,
+        work: Work::default(),
     }
 }
 

@@ -6,6 +6,7 @@ use deltabench_model::pgbench::{
     PartitionMethod, PgbenchMix, PgbenchSetup, PgbenchTables, QueryMode,
 };
 use deltabench_model::plan::{Cell, DataState, Plan, WorkloadSource};
+use deltabench_model::work::Work;
 use deltabench_run::fleet::Fleet;
 use deltabench_run::load::address_for;
 use deltabench_run::schedule::BlockSchedule;
@@ -64,7 +65,10 @@ fn scripts_run_on_tables_that_are_as_they_were_loaded_whatever_was_written() {
     for (number, installation) in installations().iter().enumerate() {
         let modes = QueryMode::ALL;
         let mut plan = plan(&[installation], cells().to_vec(), 1000);
-        plan.pgbench = Some(setup(PgbenchTables::default(), modes[number % modes.len()]));
+        plan.work = Work::scripts(Some(setup(
+            PgbenchTables::default(),
+            modes[number % modes.len()],
+        )));
         let executables = executables(&plan);
         let run = format!("pgbench-{number}");
         let mut fleet = Fleet::create(&plan, &run, &lab.host, &mut |_| {}).unwrap();
@@ -149,10 +153,10 @@ fn tables_of_every_shape_are_made_where_the_version_can_have_them() {
                     .to_owned(),
             }),
         };
-        plan.pgbench = Some(PgbenchSetup {
+        plan.work = Work::scripts(Some(PgbenchSetup {
             variables: vec![("rows".to_owned(), "500".to_owned())],
             ..setup(tables, QueryMode::Simple)
-        });
+        }));
         let run = format!("shapes-{number}");
         let mut fleet = Fleet::create(&plan, &run, &lab.host, &mut |_| {}).unwrap();
         let executables = executables(&plan);

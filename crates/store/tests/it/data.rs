@@ -3,6 +3,7 @@ use deltabench_model::plan::{
     Cell, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
 };
 use deltabench_model::slice::Slice;
+use deltabench_model::work::Work;
 
 fn server(role: Role, resolved: &str) -> PlannedServer {
     let installation = Installation {
@@ -72,9 +73,7 @@ pub fn plan() -> Plan {
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
         experiment: None,
-        pgbench: None,
-        insert: None,
-        rocksdb: None,
+        work: Work::default(),
         delta_from_noise: false,
     }
 }

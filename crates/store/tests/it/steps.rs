@@ -3,6 +3,7 @@ use deltabench_model::insert::{
     InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally, StepRecord,
 };
 use deltabench_model::slice::VoidReason;
+use deltabench_model::work::Work;
 use deltabench_store::{RunState, Store, StoreError};
 
 fn record(server: u32, cell: u32, operations: u64) -> StepRecord {
@@ -74,7 +75,7 @@ fn a_pass_is_done_when_all_servers_have_all_of_its_steps_good() {
     let lab = tempfile::tempdir().unwrap();
     let mut store = Store::open(lab.path()).unwrap();
     let mut plan = plan();
-    plan.insert = Some(InsertSetup {
+    plan.work = Work::Insert(InsertSetup {
         clients: 1,
         shared_table: false,
         rows: 1000,

@@ -1,0 +1,82 @@
+//! What a run does: the kind of benchmark, with the setup that is its own.
+
+use crate::insert::InsertSetup;
+use crate::pgbench::PgbenchSetup;
+use crate::rocksdb::RocksdbSetup;
+use serde::{Deserialize, Serialize};
+
+/// The kind of benchmark of a plan. One row for each kind; who asks which one it is belongs to that kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Work {
+    /// Statements of workloads, in slices that alternate between the servers.
+    Workloads(WorkloadsSetup),
+    /// The Insert Benchmark: the cells are its steps, and a block is one pass of all of them on each server,
+    /// one server after another.
+    Insert(InsertSetup),
+    /// RocksDB: the cells are the measured steps of a chain that every target goes through in each block, on
+    /// a database of its own; the targets take turns within each step.
+    Rocksdb(RocksdbSetup),
+}
+
+/// What workloads need beside their definitions.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct WorkloadsSetup {
+    /// What is done with pgbench; absent where none of its scripts is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pgbench: Option<PgbenchSetup>,
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self::Workloads(WorkloadsSetup::default())
+    }
+}
+
+impl Work {
+    /// Workloads with the scripts of pgbench among them.
+    #[must_use]
+    pub fn scripts(pgbench: Option<PgbenchSetup>) -> Self {
+        Self::Workloads(WorkloadsSetup { pgbench })
+    }
+
+    /// Whether the work is done by the targets themselves, in processes that deltabench starts: no server, no
+    /// client, no SQL.
+    #[must_use]
+    pub fn is_embedded(&self) -> bool {
+        matches!(self, Self::Rocksdb(_))
+    }
+
+    /// Whether a block is one pass of whole steps on each server, one server after another.
+    #[must_use]
+    pub fn has_passes(&self) -> bool {
+        matches!(self, Self::Insert(_))
+    }
+
+    /// What is done with pgbench, if anything is.
+    #[must_use]
+    pub fn pgbench(&self) -> Option<&PgbenchSetup> {
+        match self {
+            Self::Workloads(setup) => setup.pgbench.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The Insert Benchmark's setup, if that is what is done.
+    #[must_use]
+    pub fn insert(&self) -> Option<&InsertSetup> {
+        match self {
+            Self::Insert(setup) => Some(setup),
+            _ => None,
+        }
+    }
+
+    /// The chain of RocksDB, if that is what is done.
+    #[must_use]
+    pub fn rocksdb(&self) -> Option<&RocksdbSetup> {
+        match self {
+            Self::Rocksdb(setup) => Some(setup),
+            _ => None,
+        }
+    }
+}
