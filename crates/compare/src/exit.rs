@@ -19,7 +19,7 @@ use crate::gate::{Standing, standings};
 /// margin, one whose loss is shown to be beyond it (see `docs/measuring.md`). Only candidates' cells count;
 /// the placebo's never do. 2 is for bad requests and is not given here.
 /// A run of one server, without candidates, ends with 0 if it measured something: nothing was asked.
-/// Source: docs/sources/statistics.md#verdict and #many-cells.
+/// Source: docs/sources/statistics.md#verdict, docs/sources/statistics.md#many-cells.
 #[must_use]
 pub fn exit_code(comparison: &Comparison) -> u8 {
     let cells = &comparison.cells;

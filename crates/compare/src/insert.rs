@@ -196,7 +196,7 @@ pub fn analyse(
 /// Shape:  `steps` in any order, those of cells and servers that the plan does not have are ignored;
 ///         `comparison` is that of [`analyse`]. `cores` are those of the machine, for percent of it.
 /// Units:  as the columns and [`INSERT_METRICS`] say.
-/// Source: docs/sources/insert-benchmark.md#figures and #report. Differences: response times count from the
+/// Source: docs/sources/insert-benchmark.md#figures. Differences: response times count from the
 ///         scheduled start where there is a rate, and p50 and p99 are over all clients, not the first alone;
 ///         CPU is of the server's processes alone; who missed the service level is left out of both ends of
 ///         the quartiles.

@@ -1,6 +1,7 @@
 //! The house rules that no compiler checks. See CONTRIBUTING.md for the list.
 
 mod arrows;
+mod citations;
 mod code;
 mod manifest;
 mod text;
@@ -45,8 +46,11 @@ impl fmt::Display for Breach {
 pub fn tidy(root: &Path) -> anyhow::Result<()> {
     let mut breaches = arrows::check(root)?;
     let files = text_files(root)?;
+    let exists = |path: &Path| root.join(path).exists();
+    let shelf = citations::Shelf::new(&files, &exists);
     for (path, text) in &files {
         breaches.extend(check_file(path, text));
+        breaches.extend(shelf.check(path, text));
     }
     breaches.sort();
     for breach in &breaches {

@@ -11,7 +11,7 @@ use deltabench_model::plan::{CellId, Group, Plan, ServerId};
 
 /// One table for each group, in text as it is published: legend, `col-n`, a row per workload.
 ///
-/// Source: docs/sources/sysbench-microbenchmarks.md#groups and #tables-of-results.
+/// Source: docs/sources/sysbench-microbenchmarks.md#tables-of-results.
 pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Section {
     let groups = words::GROUPS.into_iter();
     let rows: Vec<String> = groups
