@@ -38,7 +38,7 @@ const CHECKS: [(&str, &[&str], Environment); 3] = [
 pub fn ci(root: &Path) -> anyhow::Result<()> {
     let start = Instant::now();
     announce("tidy");
-    tidy(root)?;
+    tidy(root, false)?;
     for (name, arguments, environment) in CHECKS {
         cargo(root, name, arguments, environment)?;
     }

@@ -343,3 +343,14 @@ pub fn study(runs: &[StudyRun<'_>]) -> Result<Study, Problem> {
         notes,
     })
 }
+
+/// Values in the order of their first appearance.
+fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut known = Vec::new();
+    for value in values {
+        if !known.contains(&value) {
+            known.push(value);
+        }
+    }
+    known
+}

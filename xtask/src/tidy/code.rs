@@ -46,7 +46,7 @@ fn empty_name(name: &str) -> String {
 }
 
 /// Whether the file is compiled for tests only, by where it is.
-fn is_test_path(path: &Path) -> bool {
+pub fn is_test_path(path: &Path) -> bool {
     path.iter().any(|part| part == "tests" || part == "benches") || path.ends_with("tests.rs")
 }
 
@@ -80,7 +80,7 @@ impl Visitor<'_> {
 }
 
 /// `#[test]`, `#[cfg(test)]`, `#[cfg(all(test, …))]`.
-fn is_test_attribute(attribute: &syn::Attribute) -> bool {
+pub fn is_test_attribute(attribute: &syn::Attribute) -> bool {
     if attribute.path().is_ident("test") {
         return true;
     }

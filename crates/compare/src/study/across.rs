@@ -3,9 +3,9 @@
 use super::collect::{Set, number};
 use super::figures::{ONE, absolutes, column, figure, level, ratios, row, unfit};
 use super::loads::Loads;
-use super::places::{Dimension, Places, distinct};
+use super::places::{Dimension, Places};
 use super::servers::relative;
-use super::{Column, Figure, Row, Table};
+use super::{Column, Figure, Row, Table, distinct};
 use crate::comparison::{Metric, Ratio};
 use crate::study::notes;
 use crate::thresholds::LEVEL_DIFFERENT;

@@ -1,7 +1,7 @@
 //! The figures of the runs, laid out so that tables can ask for them by name.
 
-use super::StudyRun;
-use super::places::{Places, base_name, distinct};
+use super::places::{Places, base_name};
+use super::{StudyRun, distinct};
 use crate::comparison::{CellComparison, Metric, MetricComparison, Verdict};
 use crate::pgbench::CellResult;
 use crate::sample::BlockValue;

@@ -1,6 +1,6 @@
 //! In what two plans differ.
 
-use super::places::distinct;
+use super::distinct;
 use deltabench_model::plan::{Cell, Plan, PlannedServer, Role};
 
 /// Something in which two plans differ.

@@ -3,8 +3,8 @@
 use super::collect::{Place, Set, Usable, number};
 use super::figures::{absolutes, unfit};
 use super::loads::Loads;
-use super::places::{Places, distinct};
-use super::{Absolute, Axis, Grid, GridColumn, GridPoint, Table};
+use super::places::Places;
+use super::{Absolute, Axis, Grid, GridColumn, GridPoint, Table, distinct};
 use crate::comparison::{Metric, Ratio, Verdict};
 use crate::pgbench::{Latency, Tally};
 use crate::segments::{Point, segments};

@@ -2,8 +2,8 @@
 
 use super::collect::Set;
 use super::differences::differences;
-use super::places::{Places, distinct};
-use super::{Axis, Figure, Row, Table};
+use super::places::Places;
+use super::{Axis, Figure, Row, Table, distinct};
 use crate::comparison::{Metric, Verdict};
 use deltabench_model::plan::{Cell, CellOrder, ExperimentPart, Plan};
 use std::collections::{BTreeMap, BTreeSet};

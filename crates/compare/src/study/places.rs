@@ -1,7 +1,7 @@
 //! Where each run stands: what may be put into one study, and along which axes its runs differ.
 
-use super::{Axis, StudyRun};
-use crate::study::differences::differences;
+use super::differences::differences;
+use super::{Axis, StudyRun, distinct};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 
@@ -101,17 +101,6 @@ fn is_measured(run: &StudyRun<'_>) -> bool {
     let mut alone = run.results.iter();
     sides.any(|side| side.blocks > 0)
         || (run.plan.servers.len() == 1 && alone.any(|result| result.total.operations > 0))
-}
-
-/// Values in the order of their first appearance.
-pub(super) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut known = Vec::new();
-    for value in values {
-        if !known.contains(&value) {
-            known.push(value);
-        }
-    }
-    known
 }
 
 /// What a run that is no part of an experiment is placed by, if runs differ in it.
