@@ -9,6 +9,7 @@ mod experiment_benchmarks;
 mod experiments;
 mod insert;
 mod lab;
+mod labs;
 mod pgbench;
 mod records;
 mod refusals;
