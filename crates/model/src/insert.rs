@@ -2,7 +2,7 @@
 //!
 //! Source: docs/sources/insert-benchmark.md.
 
-use crate::plan::{CellId, ServerId};
+use crate::cell::{CellId, ServerId};
 use crate::slice::{ErrorCount, Slice, VoidReason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! pgbench: its tables, and the scripts that are sent.
 
-use crate::plan::WorkloadSource;
+use crate::cell::WorkloadSource;
 use serde::{Deserialize, Serialize};
 
 /// How the statements of a script are sent; pgbench's `-M`.

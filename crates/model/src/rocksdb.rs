@@ -2,8 +2,8 @@
 //!
 //! Source: docs/sources/rocksdb-db-bench.md; docs/studies/rocksdb-6-to-10.md.
 
+use crate::cell::{Cell, CellId, DataState, Group, PublishedRate};
 use crate::installation::Engine;
-use crate::plan::{Cell, CellId, DataState, Group, PublishedRate};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! The unit of everything: one server doing one piece of work.
 
+use crate::cell::{CellId, ServerId};
 use crate::pgbench::ScriptTally;
-use crate::plan::{CellId, ServerId};
 use serde::{Deserialize, Serialize};
 
 /// Why a slice does not count.
