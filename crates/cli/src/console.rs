@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use deltabench_model::problem::Problem;
+use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
 
@@ -66,4 +67,23 @@ pub fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
             Problem::new(format!("cannot write {}", path.display())).detail(error.to_string()),
         )
     })
+}
+
+/// A value as JSON.
+pub fn to_json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value).map_err(|error| {
+        Failure::Failed(
+            Problem::new("the result cannot be written as JSON").detail(error.to_string()),
+        )
+    })
+}
+
+/// Writes a value as JSON; `-` is stdout.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
+    let json = to_json(value)?;
+    if is_stdout(path) {
+        print_stdout(&json)
+    } else {
+        write_file(path, &json)
+    }
 }

@@ -30,7 +30,6 @@ mod limits;
 mod listing;
 mod output;
 mod pgbench;
-mod practice;
 mod progress;
 mod ready;
 mod reference;
@@ -76,7 +75,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Resume(resume) => resume::resume(&resume, &config),
         Command::Confirm(confirm) => resume::confirm(&confirm, &config),
         Command::Report(report) => listing::report(&report, &config),
-        Command::Calibrate(calibrate) => calibrate::measured(&calibrate, &config),
+        Command::Calibrate(calibrate) => calibrate::calibrate(&calibrate, &config),
         Command::Doctor(doctor) => doctor::doctor(&doctor, &config),
         Command::Ledger(ledger) => ledger::ledger(&ledger, &config),
         Command::Invalidate(invalidate) => invalidate::invalidate(&invalidate, &config),

@@ -209,6 +209,43 @@ pub const FORECAST_LIMIT: usize = 1000;
 /// Share by which the size of the relations may differ before it is a finding.
 pub const SIZE_TOLERANCE: f64 = 0.01;
 
+/// How far the two sides of a crosscheck may be apart in speed, as a share.
+///
+/// Not less, because the server does not do quite the same for both: libpq asks for a description of the
+/// rows with every execution and sends parameters as text. That is 0.4 to 1.5 us for each short
+/// statement, which without the client takes 10 to 25 (postgres:18 on two cores, one of them shared).
+pub const CROSSCHECK_MARGIN: f64 = 0.10;
+
+/// How far calls and transactions for each operation may be apart in a crosscheck.
+///
+/// They are exact, but for the statistics collector of versions before 15, which may lose a message.
+pub const CROSSCHECK_COUNTS: f64 = 0.01;
+
+/// Level of the interval that must hold 0 when rows are compared in a crosscheck.
+///
+/// There are some seventy comparisons in a run: less than one run in a thousand finds a difference where
+/// there is none.
+pub const CROSSCHECK_ROWS_LEVEL: f64 = 0.99999;
+
+/// Difference of rows for each call that is none, as a share: a range cut off at the table's end.
+pub const CROSSCHECK_ROWS: f64 = 0.002;
+
+/// Rows in all that say nothing: two runs of a few operations may both miss the same number by chance.
+pub const CROSSCHECK_ROWS_FEW: f64 = 10.0;
+
+/// How far plans for each call may be apart in a crosscheck.
+pub const CROSSCHECK_PLANS: f64 = 0.1;
+
+/// The most of pgbench's client CPU that ours may take: the goal.
+pub const CLIENT_CPU_GOAL: f64 = 0.75;
+
+/// One server after the other is said to call them different below this p, as deltabench is at
+/// [`LEVEL_DIFFERENT`].
+pub const PRACTICE_P: f64 = 0.05;
+
+/// The share beyond which it is said to call them different where only sizes are looked at.
+pub const PRACTICE_CHANGE: f64 = 0.05;
+
 /// δ on the log scale: ln(1 + δ), used as ±.
 ///
 /// Symmetric in the factor, so base and candidate can change places, and throughput and time per operation

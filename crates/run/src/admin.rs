@@ -10,7 +10,10 @@ use std::time::Duration;
 /// Limit for one set-up connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-pub(crate) fn connect(endpoint: &Endpoint, login: &Login) -> Result<Client, Problem> {
+/// A connection for set-up work.
+///
+/// Errors: the server cannot be reached, with what to do about its path where that is the reason.
+pub fn connect(endpoint: &Endpoint, login: &Login) -> Result<Client, Problem> {
     Client::connect(endpoint, login, CONNECT_TIMEOUT).map_err(|error| {
         without_path(&error).unwrap_or_else(|| {
             Problem::new("cannot connect to a server of this run")
@@ -19,16 +22,24 @@ pub(crate) fn connect(endpoint: &Endpoint, login: &Login) -> Result<Client, Prob
     })
 }
 
-pub(crate) fn run(client: &mut Client, sql: &str) -> Result<(), Problem> {
+/// Carries out statements.
+///
+/// Errors: what the server answered, with the statement.
+pub fn run(client: &mut Client, sql: &str) -> Result<(), Problem> {
     client.execute(sql).map_err(|error| failed(sql, &error))
 }
 
-pub(crate) fn query(client: &mut Client, sql: &str) -> Result<Vec<Vec<Option<String>>>, Problem> {
+/// The rows that a query gives.
+///
+/// Errors: what the server answered, with the statement.
+pub fn query(client: &mut Client, sql: &str) -> Result<Vec<Vec<Option<String>>>, Problem> {
     client.query(sql).map_err(|error| failed(sql, &error))
 }
 
 /// The number that a query gives in its first row.
-pub(crate) fn number(client: &mut Client, sql: &str) -> Result<u64, Problem> {
+///
+/// Errors: those of [`query`]; there is none.
+pub fn number(client: &mut Client, sql: &str) -> Result<u64, Problem> {
     let rows = query(client, sql)?;
     let found = rows.into_iter().next().map(text).unwrap_or_default();
     found
@@ -37,7 +48,8 @@ pub(crate) fn number(client: &mut Client, sql: &str) -> Result<u64, Problem> {
 }
 
 /// The first field of a row.
-pub(crate) fn text(row: Vec<Option<String>>) -> String {
+#[must_use]
+pub fn text(row: Vec<Option<String>>) -> String {
     row.into_iter().next().flatten().unwrap_or_default()
 }
 

@@ -5,25 +5,22 @@
 //! of slices that alternate between the servers. All orders come from the plan's seed ([`schedule`]); every
 //! visit is durable when it ends, so a killed run goes on where it was.
 
-mod admin;
+pub mod admin;
 pub mod aging;
-pub mod crosscheck;
 pub mod estimate;
 pub mod events;
 pub mod fleet;
 pub mod limits;
 pub mod load;
 pub mod passes;
-mod pgbench;
+pub mod pgbench;
 pub mod pilot;
 pub mod planning;
-pub mod practice;
 pub mod readback;
 pub mod remote;
 pub mod residence;
 pub mod rocksdb;
 pub mod schedule;
-pub mod selfbench;
 pub mod session;
 pub mod site;
 pub mod visit;

@@ -4,6 +4,7 @@ mod loading;
 mod plans;
 mod told;
 
+pub use loading::make_tables;
 pub(crate) use loading::{PgbenchData, check_crash, load};
 pub(crate) use plans::plans;
 pub(crate) use told::findings;

@@ -218,7 +218,9 @@ impl Session<'_> {
 }
 
 /// The workloads of all cells, compiled for the plan's data.
-pub(crate) fn compile(plan: &Plan, library: &Library) -> Result<Vec<Executable>, Problem> {
+///
+/// Errors: a workload that is not there, or cannot be compiled.
+pub fn compile(plan: &Plan, library: &Library) -> Result<Vec<Executable>, Problem> {
     if plan.work.has_passes() {
         // Its steps are no workloads of the library.
         return Ok(Vec::new());

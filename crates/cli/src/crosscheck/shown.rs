@@ -1,14 +1,15 @@
 //! The table of a crosscheck for a terminal.
 
-use super::Table;
-use super::finding::{Finding, MARGIN, Row, Speed};
 use crate::text::{paragraph, table};
+use deltabench_compare::thresholds::CROSSCHECK_MARGIN;
+use deltabench_selfcheck::crosscheck::finding::{Finding, Speed, WorkloadFinding};
+use deltabench_selfcheck::crosscheck::json::CrosscheckJson;
 
 /// Widest line of running text.
 pub(super) const WIDEST: usize = 110;
 
 /// Everything, as lines.
-pub(super) fn text(found: &Table) -> String {
+pub(super) fn text(found: &CrosscheckJson) -> String {
     let mut lines = vec![
         format!(
             "{} and {}; {} rows, {} rounds; one client on the server's core",
@@ -53,7 +54,7 @@ fn heading() -> Vec<String> {
     .to_vec()
 }
 
-fn cells(row: &Row, finding: &Finding) -> Vec<String> {
+fn cells(row: &WorkloadFinding, finding: &Finding) -> Vec<String> {
     let same = |same: bool| if same { "same" } else { "DIFFER" }.to_owned();
     let throughput = &finding.throughput;
     let pair = |own: f64, sysbench: f64| format!("{own:.1} / {sysbench:.1}");
@@ -83,7 +84,8 @@ pub(super) fn word(speed: Speed) -> &'static str {
     }
 }
 
-pub(super) fn with_interval(ratio: f64, interval: Option<[f64; 2]>) -> String {
+/// `0.97 [0.95, 0.99]`.
+pub fn with_interval(ratio: f64, interval: Option<[f64; 2]>) -> String {
     match interval {
         Some([low, high]) => format!("{ratio:.2} [{low:.2}, {high:.2}]"),
         None => format!("{ratio:.2}"),
@@ -91,7 +93,7 @@ pub(super) fn with_interval(ratio: f64, interval: Option<[f64; 2]>) -> String {
 }
 
 /// Workloads without a script.
-fn missing(found: &Table) -> Vec<String> {
+fn missing(found: &CrosscheckJson) -> Vec<String> {
     let rows = found.rows.iter();
     let mut lines: Vec<Vec<String>> = rows
         .filter_map(|row| Some(vec![row.workload.clone(), row.no_script?.to_owned()]))
@@ -116,7 +118,7 @@ fn missing(found: &Table) -> Vec<String> {
 }
 
 /// Why there are fewer calls than a published table has statements.
-fn transactions(found: &Table) -> Vec<String> {
+fn transactions(found: &CrosscheckJson) -> Vec<String> {
     let uncounted = |finding: &Finding| {
         let once = &finding.once_per_connection;
         let begins = |texts: &[String]| texts.iter().any(|text| text == "BEGIN");
@@ -131,14 +133,14 @@ fn transactions(found: &Table) -> Vec<String> {
 }
 
 /// What the words in the last column mean, as far as they are there.
-fn conclusion(found: &Table) -> Vec<String> {
+fn conclusion(found: &CrosscheckJson) -> Vec<String> {
     let speeds: Vec<Speed> = found.findings().map(|(_, finding)| finding.speed).collect();
     meanings(&speeds)
 }
 
 /// What the words mean that stand for speeds.
 pub(super) fn meanings(speeds: &[Speed]) -> Vec<String> {
-    let margin = MARGIN * 100.0;
+    let margin = CROSSCHECK_MARGIN * 100.0;
     let meaning = |speed: Speed| match speed {
         Speed::Within => format!("throughput is within {margin:.0} %"),
         Speed::ClientCost => format!(

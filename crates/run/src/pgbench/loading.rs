@@ -44,15 +44,6 @@ impl PgbenchData {
         }))
     }
 
-    /// Tables of pgbench's and no others.
-    pub(crate) fn without_sql(tables: &PgbenchTables) -> Self {
-        Self {
-            tables: tables.clone(),
-            init: Vec::new(),
-            needs_sysbench: false,
-        }
-    }
-
     /// Whether the tables of sysbench are wanted too.
     pub(crate) fn needs_sysbench(&self) -> bool {
         self.needs_sysbench
@@ -168,6 +159,22 @@ pub(super) fn program(
     let program = Program::parse(&plain, &mix)?;
     let player = Player::new(&program, 0);
     Ok((program, player))
+}
+
+/// Makes pgbench's tables and no others.
+///
+/// Errors: whatever the server answered, with the statement.
+pub fn make_tables(
+    client: &mut Client,
+    tables: &PgbenchTables,
+    schema: &str,
+) -> Result<(), Problem> {
+    let data = PgbenchData {
+        tables: tables.clone(),
+        init: Vec::new(),
+        needs_sysbench: false,
+    };
+    load(client, &data, schema)
 }
 
 /// Makes the tables as `pgbench -i` does (steps d, t, g or G, v, p, f), then those of the user's SQL.

@@ -58,7 +58,9 @@ pub(crate) fn check_servers(plan: &Plan) -> Result<(), Problem> {
 }
 
 /// Refuses a plan with servers that were there before, for work that pins, watches or restarts its servers.
-pub(crate) fn only_own(plan: &Plan) -> Result<(), Problem> {
+///
+/// Errors: it has one.
+pub fn only_own(plan: &Plan) -> Result<(), Problem> {
     match remotes(plan).first() {
         None => Ok(()),
         Some((server, _)) => Err(Problem::new("this needs a server that deltabench starts")

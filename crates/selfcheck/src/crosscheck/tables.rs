@@ -1,14 +1,13 @@
 //! Whether the tables come out as `pgbench -i` makes them, read from the catalogs of both.
 
-use crate::admin::{connect, query, run, text};
-use crate::pgbench::{PgbenchData, load};
-use crate::site::{MAINTENANCE, login};
-use crate::visit::Address;
 use deltabench_driver::admin::Client;
 use deltabench_driver::crosscheck::pgbench::initialise;
 use deltabench_model::endpoint::Login;
 use deltabench_model::pgbench::{PartitionMethod, PgbenchTables};
 use deltabench_model::problem::Problem;
+use deltabench_run::admin::{connect, query, run, text};
+use deltabench_run::pgbench::make_tables;
+use deltabench_run::visit::Address;
 use deltabench_workload::pgbench::tables;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,6 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Databases of the two.
 const OWN: &str = "deltabench_tables_own";
 const PEER: &str = "deltabench_tables_pgbench";
+
+/// The database that those two are made from.
+const MAINTENANCE: &str = "postgres";
 
 /// The schema of both.
 const SCHEMA: &str = "public";
@@ -101,7 +103,7 @@ pub(super) fn compare_tables(
             continue;
         }
         let own = made(address, OWN, version_num, |client, _| {
-            load(client, &PgbenchData::without_sql(&wanted), SCHEMA)
+            make_tables(client, &wanted, SCHEMA)
         })?;
         let peer = made(address, PEER, version_num, |_, login| {
             initialise(program, &arguments, &address.endpoint, login)
@@ -188,6 +190,10 @@ fn made(
     version_num: u32,
     make: impl FnOnce(&mut Client, &Login) -> Result<(), Problem>,
 ) -> Result<BTreeSet<String>, Problem> {
+    let login = |database: &str| Login {
+        database: database.to_owned(),
+        ..address.login.clone()
+    };
     let maintenance = &mut connect(&address.endpoint, &login(MAINTENANCE))?;
     run(maintenance, &format!("DROP DATABASE IF EXISTS {database}"))?;
     run(maintenance, &format!("CREATE DATABASE {database}"))?;

@@ -1,8 +1,7 @@
 //! What the one-second series costs: slices with the sampler and without, in turns on one server.
 
-use super::{on_a_server, place, plan};
-use crate::fleet::Host;
-use crate::visit::Address;
+use super::{ROWS, on_a_server, place, plan};
+use crate::MeanRatio;
 use deltabench_driver::peer::PeerWork;
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
 use deltabench_model::installation::Installation;
@@ -10,6 +9,8 @@ use deltabench_model::plan::Placement;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{seconds, to_f64, to_u64};
 use deltabench_observe::{Sampler, own_affinity, pin_self, pin_tree, restore};
+use deltabench_run::fleet::Host;
+use deltabench_run::visit::Address;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,15 @@ pub struct CollectingCost {
     pub sampler_share: f64,
 }
 
+impl CollectingCost {
+    /// Throughput with the sampler / without it.
+    #[must_use]
+    pub fn ratio(&self) -> MeanRatio {
+        let log = |pair: &CollectingPair| (pair.with / pair.without).ln();
+        MeanRatio::of_logs(&self.pairs.iter().map(log).collect::<Vec<f64>>())
+    }
+}
+
 /// Runs point queries of one client for `pairs` times two slices of so many seconds, with the sampler in
 /// every other one; which comes first changes from pair to pair.
 ///
@@ -47,14 +57,13 @@ pub fn collecting(
     installation: &Installation,
     pairs: u32,
     slice_seconds: f64,
-    rows: u64,
     host: &Host,
     note: &mut dyn FnMut(String),
 ) -> Result<CollectingCost, Problem> {
-    let plan = plan(installation, 1, rows, 1);
+    let plan = plan(installation, 1, 1);
     on_a_server(&plan, host, note, |address, _| {
         let own = own_affinity().unwrap_or_default();
-        let measured = measured(address, &own, pairs, slice_seconds, rows);
+        let measured = measured(address, &own, pairs, slice_seconds);
         restore(&own).map_err(|error| host_problem(&error))?;
         measured
     })
@@ -65,9 +74,8 @@ fn measured(
     cores: &[usize],
     pairs: u32,
     slice_seconds: f64,
-    rows: u64,
 ) -> Result<CollectingCost, Problem> {
-    let mut lane = pinned_lane(address, cores, rows)?;
+    let mut lane = pinned_lane(address, cores)?;
     let mut slice = |operations: u64| {
         let outcome = lane.run_slice(
             0,
@@ -124,11 +132,11 @@ fn measured(
 }
 
 /// One connection; client and server share a core.
-fn pinned_lane(address: &Address, cores: &[usize], rows: u64) -> Result<Lane, Problem> {
+fn pinned_lane(address: &Address, cores: &[usize]) -> Result<Lane, Problem> {
     let (client, server) = place(Placement::SameCore, cores);
     pin_tree(address.own_pid()?, &server).map_err(|error| host_problem(&error))?;
     pin_self(&client).map_err(|error| host_problem(&error))?;
-    let executable = PeerWork::Point.executable(rows);
+    let executable = PeerWork::Point.executable(ROWS);
     let servers = [(address.endpoint.clone(), address.login.clone())];
     Lane::connect(&LaneSpec {
         servers: &servers,

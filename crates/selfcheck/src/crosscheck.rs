@@ -3,32 +3,32 @@
 //!
 //! One server of our own, with `pg_stat_statements`. In each round both sides do the same number of
 //! operations on the same tables over a new connection, in random order; a workload that writes gets its
-//! tables anew before each side's turn. The server says what it was sent. Results are raw: what they mean is
-//! for the caller to work out.
+//! tables anew before each side's turn. The server says what it was sent. Results are raw; [`finding`] says
+//! what they mean.
 
+pub mod finding;
+pub mod json;
 pub mod packaged;
 pub mod pgbench;
 pub mod statements;
 pub mod tables;
 mod watcher;
 
-use crate::fleet::{Fleet, Host};
-use crate::remote::only_own;
-use crate::schedule::BlockSchedule;
-use crate::site::{Home, tables_of};
-use crate::visit::Address;
+use crate::server;
 use deltabench_driver::crosscheck::pgbench::run_pgbench;
 use deltabench_driver::crosscheck::{OwnRun, ScriptRun, run_own_client, run_script};
 use deltabench_driver::peer::PeerOutcome;
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::installation::Installation;
-use deltabench_model::plan::{
-    Cell, DataSize, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
-};
+use deltabench_model::plan::{Cell, DataSize, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{seconds, to_f64, to_u64};
-use deltabench_model::work::Work;
 use deltabench_observe::{own_affinity, pin_tree};
+use deltabench_run::fleet::{Fleet, Host};
+use deltabench_run::load::address_for;
+use deltabench_run::remote::only_own;
+use deltabench_run::schedule::BlockSchedule;
+use deltabench_run::visit::Address;
 use deltabench_workload::executable::Executable;
 use deltabench_workload::{Definition, mix};
 use packaged::{Packaged, extra_sources, packaged};
@@ -62,9 +62,31 @@ pub struct CrosscheckRequest {
     pub seed: u64,
 }
 
+/// Fewest rows: the largest range that is part of a table at all.
+const ROWS_MIN: u64 = 1000;
+
+/// Refuses what cannot be measured.
+///
+/// Errors: rounds of which no interval can be made, seconds and rows that cannot be.
+pub fn check(rounds: u32, seconds: f64, rows: u64) -> Result<(), Problem> {
+    if rounds < 2 {
+        return Err(Problem::new("an interval needs at least two rounds").hint("use --rounds 2"));
+    }
+    if !(seconds > 0.0 && seconds <= 60.0) {
+        return Err(Problem::new(format!("--seconds {seconds} cannot be"))
+            .hint("use more than 0 and at most 60"));
+    }
+    if rows < ROWS_MIN || i32::try_from(rows).is_err() {
+        return Err(Problem::new(format!("--rows {rows} cannot be"))
+            .detail("sysbench's ids are 32-bit integers, and its ranges have up to 10000 of them")
+            .hint(format!("use {ROWS_MIN} or more")));
+    }
+    Ok(())
+}
+
 /// What was found of one workload.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CrosscheckRow {
+pub struct WorkloadCrosscheck {
     /// Its name.
     pub workload: String,
     /// What sysbench's package has for it.
@@ -115,7 +137,7 @@ pub fn crosscheck(
     host: &Host,
     interrupted: &AtomicBool,
     note: &mut dyn FnMut(String),
-) -> Result<Option<Vec<CrosscheckRow>>, Problem> {
+) -> Result<Option<Vec<WorkloadCrosscheck>>, Problem> {
     let plan = plan(request);
     let executables = request
         .workloads
@@ -248,7 +270,7 @@ impl<'a, 'p> Bench<'a, 'p> {
         let address = fleet.start_one(&schedule, 0)?;
         let server = plan.servers.first();
         let version_num = server.map_or(0, |server| server.installation.version_num);
-        let watcher = Watcher::start(&address.endpoint, version_num)?;
+        let watcher = Watcher::start(&address, version_num)?;
         let cores: Vec<usize> = own_affinity()
             .unwrap_or_default()
             .into_iter()
@@ -275,7 +297,7 @@ impl<'a, 'p> Bench<'a, 'p> {
         plan: &Plan,
         executables: &[Executable],
         note: &mut dyn FnMut(String),
-    ) -> Result<Option<Vec<CrosscheckRow>>, Problem> {
+    ) -> Result<Option<Vec<WorkloadCrosscheck>>, Problem> {
         let mut rows = Vec::new();
         for ((number, cell), executable) in (0..).zip(&plan.cells).zip(executables) {
             let name = &cell.workload;
@@ -287,7 +309,7 @@ impl<'a, 'p> Bench<'a, 'p> {
                     note(format!("{name} and {script}"));
                     let pair = Pair {
                         cell,
-                        login: Home::Databases.login(tables_of(plan.order, cell)),
+                        login: address_for(&self.address, plan.order, cell).login,
                         executable,
                         peer: Peer::Sysbench {
                             script,
@@ -306,7 +328,7 @@ impl<'a, 'p> Bench<'a, 'p> {
                     }
                 }
             };
-            rows.push(CrosscheckRow {
+            rows.push(WorkloadCrosscheck {
                 workload: name.clone(),
                 packaged: found,
                 measured,
@@ -463,9 +485,14 @@ fn plan(request: &CrosscheckRequest) -> Plan {
     };
     let cells = request.workloads.iter();
     Plan {
-        cells: cells.map(|definition| cell(definition, &data, 1)).collect(),
+        settings: watcher::settings(request.installation.version_num),
         workloads: extra_sources(),
-        ..plan_without_cells(&request.installation, request.seed, data)
+        ..server::plan(
+            &request.installation,
+            cells.map(|definition| cell(definition, &data, 1)).collect(),
+            data,
+            request.seed,
+        )
     }
 }
 
@@ -479,44 +506,5 @@ fn cell(definition: &Definition, data: &DataSize, clients: u32) -> Cell {
         state: Default::default(),
         rate: None,
         published: definition.published_rate(data, clients),
-    }
-}
-
-fn plan_without_cells(installation: &Installation, seed: u64, data: DataSize) -> Plan {
-    Plan {
-        format: PLAN_FORMAT.0.to_owned(),
-        version: PLAN_FORMAT.1,
-        seed,
-        servers: vec![PlannedServer::new(Role::Base, installation.clone())],
-        cells: Vec::new(),
-        timing: Timing {
-            blocks: 1,
-            slice_ms: 40,
-            slice_jitter: 0.0,
-            visit_seconds: 1.0,
-            warmup_seconds: 0.0,
-            connections_per_visit: 1,
-            deadline_seconds: None,
-        },
-        data,
-        placement_single: Placement::SameCore,
-        placement_multi: Placement::Split,
-        delta: 0.03,
-        checksums: Some(true),
-        settings: watcher::settings(installation.version_num),
-        command: Vec::new(),
-        stopping: Default::default(),
-        gate: Default::default(),
-        order: Default::default(),
-        transport: Default::default(),
-        pins: None,
-        workloads: Vec::new(),
-        confirms: None,
-        limits: deltabench_model::plan::Limits::default(),
-        cache: deltabench_model::plan::CacheState::AsIs,
-        observing: deltabench_model::plan::Observing::default(),
-        experiment: None,
-        work: Work::default(),
-        delta_from_noise: false,
     }
 }

@@ -4,6 +4,7 @@
 //! server mean the same statement over the same tables with parameters of the same types, whatever its
 //! blanks and constants.
 
+use deltabench_compare::thresholds::CROSSCHECK_COUNTS;
 use deltabench_model::units::{count, to_f64};
 use std::collections::BTreeMap;
 
@@ -212,10 +213,6 @@ impl Difference {
     }
 }
 
-/// How far two counts for each operation may be apart and count as equal. They are exact, but for the
-/// statistics collector of versions before 15, which may lose a message.
-const EQUAL: f64 = 0.01;
-
 /// What two sides do not send alike; empty if they send the same.
 #[must_use]
 pub fn differences(own: &Profile, peer: &Profile) -> Vec<Difference> {
@@ -224,7 +221,7 @@ pub fn differences(own: &Profile, peer: &Profile) -> Vec<Difference> {
         let text = statement.text.clone();
         match find(peer, statement) {
             Some(other) if other.id != statement.id => found.push(Difference::OtherTypes { text }),
-            Some(other) if (other.calls - statement.calls).abs() > EQUAL => {
+            Some(other) if (other.calls - statement.calls).abs() > CROSSCHECK_COUNTS => {
                 found.push(Difference::Calls {
                     text,
                     own: statement.calls,
@@ -242,7 +239,7 @@ pub fn differences(own: &Profile, peer: &Profile) -> Vec<Difference> {
         }
     }
     if let (Some(own), Some(peer)) = (own.transactions, peer.transactions)
-        && (own - peer).abs() > EQUAL
+        && (own - peer).abs() > CROSSCHECK_COUNTS
     {
         found.push(Difference::Transactions { own, peer });
     }

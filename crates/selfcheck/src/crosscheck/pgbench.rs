@@ -1,16 +1,18 @@
 //! The built-in driver against pgbench itself: its built-in scripts, each way of sending, on the same tables.
 
 use super::tables::{Judge, TablesFound, compare_tables};
-use super::{Bench, Measured, Pair, Peer, cell, plan_without_cells};
-use crate::fleet::{Fleet, Host};
-use crate::remote::only_own;
-use crate::site::{Home, tables_of};
+use super::{Bench, Measured, Pair, Peer, cell, watcher};
+use crate::server;
 use deltabench_driver::crosscheck::pgbench::{PgbenchRun, installed, major, pgbench_version};
 use deltabench_model::installation::Installation;
 use deltabench_model::pgbench::{PgbenchMix, PgbenchSetup, PgbenchTables, QueryMode};
 use deltabench_model::plan::{DataSize, Plan};
-use deltabench_model::problem::Problem;
+use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::work::Work;
+use deltabench_run::fleet::{Fleet, Host};
+use deltabench_run::load::address_for;
+use deltabench_run::remote::only_own;
+use deltabench_run::session::compile;
 use deltabench_workload::executable::Executable;
 use deltabench_workload::pgbench::builtin;
 use deltabench_workload::{Library, mix};
@@ -19,6 +21,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The built-in scripts, by the names that pgbench has for them.
 pub const SCRIPTS: [&str; 3] = ["select-only", "simple-update", "tpcb-like"];
+
+/// The built-in scripts of these names; all of them without names.
+///
+/// Errors: a name that is not known, or is there twice.
+pub fn chosen(only: &[String]) -> Result<Vec<&'static str>, Problem> {
+    if only.is_empty() {
+        return Ok(SCRIPTS.to_vec());
+    }
+    let mut found: Vec<&'static str> = Vec::new();
+    for name in only {
+        let script = SCRIPTS.into_iter().find(|known| known == name);
+        match script {
+            Some(script) if found.contains(&script) => {
+                return Err(Problem::new(format!("{name} is asked for twice")));
+            }
+            Some(script) => found.push(script),
+            None => {
+                let problem = Problem::new(format!("no built-in script `{name}` of pgbench"))
+                    .detail(format!("there are {}", SCRIPTS.join(", ")));
+                return Err(match nearest(name, SCRIPTS) {
+                    Some(near) => problem.hint(format!("did you mean `{near}`?")),
+                    None => problem.hint("leave --only out to compare all of them"),
+                });
+            }
+        }
+    }
+    Ok(found)
+}
 
 /// What to compare.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,12 +79,12 @@ pub struct PgbenchFound {
     /// How it makes its tables and how we make them.
     pub tables: Vec<TablesFound>,
     /// What each sends, and how fast.
-    pub rows: Vec<PgbenchRow>,
+    pub rows: Vec<ScriptCrosscheck>,
 }
 
 /// What was found of one script.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PgbenchRow {
+pub struct ScriptCrosscheck {
     /// Its name.
     pub script: &'static str,
     /// How statements were sent.
@@ -162,7 +192,7 @@ fn all(
             note(format!("{name}, {}, {} clients", mode.word(), cell.clients));
             let pair = Pair {
                 cell,
-                login: Home::Databases.login(tables_of(plan.order, cell)),
+                login: address_for(&bench.address, plan.order, cell).login,
                 executable,
                 peer: Peer::Pgbench(Script {
                     program,
@@ -177,7 +207,7 @@ fn all(
             let Some(measured) = bench.pair(&pair)? else {
                 return Ok(None);
             };
-            rows.push(PgbenchRow {
+            rows.push(ScriptCrosscheck {
                 script: name,
                 mode,
                 clients: cell.clients,
@@ -197,7 +227,7 @@ fn workload(script: &str) -> String {
 }
 
 fn executables(plan: &Plan) -> Result<Vec<Executable>, Problem> {
-    crate::session::compile(plan, &Library::of_plan(plan)?)
+    compile(plan, &Library::of_plan(plan)?)
 }
 
 /// A plan of one server with all scripts at all client counts, so that a fleet can be made of it.
@@ -232,8 +262,26 @@ fn plan(request: &PgbenchRequest) -> Result<Plan, Problem> {
         }
     }
     Ok(Plan {
-        cells,
+        settings: watcher::settings(request.installation.version_num),
         work: Work::scripts(Some(setup)),
-        ..plan_without_cells(&request.installation, request.seed, data)
+        ..server::plan(&request.installation, cells, data, request.seed)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_asked_for_by_their_names() {
+        let asked = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            chosen(&names)
+        };
+        assert_eq!(asked(&[]).unwrap(), SCRIPTS);
+        assert_eq!(asked(&["tpcb-like"]).unwrap(), ["tpcb-like"]);
+        let refused = |names: &[&str]| asked(names).unwrap_err().to_string();
+        assert!(refused(&["select-onyl"]).contains("did you mean `select-only`?"));
+        assert!(refused(&["select-only", "select-only"]).contains("twice"));
+    }
 }

@@ -1,11 +1,11 @@
 //! Reads what a server counted while somebody ran against it.
 
-use crate::admin::{connect, number, query, run};
-use crate::crosscheck::statements::{Counted, StatementCount, one_line};
-use crate::site::login;
+use super::statements::{Counted, StatementCount, one_line};
 use deltabench_driver::admin::Client;
-use deltabench_model::endpoint::Endpoint;
+use deltabench_model::endpoint::Login;
 use deltabench_model::problem::Problem;
+use deltabench_run::admin::{connect, number, query, run};
+use deltabench_run::visit::Address;
 use std::time::{Duration, Instant};
 
 /// Where the view is, and where nobody who is watched connects to.
@@ -47,8 +47,12 @@ pub(crate) struct Watcher {
 
 impl Watcher {
     /// Connects and installs the view.
-    pub(crate) fn start(endpoint: &Endpoint, version_num: u32) -> Result<Self, Problem> {
-        let mut client = connect(endpoint, &login(DATABASE))?;
+    pub(crate) fn start(address: &Address, version_num: u32) -> Result<Self, Problem> {
+        let login = Login {
+            database: DATABASE.to_owned(),
+            ..address.login.clone()
+        };
+        let mut client = connect(&address.endpoint, &login)?;
         run(
             &mut client,
             "CREATE EXTENSION pg_stat_statements SCHEMA public",

@@ -1,91 +1,100 @@
 //! What the rounds of a workload say: same SQL, same counts, same rows, as fast.
 
-use deltabench_model::units::{count, micros, to_f64};
-use deltabench_run::crosscheck::packaged::Packaged;
-use deltabench_run::crosscheck::statements::{
-    Difference, Profile, StatementRate, differences, find,
+use super::packaged::Packaged;
+use super::statements::{Difference, Profile, StatementRate, differences, find};
+use super::{CrosscheckRound, Measured, Turn, WorkloadCrosscheck};
+use crate::MeanRatio;
+use deltabench_compare::thresholds::{
+    CROSSCHECK_MARGIN, CROSSCHECK_PLANS, CROSSCHECK_ROWS, CROSSCHECK_ROWS_FEW,
+    CROSSCHECK_ROWS_LEVEL,
 };
-use deltabench_run::crosscheck::{CrosscheckRound, CrosscheckRow, Measured, Turn};
-use deltabench_stats::student::{t_interval, welch};
+use deltabench_model::units::{count, micros, to_f64};
+use deltabench_stats::student::welch;
 use deltabench_stats::summary::mean;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-
-/// How far the two sides may be apart in speed, as a share.
-///
-/// Not less, because the server does not do quite the same for both: libpq asks for a description of the
-/// rows with every execution and sends parameters as text. That is 0.4 to 1.5 us for each short
-/// statement, which without the client takes 10 to 25 (postgres:18 on two cores, one of them shared).
-pub(crate) const MARGIN: f64 = 0.10;
-
-/// Level of the interval that must hold 0 when rows are compared. There are some seventy comparisons in a
-/// run: less than one run in a thousand finds a difference where there is none.
-const ROWS_LEVEL: f64 = 0.99999;
-
-/// Difference of rows for each call that is none, as a share: a range cut off at the table's end.
-const ROWS_EQUAL: f64 = 0.002;
-
-/// Rows in all that say nothing: two runs of a few operations may both miss the same number by chance.
-const ROWS_FEW: f64 = 10.0;
-
-/// How far plans for each call may be apart.
-const PLANS_EQUAL: f64 = 0.1;
 
 /// What the other side is called, but for pgbench's scripts.
 const SYSBENCH: &str = "sysbench";
 
 /// One workload.
 #[derive(Debug, Serialize)]
-pub(crate) struct Row {
-    pub(crate) workload: String,
+pub struct WorkloadFinding {
+    /// Its name.
+    pub workload: String,
     /// Why there is nothing to compare with.
-    pub(crate) no_script: Option<&'static str>,
-    pub(crate) script: Option<&'static str>,
-    pub(crate) sysbench_arguments: Option<String>,
+    pub no_script: Option<&'static str>,
+    /// The script that it is compared with.
+    pub script: Option<&'static str>,
+    /// What one would type after `sysbench`.
+    pub sysbench_arguments: Option<String>,
+    /// What was found.
     #[serde(flatten)]
-    pub(crate) finding: Option<Finding>,
+    pub finding: Option<Finding>,
 }
 
 /// What was found of a workload that has a script.
 #[derive(Debug, Serialize)]
-pub(crate) struct Finding {
-    pub(crate) operations: u64,
-    pub(crate) same_sql: bool,
-    pub(crate) same_counts: bool,
+pub struct Finding {
+    /// Operations of each side in each round.
+    pub operations: u64,
+    /// Whether both send the same statements.
+    pub same_sql: bool,
+    /// Whether they send them as often, for as many rows.
+    pub same_counts: bool,
     /// What differs, in words.
-    pub(crate) differences: Vec<String>,
+    pub differences: Vec<String>,
     /// What does not count as a difference, but may explain one in speed.
-    pub(crate) remarks: Vec<String>,
-    pub(crate) statements: Vec<Statement>,
-    pub(crate) once_per_connection: Both<Vec<String>>,
-    pub(crate) calls_per_operation: Both<f64>,
-    pub(crate) transactions_per_operation: Both<Option<f64>>,
-    pub(crate) operations_per_second: Both<f64>,
-    pub(crate) client_cpu_us_per_op: Both<f64>,
-    pub(crate) server_us_per_op: Both<f64>,
+    pub remarks: Vec<String>,
+    /// What is sent again and again.
+    pub statements: Vec<Statement>,
+    /// What is sent once for each connection.
+    pub once_per_connection: Both<Vec<String>>,
+    /// Statements of an operation.
+    pub calls_per_operation: Both<f64>,
+    /// Transactions of an operation, where they were counted.
+    pub transactions_per_operation: Both<Option<f64>>,
+    /// Throughput.
+    pub operations_per_second: Both<f64>,
+    /// CPU of the client.
+    pub client_cpu_us_per_op: Both<f64>,
+    /// Execution time by the server's own account.
+    pub server_us_per_op: Both<f64>,
+    /// The ratio of throughput.
     #[serde(flatten)]
-    pub(crate) throughput: Throughput,
-    pub(crate) server_time_ratio: f64,
-    pub(crate) server_time_ci95: Option<[f64; 2]>,
-    pub(crate) client_cpu_ratio: f64,
-    pub(crate) client_cpu_ci95: Option<[f64; 2]>,
-    pub(crate) speed: Speed,
+    pub throughput: Throughput,
+    /// The ratio of execution time.
+    pub server_time_ratio: f64,
+    /// Its interval.
+    pub server_time_ci95: Option<[f64; 2]>,
+    /// The ratio of the clients' CPU.
+    pub client_cpu_ratio: f64,
+    /// Its interval.
+    pub client_cpu_ci95: Option<[f64; 2]>,
+    /// What the ratio of throughput comes to.
+    pub speed: Speed,
 }
 
 /// The ratio of throughput, as it is and without what the clients themselves cost.
 #[derive(Debug, Serialize)]
-pub(crate) struct Throughput {
-    pub(crate) throughput_ratio: f64,
-    pub(crate) throughput_ci95: Option<[f64; 2]>,
-    pub(crate) less_client_ratio: f64,
-    pub(crate) less_client_ci95: Option<[f64; 2]>,
+pub struct Throughput {
+    /// Ours / theirs.
+    pub throughput_ratio: f64,
+    /// Its interval.
+    pub throughput_ci95: Option<[f64; 2]>,
+    /// The same if the clients cost nothing.
+    pub less_client_ratio: f64,
+    /// Its interval.
+    pub less_client_ci95: Option<[f64; 2]>,
 }
 
 /// A value of each side.
 #[derive(Debug)]
-pub(crate) struct Both<T> {
-    pub(crate) own: T,
-    pub(crate) peer: T,
+pub struct Both<T> {
+    /// That of deltabench.
+    pub own: T,
+    /// That of the other tool.
+    pub peer: T,
     /// What the other side is called.
     name: &'static str,
 }
@@ -101,24 +110,31 @@ impl<T: Serialize> Serialize for Both<T> {
 
 /// A statement that both sides send, or one.
 #[derive(Debug, Serialize)]
-pub(crate) struct Statement {
-    pub(crate) sql: String,
+pub struct Statement {
+    /// Its text.
+    pub sql: String,
+    /// How often each side sends it.
     #[serde(flatten)]
-    pub(crate) rates: Both<Option<Rates>>,
+    pub rates: Both<Option<Rates>>,
 }
 
+/// How often a statement was sent, and what it came to.
 #[derive(Debug, Serialize)]
-pub(crate) struct Rates {
-    pub(crate) query_id: String,
-    pub(crate) calls_per_operation: f64,
-    pub(crate) rows_per_call: Option<f64>,
-    pub(crate) plans_per_call: Option<f64>,
+pub struct Rates {
+    /// What the server calls it.
+    pub query_id: String,
+    /// Calls of an operation.
+    pub calls_per_operation: f64,
+    /// Rows touched or returned.
+    pub rows_per_call: Option<f64>,
+    /// Plans that were made.
+    pub plans_per_call: Option<f64>,
 }
 
 /// Whether the two are equally fast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Speed {
+pub enum Speed {
     /// The interval of the throughput is within the margin.
     Within,
     /// It is not, but is without the CPU of the clients themselves.
@@ -129,8 +145,10 @@ pub(crate) enum Speed {
     Open,
 }
 
-impl Row {
-    pub(crate) fn of(row: &CrosscheckRow) -> Self {
+impl WorkloadFinding {
+    /// What was measured of a workload, judged.
+    #[must_use]
+    pub fn of(row: &WorkloadCrosscheck) -> Self {
         let (script, no_script) = match row.packaged {
             Packaged::Script { script, .. } => (Some(script), None),
             Packaged::Nothing(why) => (None, Some(why)),
@@ -148,22 +166,23 @@ impl Row {
     }
 
     /// Whether SQL or counts differ.
-    pub(crate) fn differs(&self) -> bool {
+    #[must_use]
+    pub fn differs(&self) -> bool {
         self.finding.as_ref().is_some_and(Finding::differs)
     }
 }
 
 impl Finding {
     /// What was found; `name` is what the other side is called.
-    pub(crate) fn of(measured: &Measured, name: &'static str) -> Self {
+    #[must_use]
+    pub fn of(measured: &Measured, name: &'static str) -> Self {
         let (own, peer) = (&measured.own, &measured.peer);
         let found = differences(own, peer);
         let rows = other_rows((own, peer), name, to_f64(measured.operations));
-        let ratios = |value: fn(&Turn) -> f64| ratio(&logs(&measured.rounds, value));
+        let ratio = |value| MeanRatio::of_logs(&logs(&measured.rounds, value));
         let both = |value: fn(&Turn) -> f64| Both::means(&measured.rounds, name, value);
-        let throughput = Throughput::of(ratios(rate), ratios(rate_less_client));
-        let (server_time_ratio, server_time_ci95) = ratios(server_us);
-        let (client_cpu_ratio, client_cpu_ci95) = ratios(client_us);
+        let throughput = Throughput::of(ratio(rate), ratio(rate_less_client));
+        let (server_time, client_cpu) = (ratio(server_us), ratio(client_us));
         let words = found.iter().map(|difference| in_words(difference, name));
         Self {
             operations: measured.operations,
@@ -192,28 +211,27 @@ impl Finding {
             server_us_per_op: both(server_us),
             speed: speed(&throughput),
             throughput,
-            server_time_ratio,
-            server_time_ci95,
-            client_cpu_ratio,
-            client_cpu_ci95,
+            server_time_ratio: server_time.estimate,
+            server_time_ci95: server_time.ci95,
+            client_cpu_ratio: client_cpu.estimate,
+            client_cpu_ci95: client_cpu.ci95,
         }
     }
 
     /// Whether SQL or counts differ.
-    pub(crate) fn differs(&self) -> bool {
+    #[must_use]
+    pub fn differs(&self) -> bool {
         !(self.same_sql && self.same_counts)
     }
 }
 
-type Ratio = (f64, Option<[f64; 2]>);
-
 impl Throughput {
-    fn of(plain: Ratio, less_client: Ratio) -> Self {
+    fn of(plain: MeanRatio, less_client: MeanRatio) -> Self {
         Self {
-            throughput_ratio: plain.0,
-            throughput_ci95: plain.1,
-            less_client_ratio: less_client.0,
-            less_client_ci95: less_client.1,
+            throughput_ratio: plain.estimate,
+            throughput_ci95: plain.ci95,
+            less_client_ratio: less_client.estimate,
+            less_client_ci95: less_client.ci95,
         }
     }
 }
@@ -262,15 +280,6 @@ fn logs(rounds: &[CrosscheckRound], value: fn(&Turn) -> f64) -> Vec<f64> {
     rounds.iter().map(log).collect()
 }
 
-/// Geometric mean of the rounds' ratios with its t interval; absent with fewer than two rounds.
-fn ratio(logs: &[f64]) -> Ratio {
-    let interval = t_interval(logs, 0.95).ok();
-    (
-        mean(logs).unwrap_or_default().exp(),
-        interval.map(|found| [found.low.exp(), found.high.exp()]),
-    )
-}
-
 /// Where an interval of a ratio is.
 #[derive(PartialEq, Eq)]
 enum Place {
@@ -280,7 +289,7 @@ enum Place {
 }
 
 fn place(interval: Option<[f64; 2]>) -> Place {
-    let (least, most) = (1.0 / (1.0 + MARGIN), 1.0 + MARGIN);
+    let (least, most) = (1.0 / (1.0 + CROSSCHECK_MARGIN), 1.0 + CROSSCHECK_MARGIN);
     match interval {
         Some([low, high]) if low >= least && high <= most => Place::Inside,
         Some([low, high]) if high < least || low > most => Place::Outside,
@@ -333,8 +342,8 @@ fn other_rows(profiles: Profiles<'_>, name: &str, operations: f64) -> Vec<String
         let (a, b) = (mean(&own.rows)?, mean(&peer.rows)?);
         let apart = (a - b).abs();
         let in_all = apart * own.calls * operations * to_f64(count(own.rows.len()));
-        let close = apart <= ROWS_EQUAL * a.max(b) || in_all <= ROWS_FEW;
-        let told_apart = match welch(&own.rows, &peer.rows, ROWS_LEVEL) {
+        let close = apart <= CROSSCHECK_ROWS * a.max(b) || in_all <= CROSSCHECK_ROWS_FEW;
+        let told_apart = match welch(&own.rows, &peer.rows, CROSSCHECK_ROWS_LEVEL) {
             Ok(found) => !found.interval.contains(0.0),
             Err(_) => false,
         };
@@ -347,7 +356,7 @@ fn other_rows(profiles: Profiles<'_>, name: &str, operations: f64) -> Vec<String
 fn other_plans(profiles: Profiles<'_>, name: &str) -> Vec<String> {
     let differ = |(own, peer): (&StatementRate, &StatementRate)| {
         let (a, b) = (own.plans?, peer.plans?);
-        ((a - b).abs() > PLANS_EQUAL)
+        ((a - b).abs() > CROSSCHECK_PLANS)
             .then(|| format!("{a:.2} plans per call, {name} {b:.2}: {}", own.text))
     };
     shared(profiles).filter_map(differ).collect()
@@ -430,8 +439,8 @@ mod tests {
         };
         let rounds: Vec<CrosscheckRound> = [10, 11, 9, 10].into_iter().map(round).collect();
         speed(&Throughput::of(
-            ratio(&logs(&rounds, rate)),
-            ratio(&logs(&rounds, rate_less_client)),
+            MeanRatio::of_logs(&logs(&rounds, rate)),
+            MeanRatio::of_logs(&logs(&rounds, rate_less_client)),
         ))
     }
 
@@ -444,12 +453,15 @@ mod tests {
 
     #[test]
     fn an_interval_across_the_margin_decides_nothing() {
-        let wide = || (1.0, Some([0.8, 1.2]));
-        assert_eq!(speed(&Throughput::of(wide(), wide())), Speed::Open);
-        assert_eq!(
-            speed(&Throughput::of((1.0, None), (1.0, None))),
-            Speed::Open
-        );
+        let found = |ci95| {
+            let ratio = MeanRatio {
+                estimate: 1.0,
+                ci95,
+            };
+            speed(&Throughput::of(ratio, ratio))
+        };
+        assert_eq!(found(Some([0.8, 1.2])), Speed::Open);
+        assert_eq!(found(None), Speed::Open);
     }
 
     #[test]

@@ -2,27 +2,34 @@
 
 mod collecting;
 
-use crate::fleet::{Fleet, Host};
-use crate::load::address_for;
-use crate::remote::only_own;
-use crate::schedule::BlockSchedule;
-use crate::visit::Address;
+use crate::{MeanRatio, server};
 use deltabench_driver::peer::{
-    Peer, PeerWork, SelfbenchCell, SelfbenchRow, SelfbenchSpec, selfbench_client,
+    Peer, PeerOutcome, PeerWork, SelfbenchCell, SelfbenchRound, SelfbenchRow, SelfbenchSpec,
+    selfbench_client,
 };
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
 use deltabench_model::installation::Installation;
-use deltabench_model::plan::{
-    Cell, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
-};
+use deltabench_model::plan::{Cell, DataSize, Group, Placement, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{seconds, to_f64, to_u64};
-use deltabench_model::work::Work;
 use deltabench_observe::{own_affinity, pin_tree};
+use deltabench_run::fleet::{Fleet, Host};
+use deltabench_run::load::address_for;
+use deltabench_run::remote::only_own;
+use deltabench_run::schedule::BlockSchedule;
+use deltabench_run::visit::Address;
+use deltabench_stats::summary::mean;
+use serde::Serialize;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use collecting::{CollectingCost, CollectingPair, collecting};
+
+/// Rows of the table: 50 MB, all in shared buffers.
+pub const ROWS: u64 = 200_000;
+
+/// Name and version of the JSON.
+const FORMAT: (&str, u32) = ("deltabench.selfbench", 1);
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,8 +42,6 @@ pub struct SelfbenchRequest {
     pub rounds: u32,
     /// Seconds of one run of our own client.
     pub seconds: f64,
-    /// Rows of the table.
-    pub rows: u64,
     /// Seed of order and keys.
     pub seed: u64,
 }
@@ -51,7 +56,7 @@ pub fn selfbench(
 ) -> Result<Vec<SelfbenchRow>, Problem> {
     let cores = own_affinity().unwrap_or_default();
     let clients = request.clients.iter().copied().max().unwrap_or(1);
-    let plan = plan(&request.installation, clients, request.rows, request.seed);
+    let plan = plan(&request.installation, clients, request.seed);
     on_a_server(&plan, host, note, |address, note| {
         measure(request, address, &cores, note)
     })
@@ -114,7 +119,7 @@ fn measure(
             let spec = SelfbenchSpec {
                 endpoint: &address.endpoint,
                 login,
-                rows: request.rows,
+                rows: ROWS,
                 peers: &Peer::ALL,
                 cells: &[cell],
                 rounds: request.rounds,
@@ -144,7 +149,7 @@ fn operations(
     work: PeerWork,
     clients: u32,
 ) -> Result<u64, Problem> {
-    let executable = work.executable(request.rows);
+    let executable = work.executable(ROWS);
     let servers = [(address.endpoint.clone(), address.login.clone())];
     let mut lane = Lane::connect(&LaneSpec {
         servers: &servers,
@@ -165,8 +170,8 @@ fn operations(
     Ok(to_u64(rate * request.seconds).max(1000))
 }
 
-/// A plan of one server with one read cell, so that a fleet can be made of it.
-fn plan(installation: &Installation, clients: u32, rows: u64, seed: u64) -> Plan {
+/// A plan of one server with one read cell.
+fn plan(installation: &Installation, clients: u32, seed: u64) -> Plan {
     let cell = Cell {
         workload: "point-query".to_owned(),
         group: Group::Point,
@@ -177,40 +182,93 @@ fn plan(installation: &Installation, clients: u32, rows: u64, seed: u64) -> Plan
         rate: None,
         published: Default::default(),
     };
-    Plan {
-        format: PLAN_FORMAT.0.to_owned(),
-        version: PLAN_FORMAT.1,
-        seed,
-        servers: vec![PlannedServer::new(Role::Base, installation.clone())],
-        cells: vec![cell],
-        data: DataSize { tables: 1, rows },
-        timing: Timing {
-            blocks: 1,
-            slice_ms: 40,
-            slice_jitter: 0.0,
-            visit_seconds: 1.0,
-            warmup_seconds: 0.0,
-            connections_per_visit: 1,
-            deadline_seconds: None,
-        },
-        placement_single: Placement::SameCore,
-        placement_multi: Placement::Split,
-        delta: 0.03,
-        checksums: Some(true),
-        settings: Vec::new(),
-        command: Vec::new(),
-        stopping: Default::default(),
-        gate: Default::default(),
-        order: Default::default(),
-        transport: Default::default(),
-        pins: None,
-        workloads: Vec::new(),
-        confirms: None,
-        limits: deltabench_model::plan::Limits::default(),
-        cache: deltabench_model::plan::CacheState::AsIs,
-        observing: deltabench_model::plan::Observing::default(),
-        experiment: None,
-        work: Work::default(),
-        delta_from_noise: false,
+    let data = DataSize {
+        tables: 1,
+        rows: ROWS,
+    };
+    server::plan(installation, vec![cell], data, seed)
+}
+
+/// What was measured, as it is written.
+#[derive(Debug, Serialize)]
+pub struct SelfbenchJson {
+    format: &'static str,
+    version: u32,
+    /// The server.
+    pub target: String,
+    /// Paired rounds of each comparison.
+    pub rounds: u32,
+    /// Our client beside each other, in each way of working.
+    pub rows: Vec<PeerJson>,
+}
+
+/// Our client beside another.
+#[derive(Debug, Serialize)]
+pub struct PeerJson {
+    /// What was done.
+    pub workload: &'static str,
+    /// Connections.
+    pub clients: u32,
+    /// Where client and server ran.
+    pub placement: Placement,
+    /// The other client.
+    pub peer: &'static str,
+    /// CPU of our client, microseconds per operation.
+    pub client_cpu_us_per_op: f64,
+    /// CPU of the other.
+    pub peer_cpu_us_per_op: f64,
+    /// Ours / theirs.
+    pub client_cpu_ratio: f64,
+    /// Its interval.
+    pub client_cpu_ci95: Option<[f64; 2]>,
+    /// Operations per second, ours / theirs.
+    pub throughput_ratio: f64,
+    /// Its interval.
+    pub throughput_ci95: Option<[f64; 2]>,
+}
+
+impl SelfbenchJson {
+    /// What came out of a request.
+    #[must_use]
+    pub fn of(request: &SelfbenchRequest, measured: &[SelfbenchRow]) -> Self {
+        Self {
+            format: FORMAT.0,
+            version: FORMAT.1,
+            target: request.installation.resolved.clone(),
+            rounds: request.rounds,
+            rows: measured.iter().map(PeerJson::of).collect(),
+        }
+    }
+}
+
+impl PeerJson {
+    fn of(measured: &SelfbenchRow) -> Self {
+        let cpu = |outcome: &PeerOutcome| {
+            to_f64(outcome.client_cpu_ns) / 1e3 / to_f64(outcome.operations).max(1.0)
+        };
+        let rate = |outcome: &PeerOutcome| {
+            to_f64(outcome.operations) / to_f64(outcome.duration_ns).max(1.0)
+        };
+        let each = |value: &dyn Fn(&SelfbenchRound) -> f64| -> Vec<f64> {
+            measured.rounds.iter().map(value).collect()
+        };
+        let of_logs = |value: &dyn Fn(&PeerOutcome) -> f64| {
+            MeanRatio::of_logs(&each(&|round| {
+                (value(&round.own) / value(&round.rival)).ln()
+            }))
+        };
+        let (client_cpu, throughput) = (of_logs(&cpu), of_logs(&rate));
+        Self {
+            workload: measured.cell.work.word(),
+            clients: measured.cell.clients,
+            placement: measured.cell.placement,
+            peer: measured.rival.word(),
+            client_cpu_us_per_op: mean(&each(&|round| cpu(&round.own))).unwrap_or_default(),
+            peer_cpu_us_per_op: mean(&each(&|round| cpu(&round.rival))).unwrap_or_default(),
+            client_cpu_ratio: client_cpu.estimate,
+            client_cpu_ci95: client_cpu.ci95,
+            throughput_ratio: throughput.estimate,
+            throughput_ci95: throughput.ci95,
+        }
     }
 }
