@@ -10,7 +10,7 @@ use crate::interrupt;
 use crate::request::pilot_request;
 use crate::targets::resolve_servers;
 use crate::text::{colour, paragraph};
-use deltabench_compare::forecast::{ForecastRow, Minutes, duration};
+use deltabench_compare::forecast::{Minutes, PrecisionForecast, duration};
 use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
@@ -232,7 +232,7 @@ fn summary(seen: &Examination) -> String {
 }
 
 fn pilot_rows(pilot: &Pilot) -> Vec<PilotRow> {
-    let row = |row: &ForecastRow| PilotRow {
+    let row = |row: &PrecisionForecast| PilotRow {
         half_width: row.half_width,
         throughput_minutes: row.throughput.map(|found| found.likely),
         server_cpu_minutes: row.server_cpu.map(|found| found.likely),

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::store::{open, store_problem};
 use crate::text::{paragraph, table};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
-use deltabench_compare::ledger::{Entry, LedgerRow, summarise};
+use deltabench_compare::ledger::{Entry, FalseAlarmRate, summarise};
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::problem::Problem;
@@ -75,7 +75,7 @@ pub fn results(comparison: &Comparison, plan: &Plan) -> Vec<PlaceboResult> {
 /// the first. Later runs do not change it, nor does the host that asks: a report stays the same.
 ///
 /// `ended_unix_ms` counts for a run that is not in the ledger.
-pub fn so_far(lines: &[LedgerLine], run: &str, ended_unix_ms: i64) -> Option<LedgerRow> {
+pub fn so_far(lines: &[LedgerLine], run: &str, ended_unix_ms: i64) -> Option<FalseAlarmRate> {
     let mut own = lines.iter().filter(|line| line.run == run);
     let (host, end) = own.next().map_or_else(
         || (this_host(), ended_unix_ms),
@@ -106,7 +106,7 @@ pub fn this_host() -> String {
 /// The ledger, counted.
 struct Counted<'a> {
     host: Option<&'a str>,
-    rows: Vec<LedgerRow>,
+    rows: Vec<FalseAlarmRate>,
     runs: Vec<RunRow<'a>>,
     /// Cells of other hosts, which do not count.
     elsewhere: u64,
@@ -254,7 +254,7 @@ fn page(counted: &Counted<'_>, width: usize) -> Vec<String> {
     lines
 }
 
-fn rate_table(rows: &[LedgerRow]) -> Vec<String> {
+fn rate_table(rows: &[FalseAlarmRate]) -> Vec<String> {
     let head = [
         "workload",
         "cells",
@@ -277,7 +277,7 @@ fn rate_table(rows: &[LedgerRow]) -> Vec<String> {
     table(&cells)
 }
 
-fn rate(all: &LedgerRow) -> String {
+fn rate(all: &FalseAlarmRate) -> String {
     format!(
         "false alarms: {} of {} placebo cells, {:.1} %; at most {:.1} % (exact upper 95 % bound)",
         all.flagged(),
@@ -287,7 +287,7 @@ fn rate(all: &LedgerRow) -> String {
     )
 }
 
-fn symmetry(all: &LedgerRow) -> String {
+fn symmetry(all: &FalseAlarmRate) -> String {
     let counted = format!(
         "symmetry: {} called slower, {} called faster (p = {:.2})",
         all.regressions, all.improvements, all.symmetry_p
@@ -351,7 +351,7 @@ struct Row<'a> {
 }
 
 fn json(counted: &Counted<'_>) -> Result<String, Failure> {
-    let row = |row: &'_ LedgerRow| Row {
+    let row = |row: &'_ FalseAlarmRate| Row {
         workload: None,
         cells: row.total,
         flagged: row.flagged(),

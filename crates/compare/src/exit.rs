@@ -1,7 +1,7 @@
 //! The one number that a script sees.
 
 use crate::comparison::{Comparison, Verdict};
-use crate::gate::{Standing, standings};
+use crate::gate::{GateResult, gate_results};
 
 /// The exit code of a comparison.
 ///
@@ -26,16 +26,16 @@ pub fn exit_code(comparison: &Comparison) -> u8 {
     if cells.is_empty() {
         return alone(comparison);
     }
-    let standings = standings(comparison);
-    let any = |standing: Standing| standings.contains(&standing);
+    let results = gate_results(comparison);
+    let any = |result: GateResult| results.contains(&result);
     if cells.iter().all(|cell| cell.blocks == 0) {
         5
     } else if !comparison.host_ok || cells.iter().all(|cell| cell.verdict == Verdict::Unfit) {
         4
-    } else if any(Standing::Failed) {
+    } else if any(GateResult::Failed) {
         1
-    } else if any(Standing::Untrusted)
-        || (any(Standing::Open) && !comparison.gate.inconclusive_passes)
+    } else if any(GateResult::Untrusted)
+        || (any(GateResult::Open) && !comparison.gate.inconclusive_passes)
     {
         3
     } else {

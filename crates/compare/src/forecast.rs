@@ -32,7 +32,7 @@ pub struct Minutes {
 
 /// One line of the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ForecastRow {
+pub struct PrecisionForecast {
     /// Half-width of the 95 % interval, as a share.
     pub half_width: f64,
     /// Time for throughput; absent when not known, or beyond a thousand blocks.
@@ -75,14 +75,14 @@ pub fn block_sd(cell: &CellComparison, metric: Metric) -> Option<f64> {
 impl Forecast {
     /// The table, [`HALF_WIDTHS`] in order.
     #[must_use]
-    pub fn rows(&self) -> Vec<ForecastRow> {
+    pub fn rows(&self) -> Vec<PrecisionForecast> {
         HALF_WIDTHS.iter().map(|&half| self.row(half)).collect()
     }
 
     /// The time for any half-width, as a share.
     #[must_use]
-    pub fn row(&self, half_width: f64) -> ForecastRow {
-        ForecastRow {
+    pub fn row(&self, half_width: f64) -> PrecisionForecast {
+        PrecisionForecast {
             half_width,
             throughput: self.minutes(self.sd_throughput, half_width),
             server_cpu: self.minutes(self.sd_cpu, half_width),
@@ -139,7 +139,7 @@ impl Forecast {
         self.line(|row| row.server_cpu)
     }
 
-    fn line(&self, of: impl Fn(&ForecastRow) -> Option<Minutes>) -> String {
+    fn line(&self, of: impl Fn(&PrecisionForecast) -> Option<Minutes>) -> String {
         let rows = self.rows();
         let parts = rows.iter().filter_map(|row| {
             let minutes = of(row)?;

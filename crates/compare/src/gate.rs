@@ -11,7 +11,7 @@ use deltabench_stats::student::t_test_above_p;
 
 /// What a cell is to the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum GateResult {
     /// Nothing against it.
     Passed,
     /// A loss is shown.
@@ -22,7 +22,7 @@ pub enum Standing {
     Untrusted,
 }
 
-/// The standing of every candidate's cell, in the order of [`Comparison::cells`].
+/// The result of every candidate's cell, in the order of [`Comparison::cells`].
 ///
 /// Three questions, by what the plan's gate asks:
 /// - without a gate: is the cell listed as a regression?
@@ -33,21 +33,21 @@ pub enum Standing {
 ///   loss is shown, family-wise (Holm). Passing needs no correction: *every* cell has to pass
 ///   (intersection-union).
 #[must_use]
-pub fn standings(comparison: &Comparison) -> Vec<Standing> {
+pub fn gate_results(comparison: &Comparison) -> Vec<GateResult> {
     let cells = &comparison.cells;
     if let Some(margin) = comparison.gate.not_worse_than {
         return not_worse(comparison, margin);
     }
-    let standing = |cell: &CellComparison| match cell.verdict {
-        Verdict::Unfit => Standing::Untrusted,
-        Verdict::Inconclusive => Standing::Open,
-        Verdict::NoChange if comparison.gate.on && costs_more(cell) => Standing::Open,
-        Verdict::Improvement | Verdict::NoChange => Standing::Passed,
-        Verdict::Regression if !comparison.gate.on => Standing::Failed,
-        Verdict::Regression if cell.p_holm.is_none_or(|p| p <= GATE_FALSE) => Standing::Failed,
-        Verdict::Regression => Standing::Open,
+    let result = |cell: &CellComparison| match cell.verdict {
+        Verdict::Unfit => GateResult::Untrusted,
+        Verdict::Inconclusive => GateResult::Open,
+        Verdict::NoChange if comparison.gate.on && costs_more(cell) => GateResult::Open,
+        Verdict::Improvement | Verdict::NoChange => GateResult::Passed,
+        Verdict::Regression if !comparison.gate.on => GateResult::Failed,
+        Verdict::Regression if cell.p_holm.is_none_or(|p| p <= GATE_FALSE) => GateResult::Failed,
+        Verdict::Regression => GateResult::Open,
     };
-    cells.iter().map(standing).collect()
+    cells.iter().map(result).collect()
 }
 
 /// Whether a cell is as fast as the base with more CPU for each operation.
@@ -58,7 +58,7 @@ pub fn costs_more(cell: &CellComparison) -> bool {
     cell.verdict == Verdict::NoChange && verdict == Some(Verdict::Regression)
 }
 
-fn not_worse(comparison: &Comparison, margin: f64) -> Vec<Standing> {
+fn not_worse(comparison: &Comparison, margin: f64) -> Vec<GateResult> {
     // A ratio, not a factor: a loss of 2 % is 0.98.
     let bound = (-margin).ln_1p();
     let cells = &comparison.cells;
@@ -67,20 +67,20 @@ fn not_worse(comparison: &Comparison, margin: f64) -> Vec<Standing> {
         .map(|cell| loss_p(cell, bound).unwrap_or(1.0))
         .collect();
     let looks = matches!(comparison.stopping, Stopping::Sequential { .. });
-    let standing = |(cell, shown): (&CellComparison, f64)| {
+    let result = |(cell, shown): (&CellComparison, f64)| {
         if cell.verdict == Verdict::Unfit {
-            Standing::Untrusted
+            GateResult::Untrusted
         } else if index(u64::from(cell.blocks)) < MIN_BLOCKS {
-            Standing::Open
+            GateResult::Open
         } else if excludes(cell, bound, looks) {
-            Standing::Passed
+            GateResult::Passed
         } else if shown <= GATE_FALSE {
-            Standing::Failed
+            GateResult::Failed
         } else {
-            Standing::Open
+            GateResult::Open
         }
     };
-    std::iter::zip(cells, holm(&shown)).map(standing).collect()
+    std::iter::zip(cells, holm(&shown)).map(result).collect()
 }
 
 /// Whether a loss beyond the bound is excluded at 5 %.
@@ -121,19 +121,19 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
     if !on && not_worse_than.is_none() {
         return None;
     }
-    let standings = standings(comparison);
-    let number = |standing| standings.iter().filter(|&&s| s == standing).count();
-    let (all, failed) = (standings.len(), number(Standing::Failed));
-    let open = number(Standing::Open);
-    let untrusted = number(Standing::Untrusted);
+    let results = gate_results(comparison);
+    let number = |result| results.iter().filter(|&&s| s == result).count();
+    let (all, failed) = (results.len(), number(GateResult::Failed));
+    let open = number(GateResult::Open);
+    let untrusted = number(GateResult::Untrusted);
     let question = match not_worse_than {
         Some(margin) => format!("slower by more than {}", words::threshold(margin)),
         None => "slower".to_owned(),
     };
     let mut parts = Vec::new();
     let word = if failed > 0 {
-        let named: Vec<String> = std::iter::zip(&comparison.cells, &standings)
-            .filter(|(_, standing)| **standing == Standing::Failed)
+        let named: Vec<String> = std::iter::zip(&comparison.cells, &results)
+            .filter(|(_, result)| **result == GateResult::Failed)
             .map(|(cell, _)| name(cell, plan))
             .collect();
         parts.push(format!(
@@ -149,8 +149,8 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
     if failed == 0 {
         parts.push(format!("none of {all} cells is shown to be {question}"));
     }
-    let both = std::iter::zip(&comparison.cells, &standings);
-    let dear = both.filter(|(cell, standing)| **standing == Standing::Open && costs_more(cell));
+    let both = std::iter::zip(&comparison.cells, &results);
+    let dear = both.filter(|(cell, result)| **result == GateResult::Open && costs_more(cell));
     // A gate with a margin asks for throughput alone.
     let dear = not_worse_than.map_or_else(|| dear.count(), |_| 0);
     let unanswered = open - dear;

@@ -15,7 +15,7 @@ pub struct Entry {
 
 /// False alarms of one workload, or of all.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LedgerRow {
+pub struct FalseAlarmRate {
     /// The workload; absent for all together.
     pub workload: Option<String>,
     /// Cells judged.
@@ -31,7 +31,7 @@ pub struct LedgerRow {
     pub symmetry_p: f64,
 }
 
-impl LedgerRow {
+impl FalseAlarmRate {
     /// Cells called different.
     #[must_use]
     pub fn flagged(&self) -> u64 {
@@ -54,8 +54,8 @@ impl LedgerRow {
 /// Source: bound: Clopper & Pearson 1934, so 0 of 300 is below 1 % (rule of three). Symmetry: exact binomial
 ///         test. docs/sources/statistics.md#placebo.
 #[must_use]
-pub fn summarise(entries: &[Entry]) -> Vec<LedgerRow> {
-    let row = |workload: Option<&String>| LedgerRow {
+pub fn summarise(entries: &[Entry]) -> Vec<FalseAlarmRate> {
+    let row = |workload: Option<&String>| FalseAlarmRate {
         workload: workload.cloned(),
         total: 0,
         regressions: 0,
@@ -63,7 +63,7 @@ pub fn summarise(entries: &[Entry]) -> Vec<LedgerRow> {
         upper95: 1.0,
         symmetry_p: 1.0,
     };
-    let mut workloads: BTreeMap<&String, LedgerRow> = BTreeMap::new();
+    let mut workloads: BTreeMap<&String, FalseAlarmRate> = BTreeMap::new();
     let mut all = row(None);
     for entry in entries {
         let found = workloads.entry(&entry.workload);
@@ -73,7 +73,7 @@ pub fn summarise(entries: &[Entry]) -> Vec<LedgerRow> {
         all.add(entry.verdict);
     }
     let rows = workloads.into_values().chain([all]);
-    rows.map(|row| LedgerRow {
+    rows.map(|row| FalseAlarmRate {
         // One-sided 95 % is the upper end of two-sided 90 %.
         upper95: clopper_pearson(row.flagged(), row.total, 0.90).high,
         symmetry_p: symmetry_p(row.improvements, row.regressions),

@@ -230,7 +230,7 @@ pub(crate) fn cpu_bound(cell: &Cell) -> bool {
 /// [−3.4, −3.0] and +2.8 % [+2.6, +3.1] are one finding on both sides of a threshold.
 ///
 /// Each with its verdict and its 95 % interval, turned so that below zero is worse.
-pub(crate) fn contradicts(speed: Said, cost: Said) -> bool {
+pub(crate) fn contradicts(speed: JudgedInterval, cost: JudgedInterval) -> bool {
     let opposite = match speed.0 {
         Verdict::Regression => Verdict::Improvement,
         _ => Verdict::Regression,
@@ -247,4 +247,4 @@ pub(crate) fn contradicts(speed: Said, cost: Said) -> bool {
 }
 
 /// A verdict and the interval behind it.
-pub(crate) type Said = (Verdict, Option<Interval>);
+pub(crate) type JudgedInterval = (Verdict, Option<Interval>);

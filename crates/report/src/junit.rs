@@ -9,7 +9,7 @@ use crate::summary::summary;
 use crate::{withdrawn, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_compare::exit_code;
-use deltabench_compare::gate::{Standing, standings};
+use deltabench_compare::gate::{GateResult, gate_results};
 use deltabench_model::finding::Severity;
 use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::units::count;
@@ -30,8 +30,8 @@ use deltabench_model::units::count;
 ///         times in it, since a cell's rounds are spread over the whole run.
 #[must_use]
 pub fn junit(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
-    let judged: Vec<(&CellComparison, Standing)> =
-        std::iter::zip(&comparison.cells, standings(comparison)).collect();
+    let judged: Vec<(&CellComparison, GateResult)> =
+        std::iter::zip(&comparison.cells, gate_results(comparison)).collect();
     let suites: Vec<Suite> = plan
         .candidates()
         .into_iter()
@@ -39,8 +39,8 @@ pub fn junit(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> S
             let cells = judged
                 .iter()
                 .filter(|(cell, _)| cell.candidate == candidate);
-            let cases = cells
-                .map(|(cell, standing)| Case::cell(cell, *standing, (comparison, plan, context)));
+            let cases =
+                cells.map(|(cell, result)| Case::cell(cell, *result, (comparison, plan, context)));
             Suite {
                 candidate,
                 cases: std::iter::once(Case::host(comparison))
@@ -82,19 +82,19 @@ struct Case {
 impl Case {
     fn cell(
         cell: &CellComparison,
-        standing: Standing,
+        result: GateResult,
         (comparison, plan, context): (&Comparison, &Plan, &ReportContext),
     ) -> Self {
         let withdrawn = withdrawn::of_cell(context, cell.cell);
         let lenient = comparison.gate.inconclusive_passes;
-        let outcome = match standing {
+        let outcome = match result {
             _ if exit_code(comparison) == 5 => Outcome::Error,
-            Standing::Failed => Outcome::Failure("regression"),
-            Standing::Open if lenient => Outcome::Skipped,
-            Standing::Open => Outcome::Failure("inconclusive"),
-            Standing::Untrusted => Outcome::Failure("unfit"),
-            Standing::Passed if withdrawn.is_some() => Outcome::Skipped,
-            Standing::Passed => Outcome::Passed,
+            GateResult::Failed => Outcome::Failure("regression"),
+            GateResult::Open if lenient => Outcome::Skipped,
+            GateResult::Open => Outcome::Failure("inconclusive"),
+            GateResult::Untrusted => Outcome::Failure("unfit"),
+            GateResult::Passed if withdrawn.is_some() => Outcome::Skipped,
+            GateResult::Passed => Outcome::Passed,
         };
         let mut texts: Vec<String> = withdrawn
             .map(|reason| format!("withdrawn ({reason})"))
@@ -106,7 +106,7 @@ impl Case {
             words::judged(cell)
         });
         texts.extend(notes(cell, &comparison.stopping));
-        if standing == Standing::Open && cell.verdict == Verdict::Regression {
+        if result == GateResult::Open && cell.verdict == Verdict::Regression {
             texts.push("not shown in the whole family of cells (Holm)".to_owned());
         }
         Self {

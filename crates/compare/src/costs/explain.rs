@@ -18,7 +18,7 @@ const SYSTEM: &str = "system_cpu_us_per_op";
 /// The same of an embedded engine, whose whole step has what its turns have.
 const STEP_USER: &str = "step_user_us_per_op";
 const STEP_SYSTEM: &str = "step_system_us_per_op";
-/// Told with CPU, or not at all.
+/// Explained with CPU, or not at all.
 const CPU_FAMILY: [&str; 7] = [
     CPU,
     USER,
@@ -72,27 +72,27 @@ pub(super) fn explain(
     if sampled.samples.is_empty() {
         return None;
     }
-    let mut told = Told::default();
+    let mut explanation = Explanation::default();
     match (story.shift(CPU), slower) {
         (Some(_), speed) => {
-            story.cpu(&mut told);
+            story.cpu(&mut explanation);
             if let Some(speed) = speed.filter(|speed| story.beyond_cpu(speed)) {
                 let size = words::signed(speed.ratio.estimate - 1.0);
-                told.add(format!("throughput {size}, more than CPU explains"), &[]);
-                story.lost_time(speed, &mut told);
+                explanation.add(format!("throughput {size}, more than CPU explains"), &[]);
+                story.lost_time(speed, &mut explanation);
             }
         }
         (None, Some(speed)) => {
-            story.without_cpu(speed, &mut told);
-            story.lost_time(speed, &mut told);
+            story.without_cpu(speed, &mut explanation);
+            story.lost_time(speed, &mut explanation);
         }
         (None, None) => {}
     }
-    story.wal(&mut told);
-    story.scans(&mut told);
-    story.others(&mut told);
+    story.wal(&mut explanation);
+    story.scans(&mut explanation);
+    story.others(&mut explanation);
     if let Some(side) = sampled.times_reads {
-        told.clauses.push(format!(
+        explanation.clauses.push(format!(
             "only {} times its reads (track_io_timing)",
             match side {
                 OneSide::Base => "the base",
@@ -101,19 +101,19 @@ pub(super) fn explain(
         ));
     }
     if slower.is_some() || story.shift(CPU).is_some() {
-        told.clauses.extend(story.unmoved());
+        explanation.clauses.extend(story.unmoved());
     }
-    (!told.clauses.is_empty()).then(|| told.clauses.join("; "))
+    (!explanation.clauses.is_empty()).then(|| explanation.clauses.join("; "))
 }
 
-/// What has been said.
+/// The clauses so far, and the costs that they explain.
 #[derive(Default)]
-struct Told {
+struct Explanation {
     clauses: Vec<String>,
     keys: Vec<String>,
 }
 
-impl Told {
+impl Explanation {
     fn add(&mut self, clause: String, keys: &[&str]) {
         self.clauses.push(clause);
         self.keys.extend(keys.iter().map(|key| (*key).to_owned()));
@@ -128,7 +128,7 @@ struct Story<'a> {
 }
 
 /// How a cost that did not move compares.
-enum Standing {
+enum Unmoved {
     /// Exactly nothing on either side.
     Nothing,
     /// Less than is worth a word on either side.
@@ -171,13 +171,13 @@ impl Story<'_> {
     }
 
     /// CPU moved: by how much and which part. The size is that of the judged metric, which the table has too.
-    fn cpu(&self, told: &mut Told) {
+    fn cpu(&self, explanation: &mut Explanation) {
         let Some(cost) = self.cost(CPU) else { return };
         let judged = self.metric(Metric::ServerCpuPerOperation);
         let ratio = judged.map(|found| found.ratio).or(cost.ratio);
         let size = ratio.map_or_else(String::new, |ratio| words::signed(ratio.estimate - 1.0));
         let clause = format!("CPU {size} per operation{}", self.parts(&cost));
-        told.add(clause, &CPU_FAMILY);
+        explanation.add(clause, &CPU_FAMILY);
     }
 
     /// Which part of a move of CPU is the kernel's.
@@ -216,17 +216,17 @@ impl Story<'_> {
     }
 
     /// Throughput moved and CPU did not.
-    fn without_cpu(&self, speed: &MetricComparison, told: &mut Told) {
+    fn without_cpu(&self, speed: &MetricComparison, explanation: &mut Explanation) {
         let size = words::signed(speed.ratio.estimate - 1.0);
-        let cpu = match self.sample(CPU).map(|sample| self.standing(sample)) {
-            Some(Standing::Within(share)) => format!(
+        let cpu = match self.sample(CPU).map(|sample| self.unmoved_by(sample)) {
+            Some(Unmoved::Within(share)) => format!(
                 "throughput {size} with the same CPU per operation (±{})",
                 words::threshold(share)
             ),
             Some(_) => format!("throughput {size}, CPU per operation open"),
             None => format!("throughput {size}, CPU not known"),
         };
-        told.add(cpu, &CPU_FAMILY);
+        explanation.add(cpu, &CPU_FAMILY);
     }
 
     /// Microseconds that an operation takes longer.
@@ -246,7 +246,7 @@ impl Story<'_> {
     }
 
     /// Where the time of an operation went that is no CPU.
-    fn lost_time(&self, speed: &MetricComparison, told: &mut Told) {
+    fn lost_time(&self, speed: &MetricComparison, explanation: &mut Explanation) {
         let Some(more) = self.longer(speed) else {
             return;
         };
@@ -278,25 +278,25 @@ impl Story<'_> {
             format!("of {whole}, {}", list(&amounts))
         };
         let sums = parts.iter().map(|shift| shift.key());
-        told.add(
+        explanation.add(
             clause,
             &sums.chain(["wait_us_per_op"]).collect::<Vec<&str>>(),
         );
     }
 
     /// WAL moved: records, images, or their size.
-    fn wal(&self, told: &mut Told) {
+    fn wal(&self, explanation: &mut Explanation) {
         let volume = ["wal_bytes_per_op", "wal_lsn_bytes_per_op"];
         let Some(shift) = volume.iter().find_map(|key| self.shift(key)) else {
             return;
         };
         let stays = |key: &str| {
             self.sample(key)
-                .map(|sample| self.standing(sample))
+                .map(|sample| self.unmoved_by(sample))
                 .filter(|_| self.shift(key).is_none())
         };
         let images = stays("wal_full_pages_per_op");
-        let some_images = matches!(images, Some(Standing::Within(_)));
+        let some_images = matches!(images, Some(Unmoved::Within(_)));
         let moved = ["wal_records_per_op", "wal_full_pages_per_op"];
         let moved: Vec<String> = moved
             .iter()
@@ -304,23 +304,23 @@ impl Story<'_> {
             .collect();
         let size = if shift.by < 0.0 { "smaller" } else { "larger" };
         let why = match stays("wal_records_per_op") {
-            Some(Standing::Within(_)) if some_images => format!(
+            Some(Unmoved::Within(_)) if some_images => format!(
                 " in as many records and full-page images: each is {size}, as with wal_compression"
             ),
-            Some(Standing::Within(_)) if moved.is_empty() && images.is_some() => {
+            Some(Unmoved::Within(_)) if moved.is_empty() && images.is_some() => {
                 format!(" in as many records: each is {size}")
             }
-            Some(Standing::Within(_)) if !moved.is_empty() => {
+            Some(Unmoved::Within(_)) if !moved.is_empty() => {
                 format!(" in as many records: {}", list(&moved))
             }
             _ if !moved.is_empty() => format!(": {}", list(&moved)),
             _ => String::new(),
         };
-        told.add(format!("{} per operation{why}", shift.short()), &WAL_FAMILY);
+        explanation.add(format!("{} per operation{why}", shift.short()), &WAL_FAMILY);
     }
 
     /// Buffers, scans or rows moved: the work that a plan asks for.
-    fn scans(&self, told: &mut Told) {
+    fn scans(&self, explanation: &mut Explanation) {
         let moved = |keys: &[&str]| -> Vec<String> {
             let found = keys.iter().filter_map(|key| self.shift(key));
             found.map(Shift::short).collect()
@@ -345,25 +345,25 @@ impl Story<'_> {
             ""
         };
         let all: Vec<String> = touched.into_iter().chain(scans).collect();
-        told.add(format!("{}{why}", list(&all)), &SCANS);
+        explanation.add(format!("{}{why}", list(&all)), &SCANS);
         if buffers {
-            told.keys.extend(BUFFERS.map(str::to_owned));
+            explanation.keys.extend(BUFFERS.map(str::to_owned));
         }
     }
 
     /// The most surprising of the rest, without what repeats something said.
-    fn others(&self, told: &mut Told) {
+    fn others(&self, explanation: &mut Explanation) {
         let listed = super::moved::listed(self.shifts);
         let rest: Vec<String> = self
             .shifts
             .iter()
             .filter(|shift| listed.iter().any(|other| other.key == shift.key()))
-            .filter(|shift| !told.keys.iter().any(|key| key == shift.key()))
+            .filter(|shift| !explanation.keys.iter().any(|key| key == shift.key()))
             .take(OTHERS)
             .map(Shift::short)
             .collect();
         if !rest.is_empty() {
-            told.add(list(&rest), &[]);
+            explanation.add(list(&rest), &[]);
         }
     }
 
@@ -415,14 +415,14 @@ impl Story<'_> {
             let Some(sample) = sample.filter(|sample| self.shift(&sample.key).is_none()) else {
                 continue;
             };
-            match self.standing(&sample) {
-                Standing::Nothing => none.push(name.to_owned()),
-                Standing::HardlyAny => hardly.push(name.to_owned()),
-                Standing::Within(share) => {
+            match self.unmoved_by(&sample) {
+                Unmoved::Nothing => none.push(name.to_owned()),
+                Unmoved::HardlyAny => hardly.push(name.to_owned()),
+                Unmoved::Within(share) => {
                     widest = widest.max(share);
                     same.push(name.to_owned());
                 }
-                Standing::Open => {}
+                Unmoved::Open => {}
             }
         }
         let within = words::threshold(widest);
@@ -436,16 +436,16 @@ impl Story<'_> {
     }
 
     fn stays(&self, sample: &CostSample) -> bool {
-        !matches!(self.standing(sample), Standing::Open)
+        !matches!(self.unmoved_by(sample), Unmoved::Open)
     }
 
-    fn standing(&self, sample: &CostSample) -> Standing {
+    fn unmoved_by(&self, sample: &CostSample) -> Unmoved {
         let Some(cost) = sample.cost(self.levels) else {
-            return Standing::Open;
+            return Unmoved::Open;
         };
         let largest = cost.base.max(cost.candidate);
         if largest <= 0.0 {
-            return Standing::Nothing;
+            return Unmoved::Nothing;
         }
         let least = floor(&cost.key, operation_us(self.cell));
         let middle = f64::midpoint(cost.base, cost.candidate);
@@ -461,9 +461,9 @@ impl Story<'_> {
             ladder.find(|limit| -limit <= low && high <= *limit)
         });
         match within {
-            _ if largest < least => Standing::HardlyAny,
-            Some(share) => Standing::Within(share),
-            None => Standing::Open,
+            _ if largest < least => Unmoved::HardlyAny,
+            Some(share) => Unmoved::Within(share),
+            None => Unmoved::Open,
         }
     }
 }
