@@ -14,6 +14,7 @@ use deltabench_compare::pgbench;
 use deltabench_compare::rocksdb::{self, RocksdbReport};
 use deltabench_compare::study::{StudyRun, grids_of};
 use deltabench_compare::{confirm, ended_after, exit_code};
+use deltabench_model::figures::Figures;
 use deltabench_model::finding::Finding;
 use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
@@ -69,6 +70,8 @@ pub struct Analysed {
     pub comparison: Comparison,
     /// What the reports need beside it.
     pub context: ReportContext,
+    /// The steps of the Insert Benchmark; absent for runs of anything else.
+    pub insert: Option<InsertReport>,
 }
 
 /// The name of the run that confirms another.
@@ -107,11 +110,15 @@ pub fn analyse_run(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Fa
     } else {
         grids_of(itself).map_err(Failure::Failed)?
     };
-    context.insert = insert_figures(run, plan, store, &comparison)?;
-    context.rocksdb = rocksdb_figures(run, plan, store, &comparison)?;
+    let insert = insert_figures(run, plan, store, &comparison)?;
+    context.figures = match &insert {
+        Some(report) => deltabench_report::insert::figures(plan, report),
+        None => figures(run, plan, store, &comparison, &context)?,
+    };
     Ok(Analysed {
         comparison,
         context,
+        insert,
     })
 }
 
@@ -135,6 +142,24 @@ fn analyse_alone(run: &str, plan: &Plan, store: &Store) -> Result<Comparison, Fa
     let machines = machines(run, &plan, store)?;
     add_costs(&mut comparison, &plan, &slices, &counters, &machines);
     Ok(comparison)
+}
+
+/// What the kind of benchmark shows beside the verdicts.
+fn figures(
+    run: &str,
+    plan: &Plan,
+    store: &Store,
+    comparison: &Comparison,
+    context: &ReportContext,
+) -> Result<Figures, Failure> {
+    if let Some(report) = rocksdb_figures(run, plan, store, comparison)? {
+        return Ok(deltabench_report::rocksdb::figures(run, plan, &report));
+    }
+    Ok(if plan.work.pgbench().is_some() {
+        deltabench_report::pgbench::figures(plan, &context.results)
+    } else {
+        Figures::default()
+    })
 }
 
 /// The figures of the Insert Benchmark; `None` for runs of anything else.
@@ -376,8 +401,7 @@ fn context(run: &str, plan: &Plan, store: &Store) -> Result<ReportContext, Failu
             Vec::new()
         },
         grids: Vec::new(),
-        insert: None,
-        rocksdb: None,
+        figures: Figures::default(),
     })
 }
 
@@ -392,6 +416,7 @@ pub fn rewrite(run: &str, plan: &Plan, store: &Store, lab: &Path) -> Result<(), 
     let Analysed {
         comparison,
         context,
+        ..
     } = analyse_run(run, plan, store)?;
     let form: [(&str, Form); 2] = [
         ("html", deltabench_report::html),
@@ -427,6 +452,7 @@ pub fn publish(
     let Analysed {
         comparison,
         context,
+        ..
     } = analyse_run(run, plan, store)?;
     let json = deltabench_report::json(&comparison, plan, &context);
     let html = deltabench_report::html(&comparison, plan, &context);

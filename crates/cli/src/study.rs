@@ -138,6 +138,7 @@ fn load(runs: &[(PathBuf, String)]) -> Result<Vec<Loaded>, Failure> {
         let Analysed {
             comparison,
             context,
+            ..
         } = analyse_run(run, &plan, &store)?;
         let page = format!("{run}.html");
         loaded.push(Loaded {

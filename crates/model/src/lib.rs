@@ -7,6 +7,7 @@
 pub mod cell;
 pub mod counter;
 pub mod endpoint;
+pub mod figures;
 pub mod finding;
 pub mod insert;
 pub mod installation;
@@ -17,6 +18,7 @@ pub mod plan;
 pub mod problem;
 pub mod rocksdb;
 pub mod slice;
+pub mod table;
 pub mod target;
 pub mod units;
 pub mod work;

@@ -1,10 +1,9 @@
 //! What a report says besides the comparison and the plan.
 
-use deltabench_compare::insert::InsertReport;
 use deltabench_compare::pgbench::CellResult;
-use deltabench_compare::rocksdb::RocksdbReport;
 use deltabench_compare::study::Grid;
 use deltabench_model::counter::{Mark, Sample};
+use deltabench_model::figures::Figures;
 use deltabench_model::installation::{Build, Setting};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{Cell, CellId, Plan, PlannedServer, ServerId};
@@ -46,10 +45,8 @@ pub struct ReportContext {
     pub results: Vec<CellResult>,
     /// Workloads over numbers of clients; empty where none has several and none is a pgbench script.
     pub grids: Vec<Grid>,
-    /// The figures of the Insert Benchmark; absent for runs of anything else.
-    pub insert: Option<InsertReport>,
-    /// The figures of RocksDB; absent for runs of anything else.
-    pub rocksdb: Option<RocksdbReport>,
+    /// What the kind of benchmark shows beside the verdicts.
+    pub figures: Figures,
 }
 
 /// A withdrawal of a confirming run: it neither confirms nor refutes any more.
@@ -137,6 +134,7 @@ pub(crate) fn planned_cell(plan: &Plan, id: CellId) -> Option<&Cell> {
 }
 
 /// The resolved target of a server, with the settings that it alone has, for sentences.
-pub(crate) fn resolved(plan: &Plan, id: ServerId) -> String {
+#[must_use]
+pub fn resolved(plan: &Plan, id: ServerId) -> String {
     planned(plan, id).map_or_else(|| "unknown".to_owned(), PlannedServer::name)
 }

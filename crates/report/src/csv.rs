@@ -4,6 +4,7 @@ use crate::context::{ReportContext, planned_cell};
 use crate::costs::unit;
 use crate::published::published;
 use crate::standing::Standing;
+use crate::table::{comma_separated, flat};
 use crate::{withdrawn, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Cost, Metric, Ratio};
 use deltabench_model::plan::Plan;
@@ -16,19 +17,20 @@ use deltabench_model::plan::Plan;
 ///        share. What is not known or does not apply is an empty field.
 #[must_use]
 pub fn csv(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
-    let mut text = format!("{}\n", HEADER.join(","));
+    let mut lines = Vec::new();
     for cell in comparison.cells.iter().chain(&comparison.placebo_cells) {
         let judged = Metric::ALL
             .into_iter()
             .filter_map(|metric| value(cell, metric));
         let known = |cost: &&Cost| Metric::ALL.iter().all(|metric| metric.key() != cost.key);
         let costs = cell.costs.iter().filter(known).map(cost);
-        for value in judged.chain(costs) {
-            text.push_str(&line(cell, plan, context, &value).join(","));
-            text.push('\n');
-        }
+        lines.extend(
+            judged
+                .chain(costs)
+                .map(|value| line(cell, plan, context, &value)),
+        );
     }
-    text
+    comma_separated(&flat(&HEADER, lines))
 }
 
 /// The columns; new ones come last, so that numbers of columns keep their meaning.
@@ -120,18 +122,18 @@ fn line(
     let confirmed = Standing::of(cell).map_or_else(String::new, |s| s.word().to_owned());
     let [difference, difference_low, difference_high] = value.difference;
     vec![
-        field(&cell.workload),
+        cell.workload.clone(),
         cell.group.word().to_owned(),
         cell.clients.to_string(),
-        field(&cell.candidate_name),
+        cell.candidate_name.clone(),
         cell.verdict.word().to_owned(),
-        field(&cell.reason),
+        cell.reason.clone(),
         value.blocks.to_string(),
         cell.rounds.to_string(),
         cell.void_rounds.to_string(),
         cell.base_errors.to_string(),
         cell.candidate_errors.to_string(),
-        field(value.key),
+        value.key.to_owned(),
         value.unit.to_owned(),
         number(value.base),
         number(value.candidate),
@@ -147,11 +149,11 @@ fn line(
         cell.interference.disturbed_rounds.to_string(),
         optional(published.as_ref().and_then(|published| published.base)),
         optional(published.as_ref().and_then(|published| published.candidate)),
-        published.map_or_else(String::new, |published| field(&published.unit)),
+        published.map_or_else(String::new, |published| published.unit),
         optional(difference),
         optional(difference_low),
         optional(difference_high),
-        withdrawn::of_cell(context, cell.cell).map_or_else(String::new, |reason| field(&reason)),
+        withdrawn::of_cell(context, cell.cell).unwrap_or_default(),
     ]
 }
 
@@ -165,23 +167,4 @@ pub(crate) fn number(value: f64) -> String {
 
 pub(crate) fn optional(value: Option<f64>) -> String {
     value.map(number).unwrap_or_default()
-}
-
-pub(crate) fn field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_field_with_commas_or_quotes_is_quoted() {
-        assert_eq!(field("a,\"b\""), "\"a,\"\"b\"\"\"");
-        assert_eq!(field("plain"), "plain");
-    }
 }

@@ -6,6 +6,8 @@
 mod host_speed;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 pub use host_speed::{BlockSpeed, Dependence, HostSpeed};
 
@@ -13,7 +15,7 @@ pub use host_speed::{BlockSpeed, Dependence, HostSpeed};
 pub const REPORT_FORMAT: (&str, u32) = ("deltabench.report", 1);
 
 /// The whole report.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// Always [`REPORT_FORMAT`]`.0`.
     pub format: &'static str,
@@ -88,18 +90,12 @@ pub struct Report {
     /// What happened at a moment: blocks, checkpoints, autovacuum; in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
-    /// The figures of the Insert Benchmark; absent for runs of anything else.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub insert: Option<crate::insert::format::Insert>,
-    /// The figures of RocksDB; absent for runs of anything else.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rocksdb: Option<crate::rocksdb::format::Rocksdb>,
     /// Workloads over numbers of clients, in absolute numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grids: Vec<crate::study_format::StudyGrid>,
-    /// What each script of pgbench came to.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pgbench: Vec<crate::pgbench_format::PgbenchScript>,
+    /// What the kind of benchmark has beside the verdicts.
+    #[serde(flatten)]
+    pub figures: BTreeMap<&'static str, Box<RawValue>>,
 }
 
 /// A δ that was chosen after the measurement.

@@ -11,12 +11,11 @@ mod charts;
 mod data;
 mod forest;
 mod grids;
-mod insert;
 mod lead;
 mod mark;
 mod numbers;
 mod provenance;
-mod rocksdb;
+mod steps;
 mod strips;
 mod study;
 mod warm_up;
@@ -28,13 +27,15 @@ use crate::context::ReportContext;
 use crate::remarks::{remarks, totals, troubles};
 use crate::standing::marks;
 use crate::summary::summary;
-use crate::words;
+use crate::{figures, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::Plan;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 const STYLE: &str = include_str!("html/style.css");
+/// For tables of steps.
+const STEPS_STYLE: &str = include_str!("html/steps.css");
 /// Bundled from `web/` by `cargo xtask web`.
 const SCRIPT: &str = include_str!("../web/dist/report.js");
 /// Its SHA-256 in base64: the only script that the page allows.
@@ -53,8 +54,13 @@ pub fn html(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> St
     );
     document(&Document {
         title: &title,
-        style: if context.insert.is_some() || context.rocksdb.is_some() {
-            insert::STYLE
+        style: if context
+            .figures
+            .page
+            .iter()
+            .any(|section| section.name.is_some())
+        {
+            STEPS_STYLE
         } else {
             ""
         },
@@ -131,13 +137,13 @@ fn sections(
         (lead::counts(comparison))
         (lead::changes(comparison, plan, context))
         (lead::way(plan, context))
-        (insert::section(plan, context))
-        (rocksdb::section(plan, context))
+        (figures::page(&context.figures, false))
         (forest::section(comparison, plan, context))
         (numbers::section(comparison, plan, context))
         (ground(comparison, plan, context))
         (findings(comparison))
         (grids::section(&context.grids))
+        (figures::page(&context.figures, true))
         (absolute::section(plan, context))
         (charts::published(comparison, plan))
         (cards::section(comparison, plan, context))
@@ -244,13 +250,13 @@ fn cell_name(cell: &CellComparison, conditions: &Conditions<'_>) -> Markup {
 }
 
 /// A share of a length as CSS and SVG take it.
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.2}%", 100.0 * share)
 }
 
 /// A text whose negative numbers have a real minus sign and whose percent signs stay with their number;
 /// hyphens in names stay.
-fn typeset(text: &str) -> String {
+pub(crate) fn typeset(text: &str) -> String {
     let mut set = String::with_capacity(text.len());
     let mut before = ' ';
     let mut rest = text.chars().peekable();

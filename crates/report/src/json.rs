@@ -9,11 +9,11 @@ use crate::format::{
     Fairness, Gate, GroupSummary, Host, Invalidation, Ledger, Mark, OwnSettings, Pins, Placebo,
     PlanFacts, REPORT_FORMAT, Relative, Remote, Report, Stopping, Target,
 };
-use crate::pgbench_format::scripts;
 use crate::remarks::{layout, multiplicity};
 use crate::study::json_grids;
 use crate::summary::summary;
-use crate::{again, insert, rocksdb, withdrawn};
+use crate::words::finite;
+use crate::{again, withdrawn};
 use cell::Cells;
 use deltabench_compare::comparison::{self, Comparison, PlaceboSummary, Ratio};
 use deltabench_compare::{exit_code, gate_line};
@@ -21,6 +21,8 @@ use deltabench_model::installation;
 use deltabench_model::invalidation as model;
 use deltabench_model::plan::{self, Plan, ServerId};
 use deltabench_model::units::count;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 /// The JSON report (see [`crate::format`]), indented, with a line break at the end.
 #[must_use]
@@ -86,11 +88,19 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Repo
             .map(confirmation)
             .collect(),
         marks: context.marks.iter().map(|of| mark(of, plan)).collect(),
-        insert: insert::json_of(plan, context),
-        rocksdb: rocksdb::json_of(plan, context),
         grids: json_grids(&context.grids),
-        pgbench: scripts(plan, context),
+        figures: figures(context),
     }
+}
+
+/// Indented as the rest, of which they become a part.
+fn figures(context: &ReportContext) -> BTreeMap<&'static str, Box<RawValue>> {
+    let all = context.figures.json.iter();
+    all.filter_map(|(name, text)| {
+        let text = text.replace('\n', "\n  ");
+        Some((*name, RawValue::from_string(text).ok()?))
+    })
+    .collect()
 }
 
 fn invalidation(withdrawal: &model::Invalidation) -> Invalidation {
@@ -323,10 +333,6 @@ fn counts(comparison: &Comparison) -> Counts {
         inconclusive: counts.inconclusive,
         unfit: counts.unfit,
     }
-}
-
-pub(crate) fn finite(value: f64) -> Option<f64> {
-    value.is_finite().then_some(value)
 }
 
 pub(crate) fn interval(ends: Option<(f64, f64)>) -> Option<[f64; 2]> {

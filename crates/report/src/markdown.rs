@@ -11,7 +11,7 @@ use crate::context::{ReportContext, planned, resolved};
 use crate::remarks::{remarks, totals, troubles};
 use crate::standing::legend;
 use crate::summary::summary;
-use crate::{costs, grids, insert, origin, rocksdb, withdrawn, words};
+use crate::{costs, figures, grids, origin, withdrawn, words};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::gate_line;
 use deltabench_model::finding::Severity;
@@ -36,14 +36,13 @@ pub fn markdown(comparison: &Comparison, plan: &Plan, context: &ReportContext) -
         opening(comparison, plan, context),
         changed::section(comparison, plan, context),
     ];
-    sections.extend(insert::sections(plan, context));
-    sections.extend(rocksdb::sections(plan, context));
-    if plan.work.pgbench().is_some() {
+    sections.extend(figures::markdown(&context.figures));
+    if context.figures.grids_in_text {
         sections.extend(grids::markdown(&context.grids));
     }
     sections.extend([
         rates::section(comparison, plan, context),
-        figures(comparison, plan, context),
+        cells(comparison, plan, context),
         cost_table(comparison, plan),
         rest(comparison, plan, context),
         found(comparison),
@@ -78,7 +77,7 @@ fn opening(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Sec
 }
 
 /// A row per cell, folded.
-fn figures(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Section {
+fn cells(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Section {
     let table = Table::new(comparison, plan, context);
     let mut reading =
         "Throughput and CPU/op are candidate / base with 95 % interval over restart blocks"

@@ -3,7 +3,7 @@
 use crate::conditions::Conditions;
 use crate::context::{ReportContext, planned, planned_cell};
 use crate::standing::DRIFTING;
-use crate::{insert, words};
+use crate::{withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Estimates, Metric, Ratio, Verdict,
 };
@@ -74,7 +74,7 @@ fn placebo(comparison: &Comparison, plan: &Plan) -> Option<String> {
         .map_or_else(|| words::UNKNOWN.to_owned(), ratio);
     Some(format!(
         "placebo (a second copy of the base): throughput {}, CPU/op {cpu}; called different in {} of {}",
-        insert::placebo_withheld(plan, comparison).unwrap_or_else(|| ratio(&placebo.throughput)),
+        withheld::of_placebo(plan, comparison).unwrap_or_else(|| ratio(&placebo.throughput)),
         placebo.flagged,
         words::plural(u64::from(placebo.cells), "cell"),
     ))

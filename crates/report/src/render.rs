@@ -2,7 +2,7 @@
 
 use crate::context::ReportContext;
 use crate::terminal::{TerminalOptions, terminal};
-use crate::{benchstat, csv, html, json, junit, markdown, pgbench, rocksdb_tsv, steps_csv};
+use crate::{benchstat, csv, html, json, junit, markdown};
 use deltabench_compare::comparison::Comparison;
 use deltabench_model::plan::Plan;
 
@@ -23,19 +23,13 @@ pub enum Format {
     Junit,
     /// Go's benchmark format.
     Benchstat,
-    /// What pgbench prints at the end of a run; empty for runs without its scripts
-    /// ([`crate::check_pgbench`]).
-    Pgbench,
-    /// A line for each server, step and pass of the Insert Benchmark; empty for other runs
-    /// ([`crate::check_steps`]).
-    Steps,
-    /// `report.tsv` of the scripts around `db_bench`; empty for other runs ([`crate::check_rocksdb`]).
-    Rocksdb,
+    /// A form that only some kind of benchmark has, by its name; empty for runs of anything else.
+    OfKind(&'static str),
 }
 
 impl Format {
-    /// All forms.
-    pub const ALL: [Self; 10] = [
+    /// All forms that every run has.
+    pub const ALL: [Self; 7] = [
         Self::Text,
         Self::Html,
         Self::Json,
@@ -43,9 +37,6 @@ impl Format {
         Self::Csv,
         Self::Junit,
         Self::Benchstat,
-        Self::Pgbench,
-        Self::Steps,
-        Self::Rocksdb,
     ];
 
     /// Its name on the command line.
@@ -59,9 +50,7 @@ impl Format {
             Self::Csv => "csv",
             Self::Junit => "junit",
             Self::Benchstat => "benchstat",
-            Self::Pgbench => "pgbench",
-            Self::Steps => "steps",
-            Self::Rocksdb => "rocksdb",
+            Self::OfKind(name) => name,
         }
     }
 }
@@ -83,8 +72,10 @@ pub fn render(
         Format::Csv => csv(comparison, plan, context),
         Format::Junit => junit(comparison, plan, context),
         Format::Benchstat => benchstat(comparison, plan, context),
-        Format::Pgbench => pgbench(plan, context, None),
-        Format::Steps => steps_csv(context),
-        Format::Rocksdb => rocksdb_tsv(plan, context),
+        Format::OfKind(name) => {
+            let mut formats = context.figures.formats.iter();
+            let found = formats.find(|(known, _)| *known == name);
+            found.map_or_else(String::new, |(_, text)| text.clone())
+        }
     }
 }

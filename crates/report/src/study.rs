@@ -76,11 +76,7 @@ impl TryFrom<Format> for StudyFormat {
             Format::Json => Ok(Self::Json),
             Format::Markdown => Ok(Self::Markdown),
             Format::Csv => Ok(Self::Csv),
-            Format::Junit
-            | Format::Benchstat
-            | Format::Pgbench
-            | Format::Steps
-            | Format::Rocksdb => {
+            Format::Junit | Format::Benchstat | Format::OfKind(_) => {
                 let forms: Vec<&str> = Self::ALL.into_iter().map(Self::word).collect();
                 Err(
                     Problem::new(format!("a study has no report as {}", format.word()))
@@ -128,11 +124,7 @@ mod tests {
                 Err(problem) => {
                     assert!(matches!(
                         format,
-                        Format::Junit
-                            | Format::Benchstat
-                            | Format::Pgbench
-                            | Format::Steps
-                            | Format::Rocksdb
+                        Format::Junit | Format::Benchstat | Format::OfKind(_)
                     ));
                     assert!(problem.detail.unwrap().contains("text, html, json"));
                 }

@@ -2,7 +2,7 @@
 
 use crate::conditions::Conditions;
 use crate::context::{ReportContext, resolved};
-use crate::{insert, withdrawn, words};
+use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, GroupSummary, Metric, MetricComparison, Verdict,
 };
@@ -157,7 +157,7 @@ pub(crate) fn shown_summaries<'a>(
     candidate: ServerId,
 ) -> Vec<&'a GroupSummary> {
     let mut cells = comparison.cells.iter();
-    let few = |cell: &CellComparison| insert::withheld(plan, cell.blocks).is_some();
+    let few = |cell: &CellComparison| withheld::of_cell(plan, cell.blocks).is_some();
     if cells.any(|cell| cell.candidate == candidate && few(cell)) {
         return Vec::new();
     }
@@ -213,7 +213,7 @@ pub(crate) fn placebo(comparison: &Comparison, plan: &Plan) -> String {
         return "placebo unknown".to_owned();
     }
     let told = || words::change_interval(&placebo.throughput);
-    let text = insert::placebo_withheld(plan, comparison).unwrap_or_else(told);
+    let text = withheld::of_placebo(plan, comparison).unwrap_or_else(told);
     let text = format!("placebo {text}");
     if placebo.flagged == 0 {
         return text;

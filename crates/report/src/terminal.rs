@@ -8,7 +8,7 @@ use crate::picture::{axis_limit, text_bar};
 use crate::remarks::{explanations, remarks, totals, troubles};
 use crate::standing::{legend, marks, notes};
 use crate::summary::{shown_summaries, summary};
-use crate::{insert, rocksdb, withdrawn, words};
+use crate::{figures, withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric, Ratio};
 use deltabench_model::finding::Severity;
 use deltabench_model::plan::{Group, Plan, ServerId};
@@ -58,13 +58,12 @@ pub fn terminal(
         }
         lines.extend(table.of(*candidate));
     }
-    if plan.work.pgbench().is_some() {
+    if context.figures.grids_in_text {
         lines.extend(grids::terminal(&context.grids, table.width, options.colour));
     }
     lines.push(String::new());
     lines.extend(table.legend());
-    lines.extend(insert::lines(plan, context, table.width));
-    lines.extend(rocksdb::lines(plan, context, table.width));
+    lines.extend(figures::terminal(&context.figures, table.width));
     let sentences = explanations(comparison, plan)
         .into_iter()
         .chain(remarks(comparison, plan, context))
@@ -146,7 +145,7 @@ impl<'a> Table<'a> {
         let (one, two) = (fitting(all), fitting(numbers));
         let plan = self.conditions.plan();
         let mut cells = self.comparison.cells.iter();
-        let drawn = cells.any(|cell| insert::withheld(plan, cell.blocks).is_none());
+        let drawn = cells.any(|cell| withheld::of_cell(plan, cell.blocks).is_none());
         (self.one_line, self.bar) = (one.is_some(), one.or(two).filter(|_| drawn).unwrap_or(0));
     }
 
@@ -231,7 +230,7 @@ impl<'a> Table<'a> {
             &relative(cell, Metric::Throughput, self.conditions.plan()),
         );
         if self.bar > 0 {
-            let told = insert::withheld(self.conditions.plan(), cell.blocks).is_none();
+            let told = withheld::of_cell(self.conditions.plan(), cell.blocks).is_none();
             let throughput = words::metric(cell, Metric::Throughput).filter(|_| told);
             let bar =
                 throughput.map(|m| text_bar(&m.ratio, Some(cell.delta), self.limit, self.bar));
@@ -327,7 +326,7 @@ fn mean_cpu(summary: &GroupSummary) -> String {
 }
 
 fn relative(cell: &CellComparison, metric: Metric, plan: &Plan) -> String {
-    let withheld = insert::withheld(plan, cell.blocks).filter(|_| metric == Metric::Throughput);
+    let withheld = withheld::of_cell(plan, cell.blocks).filter(|_| metric == Metric::Throughput);
     words::metric(cell, metric).map_or_else(
         || words::UNKNOWN.to_owned(),
         |m| withheld.unwrap_or_else(|| words::ratio_interval(&m.ratio)),

@@ -3,7 +3,7 @@
 use crate::conditions::Conditions;
 use crate::context::{DeltaChosen, ReportContext, planned_cell};
 use crate::summary::shown_summaries;
-use crate::{insert, words};
+use crate::words;
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Verdict};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{CellId, Plan};
@@ -86,7 +86,10 @@ pub(crate) fn void_cells(
         cell.candidate == summary.candidate
             && summary.group.is_none_or(|group| group == cell.group)
             && is_void(cell, context)
-            && !insert::is_left_out(context, cell)
+            && !context
+                .figures
+                .left_out
+                .contains(&(cell.cell, cell.candidate))
     });
     u32::try_from(void.count()).unwrap_or(u32::MAX)
 }

@@ -4,15 +4,15 @@ use deltabench_compare::comparison::{
     CellComparison, GroupSummary, Metric, MetricComparison, Ratio, Verdict,
 };
 use deltabench_model::finding::Severity;
-use deltabench_model::plan::{Group, Plan};
+use deltabench_model::plan::{Group, Plan, Role};
 use deltabench_model::units::to_f64;
 use time::OffsetDateTime;
 
 /// What is printed where a value is not known.
-pub(crate) const UNKNOWN: &str = "unknown";
+pub const UNKNOWN: &str = "unknown";
 
 /// The word of a verdict for people; files use [`Verdict::word`].
-pub(crate) fn verdict(verdict: Verdict) -> &'static str {
+pub fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Regression => "slower",
         Verdict::Improvement => "faster",
@@ -23,7 +23,7 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
 }
 
 /// A sign that tells verdicts apart without colour.
-pub(crate) fn sign(verdict: Verdict) -> &'static str {
+pub fn sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Regression => "▼",
         Verdict::Improvement => "▲",
@@ -34,7 +34,7 @@ pub(crate) fn sign(verdict: Verdict) -> &'static str {
 }
 
 /// The terminal's code for a verdict's colour.
-pub(crate) fn paint(verdict: Verdict) -> &'static str {
+pub fn paint(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Regression | Verdict::Unfit => "31",
         Verdict::Improvement => "32",
@@ -43,8 +43,24 @@ pub(crate) fn paint(verdict: Verdict) -> &'static str {
     }
 }
 
+/// The word of a role in files.
+#[must_use]
+pub fn role(role: Role) -> &'static str {
+    match role {
+        Role::Base => "base",
+        Role::Placebo => "placebo",
+        Role::Candidate => "candidate",
+    }
+}
+
+/// A value that is a number.
+#[must_use]
+pub fn finite(value: f64) -> Option<f64> {
+    Some(value).filter(|value| value.is_finite())
+}
+
 /// The word of a severity.
-pub(crate) fn severity(severity: Severity) -> &'static str {
+pub fn severity(severity: Severity) -> &'static str {
     match severity {
         Severity::Note => "note",
         Severity::Confounder => "confounder",
@@ -53,7 +69,7 @@ pub(crate) fn severity(severity: Severity) -> &'static str {
 }
 
 /// Verdict and reason in one phrase; the word is not said twice.
-pub(crate) fn judged(cell: &CellComparison) -> String {
+pub fn judged(cell: &CellComparison) -> String {
     let word = verdict(cell.verdict);
     if cell.reason.is_empty() || cell.reason == word {
         word.to_owned()
@@ -65,7 +81,7 @@ pub(crate) fn judged(cell: &CellComparison) -> String {
 }
 
 /// Heading of a group, as published comparisons of this kind use them.
-pub(crate) fn heading(group: Group) -> &'static str {
+pub fn heading(group: Group) -> &'static str {
     match group {
         Group::Point => "Point queries",
         Group::Range => "Range queries without aggregation",
@@ -75,15 +91,16 @@ pub(crate) fn heading(group: Group) -> &'static str {
 }
 
 /// The heading in the report of a run: an embedded engine answers no queries.
-pub(crate) fn heading_in(plan: &Plan, group: Group) -> &'static str {
-    match plan.work.rocksdb() {
-        Some(_) => embedded_heading(group),
-        None => heading(group),
+pub fn heading_in(plan: &Plan, group: Group) -> &'static str {
+    if plan.work.is_embedded() {
+        embedded_heading(group)
+    } else {
+        heading(group)
     }
 }
 
 /// The heading where an embedded engine is measured.
-pub(crate) fn embedded_heading(group: Group) -> &'static str {
+pub fn embedded_heading(group: Group) -> &'static str {
     match group {
         Group::Point => "Point reads",
         Group::Range => "Ranges",
@@ -92,24 +109,24 @@ pub(crate) fn embedded_heading(group: Group) -> &'static str {
 }
 
 /// All groups in report order.
-pub(crate) const GROUPS: [Group; 4] = [Group::Point, Group::Range, Group::RangeAgg, Group::Write];
+pub const GROUPS: [Group; 4] = [Group::Point, Group::Range, Group::RangeAgg, Group::Write];
 
 /// A metric of a cell, if it was measured and is a number.
-pub(crate) fn metric(cell: &CellComparison, wanted: Metric) -> Option<&MetricComparison> {
+pub fn metric(cell: &CellComparison, wanted: Metric) -> Option<&MetricComparison> {
     cell.metrics
         .iter()
         .find(|m| m.metric == wanted && m.ratio.estimate.is_finite())
 }
 
 /// A ratio's 95 % interval, if it has one and its ends are numbers.
-pub(crate) fn ci95(ratio: &Ratio) -> Option<(f64, f64)> {
+pub fn ci95(ratio: &Ratio) -> Option<(f64, f64)> {
     ratio
         .ci95
         .filter(|(low, high)| low.is_finite() && high.is_finite())
 }
 
 /// A ratio as change: `+0.2 %`.
-pub(crate) fn change(ratio: f64) -> String {
+pub fn change(ratio: f64) -> String {
     format!("{} %", signed(ratio))
 }
 
@@ -123,7 +140,7 @@ fn signed(ratio: f64) -> String {
 }
 
 /// A ratio as change with its interval: `-3.4 % [-4.1, -2.7]`.
-pub(crate) fn change_interval(ratio: &Ratio) -> String {
+pub fn change_interval(ratio: &Ratio) -> String {
     match ci95(ratio) {
         _ if !ratio.estimate.is_finite() => UNKNOWN.to_owned(),
         Some((low, high)) => format!(
@@ -137,7 +154,7 @@ pub(crate) fn change_interval(ratio: &Ratio) -> String {
 }
 
 /// A ratio with its interval: `0.966 [0.958, 0.973]`.
-pub(crate) fn ratio_interval(ratio: &Ratio) -> String {
+pub fn ratio_interval(ratio: &Ratio) -> String {
     match ci95(ratio) {
         _ if !ratio.estimate.is_finite() => UNKNOWN.to_owned(),
         Some((low, high)) => format!("{:.3} [{low:.3}, {high:.3}]", ratio.estimate),
@@ -146,13 +163,13 @@ pub(crate) fn ratio_interval(ratio: &Ratio) -> String {
 }
 
 /// A share without needless zeros: `3 %`, `2.5 %`.
-pub(crate) fn share(share: f64) -> String {
+pub fn share(share: f64) -> String {
     let text = format!("{:.2}", 100.0 * share);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// The δ of some cells: `±3 %`, or `±1 % to ±3 %` where they have their own.
-pub(crate) fn deltas<'a>(cells: impl IntoIterator<Item = &'a CellComparison>) -> String {
+pub fn deltas<'a>(cells: impl IntoIterator<Item = &'a CellComparison>) -> String {
     let (low, high) = cells
         .into_iter()
         .map(|cell| cell.delta)
@@ -170,7 +187,7 @@ pub(crate) fn deltas<'a>(cells: impl IntoIterator<Item = &'a CellComparison>) ->
 }
 
 /// `geometric mean of 3`, or `of 2 of 3` where a cell has no estimate.
-pub(crate) fn mean_of(summary: &GroupSummary) -> String {
+pub fn mean_of(summary: &GroupSummary) -> String {
     if summary.cells == summary.of {
         format!("geometric mean of {}", summary.of)
     } else {
@@ -179,7 +196,7 @@ pub(crate) fn mean_of(summary: &GroupSummary) -> String {
 }
 
 /// A probability: `0.031`, `< 0.001`.
-pub(crate) fn p_value(p: f64) -> String {
+pub fn p_value(p: f64) -> String {
     if !p.is_finite() {
         UNKNOWN.to_owned()
     } else if p < 0.001 {
@@ -190,7 +207,7 @@ pub(crate) fn p_value(p: f64) -> String {
 }
 
 /// A positive number with three to four digits that matter: `0.53`, `12.3`, `456`, `12345`.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if !value.is_finite() {
         UNKNOWN.to_owned()
     } else if value.abs() >= 100.0 {
@@ -203,17 +220,17 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// `base → candidate`.
-pub(crate) fn from_to(metric: &MetricComparison) -> String {
+pub fn from_to(metric: &MetricComparison) -> String {
     format!("{} → {}", number(metric.base), number(metric.candidate))
 }
 
 /// Bytes as megabytes (2^20).
-pub(crate) fn megabytes(bytes: u64) -> f64 {
+pub fn megabytes(bytes: u64) -> f64 {
     to_f64(bytes) / 1_048_576.0
 }
 
 /// What does the work of a cell: `client`, or `thread` of an embedded engine.
-pub(crate) fn worker(plan: &Plan) -> &'static str {
+pub fn worker(plan: &Plan) -> &'static str {
     if plan.work.is_embedded() {
         "thread"
     } else {
@@ -222,7 +239,7 @@ pub(crate) fn worker(plan: &Plan) -> &'static str {
 }
 
 /// The head of a column of their numbers.
-pub(crate) fn workers_head(plan: &Plan) -> &'static str {
+pub fn workers_head(plan: &Plan) -> &'static str {
     if plan.work.is_embedded() {
         "threads"
     } else {
@@ -231,7 +248,7 @@ pub(crate) fn workers_head(plan: &Plan) -> &'static str {
 }
 
 /// What runs a target: `server`, or `target` where it is an embedded engine.
-pub(crate) fn server(plan: &Plan) -> &'static str {
+pub fn server(plan: &Plan) -> &'static str {
     if plan.work.is_embedded() {
         "target"
     } else {
@@ -240,7 +257,7 @@ pub(crate) fn server(plan: &Plan) -> &'static str {
 }
 
 /// What an operation that failed is called: a `server error`, or a `failed operation` of an embedded engine.
-pub(crate) fn error(plan: &Plan) -> &'static str {
+pub fn error(plan: &Plan) -> &'static str {
     if plan.work.is_embedded() {
         "failed operation"
     } else {
@@ -249,12 +266,12 @@ pub(crate) fn error(plan: &Plan) -> &'static str {
 }
 
 /// `4 clients`, or `4 threads` of an embedded engine.
-pub(crate) fn workers(plan: &Plan, number: u32) -> String {
+pub fn workers(plan: &Plan, number: u32) -> String {
     plural(u64::from(number), worker(plan))
 }
 
 /// `1 client`, `4 clients`.
-pub(crate) fn plural(count: u64, noun: &str) -> String {
+pub fn plural(count: u64, noun: &str) -> String {
     if count == 1 {
         format!("1 {noun}")
     } else {
@@ -263,7 +280,7 @@ pub(crate) fn plural(count: u64, noun: &str) -> String {
 }
 
 /// A number with three digits that matter, however small: `0`, `0.0063`, `12.3`, `12345`, `3.1e-7`.
-pub(crate) fn figure(value: f64) -> String {
+pub fn figure(value: f64) -> String {
     if !value.is_finite() {
         return UNKNOWN.to_owned();
     }
@@ -284,7 +301,7 @@ pub(crate) fn figure(value: f64) -> String {
 }
 
 /// Milliseconds since 1970 as `2025-11-21 10:43 UTC`.
-pub(crate) fn date(unix_ms: i64) -> String {
+pub fn date(unix_ms: i64) -> String {
     let time = time_of(unix_ms);
     format!(
         "{} {:02}:{:02} UTC",
@@ -295,7 +312,7 @@ pub(crate) fn date(unix_ms: i64) -> String {
 }
 
 /// Milliseconds since 1970 as `2025-11-21T10:43:00`, in UTC (ISO 8601).
-pub(crate) fn timestamp(unix_ms: i64) -> String {
+pub fn timestamp(unix_ms: i64) -> String {
     let time = time_of(unix_ms);
     let (hour, minute, second) = time.to_hms();
     format!("{}T{hour:02}:{minute:02}:{second:02}", time.date())
@@ -308,7 +325,7 @@ fn time_of(unix_ms: i64) -> OffsetDateTime {
 }
 
 /// The command as it would be typed in a POSIX shell.
-pub(crate) fn shell(command: &[String]) -> String {
+pub fn shell(command: &[String]) -> String {
     let quoted: Vec<String> = command.iter().map(|word| quote(word)).collect();
     quoted.join(" ")
 }

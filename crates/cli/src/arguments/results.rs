@@ -172,9 +172,9 @@ impl From<Format> for deltabench_report::Format {
             Format::Csv => Self::Csv,
             Format::Junit => Self::Junit,
             Format::Benchstat => Self::Benchstat,
-            Format::Pgbench => Self::Pgbench,
-            Format::Steps => Self::Steps,
-            Format::Rocksdb => Self::Rocksdb,
+            Format::Pgbench => Self::OfKind("pgbench"),
+            Format::Steps => Self::OfKind("steps"),
+            Format::Rocksdb => Self::OfKind("rocksdb"),
         }
     }
 }

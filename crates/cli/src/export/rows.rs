@@ -356,7 +356,7 @@ impl Rows<'_> {
             export.rows(&schema::SLICE_ERRORS, errors)?;
             let counted = counters.iter().flat_map(|one| counter_rows(run, one));
             export.rows(&schema::COUNTERS, counted)?;
-            steps::write(export, run, self.context().insert.as_ref())?;
+            steps::write(export, run, self.analysed.insert.as_ref())?;
             let sampled = samples.iter().flat_map(|one| sample_rows(run, one));
             export.rows(&schema::SAMPLES, sampled)?;
             let marked = marks.iter().map(|one| {

@@ -1,9 +1,7 @@
-//! What each server did in absolute numbers: pgbench's scripts, and the course of each cell over time.
+//! What each server did in absolute numbers over time, for each cell.
 
 use super::data::number::Number;
-use super::typeset;
 use crate::context::{ReportContext, resolved};
-use crate::pgbench::{ScriptRow, script_rows};
 use crate::words;
 use deltabench_compare::pgbench::{CellResult, Progress, progress};
 use deltabench_model::plan::Plan;
@@ -14,21 +12,9 @@ use serde::Serialize;
 /// Points of a course, and those of all courses of a page.
 const POINTS: f64 = 60.0;
 
-/// Scripts of mixes, and the place where the script of the page draws courses.
+/// Where the script of the page draws them.
 pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
-    let rows = script_rows(plan, context);
     html! {
-        @if !rows.is_empty() {
-            section #scripts {
-                h2 { "pgbench: scripts" }
-                p.legend {
-                    "Everything that was sent, disturbed or not; latency is the mean with the standard \
-                     deviation of single transactions, no interval. Shares are of all transactions, failed \
-                     and skipped ones included."
-                }
-                (scripts(&rows))
-            }
-        }
         @if context.results.iter().any(|result| result.series.len() > 1) {
             section.scripted #course {
                 h2 { "Over time" }
@@ -44,52 +30,6 @@ pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
                     div.chart #course-chart style="height:320px" {}
                     figcaption.legend {
                         span.note {} " " button type="button" data-save="course-chart" { "save as image" }
-                    }
-                }
-            }
-        }
-    }
-}
-
-const HEADS: [&str; 9] = [
-    "server",
-    "weight",
-    "share",
-    "transactions",
-    "tps",
-    "latency, ms",
-    "failed",
-    "retried",
-    "skipped",
-];
-
-fn scripts(rows: &[ScriptRow]) -> Markup {
-    html! {
-        div.scroll role="region" aria-label="results of each script" tabindex="0" {
-            table.costs {
-                thead { tr {
-                    th scope="col" { "script" }
-                    @for head in HEADS { th scope="col" { (head) } }
-                } }
-                tbody {
-                    @for row in rows {
-                        tr {
-                            th scope="row" {
-                                (row.workload) ", " (words::plural(u64::from(row.clients), "client"))
-                                ": " (row.script)
-                            }
-                            td { (row.server) }
-                            td { (row.weight) }
-                            td { (typeset(&format!("{:.1} %", 100.0 * row.share))) }
-                            td { (row.tally.operations) }
-                            td { (words::figure(row.tps)) }
-                            td { @if let Some((mean, stddev)) = row.latency_us {
-                                (words::figure(mean / 1e3)) " ± " (words::figure(stddev / 1e3))
-                            } }
-                            td { (row.failed) }
-                            td { (row.tally.retried) }
-                            td { (row.tally.skipped) }
-                        }
                     }
                 }
             }

@@ -9,7 +9,7 @@ use crate::picture::{axis_limit, position, round_limit};
 use crate::published::published;
 use crate::remarks::{changed, left_out_of, telling};
 use crate::standing::{Standing, look, more_minutes};
-use crate::{insert, withdrawn, words};
+use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Detection, DetectionOutcome, Metric, MetricComparison, Verdict,
 };
@@ -114,7 +114,7 @@ impl Cards<'_> {
     }
 
     fn change(&self, cell: &CellComparison, metric: &MetricComparison) -> String {
-        let withheld = insert::withheld(self.plan, cell.blocks);
+        let withheld = withheld::of_cell(self.plan, cell.blocks);
         let withheld = withheld.filter(|_| metric.metric == Metric::Throughput);
         typeset(&withheld.unwrap_or_else(|| words::change_interval(&metric.ratio)))
     }

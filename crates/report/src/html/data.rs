@@ -12,14 +12,14 @@ use self::series::{Series, marks, series};
 use super::absolute::{self, CourseData};
 use super::anchor;
 use super::grids::{self, GridData};
-use super::insert::InsertData;
+use super::steps::{self, StepsData};
 use super::strips::{by_block, folded};
 use crate::conditions::Conditions;
 use crate::context::{ReportContext, resolved};
 use crate::published::published;
 use crate::standing;
 use crate::summary::shown_summaries;
-use crate::{insert, withdrawn, words};
+use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Cost, GroupSummary, LatencyCurves, Metric, MetricComparison,
     Verdict,
@@ -50,7 +50,7 @@ struct Page {
     series: Option<Series>,
     marks: Vec<series::MarkAt>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    insert: Option<InsertData>,
+    steps: Option<StepsData>,
     grids: Vec<GridData>,
     course: Vec<CourseData>,
 }
@@ -184,7 +184,7 @@ impl Maker<'_> {
             .map(|(id, server)| Side {
                 id,
                 name: side_name(self.plan, id, server.role),
-                role: role(server.role),
+                role: words::role(server.role),
             })
             .collect();
         let names: Vec<String> = sides.iter().map(|side| side.name.clone()).collect();
@@ -203,7 +203,7 @@ impl Maker<'_> {
                 let placebo = placebo?;
                 match metric {
                     Metric::Throughput => {
-                        let few = insert::placebo_withheld(self.plan, self.comparison);
+                        let few = withheld::of_placebo(self.plan, self.comparison);
                         interval(&placebo.throughput).filter(|_| few.is_none())
                     }
                     Metric::ServerCpuPerOperation => interval(placebo.server_cpu.as_ref()?),
@@ -219,7 +219,7 @@ impl Maker<'_> {
                 .collect(),
             series: series(&names, &self.context.samples),
             marks: marks(&self.context.samples, &self.context.marks),
-            insert: super::insert::data(self.context),
+            steps: steps::data(self.context),
             grids: grids::data(&self.context.grids),
             course: absolute::data(self.plan, self.context),
         }
@@ -255,7 +255,7 @@ impl Maker<'_> {
         let placebo = self.comparison.placebo_cells.iter();
         let placebo = placebo.into_iter().find(|other| other.cell == cell.cell);
         let told = |cell: &CellComparison, metric| {
-            metric != Metric::Throughput || insert::withheld(self.plan, cell.blocks).is_none()
+            metric != Metric::Throughput || withheld::of_cell(self.plan, cell.blocks).is_none()
         };
         Cell {
             id: anchor(cell),
@@ -276,7 +276,7 @@ impl Maker<'_> {
                     found.filter(|_| told(cell, metric)).map(value)
                 })
                 .to_vec(),
-            withheld: insert::withheld(self.plan, cell.blocks),
+            withheld: withheld::of_cell(self.plan, cell.blocks),
             placebo: Metric::ALL
                 .map(|metric| {
                     let placebo = placebo.filter(|placebo| told(placebo, metric))?;
@@ -370,14 +370,6 @@ fn side_name(plan: &Plan, id: u32, role: Role) -> String {
     match role {
         Role::Placebo => format!("{} again (placebo)", resolved(plan, id)),
         Role::Base | Role::Candidate => resolved(plan, id),
-    }
-}
-
-fn role(role: Role) -> &'static str {
-    match role {
-        Role::Base => "base",
-        Role::Placebo => "placebo",
-        Role::Candidate => "candidate",
     }
 }
 

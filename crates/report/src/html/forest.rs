@@ -7,7 +7,7 @@ use crate::context::{ReportContext, resolved};
 use crate::picture::{axis_limit, position, ticks};
 use crate::standing::{self, CONTENDED, DRIFTING, notes};
 use crate::summary::shown_summaries;
-use crate::{insert, withdrawn, words};
+use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, GroupSummary, Metric, MetricComparison, Ratio, Verdict,
 };
@@ -194,7 +194,7 @@ impl Forest<'_> {
     }
 
     fn plot(&self, cell: &CellComparison, metric: &MetricComparison, column: &Column) -> Markup {
-        let withheld = insert::withheld(self.conditions.plan(), cell.blocks);
+        let withheld = withheld::of_cell(self.conditions.plan(), cell.blocks);
         if let Some(text) = withheld.filter(|_| column.metric == Metric::Throughput) {
             return html! { td.plot {} td.value { small.label { (column.name) " " } (text) } };
         }
@@ -226,7 +226,7 @@ impl Forest<'_> {
     fn placebo_band(&self, metric: Metric) -> Option<&Ratio> {
         let placebo = self.comparison.placebo.as_ref()?;
         if metric == Metric::Throughput {
-            let few = insert::placebo_withheld(self.conditions.plan(), self.comparison);
+            let few = withheld::of_placebo(self.conditions.plan(), self.comparison);
             few.is_none().then_some(&placebo.throughput)
         } else {
             placebo.server_cpu.as_ref()

@@ -139,9 +139,11 @@ pub(super) fn moved(cell: &CellComparison) -> Markup {
 pub(super) fn way(plan: &Plan, context: &ReportContext) -> Markup {
     let series = !context.samples.is_empty();
     let by_workers = format!("by {}s", words::worker(plan));
-    let places = [
-        ("rocksdb", "RocksDB", context.rocksdb.is_some()),
-        ("insert", "Insert Benchmark", context.insert.is_some()),
+    let sections = context.figures.page.iter();
+    let mut places: Vec<(&str, &str, bool)> = sections
+        .filter_map(|section| Some((section.id, section.name?, true)))
+        .collect();
+    places.extend([
         ("cells", "cells", true),
         ("values", "values", true),
         ("findings", "findings", true),
@@ -150,7 +152,7 @@ pub(super) fn way(plan: &Plan, context: &ReportContext) -> Markup {
         ("cards", "cell by cell", true),
         ("host", "the host in time", series),
         ("provenance", "provenance", true),
-    ];
+    ]);
     html! {
         nav.way aria-label="sections" {
             @for (id, name, _) in places.iter().filter(|(_, _, there)| *there) {

@@ -3,7 +3,7 @@
 use super::{anchor, link, typeset, verdict};
 use crate::conditions::Conditions;
 use crate::context::ReportContext;
-use crate::{insert, withdrawn, words};
+use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, MetricComparison};
 use deltabench_model::plan::Plan;
 use maud::{Markup, html};
@@ -46,7 +46,7 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportCont
 
 impl Table<'_> {
     fn change(&self, cell: &CellComparison, metric: &MetricComparison) -> String {
-        insert::withheld(self.conditions.plan(), cell.blocks)
+        withheld::of_cell(self.conditions.plan(), cell.blocks)
             .filter(|_| metric.metric == Metric::Throughput)
             .unwrap_or_else(|| words::change_interval(&metric.ratio))
     }

@@ -5,7 +5,6 @@ use crate::context::{ReportContext, planned, resolved};
 use crate::{origin, words};
 use deltabench_model::installation::{Build, Setting};
 use deltabench_model::plan::{CellOrder, Placement, Plan, ServerId, Stopping, Transport};
-use deltabench_model::rocksdb::RocksdbSetup;
 use maud::{Markup, html};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -32,7 +31,7 @@ pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
             h2 { "Provenance" }
             h3 { "To do it again" }
             pre tabindex="0" { code { (again::lines(plan, context).join("\n")) } }
-            (facts("The plan", &plan_rows(plan)))
+            (facts("The plan", &plan_rows(plan, context)))
             (targets(plan, context, &sides))
             (settings(plan, context, &sides))
             (facts("The host", &flat(&context.host)))
@@ -52,10 +51,11 @@ fn facts(title: &str, rows: &[(String, String)]) -> Markup {
     }
 }
 
-fn plan_rows(plan: &Plan) -> Vec<(String, String)> {
-    let mut rows = match plan.work.rocksdb() {
-        Some(setup) => of_engine(plan, setup),
-        None => of_servers(plan),
+fn plan_rows(plan: &Plan, context: &ReportContext) -> Vec<(String, String)> {
+    let mut rows = if context.figures.setup.is_empty() {
+        of_servers(plan)
+    } else {
+        context.figures.setup.clone()
     };
     rows.extend(choices(plan));
     if let Some(experiment) = &plan.experiment {
@@ -73,50 +73,6 @@ fn plan_rows(plan: &Plan) -> Vec<(String, String)> {
             .iter()
             .map(|(name, value)| (format!("setting {name}"), value.clone())),
     );
-    rows
-}
-
-/// What is asked of an embedded engine.
-fn of_engine(plan: &Plan, setup: &RocksdbSetup) -> Vec<(&'static str, String)> {
-    let steps: Vec<&str> = setup.steps.iter().map(|step| step.name()).collect();
-    let options: Vec<String> = setup
-        .options
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    let turns = if plan.has_whole_steps() {
-        "whole steps, one target after another".to_owned()
-    } else {
-        format!("about {} ms, all targets in turn", plan.timing.slice_ms)
-    };
-    let mut rows = vec![
-        ("seed", plan.seed.to_string()),
-        (
-            "smallest change that matters",
-            format!("±{}", words::share(plan.delta)),
-        ),
-        ("blocks", plan.timing.blocks.to_string()),
-        ("what is done", crate::rocksdb::words::setup(setup)),
-        ("chain of steps", steps.join(", ")),
-        ("turns", turns),
-        (
-            "threads for flushes and compactions",
-            setup.background_jobs.to_string(),
-        ),
-        (
-            "placement",
-            plan.pins.as_ref().map_or_else(
-                || "not pinned".to_owned(),
-                |pins| {
-                    let cores: Vec<String> = pins.server.iter().map(usize::to_string).collect();
-                    format!("cores {}", cores.join(","))
-                },
-            ),
-        ),
-    ];
-    if !options.is_empty() {
-        rows.push(("options of all targets", options.join("; ")));
-    }
     rows
 }
 

@@ -1,10 +1,14 @@
 //! Every pass of every step as a table for spreadsheets.
 
-use crate::context::ReportContext;
-use crate::csv::{field, number, optional};
-use deltabench_compare::insert::{INSERT_METRICS, PassFigures, ServerRow, StepColumn};
-use deltabench_model::plan::{Plan, Role};
+use crate::csv::{number, optional};
+use crate::table::comma_separated;
+use crate::words;
+use deltabench_compare::insert::{
+    INSERT_METRICS, InsertReport, PassFigures, ServerRow, StepColumn,
+};
+use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
+use deltabench_model::table::{Cell, Column, Line, Table};
 use deltabench_model::units::seconds;
 
 /// Whether a plan has steps of the Insert Benchmark.
@@ -20,31 +24,30 @@ pub fn check_steps(plan: &Plan) -> Result<(), Problem> {
 }
 
 /// Comma-separated values (RFC 4180, line breaks as LF): a header, then a line for each server, step and pass
-/// of the Insert Benchmark, void ones too; empty for runs of anything else.
+/// of the Insert Benchmark, void ones too.
 ///
 /// Units: in the names of the columns where they are not those of
 ///        [`deltabench_compare::insert::INSERT_METRICS`]. What is not known is an empty field.
 #[must_use]
-pub fn steps_csv(context: &ReportContext) -> String {
-    let Some(report) = &context.insert else {
-        return String::new();
-    };
-    let mut head: Vec<&str> = FIRST.to_vec();
-    head.extend(INSERT_METRICS.iter().map(|metric| metric.key));
-    let mut lines = vec![head.join(",")];
+pub fn steps_csv(report: &InsertReport) -> String {
+    let metrics = INSERT_METRICS.iter().map(|metric| metric.key);
+    let mut lines = Vec::new();
     for row in &report.servers {
         for (column, figures) in report.steps.iter().zip(&row.steps) {
             let passes = figures.passes.iter();
-            lines.extend(passes.map(|pass| line(row, column, pass).join(",")));
+            lines.extend(passes.map(|pass| Line::row(row.name.as_str(), cells(row, column, pass))));
         }
     }
-    lines.push(String::new());
-    lines.join("\n")
+    comma_separated(&Table {
+        corner: "server".to_owned(),
+        columns: FIRST.into_iter().chain(metrics).map(Column::of).collect(),
+        lines,
+        ..Table::default()
+    })
 }
 
-/// The columns before the metrics.
-const FIRST: [&str; 14] = [
-    "server",
+/// The columns between the server and the metrics.
+const FIRST: [&str; 13] = [
     "role",
     "step",
     "pass",
@@ -60,16 +63,10 @@ const FIRST: [&str; 14] = [
     "void",
 ];
 
-fn line(row: &ServerRow, column: &StepColumn, pass: &PassFigures) -> Vec<String> {
-    let role = match row.role {
-        Role::Base => "base",
-        Role::Placebo => "placebo",
-        Role::Candidate => "candidate",
-    };
+fn cells(row: &ServerRow, column: &StepColumn, pass: &PassFigures) -> Vec<Cell> {
     let met = pass.kept(column.target);
     let mut fields = vec![
-        field(&row.name),
-        role.to_owned(),
+        words::role(row.role).to_owned(),
         column.name.clone(),
         (pass.pass + 1).to_string(),
         (pass.position + 1).to_string(),
@@ -81,8 +78,8 @@ fn line(row: &ServerRow, column: &StepColumn, pass: &PassFigures) -> Vec<String>
         optional(column.target),
         met.map_or_else(String::new, |met| met.to_string()),
         pass.disturbed.to_string(),
-        pass.void.as_deref().map_or_else(String::new, field),
+        pass.void.clone().unwrap_or_default(),
     ];
     fields.extend(pass.metrics.iter().map(|value| optional(*value)));
-    fields
+    fields.into_iter().map(Cell::from).collect()
 }

@@ -4,19 +4,22 @@ use super::format::{
     Insert, InsertBackground, InsertMetric, InsertPass, InsertRelative, InsertResponse,
     InsertServer, InsertSettled, InsertStep,
 };
-use crate::context::ReportContext;
 use crate::words;
 use deltabench_compare::insert::{
-    BUCKETS, INSERT_METRICS, PassFigures, Quartile, RelativeStep, ResponseTimes, ServerRow,
-    Settled, StepFigures,
+    BUCKETS, INSERT_METRICS, InsertReport, PassFigures, Quartile, RelativeStep, ResponseTimes,
+    ServerRow, Settled, StepFigures,
 };
-use deltabench_model::plan::{Plan, Role};
+use deltabench_model::plan::Plan;
 use deltabench_model::units::seconds;
 use std::collections::BTreeMap;
 
-/// The section of the report; absent for runs of anything else.
-pub(crate) fn insert(plan: &Plan, context: &ReportContext) -> Option<Insert> {
-    let report = context.insert.as_ref()?;
+/// The figures as indented JSON.
+pub(super) fn text(plan: &Plan, report: &InsertReport) -> String {
+    // Strings, numbers and lists alone: they always have a form in JSON.
+    serde_json::to_string_pretty(&insert(plan, report)).unwrap_or_default()
+}
+
+fn insert(plan: &Plan, report: &InsertReport) -> Insert {
     let steps = report.steps.iter().enumerate().map(|(place, column)| {
         let rows = report.servers.iter();
         let servers = rows.filter_map(|row| Some(server(row, row.steps.get(place)?)));
@@ -34,7 +37,7 @@ pub(crate) fn insert(plan: &Plan, context: &ReportContext) -> Option<Insert> {
         published: metric.published,
         meaning: metric.meaning,
     };
-    Some(Insert {
+    Insert {
         setup: setup(plan),
         passes_planned: report.passes_planned,
         passes_needed: report.passes_needed,
@@ -42,7 +45,7 @@ pub(crate) fn insert(plan: &Plan, context: &ReportContext) -> Option<Insert> {
         settled: report.settled.iter().map(settled).collect(),
         notes: report.notes.clone(),
         metrics: INSERT_METRICS.iter().map(metric).collect(),
-    })
+    }
 }
 
 fn settled(one: &Settled) -> InsertSettled {
@@ -70,7 +73,7 @@ fn server(row: &ServerRow, figures: &StepFigures) -> InsertServer {
     let ends = throughput.and_then(|spread| spread.ci95);
     InsertServer {
         server: row.name.clone(),
-        role: role(row.role),
+        role: words::role(row.role),
         throughput: throughput.map(|spread| spread.mean),
         throughput_low: ends.map(|(low, _)| low),
         throughput_high: ends.map(|(_, high)| high),
@@ -84,14 +87,6 @@ fn server(row: &ServerRow, figures: &StepFigures) -> InsertServer {
         metrics: metrics(&figures.metrics),
         response: figures.response.iter().map(response).collect(),
         passes: figures.passes.iter().map(pass).collect(),
-    }
-}
-
-fn role(role: Role) -> &'static str {
-    match role {
-        Role::Base => "base",
-        Role::Placebo => "placebo",
-        Role::Candidate => "candidate",
     }
 }
 

@@ -7,13 +7,11 @@ use deltabench_compare::insert::{
     StepFigures,
 };
 use deltabench_model::insert::{InsertSetup, InsertStep, Pacing, SLA_SHARE};
-use deltabench_model::plan::{Plan, Role, ServerId};
+use deltabench_model::plan::{Plan, Role};
 use deltabench_model::units::count;
 
 /// What stands where there is nothing.
 pub(crate) const NOTHING: &str = "-";
-/// What stands where there are too few passes for an answer.
-pub(crate) const CANNOT_TELL: &str = "cannot tell";
 /// The sign of a missed service level.
 pub(crate) const MISSED: &str = "×";
 
@@ -25,14 +23,6 @@ pub(crate) const THROUGHPUT: &str = "\
 pub(crate) const QUARTILES: &str = "\
     + best quarter of the range of all servers, - worst quarter where the range is more than a fifth, \
     × background rate missed: not ranked";
-
-/// A row of a table: its head, and a text for each step.
-pub(crate) struct Line {
-    pub(crate) head: String,
-    /// Whose it is; absent for what no server has. Names do not tell: two servers may have the same.
-    pub(crate) server: Option<ServerId>,
-    pub(crate) texts: Vec<String>,
-}
 
 /// What was asked for: `2 clients with a table each, …`.
 pub(crate) fn setup(setup: &InsertSetup) -> String {
@@ -97,18 +87,6 @@ pub(crate) fn passes(report: &InsertReport) -> String {
     }
 }
 
-/// The summary: absolute throughput.
-pub(crate) fn absolute(report: &InsertReport) -> Vec<Line> {
-    lines(report, |_, figures| {
-        let mean = figures.throughput.map(|throughput| throughput.mean);
-        let sign = figures.quartile.map_or("", quartile_sign);
-        mean.map_or_else(
-            || NOTHING.to_owned(),
-            |mean| format!("{}{sign}", words::number(mean)),
-        )
-    })
-}
-
 /// The sign of a place among the servers.
 pub(crate) fn quartile_sign(quartile: Quartile) -> &'static str {
     match quartile {
@@ -142,7 +120,7 @@ pub(crate) fn relative_text(row: &ServerRow, figures: &StepFigures, short: bool)
         None if relative.reason.starts_with("SLA missed") => format!("SLA {sign}"),
         None if relative.verdict == Verdict::Unfit => format!("unfit {sign}"),
         None if short => sign.to_owned(),
-        None => CANNOT_TELL.to_owned(),
+        None => crate::withheld::CANNOT_TELL.to_owned(),
     }
 }
 
@@ -159,11 +137,6 @@ fn band(colour: ShareColour) -> &'static str {
 pub(crate) const RELATIVE: &str = "\
     ↓ 0.95 and less, ↑ 1.05 and more, as published tables are coloured; verdicts: ▼ slower, \
     ▲ faster, = no change, ? cannot tell, × not judged";
-
-/// The summary: relative throughput.
-pub(crate) fn relative(report: &InsertReport, short: bool) -> Vec<Line> {
-    lines(report, |row, figures| relative_text(row, figures, short))
-}
 
 /// Whether some relative value has enough passes to be told.
 pub(crate) fn any_told(report: &InsertReport) -> bool {
@@ -185,18 +158,8 @@ pub(crate) fn background(figures: &StepFigures) -> String {
     )
 }
 
-/// The summary: background inserts of all servers, the target first.
-pub(crate) fn service(report: &InsertReport) -> Vec<Line> {
-    let mut all = vec![Line {
-        head: "target".to_owned(),
-        server: None,
-        texts: report.steps.iter().map(target).collect(),
-    }];
-    all.extend(lines(report, |_, figures| background(figures)));
-    all
-}
-
-fn target(column: &StepColumn) -> String {
+/// Rows per second that are to be inserted.
+pub(crate) fn target(column: &StepColumn) -> String {
     column
         .target
         .map(rows)
@@ -243,16 +206,6 @@ pub(crate) fn settled(report: &InsertReport) -> Option<String> {
     })
 }
 
-fn lines(report: &InsertReport, text: impl Fn(&ServerRow, &StepFigures) -> String) -> Vec<Line> {
-    let rows = report.servers.iter();
-    rows.map(|row| Line {
-        head: row.name.clone(),
-        server: Some(row.server),
-        texts: row.steps.iter().map(|figures| text(row, figures)).collect(),
-    })
-    .collect()
-}
-
 /// A figure of a metrics line.
 pub(crate) fn metric(figures: &StepFigures, key: &str) -> String {
     let place = INSERT_METRICS.iter().position(|metric| metric.key == key);
@@ -294,6 +247,22 @@ pub(crate) fn exact(response: &ResponseTimes) -> Vec<String> {
 pub(crate) fn head(plan: &Plan, report: &InsertReport) -> String {
     let asked = plan.work.insert().map(setup).unwrap_or_default();
     format!("{asked}; {}", passes(report))
+}
+
+/// What a step does, in a few words.
+pub(crate) fn meaning(column: &StepColumn) -> String {
+    match column.step {
+        InsertStep::LoadRows => "inserts in the order of the key, no secondary indexes".to_owned(),
+        InsertStep::Index => "three secondary indexes are made".to_owned(),
+        InsertStep::WriteMany => "inserts and deletes of 50 rows".to_owned(),
+        InsertStep::WriteFew => "inserts and deletes of 5 rows".to_owned(),
+        InsertStep::Range(rate) => format!(
+            "range queries beside {rate} inserted and deleted rows per second of each client"
+        ),
+        InsertStep::Point(rate) => format!(
+            "point queries beside {rate} inserted and deleted rows per second of each client"
+        ),
+    }
 }
 
 #[cfg(test)]

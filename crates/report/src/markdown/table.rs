@@ -6,7 +6,7 @@ use crate::context::{ReportContext, planned_cell};
 use crate::published::{Published, published};
 use crate::standing::{Standing, marks, notes};
 use crate::summary::shown_summaries;
-use crate::{insert, withdrawn, words};
+use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric};
 use deltabench_model::plan::Plan;
 
@@ -172,7 +172,7 @@ pub(crate) fn row(fields: Vec<String>) -> String {
 
 /// Candidate / base with its interval.
 pub(super) fn relative(cell: &CellComparison, metric: Metric, plan: &Plan) -> String {
-    let withheld = insert::withheld(plan, cell.blocks).filter(|_| metric == Metric::Throughput);
+    let withheld = withheld::of_cell(plan, cell.blocks).filter(|_| metric == Metric::Throughput);
     words::metric(cell, metric).map_or_else(
         || words::UNKNOWN.to_owned(),
         |metric| withheld.unwrap_or_else(|| words::ratio_interval(&metric.ratio)),

@@ -3,17 +3,19 @@
 use super::format::{
     Rocksdb, RocksdbBlock, RocksdbCacheRatio, RocksdbCaches, RocksdbStep, RocksdbTarget,
 };
-use crate::context::ReportContext;
-use crate::json::finite;
-use crate::words;
+use crate::words::{self, finite};
 use deltabench_compare::rocksdb::{CachePair, RocksdbReport, StepBlock, TargetRow, TargetStep};
-use deltabench_model::plan::{Plan, Role};
+use deltabench_model::plan::Plan;
 use deltabench_model::units::seconds;
 use std::collections::BTreeMap;
 
-/// The section of the report; absent for runs of anything else.
-pub(crate) fn rocksdb(plan: &Plan, context: &ReportContext) -> Option<Rocksdb> {
-    let report = context.rocksdb.as_ref()?;
+/// The figures as indented JSON.
+pub(super) fn text(plan: &Plan, report: &RocksdbReport) -> String {
+    // Strings, numbers and lists alone: they always have a form in JSON.
+    serde_json::to_string_pretty(&rocksdb(plan, report)).unwrap_or_default()
+}
+
+fn rocksdb(plan: &Plan, report: &RocksdbReport) -> Rocksdb {
     let steps = report.steps.iter().enumerate().map(|(place, column)| {
         let rows = report.targets.iter();
         RocksdbStep {
@@ -25,7 +27,7 @@ pub(crate) fn rocksdb(plan: &Plan, context: &ReportContext) -> Option<Rocksdb> {
                 .collect(),
         }
     });
-    Some(Rocksdb {
+    Rocksdb {
         // Numbers, words and lists alone: they always have a form in JSON.
         setup: serde_json::to_value(plan.work.rocksdb()).unwrap_or_default(),
         steps: steps.collect(),
@@ -34,18 +36,14 @@ pub(crate) fn rocksdb(plan: &Plan, context: &ReportContext) -> Option<Rocksdb> {
             .iter()
             .map(|pair| caches(report, pair))
             .collect(),
-    })
+    }
 }
 
 fn target(row: &TargetRow, step: &TargetStep) -> RocksdbTarget {
     RocksdbTarget {
         server: row.server,
         target: row.name.clone(),
-        role: match row.role {
-            Role::Base => "base",
-            Role::Placebo => "placebo",
-            Role::Candidate => "candidate",
-        },
+        role: words::role(row.role),
         version: row.version.clone(),
         throughput: step.throughput.and_then(finite),
         blocks: step.blocks.iter().map(block).collect(),

@@ -1,12 +1,13 @@
 //! `report.tsv` as the scripts around `db_bench` write it, and their summary.
 
-use super::words;
-use crate::context::ReportContext;
+use super::tables;
+use crate::table::tab_separated;
 use crate::words as house;
 use deltabench_compare::rocksdb::{RocksdbReport, StepBlock, StepColumn, TargetRow};
 use deltabench_model::plan::{Plan, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::rocksdb::{RocksdbSetup, RocksdbStep};
+use deltabench_model::table::{Cell, Column, Line, Table};
 
 /// Whether a plan has steps of RocksDB.
 ///
@@ -64,19 +65,25 @@ const COLUMNS: &str = "ops_sec\tmb_sec\tlsm_sz\tblob_sz\tc_wgb\tw_amp\tc_mbps\tc
 ///         and not of a database, since here a database goes through all steps; `job_id` tells targets and
 ///         blocks apart; `githash` is never known.
 #[must_use]
-pub fn rocksdb_tsv(plan: &Plan, context: &ReportContext) -> String {
-    let (Some(report), Some(setup)) = (&context.rocksdb, plan.work.rocksdb()) else {
+pub fn rocksdb_tsv(run: &str, plan: &Plan, report: &RocksdbReport) -> String {
+    let Some(setup) = plan.work.rocksdb() else {
         return String::new();
     };
-    let mut lines: Vec<String> = HEAD.iter().map(|text| format!("# {text}")).collect();
-    lines.push(COLUMNS.to_owned());
+    let mut heads = COLUMNS.split('\t');
+    let mut table = Table {
+        corner: heads.next().unwrap_or_default().to_owned(),
+        columns: heads.map(Column::of).collect(),
+        ..Table::default()
+    };
     for (place, column) in report.steps.iter().enumerate() {
         for row in &report.targets {
             let blocks = row.steps.get(place).map_or(&[][..], |step| &step.blocks);
-            let of = |block: &StepBlock| line(&context.run, setup, row, column, block);
-            lines.extend(blocks.iter().map(of));
+            let of = |block: &StepBlock| line(run, setup, row, column, block);
+            table.lines.extend(blocks.iter().map(of));
         }
     }
+    let mut lines: Vec<String> = HEAD.iter().map(|text| format!("# {text}")).collect();
+    lines.extend(tab_separated(&table).lines().map(str::to_owned));
     let absolute = |row: &TargetRow, place: usize| {
         let rate = row.steps.get(place)?.throughput?;
         Some(format!("{rate:.0}"))
@@ -103,7 +110,7 @@ fn line(
     row: &TargetRow,
     column: &StepColumn,
     block: &StepBlock,
-) -> String {
+) -> Line {
     let digits = |value: Option<f64>, digits: usize| {
         value.map_or_else(|| UNKNOWN.to_owned(), |value| format!("{value:.digits$}"))
     };
@@ -112,7 +119,6 @@ fn line(
     // Without blobs nothing of them is read or written.
     let no_blobs = block.figure("blob_bytes").filter(|bytes| *bytes <= 0.0);
     let fields = [
-        digits(block.throughput(), 0),
         digits(block.megabytes_per_second(), 1),
         size(block.figure("lsm_bytes")),
         size(block.figure("blob_bytes")),
@@ -141,7 +147,10 @@ fn line(
         plain(&format!("{run}.{}.block{}", target(row), block.block + 1)),
         UNKNOWN.to_owned(),
     ];
-    fields.join("\t")
+    Line::row(
+        digits(block.throughput(), 0),
+        fields.into_iter().map(Cell::from).collect(),
+    )
 }
 
 /// The name of a test as the scripts make it.
@@ -205,7 +214,7 @@ fn summary(
         .map(|column| test(setup, column))
         .collect();
     let mut lines = vec!["#".to_owned(), format!("# {title}\t{}", tests.join("\t"))];
-    for row in words::shown(report) {
+    for row in tables::shown(report) {
         let texts: Vec<String> = (0..report.steps.len())
             .map(|place| text(row, place).unwrap_or_else(|| UNKNOWN.to_owned()))
             .collect();

@@ -1,11 +1,8 @@
-//! The tables, in words: rows are steps, columns are targets.
+//! How the tables are read, and what was asked for.
 
-use crate::insert::words::{Line, NOTHING};
 use crate::words;
-use deltabench_compare::rocksdb::{
-    CachePair, RocksdbReport, StepBlock, StepColumn, TargetRow, TargetStep,
-};
-use deltabench_model::plan::{Plan, Role};
+use deltabench_compare::rocksdb::{RocksdbReport, StepColumn};
+use deltabench_model::plan::Plan;
 use deltabench_model::rocksdb::{MULTI_READ_BATCH, RocksdbSetup, RocksdbStep};
 
 /// How the table of throughput is read, whatever the steps.
@@ -48,17 +45,6 @@ pub(crate) fn relative_legend(report: &RocksdbReport) -> String {
         "{RELATIVE}; of {} it is the trimmed mean of paired turns, not the quotient of the throughputs",
         names.join(", ")
     )
-}
-
-/// Who is shown in the tables: all but the placebo, which the verdicts rest on and nobody asks about.
-pub(crate) fn shown(report: &RocksdbReport) -> Vec<&TargetRow> {
-    let all = report.targets.iter();
-    all.filter(|row| row.role != Role::Placebo).collect()
-}
-
-/// The heads of the columns of targets.
-pub(crate) fn heads(rows: &[&TargetRow]) -> Vec<String> {
-    rows.iter().map(|row| row.name.clone()).collect()
 }
 
 /// A step with its threads, where the plan has several numbers of them.
@@ -106,143 +92,49 @@ pub(crate) fn head(plan: &Plan, report: &RocksdbReport) -> String {
     format!("{asked}; {measured} of {} blocks", plan.timing.blocks)
 }
 
-/// A row for each step with a text for each target.
-pub(crate) fn lines(
-    report: &RocksdbReport,
-    rows: &[&TargetRow],
-    text: impl Fn(&TargetRow, &TargetStep) -> String,
-) -> Vec<Line> {
-    let steps = report.steps.iter().enumerate();
-    steps
-        .map(|(place, column)| Line {
-            head: step(report, column),
-            server: None,
-            texts: rows
-                .iter()
-                .map(|row| {
-                    let figures = row.steps.get(place);
-                    figures.map_or_else(|| NOTHING.to_owned(), |figures| text(row, figures))
-                })
-                .collect(),
-        })
-        .collect()
-}
-
-/// Throughput.
-pub(crate) fn throughput(_: &TargetRow, step: &TargetStep) -> String {
-    step.throughput
-        .map_or_else(|| NOTHING.to_owned(), words::number)
-}
-
-/// Relative throughput: `1.00` for the base, `0.97 ▼` for others.
-pub(crate) fn relative(row: &TargetRow, step: &TargetStep) -> String {
-    if row.role == Role::Base {
-        let measured = step.throughput.is_some();
-        return if measured { "1.00" } else { NOTHING }.to_owned();
-    }
-    step.relative.map_or_else(
-        || NOTHING.to_owned(),
-        |relative| {
-            format!(
-                "{:.2} {}",
-                relative.ratio.estimate,
-                words::sign(relative.verdict)
-            )
-        },
-    )
-}
-
-/// One cache against the other: a row for each step, a column for each pair.
-pub(crate) fn caches(report: &RocksdbReport) -> Vec<Line> {
-    let steps = report.steps.iter().enumerate();
-    steps
-        .map(|(place, column)| Line {
-            head: step(report, column),
-            server: None,
-            texts: report
-                .caches
-                .iter()
-                .map(|pair| cache(pair, place))
-                .collect(),
-        })
-        .collect()
-}
-
-/// The ratio of a pair in a step.
-pub(crate) fn cache(pair: &CachePair, place: usize) -> String {
-    let ratio = pair.ratios.get(place).and_then(Option::as_ref);
-    ratio.map_or_else(|| NOTHING.to_owned(), words::ratio_interval)
-}
-
-/// The heads of the pairs.
-pub(crate) fn pairs(report: &RocksdbReport) -> Vec<String> {
-    report.caches.iter().map(|pair| pair.name.clone()).collect()
-}
-
-/// A figure of what a step did: head, decimals, and the value of a block in the unit of the head.
-type Figure = (&'static str, usize, fn(&StepBlock) -> Option<f64>);
-
-const GB: f64 = 1.0 / 1_073_741_824.0;
-
-/// The most telling first: a terminal has no room for all.
-const SHOWN: [Figure; 10] = [
-    ("write amp", 2, StepBlock::write_amplification),
-    ("stall%", 1, |block| Some(100.0 * block.stalled_share()?)),
-    ("drain s", 2, |block| Some(1e-9 * block.figure("drain_ns")?)),
-    ("comp GB", 3, |block| {
-        Some(GB * block.figure("compaction_write_bytes")?)
-    }),
-    ("comp s", 2, |block| {
-        Some(1e-9 * block.figure("compaction_ns")?)
-    }),
-    ("comp cpu s", 2, |block| {
-        Some(1e-9 * block.figure("compaction_cpu_ns")?)
-    }),
-    ("LSM GB", 3, |block| Some(GB * block.figure("lsm_bytes")?)),
-    ("RSS GB", 3, |block| {
-        Some(GB * block.figure("largest_rss_bytes")?)
-    }),
-    ("user s", 2, |block| {
-        Some(1e-9 * block.figure("user_cpu_ns")?)
-    }),
-    ("system s", 2, |block| {
-        Some(1e-9 * block.figure("system_cpu_ns")?)
-    }),
-];
-
-/// What each step did on each target, a row for each of those `of_interest`; figures that nobody knows are
-/// left out.
-pub(crate) fn figures(
-    report: &RocksdbReport,
-    of_interest: impl Fn(&StepColumn) -> bool,
-) -> (Vec<String>, Vec<Line>) {
-    let rows = shown(report);
-    let known = |(_, _, of): &&Figure| {
-        let mut steps = rows.iter().flat_map(|row| &row.steps);
-        steps.any(|step| step.mean(of).is_some())
+/// What was asked for, name and value; nothing for a plan of anything else.
+pub(super) fn setup_rows(plan: &Plan) -> Vec<(&'static str, String)> {
+    let Some(asked) = plan.work.rocksdb() else {
+        return Vec::new();
     };
-    let columns: Vec<&Figure> = SHOWN.iter().filter(known).collect();
-    let mut lines = Vec::new();
-    let steps = report.steps.iter().enumerate();
-    for (place, column) in steps.filter(|(_, column)| of_interest(column)) {
-        for row in &rows {
-            let Some(figures) = row.steps.get(place).filter(|step| !step.blocks.is_empty()) else {
-                continue;
-            };
-            let texts = columns.iter().map(|(_, decimals, of)| {
-                let mean = figures.mean(of);
-                mean.map_or_else(|| NOTHING.to_owned(), |mean| format!("{mean:.decimals$}"))
-            });
-            lines.push(Line {
-                head: format!("{} {}", step(report, column), row.name),
-                server: Some(row.server),
-                texts: texts.collect(),
-            });
-        }
+    let steps: Vec<&str> = asked.steps.iter().map(|step| step.name()).collect();
+    let options: Vec<String> = asked
+        .options
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let turns = if plan.has_whole_steps() {
+        "whole steps, one target after another".to_owned()
+    } else {
+        format!("about {} ms, all targets in turn", plan.timing.slice_ms)
+    };
+    let mut rows = vec![
+        ("seed", plan.seed.to_string()),
+        (
+            "smallest change that matters",
+            format!("±{}", words::share(plan.delta)),
+        ),
+        ("blocks", plan.timing.blocks.to_string()),
+        ("what is done", setup(asked)),
+        ("chain of steps", steps.join(", ")),
+        ("turns", turns),
+        (
+            "threads for flushes and compactions",
+            asked.background_jobs.to_string(),
+        ),
+        (
+            "placement",
+            plan.pins.as_ref().map_or_else(
+                || "not pinned".to_owned(),
+                |pins| {
+                    let cores: Vec<String> = pins.server.iter().map(usize::to_string).collect();
+                    format!("cores {}", cores.join(","))
+                },
+            ),
+        ),
+    ];
+    if !options.is_empty() {
+        rows.push(("options of all targets", options.join("; ")));
     }
-    if columns.is_empty() {
-        lines.clear();
-    }
-    let heads = columns.iter().map(|(head, _, _)| (*head).to_owned());
-    (heads.collect(), lines)
+    rows
 }

@@ -1,8 +1,9 @@
 //! The figures of a study for spreadsheets.
 
 use super::words as study_words;
-use crate::csv::{field, number, optional};
+use crate::csv::{number, optional};
 use crate::grids::Value;
+use crate::table::{comma_separated, flat};
 use crate::words;
 use deltabench_compare::comparison::Verdict;
 use deltabench_compare::study::{Figure, Grid, GridColumn, GridPoint, Row, Study, Table};
@@ -45,22 +46,15 @@ const HEADER: [&str; 28] = [
 /// Units: `absolute` as the column `unit` says; ratios are relative to the base column; `coordinates` are
 ///        `name=value`, parted by `;`. What is not known or does not apply is an empty field.
 pub(super) fn csv(study: &Study) -> String {
-    let mut text = format!("{}\n", HEADER.join(","));
+    let mut lines = Vec::new();
     for table in &study.tables {
         for row in &table.rows {
-            for (column, figure) in study_words::figures(row) {
-                text.push_str(&line(study, table, row, column, figure).join(","));
-                text.push('\n');
-            }
+            let figures = study_words::figures(row);
+            lines.extend(figures.map(|(column, figure)| line(study, table, row, column, figure)));
         }
     }
-    for grid in &study.grids {
-        for line in grid_lines(study, grid) {
-            text.push_str(&line.join(","));
-            text.push('\n');
-        }
-    }
-    text
+    lines.extend(study.grids.iter().flat_map(|grid| grid_lines(study, grid)));
+    comma_separated(&flat(&HEADER, lines))
 }
 
 /// A line for each value at each number of clients: their axis is `grid`, the clients are a coordinate.
@@ -94,17 +88,17 @@ fn grid_line(
         .collect();
     let base = grid.columns.first().map_or("", |column| &column.name);
     let mut line = vec![
-        field(&study.name),
-        field(&grid.title),
+        study.name.clone(),
+        grid.title.clone(),
         "grid".to_owned(),
-        field(&grid.axis_name),
-        field(&coordinates.join(";")),
+        grid.axis_name.clone(),
+        coordinates.join(";"),
         value.key().to_owned(),
         value.unit().to_owned(),
-        field(&grid.workload),
+        grid.workload.clone(),
         grid.group.word().to_owned(),
-        field(&column.name),
-        field(base),
+        column.name.clone(),
+        base.to_owned(),
         optional(relative.map(|ratio| ratio.estimate)),
         optional(ends.map(|(low, _)| low)),
         optional(ends.map(|(_, high)| high)),
@@ -129,17 +123,17 @@ fn line(study: &Study, table: &Table, row: &Row, column: usize, figure: &Figure)
     let [cpu, relative] = [&figure.cpu, &figure.relative].map(Option::as_ref);
     let (cpu_ends, relative_ends) = (cpu.and_then(words::ci95), relative.and_then(words::ci95));
     vec![
-        field(&study.name),
-        field(&table.title),
+        study.name.clone(),
+        table.title.clone(),
         study_words::axis(table.axis).to_owned(),
-        field(&table.axis_name),
-        field(&coordinates.join(";")),
+        table.axis_name.clone(),
+        coordinates.join(";"),
         table.metric.key().to_owned(),
         table.metric.unit().to_owned(),
-        field(&row.name),
+        row.name.clone(),
         row.group.word().to_owned(),
-        head.map_or_else(String::new, |head| field(&head.name)),
-        field(study_words::base_name(table)),
+        head.map_or_else(String::new, |head| head.name.clone()),
+        study_words::base_name(table).to_owned(),
         number(figure.ratio.estimate),
         optional(ends.map(|(low, _)| low)),
         optional(ends.map(|(_, high)| high)),

@@ -8,7 +8,8 @@ use super::format::{
 };
 use super::lead::{counts, extremes, sentence};
 use super::words as study_words;
-use crate::json::{finite, interval, relative};
+use crate::json::{interval, relative};
+use crate::words::finite;
 use deltabench_compare::comparison::Verdict;
 use deltabench_compare::study::{
     Absolute, Figure, Grid, GridColumn, GroupSpread, Row, Study, Table,

@@ -501,7 +501,6 @@ pub fn context() -> ReportContext {
         marks: Vec::new(),
         results: Vec::new(),
         grids: Vec::new(),
-        insert: None,
-        rocksdb: None,
+        figures: Default::default(),
     }
 }

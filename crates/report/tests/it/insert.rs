@@ -1,11 +1,12 @@
 //! The Insert Benchmark in every form.
 
 use crate::full::Full;
-use crate::insert_fixture::insert_run;
+use crate::insert_fixture::{changed, insert_run};
 use deltabench_model::insert::InsertSetup;
 use deltabench_model::plan::Plan;
 use deltabench_model::work::Work;
-use deltabench_report::{Format, TerminalOptions, check_steps, html, json, markdown, render};
+use deltabench_report::insert::check_steps;
+use deltabench_report::{Format, TerminalOptions, html, json, markdown, render};
 use serde_json::Value;
 
 fn form(format: Format, full: &Full, width: usize) -> String {
@@ -130,11 +131,11 @@ fn indexes_have_no_percentiles() {
 
 #[test]
 fn a_server_against_itself_keeps_its_own_colours() {
-    let mut full = insert_run(7);
-    let report = full.context.insert.as_mut().unwrap();
-    for row in &mut report.servers {
-        row.name = "postgres:18.6".to_owned();
-    }
+    let full = changed(7, |_, report| {
+        for row in &mut report.servers {
+            row.name = "postgres:18.6".to_owned();
+        }
+    });
     let page = page(&full);
     assert!(
         page.contains("<td class=\"red\" title=\"0.920"),
@@ -151,12 +152,14 @@ fn setup_of(plan: &mut Plan) -> &mut InsertSetup {
 
 #[test]
 fn only_what_is_written_is_said_to_be_written() {
-    let mut full = insert_run(2);
-    let steps = &mut setup_of(&mut full.plan).steps;
-    steps.truncate(3);
-    assert!(form(Format::Text, &full, 120).contains("160k written after that"));
-    setup_of(&mut full.plan).steps.truncate(2);
-    assert!(!form(Format::Text, &full, 120).contains("written after that"));
+    let of_steps = |number: usize| {
+        let full = changed(2, |plan, _| {
+            setup_of(plan).steps.truncate(number);
+        });
+        form(Format::Text, &full, 120)
+    };
+    assert!(of_steps(3).contains("160k written after that"));
+    assert!(!of_steps(2).contains("written after that"));
 }
 
 #[test]
@@ -208,12 +211,12 @@ fn a_run_of_anything_else_says_nothing_of_it() {
     assert!(!text.contains("\"insert\":"));
     assert!(!page(&full).contains("id=\"insert\""));
     assert!(check_steps(&full.plan).is_err());
-    assert_eq!(form(Format::Steps, &full, 80), "");
+    assert_eq!(form(Format::OfKind("steps"), &full, 80), "");
 }
 
 #[test]
 fn the_csv_has_a_line_for_each_server_step_and_pass() {
-    let text = form(Format::Steps, &insert_run(7), 80);
+    let text = form(Format::OfKind("steps"), &insert_run(7), 80);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 1 + 3 * 10 * 7);
     let columns = lines[0].split(',').count();
@@ -250,16 +253,16 @@ fn the_page_has_the_published_tables_and_every_step() {
 
 #[test]
 fn long_series_are_folded_to_what_a_page_can_hold() {
-    let mut full = insert_run(7);
-    let report = full.context.insert.as_mut().unwrap();
-    for figures in report.servers.iter_mut().flat_map(|row| &mut row.steps) {
-        for pass in &mut figures.passes {
-            let second = pass.seconds[0];
-            pass.seconds = vec![second; 1800];
-            pass.seconds[900].max_insert_us = 9_876_000;
-            pass.duration_ns = 1_800_000_000_000;
+    let full = changed(7, |_, report| {
+        for figures in report.servers.iter_mut().flat_map(|row| &mut row.steps) {
+            for pass in &mut figures.passes {
+                let second = pass.seconds[0];
+                pass.seconds = vec![second; 1800];
+                pass.seconds[900].max_insert_us = 9_876_000;
+                pass.duration_ns = 1_800_000_000_000;
+            }
         }
-    }
+    });
     let page = page(&full);
     assert!(page.len() < 4_000_000, "{}", page.len());
     assert!(

@@ -2,7 +2,7 @@
 
 use crate::fixture;
 use crate::full::Full;
-use deltabench_compare::insert::{Settled, analyse, insert_report};
+use deltabench_compare::insert::{InsertReport, Settled, analyse, insert_report};
 use deltabench_model::counter::Mark;
 use deltabench_model::insert::{
     InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally, StepRecord,
@@ -10,6 +10,7 @@ use deltabench_model::insert::{
 use deltabench_model::plan::{Cell, CellId, Group, Plan, PublishedRate, ServerId};
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_model::work::Work;
+use deltabench_report::insert::figures;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 
@@ -225,7 +226,12 @@ fn values(step: InsertStep, time: f64) -> std::collections::BTreeMap<String, f64
 
 /// All steps of so many passes, with a checkpoint and an autovacuum in each step.
 pub fn insert_run(passes: u32) -> Full {
-    let plan = plan(passes);
+    changed(passes, |_, _| {})
+}
+
+/// The same, with a change before it is shown.
+pub fn changed(passes: u32, change: impl Fn(&mut Plan, &mut InsertReport)) -> Full {
+    let mut plan = plan(passes);
     let mut records = Vec::new();
     for pass in 0..passes {
         for server in 0..3 {
@@ -237,7 +243,7 @@ pub fn insert_run(passes: u32) -> Full {
     let slices: Vec<_> = records.iter().map(StepRecord::slice).collect();
     let comparison = analyse(&plan, &slices, &records, Vec::new());
     let mut context = fixture::context();
-    context.insert = insert_report(&plan, &records, &comparison, Some(4));
+    let mut report = insert_report(&plan, &records, &comparison, Some(4)).unwrap();
     let settled = |(server, pass): (ServerId, u32)| Settled {
         server,
         pass,
@@ -246,9 +252,9 @@ pub fn insert_run(passes: u32) -> Full {
         seconds: 60.0,
     };
     let all = (0..passes).flat_map(|pass| (0..3).map(move |server| (server, pass)));
-    if let Some(report) = &mut context.insert {
-        report.settled = all.map(settled).collect();
-    }
+    report.settled = all.map(settled).collect();
+    change(&mut plan, &mut report);
+    context.figures = figures(&plan, &report);
     let mark = |record: &StepRecord, kind: &str, share: u64| Mark {
         at_ns: record.started_ns + record.duration_ns / 10 * share,
         server: Some(record.server),

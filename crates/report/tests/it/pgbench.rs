@@ -6,10 +6,8 @@ use deltabench_model::plan::{Plan, Role};
 use deltabench_model::slice::{ErrorCount, Slice};
 use deltabench_model::units::to_f64;
 use deltabench_model::work::Work;
-use deltabench_report::{
-    Format, ReportContext, StudyContext, StudyFormat, TerminalOptions, check_pgbench, pgbench,
-    render, render_study,
-};
+use deltabench_report::pgbench::{check_pgbench, pgbench};
+use deltabench_report::{Format, StudyContext, StudyFormat, TerminalOptions, render, render_study};
 use serde_json::Value;
 
 const OPTIONS: TerminalOptions = TerminalOptions {
@@ -29,7 +27,7 @@ fn alone(mix: &str, clients: u32, change: impl Fn(&mut Plan)) -> (Plan, Vec<Slic
 
 fn text(plan: &Plan, slices: &[Slice], every: Option<f64>) -> String {
     let (_, context) = analysed(plan, slices);
-    pgbench(plan, &context, every)
+    pgbench(plan, &context.results, every)
 }
 
 /// Each number as `N` with the digits after its point: `(N.NNN%)`.
@@ -240,7 +238,7 @@ fn runs_without_scripts_are_refused_in_this_form() {
     let problem = check_pgbench(&plan).unwrap_err();
     assert!(problem.hint.unwrap().contains("deltabench pgbench"));
     assert!(check_pgbench(&crate::pgbench_fixture::plan(&[1])).is_ok());
-    assert_eq!(pgbench(&plan, &ReportContext::default(), None), "");
+    assert_eq!(pgbench(&plan, &[], None), "");
 }
 
 #[test]

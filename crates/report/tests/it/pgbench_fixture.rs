@@ -13,6 +13,7 @@ use deltabench_model::slice::Slice;
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_model::work::Work;
 use deltabench_report::ReportContext;
+use deltabench_report::pgbench::figures;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 
@@ -219,6 +220,9 @@ pub fn analysed(plan: &Plan, slices: &[Slice]) -> (Comparison, ReportContext) {
     let comparison = analyse(plan, slices, Vec::new());
     let mut context = fixture::context();
     context.results = results(slices);
+    if plan.work.pgbench().is_some() {
+        context.figures = figures(plan, &context.results);
+    }
     context.grids = grids_of(StudyRun {
         run: "r1",
         plan,

@@ -1,12 +1,13 @@
 //! RocksDB in every form.
 
 use crate::full::{Full, full};
-use crate::rocksdb_fixture::rocksdb_run;
+use crate::rocksdb_fixture::{changed, rocksdb_run};
 use deltabench_compare::study::{Axis, StudyRun, study};
 use deltabench_model::rocksdb::RocksdbStep;
+use deltabench_report::rocksdb::check_rocksdb;
 use deltabench_report::{
-    Format, StudyContext, StudyFormat, TerminalOptions, check_rocksdb, costs_table, html, json,
-    markdown, render, render_study, rocksdb_tsv,
+    Format, StudyContext, StudyFormat, TerminalOptions, costs_table, html, json, markdown, render,
+    render_study,
 };
 use serde_json::Value;
 
@@ -54,7 +55,7 @@ fn six_blocks_in_markdown() {
 #[test]
 fn the_published_file_of_two_blocks() {
     let full = rocksdb_run(2);
-    let text = rocksdb_tsv(&full.plan, &full.context);
+    let text = form(Format::OfKind("rocksdb"), &full, 80);
     let columns = |line: &str| line.split('\t').count();
     let rows: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(rows.iter().all(|row| columns(row) == 28), "{text}");
@@ -71,7 +72,7 @@ fn the_published_file_of_two_blocks() {
 fn the_published_file_is_of_rocksdb_alone() {
     let other = full();
     assert!(check_rocksdb(&other.plan).is_err());
-    assert_eq!(form(Format::Rocksdb, &other, 80), "");
+    assert_eq!(form(Format::OfKind("rocksdb"), &other, 80), "");
     assert!(check_rocksdb(&rocksdb_run(2).plan).is_ok());
 }
 
@@ -192,7 +193,7 @@ fn nothing_is_said_of_clients_and_servers_in_a_study() {
 
 #[test]
 fn steps_with_trimmed_means_are_named_where_ratios_are() {
-    let mut full = rocksdb_run(2);
+    let full = rocksdb_run(2);
     let told = |full: &Full| {
         let text = form(Format::Markdown, full, 80);
         text.contains(
@@ -200,9 +201,11 @@ fn steps_with_trimmed_means_are_named_where_ratios_are() {
         )
     };
     assert!(!told(&full), "bursts beside a writer are not trimmed");
-    for column in &mut full.context.rocksdb.as_mut().unwrap().steps {
-        column.trimmed = column.step == RocksdbStep::Revrangewhilewriting;
-    }
+    let full = changed(2, |report| {
+        for column in &mut report.steps {
+            column.trimmed = column.step == RocksdbStep::Revrangewhilewriting;
+        }
+    });
     assert!(told(&full));
 }
 

@@ -5,7 +5,7 @@ use crate::full::Full;
 use deltabench_compare::add_costs;
 use deltabench_compare::costs::Machine;
 use deltabench_compare::pgbench::results;
-use deltabench_compare::rocksdb::{EngineFacts, analyse, fairness, rocksdb_report};
+use deltabench_compare::rocksdb::{EngineFacts, RocksdbReport, analyse, fairness, rocksdb_report};
 use deltabench_compare::study::{StudyRun, grids_of};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::Finding;
@@ -18,6 +18,7 @@ use deltabench_model::slice::Slice;
 use deltabench_model::units::{index, to_f64, to_u64};
 use deltabench_model::work::Work;
 use deltabench_report::ServerFacts;
+use deltabench_report::rocksdb::figures;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use rand::{Rng, SeedableRng};
@@ -321,6 +322,11 @@ fn fairness_of(plan: &Plan) -> Vec<Finding> {
 
 /// All steps of so many blocks.
 pub fn rocksdb_run(blocks: u32) -> Full {
+    changed(blocks, |_| {})
+}
+
+/// The same, with a change before it is shown.
+pub fn changed(blocks: u32, change: impl Fn(&mut RocksdbReport)) -> Full {
     let plan = plan(blocks);
     let mut made = Made {
         random: Xoshiro256PlusPlus::seed_from_u64(10),
@@ -348,7 +354,9 @@ pub fn rocksdb_run(blocks: u32) -> Full {
             settings: options(server),
         })
         .collect();
-    context.rocksdb = rocksdb_report(&plan, &slices, &counters, &comparison);
+    let mut report = rocksdb_report(&plan, &slices, &counters, &comparison).unwrap();
+    change(&mut report);
+    context.figures = figures(&context.run, &plan, &report);
     context.results = results(&slices);
     context.grids = grids_of(StudyRun {
         run: "r1",

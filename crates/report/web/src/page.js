@@ -19,7 +19,7 @@ export const means = raw.means.map((mean) => ({ ...mean, ratios: mean.ratios.map
 export const series = raw.series;
 export const gridList = raw.grids;
 export const courseList = raw.course;
-export const insert = raw.insert ?? null;
+export const steps = raw.steps ?? null;
 export const marks = raw.marks.map(([at, kind, server, text]) => ({ at, kind, server, text }));
 export const verdictOf = new Map(verdicts.map((verdict, rank) => [verdict.key, { ...verdict, rank }]));
 export const nameOf = new Map(sides.map((side) => [side.id, side.name]));

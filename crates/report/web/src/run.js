@@ -6,13 +6,13 @@ import { start } from './filter.js';
 import { forest } from './forest.js';
 import { grids } from './grids.js';
 import { host } from './host.js';
-import { insert } from './insert.js';
+import { steps } from './steps.js';
 import { courseList, gridList } from './page.js';
 import { bars, overCandidates, overClients } from './published.js';
 import { table } from './table.js';
 
 export function run() {
-  for (const part of [forest, table, cards, bars, overClients, overCandidates, () => grids(gridList), () => course(courseList), host, insert, start]) {
+  for (const part of [forest, table, cards, bars, overClients, overCandidates, () => grids(gridList), () => course(courseList), host, steps, start]) {
     try {
       part();
     } catch (error) {

@@ -1,9 +1,8 @@
 //! What the JSON report of a run says of pgbench's scripts: part of the contract of [`crate::format`].
 
-use crate::context::ReportContext;
-use crate::json::finite;
-use crate::pgbench::{ScriptRow, script_rows};
-use deltabench_model::plan::{CellId, Plan, ServerId};
+use super::text::ScriptResult;
+use crate::words::finite;
+use deltabench_model::plan::{CellId, ServerId};
 use serde::Serialize;
 
 /// A script of a mix on a server in a cell: everything that was sent, disturbed or not.
@@ -52,20 +51,16 @@ pub struct PgbenchScript {
     pub late: u64,
 }
 
-/// Every script of every mix on every server but the placebo.
-pub(crate) fn scripts(plan: &Plan, context: &ReportContext) -> Vec<PgbenchScript> {
-    script_rows(plan, context).into_iter().map(script).collect()
-}
-
-fn script(row: ScriptRow) -> PgbenchScript {
-    let tally = row.tally;
+/// The form of a script in files.
+pub(super) fn script(row: &ScriptResult) -> PgbenchScript {
+    let tally = &row.tally;
     PgbenchScript {
         cell: row.cell,
-        workload: row.workload,
+        workload: row.workload.clone(),
         clients: row.clients,
         server: row.server_id,
-        server_name: row.server,
-        script: row.script,
+        server_name: row.server.clone(),
+        script: row.script.clone(),
         weight: row.weight,
         share: row.share,
         transactions: tally.operations,

@@ -1,10 +1,9 @@
 //! The seconds of each step, for the script to draw.
 
-use super::super::data::number::Number;
+use super::data::number::Number;
 use crate::context::ReportContext;
-use deltabench_compare::insert::{InsertReport, PassFigures, ServerRow};
 use deltabench_model::counter::Mark;
-use deltabench_model::insert::InsertSecond;
+use deltabench_model::figures::{PassSeries, StepSeries};
 use deltabench_model::plan::ServerId;
 use deltabench_model::units::{count, index, seconds, to_f64};
 use serde::Serialize;
@@ -22,7 +21,7 @@ const CHECKPOINT: &str = "checkpoint";
 
 /// What the script draws from.
 #[derive(Serialize)]
-pub(in crate::html) struct InsertData {
+pub(super) struct StepsData {
     steps: Vec<Step>,
 }
 
@@ -56,62 +55,57 @@ struct Pass {
 }
 
 /// Nothing for runs of anything else.
-pub(in crate::html) fn data(context: &ReportContext) -> Option<InsertData> {
-    let report = context.insert.as_ref()?;
-    let points = points(report);
-    let steps = report.steps.iter().enumerate().map(|(place, column)| Step {
-        name: column.name.clone(),
-        servers: report
+pub(super) fn data(context: &ReportContext) -> Option<StepsData> {
+    let series = &context.figures.series;
+    if series.is_empty() {
+        return None;
+    }
+    let points = points(series);
+    let steps = series.iter().map(|step| Step {
+        name: step.name.clone(),
+        servers: step
             .servers
             .iter()
-            .map(|row| server(row, place, points, &context.marks))
+            .map(|(id, passes)| Server {
+                server: *id,
+                passes: passes
+                    .iter()
+                    .map(|one| pass(*id, one, points, &context.marks))
+                    .collect(),
+            })
             .collect(),
     });
-    Some(InsertData {
+    Some(StepsData {
         steps: steps.collect(),
     })
 }
 
 /// Points that each series may have.
-fn points(report: &InsertReport) -> usize {
-    let rows = report.servers.iter().flat_map(|row| &row.steps);
-    let passes: usize = rows.map(|figures| figures.passes.len()).sum();
+fn points(series: &[StepSeries]) -> usize {
+    let servers = series.iter().flat_map(|step| &step.servers);
+    let passes: usize = servers.map(|(_, passes)| passes.len()).sum();
     // Six numbers in each point.
     (BUDGET / (6 * passes.max(1))).clamp(POINTS.0, POINTS.1)
 }
 
-fn server(row: &ServerRow, place: usize, points: usize, marks: &[Mark]) -> Server {
-    let passes = row
-        .steps
-        .get(place)
-        .into_iter()
-        .flat_map(|figures| &figures.passes);
-    Server {
-        server: row.server,
-        passes: passes
-            .map(|one| pass(row.server, one, points, marks))
-            .collect(),
-    }
-}
-
-fn pass(server: ServerId, pass: &PassFigures, points: usize, marks: &[Mark]) -> Pass {
+fn pass(server: ServerId, pass: &PassSeries, points: usize, marks: &[Mark]) -> Pass {
     // A second that was cut short has no rate.
-    let whole = index(pass.duration_ns / 1_000_000_000).min(pass.seconds.len());
-    let all = pass.seconds.get(..whole.max(1)).unwrap_or(&pass.seconds);
-    let fold = all.len().div_ceil(points).max(1);
-    let role = |rate: fn(&InsertSecond) -> u64, slowest: fn(&InsertSecond) -> u64| {
+    let whole = index(pass.duration_ns / 1_000_000_000).max(1);
+    let lines = |seconds: &Vec<(u64, u64)>| {
+        let all = seconds.get(..whole).unwrap_or(seconds);
+        let fold = all.len().div_ceil(points).max(1);
         if all
             .iter()
-            .all(|second| rate(second) == 0 && slowest(second) == 0)
+            .all(|(done, slowest_us)| *done == 0 && *slowest_us == 0)
         {
             return (Vec::new(), Vec::new());
         }
-        let mean = |chunk: &[InsertSecond]| {
-            let sum: u64 = chunk.iter().map(rate).sum();
+        let mean = |chunk: &[(u64, u64)]| {
+            let sum: u64 = chunk.iter().map(|(done, _)| done).sum();
             Number::new(to_f64(sum) / to_f64(count(chunk.len())), DIGITS)
         };
-        let most = |chunk: &[InsertSecond]| {
-            let us = chunk.iter().map(slowest).max().filter(|us| *us > 0)?;
+        let most = |chunk: &[(u64, u64)]| {
+            let us = chunk.iter().map(|(_, us)| *us).max().filter(|us| *us > 0)?;
             Number::new(to_f64(us) / 1e3, DIGITS)
         };
         (
@@ -119,18 +113,15 @@ fn pass(server: ServerId, pass: &PassFigures, points: usize, marks: &[Mark]) -> 
             all.chunks(fold).map(most).collect(),
         )
     };
+    let seconds_drawn = pass.roles.iter().map(|role| role.len().min(whole)).max();
     let end = pass.started_ns.saturating_add(pass.duration_ns);
     let within =
         |mark: &&Mark| mark.server == Some(server) && (pass.started_ns..end).contains(&mark.at_ns);
     let (drawn, thinned) = thin(marks.iter().filter(within).collect());
     Pass {
         pass: pass.pass,
-        fold,
-        roles: [
-            role(|second| second.inserted, |second| second.max_insert_us),
-            role(|second| second.deleted, |second| second.max_delete_us),
-            role(|second| second.queries, |second| second.max_query_us),
-        ],
+        fold: seconds_drawn.unwrap_or(0).div_ceil(points).max(1),
+        roles: pass.roles.each_ref().map(lines),
         marks: drawn
             .into_iter()
             .map(|mark| {

@@ -1,6 +1,6 @@
-// The Insert Benchmark, second by second: rates and slowest responses of each server, with what happened on it.
+// Steps second by second: rates and slowest responses of each server, with what happened on it.
 
-import { insert as steps, nameOf } from './page.js';
+import { steps as series, nameOf } from './page.js';
 import { axis, draw, lazily, legend, look, text, tooltip, zoom } from './chart.js';
 import { escape, number, rows } from './format.js';
 
@@ -13,22 +13,22 @@ const KINDS = new Map([
   ['autoanalyze', [1, 4]],
 ]);
 
-export function insert() {
-  const select = document.getElementById('insert-pass');
-  if (!steps || !select) return;
-  const all = steps.steps.flatMap((step) => step.servers.flatMap((server) => server.passes.map((pass) => pass.pass)));
+export function steps() {
+  const select = document.getElementById('step-pass');
+  if (!series || !select) return;
+  const all = series.steps.flatMap((step) => step.servers.flatMap((server) => server.passes.map((pass) => pass.pass)));
   const passes = [...new Set(all)].sort((a, b) => a - b);
   for (const pass of passes) select.add(new Option(`${pass + 1} of ${passes.length}`, pass));
   select.value = passes.at(-1);
   const drawn = [];
-  for (const place of document.querySelectorAll('#insert [data-step]')) {
-    const step = steps.steps[place.dataset.step];
+  for (const place of document.querySelectorAll('[data-step]')) {
+    const step = series.steps[place.dataset.step];
     const has = (role) => step.servers.some((server) => server.passes.some((pass) => pass.roles[role][0].length));
     // As published: what a step is about comes first.
     for (const role of [2, 0, 1].filter(has)) {
       for (const slowest of [0, 1]) {
         const title = slowest ? `Slowest ${STATEMENTS[role]} of each second, ms` : role === 2 ? 'Queries per second' : `Rows ${ROLES[role]} per second`;
-        const element = figure(place, `insert-${place.dataset.step}-${role}-${slowest}`, `${step.name}: ${title}`, title);
+        const element = figure(place, `step-${place.dataset.step}-${role}-${slowest}`, `${step.name}: ${title}`, title);
         const show = () => chart(element, step, role, slowest, Number(select.value));
         lazily(element, () => {
           show();

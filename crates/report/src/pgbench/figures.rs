@@ -1,0 +1,88 @@
+//! What a report shows of pgbench's scripts beside the verdicts.
+
+use super::format::{PgbenchScript, script};
+use super::text::{ScriptResult, pgbench, script_rows};
+use crate::words;
+use deltabench_compare::pgbench::CellResult;
+use deltabench_model::figures::{Block, Figures, PageSection};
+use deltabench_model::plan::Plan;
+use deltabench_model::table::{Cell, Column, Line, Look, Table};
+
+const LEGEND: &str = "Everything that was sent, disturbed or not; latency is the mean with the standard \
+                      deviation of single transactions, no interval. Shares are of all transactions, failed \
+                      and skipped ones included.";
+
+/// The scripts on the page and in files, and pgbench's own form.
+#[must_use]
+pub fn figures(plan: &Plan, results: &[CellResult]) -> Figures {
+    let rows = script_rows(plan, results);
+    let mut figures = Figures {
+        formats: vec![("pgbench", pgbench(plan, results, None))],
+        grids_in_text: true,
+        ..Figures::default()
+    };
+    if rows.is_empty() {
+        return figures;
+    }
+    let scripts: Vec<PgbenchScript> = rows.iter().map(script).collect();
+    // Strings and numbers alone: they always have a form in JSON.
+    let json = serde_json::to_string_pretty(&scripts).unwrap_or_default();
+    figures.json.push(("pgbench", json));
+    figures.page.push(PageSection {
+        id: "scripts",
+        heading: "pgbench: scripts",
+        name: None,
+        blocks: vec![
+            Block::Legend(vec![LEGEND.into()]),
+            Block::Table(table(&rows)),
+        ],
+    });
+    figures
+}
+
+const HEADS: [&str; 9] = [
+    "server",
+    "weight",
+    "share",
+    "transactions",
+    "tps",
+    "latency, ms",
+    "failed",
+    "retried",
+    "skipped",
+];
+
+fn table(rows: &[ScriptResult]) -> Table {
+    Table {
+        corner: "script".to_owned(),
+        columns: HEADS.map(Column::of).to_vec(),
+        lines: rows.iter().map(row).collect(),
+        row_noun: "script",
+        look: Look {
+            class: "costs",
+            label: "results of each script",
+            ..Look::default()
+        },
+        ..Table::default()
+    }
+}
+
+fn row(row: &ScriptResult) -> Line {
+    let clients = words::plural(u64::from(row.clients), "client");
+    let ms = |us: f64| words::figure(us / 1e3);
+    let latency = row.latency_us;
+    let latency = latency.map(|(mean, stddev)| format!("{} ± {}", ms(mean), ms(stddev)));
+    let texts = [
+        row.server.clone(),
+        row.weight.to_string(),
+        format!("{:.1} %", 100.0 * row.share),
+        row.tally.operations.to_string(),
+        words::figure(row.tps),
+        latency.unwrap_or_default(),
+        row.failed.to_string(),
+        row.tally.retried.to_string(),
+        row.tally.skipped.to_string(),
+    ];
+    let name = format!("{}, {clients}: {}", row.workload, row.script);
+    Line::row(name, texts.map(Cell::from).to_vec())
+}

@@ -1,0 +1,23 @@
+//! What stands instead of relative throughput while there are too few passes to tell it; files have the
+//! figures, with their intervals, all the same.
+
+use deltabench_compare::comparison::Comparison;
+use deltabench_compare::thresholds::MIN_BLOCKS;
+use deltabench_model::plan::Plan;
+use deltabench_model::units::count;
+
+/// What stands where there are too few passes for an answer.
+pub const CANNOT_TELL: &str = "cannot tell";
+
+/// For a cell with so many blocks; absent where they are enough, or no passes.
+pub(crate) fn of_cell(plan: &Plan, blocks: u32) -> Option<String> {
+    let needed = count(MIN_BLOCKS);
+    let few = plan.work.has_passes() && (1..needed).contains(&u64::from(blocks));
+    few.then(|| format!("{CANNOT_TELL} ({blocks} of {needed} passes)"))
+}
+
+/// For the placebo over all cells.
+pub(crate) fn of_placebo(plan: &Plan, comparison: &Comparison) -> Option<String> {
+    let blocks = comparison.placebo_cells.iter().map(|cell| cell.blocks);
+    of_cell(plan, blocks.max()?)
+}
