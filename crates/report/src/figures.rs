@@ -1,10 +1,10 @@
 //! What a kind of benchmark shows beside its verdicts ([`deltabench_model::figures::Figures`]), written.
 
-use crate::html::typeset;
 use crate::lines::wrapped;
-use crate::markdown::escape;
+use crate::markdown::quoting::escape;
 use crate::markdown::section::Section;
 use crate::table;
+use crate::typesetting::typeset;
 use deltabench_model::figures::{Block, Curves, Figures, Fold, PageSection};
 use deltabench_model::units::{count, to_f64};
 use maud::{Markup, html};

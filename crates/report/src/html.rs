@@ -27,6 +27,7 @@ use crate::context::ReportContext;
 use crate::remarks::{remarks, totals, troubles};
 use crate::standing::marks;
 use crate::summary::summary;
+use crate::typesetting::{percent, typeset};
 use crate::{figures, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
 use deltabench_model::finding::{Finding, Severity};
@@ -249,31 +250,6 @@ fn cell_name(cell: &CellComparison, conditions: &Conditions<'_>) -> Markup {
     markup! { (conditions.label(cell)) " " small { (words::workers(conditions.plan(), cell.clients)) } }
 }
 
-/// A share of a length as CSS and SVG take it.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.2}%", 100.0 * share)
-}
-
-/// A text whose negative numbers have a real minus sign and whose percent signs stay with their number;
-/// hyphens in names stay.
-pub(crate) fn typeset(text: &str) -> String {
-    let mut set = String::with_capacity(text.len());
-    let mut before = ' ';
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        let minus =
-            c == '-' && " [(".contains(before) && rest.peek().is_some_and(char::is_ascii_digit);
-        let glued = c == ' ' && rest.peek() == Some(&'%');
-        set.push(match c {
-            _ if minus => '−',
-            _ if glued => '\u{a0}',
-            c => c,
-        });
-        before = c;
-    }
-    set
-}
-
 /// The reason without the verdict's word, which stands beside it.
 fn reason(cell: &CellComparison) -> String {
     let text = cell
@@ -281,17 +257,4 @@ fn reason(cell: &CellComparison) -> String {
         .strip_prefix(words::verdict(cell.verdict))
         .unwrap_or(&cell.reason);
     typeset(text.trim_start_matches([':', ' ']))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_negative_numbers_get_a_minus_sign_and_percent_signs_are_not_parted() {
-        assert_eq!(
-            typeset("range-16 -3.4 % [-4.1, -2.7]"),
-            "range-16 −3.4\u{a0}% [−4.1, −2.7]"
-        );
-    }
 }

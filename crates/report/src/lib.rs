@@ -34,6 +34,7 @@ mod study;
 mod summary;
 mod table;
 mod terminal;
+mod typesetting;
 mod withdrawn;
 mod withheld;
 pub mod words;

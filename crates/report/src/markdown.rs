@@ -1,6 +1,7 @@
 //! A comparison for a pull request or a blog post.
 
 mod changed;
+pub(crate) mod quoting;
 mod rates;
 pub(crate) mod section;
 pub(crate) mod table;
@@ -17,6 +18,8 @@ use deltabench_compare::gate_line;
 use deltabench_model::finding::Severity;
 use deltabench_model::installation::Engine;
 use deltabench_model::plan::Plan;
+use quoting::Fence;
+pub(crate) use quoting::{escape, fenced};
 use section::{Section, fit};
 use table::Table;
 
@@ -201,48 +204,6 @@ fn again(plan: &Plan, context: &ReportContext) -> Section {
     }
 }
 
-/// How text is set as it is: fenced, or, where it could end the fence or look like HTML, escaped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fence {
-    Fenced,
-    Escaped,
-}
-
-impl Fence {
-    fn around(texts: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
-        let plain = |text: &str| !text.contains('<') && !text.contains("```");
-        if texts.into_iter().all(|text| plain(text.as_ref())) {
-            Self::Fenced
-        } else {
-            Self::Escaped
-        }
-    }
-
-    fn begin(self, language: &str) -> String {
-        match self {
-            Self::Fenced => format!("```{language}"),
-            Self::Escaped => "<pre>".to_owned(),
-        }
-    }
-
-    fn text(self, text: &str) -> String {
-        match self {
-            Self::Fenced => text.to_owned(),
-            Self::Escaped => text
-                .replace('&', "&amp;")
-                .replace('<', "&lt;")
-                .replace('>', "&gt;"),
-        }
-    }
-
-    fn end(self) -> &'static str {
-        match self {
-            Self::Fenced => "```",
-            Self::Escaped => "</pre>",
-        }
-    }
-}
-
 /// On a line of its own, with an empty one after it; nothing where there is none.
 fn before(text: &str) -> String {
     if text.is_empty() {
@@ -250,33 +211,4 @@ fn before(text: &str) -> String {
     } else {
         format!("\n{text}\n")
     }
-}
-
-/// Text as it is, with an empty line after it.
-pub(crate) fn fenced(language: &str, text: &str) -> String {
-    let fence = Fence::around([text]);
-    format!(
-        "{}\n{}\n{}\n",
-        fence.begin(language),
-        fence.text(text),
-        fence.end()
-    )
-}
-
-/// Text that Markdown shows as it is.
-pub(crate) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => escaped.push_str("&lt;"),
-            '&' => escaped.push_str("&amp;"),
-            '\n' | '\r' => escaped.push(' '),
-            '|' | '*' | '_' | '`' | '[' | ']' | '\\' | '~' => {
-                escaped.push('\\');
-                escaped.push(c);
-            }
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }

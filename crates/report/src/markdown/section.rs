@@ -1,6 +1,6 @@
 //! Parts of a text that may be cut.
 
-use super::escape;
+use super::quoting::escape;
 use crate::words;
 use deltabench_model::units::count;
 

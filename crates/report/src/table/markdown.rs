@@ -1,6 +1,6 @@
 //! A table in Markdown.
 
-use crate::markdown::escape;
+use crate::markdown::quoting::escape;
 use crate::markdown::section::Section;
 use deltabench_model::table::{Align, Cell, Line, SpanForm, Table};
 

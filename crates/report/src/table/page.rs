@@ -1,6 +1,6 @@
 //! A table on the page.
 
-use crate::html::{percent, typeset};
+use crate::typesetting::{percent, typeset};
 use deltabench_model::table::{Bar, Cell, Column, Line, Row, Span, SpanForm, Table, Tone};
 use maud::{Markup, html};
 
