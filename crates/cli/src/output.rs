@@ -6,14 +6,15 @@ use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_
 use crate::failure::Failure;
 use crate::invalidate;
 use crate::store::store_problem;
+use deltabench_compare::absolute;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::costs::{Machine, add_costs};
 use deltabench_compare::host_speed;
-use deltabench_compare::insert::{self, InsertReport, Settled};
-use deltabench_compare::pgbench;
-use deltabench_compare::rocksdb::{self, RocksdbReport};
 use deltabench_compare::study::{StudyRun, grids_of};
-use deltabench_compare::{confirm, ended_after, exit_code};
+use deltabench_compare::{Records, analyse, confirm, ended_after, exit_code};
+use deltabench_kinds::insert::{self, InsertReport, Settled};
+use deltabench_kinds::reader;
+use deltabench_kinds::rocksdb::{self, RocksdbReport};
 use deltabench_model::figures::Figures;
 use deltabench_model::finding::Finding;
 use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
@@ -130,15 +131,19 @@ fn analyse_alone(run: &str, plan: &Plan, store: &Store) -> Result<Comparison, Fa
         plan.stopping = ended_after(&plan.stopping, blocks);
     }
     let steps = store.steps(run).map_err(store_problem)?;
-    let mut counters = store.counters(run).map_err(store_problem)?;
-    let mut comparison = match plan.work.rocksdb() {
-        Some(_) => rocksdb::analyse(&plan, &slices, &counters, findings),
-        None => insert::analyse(&plan, &slices, &steps, findings),
+    let counters = store.counters(run).map_err(store_problem)?;
+    let records = Records {
+        slices: &slices,
+        findings: &findings,
+        counters: &counters,
+        steps: &steps,
     };
+    let reading = reader(&plan.work).read(&plan, &records);
+    let counters = reading.counters.clone();
+    let mut comparison = analyse(&plan, &slices, reading);
     let visits = stored_visits(run, store)?;
     comparison.findings.extend(core_speeds(&visits));
     mark_drifting(&mut comparison, &warm_ups(visits));
-    counters.extend(insert::counters(&steps));
     let machines = machines(run, &plan, store)?;
     add_costs(&mut comparison, &plan, &slices, &counters, &machines);
     Ok(comparison)
@@ -395,8 +400,8 @@ fn context(run: &str, plan: &Plan, store: &Store) -> Result<ReportContext, Failu
         delta_chosen: None,
         samples: store.samples(run).map_err(store_problem)?,
         marks: store.marks(run).map_err(store_problem)?,
-        results: if pgbench::is_shown(plan) {
-            pgbench::results(&store.slices(run).map_err(store_problem)?)
+        results: if absolute::is_shown(plan) {
+            absolute::results(&store.slices(run).map_err(store_problem)?)
         } else {
             Vec::new()
         },

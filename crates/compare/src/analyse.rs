@@ -8,6 +8,7 @@ use crate::multiple::adjust;
 use crate::noise::cell_delta;
 use crate::pace::seconds_per_block;
 use crate::pairing::{CellRounds, Index};
+use crate::reading::{Reading, Unfit};
 use crate::sample::log_ratios;
 use crate::side::Side;
 use crate::summaries;
@@ -18,7 +19,7 @@ use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_stats::student::t_test_p;
 use deltabench_stats::summary::mean;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Compares every candidate, and the placebo, with the base in every cell of the plan.
 ///
@@ -31,25 +32,18 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// Shape:  slices in any order; slices of cells or servers that the plan does not have are ignored. The
 ///         result is ordered by cell, then by candidate. The same slices give the same result to the bit.
+///         `reading` is what the kind of benchmark knows beside them; findings alone are one, too.
 /// Units:  as in [`CellComparison`]. `ratio` is the trimmed paired estimate and is the one to quote; `base`
 ///         and `candidate` are plain totals of the same rounds, so their quotient is near `ratio` but not
 ///         equal to it.
 /// Source: docs/sources/statistics.md; the formulas are in docs/measuring.md.
 #[must_use]
-pub fn analyse(plan: &Plan, slices: &[Slice], findings: Vec<Finding>) -> Comparison {
-    analyse_without(plan, slices, findings, &Unfit::new())
-}
-
-/// Cells of a server that give no verdict, and why.
-pub(crate) type Unfit = BTreeMap<(CellId, ServerId), String>;
-
-/// The same, without verdicts on some cells: they are shown, but neither judged nor part of a mean.
-pub(crate) fn analyse_without(
-    plan: &Plan,
-    slices: &[Slice],
-    mut findings: Vec<Finding>,
-    unfit: &Unfit,
-) -> Comparison {
+pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Comparison {
+    let Reading {
+        mut findings,
+        unfit,
+        ..
+    } = reading.into();
     let host_ok = findings
         .iter()
         .all(|finding| finding.severity != Severity::Unfit);
@@ -66,7 +60,7 @@ pub(crate) fn analyse_without(
         placebo_sides.extend(cell.placebo);
     }
     for side in sides.iter_mut().chain(&mut placebo_sides) {
-        leave_out(side, unfit);
+        leave_out(side, &unfit);
     }
     settle(&mut sides);
     settle(&mut placebo_sides);

@@ -11,6 +11,7 @@ use crate::thresholds::SIZE_TOLERANCE;
 use crate::words;
 
 mod build;
+pub mod engine;
 mod settings;
 mod values;
 

@@ -10,7 +10,7 @@ use deltabench_model::units::to_f64;
 /// Whether a round is disturbed, from the slices of all its servers.
 ///
 /// What was not recorded disturbs nothing. Shares are of the duration of those slices that recorded it.
-pub(crate) fn disturbed<'a>(round: impl Iterator<Item = &'a Slice> + Clone) -> bool {
+pub fn disturbed<'a>(round: impl Iterator<Item = &'a Slice> + Clone) -> bool {
     let span = |of: fn(&Slice) -> Option<u64>| {
         let known = round
             .clone()

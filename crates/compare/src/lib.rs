@@ -15,6 +15,7 @@
 //! It refuses to call a difference that was not found "the same": equality needs its own test, and without
 //! either answer the verdict is inconclusive.
 
+pub mod absolute;
 pub mod analyse;
 pub mod comparison;
 mod confirm;
@@ -26,19 +27,18 @@ pub mod forecast;
 pub mod gate;
 mod history;
 pub mod host_speed;
-pub mod insert;
-mod interference;
+pub mod interference;
 mod judge;
-mod latency;
+pub mod latency;
 pub mod ledger;
 pub mod looks;
 mod multiple;
 mod noise;
 mod pace;
 mod pairing;
-pub mod pgbench;
+mod pairs;
 pub mod progress;
-pub mod rocksdb;
+pub mod reading;
 mod sample;
 pub mod segments;
 mod side;
@@ -46,7 +46,7 @@ pub mod study;
 mod summaries;
 pub mod thresholds;
 mod warmth;
-mod words;
+pub mod words;
 
 pub use analyse::analyse;
 pub use confirm::confirm;
@@ -56,5 +56,8 @@ pub use fairness::{ServerFacts, fairness};
 pub use forecast::{Forecast, block_sd, forecast};
 pub use gate::{costs_more, gate_line};
 pub use looks::{ended_after, looks};
+pub use pairing::{is_pooled, is_whole_step};
+pub use pairs::Pairs;
 pub use progress::{CellProgress, progress};
+pub use reading::{Reader, Reading, Records};
 pub use warmth::is_steady;

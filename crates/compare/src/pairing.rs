@@ -3,7 +3,6 @@
 use crate::interference::disturbed;
 use crate::thresholds::{MIN_ROUNDS, MIN_ROUNDS_OF_STEPS};
 use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
-use deltabench_model::rocksdb::RocksdbStep;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::summary::median;
@@ -47,8 +46,8 @@ impl<'a> Index<'a> {
 
     /// Visits of a cell, and its rounds that other load disturbed.
     ///
-    /// Of whole steps none is called disturbed here: leaving it out would throw away its whole pass. They are
-    /// told of in [`crate::insert`] and [`crate::rocksdb`].
+    /// Of whole steps none is called disturbed here: leaving it out would throw away its whole pass. Their
+    /// kinds tell of them.
     pub(crate) fn rounds(&self, cell: CellId) -> CellRounds {
         let mut rounds = CellRounds::default();
         for (&(block, round), servers) in self.cells.get(&cell).into_iter().flatten() {
@@ -149,21 +148,20 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Whether a cell is measured in whole steps. Where RocksDB is written to, a turn is a whole step: what
-/// delays its writers goes by the clock, so it cannot be stopped and go on.
-pub(crate) fn is_whole_step(plan: &Plan, cell: &Cell) -> bool {
+/// Whether a cell is measured in whole steps. Where an embedded engine is written to, a turn is a whole step:
+/// what delays its writers goes by the clock, so it cannot be stopped and go on.
+#[must_use]
+pub fn is_whole_step(plan: &Plan, cell: &Cell) -> bool {
     plan.has_whole_steps() || (plan.work.is_embedded() && cell.writes)
 }
 
 /// Whether a cell's work comes in bursts that belong to it, so that a block's value is that of all its rounds
 /// together: trimming would cut just these.
 ///
-/// Visits from cold caches are about their first rounds. Beside a writer of RocksDB a flush, with the
-/// compaction that it brings on, falls into one turn of eight or so.
-pub(crate) fn is_pooled(plan: &Plan, cell: &Cell) -> bool {
-    let beside_a_writer =
-        || RocksdbStep::from_name(&cell.workload).is_some_and(RocksdbStep::beside_a_writer);
-    plan.cache == CacheState::Cold || (plan.work.is_embedded() && beside_a_writer())
+/// Visits from cold caches are about their first rounds.
+#[must_use]
+pub fn is_pooled(plan: &Plan, cell: &Cell) -> bool {
+    plan.cache == CacheState::Cold || plan.work.comes_in_bursts(&cell.workload)
 }
 
 /// What a cell's rounds say about themselves, whatever was measured in them.

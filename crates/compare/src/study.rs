@@ -9,8 +9,8 @@
 //! are different runs, so their tables come twice: absolute throughput, which has everything in it that
 //! differs between two runs, and the ratio of ratios, in which what both sides of a run share cancels.
 
+use crate::absolute::CellResult;
 use crate::comparison::{Comparison, Metric, Ratio, Verdict};
-use crate::pgbench::CellResult;
 use crate::segments::Segment;
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{Group, Plan};
@@ -38,7 +38,7 @@ pub struct StudyRun<'a> {
     pub plan: &'a Plan,
     /// What it says.
     pub comparison: &'a Comparison,
-    /// What its servers did in absolute numbers ([`crate::pgbench::results`]); may be empty: then there are
+    /// What its servers did in absolute numbers ([`crate::absolute::results`]); may be empty: then there are
     /// no latencies in its grids.
     pub results: &'a [CellResult],
     /// The machine it ran on, in a few words: the same words mean the same machine.

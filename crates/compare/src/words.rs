@@ -3,7 +3,8 @@
 use deltabench_model::plan::Plan;
 
 /// A share as `3.4 %`; two decimals below 0.1 %, so that a small number is not printed as zero.
-pub(crate) fn percent(share: f64) -> String {
+#[must_use]
+pub fn percent(share: f64) -> String {
     let value = 100.0 * share;
     if value.abs() < 0.095 {
         format!("{value:.2} %")
@@ -13,7 +14,8 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// A share with its sign, `+3.4 %`.
-pub(crate) fn signed(share: f64) -> String {
+#[must_use]
+pub fn signed(share: f64) -> String {
     let text = percent(share);
     if share < 0.0 {
         text
@@ -23,24 +25,28 @@ pub(crate) fn signed(share: f64) -> String {
 }
 
 /// A share with its sign and without the unit, for the ends of an interval: `+3.4`.
-pub(crate) fn bare(share: f64) -> String {
+#[must_use]
+pub fn bare(share: f64) -> String {
     let text = signed(share);
     text.trim_end_matches(" %").to_owned()
 }
 
 /// The ends of an interval of ratios: `[-0.6, +0.1]`, in percent.
-pub(crate) fn ends((low, high): (f64, f64)) -> String {
+#[must_use]
+pub fn ends((low, high): (f64, f64)) -> String {
     format!("[{}, {}]", bare(low - 1.0), bare(high - 1.0))
 }
 
 /// A threshold, without needless zeros: `3 %`, `2.5 %`.
-pub(crate) fn threshold(share: f64) -> String {
+#[must_use]
+pub fn threshold(share: f64) -> String {
     let text = format!("{:.2}", 100.0 * share);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// `1 block`, `2 blocks`.
-pub(crate) fn blocks(number: usize) -> String {
+#[must_use]
+pub fn blocks(number: usize) -> String {
     if number == 1 {
         "1 more block".to_owned()
     } else {
@@ -49,7 +55,8 @@ pub(crate) fn blocks(number: usize) -> String {
 }
 
 /// `p = 0.0123`, or `p < 0.0001`.
-pub(crate) fn p(p: f64) -> String {
+#[must_use]
+pub fn p(p: f64) -> String {
     if p < 0.0001 {
         "p < 0.0001".to_owned()
     } else {
@@ -58,34 +65,24 @@ pub(crate) fn p(p: f64) -> String {
 }
 
 /// `1 client`, `4 clients`.
-pub(crate) fn clients(number: u32) -> String {
+#[must_use]
+pub fn things(number: u32, one: &str) -> String {
     if number == 1 {
-        "1 client".to_owned()
+        format!("1 {one}")
     } else {
-        format!("{number} clients")
+        format!("{number} {one}s")
     }
 }
 
-/// `1 thread`, `4 threads`.
-pub(crate) fn threads(number: u32) -> String {
-    if number == 1 {
-        "1 thread".to_owned()
-    } else {
-        format!("{number} threads")
-    }
-}
-
-/// `4 clients`, or `4 threads` where the plan's work is done by threads of an embedded engine.
-pub(crate) fn workers(plan: &Plan, number: u32) -> String {
-    if plan.work.is_embedded() {
-        threads(number)
-    } else {
-        clients(number)
-    }
+/// `4 clients`, or `4 threads` where that is what does the plan's work.
+#[must_use]
+pub fn workers(plan: &Plan, number: u32) -> String {
+    things(number, plan.work.worker())
 }
 
 /// The distance of a ratio from 1, without sign.
-pub(crate) fn distance(ratio: f64) -> f64 {
+#[must_use]
+pub fn distance(ratio: f64) -> f64 {
     (ratio - 1.0).abs()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::insert::InsertSetup;
 use crate::pgbench::PgbenchSetup;
-use crate::rocksdb::RocksdbSetup;
+use crate::rocksdb::{RocksdbSetup, RocksdbStep};
 use serde::{Deserialize, Serialize};
 
 /// The kind of benchmark of a plan. One row for each kind; who asks which one it is belongs to that kind.
@@ -45,6 +45,24 @@ impl Work {
     #[must_use]
     pub fn is_embedded(&self) -> bool {
         matches!(self, Self::Rocksdb(_))
+    }
+
+    /// Whether a workload comes in bursts that belong to it: beside a writer of RocksDB a flush, with the
+    /// compaction that it brings on, falls into one turn of eight or so.
+    #[must_use]
+    pub fn comes_in_bursts(&self, workload: &str) -> bool {
+        let step = || RocksdbStep::from_name(workload);
+        self.is_embedded() && step().is_some_and(RocksdbStep::beside_a_writer)
+    }
+
+    /// What the numbers of a cell's clients count: `client`, or `thread` where there are no clients.
+    #[must_use]
+    pub fn worker(&self) -> &'static str {
+        if self.is_embedded() {
+            "thread"
+        } else {
+            "client"
+        }
     }
 
     /// Whether a block is one pass of whole steps on each server, one server after another.

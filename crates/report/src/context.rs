@@ -1,6 +1,6 @@
 //! What a report says besides the comparison and the plan.
 
-use deltabench_compare::pgbench::CellResult;
+use deltabench_compare::absolute::CellResult;
 use deltabench_compare::study::Grid;
 use deltabench_model::counter::{Mark, Sample};
 use deltabench_model::figures::Figures;

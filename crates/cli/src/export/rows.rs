@@ -7,7 +7,7 @@ use crate::store::store_problem;
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Confirmation, Cost, MetricComparison, Moved, Verdict,
 };
-use deltabench_compare::{exit_code, insert};
+use deltabench_compare::exit_code;
 use deltabench_model::counter::{Sample, VisitCounters};
 use deltabench_model::finding::Severity;
 use deltabench_model::invalidation::Invalidation;
@@ -343,7 +343,7 @@ impl Rows<'_> {
         let run = self.run;
         let slices = self.store.slices(run).map_err(store_problem)?;
         let mut counters = self.store.counters(run).map_err(store_problem)?;
-        counters.extend(insert::counters(
+        counters.extend(deltabench_kinds::insert::counters(
             &self.store.steps(run).map_err(store_problem)?,
         ));
         let samples = &self.context().samples;

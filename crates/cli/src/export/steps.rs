@@ -2,7 +2,7 @@
 
 use super::rows::{Row, row};
 use super::schema;
-use deltabench_compare::insert::{INSERT_METRICS, InsertReport, PassFigures};
+use deltabench_kinds::insert::{INSERT_METRICS, InsertReport, PassFigures};
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_store::export::{Datum, Export, ExportError};
 
@@ -30,7 +30,7 @@ pub fn write(
 }
 
 fn places<'a>(run: &'a str, report: &'a InsertReport) -> Vec<Place<'a>> {
-    let of = |row: &'a deltabench_compare::insert::ServerRow| {
+    let of = |row: &'a deltabench_kinds::insert::ServerFigures| {
         let steps = report.steps.iter().zip(&row.steps);
         steps.flat_map(move |(column, figures)| {
             figures.passes.iter().map(move |pass| Place {

@@ -2,8 +2,8 @@
 
 use super::places::{Places, base_name};
 use super::{StudyRun, distinct};
+use crate::absolute::CellResult;
 use crate::comparison::{CellComparison, Metric, MetricComparison, Verdict};
-use crate::pgbench::CellResult;
 use crate::sample::BlockValue;
 use crate::words;
 use deltabench_model::plan::{Cell, CellId, DataState, Group, Plan, ServerId};
@@ -97,8 +97,8 @@ impl<'a> Set<'a> {
     /// `4 clients`, or `4 threads` of an embedded engine.
     pub(super) fn workers(&self, number: u32) -> String {
         match self.is_embedded() {
-            true => words::threads(number),
-            false => words::clients(number),
+            true => words::things(number, "thread"),
+            false => words::things(number, "client"),
         }
     }
 

@@ -8,6 +8,7 @@
     clippy::indexing_slicing
 )]
 
+mod absolute;
 mod builder;
 mod calibration;
 mod calibration_model;
@@ -18,12 +19,8 @@ mod curves;
 mod disturbances;
 mod fairness;
 mod host_speed;
-mod insert;
-mod insert_model;
 mod many;
-mod pgbench;
 mod pipeline;
-mod rocksdb;
 mod rounds;
 mod segments;
 mod stopping;

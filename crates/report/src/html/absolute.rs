@@ -3,7 +3,7 @@
 use super::data::number::Number;
 use crate::context::{ReportContext, resolved};
 use crate::words;
-use deltabench_compare::pgbench::{CellResult, Progress, progress};
+use deltabench_compare::absolute::{CellResult, Progress, progress};
 use deltabench_model::plan::Plan;
 use deltabench_model::units::{index, to_f64};
 use maud::{Markup, html};

@@ -3,8 +3,8 @@
 use crate::csv::{number, optional};
 use crate::table::comma_separated;
 use crate::words;
-use deltabench_compare::insert::{
-    INSERT_METRICS, InsertReport, PassFigures, ServerRow, StepColumn,
+use deltabench_kinds::insert::{
+    INSERT_METRICS, InsertReport, PassFigures, ServerFigures, StepColumn,
 };
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
@@ -27,7 +27,7 @@ pub fn check_steps(plan: &Plan) -> Result<(), Problem> {
 /// of the Insert Benchmark, void ones too.
 ///
 /// Units: in the names of the columns where they are not those of
-///        [`deltabench_compare::insert::INSERT_METRICS`]. What is not known is an empty field.
+///        [`deltabench_kinds::insert::INSERT_METRICS`]. What is not known is an empty field.
 #[must_use]
 pub fn steps_csv(report: &InsertReport) -> String {
     let metrics = INSERT_METRICS.iter().map(|metric| metric.key);
@@ -63,7 +63,7 @@ const FIRST: [&str; 13] = [
     "void",
 ];
 
-fn cells(row: &ServerRow, column: &StepColumn, pass: &PassFigures) -> Vec<Cell> {
+fn cells(row: &ServerFigures, column: &StepColumn, pass: &PassFigures) -> Vec<Cell> {
     let met = pass.kept(column.target);
     let mut fields = vec![
         words::role(row.role).to_owned(),

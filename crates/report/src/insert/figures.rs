@@ -3,8 +3,8 @@
 use super::tables::{self, OfStep};
 use super::{csv, json, words};
 use crate::context::resolved;
-use deltabench_compare::insert::{
-    INSERT_METRICS, InsertReport, PassFigures, ServerRow, StepColumn, StepFigures,
+use deltabench_kinds::insert::{
+    INSERT_METRICS, InsertReport, PassFigures, ServerFigures, StepColumn, StepFigures,
 };
 use deltabench_model::figures::{Block, Figures, Fold, PageSection, PassSeries, StepSeries};
 use deltabench_model::insert::InsertSecond;
@@ -241,7 +241,7 @@ fn pass(pass: &PassFigures) -> PassSeries {
 
 /// Cells that are in no mean, since the server or the base has missed the service level of the step.
 fn left_out(report: &InsertReport) -> Vec<(CellId, ServerId)> {
-    let missed = |row: &ServerRow, place: usize| {
+    let missed = |row: &ServerFigures, place: usize| {
         let service = row
             .steps
             .get(place)

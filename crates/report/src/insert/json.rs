@@ -5,9 +5,9 @@ use super::format::{
     InsertServer, InsertSettled, InsertStep,
 };
 use crate::words;
-use deltabench_compare::insert::{
+use deltabench_kinds::insert::{
     BUCKETS, INSERT_METRICS, InsertReport, PassFigures, Quartile, RelativeStep, ResponseTimes,
-    ServerRow, Settled, StepFigures,
+    ServerFigures, Settled, StepFigures,
 };
 use deltabench_model::plan::Plan;
 use deltabench_model::units::seconds;
@@ -31,7 +31,7 @@ fn insert(plan: &Plan, report: &InsertReport) -> Insert {
             servers: servers.collect(),
         }
     });
-    let metric = |metric: &deltabench_compare::insert::InsertMetric| InsertMetric {
+    let metric = |metric: &deltabench_kinds::insert::InsertMetric| InsertMetric {
         key: metric.key,
         unit: metric.unit,
         published: metric.published,
@@ -68,7 +68,7 @@ fn setup(plan: &Plan) -> serde_json::Value {
     value
 }
 
-fn server(row: &ServerRow, figures: &StepFigures) -> InsertServer {
+fn server(row: &ServerFigures, figures: &StepFigures) -> InsertServer {
     let throughput = figures.throughput;
     let ends = throughput.and_then(|spread| spread.ci95);
     InsertServer {

@@ -3,8 +3,8 @@
 use super::words;
 use crate::table::tone;
 use crate::words as house;
-use deltabench_compare::insert::{
-    BUCKETS, INSERT_METRICS, InsertMetric, InsertReport, Quartile, ResponseTimes, ServerRow,
+use deltabench_kinds::insert::{
+    BUCKETS, INSERT_METRICS, InsertMetric, InsertReport, Quartile, ResponseTimes, ServerFigures,
     ShareColour, StepColumn, StepFigures,
 };
 use deltabench_model::insert::InsertRole;
@@ -22,7 +22,7 @@ const LOOK: Look = Look {
 fn by_step(
     report: &InsertReport,
     places: &[usize],
-    cell: impl Fn(&ServerRow, &StepFigures) -> Cell,
+    cell: impl Fn(&ServerFigures, &StepFigures) -> Cell,
 ) -> Table {
     let heads = places.iter().filter_map(|place| report.steps.get(*place));
     let rows = report.servers.iter().map(|row| {
@@ -141,7 +141,7 @@ pub(super) fn metrics(report: &InsertReport, keys: &[&str]) -> Table {
 }
 
 /// A server with what it did in the step that is shown.
-pub(super) type OfStep<'a> = (&'a ServerRow, &'a StepFigures);
+pub(super) type OfStep<'a> = (&'a ServerFigures, &'a StepFigures);
 
 /// Mean throughput with its interval, a bar for each server, and the verdict.
 pub(super) fn bars(column: &StepColumn, rows: &[OfStep<'_>]) -> Table {

@@ -2,8 +2,8 @@
 
 use crate::words::{self, plural};
 use deltabench_compare::comparison::Verdict;
-use deltabench_compare::insert::{
-    INSERT_METRICS, InsertReport, Quartile, ResponseTimes, ServerRow, ShareColour, StepColumn,
+use deltabench_kinds::insert::{
+    INSERT_METRICS, InsertReport, Quartile, ResponseTimes, ServerFigures, ShareColour, StepColumn,
     StepFigures,
 };
 use deltabench_model::insert::{InsertSetup, InsertStep, Pacing, SLA_SHARE};
@@ -98,12 +98,12 @@ pub(crate) fn quartile_sign(quartile: Quartile) -> &'static str {
 }
 
 /// Whether a server is what others are compared with.
-pub(crate) fn is_base(row: &ServerRow) -> bool {
+pub(crate) fn is_base(row: &ServerFigures) -> bool {
     row.role == Role::Base
 }
 
 /// A relative value: `1.00` for the base, two decimals with the verdict's sign where it may be quoted.
-pub(crate) fn relative_text(row: &ServerRow, figures: &StepFigures, short: bool) -> String {
+pub(crate) fn relative_text(row: &ServerFigures, figures: &StepFigures, short: bool) -> String {
     if is_base(row) {
         let measured = figures.throughput.is_some();
         return if measured { "1.00" } else { NOTHING }.to_owned();
@@ -186,7 +186,7 @@ pub(crate) fn service_legend() -> String {
 
 /// What settling took on each server; absent where none is known.
 pub(crate) fn settled(report: &InsertReport) -> Option<String> {
-    let of = |row: &ServerRow| {
+    let of = |row: &ServerFigures| {
         let passes = report.settled.iter().filter(|one| one.server == row.server);
         let (mut vacuum, mut checkpoint, mut passed) = (0.0, 0.0, 0);
         for one in passes {

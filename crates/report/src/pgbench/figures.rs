@@ -3,7 +3,7 @@
 use super::format::{PgbenchScript, script};
 use super::text::{ScriptResult, pgbench, script_rows};
 use crate::words;
-use deltabench_compare::pgbench::CellResult;
+use deltabench_compare::absolute::CellResult;
 use deltabench_model::figures::{Block, Figures, PageSection};
 use deltabench_model::plan::Plan;
 use deltabench_model::table::{Cell, Column, Line, Look, Table};

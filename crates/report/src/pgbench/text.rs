@@ -1,6 +1,6 @@
 //! What each server did, as pgbench 18 prints it at the end of a run, so that what reads that reads this.
 
-use deltabench_compare::pgbench::{CellResult, Progress, add, mean_and_stddev, progress};
+use deltabench_compare::absolute::{CellResult, Progress, add, mean_and_stddev, progress};
 use deltabench_model::pgbench::{PgbenchMix, PgbenchSetup, ScriptTally};
 use deltabench_model::plan::{Cell, CellId, Plan, Role, ServerId};
 use deltabench_model::problem::Problem;

@@ -2,7 +2,7 @@
 
 use super::{json, tables, tsv, words};
 use crate::words as house;
-use deltabench_compare::rocksdb::{RocksdbReport, StepColumn};
+use deltabench_kinds::rocksdb::{RocksdbReport, StepColumn};
 use deltabench_model::figures::{Block, Curves, Figures, Fold, PageSection};
 use deltabench_model::plan::{Plan, Role};
 use deltabench_model::table::{Span, SpanForm, Table, Tone};

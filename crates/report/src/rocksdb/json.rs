@@ -4,7 +4,7 @@ use super::format::{
     Rocksdb, RocksdbBlock, RocksdbCacheRatio, RocksdbCaches, RocksdbStep, RocksdbTarget,
 };
 use crate::words::{self, finite};
-use deltabench_compare::rocksdb::{CachePair, RocksdbReport, StepBlock, TargetRow, TargetStep};
+use deltabench_kinds::rocksdb::{CachePair, RocksdbReport, StepBlock, TargetFigures, TargetStep};
 use deltabench_model::plan::Plan;
 use deltabench_model::units::seconds;
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ fn rocksdb(plan: &Plan, report: &RocksdbReport) -> Rocksdb {
     }
 }
 
-fn target(row: &TargetRow, step: &TargetStep) -> RocksdbTarget {
+fn target(row: &TargetFigures, step: &TargetStep) -> RocksdbTarget {
     RocksdbTarget {
         server: row.server,
         target: row.name.clone(),

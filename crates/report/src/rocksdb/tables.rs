@@ -4,8 +4,8 @@ use super::words;
 use crate::table::tone;
 use crate::words as house;
 use deltabench_compare::comparison::Verdict;
-use deltabench_compare::rocksdb::{
-    CachePair, RocksdbReport, StepBlock, StepColumn, TargetRow, TargetStep,
+use deltabench_kinds::rocksdb::{
+    CachePair, RocksdbReport, StepBlock, StepColumn, TargetFigures, TargetStep,
 };
 use deltabench_model::plan::Role;
 use deltabench_model::table::{Cell, Column, Line, Look, Span, SpanForm, Table};
@@ -14,7 +14,7 @@ use deltabench_model::table::{Cell, Column, Line, Look, Span, SpanForm, Table};
 const NOTHING: &str = "-";
 
 /// Who is shown in the tables: all but the placebo, which the verdicts rest on and nobody asks about.
-pub(super) fn shown(report: &RocksdbReport) -> Vec<&TargetRow> {
+pub(super) fn shown(report: &RocksdbReport) -> Vec<&TargetFigures> {
     let all = report.targets.iter();
     all.filter(|row| row.role != Role::Placebo).collect()
 }
@@ -50,12 +50,12 @@ fn table(columns: Vec<Column>, lines: Vec<Line>, label: &'static str) -> Table {
 fn by_target(
     report: &RocksdbReport,
     label: &'static str,
-    cell: impl Fn(&TargetRow, &TargetStep) -> Cell,
+    cell: impl Fn(&TargetFigures, &TargetStep) -> Cell,
 ) -> Table {
     let rows = shown(report);
     let heads = rows.iter().map(|row| Column::of(row.name.as_str()));
     by_step(report, heads.collect(), label, |place| {
-        let of = |row: &&TargetRow| {
+        let of = |row: &&TargetFigures| {
             let step = row.steps.get(place);
             step.map_or_else(|| NOTHING.into(), |step| cell(row, step))
         };

@@ -3,7 +3,7 @@
 use super::tables;
 use crate::table::tab_separated;
 use crate::words as house;
-use deltabench_compare::rocksdb::{RocksdbReport, StepBlock, StepColumn, TargetRow};
+use deltabench_kinds::rocksdb::{RocksdbReport, StepBlock, StepColumn, TargetFigures};
 use deltabench_model::plan::{Plan, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::rocksdb::{RocksdbSetup, RocksdbStep};
@@ -84,14 +84,14 @@ pub fn rocksdb_tsv(run: &str, plan: &Plan, report: &RocksdbReport) -> String {
     }
     let mut lines: Vec<String> = HEAD.iter().map(|text| format!("# {text}")).collect();
     lines.extend(tab_separated(&table).lines().map(str::to_owned));
-    let absolute = |row: &TargetRow, place: usize| {
+    let absolute = |row: &TargetFigures, place: usize| {
         let rate = row.steps.get(place)?.throughput?;
         Some(format!("{rate:.0}"))
     };
     lines.extend(summary(report, setup, "ops_sec by version", absolute));
-    let relative = |row: &TargetRow, place: usize| {
+    let relative = |row: &TargetFigures, place: usize| {
         let base = report.targets.iter().find(|row| row.role == Role::Base)?;
-        let rate = |row: &TargetRow| row.steps.get(place)?.throughput;
+        let rate = |row: &TargetFigures| row.steps.get(place)?.throughput;
         Some(format!("{:.2}", rate(row)? / rate(base)?))
     };
     lines.extend(summary(
@@ -107,7 +107,7 @@ pub fn rocksdb_tsv(run: &str, plan: &Plan, report: &RocksdbReport) -> String {
 fn line(
     run: &str,
     setup: &RocksdbSetup,
-    row: &TargetRow,
+    row: &TargetFigures,
     column: &StepColumn,
     block: &StepBlock,
 ) -> Line {
@@ -187,7 +187,7 @@ fn date(started_ns: u64) -> String {
 }
 
 /// A target in a word: base, placebo, or its name.
-fn target(row: &TargetRow) -> String {
+fn target(row: &TargetFigures) -> String {
     match row.role {
         Role::Base => "base".to_owned(),
         _ => row.name.clone(),
@@ -206,7 +206,7 @@ fn summary(
     report: &RocksdbReport,
     setup: &RocksdbSetup,
     title: &str,
-    text: impl Fn(&TargetRow, usize) -> Option<String>,
+    text: impl Fn(&TargetFigures, usize) -> Option<String>,
 ) -> Vec<String> {
     let tests: Vec<String> = report
         .steps

@@ -1,7 +1,7 @@
 //! How the tables are read, and what was asked for.
 
 use crate::words;
-use deltabench_compare::rocksdb::{RocksdbReport, StepColumn};
+use deltabench_kinds::rocksdb::{RocksdbReport, StepColumn};
 use deltabench_model::plan::Plan;
 use deltabench_model::rocksdb::{MULTI_READ_BATCH, RocksdbSetup, RocksdbStep};
 

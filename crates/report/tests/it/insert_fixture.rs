@@ -2,7 +2,9 @@
 
 use crate::fixture;
 use crate::full::Full;
-use deltabench_compare::insert::{InsertReport, Settled, analyse, insert_report};
+use deltabench_compare::{Records, analyse};
+use deltabench_kinds::insert::{InsertReport, Settled, insert_report};
+use deltabench_kinds::reader;
 use deltabench_model::counter::Mark;
 use deltabench_model::insert::{
     InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally, StepRecord,
@@ -241,7 +243,12 @@ pub fn changed(passes: u32, change: impl Fn(&mut Plan, &mut InsertReport)) -> Fu
         }
     }
     let slices: Vec<_> = records.iter().map(StepRecord::slice).collect();
-    let comparison = analyse(&plan, &slices, &records, Vec::new());
+    let read = Records {
+        slices: &slices,
+        steps: &records,
+        ..Records::default()
+    };
+    let comparison = analyse(&plan, &slices, reader(&plan.work).read(&plan, &read));
     let mut context = fixture::context();
     let mut report = insert_report(&plan, &records, &comparison, Some(4)).unwrap();
     let settled = |(server, pass): (ServerId, u32)| Settled {

@@ -1,9 +1,9 @@
 //! A run of pgbench's scripts, from slices as a driver would give them.
 
 use crate::fixture;
+use deltabench_compare::absolute::results;
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::Comparison;
-use deltabench_compare::pgbench::results;
 use deltabench_compare::study::{StudyRun, grids_of};
 use deltabench_model::pgbench::{
     PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables, QueryMode, ScriptTally,

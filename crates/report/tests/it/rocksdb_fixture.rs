@@ -2,11 +2,13 @@
 
 use crate::fixture;
 use crate::full::Full;
-use deltabench_compare::add_costs;
+use deltabench_compare::absolute::results;
 use deltabench_compare::costs::Machine;
-use deltabench_compare::pgbench::results;
-use deltabench_compare::rocksdb::{EngineFacts, RocksdbReport, analyse, fairness, rocksdb_report};
+use deltabench_compare::fairness::engine::{EngineFacts, fairness};
 use deltabench_compare::study::{StudyRun, grids_of};
+use deltabench_compare::{Records, add_costs, analyse};
+use deltabench_kinds::reader;
+use deltabench_kinds::rocksdb::{RocksdbReport, rocksdb_report};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::Finding;
 use deltabench_model::installation::{Build, Engine, Installation, Origin, Setting};
@@ -342,7 +344,13 @@ pub fn changed(blocks: u32, change: impl Fn(&mut RocksdbReport)) -> Full {
         }
     }
     let (slices, counters) = (made.slices, made.counters);
-    let mut comparison = analyse(&plan, &slices, &counters, fairness_of(&plan));
+    let read = Records {
+        slices: &slices,
+        findings: &fairness_of(&plan),
+        counters: &counters,
+        ..Records::default()
+    };
+    let mut comparison = analyse(&plan, &slices, reader(&plan.work).read(&plan, &read));
     let machines = [Machine::of_client(Some(2)); 5];
     add_costs(&mut comparison, &plan, &slices, &counters, &machines);
     let mut context = fixture::context();

@@ -8,7 +8,7 @@ use crate::residence::{Residence, residence};
 use crate::rocksdb::{Shop, StepVisit, Stop, Workers, cache_of, in_memory, step_order};
 use crate::schedule::BlockSchedule;
 use crate::visit::{Cause, VisitEnd};
-use deltabench_compare::rocksdb::{EngineFacts, fairness};
+use deltabench_compare::fairness::engine::{EngineFacts, fairness};
 use deltabench_engine::{Opened, StepOrder};
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::Setting;

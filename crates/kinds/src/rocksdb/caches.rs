@@ -1,11 +1,8 @@
 //! HyperClock against LRU.
 
 use super::StepColumn;
-use crate::comparison::{Comparison, Ratio};
-use crate::history::History;
-use crate::judge::Levels;
-use crate::pairing::Index;
-use crate::sample::{log_ratios, ratio};
+use deltabench_compare::Pairs;
+use deltabench_compare::comparison::{Comparison, Ratio};
 use deltabench_model::plan::{Plan, PlannedServer, Role, ServerId};
 use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache};
 use deltabench_model::slice::Slice;
@@ -36,7 +33,7 @@ pub(super) fn pairs(
         servers.filter(|(_, server)| server.role != Role::Placebo)
     };
     let has = |server: &PlannedServer, cache: BlockCache| cache_of(server) == cache;
-    let mut index = None;
+    let mut known = None;
     let mut pairs = Vec::new();
     for (lru, one) in all().filter(|(_, server)| has(server, BlockCache::Lru)) {
         for (hyper_clock, other) in all().filter(|(_, server)| has(server, BlockCache::HyperClock))
@@ -44,7 +41,7 @@ pub(super) fn pairs(
             if !alike(one, other) {
                 continue;
             }
-            let index = index.get_or_insert_with(|| Index::new(plan, slices));
+            let rounds = known.get_or_insert_with(|| Pairs::new(plan, slices));
             pairs.push(CachePair {
                 name: shared_name(one),
                 lru,
@@ -52,10 +49,8 @@ pub(super) fn pairs(
                 ratios: steps
                     .iter()
                     .map(|step| {
-                        let rounds = index.rounds(step.cell);
-                        let history = History::new(index, &rounds, step.cell, lru, hyper_clock);
-                        let sample = history.sample(0..history.visits());
-                        ratio(&log_ratios(&sample.throughput), levels(comparison, step))
+                        let level = level(comparison, step);
+                        rounds.throughput(step.cell, (lru, hyper_clock), level)
                     })
                     .collect(),
             });
@@ -64,12 +59,12 @@ pub(super) fn pairs(
     pairs
 }
 
-/// The levels at which the cells of a step are printed: caches are not told more surely than those.
-fn levels(comparison: &Comparison, step: &StepColumn) -> Levels {
+/// The level at which the cells of a step are printed: caches are not told more surely than those.
+fn level(comparison: &Comparison, step: &StepColumn) -> f64 {
     let cells = comparison.cells.iter();
     let here = cells.filter(|cell| cell.cell == step.cell);
     let printed = here.map(|cell| cell.interval_level);
-    Levels::printing(printed.fold(0.0, f64::max))
+    printed.fold(0.0, f64::max)
 }
 
 /// The cache that a server was asked to have.

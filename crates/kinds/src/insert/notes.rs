@@ -1,6 +1,8 @@
 //! What to mind about a run of the benchmark, in words.
 
-use super::{INSERT_METRICS, InsertReport, NAMED, PassFigures, ServerRow, StepColumn, StepFigures};
+use super::{
+    INSERT_METRICS, InsertReport, NAMED, PassFigures, ServerFigures, StepColumn, StepFigures,
+};
 use deltabench_model::insert::{InsertSetup, Pacing, SLA_SHARE};
 use deltabench_model::plan::Plan;
 
@@ -73,7 +75,7 @@ fn few_passes(report: &InsertReport) -> Option<String> {
 
 /// The step of each server in which deletes cost the most against inserts.
 fn delete_cpu(report: &InsertReport) -> Option<String> {
-    let worst = |row: &ServerRow| {
+    let worst = |row: &ServerFigures| {
         let places = row.steps.iter().zip(&report.steps);
         let of = |(figures, column)| {
             let at = At {
@@ -108,7 +110,7 @@ fn delete_cpu(report: &InsertReport) -> Option<String> {
 
 /// One place of the tables.
 struct At<'a> {
-    row: &'a ServerRow,
+    row: &'a ServerFigures,
     column: &'a StepColumn,
     figures: &'a StepFigures,
 }

@@ -1,10 +1,10 @@
 //! What only the measurement shows of its own fairness.
 
 use super::caches::cache_of;
-use crate::interference::disturbed;
-use crate::pairing::is_whole_step;
-use crate::thresholds::{LSM_FILES, LSM_TOLERANCE, WORK_TOLERANCE};
-use crate::words;
+use deltabench_compare::interference::disturbed;
+use deltabench_compare::is_whole_step;
+use deltabench_compare::thresholds::{LSM_FILES, LSM_TOLERANCE, WORK_TOLERANCE};
+use deltabench_compare::words;
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
@@ -189,7 +189,13 @@ fn cell_name(plan: &Plan, cell: CellId) -> String {
     let planned = plan.cells.get(index(u64::from(cell)));
     planned.map_or_else(
         || "?".to_owned(),
-        |cell| format!("{} at {}", cell.workload, words::threads(cell.clients)),
+        |cell| {
+            format!(
+                "{} at {}",
+                cell.workload,
+                words::things(cell.clients, "thread")
+            )
+        },
     )
 }
 

@@ -2,8 +2,9 @@
 
 use crate::builder::{BASE, CANDIDATE, PLACEBO, histogram, plan};
 use crate::calibration_model::Simulation;
+use deltabench_compare::Records;
 use deltabench_compare::comparison::Comparison;
-use deltabench_compare::insert::{InsertReport, analyse, insert_report};
+use deltabench_kinds::insert::{InsertReport, insert_report};
 use deltabench_model::insert::{
     InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally, StepRecord,
 };
@@ -221,9 +222,19 @@ pub fn slices(records: &[StepRecord]) -> Vec<Slice> {
     records.iter().map(StepRecord::slice).collect()
 }
 
+/// The comparison of some records.
+pub fn judged(plan: &Plan, records: &[StepRecord]) -> Comparison {
+    let records = Records {
+        slices: &slices(records),
+        steps: records,
+        ..Records::default()
+    };
+    crate::judged(plan, &records)
+}
+
 /// Comparison and figures of some records, on four cores.
 pub fn told(plan: &Plan, records: &[StepRecord]) -> (Comparison, InsertReport) {
-    let comparison = analyse(plan, &slices(records), records, Vec::new());
+    let comparison = judged(plan, records);
     let report = insert_report(plan, records, &comparison, Some(4)).unwrap();
     (comparison, report)
 }

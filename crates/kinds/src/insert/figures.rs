@@ -1,30 +1,11 @@
-//! What the Insert Benchmark says: the tables of published studies, and the verdicts that they lack.
-//!
-//! A pass of all steps on a server gives one figure for each step; passes are the sample. [`analyse`] judges
-//! them as any comparison is judged, and withholds the verdict where a server missed its service level:
-//! who inserts less than was asked has had less to do. [`insert_report`] puts the published figures beside
-//! that. Void steps are in no figure.
+//! The published figures of the Insert Benchmark, with what the comparison says of them.
 
-mod colour;
-mod metrics;
-mod notes;
-mod response;
-mod service;
-
-pub use colour::{Quartile, ShareColour};
-pub use metrics::{Fold, INSERT_METRICS, InsertMetric};
-pub use response::{BUCKETS, PERCENTILES, ResponseTimes};
-pub use service::Service;
-
-use crate::analyse::analyse_without;
-use crate::comparison::{CellComparison, Comparison, Metric, Ratio, Verdict};
-use crate::interference::disturbed;
-use crate::thresholds::{LEVEL_DIFFERENT, MIN_BLOCKS};
-use deltabench_model::counter::VisitCounters;
-use deltabench_model::finding::{Finding, Severity};
+use super::response::{ResponseTimes, response_times};
+use super::{Quartile, Service, ShareColour, colour, metrics, notes, service};
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Ratio, Verdict};
+use deltabench_compare::thresholds::{LEVEL_DIFFERENT, MIN_BLOCKS};
 use deltabench_model::insert::{InsertSecond, InsertSetup, InsertStep, StepRecord};
 use deltabench_model::plan::{CellId, Plan, PlannedServer, Role, ServerId};
-use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, seconds, to_f64};
 use deltabench_stats::student::t_interval;
 use deltabench_stats::summary::mean;
@@ -35,7 +16,7 @@ pub struct InsertReport {
     /// The steps, in the plan's order: columns of the summary.
     pub steps: Vec<StepColumn>,
     /// Base, placebo and candidates, in the plan's order: its rows.
-    pub servers: Vec<ServerRow>,
+    pub servers: Vec<ServerFigures>,
     /// Passes planned.
     pub passes_planned: u32,
     /// Passes that a verdict needs.
@@ -79,7 +60,7 @@ pub struct StepColumn {
 
 /// One server.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ServerRow {
+pub struct ServerFigures {
     /// Its number in the plan.
     pub server: ServerId,
     /// Its part.
@@ -171,30 +152,11 @@ pub struct RelativeStep {
     pub colour: Option<ShareColour>,
 }
 
-/// Compares as [`crate::analyse()`] does, without verdicts on steps whose service level a side has missed.
-///
-/// Of steps that other load disturbed none is left out; a finding names them.
-///
-/// Shape: `slices` are those of the store, which has steps as slices too. A plan without the Insert Benchmark
-///        is analysed as ever.
-#[must_use]
-pub fn analyse(
-    plan: &Plan,
-    slices: &[Slice],
-    steps: &[StepRecord],
-    mut findings: Vec<Finding>,
-) -> Comparison {
-    let Some(setup) = plan.work.insert() else {
-        return crate::analyse(plan, slices, findings);
-    };
-    findings.extend(disturbances(plan, steps));
-    analyse_without(plan, slices, findings, &service::missed(plan, setup, steps))
-}
-
 /// The figures of the benchmark; `None` for a plan that has no such benchmark.
 ///
 /// Shape:  `steps` in any order, those of cells and servers that the plan does not have are ignored;
-///         `comparison` is that of [`analyse`]. `cores` are those of the machine, for percent of it.
+///         `comparison` is that of [`deltabench_compare::analyse()`]. `cores` are those of the machine, for
+///         percent of it.
 /// Units:  as the columns and [`INSERT_METRICS`] say.
 /// Source: docs/sources/insert-benchmark.md#figures. Differences: response times count from the
 ///         scheduled start where there is a rate, and p50 and p99 are over all clients, not the first alone;
@@ -209,22 +171,24 @@ pub fn insert_report(
 ) -> Option<InsertReport> {
     let setup = plan.work.insert()?;
     let columns = columns(plan, setup);
-    let servers = (0..).zip(&plan.servers).map(|(server, planned)| ServerRow {
-        server,
-        role: planned.role,
-        name: row_name(plan, planned),
-        steps: columns
-            .iter()
-            .map(|column| {
-                let mut records: Vec<&StepRecord> = steps
-                    .iter()
-                    .filter(|step| (step.server, step.cell) == (server, column.cell))
-                    .collect();
-                records.sort_by_key(|step| step.block);
-                figures(setup, column, &records, (comparison, server), cores)
-            })
-            .collect(),
-    });
+    let servers = (0..)
+        .zip(&plan.servers)
+        .map(|(server, planned)| ServerFigures {
+            server,
+            role: planned.role,
+            name: row_name(plan, planned),
+            steps: columns
+                .iter()
+                .map(|column| {
+                    let mut records: Vec<&StepRecord> = steps
+                        .iter()
+                        .filter(|step| (step.server, step.cell) == (server, column.cell))
+                        .collect();
+                    records.sort_by_key(|step| step.block);
+                    figures(setup, column, &records, (comparison, server), cores)
+                })
+                .collect(),
+        });
     let mut report = InsertReport {
         servers: servers.collect(),
         steps: columns,
@@ -249,22 +213,6 @@ fn row_name(plan: &Plan, planned: &PlannedServer) -> String {
         !all.all(|other| other.settings.contains(setting))
     });
     short.name()
-}
-
-/// What was counted in each good step, in the form that [`crate::costs::add_costs`] takes.
-#[must_use]
-pub fn counters(steps: &[StepRecord]) -> Vec<VisitCounters> {
-    let good = steps
-        .iter()
-        .filter(|step| step.void.is_none() && step.operations > 0);
-    good.map(|step| VisitCounters {
-        server: step.server,
-        cell: step.cell,
-        block: step.block,
-        operations: step.operations,
-        values: step.values.clone(),
-    })
-    .collect()
 }
 
 fn columns(plan: &Plan, setup: &InsertSetup) -> Vec<StepColumn> {
@@ -316,7 +264,7 @@ fn figures(
         response: if column.step == InsertStep::Index {
             Vec::new()
         } else {
-            response::response_times(&sound)
+            response_times(&sound)
         },
         passes,
     }
@@ -340,7 +288,7 @@ fn pass(
                 |detail| format!("{}: {detail}", reason.word()),
             )
         }),
-        disturbed: is_disturbed(record),
+        disturbed: super::reading::is_disturbed(record),
         started_ns: record.started_ns,
         duration_ns: record.duration_ns,
         throughput: Some(rate).filter(|rate| rate.is_finite() && *rate > 0.0),
@@ -384,56 +332,3 @@ fn relative(comparison: &Comparison, cell: CellId, server: ServerId) -> Option<R
             .map(|ratio| ShareColour::of(ratio.estimate)),
     })
 }
-
-/// By the rule for slices: steal and foreign CPU, never what was measured.
-fn is_disturbed(record: &StepRecord) -> bool {
-    disturbed(std::iter::once(&Slice {
-        latency_histogram: Vec::new(),
-        errors: Vec::new(),
-        ..record.slice()
-    }))
-}
-
-/// The steps that other load disturbed, in one finding.
-fn disturbances(plan: &Plan, steps: &[StepRecord]) -> Option<Finding> {
-    let all = steps.iter().filter(|step| step.void.is_none());
-    let hit: Vec<&StepRecord> = all.clone().filter(|step| is_disturbed(step)).collect();
-    let cell = |step: &StepRecord| {
-        let planned = plan
-            .cells
-            .get(deltabench_model::units::index(u64::from(step.cell)));
-        planned
-            .map_or("?", |cell| cell.workload.as_str())
-            .to_owned()
-    };
-    let names: Vec<String> = hit
-        .iter()
-        .take(NAMED)
-        .map(|step| {
-            format!(
-                "{} on {} in pass {}",
-                cell(step),
-                plan.server_name(step.server),
-                step.block + 1
-            )
-        })
-        .collect();
-    let more = hit.len().saturating_sub(names.len());
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    (!hit.is_empty()).then(|| {
-        let text = format!(
-            "other load disturbed {} of {} steps, none of which was left out: {}{more}",
-            hit.len(),
-            all.count(),
-            names.join(", ")
-        );
-        Finding::new("disturbed-steps", Severity::Note, text)
-    })
-}
-
-/// Steps that a finding or a note names before it counts the rest.
-const NAMED: usize = 6;

@@ -3,8 +3,8 @@
 use crate::builder::{cell, histogram, plan, slice};
 use crate::calibration_model::Simulation;
 use crate::study_model::{CALM, WORKLOADS, cells, equal, plan_of, run};
+use deltabench_compare::absolute::{is_shown, mean_and_stddev, progress, results};
 use deltabench_compare::comparison::{Comparison, Verdict};
-use deltabench_compare::pgbench::{is_shown, mean_and_stddev, progress, results};
 use deltabench_compare::segments::Slope;
 use deltabench_compare::study::{Axis, Grid, StudyRun, grids_of, study};
 use deltabench_model::pgbench::ScriptTally;

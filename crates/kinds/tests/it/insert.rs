@@ -2,14 +2,14 @@
 
 use crate::builder::{BASE, CANDIDATE, PLACEBO};
 use crate::insert_model::{
-    insert_plan, length, noisier, noisy, record, records, setup, slices, told, usual,
+    insert_plan, judged, length, noisier, noisy, record, records, setup, slices, told, usual,
 };
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
 use deltabench_compare::costs::{Machine, add_costs};
-use deltabench_compare::insert::{
-    INSERT_METRICS, InsertReport, Quartile, ShareColour, StepFigures, analyse, counters,
-};
 use deltabench_compare::thresholds::MIN_BLOCKS;
+use deltabench_kinds::insert::{
+    INSERT_METRICS, InsertReport, Quartile, ShareColour, StepFigures, counters,
+};
 use deltabench_model::insert::{InsertRole, InsertStep, StepRecord};
 use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::slice::VoidReason;
@@ -400,7 +400,7 @@ fn other_load_is_told_of_and_takes_no_pass_away() {
 fn counters_of_steps_become_costs_of_an_operation() {
     let plan = insert_plan(6);
     let all = noisy(5, 6, 1.0);
-    let mut comparison = analyse(&plan, &slices(&all), &all, Vec::new());
+    let mut comparison = judged(&plan, &all);
     let machines = [Machine::of_client(Some(4)); 3];
     add_costs(
         &mut comparison,

@@ -1,6 +1,6 @@
 //! What differs between two libraries besides what was asked.
 
-use crate::fairness::only_in;
+use super::only_in;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::{Build, Installation, Setting};
 use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache};
@@ -27,7 +27,7 @@ pub struct EngineFacts<'a> {
 
 /// Everything that differs, in a fixed order: build, options, block cache.
 ///
-/// Shape: as [`crate::fairness()`]. Kinds: `same-binary`, `build-unknown`, `compiler-differs`,
+/// Shape: as [`super::fairness`]. Kinds: `same-binary`, `build-unknown`, `compiler-differs`,
 ///        `compression-differs`, `options-left-out`, `options-differ`, `options-differ-harmless`,
 ///        `options-only-in-base`, `options-only-in-candidate`, `block-cache-not-as-asked`,
 ///        `block-cache-differs`.

@@ -1,7 +1,7 @@
 //! The service level of a step: its background inserts must keep their rate.
 
-use crate::analyse::Unfit;
-use crate::words;
+use deltabench_compare::reading::Unfit;
+use deltabench_compare::words;
 use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep, SLA_SHARE, StepRecord};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::units::{count, seconds, to_f64};
@@ -67,7 +67,7 @@ pub(super) fn background(step: InsertStep, record: &StepRecord) -> Option<f64> {
 /// Every comparison with a side that missed its service level, and which one did.
 ///
 /// The mean over the passes decides, as the published table prints it; a single slow pass is told of.
-pub(crate) fn missed(plan: &Plan, setup: &InsertSetup, steps: &[StepRecord]) -> Unfit {
+pub(super) fn missed(plan: &Plan, setup: &InsertSetup, steps: &[StepRecord]) -> Unfit {
     let base = plan.base();
     let service = |cell: CellId, server: ServerId, step: InsertStep| {
         let of = steps.iter().filter(|record| {

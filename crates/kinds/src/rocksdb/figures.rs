@@ -1,23 +1,12 @@
-//! What a run of RocksDB says: its targets step by step, one block cache against the other, and what makes
-//! the comparison less than fair.
-//!
-//! Verdicts are those of any run ([`crate::analyse()`]). What stands here is beside them: the figures that
-//! published reports of `db_bench` have, for each target, step and block, and findings that only an embedded
-//! engine gives rise to.
+//! The published figures of RocksDB, with what the comparison says of them.
 
-mod caches;
-mod fairness;
-mod figures;
-mod findings;
-
-pub use caches::CachePair;
-pub use fairness::{EngineFacts, fairness};
-pub use figures::{Latencies, StepBlock};
-
-use crate::comparison::{CellComparison, Comparison, Metric, MetricComparison, Ratio, Verdict};
-use crate::pairing::{is_pooled, is_whole_step};
+use super::caches::{self, CachePair};
+use super::step_blocks::{self, StepBlock};
+use deltabench_compare::comparison::{
+    CellComparison, Comparison, Metric, MetricComparison, Ratio, Verdict,
+};
+use deltabench_compare::{is_pooled, is_whole_step};
 use deltabench_model::counter::VisitCounters;
-use deltabench_model::finding::Finding;
 use deltabench_model::plan::{CellId, Plan, PlannedServer, Role, ServerId};
 use deltabench_model::rocksdb::{BLOCK_CACHE, RocksdbStep};
 use deltabench_model::slice::Slice;
@@ -31,7 +20,7 @@ pub struct RocksdbReport {
     /// The measured steps, in the plan's order.
     pub steps: Vec<StepColumn>,
     /// Base, placebo and candidates, in the plan's order.
-    pub targets: Vec<TargetRow>,
+    pub targets: Vec<TargetFigures>,
     /// HyperClock against LRU, wherever two targets differ in nothing else.
     pub caches: Vec<CachePair>,
 }
@@ -52,7 +41,7 @@ pub struct StepColumn {
 
 /// One target.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TargetRow {
+pub struct TargetFigures {
     /// Its number in the plan.
     pub server: ServerId,
     /// Its part.
@@ -99,26 +88,11 @@ impl TargetStep {
     }
 }
 
-/// Compares as [`crate::analyse()`] does, with the findings that only what was measured can show. A plan
-/// without RocksDB is analysed as ever.
-#[must_use]
-pub fn analyse(
-    plan: &Plan,
-    slices: &[Slice],
-    counters: &[VisitCounters],
-    mut findings: Vec<Finding>,
-) -> Comparison {
-    if plan.work.is_embedded() {
-        findings.extend(findings::findings(plan, slices, counters));
-    }
-    crate::analyse(plan, slices, findings)
-}
-
 /// The figures of a run; `None` for a plan that has nothing to do with RocksDB.
 ///
 /// Shape:  slices and counters in any order; those of cells and servers that the plan does not have are
 ///         ignored, of two of the same place the later counts. Void slices are in no figure. `comparison` is
-///         that of [`analyse`].
+///         that of [`deltabench_compare::analyse()`].
 /// Source: docs/sources/rocksdb-db-bench.md#reporttsv.
 #[must_use]
 pub fn rocksdb_report(
@@ -139,17 +113,19 @@ pub fn rocksdb_report(
             })
         })
         .collect();
-    let mut blocks = figures::by_place(setup, &steps, slices, counters);
-    let targets = (0..).zip(&plan.servers).map(|(server, planned)| TargetRow {
-        server,
-        role: planned.role,
-        name: short_name(plan, planned),
-        version: planned.installation.version.clone(),
-        steps: steps
-            .iter()
-            .map(|step| target_step(&mut blocks, comparison, step.cell, server))
-            .collect(),
-    });
+    let mut blocks = step_blocks::by_place(setup, &steps, slices, counters);
+    let targets = (0..)
+        .zip(&plan.servers)
+        .map(|(server, planned)| TargetFigures {
+            server,
+            role: planned.role,
+            name: short_name(plan, planned),
+            version: planned.installation.version.clone(),
+            steps: steps
+                .iter()
+                .map(|step| target_step(&mut blocks, comparison, step.cell, server))
+                .collect(),
+        });
     Some(RocksdbReport {
         targets: targets.collect(),
         caches: caches::pairs(plan, slices, &steps, comparison),

@@ -2,8 +2,10 @@
 
 use crate::builder::{BASE, CANDIDATE, histogram, installation, metric, only_cell, plan, slice};
 use crate::calibration_model::Simulation;
-use deltabench_compare::comparison::{Metric, Verdict};
-use deltabench_compare::rocksdb::{EngineFacts, RocksdbReport, analyse, fairness, rocksdb_report};
+use deltabench_compare::Records;
+use deltabench_compare::comparison::{Comparison, Metric, Verdict};
+use deltabench_compare::fairness::engine::{EngineFacts, fairness};
+use deltabench_kinds::rocksdb::{RocksdbReport, rocksdb_report};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::{Build, Engine, Installation, Setting};
@@ -36,6 +38,15 @@ fn rocksdb(steps: &[RocksdbStep], threads: &[u32]) -> Plan {
     }
     plan.work = Work::Rocksdb(setup);
     plan
+}
+
+fn analyse(plan: &Plan, slices: &[Slice], counters: &[VisitCounters]) -> Comparison {
+    let records = Records {
+        slices,
+        counters,
+        ..Records::default()
+    };
+    crate::judged(plan, &records)
 }
 
 /// A slice of 100 ms and so many more.
@@ -81,7 +92,7 @@ fn stalls_raise_no_more_alarms_than_stated() {
                 slices.push(stalled(server, block, stall_ms + noise.max(-50.0)));
             }
         }
-        let comparison = analyse(&plan, &slices, &[], Vec::new());
+        let comparison = analyse(&plan, &slices, &[]);
         let (low, high) = metric(only_cell(&comparison), Metric::Throughput)
             .ratio
             .ci95
@@ -118,7 +129,7 @@ fn with_bursts(simulation: &mut Simulation, base: f64, candidate: f64) -> Vec<Sl
 }
 
 fn estimate(plan: &Plan, slices: &[Slice], of: Metric) -> f64 {
-    let comparison = analyse(plan, slices, &[], Vec::new());
+    let comparison = analyse(plan, slices, &[]);
     metric(only_cell(&comparison), of).ratio.estimate
 }
 
@@ -155,7 +166,7 @@ fn flushes_beside_readers_raise_no_more_alarms_than_stated() {
     let mut alarms = 0;
     for _ in 0..runs {
         let slices = with_bursts(&mut simulation, 1.0, 1.0);
-        let comparison = analyse(&plan, &slices, &[], Vec::new());
+        let comparison = analyse(&plan, &slices, &[]);
         let (low, high) = metric(only_cell(&comparison), Metric::Throughput)
             .ratio
             .ci95
@@ -178,7 +189,7 @@ fn the_table_of_throughput_divides_to_that_of_ratios() {
         }
     }
     let told = |slices: &[Slice]| {
-        let comparison = analyse(&plan, slices, &[], Vec::new());
+        let comparison = analyse(&plan, slices, &[]);
         let report = rocksdb_report(&plan, slices, &[], &comparison).unwrap();
         let of = |server: usize| report.targets[server].steps[0].clone();
         let (base, candidate) = (of(0), of(2));
@@ -219,7 +230,7 @@ fn one_slice_is_a_block_where_a_turn_is_a_whole_step() {
             ]
         })
         .collect();
-    let blocks = |plan: &Plan| only_cell(&analyse(plan, &slices, &[], Vec::new())).blocks;
+    let blocks = |plan: &Plan| only_cell(&analyse(plan, &slices, &[])).blocks;
     let writes = rocksdb(&[RocksdbStep::Fillseq], &[1]);
     assert_eq!(blocks(&writes), 8, "what writes is a whole step");
     assert_eq!(
@@ -230,7 +241,7 @@ fn one_slice_is_a_block_where_a_turn_is_a_whole_step() {
     for server in &mut plan.servers {
         server.installation.engine = Engine::DbBench;
     }
-    let comparison = analyse(&plan, &slices, &[], Vec::new());
+    let comparison = analyse(&plan, &slices, &[]);
     assert_eq!(only_cell(&comparison).blocks, 8);
     assert_eq!(only_cell(&comparison).verdict, Verdict::Regression);
 }
@@ -249,7 +260,7 @@ fn a_disturbed_whole_step_is_told_and_kept() {
         .flat_map(|block| [BASE, CANDIDATE].map(|server| slice(server, block, 0, 1000.0, None)))
         .collect();
     slices[3].steal_ns = Some(slices[3].duration_ns / 10);
-    let comparison = analyse(&plan, &slices, &[], Vec::new());
+    let comparison = analyse(&plan, &slices, &[]);
     assert_eq!(only_cell(&comparison).blocks, 6);
     assert_eq!(
         kinds(&comparison.findings),
@@ -279,7 +290,7 @@ fn other_blocks_for_the_same_keys_are_other_work_where_nothing_is_written() {
             })
             .collect()
     };
-    let found = |counters: &[VisitCounters]| analyse(&plan, &[], counters, Vec::new()).findings;
+    let found = |counters: &[VisitCounters]| analyse(&plan, &[], counters).findings;
     let findings = found(&counters(2990.0, 10.0));
     assert_eq!(kinds(&findings), [("other-work", Severity::Confounder)]);
     assert!(
@@ -297,7 +308,7 @@ fn other_blocks_for_the_same_keys_are_other_work_where_nothing_is_written() {
             server.settings.push(cache);
         }
     }
-    let other = |counters: &[VisitCounters]| analyse(&others, &[], counters, Vec::new()).findings;
+    let other = |counters: &[VisitCounters]| analyse(&others, &[], counters).findings;
     assert!(
         other(&counters(2990.0, 10.0)).is_empty(),
         "misses that became hits are what another cache is for"
@@ -333,7 +344,7 @@ fn trees_of_another_shape_are_told_where_they_are_read() {
             counters.push(visit(CANDIDATE, cell, block, &of(1.2e8, 3.0)));
         }
     }
-    let findings = analyse(&plan, &[], &counters, Vec::new()).findings;
+    let findings = analyse(&plan, &[], &counters).findings;
     assert_eq!(
         kinds(&findings),
         [("lsm-shape-differs", Severity::Confounder)]
@@ -550,7 +561,7 @@ fn caches_are_compared_where_nothing_else_differs() {
             }
         }
     }
-    let comparison = analyse(&plan, &slices, &[], Vec::new());
+    let comparison = analyse(&plan, &slices, &[]);
     let report = rocksdb_report(&plan, &slices, &[], &comparison).unwrap();
     let told: Vec<(&str, u32, u32)> = report
         .caches
@@ -603,7 +614,7 @@ fn published_figures_are_made_as_db_bench_makes_them() {
             ("stall_ns", 4e9),
         ],
     )];
-    let comparison = analyse(&plan, &slices, &counters, Vec::new());
+    let comparison = analyse(&plan, &slices, &counters);
     let report = rocksdb_report(&plan, &slices, &counters, &comparison).unwrap();
     let block = &report.targets[0].steps[0].blocks[0];
     let near = |found: Option<f64>, expected: f64| {
@@ -631,6 +642,6 @@ fn published_figures_are_made_as_db_bench_makes_them() {
 #[test]
 fn a_plan_without_rocksdb_has_no_such_report() {
     let plan = plan(Vec::new());
-    let comparison = analyse(&plan, &[], &[], Vec::new());
+    let comparison = analyse(&plan, &[], &[]);
     assert_eq!(rocksdb_report(&plan, &[], &[], &comparison), None);
 }

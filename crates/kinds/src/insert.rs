@@ -1,0 +1,27 @@
+//! What the Insert Benchmark says: the tables of published studies, and the verdicts that they lack.
+//!
+//! A pass of all steps on a server gives one figure for each step; passes are the sample. They are judged as
+//! any comparison is, and [`InsertReader`] withholds the verdict where a server missed its service level: who
+//! inserts less than was asked has had less to do. [`insert_report`] puts the published figures beside that.
+//! Void steps are in no figure.
+
+mod colour;
+mod figures;
+mod metrics;
+mod notes;
+mod reading;
+mod response;
+mod service;
+
+pub use colour::{Quartile, ShareColour};
+pub use figures::{
+    InsertReport, PassFigures, RelativeStep, ServerFigures, Settled, Spread, StepColumn,
+    StepFigures, insert_report,
+};
+pub use metrics::{Fold, INSERT_METRICS, InsertMetric};
+pub use reading::{InsertReader, counters};
+pub use response::{BUCKETS, PERCENTILES, ResponseTimes};
+pub use service::Service;
+
+/// Steps that a finding or a note names before it counts the rest.
+const NAMED: usize = 6;

@@ -1,0 +1,30 @@
+//! Each kind of benchmark: published figures against values worked out by hand, and the verdicts on them.
+
+// Clippy knows test functions, not the helpers that they share.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+// The plans and slices of `compare`'s own tests; not every test binary needs all of them.
+#[allow(dead_code)]
+#[path = "../../../compare/tests/it/builder.rs"]
+mod builder;
+#[allow(dead_code)]
+#[path = "../../../compare/tests/it/calibration_model.rs"]
+mod calibration_model;
+mod insert;
+mod insert_model;
+mod rocksdb;
+
+use deltabench_compare::Records;
+use deltabench_compare::comparison::Comparison;
+use deltabench_model::plan::Plan;
+
+/// A run, judged as live progress and reports judge it.
+fn judged(plan: &Plan, records: &Records<'_>) -> Comparison {
+    let reading = deltabench_kinds::reader(&plan.work).read(plan, records);
+    deltabench_compare::analyse(plan, records.slices, reading)
+}
