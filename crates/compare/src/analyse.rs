@@ -1,7 +1,6 @@
 //! Slices in, comparison out.
 
 use crate::comparison::{CellComparison, Comparison, HostSpeed, Verdict, VerdictCounts};
-use crate::course::Question;
 use crate::history::{History, Sample};
 use crate::host_speed::{self, host_speed, witnesses};
 use crate::multiple::adjust;
@@ -11,6 +10,7 @@ use crate::pairing::{CellRounds, Index};
 use crate::reading::{Reading, Unfit};
 use crate::sample::log_ratios;
 use crate::side::Side;
+use crate::stopping::StoppingInput;
 use crate::summaries;
 use crate::thresholds::{MIN_BLOCKS, PLACEBO_P, PLACEBO_RELEVANCE, log_delta};
 use crate::words;
@@ -99,17 +99,13 @@ impl CellSides {
         let placebo = plan.placebo().map(|server| (server, pair(server)));
         let delta = cell_delta(plan, placebo.as_ref().map(|(_, history)| history));
         let side = |server: ServerId, history: &History<'_>, once: bool| {
-            let question = Question {
+            let input = StoppingInput {
                 plan,
                 history,
                 delta,
             };
-            let course = if once {
-                question.fixed()
-            } else {
-                question.course()
-            };
-            let mut side = Side::new(&question, course, id, server)?;
+            let state = if once { input.fixed() } else { input.state() };
+            let mut side = Side::new(&input, state, id, server)?;
             side.comparison.host_speed =
                 pace_of_others(plan, index, &rounds, (id, server), history);
             Some(side)

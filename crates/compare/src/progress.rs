@@ -1,30 +1,13 @@
 //! What a run still has to measure.
 
-use crate::course::Question;
 use crate::history::History;
 use crate::noise::cell_delta;
 use crate::pairing::Index;
+use crate::stopping::{CellProgress, StoppingInput};
 use crate::thresholds::BLOCKS_OF_NOISE;
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::count;
-
-/// What a cell still needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CellProgress {
-    /// More blocks.
-    Measuring {
-        /// Blocks in which the cell has been visited when it is looked at next.
-        next_look: u32,
-    },
-    /// Fresh blocks for a difference that a look has found; nothing else about it is open.
-    Confirming {
-        /// Blocks still needed.
-        blocks_left: u32,
-    },
-    /// Nothing: further blocks would not be looked at.
-    Decided,
-}
 
 /// What each cell of the plan still needs, in the plan's order. A cell is open while any candidate is.
 ///
@@ -57,12 +40,12 @@ pub fn progress(plan: &Plan, slices: &[Slice]) -> Vec<CellProgress> {
             return alone(plan, plan.placebo().map(pair).as_ref());
         }
         let courses = candidates.iter().map(|&candidate| {
-            let question = Question {
+            let input = StoppingInput {
                 plan,
                 history: &pair(candidate),
                 delta,
             };
-            question.course().progress
+            input.state().progress
         });
         courses.fold(CellProgress::Decided, CellProgress::and)
     });
@@ -81,22 +64,5 @@ fn alone(plan: &Plan, placebo: Option<&History<'_>>) -> CellProgress {
         CellProgress::Measuring { next_look: blocks }
     } else {
         CellProgress::Decided
-    }
-}
-
-impl CellProgress {
-    /// What two candidates need together.
-    fn and(self, other: Self) -> Self {
-        use CellProgress::{Confirming, Decided, Measuring};
-        match (self, other) {
-            (Measuring { next_look: a }, Measuring { next_look: b }) => Measuring {
-                next_look: a.min(b),
-            },
-            (Confirming { blocks_left: a }, Confirming { blocks_left: b }) => Confirming {
-                blocks_left: a.max(b),
-            },
-            (Decided, other) | (other, Decided) => other,
-            (measuring @ Measuring { .. }, _) | (_, measuring) => measuring,
-        }
     }
 }

@@ -4,13 +4,12 @@ use crate::comparison::{
     CellComparison, Confirmation, Estimates, Interference, Metric, MetricComparison, RoundRatio,
     Verdict,
 };
-use crate::course::{Course, Question};
 use crate::history::{History, Sample};
 use crate::judge::{Judgement, gains};
 use crate::latency::Merged;
 use crate::pairing::Pairing;
-use crate::progress::CellProgress;
 use crate::sample::{BlockValue, compare_metric, log_ratios, ratio};
+use crate::stopping::{CellProgress, StoppingInput, StoppingState};
 use crate::thresholds::{CONFIRM_P, MIN_BLOCKS};
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::units::{count, index};
@@ -25,25 +24,25 @@ pub(crate) struct Side {
 
 impl Side {
     pub(crate) fn new(
-        question: &Question<'_>,
-        course: Course,
+        input: &StoppingInput<'_>,
+        state: StoppingState,
         id: CellId,
         server: ServerId,
     ) -> Option<Self> {
-        let (plan, history) = (question.plan, question.history);
+        let (plan, history) = (input.plan, input.history);
         let cell = plan.cells.get(index(u64::from(id)))?;
         let all = history.counted(history.visits());
         let pairing = &all.pairing;
         let merged = Merged::new(&pairing.blocks);
         let sample = Sample {
-            throughput: history.sample(course.speed_visits.clone()).throughput,
-            server_cpu: history.sample(course.cost_visits.clone()).server_cpu,
+            throughput: history.sample(state.speed_visits.clone()).throughput,
+            server_cpu: history.sample(state.cost_visits.clone()).server_cpu,
         };
         let (verdict, reason) = cell_verdict(
             cell,
             pairing.blocks.len(),
-            &course.speed,
-            course.cost.as_ref(),
+            &state.speed,
+            state.cost.as_ref(),
         );
         let open = verdict == Verdict::Inconclusive;
         let comparison = CellComparison {
@@ -56,23 +55,23 @@ impl Side {
             verdict,
             alone: verdict,
             reason,
-            delta: question.delta,
-            p: course.p,
+            delta: input.delta,
+            p: state.p,
             p_holm: None,
             p_bh: None,
-            looks: number(course.looks),
-            decided_at: course.decided_at.map(number),
-            confirmation: confirmation(plan, &course, &sample),
-            interval_level: course.levels.printed,
+            looks: number(state.looks),
+            decided_at: state.decided_at.map(number),
+            confirmation: confirmation(plan, &state, &sample),
+            interval_level: state.levels.printed,
             drifting: None,
-            interference: interference(history, &course),
+            interference: interference(history, &state),
             host_speed: None,
-            blocks_to_verdict: course.speed.missing.filter(|_| open).map(number),
+            blocks_to_verdict: state.speed.missing.filter(|_| open).map(number),
             minutes_to_verdict: None,
             blocks: number(pairing.blocks.len()),
             rounds: pairing.rounds(),
             void_rounds: pairing.void_rounds,
-            metrics: metrics(history, &course, &sample, &merged),
+            metrics: metrics(history, &state, &sample, &merged),
             rates: all.rates(),
             latency: merged.curves(),
             costs: Vec::new(),
@@ -81,7 +80,7 @@ impl Side {
             series: series(pairing),
             base_errors: pairing.base_errors,
             candidate_errors: pairing.candidate_errors,
-            detection: course.detection,
+            detection: state.detection,
         };
         Some(Self { comparison, sample })
     }
@@ -90,11 +89,11 @@ impl Side {
 /// `merged` are the latencies of all blocks that count.
 fn metrics(
     history: &History<'_>,
-    course: &Course,
+    state: &StoppingState,
     sample: &Sample,
     merged: &Merged,
 ) -> Vec<MetricComparison> {
-    let visits = &course.speed_visits;
+    let visits = &state.speed_visits;
     let part = history.counted(visits.end);
     // What counts up to a look may be other rounds than what counts now.
     let same = std::ptr::eq(part, history.counted(history.visits()));
@@ -105,18 +104,18 @@ fn metrics(
         bounds.map_or_else(Vec::new, |bounds| merged.quantiles(q, bounds))
     };
     let judged = |metric, values: &[BlockValue], judgement: Option<&Judgement>| {
-        let comparison = compare_metric(metric, values, course.levels)?;
+        let comparison = compare_metric(metric, values, state.levels)?;
         Some(MetricComparison {
             verdict: judgement.map(|judgement| judgement.verdict),
             ..comparison
         })
     };
     let metrics = [
-        judged(Metric::Throughput, &sample.throughput, Some(&course.speed)),
+        judged(Metric::Throughput, &sample.throughput, Some(&state.speed)),
         judged(
             Metric::ServerCpuPerOperation,
             &sample.server_cpu,
-            course.cost.as_ref(),
+            state.cost.as_ref(),
         ),
         judged(Metric::LatencyP50, &latency(0.5), None),
         judged(Metric::LatencyP99, &latency(0.99), None),
@@ -140,15 +139,15 @@ fn series(pairing: &Pairing<'_>) -> Vec<RoundRatio> {
 }
 
 /// The disturbed rounds of the visits behind the numbers, and both estimates.
-fn interference(history: &History<'_>, course: &Course) -> Interference {
+fn interference(history: &History<'_>, state: &StoppingState) -> Interference {
     let visits = history.visits();
     let estimates = |sample: &Sample| {
         Some(Estimates {
-            throughput: ratio(&log_ratios(&sample.throughput), course.levels)?,
-            server_cpu: ratio(&log_ratios(&sample.server_cpu), course.levels),
+            throughput: ratio(&log_ratios(&sample.throughput), state.levels)?,
+            server_cpu: ratio(&log_ratios(&sample.server_cpu), state.levels),
         })
     };
-    let both = history.both(course.speed_visits.clone());
+    let both = history.both(state.speed_visits.clone());
     let (with, without) = both.unzip();
     Interference {
         disturbed_rounds: history.disturbed(visits),
@@ -159,17 +158,17 @@ fn interference(history: &History<'_>, course: &Course) -> Interference {
 }
 
 /// Whether the regression of another run came again, once this run knows.
-fn confirmation(plan: &Plan, course: &Course, sample: &Sample) -> Option<Confirmation> {
+fn confirmation(plan: &Plan, state: &StoppingState, sample: &Sample) -> Option<Confirmation> {
     plan.confirms.as_ref()?;
     let losses: Vec<f64> = gains(Metric::Throughput, &log_ratios(&sample.throughput))
         .iter()
         .map(|gain| -gain)
         .collect();
-    if course.progress != CellProgress::Decided || losses.len() < MIN_BLOCKS {
+    if state.progress != CellProgress::Decided || losses.len() < MIN_BLOCKS {
         return None;
     }
     let again = t_test_above_p(&losses).is_ok_and(|p| p <= CONFIRM_P);
-    Some(if again && course.speed.verdict != Verdict::NoChange {
+    Some(if again && state.speed.verdict != Verdict::NoChange {
         Confirmation::Recurred
     } else {
         Confirmation::DidNotRecur

@@ -1,10 +1,9 @@
-//! The course of one pair of servers through the looks of a plan: where it stands, and what it says.
+//! When a pair of servers in a cell is done, by the stopping rule of its plan, and what is said of it then.
 
 use crate::comparison::{Detection, DetectionOutcome, Metric, Verdict};
 use crate::history::History;
 use crate::judge::{Judgement, Levels, gains, judge, waiting};
 use crate::looks::Rules;
-use crate::progress::CellProgress;
 use crate::sample::{log_ratios, ratio};
 use crate::thresholds::{
     CONFIRM_BLOCKS, CONFIRM_P, CONFIRM_POWER, GATE_FALSE, LEVEL_DIFFERENT, MIN_BLOCKS,
@@ -19,8 +18,42 @@ use deltabench_stats::student::{t_cdf, t_interval, t_quantile, t_test_above_p, t
 use deltabench_stats::summary::{mean, sample_sd};
 use std::ops::Range;
 
+/// What a cell still needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CellProgress {
+    /// More blocks.
+    Measuring {
+        /// Blocks in which the cell has been visited when it is looked at next.
+        next_look: u32,
+    },
+    /// Fresh blocks for a difference that a look has found; nothing else about it is open.
+    Confirming {
+        /// Blocks still needed.
+        blocks_left: u32,
+    },
+    /// Nothing: further blocks would not be looked at.
+    Decided,
+}
+
+impl CellProgress {
+    /// What two candidates need together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        use CellProgress::{Confirming, Decided, Measuring};
+        match (self, other) {
+            (Measuring { next_look: a }, Measuring { next_look: b }) => Measuring {
+                next_look: a.min(b),
+            },
+            (Confirming { blocks_left: a }, Confirming { blocks_left: b }) => Confirming {
+                blocks_left: a.max(b),
+            },
+            (Decided, other) | (other, Decided) => other,
+            (measuring @ Measuring { .. }, _) | (_, measuring) => measuring,
+        }
+    }
+}
+
 /// Where a pair of servers stands in a cell.
-pub(crate) struct Course {
+pub(crate) struct StoppingState {
     /// What is still to be measured.
     pub(crate) progress: CellProgress,
     /// Looks made.
@@ -40,26 +73,26 @@ pub(crate) struct Course {
     pub(crate) levels: Levels,
 }
 
-/// What a course is asked of.
-pub(crate) struct Question<'a> {
+/// What a state is asked of.
+pub(crate) struct StoppingInput<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) history: &'a History<'a>,
     /// δ of the cell, as a share.
     pub(crate) delta: f64,
 }
 
-impl Question<'_> {
-    /// The course under the plan's own stopping rule.
-    pub(crate) fn course(&self) -> Course {
+impl StoppingInput<'_> {
+    /// The state under the plan's own stopping rule.
+    pub(crate) fn state(&self) -> StoppingState {
         match &self.plan.stopping {
             Stopping::Fixed => self.fixed(),
             Stopping::Precision { half_width } => self.precision(*half_width),
-            Stopping::Sequential { looks } => Walk::new(self, looks).course(),
+            Stopping::Sequential { looks } => Walk::new(self, looks).state(),
         }
     }
 
-    /// The course of a pair that is judged once, on whatever there is.
-    pub(crate) fn fixed(&self) -> Course {
+    /// The state of a pair that is judged once, on whatever there is.
+    pub(crate) fn fixed(&self) -> StoppingState {
         let have = self.history.visits();
         let planned = index(u64::from(self.plan.timing.blocks));
         self.plain(have, have >= planned, planned, Levels::FIXED)
@@ -67,7 +100,7 @@ impl Question<'_> {
 
     /// Stops at the first block from [`PRECISION_MIN_BLOCKS`] on whose interval is narrow enough. Only the
     /// width is looked at, so the estimate is not biased by stopping.
-    fn precision(&self, half_width: f64) -> Course {
+    fn precision(&self, half_width: f64) -> StoppingState {
         let have = self.history.visits();
         let narrow = (PRECISION_MIN_BLOCKS..=have).find(|&visits| {
             let logs = self.speed(&(0..visits));
@@ -78,17 +111,17 @@ impl Question<'_> {
         let planned = index(u64::from(self.plan.timing.blocks));
         let next = (have + 1).max(PRECISION_MIN_BLOCKS);
         let done = narrow.is_some() || have >= planned;
-        let mut course = self.plain(narrow.unwrap_or(have), done, next, Levels::PRECISION);
+        let mut state = self.plain(narrow.unwrap_or(have), done, next, Levels::PRECISION);
         // The 97 % interval is the one that holds 95 times in 100, so p = 3 % stands for 5 %.
         let factor = (1.0 - LEVEL_DIFFERENT) / (1.0 - PRECISION_LEVEL);
-        course.p = course.p.map(|p| (p * factor).min(1.0));
-        course
+        state.p = state.p.map(|p| (p * factor).min(1.0));
+        state
     }
 
     /// One judgement on the first `visits` visits.
-    fn plain(&self, visits: usize, done: bool, next: usize, levels: Levels) -> Course {
+    fn plain(&self, visits: usize, done: bool, next: usize, levels: Levels) -> StoppingState {
         let (speed, cost) = (self.speed(&(0..visits)), self.cost(&(0..visits)));
-        Course {
+        StoppingState {
             progress: if done {
                 CellProgress::Decided
             } else {
@@ -132,26 +165,26 @@ impl Question<'_> {
 /// A walk from look to look.
 ///
 /// Each look judges what was measured up to it, whatever has come since, so that the same data always give
-/// the same course. Looks count visits: a visit whose rounds are void has been spent too.
+/// the same state. Looks count visits: a visit whose rounds are void has been spent too.
 struct Walk<'a> {
-    question: &'a Question<'a>,
+    input: &'a StoppingInput<'a>,
     rules: std::sync::Arc<Rules>,
     looks: usize,
     p: Option<f64>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(question: &'a Question<'a>, looks: &[u32]) -> Self {
+    fn new(input: &'a StoppingInput<'a>, looks: &[u32]) -> Self {
         Self {
-            question,
+            input,
             rules: Rules::of(looks),
             looks: 0,
             p: None,
         }
     }
 
-    fn course(mut self) -> Course {
-        let have = self.question.history.visits();
+    fn state(mut self) -> StoppingState {
+        let have = self.input.history.visits();
         let looks = self.rules.looks.clone();
         for (look, &at) in looks.iter().enumerate() {
             if have < at {
@@ -160,9 +193,9 @@ impl<'a> Walk<'a> {
             self.looks = look + 1;
             let visits = 0..at;
             let levels = self.rules.levels(look);
-            let logs = self.question.speed(&visits);
+            let logs = self.input.speed(&visits);
             self.note_p(look, &logs);
-            let speed = judge(Metric::Throughput, &logs, self.question.delta, levels);
+            let speed = judge(Metric::Throughput, &logs, self.input.delta, levels);
             let last = look + 1 == looks.len();
             let next = looks.get(look + 1).copied();
             match (speed.verdict, next) {
@@ -205,39 +238,39 @@ impl<'a> Walk<'a> {
         let together = fisher_of_two(self.p.unwrap_or(1.0), t_cdf(-expected, df));
         at + CONFIRM_BLOCKS <= last
             && expected >= enough
-            && together * self.question.family() <= GATE_FALSE
+            && together * self.input.family() <= GATE_FALSE
     }
 
     /// Equal. If CPU per operation is still open, it gets the blocks up to the next look, and no more.
-    fn equal(self, speed: Judgement, at: usize, next: usize) -> Course {
+    fn equal(self, speed: Judgement, at: usize, next: usize) -> StoppingState {
         let look = self.looks - 1;
-        let (question, rules) = (self.question, std::sync::Arc::clone(&self.rules));
-        let cost = question.judge_cost(&question.cost(&(0..at)), rules.levels(look));
+        let (input, rules) = (self.input, std::sync::Arc::clone(&self.rules));
+        let cost = input.judge_cost(&input.cost(&(0..at)), rules.levels(look));
         let open = cost
             .as_ref()
             .is_some_and(|cost| cost.verdict == Verdict::Inconclusive);
-        let mut course = self.decided(speed, 0..at, Levels::FIXED);
-        course.cost = cost;
-        if open && question.history.visits() < next {
-            course.progress = CellProgress::Measuring {
+        let mut state = self.decided(speed, 0..at, Levels::FIXED);
+        state.cost = cost;
+        if open && input.history.visits() < next {
+            state.progress = CellProgress::Measuring {
                 next_look: number(next),
             };
         } else if open {
-            course.cost = question.judge_cost(&question.cost(&(0..next)), rules.levels(look + 1));
-            course.cost_visits = 0..next;
-            course.looks += 1;
+            state.cost = input.judge_cost(&input.cost(&(0..next)), rules.levels(look + 1));
+            state.cost_visits = 0..next;
+            state.looks += 1;
         }
-        course
+        state
     }
 
     /// A difference before the last look: fresh blocks decide, and all numbers come from them.
-    fn confirm(self, look: usize, at: usize, logs: &[f64]) -> Course {
-        let question = self.question;
+    fn confirm(self, look: usize, at: usize, logs: &[f64]) -> StoppingState {
+        let input = self.input;
         let fresh = self.fresh(at);
         let found = gains(Metric::Throughput, logs);
         let slower = mean(&found).is_some_and(|gain| gain < 0.0);
         let p = self.p.unwrap_or(1.0);
-        let logs_fresh = question.speed(&fresh);
+        let logs_fresh = input.speed(&fresh);
         let blocks_left = CONFIRM_BLOCKS.saturating_sub(logs_fresh.len());
         let outcome = if blocks_left > 0 {
             DetectionOutcome::Confirming {
@@ -253,7 +286,7 @@ impl<'a> Walk<'a> {
             p,
             outcome,
         });
-        let mut course = match outcome {
+        let mut state = match outcome {
             DetectionOutcome::Confirming { blocks_left } => {
                 let what = format!(
                     "{} at look {}, {} to confirm it",
@@ -261,90 +294,84 @@ impl<'a> Walk<'a> {
                     look + 1,
                     words::blocks(index(u64::from(blocks_left)))
                 );
-                let mut course = self.waiting(&what, CellProgress::Confirming { blocks_left });
-                course.speed.missing = Some(index(u64::from(blocks_left)));
-                course
+                let mut state = self.waiting(&what, CellProgress::Confirming { blocks_left });
+                state.speed.missing = Some(index(u64::from(blocks_left)));
+                state
             }
             DetectionOutcome::Recurred { p: again }
             | DetectionOutcome::DidNotRecur { p: again } => {
-                let judged =
-                    |levels| judge(Metric::Throughput, &logs_fresh, question.delta, levels);
+                let judged = |levels| judge(Metric::Throughput, &logs_fresh, input.delta, levels);
                 let found = Found {
                     slower,
                     look: look + 1,
                     recurred: matches!(outcome, DetectionOutcome::Recurred { .. }),
-                    delta: question.delta,
+                    delta: input.delta,
                 };
                 let plain = judged(Levels::FIXED);
                 let speed = found.again(judged(Levels::FRESH), &plain);
-                let mut course = self.decided(speed, fresh, Levels::FIXED);
-                course.p = Some(fisher_of_two(p, again));
-                course
+                let mut state = self.decided(speed, fresh, Levels::FIXED);
+                state.p = Some(fisher_of_two(p, again));
+                state
             }
         };
-        course.detection = detection;
-        course
+        state.detection = detection;
+        state
     }
 
     /// The visits after a look up to the one that gives the last fresh block.
     fn fresh(&self, at: usize) -> Range<usize> {
-        let history = self.question.history;
-        let enough = |end: &usize| self.question.speed(&(at..*end)).len() >= CONFIRM_BLOCKS;
+        let history = self.input.history;
+        let enough = |end: &usize| self.input.speed(&(at..*end)).len() >= CONFIRM_BLOCKS;
         let end = (at + CONFIRM_BLOCKS..=history.visits()).find(enough);
         at..end.unwrap_or(history.visits())
     }
 
     /// The last look: all blocks count.
-    fn end(self, speed: Judgement, at: usize, levels: Levels) -> Course {
-        let question = self.question;
-        let cost = question.judge_cost(&question.cost(&(0..at)), levels);
+    fn end(self, speed: Judgement, at: usize, levels: Levels) -> StoppingState {
+        let input = self.input;
+        let cost = input.judge_cost(&input.cost(&(0..at)), levels);
         let open = speed.verdict == Verdict::Inconclusive;
-        let mut course = self.decided(speed, 0..at, Levels::FIXED);
-        course.cost = cost;
-        course.decided_at = course.decided_at.filter(|_| !open);
-        course
+        let mut state = self.decided(speed, 0..at, Levels::FIXED);
+        state.cost = cost;
+        state.decided_at = state.decided_at.filter(|_| !open);
+        state
     }
 
     /// Nothing decided: the numbers are those of all visits.
-    fn wait(self, next: usize) -> Course {
+    fn wait(self, next: usize) -> StoppingState {
         let what = format!("next look after {next} blocks");
-        let have = self.question.history.visits();
+        let have = self.input.history.visits();
         let next_look = number(next);
-        let mut course = self.waiting(&what, CellProgress::Measuring { next_look });
+        let mut state = self.waiting(&what, CellProgress::Measuring { next_look });
         let least = next.saturating_sub(have);
-        course.speed.missing = course.speed.missing.map(|missing| missing.max(least));
-        course
+        state.speed.missing = state.speed.missing.map(|missing| missing.max(least));
+        state
     }
 
-    fn waiting(self, what: &str, progress: CellProgress) -> Course {
-        let question = self.question;
-        let all = 0..question.history.visits();
-        let speed = waiting(
-            Metric::Throughput,
-            &question.speed(&all),
-            question.delta,
-            what,
-        );
-        let cost = question.cost(&all);
+    fn waiting(self, what: &str, progress: CellProgress) -> StoppingState {
+        let input = self.input;
+        let all = 0..input.history.visits();
+        let speed = waiting(Metric::Throughput, &input.speed(&all), input.delta, what);
+        let cost = input.cost(&all);
         let cost = (!cost.is_empty())
-            .then(|| waiting(Metric::ServerCpuPerOperation, &cost, question.delta, what));
-        let mut course = self.decided(speed, all, Levels::FIXED);
-        course.cost = cost;
-        course.decided_at = None;
-        course.progress = progress;
-        course
+            .then(|| waiting(Metric::ServerCpuPerOperation, &cost, input.delta, what));
+        let mut state = self.decided(speed, all, Levels::FIXED);
+        state.cost = cost;
+        state.decided_at = None;
+        state.progress = progress;
+        state
     }
 
-    fn decided(self, speed: Judgement, visits: Range<usize>, levels: Levels) -> Course {
-        let cost = self.question.cost(&visits);
-        Course {
+    fn decided(self, speed: Judgement, visits: Range<usize>, levels: Levels) -> StoppingState {
+        let cost = self.input.cost(&visits);
+        StoppingState {
             progress: CellProgress::Decided,
             looks: self.looks,
             decided_at: Some(self.looks),
             detection: None,
             p: self.p,
             speed,
-            cost: self.question.judge_cost(&cost, levels),
+            cost: self.input.judge_cost(&cost, levels),
             speed_visits: visits.clone(),
             cost_visits: visits,
             levels,
