@@ -73,7 +73,7 @@ pub(crate) struct StoppingState {
     pub(crate) levels: Levels,
 }
 
-/// What a state is asked of.
+/// What the stopping rule is applied to: a pair of servers in a cell.
 pub(crate) struct StoppingInput<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) history: &'a History<'a>,

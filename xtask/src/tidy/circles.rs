@@ -137,7 +137,7 @@ impl Reader<'_> {
 
 impl<'ast> Visit<'ast> for Reader<'_> {
     fn visit_item(&mut self, item: &'ast syn::Item) {
-        let (attributes, name) = attributes_and_name(item);
+        let (attributes, name) = code::attributes_and_name(item);
         if attributes.iter().any(code::is_test_attribute) {
             return;
         }
@@ -221,25 +221,6 @@ fn defining(modules: &Modules, from: &[String], path: &[String], left: usize) ->
         return found.or_else(|| known.then_some(at));
     }
     known.then_some(at)
-}
-
-/// The attributes of an item and the name that it defines, modules aside.
-fn attributes_and_name(item: &syn::Item) -> (&[syn::Attribute], Option<&syn::Ident>) {
-    match item {
-        syn::Item::Const(item) => (&item.attrs, Some(&item.ident)),
-        syn::Item::Enum(item) => (&item.attrs, Some(&item.ident)),
-        syn::Item::Fn(item) => (&item.attrs, Some(&item.sig.ident)),
-        syn::Item::Macro(item) => (&item.attrs, item.ident.as_ref()),
-        syn::Item::Static(item) => (&item.attrs, Some(&item.ident)),
-        syn::Item::Struct(item) => (&item.attrs, Some(&item.ident)),
-        syn::Item::Trait(item) => (&item.attrs, Some(&item.ident)),
-        syn::Item::Type(item) => (&item.attrs, Some(&item.ident)),
-        syn::Item::Union(item) => (&item.attrs, Some(&item.ident)),
-        syn::Item::Impl(item) => (&item.attrs, None),
-        syn::Item::Mod(item) => (&item.attrs, None),
-        syn::Item::Use(item) => (&item.attrs, None),
-        _ => (&[], None),
-    }
 }
 
 /// Whether one of them is above the other.

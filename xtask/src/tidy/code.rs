@@ -94,6 +94,25 @@ pub fn is_test_attribute(attribute: &syn::Attribute) -> bool {
     list.path.is_ident("cfg") && words.contains(&"test") && !words.contains(&"not")
 }
 
+/// The attributes of an item and the name that it defines, modules aside.
+pub fn attributes_and_name(item: &syn::Item) -> (&[syn::Attribute], Option<&syn::Ident>) {
+    match item {
+        syn::Item::Const(item) => (&item.attrs, Some(&item.ident)),
+        syn::Item::Enum(item) => (&item.attrs, Some(&item.ident)),
+        syn::Item::Fn(item) => (&item.attrs, Some(&item.sig.ident)),
+        syn::Item::Macro(item) => (&item.attrs, item.ident.as_ref()),
+        syn::Item::Static(item) => (&item.attrs, Some(&item.ident)),
+        syn::Item::Struct(item) => (&item.attrs, Some(&item.ident)),
+        syn::Item::Trait(item) => (&item.attrs, Some(&item.ident)),
+        syn::Item::Type(item) => (&item.attrs, Some(&item.ident)),
+        syn::Item::Union(item) => (&item.attrs, Some(&item.ident)),
+        syn::Item::Impl(item) => (&item.attrs, None),
+        syn::Item::Mod(item) => (&item.attrs, None),
+        syn::Item::Use(item) => (&item.attrs, None),
+        _ => (&[], None),
+    }
+}
+
 impl<'ast> Visit<'ast> for Visitor<'_> {
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
         self.inside(&item.attrs, |visitor| {

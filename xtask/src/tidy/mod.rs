@@ -4,6 +4,7 @@ mod arrows;
 mod circles;
 mod citations;
 mod code;
+mod kinds;
 mod manifest;
 mod remaining;
 mod text;
@@ -55,11 +56,14 @@ pub fn tidy(root: &Path, shrink: bool) -> anyhow::Result<()> {
         breaches.extend(check_file(path, text));
         breaches.extend(shelf.check(path, text));
     }
-    let circles = remaining::List {
-        path: Path::new("xtask/src/tidy/circles.txt"),
-        found: circles::find(&files),
-    };
-    breaches.extend(circles.check(root, shrink)?);
+    let lists = [
+        ("xtask/src/tidy/circles.txt", circles::find(&files)),
+        ("xtask/src/tidy/kinds.txt", kinds::find(&files)),
+    ];
+    for (path, found) in lists {
+        let path = Path::new(path);
+        breaches.extend(remaining::List { path, found }.check(root, shrink)?);
+    }
     breaches.sort();
     for breach in &breaches {
         eprintln!("{breach}");
