@@ -18,8 +18,8 @@ impl<'a> Pairs<'a> {
         Self(Index::new(plan, slices))
     }
 
-    /// Throughput of the second over that of the first in a cell, with its intervals over blocks; absent where
-    /// a side has nothing. `level` is that of the interval that is printed as the 95 % one, as
+    /// Throughput of the second over that of the first in a cell, with its intervals over blocks; absent
+    /// where a side has nothing. `level` is that of the interval that is printed as the 95 % one, as
     /// [`crate::comparison::CellComparison::interval_level`] has it.
     #[must_use]
     pub fn throughput(

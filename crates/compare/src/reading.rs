@@ -63,8 +63,8 @@ impl From<Vec<Finding>> for Reading {
 pub trait Reader: Sync {
     /// What the records of a run say beside its slices.
     ///
-    /// Shape: records in any order, those of cells and servers that the plan does not have are ignored. It can
-    ///        be called after any block.
+    /// Shape: records in any order, those of cells and servers that the plan does not have are ignored. It
+    ///        can be called after any block.
     fn read(&self, _plan: &Plan, records: &Records<'_>) -> Reading {
         Reading::of(records)
     }
