@@ -3,7 +3,7 @@
 use crate::fleet::Host;
 use crate::load::{DataSet, uses_work};
 use crate::passes::outlook;
-use crate::residence::{Needs, Residence, decide, loaded_bytes};
+use crate::residence::{Needs, Residence, by_memory, check, loaded_bytes};
 use crate::rocksdb;
 use deltabench_model::plan::{CellOrder, DataState, Plan, PlannedServer};
 use deltabench_model::problem::Problem;
@@ -49,18 +49,20 @@ pub struct Estimate {
     pub set_up: Duration,
     /// Measuring at most: looks may end cells before. One block at least, however little time is allowed.
     pub measuring: Duration,
+    /// What this host lacks for it, if anything: too little memory or disk.
+    pub lacks: Option<Problem>,
 }
 
 /// What `plan` will take on `host`.
 ///
-/// Errors: too little memory or disk, as [`crate::residence::residence`].
+/// Errors: workloads whose tables cannot be loaded together, shared buffers that a limit leaves no room for.
 pub fn estimate(plan: &Plan, host: &Host) -> Result<Estimate, Problem> {
     let rows = match plan.work.rocksdb() {
         Some(_) => 0.0,
         None => to_f64(DataSet::of(plan, &Library::of_plan(plan)?)?.rows(plan)),
     };
     let needs = Needs::of(plan, loaded_bytes(plan)?)?;
-    let residence = decide(plan, host, &needs)?;
+    let residence = by_memory(plan, &needs);
     let servers = count(plan.servers.len());
     let is_own = |server: &&PlannedServer| server.installation.remote.is_none();
     let own = count(plan.servers.iter().filter(is_own).count());
@@ -88,6 +90,7 @@ pub fn estimate(plan: &Plan, host: &Host) -> Result<Estimate, Problem> {
         disk_bytes: needs.disk_once_bytes + own.saturating_mul(needs.disk_bytes),
         set_up: Duration::from_secs_f64(set_up),
         measuring: Duration::from_secs_f64(within(measuring, plan, allowed - set_up)),
+        lacks: check(plan, host, &needs).err(),
     })
 }
 

@@ -184,13 +184,23 @@ pub(crate) fn loaded_bytes(plan: &Plan) -> Result<u64, Problem> {
 }
 
 /// As [`residence`], for servers whose needs are known.
-///
-/// Servers that were there before take nothing here; where theirs is nobody tells us.
 pub(crate) fn decide(plan: &Plan, host: &Host, needs: &Needs) -> Result<Residence, Problem> {
+    check(plan, host, needs)?;
+    Ok(by_memory(plan, needs))
+}
+
+/// Servers of a plan that deltabench starts. Those that were there before take nothing here; where theirs is
+/// nobody tells us.
+fn own_servers(plan: &Plan) -> u64 {
     let own = |server: &&PlannedServer| server.installation.remote.is_none();
-    let servers = count(plan.servers.iter().filter(own).count());
+    count(plan.servers.iter().filter(own).count())
+}
+
+/// Whether there is room for the data of all servers and the memory of those that have to run at a time.
+pub(crate) fn check(plan: &Plan, host: &Host, needs: &Needs) -> Result<(), Problem> {
+    let servers = own_servers(plan);
     if servers == 0 {
-        return Ok(Residence::Together);
+        return Ok(());
     }
     let disk = needs
         .disk_once_bytes
@@ -198,20 +208,27 @@ pub(crate) fn decide(plan: &Plan, host: &Host, needs: &Needs) -> Result<Residenc
     if plan.work.is_embedded() {
         // All of them are there at a time, each working in its turns.
         let memory = servers.saturating_mul(needs.memory_bytes);
-        let fits = check_room(&host.workspaces, disk, memory);
-        return fits.map(|()| Residence::Together).map_err(|problem| {
+        return check_room(&host.workspaces, disk, memory).map_err(|problem| {
             problem.hint("ask for fewer --keys, a smaller --cache-size or fewer targets at a time")
         });
     }
-    check_room(&host.workspaces, disk, needs.memory_bytes)?;
+    check_room(&host.workspaces, disk, needs.memory_bytes)
+}
+
+/// How many servers run at a time, wherever their data are.
+pub(crate) fn by_memory(plan: &Plan, needs: &Needs) -> Residence {
+    let servers = own_servers(plan);
+    if servers == 0 || plan.work.is_embedded() {
+        return Residence::Together;
+    }
     if plan.work.has_passes() {
-        return Ok(Residence::Rotated);
+        return Residence::Rotated;
     }
     let all = servers.saturating_mul(needs.memory_bytes);
-    Ok(match memory_available() {
+    match memory_available() {
         Some(available) if all > available => Residence::Rotated,
         _ => Residence::Together,
-    })
+    }
 }
 
 #[cfg(test)]

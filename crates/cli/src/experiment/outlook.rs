@@ -1,12 +1,12 @@
 //! What an experiment would do, before it does anything.
 
+use crate::amounts::gigabytes;
 use crate::console::print_stdout;
 use crate::failure::Failure;
 use deltabench_experiment::Experiment;
 use deltabench_model::installation::Engine;
 use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
-use deltabench_model::units::to_f64;
 use deltabench_model::work::Work;
 use deltabench_run::estimate::{Estimate, estimate};
 use deltabench_run::fleet::Host;
@@ -68,6 +68,12 @@ fn settings(server: &PlannedServer) -> String {
     let engine = server.installation.engine != Engine::Postgres;
     match &server.configuration {
         _ if engine => parts.extend(options(server)),
+        // What its program takes is not known before it is here.
+        Some(used) if server.installation.binary_sha256.is_empty() => parts.push(format!(
+            "{}: {} settings, to be adapted to this version when it is here",
+            used.name,
+            server.settings.len()
+        )),
         Some(used) => parts.push(format!(
             "{}: {} settings, {} adapted to this version",
             used.name,
@@ -153,7 +159,8 @@ fn tables(plan: &Plan) -> String {
     format!("{rows}, {scale}")
 }
 
-/// A line for each part, and why one cannot be done.
+/// A line for each part, and why one cannot be done. What one takes that does not fit is told too: so it can
+/// be seen what it would fit on.
 fn parts(runs: &[(String, Plan)], host: &Host) -> (Vec<String>, Option<Problem>) {
     let mut rows = vec![head(&[
         "part",
@@ -165,31 +172,39 @@ fn parts(runs: &[(String, Plan)], host: &Host) -> (Vec<String>, Option<Problem>)
     ])];
     let mut refused = None;
     let mut total = Duration::ZERO;
+    let mut estimated = false;
     for (_, plan) in runs {
-        let tables = tables(plan);
-        match estimate(plan, host) {
-            Ok(found) => {
-                total += found.set_up + found.measuring;
-                rows.push(vec![
-                    name(plan),
-                    tables,
-                    memory(&found),
-                    gigabytes(found.disk_bytes),
-                    span(found.set_up),
-                    span(found.measuring),
-                ]);
-            }
+        let found = match estimate(plan, host) {
+            Ok(found) => found,
             Err(problem) => {
-                rows.push(vec![name(plan), tables, "does not fit".to_owned()]);
+                rows.push(vec![name(plan), tables(plan), "cannot be".to_owned()]);
                 refused.get_or_insert(problem);
+                continue;
             }
+        };
+        estimated = true;
+        total += found.set_up + found.measuring;
+        let mut row = vec![
+            name(plan),
+            tables(plan),
+            memory(&found),
+            gigabytes(found.disk_bytes),
+            span(found.set_up),
+            span(found.measuring),
+        ];
+        if let Some(problem) = found.lacks {
+            row.push("does not fit".to_owned());
+            refused.get_or_insert(problem);
         }
+        rows.push(row);
     }
     let mut lines = left(&rows);
-    lines.push(format!(
-        "about {} in all, downloads and builds not counted",
-        span(total)
-    ));
+    if estimated {
+        lines.push(format!(
+            "about {} in all, downloads and builds not counted",
+            span(total)
+        ));
+    }
     (lines, refused)
 }
 
@@ -215,10 +230,6 @@ fn memory(found: &Estimate) -> String {
         Residence::Rotated => "one server at a time".to_owned(),
     };
     format!("{}, {how}", gigabytes(found.memory_bytes))
-}
-
-fn gigabytes(bytes: u64) -> String {
-    format!("{:.1} GB", to_f64(bytes) / to_f64(1 << 30))
 }
 
 /// `40 s`, `12 min`, `7.5 h`.
@@ -254,4 +265,59 @@ fn left(rows: &[Vec<String>]) -> Vec<String> {
             line.join("  ").trim_end().to_owned()
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use deltabench_model::plan::ConfigurationUse;
+    use deltabench_run::fleet::HugePagesWish;
+    use deltabench_server::ServerUser;
+
+    #[test]
+    fn settings_of_a_server_that_is_not_here_are_not_said_to_need_no_adapting() {
+        let mut server = fixture::plan().servers.remove(0);
+        server.settings = vec![("work_mem".to_owned(), "4MB".to_owned())];
+        server.configuration = Some(ConfigurationUse {
+            name: "cx10a".to_owned(),
+            adapted: Vec::new(),
+        });
+        assert_eq!(
+            settings(&server),
+            "cx10a: 1 settings, 0 adapted to this version"
+        );
+        server.installation.binary_sha256.clear();
+        assert_eq!(
+            settings(&server),
+            "cx10a: 1 settings, to be adapted to this version when it is here"
+        );
+    }
+
+    #[test]
+    fn a_part_that_does_not_fit_says_what_it_would_take() {
+        let directory = tempfile::tempdir().unwrap();
+        let host = Host {
+            workspaces: directory.path().to_owned(),
+            cache: directory.path().to_owned(),
+            user: ServerUser::choose(None).unwrap(),
+            huge_pages: HugePagesWish::Off,
+        };
+        let mut plan = fixture::plan();
+        let small = estimate(&plan, &host).unwrap();
+        assert_eq!(small.lacks, None);
+        plan.data.rows = 1_000_000_000_000;
+        let large = estimate(&plan, &host).unwrap();
+        assert!(large.lacks.is_some() && large.disk_bytes > 100 << 40);
+        let (lines, refused) = parts(&[("r-1".to_owned(), plan)], &host);
+        assert!(refused.is_some());
+        let [_, part, all] = lines.as_slice() else {
+            panic!("{lines:?}");
+        };
+        assert!(part.ends_with(" h  does not fit"), "{part}");
+        assert!(
+            all.starts_with("about ") && !all.starts_with("about 0 s"),
+            "{all}"
+        );
+    }
 }

@@ -18,6 +18,9 @@ pub fn tell(plan: &Plan, host: &Host) -> Result<Vec<String>, Problem> {
         return Ok(Vec::new());
     };
     let found = estimate(plan, host)?;
+    if let Some(lacking) = found.lacks {
+        return Err(lacking);
+    }
     let servers: Vec<String> = (0..)
         .zip(&plan.servers)
         .map(|(id, server)| match plan.server_name(id) {
