@@ -23,7 +23,8 @@ mod workplace;
 pub use variant::{BuildSystem, OptionSince, Variant, Variants};
 
 use crate::Sources;
-use crate::cache::{Cache, failed, make_directory};
+use crate::cache::Cache;
+use crate::files::{failed, make_directory};
 use crate::tree;
 use archive::{Archive, Contents};
 use deltabench_model::installation::Installation;
@@ -275,7 +276,7 @@ impl<'a> Builder<'a> {
         let (times, state, configured) = match made {
             Ok(made) => made,
             Err(problem) => {
-                let _ = crate::cache::remove_tree(&partial);
+                let _ = crate::files::remove_tree(&partial);
                 return Err(problem);
             }
         };
@@ -336,7 +337,7 @@ impl<'a> Builder<'a> {
             log.next_attempt()?;
             state = place.clean("the incremental build failed")?;
             log.note(&state.words())?;
-            crate::cache::remove_tree(&partial.join("staging"))?;
+            crate::files::remove_tree(&partial.join("staging"))?;
             done = works.carry_out(true, log, progress);
         }
         let times = done?;

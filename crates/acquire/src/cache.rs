@@ -1,7 +1,7 @@
 //! The per-user cache: unpacked servers and libraries, version lists, the lock.
 //!
 //! Layout below the root: `prebuilt/PLATFORM-PACKAGE/` (a tree with its stamp), `rocksdb/PLATFORM-PACKAGE/`
-//! (a library with its stamp), `.partial-…` in both (being made), `lists/CARRIER-LIST.json`, `maven/`
+//! (a library with its stamp), `.partial-…` in both (being made), `lists/CLIENT-LIST.json`, `maven/`
 //! (Maven's private repository), `lock`; for builds from source `sources/` (archives and what is known of
 //! them), `built/` (finished builds), `trees/` (source trees that stay), `logs/` (of builds that failed),
 //! `apt/`, `ccache/`, `lock-builds`. Work in progress, which is removed whole without a look, is in
@@ -9,22 +9,22 @@
 //! their own. A tree counts only with its stamp, which is written last, before the tree gets its name.
 
 use crate::address::without_credentials;
-use crate::carrier::{Carrier, Package, Platform, VerifiedBy};
+use crate::files::{failed, make_directory, read_json, remove_tree, write_whole};
 use crate::library;
+use crate::package_source::{Package, PackageSource};
+use crate::platform::Platform;
+use crate::stamp::{STAMP, STAMP_FORMAT, Stamp};
 use crate::tree;
 use crate::versions::{PackageVersion, Product, Version};
-use deltabench_model::installation::Build;
 use deltabench_model::problem::Problem;
-use serde::de::DeserializeOwned;
+use deltabench_proc::host::our_user;
 use serde::{Deserialize, Serialize};
-use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-const STAMP: &str = "deltabench-installation.json";
-const STAMP_FORMAT: &str = "deltabench.installation";
 const LIST_FORMAT: &str = "deltabench.versions";
 
 /// A directory that keeps what was fetched, for this user's deltabench processes.
@@ -41,9 +41,8 @@ type Failure = (Product, Instant, String);
 impl Cache {
     /// Where the cache is unless the user says otherwise.
     ///
-    /// `$DELTABENCH_CACHE`; else `/var/cache/deltabench` for root, whose servers run as another
-    /// user that cannot
-    /// read root's home; else `$XDG_CACHE_HOME/deltabench` or `~/.cache/deltabench`.
+    /// `$DELTABENCH_CACHE`; else `/var/cache/deltabench` for root, whose servers run as another user that
+    /// cannot read root's home; else `$XDG_CACHE_HOME/deltabench` or `~/.cache/deltabench`.
     #[must_use]
     pub fn default_root() -> PathBuf {
         root_for(our_user() == Some(0), |name| {
@@ -219,22 +218,27 @@ impl Cache {
             .join(format!("{}-{}", platform.maven, version.text))
     }
 
-    fn list_file(&self, carrier: &dyn Carrier, product: Product, platform: Platform) -> PathBuf {
+    fn list_file(
+        &self,
+        source: &dyn PackageSource,
+        product: Product,
+        platform: Platform,
+    ) -> PathBuf {
         let of = product.list_name(platform);
         self.root
             .join("lists")
-            .join(format!("{}-{of}.json", carrier.name()))
+            .join(format!("{}-{of}.json", source.name()))
     }
 
     /// The list kept from the last time, if it came from the same place. Needs no lock.
     pub(crate) fn kept_list(
         &self,
-        carrier: &dyn Carrier,
+        source: &dyn PackageSource,
         product: Product,
         platform: Platform,
     ) -> Option<KeptList> {
-        let file: ListFile = read_json(&self.list_file(carrier, product, platform))?;
-        let mirror = carrier.mirror().map(without_credentials);
+        let file: ListFile = read_json(&self.list_file(source, product, platform))?;
+        let mirror = source.mirror().map(without_credentials);
         if file.format != LIST_FORMAT || file.version != 1 || file.mirror != mirror {
             return None;
         }
@@ -269,13 +273,6 @@ fn root_for(is_root: bool, variable: impl Fn(&str) -> Option<PathBuf>) -> PathBu
 /// The root for who has no home.
 fn temporary_root() -> PathBuf {
     std::env::temp_dir().join("deltabench")
-}
-
-/// The user that we run as.
-fn our_user() -> Option<u32> {
-    std::fs::metadata("/proc/self")
-        .ok()
-        .map(|process| process.uid())
 }
 
 /// Refuses a directory that somebody else could put programs into, which we would run.
@@ -320,36 +317,6 @@ pub(crate) struct Cached {
     pub stamp: Stamp,
 }
 
-/// What is written beside a tree when it is whole; version 1 of the format.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Stamp {
-    format: String,
-    version: u32,
-    revision: u32,
-    carrier: String,
-    package: String,
-    package_sha256: String,
-    package_verified_by: VerifiedBy,
-    /// The server's own version, `17.5`; the library's, `10.2.1`.
-    pub server_version: String,
-    /// As `server_version_num`; [`RocksdbVersion::number`](deltabench_model::target::RocksdbVersion::number).
-    pub server_version_num: u32,
-    /// SHA-256 of [`Product::binary`].
-    pub binary_sha256: String,
-    binary_bytes: u64,
-    /// How the file was made, where the file itself says that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub build: Option<Build>,
-}
-
-impl Stamp {
-    /// The stamp in a directory, if there is one that we can read.
-    pub fn beside(dir: &Path) -> Option<Self> {
-        let stamp: Self = read_json(&dir.join(STAMP))?;
-        (stamp.format == STAMP_FORMAT && stamp.version == 1).then_some(stamp)
-    }
-}
-
 /// A fetched list of versions; version 1 of the format.
 #[derive(Serialize, Deserialize)]
 struct ListFile {
@@ -384,7 +351,7 @@ impl Locked<'_> {
     /// Keeps a fetched list with its date.
     pub fn keep_list(
         &self,
-        carrier: &dyn Carrier,
+        source: &dyn PackageSource,
         product: Product,
         platform: Platform,
         versions: &[PackageVersion],
@@ -396,20 +363,20 @@ impl Locked<'_> {
             format: LIST_FORMAT.to_owned(),
             version: 1,
             revision: 0,
-            mirror: carrier.mirror().map(without_credentials),
+            mirror: source.mirror().map(without_credentials),
             fetched_unix_s: now.as_secs(),
             versions: versions
                 .iter()
                 .map(|version| version.text.clone())
                 .collect(),
         };
-        write_whole(&self.cache.list_file(carrier, product, platform), &file)
+        write_whole(&self.cache.list_file(source, product, platform), &file)
     }
 
     /// Unpacks a verified package and gives its tree its name once it is whole.
     pub fn install(
         &self,
-        carrier: &dyn Carrier,
+        source: &dyn PackageSource,
         platform: Platform,
         package: &Package,
     ) -> Result<Cached, Problem> {
@@ -421,7 +388,7 @@ impl Locked<'_> {
             platform.maven, package.version.text
         ));
         make_directory(&partial)?;
-        let made = fill(carrier, package, &partial).and_then(|()| {
+        let made = fill(source, package, &partial).and_then(|()| {
             // Without a stamp, what is there now is half-made by something other than us, or damaged.
             remove_tree(&dir)?;
             std::fs::rename(&partial, &dir).map_err(|error| failed("rename", &partial, &error))
@@ -458,9 +425,9 @@ fn remove_partials(trees: &Path) -> Result<(), Problem> {
 }
 
 /// Unpacks into `partial`, checks what came out, and writes the stamp.
-fn fill(carrier: &dyn Carrier, package: &Package, partial: &Path) -> Result<(), Problem> {
+fn fill(source: &dyn PackageSource, package: &Package, partial: &Path) -> Result<(), Problem> {
     let name = &package.version.text;
-    carrier.unpack(&package.file, partial).map_err(|error| {
+    source.unpack(&package.file, partial).map_err(|error| {
         Problem::new(format!(
             "cannot unpack the package of {}",
             package.version.release.named()
@@ -490,7 +457,7 @@ fn fill(carrier: &dyn Carrier, package: &Package, partial: &Path) -> Result<(), 
         format: STAMP_FORMAT.to_owned(),
         version: 1,
         revision: 1,
-        carrier: carrier.name().to_owned(),
+        source: source.name().to_owned(),
         package: name.clone(),
         package_sha256: package.sha256.clone(),
         package_verified_by: package.verified_by,
@@ -519,61 +486,12 @@ fn server_in(partial: &Path, package: &str, version: &str) -> Result<u32, Proble
     Ok(facts.version_num)
 }
 
-/// Reads JSON; nothing when it is not there or is something else.
-pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
-}
-
-/// Writes JSON beside its place and renames it, so that readers see the old or the new file, whole.
-pub(crate) fn write_whole(path: &Path, content: &impl Serialize) -> Result<(), Problem> {
-    let mut text = serde_json::to_string_pretty(content).map_err(|error| {
-        Problem::new(format!("cannot write {}", path.display())).detail(error.to_string())
-    })?;
-    text.push('\n');
-    // Not all files are written under a lock: two processes must not share this one.
-    let new = path.with_extension(format!("new-{}", std::process::id()));
-    std::fs::write(&new, text)
-        .and_then(|()| std::fs::set_permissions(&new, Permissions::from_mode(0o644)))
-        .and_then(|()| std::fs::rename(&new, path))
-        .map_err(|error| failed("write", path, &error))
-}
-
-/// Makes a directory and those above it, 0755 whatever our umask: the server runs as another user.
-pub(crate) fn make_directory(dir: &Path) -> Result<(), Problem> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    if let Some(above) = dir.parent() {
-        make_directory(above)?;
-    }
-    match DirBuilder::new().mode(0o755).create(dir) {
-        Ok(()) => std::fs::set_permissions(dir, Permissions::from_mode(0o755)),
-        // Another process made it first.
-        Err(_) if dir.is_dir() => Ok(()),
-        Err(error) => Err(error),
-    }
-    .map_err(|error| failed("make", dir, &error))
-}
-
-/// Removes a directory with everything in it, if it is there.
-pub(crate) fn remove_tree(dir: &Path) -> Result<(), Problem> {
-    match std::fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(failed("remove", dir, &error))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The problem of a file that could not be handled.
-pub(crate) fn failed(doing: &str, path: &Path, error: &std::io::Error) -> Problem {
-    Problem::new(format!("cannot {doing} {}", path.display())).detail(error.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::carrier;
+    use crate::clients;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn the_default_root_is_readable_by_the_server_user_when_we_are_root() {
@@ -684,7 +602,7 @@ mod tests {
             std::fs::write(&path, "").unwrap();
             std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
             let search = Some(dir.path().as_os_str());
-            carrier::choose(search, Product::Postgres, platform, mirror, PathBuf::new()).unwrap()
+            clients::choose(search, Product::Postgres, platform, mirror, PathBuf::new()).unwrap()
         };
         let kept_list = |program: &str, mirror: Option<&str>| {
             let client = client(program, mirror);

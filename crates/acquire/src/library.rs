@@ -4,9 +4,9 @@
 //! leave it: in our stamp beside the file, in the file's name, or in the tag of the source that is compiled
 //! in.
 
-use crate::cache::Stamp;
 use crate::command;
 use crate::elf::Elf;
+use crate::stamp::Stamp;
 use crate::tree::{executable, sha256_of};
 use deltabench_model::installation::{Build, Engine, Installation, Origin};
 use deltabench_model::problem::Problem;

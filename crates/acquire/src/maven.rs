@@ -6,9 +6,11 @@
 //! `embedded-postgres-binaries-PLATFORM` of `io.zonky.test.postgres`, a jar around a `.txz`; and `rocksdbjni`
 //! of `org.rocksdb`, a jar with a library for each kind of machine.
 
-use crate::cache::failed;
-use crate::carrier::{Carrier, CarrierError, Package, Platform, VerifiedBy, telling_lines};
 use crate::command;
+use crate::files::failed;
+use crate::package_source::{Package, PackageSource, PackageSourceError, telling_lines};
+use crate::platform::Platform;
+use crate::stamp::VerifiedBy;
 use crate::tree::sha256_of;
 use crate::unpack::{self, UnpackError};
 use crate::versions::{PackageVersion, Product, from_metadata};
@@ -64,11 +66,11 @@ impl Maven {
     }
 
     /// Forgets what Maven holds of the artifact: packages are kept unpacked, and lists must be new.
-    fn forget(&self) -> Result<(), CarrierError> {
+    fn forget(&self) -> Result<(), PackageSourceError> {
         let dir = self.artifact_dir();
         match std::fs::remove_dir_all(&dir) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(CarrierError::File(failed("remove", &dir, &error)))
+                Err(PackageSourceError::File(failed("remove", &dir, &error)))
             }
             _ => Ok(()),
         }
@@ -134,7 +136,7 @@ impl Maven {
         kind: &str,
         checksums: Checksums,
         work: &Path,
-    ) -> Result<(), CarrierError> {
+    ) -> Result<(), PackageSourceError> {
         let names: Vec<String> = versions
             .iter()
             .map(|version| self.package(version))
@@ -224,10 +226,10 @@ impl Maven {
         &self,
         versions: &[PackageVersion],
         work: &Path,
-    ) -> Result<Vec<Option<String>>, CarrierError> {
+    ) -> Result<Vec<Option<String>>, PackageSourceError> {
         match self.copy(versions, "jar.sha256", Checksums::Lax, work) {
-            Err(CarrierError::Missing { .. }) if versions.len() == 1 => {}
-            Err(CarrierError::Missing { .. }) => {
+            Err(PackageSourceError::Missing { .. }) if versions.len() == 1 => {}
+            Err(PackageSourceError::Missing { .. }) => {
                 // One call stops at the first that is missing: ask for each.
                 for version in versions {
                     match self.copy(
@@ -236,7 +238,7 @@ impl Maven {
                         Checksums::Lax,
                         work,
                     ) {
-                        Ok(()) | Err(CarrierError::Missing { .. }) => {}
+                        Ok(()) | Err(PackageSourceError::Missing { .. }) => {}
                         Err(error) => return Err(error),
                     }
                 }
@@ -253,14 +255,14 @@ impl Maven {
         &self,
         version: &PackageVersion,
         work: &Path,
-    ) -> Result<Option<String>, CarrierError> {
+    ) -> Result<Option<String>, PackageSourceError> {
         let path =
             work.join("out")
                 .join(format!("{}-{}.jar.sha256", self.artifact(), version.text));
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(CarrierError::File(failed("read", &path, &error))),
+            Err(error) => return Err(PackageSourceError::File(failed("read", &path, &error))),
         };
         let sum = text
             .split_whitespace()
@@ -271,7 +273,7 @@ impl Maven {
             return Ok(Some(sum));
         }
         let said = "the published SHA-256 is not a SHA-256".to_owned();
-        Err(CarrierError::Checksum {
+        Err(PackageSourceError::Checksum {
             package: self.package(version),
             said,
         })
@@ -282,13 +284,13 @@ impl Maven {
         version: &PackageVersion,
         sum: Option<&str>,
         work: &Path,
-    ) -> Result<Package, CarrierError> {
+    ) -> Result<Package, PackageSourceError> {
         let file = work
             .join("out")
             .join(format!("{}-{}.jar", self.artifact(), version.text));
-        let sha256 = sha256_of(&file).map_err(CarrierError::File)?;
+        let sha256 = sha256_of(&file).map_err(PackageSourceError::File)?;
         match sum {
-            Some(sum) if sum != sha256 => Err(CarrierError::Checksum {
+            Some(sum) if sum != sha256 => Err(PackageSourceError::Checksum {
                 package: self.package(version),
                 said: format!("published SHA-256 {sum}\nfetched SHA-256   {sha256}"),
             }),
@@ -311,7 +313,7 @@ impl Maven {
         &self,
         versions: &[PackageVersion],
         work: &Path,
-    ) -> Result<Vec<Package>, CarrierError> {
+    ) -> Result<Vec<Package>, PackageSourceError> {
         self.forget()?;
         self.copy(versions, "jar", Checksums::Strict, work)?;
         let sums = self.published(versions, work)?;
@@ -323,7 +325,7 @@ impl Maven {
     }
 }
 
-impl Carrier for Maven {
+impl PackageSource for Maven {
     fn name(&self) -> &'static str {
         "maven"
     }
@@ -336,7 +338,7 @@ impl Carrier for Maven {
         self.mirror.is_none()
     }
 
-    fn versions(&self, work: &Path) -> Result<Vec<PackageVersion>, CarrierError> {
+    fn versions(&self, work: &Path) -> Result<Vec<PackageVersion>, PackageSourceError> {
         self.forget()?;
         // No version fits this range, so Maven fetches the list and nothing else, and then fails:
         // what counts is the list.
@@ -350,10 +352,10 @@ impl Carrier for Maven {
             _ if !versions.is_empty() => Ok(versions),
             Err(failure) => {
                 let said = match failure {
-                    Failure::File(problem) => return Err(CarrierError::File(problem)),
+                    Failure::File(problem) => return Err(PackageSourceError::File(problem)),
                     Failure::Said(said) => said,
                 };
-                Err(CarrierError::Unreachable {
+                Err(PackageSourceError::Unreachable {
                     client: "mvn",
                     said: format!(
                         "no list of versions: {}",
@@ -361,7 +363,7 @@ impl Carrier for Maven {
                     ),
                 })
             }
-            Ok(()) => Err(CarrierError::Unreachable {
+            Ok(()) => Err(PackageSourceError::Unreachable {
                 client: "mvn",
                 said: "it brought no list of versions".to_owned(),
             }),
@@ -372,7 +374,7 @@ impl Carrier for Maven {
         &self,
         versions: &[PackageVersion],
         work: &Path,
-    ) -> Result<Vec<Package>, CarrierError> {
+    ) -> Result<Vec<Package>, PackageSourceError> {
         let packages = self.fetch_all(versions, work);
         // A package that is unpacked or refused must not stay in the repository.
         self.forget()?;
@@ -398,17 +400,17 @@ enum Failure {
 }
 
 impl Failure {
-    fn about(self, group: &str, package: &str) -> CarrierError {
+    fn about(self, group: &str, package: &str) -> PackageSourceError {
         let package = package.to_owned();
         match self {
-            Self::File(problem) => CarrierError::File(problem),
+            Self::File(problem) => PackageSourceError::File(problem),
             Self::Said(said) if said.contains("Checksum validation failed") => {
-                CarrierError::Checksum { package, said }
+                PackageSourceError::Checksum { package, said }
             }
             Self::Said(said) if said.contains(&format!("Could not find artifact {group}:")) => {
-                CarrierError::Missing { package, said }
+                PackageSourceError::Missing { package, said }
             }
-            Self::Said(said) => CarrierError::Unreachable {
+            Self::Said(said) => PackageSourceError::Unreachable {
                 client: "mvn",
                 said,
             },
@@ -464,7 +466,7 @@ mod tests {
     fn what_maven_says_is_told_apart() {
         let about = |said: &str| Failure::Said(said.to_owned()).about("org.x", "p");
         let missing = "Could not find artifact org.x:binaries-x:jar:17.99.0 in central";
-        assert!(matches!(about(missing), CarrierError::Missing { .. }));
+        assert!(matches!(about(missing), PackageSourceError::Missing { .. }));
         // The plugin, not the package: nothing is known about the package.
         let plugin = about(
             "Could not find artifact org.apache.maven.plugins:maven-dependency-plugin:jar:3.6.1",
@@ -472,7 +474,7 @@ mod tests {
         assert!(plugin.is_unreachable());
         let bad =
             about("Could not transfer artifact x: Checksum validation failed, expected a but is b");
-        assert!(matches!(bad, CarrierError::Checksum { .. }) && !bad.is_unreachable());
+        assert!(matches!(bad, PackageSourceError::Checksum { .. }) && !bad.is_unreachable());
         assert!(about("Connect to 127.0.0.1:9 failed: Connection refused").is_unreachable());
     }
 

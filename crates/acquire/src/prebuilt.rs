@@ -2,7 +2,9 @@
 
 use crate::Sources;
 use crate::cache::{Cache, Cached, KeptList};
-use crate::carrier::{Carrier, CarrierError, Platform, choose};
+use crate::clients::choose;
+use crate::package_source::{PackageSource, PackageSourceError};
+use crate::platform::Platform;
 use crate::versions::{self, PackageVersion, Product, Version};
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::problem::Problem;
@@ -60,7 +62,7 @@ pub(crate) struct VersionList {
     pub versions: Vec<PackageVersion>,
     pub age: Duration,
     /// Why no newer list could be fetched, if that was tried.
-    pub stale: Option<CarrierError>,
+    pub stale: Option<PackageSourceError>,
 }
 
 impl VersionList {
@@ -73,7 +75,7 @@ impl VersionList {
     }
 
     /// The kept list in place of one that could not be reached; `error` itself when that does not help.
-    fn old(kept: Option<KeptList>, error: CarrierError) -> Result<Self, CarrierError> {
+    fn old(kept: Option<KeptList>, error: PackageSourceError) -> Result<Self, PackageSourceError> {
         match kept {
             Some(kept) if error.is_unreachable() => Ok(Self {
                 versions: kept.versions,
@@ -91,7 +93,7 @@ pub(crate) struct Prebuilt<'a> {
     product: Product,
     platform: Platform,
     /// The client, or why there is none: what is in the cache needs none.
-    carrier: Result<Box<dyn Carrier>, Problem>,
+    source: Result<Box<dyn PackageSource>, Problem>,
     offline: bool,
 }
 
@@ -99,7 +101,7 @@ impl<'a> Prebuilt<'a> {
     pub fn new(product: Product, cache: &'a Cache, sources: &Sources) -> Result<Self, Problem> {
         let platform = Platform::here()?;
         let search = std::env::var_os("PATH");
-        let carrier = choose(
+        let source = choose(
             search.as_deref(),
             product,
             platform,
@@ -111,7 +113,7 @@ impl<'a> Prebuilt<'a> {
             cache,
             product,
             platform,
-            carrier,
+            source,
             offline: sources.offline,
         })
     }
@@ -120,10 +122,10 @@ impl<'a> Prebuilt<'a> {
         self.product
     }
 
-    fn carrier(&self) -> Result<&dyn Carrier, CarrierError> {
-        match &self.carrier {
-            Ok(carrier) => Ok(carrier.as_ref()),
-            Err(problem) => Err(CarrierError::NoClient(problem.clone())),
+    fn source(&self) -> Result<&dyn PackageSource, PackageSourceError> {
+        match &self.source {
+            Ok(source) => Ok(source.as_ref()),
+            Err(problem) => Err(PackageSourceError::NoClient(problem.clone())),
         }
     }
 
@@ -138,9 +140,9 @@ impl<'a> Prebuilt<'a> {
 
     /// The list kept from an earlier call, however old.
     pub fn kept(&self) -> Option<Vec<PackageVersion>> {
-        let carrier = self.carrier().ok()?;
+        let source = self.source().ok()?;
         self.cache
-            .kept_list(carrier, self.product, self.platform)
+            .kept_list(source, self.product, self.platform)
             .map(|kept| kept.versions)
     }
 
@@ -261,17 +263,17 @@ impl<'a> Prebuilt<'a> {
         wanted: &Version,
         progress: &mut dyn FnMut(&str),
     ) -> Result<PackageVersion, Problem> {
-        let carrier = self
-            .carrier()
+        let source = self
+            .source()
             .map_err(|error| error.into_problem(self.product, &wanted.named()))?;
-        let kept = self.cache.kept_list(carrier, self.product, self.platform);
+        let kept = self.cache.kept_list(source, self.product, self.platform);
         if let Some(version) = kept
             .as_ref()
             .and_then(|kept| versions::newest(wanted, &kept.versions))
         {
             return Ok(version.clone());
         }
-        if carrier.has_known_versions()
+        if source.has_known_versions()
             && let Some(version) = versions::newest(wanted, &self.known())
         {
             return Ok(version.clone());
@@ -301,7 +303,7 @@ impl<'a> Prebuilt<'a> {
             Some(error) => format!("an old list; no new one to be had: {}", first_line(error)),
         };
         let problem = versions::unavailable(wanted, &list.versions, &age);
-        let other_client = self.carrier().is_ok_and(|carrier| carrier.name() == "npm")
+        let other_client = self.source().is_ok_and(|source| source.name() == "npm")
             && versions::newest(wanted, &self.known()).is_some();
         if other_client {
             return problem.hint(format!(
@@ -316,9 +318,9 @@ impl<'a> Prebuilt<'a> {
         &self,
         oldest: Duration,
         progress: &mut dyn FnMut(&str),
-    ) -> Result<VersionList, CarrierError> {
-        let carrier = self.carrier()?;
-        let kept = || self.cache.kept_list(carrier, self.product, self.platform);
+    ) -> Result<VersionList, PackageSourceError> {
+        let source = self.source()?;
+        let kept = || self.cache.kept_list(source, self.product, self.platform);
         let fresh = || {
             kept()
                 .filter(|list| list.age <= oldest)
@@ -329,29 +331,32 @@ impl<'a> Prebuilt<'a> {
         }
         if let Some(said) = self.cache.recent_failure(self.product) {
             // Waiting for the same silence once per target helps nobody.
-            let error = CarrierError::Unreachable {
-                client: carrier.name(),
+            let error = PackageSourceError::Unreachable {
+                client: source.name(),
                 said,
             };
             return VersionList::old(kept(), error);
         }
-        let lock = self.cache.lock(progress).map_err(CarrierError::File)?;
+        let lock = self
+            .cache
+            .lock(progress)
+            .map_err(PackageSourceError::File)?;
         // Whoever held the lock may have fetched it.
         if let Some(list) = fresh() {
             return Ok(list);
         }
         progress(&format!(
             "asking {} which {} there are",
-            carrier.name(),
+            source.name(),
             self.product.things()
         ));
-        let work = lock.work_dir().map_err(CarrierError::File)?;
-        let fetched = carrier.versions(&work);
+        let work = lock.work_dir().map_err(PackageSourceError::File)?;
+        let fetched = source.versions(&work);
         lock.clear_work_dir();
         match fetched {
             Ok(versions) => {
-                lock.keep_list(carrier, self.product, self.platform, &versions)
-                    .map_err(CarrierError::File)?;
+                lock.keep_list(source, self.product, self.platform, &versions)
+                    .map_err(PackageSourceError::File)?;
                 Ok(VersionList {
                     versions,
                     age: Duration::ZERO,
@@ -359,7 +364,7 @@ impl<'a> Prebuilt<'a> {
                 })
             }
             Err(error) => {
-                if let CarrierError::Unreachable { said, .. } = &error {
+                if let PackageSourceError::Unreachable { said, .. } = &error {
                     self.cache.note_failure(self.product, said);
                 }
                 let why = first_line(&error);
@@ -407,7 +412,7 @@ impl<'a> Prebuilt<'a> {
         &self,
         wanted: &[PackageVersion],
         progress: &mut dyn FnMut(&str),
-    ) -> Result<(), CarrierError> {
+    ) -> Result<(), PackageSourceError> {
         let is_missing = |version: &&PackageVersion| {
             self.cache
                 .cached_version(self.platform, (*version).clone())
@@ -416,8 +421,11 @@ impl<'a> Prebuilt<'a> {
         if wanted.iter().all(|version| !is_missing(&version)) {
             return Ok(());
         }
-        let carrier = self.carrier()?;
-        let lock = self.cache.lock(progress).map_err(CarrierError::File)?;
+        let source = self.source()?;
+        let lock = self
+            .cache
+            .lock(progress)
+            .map_err(PackageSourceError::File)?;
         // Whoever held the lock may have brought them.
         let missing: Vec<PackageVersion> = wanted.iter().filter(is_missing).cloned().collect();
         if missing.is_empty() {
@@ -426,14 +434,14 @@ impl<'a> Prebuilt<'a> {
         progress(&format!(
             "fetching {} with {}",
             named(self.product, &missing),
-            carrier.name()
+            source.name()
         ));
-        let work = lock.work_dir().map_err(CarrierError::File)?;
-        let outcome = carrier.fetch(&missing, &work).and_then(|packages| {
+        let work = lock.work_dir().map_err(PackageSourceError::File)?;
+        let outcome = source.fetch(&missing, &work).and_then(|packages| {
             for package in &packages {
                 progress(&format!("unpacking {}", package.version.release.named()));
-                lock.install(carrier, self.platform, package)
-                    .map_err(CarrierError::File)?;
+                lock.install(source, self.platform, package)
+                    .map_err(PackageSourceError::File)?;
             }
             Ok(())
         });
@@ -498,7 +506,7 @@ fn falling_back(cached: &Cached) -> String {
     format!("using the newest in the cache, {}", cached.version.release)
 }
 
-fn first_line(error: &CarrierError) -> String {
+fn first_line(error: &PackageSourceError) -> String {
     error
         .to_string()
         .lines()

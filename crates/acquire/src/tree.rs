@@ -1,7 +1,7 @@
 //! Installation trees on this disk: what is in them, and where distributions put them.
 
-use crate::carrier::Platform;
 use crate::command;
+use crate::platform::Platform;
 use crate::versions::{self, Product, Version};
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::problem::Problem;

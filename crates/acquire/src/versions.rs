@@ -1,6 +1,6 @@
 //! Which versions the packages come in, and which is meant or nearest.
 
-use crate::carrier::Platform;
+use crate::platform::Platform;
 use deltabench_model::installation::Engine;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::{Release, RocksdbVersion, TargetSpec};

@@ -1,31 +1,7 @@
-//! Numbers and sizes as people write and read them.
+//! Numbers, sizes and times as people read them.
 
-use deltabench_model::units::{to_f64, to_u64};
+use deltabench_model::units::to_f64;
 use std::time::Duration;
-
-/// `400k`, `20M`, `1.5G`, `4000000`: a whole number, units in powers of 1000.
-pub fn whole_number(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let units = [('k', 1e3), ('M', 1e6), ('G', 1e9)];
-    let found = units.iter().find_map(|(unit, factor)| {
-        let number =
-            text.strip_suffix([*unit, unit.to_ascii_lowercase(), unit.to_ascii_uppercase()])?;
-        Some((number, *factor))
-    });
-    match found {
-        None => text.replace('_', "").parse().ok(),
-        Some((number, factor)) => whole(number.trim(), factor),
-    }
-}
-
-/// A number times a power of ten, if it comes to a whole one.
-fn whole(number: &str, factor: f64) -> Option<u64> {
-    let value: f64 = number.parse().ok()?;
-    let all = value * factor;
-    let near = (all - all.round()).abs() < 1e-6;
-    let fits = (0.0..=to_f64(1 << 50)).contains(&all);
-    (near && fits).then(|| to_u64(all.round()))
-}
 
 /// `400,000`.
 pub fn thousands(number: u64) -> String {
@@ -69,13 +45,6 @@ pub fn span(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_read_in_powers_of_1000() {
-        assert_eq!(whole_number("200k"), Some(200_000));
-        assert_eq!(whole_number("1_000"), Some(1000));
-        assert_eq!(whole_number("1.5"), None);
-    }
 
     #[test]
     fn numbers_and_times_are_written_for_people() {

@@ -93,9 +93,8 @@ pub fn so_far(lines: &[LedgerLine], run: &str, ended_unix_ms: i64) -> Option<Fal
 /// is another host.
 pub fn this_host() -> String {
     let facts = HostFacts::read();
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let parts = [
-        name.trim().to_owned(),
+        deltabench_proc::host::host_name().unwrap_or_default(),
         facts.cpu_model.unwrap_or_default(),
         format!("{} cores", facts.online_cores),
     ];

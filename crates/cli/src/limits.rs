@@ -1,9 +1,10 @@
 //! What servers may use of the machine, from options and storage profiles.
 
 use crate::arguments::conditions::{AS_IS, CacheWord, LimitArguments};
+use deltabench_document::amounts;
 use deltabench_model::plan::{CacheState, Limits, StorageProfile};
 use deltabench_model::problem::{Problem, nearest};
-use deltabench_model::units::{parse_bytes, to_u64};
+use deltabench_model::units::to_u64;
 use std::path::Path;
 
 /// The profiles that come with deltabench: name and file.
@@ -60,7 +61,7 @@ pub fn memory(text: &str) -> Result<u64, Problem> {
         Problem::new(format!("`{text}` is not an amount of memory"))
             .hint("write for example --memory 512MB or 2GB")
     };
-    let bytes = parse_bytes(text).ok_or_else(bad)?;
+    let bytes = amounts::bytes(text).ok_or_else(bad)?;
     if bytes < MEMORY_MIN {
         return Err(
             Problem::new(format!("{text} is too little memory for a server")).hint(format!(

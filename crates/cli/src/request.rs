@@ -5,6 +5,7 @@ use crate::arguments::shape::{Ending, InconclusiveWord, PlacementWord, Shape};
 use crate::clock::seed_from_clock;
 use crate::limits::limits;
 use deltabench_compare::looks;
+use deltabench_document::amounts;
 use deltabench_model::plan::{
     CacheState, CellOrder, DataSize, DataState, Gate, Limits, Observing, Pins, Placement, Stopping,
     Timing, Transport, WorkloadSource,
@@ -259,28 +260,18 @@ fn cores(text: &str) -> Option<Vec<usize>> {
 
 /// `90s`, `15m`, `1.5h` as seconds.
 pub fn time(text: &str) -> Result<f64, Problem> {
-    let text = text.trim();
-    let seconds = [("s", 1.0), ("m", 60.0), ("h", 3600.0)]
-        .into_iter()
-        .find_map(|(unit, seconds)| {
-            let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
-            Some(number * seconds)
-        });
-    match seconds {
-        Some(seconds) if seconds.is_finite() && seconds >= 1.0 => Ok(seconds),
-        _ => Err(Problem::new(format!("`{text}` is not a time"))
-            .hint("write for example --budget 15m, 90s or 2h")),
-    }
+    amounts::seconds(text).ok_or_else(|| {
+        Problem::new(format!("`{}` is not a time", text.trim()))
+            .hint("write for example --budget 15m, 90s or 2h")
+    })
 }
 
 /// `3%` or `3` as 0.03.
 pub fn percent(text: &str) -> Result<f64, Problem> {
-    let number: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
-    match number {
-        Some(value) if value.is_finite() => Ok(value / 100.0),
-        _ => Err(Problem::new(format!("`{text}` is not a percentage"))
-            .hint("write for example --delta 2%")),
-    }
+    let share = amounts::percent(text).map(|percent| percent / 100.0);
+    share.ok_or_else(|| {
+        Problem::new(format!("`{text}` is not a percentage")).hint("write for example --delta 2%")
+    })
 }
 
 /// `NAME=VALUE` each.

@@ -4,7 +4,6 @@ mod outlook;
 mod sizes;
 mod targets;
 
-use crate::amounts::whole_number;
 use crate::arguments::conditions::{AS_IS, CacheWord, HugePagesWord, LimitArguments, Servers};
 use crate::arguments::rocksdb::{ChainArguments, Exactness, RocksdbArguments};
 use crate::arguments::shape::Ending;
@@ -18,12 +17,12 @@ use crate::output::Destinations;
 use crate::ready::Ready;
 use crate::request::{gate, percent, stopping, time};
 use crate::targets::{known_or_named, resolve};
+use deltabench_document::amounts::whole_number;
 use deltabench_model::plan::{
     CellOrder, DataSize, DataState, Observing, Placement, Timing, Transport,
 };
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::rocksdb::{RocksdbSetup, RocksdbStep, RocksdbWorkload, check_option};
-use deltabench_model::units::parse_bytes;
 use deltabench_model::work::Work;
 use deltabench_run::planning::{self, Request, Selection};
 use deltabench_workload::Library;
@@ -141,7 +140,7 @@ fn setup(work: &ChainArguments) -> Result<RocksdbSetup, Problem> {
 }
 
 fn size(text: &str, option: &str) -> Result<u64, Problem> {
-    parse_bytes(text).ok_or_else(|| {
+    deltabench_document::amounts::bytes(text).ok_or_else(|| {
         Problem::new(format!("`{text}` is not an amount of bytes"))
             .hint(format!("write for example {option} 2MB or 1GB"))
     })

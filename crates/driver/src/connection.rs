@@ -2,7 +2,7 @@
 
 use crate::error::{ServerError, WireError};
 use crate::inbox::Inbox;
-use crate::performer::Performer;
+use crate::performer::{Performer, Turn};
 use crate::request::{Request, Requests, message, parse, zero_ended};
 use crate::scan::{Loss, Progress, Scanner, Transaction};
 use crate::session::{BackendKey, Session};
@@ -19,19 +19,6 @@ use std::time::Duration;
 
 /// As much can be sent without receiving meanwhile: it fits into what the kernel keeps for a socket.
 const SENT_AT_ONCE: usize = 32 * 1024;
-
-/// What an operation needs before it can go on.
-#[derive(Debug)]
-pub enum Turn {
-    /// The answer to what was sent.
-    Answer,
-    /// Time to pass.
-    Rest(Duration),
-    /// Nothing: it is done.
-    Done,
-    /// Nothing: it has failed, perhaps inside a transaction that is still open.
-    Failed(Box<ServerError>),
-}
 
 /// A connection with all statements prepared.
 #[derive(Debug)]

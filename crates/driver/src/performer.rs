@@ -4,7 +4,6 @@
 //! Execute, results as text), so that the server has the same work as from pgbench. As there, everything of
 //! a pipeline is sent when it ends.
 
-use crate::connection::Turn;
 use crate::error::ServerError;
 use crate::kept::KeptResult;
 use crate::request::{TooLarge, message, statement_name, zero_ended};
@@ -12,6 +11,7 @@ use crate::scan::{Described, Scanner};
 use deltabench_model::pgbench::QueryMode;
 use deltabench_workload::executable::Draws;
 use deltabench_workload::pgbench::{Action, Player, Program, ScriptError, SqlStatement};
+use std::time::Duration;
 
 /// SQLSTATE of ours: an expression, variable or result of a script that cannot be. No server uses this class.
 const SCRIPT_ERROR: &str = "PB001";
@@ -25,6 +25,19 @@ const TOO_LARGE: &str = "54000";
 const AFTER_PARAMETERS: &[u8] = b"\0\x01\0\0";
 const DESCRIBE_AND_EXECUTE: &[u8] = b"D\0\0\0\x06P\0E\0\0\0\x09\0\0\0\0\0";
 const SYNC: &[u8] = b"S\0\0\0\x04";
+
+/// What an operation needs before it can go on.
+#[derive(Debug)]
+pub enum Turn {
+    /// The answer to what was sent.
+    Answer,
+    /// Time to pass.
+    Rest(Duration),
+    /// Nothing: it is done.
+    Done,
+    /// Nothing: it has failed, perhaps inside a transaction that is still open.
+    Failed(Box<ServerError>),
+}
 
 /// One connection's part in a program.
 #[derive(Debug)]

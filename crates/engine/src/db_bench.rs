@@ -10,9 +10,9 @@ mod output;
 #[cfg(test)]
 mod tests;
 
-use crate::engine::{EngineError, EngineSpec, Patience, Prepared};
 use crate::process::{GONE_LIMIT, LOOK, how, log_tail};
 use crate::protocol::{Opened, StepOrder, TurnOrder, Turned};
+use crate::spec::{EngineError, EngineSpec, Patience, Prepared};
 use crate::stats_text;
 use deltabench_model::rocksdb::{
     BlockCache, MULTI_READ_BATCH, RocksdbSetup, RocksdbStep, StepFigures,

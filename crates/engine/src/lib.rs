@@ -14,11 +14,13 @@ mod library;
 mod options;
 mod process;
 mod protocol;
+mod spec;
 pub mod stats_text;
 #[cfg(test)]
 mod testing;
 mod work;
 
-pub use engine::{Engine, EngineError, EngineSpec, Prepared};
+pub use engine::Engine;
 pub use protocol::{Answer, OpenOrder, Opened, Order, StepOrder, TurnOrder, Turned};
+pub use spec::{EngineError, EngineSpec, Prepared};
 pub use work::{FINISH_CPU_NS, WorkerError, work};

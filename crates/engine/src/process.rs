@@ -4,8 +4,8 @@
 //! has stopped the last of them before an answer is handed on. No timer and no polling of it disturbs what
 //! another target does meanwhile.
 
-use crate::engine::{EngineError, EngineSpec, Patience, Prepared};
 use crate::protocol::{Answer, OpenOrder, Opened, Order, StepOrder, TurnOrder, Turned};
+use crate::spec::{EngineError, EngineSpec, Patience, Prepared};
 use deltabench_model::rocksdb::StepFigures;
 use deltabench_server::{ENGINE_MARK, Handle, Launch};
 use std::fs::File;
@@ -433,10 +433,9 @@ mod tests {
     };
 
     fn ticks(pid: u32) -> (u64, u64) {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split(' ').collect();
-        assert_eq!(fields[1], "T", "{stat}");
-        (fields[12].parse().unwrap(), fields[13].parse().unwrap())
+        let stat = deltabench_proc::Process::of(pid).stat().unwrap();
+        assert_eq!(stat.state, b'T', "{stat:?}");
+        (stat.user_ticks, stat.system_ticks)
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Engines made of shell scripts, for tests.
 
-use crate::engine::{Engine, EngineError, EngineSpec};
+use crate::engine::Engine;
 use crate::protocol::Opened;
+use crate::spec::{EngineError, EngineSpec};
 use deltabench_model::installation::{Engine as Kind, Installation, Origin};
 use deltabench_model::rocksdb::{BlockCache, RocksdbSetup, RocksdbStep, RocksdbWorkload};
 use deltabench_server::ServerUser;
@@ -123,5 +124,5 @@ impl Bench {
 
 /// Whether there is such a process.
 pub fn is_running(pid: u32) -> bool {
-    Path::new(&format!("/proc/{pid}")).exists()
+    deltabench_proc::Process::of(pid).stat().is_some()
 }

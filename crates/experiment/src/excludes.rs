@@ -1,6 +1,6 @@
 //! What has no meaning beside a benchmark that stands in place of workloads.
 
-use crate::section::Section;
+use deltabench_document::Section;
 use deltabench_model::problem::Problem;
 
 /// What a section and others exclude.

@@ -8,10 +8,10 @@ use crate::part::{Axes, Part};
 use crate::pgbench::{Pgbench, pgbench};
 use crate::rocksdb::{Rocksdb, rocksdb};
 use crate::scale;
-use crate::section::{Document, Section};
 use crate::server::{Server, servers};
 use crate::syntax;
 use crate::workloads::{Workloads, workloads};
+use deltabench_document::{Document, Section};
 use deltabench_model::plan::CacheState;
 use deltabench_model::problem::Problem;
 use toml::de::DeTable;
@@ -70,9 +70,9 @@ impl Experiment {
     /// Errors: whatever is wrong with the file, with line and key; a scale that it does not have.
     pub fn read(file: &str, text: &str, scale: Option<&str>) -> Result<Self, Problem> {
         let document = Document { file, text };
-        let table = document.parse()?;
+        let table = document.parse()?.into_inner();
         // First of all: a newer file may have scales with other keys.
-        check_format(&Section::root(document, &table))?;
+        check_format(&root_of(document, &table))?;
         let scales = scale::names(document, &table, &keys::ROOT)?;
         let read = |scale: Option<&str>| {
             let body = scale::at_scale(file, &table, scale)?;
@@ -112,6 +112,11 @@ impl Experiment {
     }
 }
 
+/// The whole file, as problems call it.
+pub(crate) fn root_of<'a>(document: Document<'a>, table: &'a DeTable<'a>) -> Section<'a> {
+    Section::new(document, "the experiment".to_owned(), 0, table)
+}
+
 /// Reads the file as it is at one scale.
 fn experiment(
     document: Document<'_>,
@@ -119,7 +124,7 @@ fn experiment(
     scale: Option<&str>,
     scales: &[String],
 ) -> Result<Experiment, Problem> {
-    let root = Section::root(document, table);
+    let root = root_of(document, table);
     root.allow(&keys::ROOT)?;
     let name = root.as_text("name", root.required("name")?)?;
     if let (Err(problem), Some((_, at))) = (syntax::name(name), root.value("name")) {

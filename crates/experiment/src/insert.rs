@@ -2,8 +2,8 @@
 
 use crate::excludes::{Excluded, excludes};
 use crate::keys;
-use crate::section::Section;
 use crate::syntax;
+use deltabench_document::Section;
 use deltabench_model::insert::{InsertStep, Pacing};
 use deltabench_model::problem::{Problem, nearest};
 

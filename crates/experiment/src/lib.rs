@@ -28,7 +28,6 @@ mod pattern;
 mod pgbench;
 mod rocksdb;
 mod scale;
-mod section;
 mod server;
 mod settings;
 mod syntax;

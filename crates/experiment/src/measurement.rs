@@ -1,8 +1,8 @@
 //! How long and how exactly a study measures.
 
 use crate::keys;
-use crate::section::{Placed, Section};
 use crate::syntax;
+use deltabench_document::{Placed, Section};
 use deltabench_model::plan::{Placement, Transport};
 use deltabench_model::problem::Problem;
 

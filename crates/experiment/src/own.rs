@@ -1,10 +1,10 @@
 //! Configurations and builds that a file brings along.
 
 use crate::keys;
-use crate::section::{Placed, Section};
 use crate::server::STEADY;
 use crate::settings::{self, Booleans};
 use crate::syntax;
+use deltabench_document::{Placed, Section};
 use deltabench_model::problem::Problem;
 
 /// A configuration of the file's own: `[configurations.NAME]`.

@@ -4,8 +4,8 @@ use crate::insert::{self, DEFAULT_INSERT_ROWS};
 use crate::keys;
 use crate::pgbench::{self, PgbenchScale};
 use crate::rocksdb::{self, DEFAULT_KEYS};
-use crate::section::{Placed, Section};
 use crate::syntax;
+use deltabench_document::{Placed, Section};
 use deltabench_model::problem::Problem;
 
 /// Rows of each table of a file that names none: as `deltabench compare` has it.

@@ -1,8 +1,8 @@
 //! `[pgbench]`: its tables, its scripts, and how they are sent.
 
 use crate::keys;
-use crate::section::{Placed, Section, Value};
 use crate::syntax;
+use deltabench_document::{Placed, Section, Value};
 use deltabench_model::pgbench::{PartitionMethod, PgbenchTables, QueryMode};
 use deltabench_model::problem::Problem;
 use std::fmt::{self, Display};

@@ -2,14 +2,14 @@
 
 use crate::excludes::{Excluded, excludes};
 use crate::keys;
-use crate::section::Section;
 use crate::settings;
+use deltabench_document::Section;
+use deltabench_document::amounts;
 use deltabench_model::problem::Problem;
 use deltabench_model::rocksdb::{
     BlockCache, RocksdbStep, RocksdbWorkload, WRITER_BYTES_PER_SECOND, check_option,
 };
 use deltabench_model::target::TargetSpec;
-use deltabench_model::units::parse_bytes;
 
 /// Keys of a database.
 pub(crate) const KEYS: std::ops::RangeInclusive<i64> = 1000..=100_000_000_000;
@@ -89,7 +89,7 @@ fn size(section: &Section<'_>, key: &str) -> Result<Option<u64>, Problem> {
     let Some((text, at)) = section.text(key)? else {
         return Ok(None);
     };
-    match parse_bytes(text) {
+    match amounts::bytes(text) {
         Some(bytes) => Ok(Some(bytes)),
         None => Err(section
             .problem_at(at, format!("`{key}` is \"{text}\", which is not a size"))

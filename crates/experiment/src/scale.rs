@@ -1,6 +1,6 @@
 //! One file, several sizes: `[scale.NAME]` laid over the rest of the file.
 
-use crate::section::{Document, Section};
+use deltabench_document::{Document, Section};
 use deltabench_model::problem::{Problem, nearest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -32,7 +32,7 @@ pub(crate) fn names(
         .copied()
         .filter(|key| !FIXED.contains(key))
         .collect();
-    let root = Section::root(document, table);
+    let root = Section::new(document, "the experiment".to_owned(), 0, table);
     let mut names = Vec::new();
     for ((name, at), section) in root.named_sections(SCALE)? {
         check_name(&section, name, at)?;

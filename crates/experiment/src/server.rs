@@ -2,8 +2,8 @@
 
 use crate::keys;
 use crate::rocksdb::check_cache;
-use crate::section::{Placed, Section};
 use crate::settings::{self, Booleans, Swept};
+use deltabench_document::{Placed, Section};
 use deltabench_model::installation::Engine;
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache, check_option};

@@ -1,8 +1,8 @@
 //! Settings of PostgreSQL and options of RocksDB as a file has them: strings, numbers, booleans, and lists of
 //! them where a sweep is allowed.
 
-use crate::section::{Placed, Section, Value, whole};
 use crate::syntax;
+use deltabench_document::{Placed, Section, Value, whole};
 use deltabench_model::problem::Problem;
 use toml::de::DeValue;
 

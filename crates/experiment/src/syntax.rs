@@ -1,8 +1,8 @@
 //! How names, shares, times and amounts are written. What they come to is worked out where they are used;
 //! here they are only refused early.
 
+use deltabench_document::amounts;
 use deltabench_model::problem::Problem;
-use deltabench_model::units::parse_bytes;
 
 /// Least and most share that a measurement can be asked for, percent.
 const PERCENT: std::ops::RangeInclusive<f64> = 0.1..=50.0;
@@ -30,15 +30,14 @@ pub(crate) fn name(text: &str) -> Result<(), Problem> {
 
 /// `3%` or `3`, within what can be asked for.
 pub(crate) fn percent(key: &str, text: &str) -> Result<(), Problem> {
-    let number: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
-    match number {
+    match amounts::percent(text) {
         Some(value) if PERCENT.contains(&value) => Ok(()),
-        Some(value) if value.is_finite() => Err(Problem::new(format!(
+        Some(value) => Err(Problem::new(format!(
             "`{key}` is {value} %, but must be {} % to {} %",
             PERCENT.start(),
             PERCENT.end()
         ))),
-        _ => Err(
+        None => Err(
             Problem::new(format!("`{key}` is \"{text}\", which is not a percentage"))
                 .hint(format!("write for example {key} = \"2%\"")),
         ),
@@ -47,9 +46,9 @@ pub(crate) fn percent(key: &str, text: &str) -> Result<(), Problem> {
 
 /// `90s`, `15m`, `1.5h`: a second or more.
 pub(crate) fn time(key: &str, text: &str) -> Result<(), Problem> {
-    match amount(text, &[("s", 1.0), ("m", 60.0), ("h", 3600.0)]) {
-        Some(seconds) if seconds >= 1.0 => Ok(()),
-        _ => Err(Problem::new(format!(
+    match amounts::seconds(text) {
+        Some(_) => Ok(()),
+        None => Err(Problem::new(format!(
             "`{key}` is \"{text}\", which is not a time of at least a second"
         ))
         .hint(format!(
@@ -60,41 +59,20 @@ pub(crate) fn time(key: &str, text: &str) -> Result<(), Problem> {
 
 /// `60s`, `5m` as seconds: a whole number of them.
 pub(crate) fn whole_seconds(key: &str, text: &str) -> Result<u32, Problem> {
-    let units = [("s", 1), ("m", 60), ("h", 3600)];
-    let found = units.into_iter().find_map(|(unit, seconds)| {
-        let number: u32 = text.strip_suffix(unit)?.trim().parse().ok()?;
-        number.checked_mul(seconds)
-    });
-    match found {
-        Some(seconds) if seconds >= 1 => Ok(seconds),
-        _ => Err(Problem::new(format!(
+    amounts::whole_seconds(text).ok_or_else(|| {
+        Problem::new(format!(
             "`{key}` is \"{text}\", which is not a time of whole seconds"
         ))
-        .hint(format!("write for example {key} = \"60s\" or \"5m\""))),
-    }
+        .hint(format!("write for example {key} = \"60s\" or \"5m\""))
+    })
 }
 
 /// `50ms`, `1.5s` as milliseconds.
 pub(crate) fn milliseconds(key: &str, text: &str) -> Result<f64, Problem> {
-    match amount(text, &[("ms", 1.0), ("s", 1000.0)]) {
-        Some(milliseconds) if milliseconds > 0.0 => Ok(milliseconds),
-        _ => Err(
-            Problem::new(format!("`{key}` is \"{text}\", which is not a time"))
-                .hint(format!("write for example {key} = \"50ms\" or \"1s\"")),
-        ),
-    }
-}
-
-/// A number with a unit, times what the first unit that fits stands for; finite.
-fn amount(text: &str, units: &[(&str, f64)]) -> Option<f64> {
-    let read = |(unit, factor): &(&str, f64)| {
-        let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
-        Some(number * factor)
-    };
-    units
-        .iter()
-        .find_map(read)
-        .filter(|number| number.is_finite())
+    amounts::milliseconds(text).ok_or_else(|| {
+        Problem::new(format!("`{key}` is \"{text}\", which is not a time"))
+            .hint(format!("write for example {key} = \"50ms\" or \"1s\""))
+    })
 }
 
 /// `512MB`, `1.5GiB`, in units of 1024.
@@ -103,7 +81,7 @@ pub(crate) fn memory(text: &str) -> Result<(), Problem> {
         Problem::new(format!("\"{text}\" is not an amount of memory"))
             .hint("write for example \"512MB\" or \"2GB\", or \"none\" for no limit")
     };
-    let bytes = parse_bytes(text).ok_or_else(bad)?;
+    let bytes = amounts::bytes(text).ok_or_else(bad)?;
     if bytes < MEMORY_MIN_MB << 20 {
         return Err(
             Problem::new(format!("{text} is too little memory for a server"))

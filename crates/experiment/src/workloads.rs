@@ -1,8 +1,8 @@
 //! Which workloads a study runs, at how many clients.
 
 use crate::keys;
-use crate::section::{Placed, Section};
 use crate::syntax;
+use deltabench_document::{Placed, Section};
 use deltabench_model::plan::{CellOrder, DataState};
 use deltabench_model::problem::Problem;
 

@@ -55,36 +55,3 @@ pub fn micros(nanoseconds: u64) -> f64 {
 pub fn seconds(nanoseconds: u64) -> f64 {
     to_f64(nanoseconds) / 1e9
 }
-
-/// `512MB`, `2GB`, `1.5GiB`; all units count in powers of 1024, as databases' do.
-#[must_use]
-pub fn parse_bytes(text: &str) -> Option<u64> {
-    let lower = text.trim().to_ascii_lowercase();
-    let split = lower.find(|c: char| c.is_ascii_alphabetic())?;
-    let (number, unit) = lower.split_at(split);
-    let shift = match unit.trim_end_matches('b').trim_end_matches('i') {
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        "t" => 40,
-        _ => return None,
-    };
-    let number: f64 = number.trim().parse().ok()?;
-    let bytes = number * to_f64(1 << shift);
-    (bytes.is_finite() && bytes >= 0.0).then(|| to_u64(bytes))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_read_in_powers_of_1024() {
-        assert_eq!(parse_bytes("2MB"), Some(2 << 20));
-        assert_eq!(parse_bytes("1.5 GiB"), Some(1536 << 20));
-        assert_eq!(parse_bytes("64k"), Some(64 << 10));
-        for bad in ["512", "MB", "-1GB", "infGB", "1PBB", "", "0x10MB"] {
-            assert_eq!(parse_bytes(bad), None, "{bad}");
-        }
-    }
-}

@@ -1,7 +1,7 @@
 //! Which cores a thread may run on.
 
 use crate::error::ObserveError;
-use crate::process::{process_tree, threads};
+use deltabench_proc::{process_tree, threads};
 use std::collections::BTreeSet;
 use std::io::{Error, ErrorKind};
 

@@ -25,7 +25,8 @@ use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::ServerId;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
-use far::{boot, now_ns, other_version};
+use deltabench_proc::host::boot_id;
+use far::{now_ns, other_version};
 use link::Link;
 use protocol::{Ask, Backends, PROTOCOL, Samples, Told, VERSION};
 use serde::Serialize;
@@ -111,7 +112,8 @@ impl Agent {
     /// Errors: as [`Agent::start`].
     pub fn start_with(spec: &str, programs: &Programs) -> Result<Self, Problem> {
         let host = host_of(spec)?;
-        Self::greet(host, programs.start(host)?)
+        let (input, lines, session) = programs.start(host)?;
+        Self::greet(host, Link::new(input, lines, Some(session)))
     }
 
     /// Greets the other end of a link that has just been opened.
@@ -145,7 +147,7 @@ impl Agent {
             host: host.to_owned(),
             version: hello.version,
             round_trip_ns,
-            same_machine: hello.boot.is_some() && hello.boot == boot(),
+            same_machine: hello.boot.is_some() && hello.boot == boot_id(),
         };
         let (alive, ended) = sync_channel(0);
         let inner = Arc::new(Inner {

@@ -1,7 +1,7 @@
 //! Busy time of the whole host, finer than clock ticks.
 
-use crate::cgroup::{CgroupKind, mount_point};
-use crate::reader::{KernelFile, numbers};
+use deltabench_proc::cgroup::{CgroupKind, membership, mount_point, mounts, usage_ns};
+use deltabench_proc::{KernelFile, Process};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,8 +56,8 @@ struct Group {
 impl BusyCounter {
     /// Opens the finest one of this host; `None` where only ticks are to be had.
     pub(crate) fn open() -> Option<Self> {
-        let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let mounts = mounts().ok()?;
+        let own = Process::of(std::process::id()).cgroups().ok()?;
         mount_point(CgroupKind::V1, &mounts)
             .and_then(|root| Self::open_v1(&root))
             .or_else(|| Self::open_v2(&v2_root(&mounts, &own)?))
@@ -70,17 +70,16 @@ impl BusyCounter {
     /// Busy time so far, nanoseconds. Never falls: a group that has been removed keeps its last value.
     pub(crate) fn read(&mut self) -> u64 {
         bring_own_time_up_to_date();
-        let parse = match self.source {
-            BusySource::CgroupV1 => |bytes: &[u8]| numbers(bytes).next(),
-            _ => |bytes: &[u8]| {
-                numbers(bytes.strip_prefix(b"usage_usec ")?)
-                    .next()?
-                    .checked_mul(1000)
-            },
+        let kind = match self.source {
+            BusySource::CgroupV1 => CgroupKind::V1,
+            _ => CgroupKind::V2,
         };
         let mut sum = 0;
         for group in &mut self.groups {
-            let now = group.file.read(parse).unwrap_or(group.last_ns);
+            let now = group
+                .file
+                .read(|bytes| usage_ns(kind, bytes))
+                .unwrap_or(group.last_ns);
             group.last_ns = now.max(group.last_ns);
             sum += group.last_ns;
         }
@@ -136,12 +135,7 @@ fn bring_own_time_up_to_date() {
 
 /// The mount of version 2, unless this process lives in its root: then so may others, whom no group counts.
 fn v2_root(mounts: &str, own: &str) -> Option<PathBuf> {
-    if !own.lines().any(|line| {
-        line.strip_prefix("0::/")
-            .is_some_and(|path| !path.is_empty())
-    }) {
-        return None;
-    }
+    membership(CgroupKind::V2, own).filter(|path| path.len() > 1)?;
     mount_point(CgroupKind::V2, mounts)
 }
 

@@ -1,6 +1,7 @@
 //! The disk that data directories will be on.
 
 use deltabench_model::units::{count, index};
+use deltabench_proc::mounts::{mount_of, mounts};
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::os::unix::ffi::OsStrExt;
@@ -46,32 +47,14 @@ impl DiskFacts {
         else {
             return Self::default();
         };
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let mount = mount_of(&mounts(Path::new("/")), &directory);
         Self {
-            file_system: file_system(&mounts, &directory),
+            file_system: mount.map(|mount| mount.kind),
             free_bytes: free_bytes(&directory),
             fsync: fsync(&directory, fsync_for),
             directory,
         }
     }
-}
-
-/// The type of the file system that a path is on: the mount with the longest fitting path, the last of these
-/// if several cover each other.
-///
-/// Source: proc_pid_mountinfo(5): field 5 is the mount point, the type is the first word after ` - `.
-fn file_system(mounts: &str, directory: &Path) -> Option<String> {
-    let mount = |line: &str| {
-        let (place, rest) = line.split_once(" - ")?;
-        let point = place.split(' ').nth(4)?.replace("\\040", " ");
-        let kind = rest.split(' ').next()?.to_owned();
-        directory.starts_with(&point).then_some((point.len(), kind))
-    };
-    mounts
-        .lines()
-        .filter_map(mount)
-        .max_by_key(|(length, _)| *length)
-        .map(|(_, kind)| kind)
 }
 
 fn free_bytes(directory: &Path) -> Option<u64> {
@@ -132,24 +115,6 @@ fn overwrite(file: &File, limit: Duration) -> std::io::Result<Vec<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const MOUNTS: &str = "\
-22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
-23 22 0:5 / /proc rw - proc proc rw
-30 22 0:30 / /var/tmp rw,nosuid shared:7 - tmpfs tmpfs rw
-31 22 8:2 / /mnt/my\\040disk rw - xfs /dev/sdb1 rw
-32 30 8:3 / /var/tmp rw - btrfs /dev/sdc1 rw
-";
-
-    #[test]
-    fn the_mount_nearest_to_the_directory_tells_the_type() {
-        let of = |path: &str| file_system(MOUNTS, Path::new(path));
-        assert_eq!(of("/home/x").as_deref(), Some("ext4"));
-        assert_eq!(of("/var/tmp/deltabench").as_deref(), Some("btrfs"));
-        assert_eq!(of("/var/tmpfiles").as_deref(), Some("ext4"));
-        assert_eq!(of("/mnt/my disk/x").as_deref(), Some("xfs"));
-        assert_eq!(file_system("", Path::new("/")), None);
-    }
 
     #[test]
     fn a_directory_that_is_not_there_yet_is_probed_above_and_nothing_stays() {

@@ -1,6 +1,7 @@
 //! What can go wrong while observing.
 
 use deltabench_model::problem::Problem;
+use deltabench_proc::ProcError;
 use std::path::{Path, PathBuf};
 
 /// A failure to observe or to pin.
@@ -60,6 +61,24 @@ impl ObserveError {
             action,
             path: path.to_owned(),
             source,
+        }
+    }
+}
+
+impl From<ProcError> for ObserveError {
+    fn from(error: ProcError) -> Self {
+        match error {
+            ProcError::File {
+                action,
+                path,
+                source,
+            } => Self::File {
+                action,
+                path,
+                source,
+            },
+            ProcError::Format { path, found } => Self::Format { path, found },
+            ProcError::Gone { pid } => Self::Gone { pid },
         }
     }
 }

@@ -1,7 +1,11 @@
 //! What kind of machine this is, and in which mood.
 
-use crate::cgroup::{CgroupKind, cgroup_dirs};
 use crate::perf::hardware_counters;
+use deltabench_model::units::to_f64;
+use deltabench_proc::cgroup::cpu_quota;
+use deltabench_proc::cpu::{HostTicks, cpuinfo_field, list_length, online_cores};
+use deltabench_proc::pressure::avg10;
+use deltabench_proc::{field, number, word_in};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
@@ -71,24 +75,22 @@ impl HostFacts {
     /// Reads them from a tree with `proc` and `sys` in it.
     fn read_below(root: &Path) -> Self {
         let text = |path: &str| fs::read_to_string(root.join(path)).ok();
-        let word = |path: &str| {
-            text(path)
-                .map(|text| text.trim().to_owned())
-                .filter(|text| !text.is_empty())
-        };
+        let word = |path: &str| word_in(&root.join(path));
         let cpuinfo = text("proc/cpuinfo").unwrap_or_default();
         let memory = text("proc/meminfo").unwrap_or_default();
         let stat = text("proc/stat").unwrap_or_default();
-        let swap = memory_field(&memory, "SwapTotal").zip(memory_field(&memory, "SwapFree"));
+        let swap = number(&memory, "SwapTotal").zip(number(&memory, "SwapFree"));
         Self {
             cpu_model: cpuinfo_field(&cpuinfo, "model name")
-                .or_else(|| cpuinfo_field(&cpuinfo, "cpu model")),
+                .or_else(|| cpuinfo_field(&cpuinfo, "cpu model"))
+                .map(str::to_owned),
             online_cores: online_cores(&stat),
-            allowed_cores: text("proc/self/status").and_then(|status| allowed_cores(&status)),
+            allowed_cores: text("proc/self/status")
+                .and_then(|status| list_length(field(&status, "Cpus_allowed_list")?)),
             cpu_quota_cores: cpu_quota(root),
             kernel: word("proc/sys/kernel/osrelease"),
-            memory_bytes: memory_field(&memory, "MemTotal"),
-            memory_available_bytes: memory_field(&memory, "MemAvailable"),
+            memory_bytes: number(&memory, "MemTotal"),
+            memory_available_bytes: number(&memory, "MemAvailable"),
             swap_used_bytes: swap.map(|(total, free)| total.saturating_sub(free)),
             governors: governors(root),
             turbo: turbo(
@@ -99,9 +101,9 @@ impl HostFacts {
             numa_nodes: word("sys/devices/system/node/online").and_then(|list| list_length(&list)),
             transparent_huge_pages: word("sys/kernel/mm/transparent_hugepage/enabled")
                 .and_then(|line| chosen(&line)),
-            huge_pages_total: memory_field(&memory, "HugePages_Total"),
-            huge_pages_free: memory_field(&memory, "HugePages_Free"),
-            huge_page_bytes: memory_field(&memory, "Hugepagesize"),
+            huge_pages_total: number(&memory, "HugePages_Total"),
+            huge_pages_free: number(&memory, "HugePages_Free"),
+            huge_page_bytes: number(&memory, "Hugepagesize"),
             huge_pages_reservable: writable(&root.join("proc/sys/vm/nr_hugepages")),
             virtual_machine: cpuinfo_field(&cpuinfo, "flags").map(|flags| {
                 flags
@@ -111,83 +113,10 @@ impl HostFacts {
             clock_source: word("sys/devices/system/clocksource/clocksource0/current_clocksource"),
             hardware_counters: None,
             load_1min: text("proc/loadavg").and_then(|line| line.split(' ').next()?.parse().ok()),
-            pressure_cpu_some_avg10: text("proc/pressure/cpu")
-                .and_then(|text| pressure_some(&text)),
+            pressure_cpu_some_avg10: text("proc/pressure/cpu").and_then(|text| avg10(&text)),
             steal_percent_since_boot: steal_percent(&stat),
         }
     }
-}
-
-/// The value of `name : value` for the first core.
-fn cpuinfo_field(text: &str, name: &str) -> Option<String> {
-    text.lines().find_map(|line| {
-        let (key, value) = line.split_once(':')?;
-        (key.trim() == name).then(|| value.trim().to_owned())
-    })
-}
-
-/// A field of `/proc/meminfo`: kibibytes become bytes, counts stay counts.
-fn memory_field(text: &str, name: &str) -> Option<u64> {
-    let value = text
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    let mut words = value.split_ascii_whitespace();
-    let number: u64 = words.next()?.parse().ok()?;
-    match words.next() {
-        Some("kB") => number.checked_mul(1024),
-        Some(_) => None,
-        None => Some(number),
-    }
-}
-
-/// Lines `cpu0`, `cpu1`, … of `/proc/stat`; only cores online have one.
-fn online_cores(stat: &str) -> u64 {
-    let core = |line: &&str| {
-        line.strip_prefix("cpu")
-            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-    };
-    deltabench_model::units::count(stat.lines().filter(core).count())
-}
-
-fn allowed_cores(status: &str) -> Option<u64> {
-    let list = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    list_length(list)
-}
-
-/// The tightest CPU quota of this process's cgroups, in cores.
-///
-/// Source: cgroup-v2.rst, `cpu.max`; sched-bwc.rst, `cpu.cfs_quota_us`. A limit on a group holds for all
-/// below it.
-fn cpu_quota(root: &Path) -> Option<f64> {
-    let quotas = [CgroupKind::V1, CgroupKind::V2]
-        .into_iter()
-        .flat_map(|kind| {
-            cgroup_dirs(root, kind, "cpu")
-                .into_iter()
-                .filter_map(move |dir| {
-                    let text = |name: &str| fs::read_to_string(dir.join(name)).ok();
-                    let words = match kind {
-                        CgroupKind::V1 => format!(
-                            "{} {}",
-                            text("cpu.cfs_quota_us")?.trim(),
-                            text("cpu.cfs_period_us")?.trim()
-                        ),
-                        CgroupKind::V2 => text("cpu.max")?,
-                    };
-                    quota_cores(&words)
-                })
-        });
-    quotas.min_by(f64::total_cmp)
-}
-
-/// Quota over period; `max` and `-1` are no limit.
-fn quota_cores(words: &str) -> Option<f64> {
-    let mut words = words.split_ascii_whitespace();
-    let quota: f64 = words.next()?.parse().ok()?;
-    let period: f64 = words.next()?.parse().ok()?;
-    (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
 /// Whether a file could be written; `None` if there is none.
@@ -200,18 +129,9 @@ fn writable(path: &Path) -> Option<bool> {
 }
 
 fn steal_percent(stat: &str) -> Option<f64> {
-    let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    // guest and guest_nice, the ninth and tenth, are part of user and nice already.
-    let ticks: Vec<u64> = line
-        .split_ascii_whitespace()
-        .take(8)
-        .map_while(|word| word.parse().ok())
-        .collect();
-    let total: u64 = ticks.iter().sum();
-    let steal = *ticks.get(7)?;
-    (total > 0).then(|| {
-        100.0 * deltabench_model::units::to_f64(steal) / deltabench_model::units::to_f64(total)
-    })
+    let ticks = HostTicks::parse(stat.as_bytes())?;
+    let (steal, all) = (ticks.steal?, ticks.all());
+    (all > 0).then(|| 100.0 * to_f64(steal) / to_f64(all))
 }
 
 fn governors(root: &Path) -> Vec<String> {
@@ -219,10 +139,7 @@ fn governors(root: &Path) -> Vec<String> {
         return Vec::new();
     };
     let mut found: Vec<String> = entries
-        .filter_map(|entry| {
-            fs::read_to_string(entry.ok()?.path().join("cpufreq/scaling_governor")).ok()
-        })
-        .map(|text| text.trim().to_owned())
+        .filter_map(|entry| word_in(&entry.ok()?.path().join("cpufreq/scaling_governor")))
         .collect();
     found.sort();
     found.dedup();
@@ -235,31 +152,10 @@ fn turbo(intel_no_turbo: Option<&str>, boost: Option<&str>) -> Option<bool> {
         .or_else(|| boost.map(|on| on == "1"))
 }
 
-/// How many numbers a kernel list such as `0-3,8` holds.
-fn list_length(list: &str) -> Option<u64> {
-    list.trim()
-        .split(',')
-        .map(|part| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-            last.checked_sub(first)?.checked_add(1)
-        })
-        .sum()
-}
-
 /// The word in brackets of `always [madvise] never`.
 fn chosen(line: &str) -> Option<String> {
     let (_, rest) = line.split_once('[')?;
     rest.split_once(']').map(|(word, _)| word.to_owned())
-}
-
-/// `avg10` of the line `some` in a file of `/proc/pressure`.
-fn pressure_some(text: &str) -> Option<f64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
-    line.split(' ')
-        .find_map(|word| word.strip_prefix("avg10="))?
-        .parse()
-        .ok()
 }
 
 #[cfg(test)]
@@ -321,25 +217,9 @@ mod tests {
     }
 
     #[test]
-    fn quotas_are_cores_and_no_limit_is_absent() {
-        assert_eq!(quota_cores("150000 100000\n"), Some(1.5));
-        assert_eq!(quota_cores("max 100000\n"), None);
-        assert_eq!(quota_cores("-1 100000"), None);
-        assert_eq!(quota_cores(""), None);
-    }
-
-    #[test]
     fn facts_of_an_older_version_can_be_read() {
         let facts: HostFacts = serde_json::from_str("{\"online_cores\": 2}").unwrap();
         assert_eq!((facts.online_cores, facts.allowed_cores), (2, None));
-    }
-
-    #[test]
-    fn kernel_lists_are_counted() {
-        assert_eq!(list_length("0"), Some(1));
-        assert_eq!(list_length("0-3,8,10-11\n"), Some(7));
-        assert_eq!(list_length("3-0"), None);
-        assert_eq!(list_length(""), None);
     }
 
     #[test]

@@ -2,11 +2,14 @@
 
 use crate::affinity::{own_affinity, pin_self, restore};
 use crate::core_speed::CoreSpeed;
-use crate::host_clock::{HostClock, tick_ns};
+use crate::host_clock::HostClock;
 use crate::pressure::PressureClock;
 use deltabench_model::units::{seconds, to_f64};
+use deltabench_proc::memory::swapped_pages;
+use deltabench_proc::tick_ns;
+use deltabench_proc::{Process, process_ids};
 use std::collections::BTreeMap;
-use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Cores that are looked at, and for how long each: neighbours come and go within tenths of a second.
@@ -95,30 +98,17 @@ type Identity = (u32, u64);
 /// Name and CPU ticks of every process but this one.
 fn processes() -> BTreeMap<Identity, (String, u64)> {
     let own = std::process::id();
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+    let ids = process_ids(Path::new("/proc")).unwrap_or_default();
+    ids.into_iter()
         .filter(|&pid| pid != own)
         .filter_map(|pid| {
-            let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            let (start, name, ticks) = parse_stat(&line)?;
-            Some(((pid, start), (name, ticks)))
+            let (stat, name) = Process::of(pid).stat_and_name()?;
+            Some((
+                (pid, stat.start_ticks),
+                (name, stat.user_ticks + stat.system_ticks),
+            ))
         })
         .collect()
-}
-
-/// Start, name and CPU ticks. Source: proc_pid_stat(5), fields 22, 2, and 14 with 15; the name may hold
-/// blanks and parentheses itself.
-fn parse_stat(line: &str) -> Option<(u64, String, u64)> {
-    let (head, rest) = line.rsplit_once(") ")?;
-    let (_, name) = head.split_once('(')?;
-    let field = |number: usize| -> Option<u64> {
-        rest.split_ascii_whitespace()
-            .nth(number.checked_sub(3)?)?
-            .parse()
-            .ok()
-    };
-    Some((field(22)?, name.to_owned(), field(14)? + field(15)?))
 }
 
 fn neighbours(
@@ -142,18 +132,6 @@ fn neighbours(
         .collect();
     named.sort_by(|one, other| other.core_percent.total_cmp(&one.core_percent));
     named
-}
-
-/// Source: proc_vmstat(5), `pswpin` and `pswpout`.
-fn swapped_pages() -> Option<u64> {
-    let text = fs::read_to_string("/proc/vmstat").ok()?;
-    let field = |name: &str| -> Option<u64> {
-        text.lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?
-            .parse()
-            .ok()
-    };
-    Some(field("pswpin")? + field("pswpout")?)
 }
 
 #[cfg(test)]
@@ -183,17 +161,6 @@ mod tests {
     }
 
     #[test]
-    fn stat_is_read_past_a_name_with_blanks_and_parentheses() {
-        let numbers: Vec<String> = (4..=30).map(|field| field.to_string()).collect();
-        let line = format!("12 (a) b (c)) S {}", numbers.join(" "));
-        assert_eq!(
-            parse_stat(&line),
-            Some((22, "a) b (c)".to_owned(), 14 + 15))
-        );
-        assert_eq!(parse_stat("12 (short) S 1"), None);
-    }
-
-    #[test]
     fn a_busy_neighbour_is_seen_by_name_and_we_are_not() {
         let mut child = std::process::Command::new("sh")
             .args(["-c", "while :; do :; done"])
@@ -207,12 +174,12 @@ mod tests {
             sample.neighbours.iter().any(|one| one.name == "sh"),
             "{sample:?}"
         );
-        let own = fs::read_to_string("/proc/self/comm").unwrap();
+        let own = Process::of(std::process::id()).name();
         assert!(
             processes()
                 .keys()
                 .all(|(pid, _)| *pid != std::process::id()),
-            "{own}"
+            "{own:?}"
         );
     }
 }

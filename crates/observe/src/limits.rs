@@ -15,9 +15,9 @@ mod device;
 mod knobs;
 mod place;
 
-use crate::cgroup::CgroupKind;
 use deltabench_model::plan::{Limits, StorageProfile};
 use deltabench_model::problem::Problem;
+use deltabench_proc::cgroup::CgroupKind;
 use device::BlockDevice;
 use place::{Controller, Place};
 use serde::{Deserialize, Serialize};

@@ -1,12 +1,12 @@
 //! CPU of all processes of one server.
 
-use crate::cgroup::{CgroupKind, ServerCgroup};
+use crate::cgroup::ServerCgroup;
 use crate::error::ObserveError;
-use crate::process::{process_tree, thread_dir, threads};
-use crate::reader::{KernelFile, numbers};
+use deltabench_proc::cgroup::CgroupKind;
+use deltabench_proc::cpu::Schedstat;
+use deltabench_proc::{KernelFile, Process, process_tree, thread_dir, threads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fs;
 
 /// Where the CPU figures of a server come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -216,8 +216,8 @@ const NO_SCHEDSTAT: &str = "/proc/self/schedstat is missing or zero";
 
 fn has_schedstat() -> bool {
     // A kernel without CONFIG_SCHED_INFO either lacks the file or prints zeros; this process has run by now.
-    let own = fs::read("/proc/self/schedstat").unwrap_or_default();
-    schedstat(&own).is_some_and(|own| own.cpu_ns > 0)
+    let own = Process::of(std::process::id()).schedstat();
+    own.is_some_and(|own| own.cpu_ns > 0)
 }
 
 /// The first source that works here.
@@ -237,32 +237,6 @@ fn preferred_source() -> Result<CpuSource, ObserveError> {
     }
     Err(ObserveError::NoSource {
         reason: reasons.join("; "),
-    })
-}
-
-/// The three numbers of a schedstat line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Schedstat {
-    cpu_ns: u64,
-    wait_ns: u64,
-    /// How often the thread was given a core.
-    timeslices: u64,
-}
-
-impl std::ops::AddAssign for Schedstat {
-    fn add_assign(&mut self, other: Self) {
-        self.cpu_ns += other.cpu_ns;
-        self.wait_ns += other.wait_ns;
-        self.timeslices += other.timeslices;
-    }
-}
-
-fn schedstat(line: &[u8]) -> Option<Schedstat> {
-    let mut fields = numbers(line);
-    Some(Schedstat {
-        cpu_ns: fields.next()?,
-        wait_ns: fields.next()?,
-        timeslices: fields.next()?,
     })
 }
 
@@ -293,7 +267,7 @@ impl Thread {
         }
         // An open file of /proc names the thread, not its number: if the number is used again, this read
         // fails.
-        match self.file.read(schedstat) {
+        match self.file.read(Schedstat::parse) {
             Ok(now) => self.last = now,
             Err(_) => self.gone = true,
         }
@@ -520,7 +494,7 @@ mod tests {
             .unwrap();
         meter.refresh().unwrap();
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-        while fs::read_to_string(format!("/proc/{child}/comm")).unwrap() != "sleep\n" {
+        while Process::of(child).name().unwrap() != "sleep" {
             assert!(
                 std::time::Instant::now() < deadline,
                 "the child never finished its loop"
@@ -585,19 +559,6 @@ mod tests {
             CpuMeter::open(pid),
             Err(ObserveError::Gone { .. })
         ));
-    }
-
-    #[test]
-    fn schedstat_lines_need_three_numbers() {
-        let line = Schedstat {
-            cpu_ns: 74191,
-            wait_ns: 57336,
-            timeslices: 2,
-        };
-        assert_eq!(schedstat(b"74191 57336 2\n"), Some(line));
-        assert_eq!(schedstat(b"74191 57336\n"), None);
-        assert_eq!(schedstat(b"0 0 0\n"), Some(Schedstat::default()));
-        assert_eq!(schedstat(b""), None);
     }
 
     #[test]

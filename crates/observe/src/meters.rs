@@ -1,11 +1,12 @@
 //! What is read at the two ends of a slice, on whatever machines the servers are.
 
 use crate::agent::RemoteMeters;
-use crate::device::{DeviceClock, DeviceCosts};
+use crate::device::DeviceClock;
 use crate::error::ObserveError;
 use crate::meter::CpuReading;
 use crate::postmaster::{Postmaster, noted};
 use crate::slice_meters::{MeterSources, SliceCosts, SliceMeters};
+use deltabench_proc::block::DeviceCosts;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -189,7 +190,7 @@ fn here(pids: &[u32], devices: bool) -> Result<SliceMeters, ObserveError> {
 
 /// A server's main process works in its data directory.
 pub(crate) fn data_of(postmaster: u32) -> PathBuf {
-    PathBuf::from(format!("/proc/{postmaster}/cwd"))
+    deltabench_proc::Process::of(postmaster).directory()
 }
 
 #[cfg(test)]

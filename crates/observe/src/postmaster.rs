@@ -1,9 +1,9 @@
 //! Where the processes of a server are, and who counts them.
 
 use crate::agent::{Agent, RemoteCounters};
-use crate::process::process_tree;
 use crate::server_counters::ServerCounters;
 use deltabench_model::problem::Problem;
+use deltabench_proc::process_tree;
 use std::collections::BTreeMap;
 
 /// A server's main process, by the machine that it is on.

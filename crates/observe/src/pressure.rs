@@ -1,6 +1,7 @@
 //! Time in which some task of the host waited for a core.
 
-use crate::reader::{KernelFile, numbers};
+use deltabench_proc::KernelFile;
+use deltabench_proc::pressure::total_ns;
 use std::path::Path;
 
 /// Reader of `/proc/pressure/cpu` that keeps it open.
@@ -34,27 +35,9 @@ impl PressureClock {
     }
 }
 
-fn total_ns(bytes: &[u8]) -> Option<u64> {
-    let line = bytes.split(|&byte| byte == b'\n').next()?;
-    let rest = line.strip_prefix(b"some ")?;
-    let word = rest
-        .split(|&byte| byte == b' ')
-        .find_map(|word| word.strip_prefix(b"total="))?;
-    numbers(word).next()?.checked_mul(1000)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_total_of_some_is_read_as_nanoseconds() {
-        let text = b"some avg10=0.03 avg60=0.08 avg300=0.28 total=2610313317\n\
-                     full avg10=0.00 avg60=0.00 avg300=0.00 total=5\n";
-        assert_eq!(total_ns(text), Some(2_610_313_317_000));
-        assert_eq!(total_ns(b"full avg10=0.00 total=5\n"), None);
-        assert_eq!(total_ns(b""), None);
-    }
 
     #[test]
     fn a_host_without_pressure_has_no_clock() {

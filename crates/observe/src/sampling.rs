@@ -1,13 +1,17 @@
 //! What a sample of the series consists of.
 
-use crate::device::{DeviceClock, DeviceReading};
+use crate::device::DeviceClock;
 use crate::error::ObserveError;
-use crate::host_clock::page_bytes;
 use crate::meter::{CpuMeter, CpuReading, CpuSource};
 use crate::pressure::PressureClock;
-use crate::reader::{KernelFile, WholeFile, numbers};
 use deltabench_model::plan::ServerId;
 use deltabench_model::units::{seconds, to_f64};
+use deltabench_proc::block::DeviceReading;
+use deltabench_proc::cpu::{HostTicks, host_switches};
+use deltabench_proc::memory::page_cache_bytes;
+use deltabench_proc::network::Traffic;
+use deltabench_proc::page_bytes;
+use deltabench_proc::{KernelFile, WholeFile, number, resident_pages};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -51,7 +55,7 @@ impl HostSampling {
             pressure,
             memory: WholeFile::open(Path::new("/proc/meminfo")).ok(),
             network: network.and_then(|mut file| {
-                let now = file.read(parse_network).ok()?;
+                let now = file.read(Traffic::parse).ok()?;
                 Some((file, now))
             }),
             device: DeviceClock::of(data_dir).map(|mut clock| {
@@ -86,7 +90,7 @@ impl HostSampling {
             put("dirty", memory.dirty);
         }
         if let Some((file, before)) = &mut self.network
-            && let Ok(now) = file.read(parse_network)
+            && let Ok(now) = file.read(Traffic::parse)
         {
             let rate = |now: u64, then: u64| per_second(now.saturating_sub(then), over) / 1024.0;
             put("network_received_kb", rate(now.received, before.received));
@@ -137,7 +141,7 @@ impl ServerSampling {
 
     /// Adds what passed since the call before, or opening; `false` if the server has ended.
     pub(crate) fn sample(&mut self, over: Duration, values: &mut Values) -> bool {
-        let Ok(resident) = self.memory.read(|bytes| numbers(bytes).nth(1)) else {
+        let Ok(resident) = self.memory.read(resident_pages) else {
             return false;
         };
         if self.children_changed() && self.meter.refresh().is_err() {
@@ -176,50 +180,35 @@ fn per_second(count: u64, over: Duration) -> f64 {
     to_f64(count) / over.as_secs_f64()
 }
 
-/// Ticks of all cores, and switches. Source: proc_stat(5).
+/// Ticks of all cores, and switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Stat {
-    user: u64,
-    system: u64,
-    iowait: u64,
-    steal: u64,
-    all: u64,
+    ticks: HostTicks,
     switches: u64,
 }
 
 impl Stat {
     fn since(&self, before: &Self, over: Duration, put: &mut impl FnMut(&str, f64)) {
-        let all = self.all.saturating_sub(before.all);
+        let (now, then) = (&self.ticks, &before.ticks);
+        let all = now.all().saturating_sub(then.all());
         if all > 0 {
             let share =
                 |now: u64, then: u64| 100.0 * to_f64(now.saturating_sub(then)) / to_f64(all);
-            put("cpu_user", share(self.user, before.user));
-            put("cpu_system", share(self.system, before.system));
-            put("cpu_iowait", share(self.iowait, before.iowait));
-            put("cpu_steal", share(self.steal, before.steal));
+            put("cpu_user", share(now.user, then.user));
+            put("cpu_system", share(now.system, then.system));
+            put("cpu_iowait", share(now.iowait, then.iowait));
+            let steal = (now.steal.unwrap_or(0), then.steal.unwrap_or(0));
+            put("cpu_steal", share(steal.0, steal.1));
         }
         let switches = self.switches.saturating_sub(before.switches);
         put("context_switches", per_second(switches, over));
     }
 }
 
-/// Guest time is part of user time already.
 fn parse_stat(bytes: &[u8]) -> Option<Stat> {
-    let mut lines = bytes.split(|&byte| byte == b'\n');
-    let mut fields = numbers(lines.next()?.strip_prefix(b"cpu ")?);
-    let mut next = || fields.next();
-    let (user, nice, system, idle) = (next()?, next()?, next()?, next()?);
-    let (iowait, irq, softirq) = (next()?, next()?, next()?);
-    let steal = next().unwrap_or(0);
-    let switches = lines.find_map(|line| numbers(line.strip_prefix(b"ctxt ")?).next())?;
-    let (user, system) = (user + nice, system + irq + softirq);
     Some(Stat {
-        user,
-        system,
-        iowait,
-        steal,
-        all: user + system + idle + iowait + steal,
-        switches,
+        ticks: HostTicks::parse(bytes)?,
+        switches: host_switches(bytes)?,
     })
 }
 
@@ -231,42 +220,14 @@ struct Memory {
     dirty: f64,
 }
 
-/// Source: proc_meminfo(5). `Cached` holds shared memory, and with it the servers' shared buffers, which are
-/// no page cache.
 fn parse_memory(bytes: &[u8]) -> Option<Memory> {
     let text = std::str::from_utf8(bytes).ok()?;
-    let mb = |name: &str| -> Option<f64> {
-        let line = text
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        Some(to_f64(numbers(line.as_bytes()).next()?) / 1024.0)
-    };
+    let of = |name: &str| number(text, name);
     Some(Memory {
-        available: mb("MemAvailable")?,
-        page_cache: (mb("Cached")? + mb("Buffers")? - mb("Shmem")?).max(0.0),
-        dirty: mb("Dirty")? + mb("Writeback")?,
+        available: to_f64(of("MemAvailable")?) / MB,
+        page_cache: to_f64(page_cache_bytes(text)?) / MB,
+        dirty: to_f64(of("Dirty")? + of("Writeback")?) / MB,
     })
-}
-
-/// Bytes over all interfaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Traffic {
-    received: u64,
-    sent: u64,
-}
-
-/// Source: proc_pid_net(5): two head lines; after each name 8 numbers received, 8 sent, bytes first.
-fn parse_network(bytes: &[u8]) -> Option<Traffic> {
-    let mut sum = Traffic::default();
-    for line in bytes.split(|&byte| byte == b'\n').skip(2) {
-        let Some(colon) = line.iter().rposition(|&byte| byte == b':') else {
-            continue;
-        };
-        let mut fields = numbers(line.get(colon + 1..)?);
-        sum.received += fields.next()?;
-        sum.sent += fields.nth(7)?;
-    }
-    Some(sum)
 }
 
 /// As iostat reckons them. Source: Documentation/block/stat.rst.
@@ -302,7 +263,7 @@ fn device_values(spent: &DeviceReading, over: Duration, put: &mut impl FnMut(&st
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::DeviceCosts;
+    use deltabench_proc::block::DeviceCosts;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -355,18 +316,6 @@ mod tests {
         };
         assert_eq!(parse_memory(text), Some(expected));
         assert_eq!(parse_memory(b"MemTotal: 9 kB\n"), None);
-    }
-
-    #[test]
-    fn traffic_is_added_up_over_interfaces() {
-        let text = b"Inter-|   Receive   |  Transmit\n face |bytes packets\n    \
-            lo: 100 2 0 0 0 0 0 0 200 2 0 0 0 0 0 0\neth0:7 1 0 0 0 0 0 0 8 1 0 0 0 0 0 0\n";
-        let expected = Traffic {
-            received: 107,
-            sent: 208,
-        };
-        assert_eq!(parse_network(text), Some(expected));
-        assert_eq!(parse_network(b"a\nb\n"), Some(Traffic::default()));
     }
 
     #[test]

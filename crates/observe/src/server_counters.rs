@@ -1,14 +1,11 @@
 //! The kernel's counters of all processes of one server.
 
 use crate::error::ObserveError;
-use crate::host_clock::{page_bytes, tick_ns};
 use crate::perf::PerfCounters;
-use crate::process::{process_tree, thread_dir, threads};
 use deltabench_model::units::to_f64;
+use deltabench_proc::tick_ns;
+use deltabench_proc::{Process, process_tree, threads};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
 
 /// How often the processes are read until they were the same before and after.
 const ATTEMPTS: usize = 5;
@@ -190,79 +187,23 @@ fn read_processes(tree: &[u32]) -> Result<Reading, ObserveError> {
     };
     let mut switches = Vec::new();
     for &pid in tree {
-        let dir = Path::new("/proc").join(pid.to_string());
-        let stat = parsed(&dir.join("stat"), parse_stat)?;
-        sum.user_ticks += stat.user_ticks;
-        sum.system_ticks += stat.system_ticks;
-        sum.minor_faults += stat.minor_faults;
-        sum.major_faults += stat.major_faults;
-        let io = parsed(&dir.join("io"), parse_io).ok();
-        sum.io = sum.io.zip(io).map(|(sum, io)| (sum.0 + io.0, sum.1 + io.1));
+        let process = Process::of(pid);
+        let stat = process.stat_or_why()?;
+        // Of the process with all its threads, and of its ended and awaited children.
+        sum.user_ticks += stat.user_ticks + stat.childrens_user_ticks;
+        sum.system_ticks += stat.system_ticks + stat.childrens_system_ticks;
+        sum.minor_faults += stat.minor_faults + stat.childrens_minor_faults;
+        sum.major_faults += stat.major_faults + stat.childrens_major_faults;
+        let both = sum.io.zip(process.io());
+        sum.io = both.map(|(sum, io)| (sum.0 + io.read_bytes, sum.1 + io.write_bytes));
         for tid in threads(pid)? {
-            let path = thread_dir(pid, tid).join("status");
             // A thread that ended since the list was made has nothing more to say.
-            if let Ok(count) = parsed(&path, parse_switches) {
-                switches.push(((pid, tid, stat.started), count));
+            if let Some(count) = Process::thread(pid, tid).switches() {
+                switches.push(((pid, tid, stat.start_ticks), count));
             }
         }
     }
     Ok((sum, switches))
-}
-
-fn parsed<T>(path: &PathBuf, parse: impl Fn(&str) -> Option<T>) -> Result<T, ObserveError> {
-    let text =
-        fs::read_to_string(path).map_err(|source| ObserveError::file("read", path, source))?;
-    parse(&text).ok_or_else(|| ObserveError::Format {
-        path: path.clone(),
-        found: text.chars().take(100).collect(),
-    })
-}
-
-struct Stat {
-    started: u64,
-    user_ticks: u64,
-    system_ticks: u64,
-    minor_faults: u64,
-    major_faults: u64,
-}
-
-/// Fields 10 to 17 and 22 of proc_pid_stat(5): of the process with all its threads, and of its ended and
-/// awaited children. The name may hold blanks and parentheses itself.
-fn parse_stat(line: &str) -> Option<Stat> {
-    let (_, rest) = line.rsplit_once(") ")?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    let field = |number: usize| -> Option<u64> { fields.get(number.checked_sub(3)?)?.parse().ok() };
-    Some(Stat {
-        started: field(22)?,
-        user_ticks: field(14)? + field(16)?,
-        system_ticks: field(15)? + field(17)?,
-        minor_faults: field(10)? + field(11)?,
-        major_faults: field(12)? + field(13)?,
-    })
-}
-
-/// Bytes fetched from and sent towards the storage layer, by the process and its ended children. What was
-/// dirtied and then thrown away still counts: the same work was done for it.
-fn parse_io(text: &str) -> Option<(u64, u64)> {
-    Some((
-        field_of(text, "read_bytes")?,
-        field_of(text, "write_bytes")?,
-    ))
-}
-
-fn parse_switches(text: &str) -> Option<(u64, u64)> {
-    let voluntary = field_of(text, "voluntary_ctxt_switches")?;
-    Some((voluntary, field_of(text, "nonvoluntary_ctxt_switches")?))
-}
-
-/// The first number of the line that begins with `name:`.
-fn field_of(text: &str, name: &str) -> Option<u64> {
-    text.lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?
-        .split_ascii_whitespace()
-        .next()?
-        .parse()
-        .ok()
 }
 
 /// Proportional set sizes added up; absent where one cannot be read or together they map more than `limit`
@@ -270,36 +211,24 @@ fn field_of(text: &str, name: &str) -> Option<u64> {
 fn memory_of(tree: &[u32], limit: u64) -> Option<u64> {
     let mapped = tree
         .iter()
-        .filter_map(|&pid| resident_bytes(pid))
+        .filter_map(|&pid| Process::of(pid).resident_bytes())
         .sum::<u64>();
     if mapped > limit {
         return None;
     }
     let mut bytes = 0;
-    for pid in tree {
-        match fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) {
-            // A process that is ending has no memory any more.
-            Ok(text) if text.is_empty() => {}
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-            Ok(text) => bytes += field_of(&text, "Pss")?.checked_mul(1024)?,
-            Err(_) => return None,
-        }
+    for &pid in tree {
+        bytes += Process::of(pid).proportional_bytes()?;
     }
     (bytes > 0).then_some(bytes)
-}
-
-/// Source: proc_pid_statm(5), the second number.
-fn resident_bytes(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    pages.checked_mul(page_bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::io::{BufRead, BufReader, Write};
+    use std::path::Path;
     use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
     const BURN: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
@@ -435,24 +364,9 @@ mod tests {
     }
 
     #[test]
-    fn kernel_files_are_read_by_their_documented_fields() {
-        let numbers: Vec<String> = (4..=30).map(|field| field.to_string()).collect();
-        let stat = parse_stat(&format!("12 (a) b) S {}", numbers.join(" "))).unwrap();
-        assert_eq!((stat.user_ticks, stat.system_ticks), (14 + 16, 15 + 17));
-        assert_eq!((stat.minor_faults, stat.major_faults), (10 + 11, 12 + 13));
-        assert_eq!(stat.started, 22);
-        let io = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\n\
-                  cancelled_write_bytes: 7\n";
-        assert_eq!(parse_io(io), Some((5, 6)));
-        let status = "Name:\tx\nvoluntary_ctxt_switches:\t8\nnonvoluntary_ctxt_switches:\t9\n";
-        assert_eq!(parse_switches(status), Some((8, 9)));
-        assert_eq!(parse_io("rchar: 1\n"), None);
-    }
-
-    #[test]
     fn memory_that_would_take_long_to_size_up_is_absent() {
         let own = [std::process::id()];
-        let resident = resident_bytes(own[0]).unwrap();
+        let resident = Process::of(own[0]).resident_bytes().unwrap();
         assert!(resident > 100_000, "{resident}");
         assert_eq!(memory_of(&own, resident / 2), None);
         assert_eq!(memory_of(&[], MAPPED_AT_MOST), None);

@@ -1,11 +1,12 @@
 //! Everything that is read at the two ends of a slice.
 
 use crate::busy::BusySource;
-use crate::device::{DeviceClock, DeviceCosts, DeviceReading};
+use crate::device::DeviceClock;
 use crate::error::ObserveError;
 use crate::host_clock::{HostClock, HostReading, foreign_cpu_ns};
 use crate::meter::{Changes, CpuMeter, CpuReading, CpuSource};
 use crate::pressure::PressureClock;
+use deltabench_proc::block::{DeviceCosts, DeviceReading};
 use serde::{Deserialize, Serialize};
 
 /// What happened during a slice beside its own operations. Nanoseconds, as in the slice.

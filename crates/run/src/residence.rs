@@ -10,7 +10,8 @@ use deltabench_model::insert::InsertSetup;
 use deltabench_model::plan::{DataState, Plan, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64, to_u64};
-use deltabench_server::{Normal, check_room, memory_available, normalise};
+use deltabench_proc::memory::memory_available;
+use deltabench_server::{Normal, check_room, normalise};
 use deltabench_workload::Library;
 
 /// How many servers run at a time.

@@ -23,6 +23,7 @@ use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::to_u64;
 use deltabench_observe::{CoreSpeed, Postmaster, own_affinity, pin_self, pin_tree, restore};
+use deltabench_proc::has_ended;
 use deltabench_workload::executable::Executable;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -388,16 +389,4 @@ pub(crate) fn is_dying(pid: u32) -> bool {
         std::thread::sleep(Duration::from_millis(20));
     }
     true
-}
-
-/// Whether a process is gone or only waits to be reaped. Source: proc_pid_stat(5), field 3.
-fn has_ended(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat"))
-        .ok()
-        .and_then(|stat| {
-            stat.rsplit(") ")
-                .next()
-                .map(|fields| fields.starts_with('Z'))
-        })
-        .unwrap_or(true)
 }

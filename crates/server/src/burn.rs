@@ -2,6 +2,7 @@
 
 use crate::failure::failed;
 use deltabench_model::problem::Problem;
+use deltabench_proc::Process;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -98,14 +99,15 @@ pub(crate) fn check_preloaded(
     let Some((_, library)) = environment.iter().find(|(name, _)| name == PRELOAD) else {
         return Ok(());
     };
-    let path = PathBuf::from(format!("/proc/{postmaster_pid}/maps"));
-    let maps = std::fs::read_to_string(&path).map_err(|error| failed("read", &path, &error))?;
-    if maps.lines().any(|line| line.ends_with(library.as_str())) {
+    if Process::of(postmaster_pid)
+        .mapped_files()?
+        .contains(library)
+    {
         return Ok(());
     }
     Err(
         Problem::new("the server did not load the library that slows it down")
-            .detail(format!("{library} is not in {}", path.display()))
+            .detail(format!("{library} is not in /proc/{postmaster_pid}/maps"))
             .hint("only dynamically linked servers can be slowed down; the server's log says more"),
     )
 }

@@ -3,6 +3,7 @@
 mod adaptation;
 mod catalogue;
 mod enquiry;
+mod entry;
 mod history;
 mod libraries;
 mod reading;
@@ -10,7 +11,8 @@ mod translation;
 mod values;
 
 pub use adaptation::{Adaptation, adapt, is_auto, tell};
-pub use catalogue::{Catalogue, Entry, Kind, check_known};
+pub use catalogue::{Catalogue, check_known};
+pub use entry::{Entry, Kind};
 pub use history::changes;
 pub(crate) use history::period;
 pub use translation::{Translation, translations};

@@ -4,10 +4,11 @@
 //! operation by about as much as the changes that deltabench is asked to find.
 
 use crate::kernel;
-use crate::room::meminfo_bytes;
 use crate::tree;
 use crate::workspace::{Inner, Workspace};
 use deltabench_model::units::{to_f64, to_u64};
+use deltabench_proc::memory::free_huge_pages;
+use deltabench_proc::{number, number_in};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -48,11 +49,10 @@ impl Knobs {
     }
 
     fn read(&self) -> Result<u64, String> {
-        let text = std::fs::read_to_string(&self.number)
-            .map_err(|_| "this kernel has no huge pages".to_owned())?;
-        text.trim()
-            .parse()
-            .map_err(|_| format!("{} holds no number", self.number.display()))
+        if !self.number.exists() {
+            return Err("this kernel has no huge pages".to_owned());
+        }
+        number_in(&self.number).ok_or_else(|| format!("{} holds no number", self.number.display()))
     }
 
     fn write(&self, pages: u64) -> Result<(), String> {
@@ -106,7 +106,7 @@ impl HugePages {
     pub fn refill(&mut self) -> Result<(), String> {
         let meminfo = std::fs::read_to_string(&self.knobs.meminfo)
             .map_err(|_| "cannot read /proc/meminfo".to_owned())?;
-        let missing = self.needed.saturating_sub(free_pages(&meminfo));
+        let missing = self.needed.saturating_sub(free_huge_pages(&meminfo));
         if missing == 0 {
             return Ok(());
         }
@@ -170,13 +170,13 @@ fn reserve_from(
 ) -> Result<HugePages, String> {
     let meminfo = std::fs::read_to_string(&knobs.meminfo)
         .map_err(|_| "cannot read /proc/meminfo".to_owned())?;
-    let page = meminfo_bytes(&meminfo, "Hugepagesize").ok_or("this kernel has no huge pages")?;
+    let page = number(&meminfo, "Hugepagesize").ok_or("this kernel has no huge pages")?;
     let needed: u64 = shared_buffers
         .iter()
         .map(|bytes| pages_for(*bytes, page))
         .sum();
     if !root {
-        let free = free_pages(&meminfo);
+        let free = free_huge_pages(&meminfo);
         return if free >= needed {
             Ok(HugePages {
                 knobs,
@@ -190,7 +190,7 @@ fn reserve_from(
             ))
         };
     }
-    let available = meminfo_bytes(&meminfo, "MemAvailable").unwrap_or(0);
+    let available = number(&meminfo, "MemAvailable").unwrap_or(0);
     let limit = to_u64(to_f64(available) * MEMORY_SHARE);
     if needed.saturating_mul(page) > limit {
         return Err(format!(
@@ -211,22 +211,6 @@ fn reserve_from(
 fn pages_for(shared_buffers: u64, page: u64) -> u64 {
     let bytes = to_u64(to_f64(shared_buffers) * SHARE_BESIDE).saturating_add(BYTES_BESIDE);
     bytes.div_ceil(page.max(1))
-}
-
-/// Huge pages that nobody has and nobody was promised.
-fn free_pages(meminfo: &str) -> u64 {
-    let count = |name: &str| plain_number(meminfo, name).unwrap_or(0);
-    count("HugePages_Free").saturating_sub(count("HugePages_Rsvd"))
-}
-
-/// `HugePages_Total` and its like have no unit.
-fn plain_number(meminfo: &str, name: &str) -> Option<u64> {
-    meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?
-        .trim()
-        .parse()
-        .ok()
 }
 
 fn add(knobs: &Knobs, pages: u64, directory: &Path) -> Result<(), String> {

@@ -69,7 +69,7 @@ pub use network::Network;
 pub use process::{ENGINE_MARK, Handle};
 pub use profile::{BaseSettings, base_settings, settings_under};
 pub use remnants::end_engines;
-pub use room::{check_room, memory_available};
+pub use room::check_room;
 pub use settings::{Normal, megabytes, normalise, unmet};
 pub use spawn::Launch;
 pub use sweep::sweep;

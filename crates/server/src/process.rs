@@ -1,10 +1,11 @@
 //! Processes named so that a reused pid is never mistaken for them.
 
 use crate::kernel;
+use deltabench_proc::{Process, process_ids};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -23,9 +24,8 @@ pub(crate) struct Identity {
 impl Identity {
     /// The process that has this pid now; `None` if there is none, or only its unreaped remains.
     pub(crate) fn of(pid: u32) -> Option<Self> {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let stat = parse_stat(&text)?;
-        (!matches!(stat.state, 'Z' | 'X')).then_some(Self {
+        let stat = Process::of(pid).stat()?;
+        (!stat.has_ended()).then_some(Self {
             pid,
             start_ticks: stat.start_ticks,
         })
@@ -33,10 +33,9 @@ impl Identity {
 
     /// The same for a child of ours that may already have ended, as long as it is not reaped.
     fn of_child(pid: u32) -> Option<Self> {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         Some(Self {
             pid,
-            start_ticks: parse_stat(&text)?.start_ticks,
+            start_ticks: Process::of(pid).stat()?.start_ticks,
         })
     }
 
@@ -44,20 +43,6 @@ impl Identity {
     pub(crate) fn is_running(&self) -> bool {
         Self::of(self.pid).as_ref() == Some(self)
     }
-}
-
-struct Stat {
-    state: char,
-    start_ticks: u64,
-}
-
-/// Source: proc(5): the command may hold spaces and brackets, so fields are counted from its last `)`.
-fn parse_stat(text: &str) -> Option<Stat> {
-    let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_ascii_whitespace();
-    let state = fields.next()?.chars().next()?;
-    let start_ticks = fields.nth(18)?.parse().ok()?;
-    Some(Stat { state, start_ticks })
 }
 
 /// A process that can be signalled and waited for without a race against pid reuse.
@@ -131,30 +116,26 @@ pub(crate) fn engines_inside(directory: &Path, uid: u32) -> Vec<Handle> {
     processes_inside(directory, uid, is_engine)
 }
 
-fn processes_inside(directory: &Path, uid: u32, is_one: fn(&Path) -> bool) -> Vec<Handle> {
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+fn processes_inside(directory: &Path, uid: u32, is_one: fn(&Process) -> bool) -> Vec<Handle> {
+    let ids = process_ids(Path::new("/proc")).unwrap_or_default();
+    ids.into_iter()
         .filter_map(|pid| {
             // The handle comes first, so that what is checked below is the process that would be
             // signalled.
             let handle = Handle::open(pid)?;
-            let proc = PathBuf::from(format!("/proc/{pid}"));
-            (is_inside(&proc, directory, uid) && is_one(&proc)).then_some(handle)
+            let process = Process::of(pid);
+            (is_inside(&process, directory, uid) && is_one(&process)).then_some(handle)
         })
         .collect()
 }
 
-fn is_inside(proc: &Path, directory: &Path, uid: u32) -> bool {
-    real_uid(proc) == Some(uid)
-        && std::fs::read_link(proc.join("cwd")).is_ok_and(|cwd| cwd.starts_with(directory))
+fn is_inside(process: &Process, directory: &Path, uid: u32) -> bool {
+    process.real_uid() == Some(uid)
+        && std::fs::read_link(process.directory()).is_ok_and(|cwd| cwd.starts_with(directory))
 }
 
-fn is_server(proc: &Path) -> bool {
-    let program = std::fs::read_link(proc.join("exe")).ok();
+fn is_server(process: &Process) -> bool {
+    let program = process.program();
     program
         .as_deref()
         .and_then(Path::file_name)
@@ -167,35 +148,13 @@ fn is_server(proc: &Path) -> bool {
 
 /// Whether it, or a program that started it, was started by [`crate::Launch`] as an engine. Its name says
 /// nothing: a `db_bench` is called whatever its user likes.
-fn is_engine(proc: &Path) -> bool {
-    let mark = format!("{}={}", ENGINE_MARK.0, ENGINE_MARK.1);
-    std::fs::read(proc.join("environ")).is_ok_and(|environment| {
-        environment
-            .split(|byte| *byte == 0)
-            .any(|variable| variable == mark.as_bytes())
-    })
-}
-
-fn real_uid(proc: &Path) -> Option<u32> {
-    let status = std::fs::read_to_string(proc.join("status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-    line.split_ascii_whitespace().next()?.parse().ok()
+fn is_engine(process: &Process) -> bool {
+    process.has_variable(ENGINE_MARK.0, ENGINE_MARK.1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn stat_is_read_past_a_command_with_brackets_and_spaces() {
-        let tail = (4..=21)
-            .map(|n| n.to_string())
-            .collect::<Vec<_>>()
-            .join(" ");
-        let stat = parse_stat(&format!("12 (a) b (c)) S {tail} 98765 1 2")).unwrap();
-        assert_eq!((stat.state, stat.start_ticks), ('S', 98765));
-        assert!(parse_stat("12 (short) S 1").is_none());
-    }
 
     #[test]
     fn a_reused_pid_is_another_process() {

@@ -2,6 +2,7 @@
 
 use crate::kernel;
 use crate::process::{Handle, engines_inside, servers_inside};
+use deltabench_proc::Process;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -75,11 +76,11 @@ impl SharedMemory {
     /// Notes the POSIX segments that a running server has mapped, for a time when it cannot be asked
     /// any more.
     pub(crate) fn note(cluster: &Path, postmaster: u32) {
-        let maps = std::fs::read_to_string(format!("/proc/{postmaster}/maps")).unwrap_or_default();
-        let mut segments: Vec<&str> = maps
-            .lines()
-            .filter_map(|line| line.split_ascii_whitespace().nth(5))
-            .filter(|p| is_segment(p))
+        let mapped = Process::of(postmaster).mapped_files().unwrap_or_default();
+        let mut segments: Vec<&str> = mapped
+            .iter()
+            .map(|path| path.trim_end_matches(" (deleted)"))
+            .filter(|path| is_segment(path))
             .collect();
         segments.dedup();
         // Only a server killed by force would leave them; not worth failing a start.

@@ -3,6 +3,7 @@
 use crate::failure::failed;
 use crate::kernel;
 use deltabench_model::problem::Problem;
+use deltabench_proc::memory::memory_available;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -85,55 +86,6 @@ fn megabytes(bytes: u64) -> String {
     format!("{} MB", bytes / (1 << 20))
 }
 
-/// Memory that programs can still have, in bytes, counting the limit of our control group; `None` where the
-/// host does not tell.
-#[must_use]
-pub fn memory_available() -> Option<u64> {
-    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let machine = meminfo_bytes(&meminfo, "MemAvailable")?;
-    let group = std::fs::read_to_string("/proc/self/cgroup")
-        .ok()
-        .and_then(|text| group_limit(&text));
-    Some(group.map_or(machine, |limit| limit.min(machine)))
-}
-
-/// A value of `/proc/meminfo` in bytes.
-pub(crate) fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
-}
-
-/// The smallest memory limit on the way from our control group up to the root.
-fn group_limit(membership: &str) -> Option<u64> {
-    let limits = membership.lines().flat_map(|line| {
-        let mut parts = line.splitn(3, ':');
-        let (_, controllers, path) = (
-            parts.next(),
-            parts.next().unwrap_or(""),
-            parts.next().unwrap_or("/"),
-        );
-        let (root, file) = match controllers {
-            "" => ("/sys/fs/cgroup", "memory.max"),
-            list if list.split(',').any(|c| c == "memory") => {
-                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
-            }
-            _ => return Vec::new(),
-        };
-        let path = Path::new(path.trim_start_matches('/'));
-        path.ancestors()
-            .filter_map(|group| read_number(&Path::new(root).join(group).join(file)))
-            .collect()
-    });
-    limits.min()
-}
-
-fn read_number(path: &Path) -> Option<u64> {
-    std::fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,20 +107,5 @@ mod tests {
         check_socket_path(Path::new(&fits)).unwrap();
         let problem = check_socket_path(Path::new(&format!("{fits}d"))).unwrap_err();
         assert!(problem.hint.unwrap().contains("1 bytes shorter"));
-    }
-
-    #[test]
-    fn meminfo_is_read_in_bytes_and_by_whole_name() {
-        let text = "MemAvailableX: 1 kB\nMemAvailable:   24 kB\nHugePages_Total:  3\n";
-        assert_eq!(meminfo_bytes(text, "MemAvailable"), Some(24 * 1024));
-        assert_eq!(meminfo_bytes(text, "HugePages_Total"), None);
-    }
-
-    #[test]
-    fn unknown_groups_set_no_limit() {
-        assert_eq!(
-            group_limit("12:cpu:/no-such-group\n3:memory:/no-such-group-of-deltabench/x\n"),
-            group_limit("3:memory:/")
-        );
     }
 }

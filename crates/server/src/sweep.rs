@@ -5,9 +5,9 @@ use crate::huge_pages;
 use crate::kernel;
 use crate::remnants::{SharedMemory, end_servers};
 use crate::workspace::{
-    DRAFT_PREFIX, OWNER_FILE, boot_id, check_parent, host_name, read_owner, remove_directory,
-    take_over,
+    DRAFT_PREFIX, OWNER_FILE, check_parent, read_owner, remove_directory, take_over,
 };
+use deltabench_proc::host::{boot_id, host_name};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
@@ -78,13 +78,13 @@ fn sweep_one(directory: &Path) -> Vec<String> {
             )];
         }
     };
-    if record.host != host_name() {
+    if record.host != host_name().unwrap_or_default() {
         return vec![format!(
             "left {place} alone: it was made on {}",
             record.host
         )];
     }
-    let same_boot = record.boot_id == boot_id();
+    let same_boot = record.boot_id == boot_id().unwrap_or_default();
     if same_boot && record.deltabench.is_running() {
         return Vec::new();
     }

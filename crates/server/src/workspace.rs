@@ -17,6 +17,7 @@ use crate::room::check_socket_path;
 use crate::tree;
 use crate::user::ServerUser;
 use deltabench_model::problem::Problem;
+use deltabench_proc::host::{boot_id, host_name};
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::Write;
@@ -240,8 +241,8 @@ fn furnish(draft: &Path, run: &str, user: &ServerUser) -> Result<File, Problem> 
         format: OWNER_FORMAT.0.to_owned(),
         version: OWNER_FORMAT.1,
         run: run.to_owned(),
-        host: host_name(),
-        boot_id: boot_id(),
+        host: host_name().unwrap_or_default(),
+        boot_id: boot_id().unwrap_or_default(),
         deltabench,
         server_uid: user.uid,
     };
@@ -256,22 +257,6 @@ fn furnish(draft: &Path, run: &str, user: &ServerUser) -> Result<File, Problem> 
         None,
     )?;
     Ok(file)
-}
-
-/// Name of this machine as the kernel has it.
-pub(crate) fn host_name() -> String {
-    read_trimmed("/proc/sys/kernel/hostname")
-}
-
-/// The kernel's id of this boot.
-pub(crate) fn boot_id() -> String {
-    read_trimmed("/proc/sys/kernel/random/boot_id")
-}
-
-fn read_trimmed(path: &str) -> String {
-    std::fs::read_to_string(path)
-        .map(|text| text.trim().to_owned())
-        .unwrap_or_default()
 }
 
 /// The owner file of a workspace.
@@ -350,7 +335,7 @@ mod tests {
         let sockets = std::fs::metadata(workspace.socket_dir()).unwrap();
         assert_eq!((sockets.mode() & 0o777, sockets.uid()), (0o700, user.uid));
         let record = read_owner(workspace.directory()).unwrap();
-        assert!(record.deltabench.is_running() && record.boot_id == boot_id());
+        assert!(record.deltabench.is_running() && Some(&record.boot_id) == boot_id().as_ref());
         assert!(
             take_over(workspace.directory()).is_none(),
             "the lock is held while we live"

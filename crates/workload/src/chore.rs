@@ -1,6 +1,6 @@
 //! What is done to the tables before and after a visit, outside of what is measured.
 
-use crate::document::Section;
+use crate::section::Section;
 use deltabench_model::plan::DataSize;
 use deltabench_model::problem::Problem;
 
@@ -97,7 +97,7 @@ fn chore(section: &Section<'_>) -> Result<Chore, Problem> {
         .collect();
     let chosen = section.word("run", &places)?;
     let sql = section.optional_text("sql")?;
-    let seconds = section.number("seconds", 1..MAX_WAIT + 1)?;
+    let seconds = section.number::<u32>("seconds", 1..=i64::from(MAX_WAIT))?;
     let chore = match (chosen.and_then(|place| words.get(place)), sql) {
         (Some((_, chore)), None) => chore.clone(),
         (None, Some((sql, at))) => {

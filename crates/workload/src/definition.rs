@@ -7,19 +7,18 @@ mod reading;
 mod script;
 
 use crate::chore::Chore;
-use crate::document::Document;
 use crate::executable::{Executable, Script, Slot, Statement, Step, TableChoice, Value};
 use crate::expression::Sizes;
 use crate::pgbench::Program;
 use crate::sample::Sample;
 use crate::sbtest;
 use crate::table::TableDefinition;
+use deltabench_document::Document;
 use deltabench_model::pgbench::{PgbenchMix, PgbenchSetup};
 use deltabench_model::plan::{DataSize, DataState, Group, PublishedRate};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{index, to_f64, to_u64};
 use parameter::Parameter;
-pub(crate) use parameter::{Bound, bound};
 use script::{ScriptDefinition, StepDefinition};
 
 /// A workload, read and checked, for tables of any size.
@@ -78,7 +77,7 @@ impl Definition {
     /// Errors: whatever is wrong with it, with file, line, key and, for a misspelt word, the nearest known
     /// one.
     pub fn parse(file: &str, text: &str) -> Result<Self, Problem> {
-        reading::definition(Document::new(file, text))
+        reading::definition(Document { file, text })
     }
 
     /// A mix of pgbench's scripts.

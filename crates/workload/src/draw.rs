@@ -5,8 +5,9 @@
 //! that starts again, and about `width / 2^64` of the uniform draws.
 
 use crate::executable::{
-    Draws, Executable, Outbox, Random, Script, Slots, TableChoice, Value, total_weight,
+    Draws, Executable, Outbox, Script, Slots, TableChoice, Value, total_weight,
 };
+use crate::seed::Random;
 use deltabench_model::units::index;
 use rand::RngCore;
 use std::ops::Range;

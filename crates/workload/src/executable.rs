@@ -6,14 +6,10 @@
 
 use crate::permutation::Permutation;
 use crate::pgbench::Program;
-use crate::seed::stream;
+use crate::seed::{Random, stream};
 use crate::zipf::Zipf;
 use deltabench_model::units::count;
-use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ops::Range;
-
-/// The generator of all parameter streams; its output for a seed is fixed by its specification.
-pub type Random = Xoshiro256PlusPlus;
 
 /// A workload for given table sizes.
 #[derive(Debug, Clone, PartialEq)]

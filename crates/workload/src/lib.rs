@@ -25,9 +25,9 @@
 //! # Ok::<(), deltabench_model::problem::Problem>(())
 //! ```
 
+mod bound;
 mod chore;
 mod definition;
-mod document;
 mod draw;
 pub mod executable;
 mod expression;
@@ -38,6 +38,7 @@ pub mod pgbench;
 mod published;
 mod sample;
 mod sbtest;
+mod section;
 mod seed;
 mod table;
 mod template;

@@ -1,9 +1,9 @@
 //! The definitions that come with deltabench, and the user's.
 
 use crate::Definition;
-use crate::document::Document;
 use crate::pgbench::{builtin, builtin_names};
 use crate::varied;
+use deltabench_document::Document;
 use deltabench_model::pgbench::{PgbenchMix, PgbenchSetup, PgbenchTables, QueryMode};
 use deltabench_model::plan::{DataState, Plan, WorkloadSource};
 use deltabench_model::problem::{Problem, nearest};
@@ -274,7 +274,10 @@ impl Library {
         }
         varied::check_asked(of, defaults, values)?;
         let name = varied::name(of, defaults, values);
-        let document = Document::new(definition.file(), definition.text());
+        let document = Document {
+            file: definition.file(),
+            text: definition.text(),
+        };
         let source = WorkloadSource {
             file: format!("{name}.toml"),
             text: varied::text(document, &name, values)?,

@@ -1,7 +1,7 @@
 //! The data that the sysbench workloads run on.
 
 use crate::draw::{digits, uniform};
-use crate::executable::Random;
+use crate::seed::Random;
 use crate::seed::stream;
 use deltabench_model::plan::DataSize;
 use deltabench_model::problem::Problem;

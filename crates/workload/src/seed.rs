@@ -1,7 +1,10 @@
 //! One seed, many independent streams.
 
-use crate::executable::Random;
 use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// The generator of all parameter streams; its output for a seed is fixed by its specification.
+pub type Random = Xoshiro256PlusPlus;
 
 /// A new seed from `seed` and the numbers that say what it is for, for example `[cell, block, round]`.
 ///

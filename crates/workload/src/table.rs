@@ -1,9 +1,9 @@
 //! Tables that a definition brings along.
 
-use crate::definition::Bound;
-use crate::document::Section;
+use crate::bound::Bound;
 use crate::expression::Sizes;
 use crate::sbtest;
+use crate::section::Section;
 use deltabench_model::plan::DataSize;
 use deltabench_model::problem::{Problem, nearest};
 
@@ -115,7 +115,7 @@ pub(crate) fn tables(root: &Section<'_>) -> Result<Option<Vec<TableDefinition>>,
 
 fn table(section: &Section<'_>) -> Result<TableDefinition, Problem> {
     section.allow(&["name", "create", "rows", "fill", "indexes", "row_bytes"])?;
-    let (name, at) = section.text("name")?;
+    let (name, at) = section.required_text("name")?;
     let letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
     if !name.starts_with(|first: char| first.is_ascii_lowercase())
         || !name.chars().all(|other| letter(other) || other == '_')
@@ -123,9 +123,9 @@ fn table(section: &Section<'_>) -> Result<TableDefinition, Problem> {
         let what = format!("name \"{name}\" is not lower-case letters, digits and `_`");
         return Err(section.problem_at(at, what));
     }
-    let (create, at) = section.text("create")?;
+    let (create, at) = section.required_text("create")?;
     check_braces(section, at, create, false)?;
-    let (fill, at) = section.text("fill")?;
+    let (fill, at) = section.required_text("fill")?;
     check_braces(section, at, fill, true)?;
     if fill.to_ascii_lowercase().contains("random") {
         let problem = Problem::new("`fill` has random numbers of the server");
@@ -141,11 +141,11 @@ fn table(section: &Section<'_>) -> Result<TableDefinition, Problem> {
     Ok(TableDefinition {
         name: name.to_owned(),
         row_bytes: section
-            .number("row_bytes", 1..MAX_ROW_BYTES)?
+            .number::<u32>("row_bytes", 1..=i64::from(MAX_ROW_BYTES) - 1)?
             .unwrap_or(ROW_BYTES),
         file: section.document().file.to_owned(),
         create: create.trim().to_owned(),
-        rows: crate::definition::bound(section, "rows")?,
+        rows: crate::bound::bound(section, "rows")?,
         fill: fill.trim().to_owned(),
         indexes,
     })

@@ -1,7 +1,6 @@
 //! `[vary]`: the sizes of a definition that can be asked for with other values.
 
-use crate::document::{Document, Section};
-use crate::expression::Expression;
+use deltabench_document::{Document, Section};
 use deltabench_model::problem::{Problem, nearest};
 use std::cell::Cell;
 use std::ops::Range;
@@ -49,7 +48,7 @@ impl Varied {
                 );
                 return Err(section.wrap(at, Problem::new(what).hint(hint)));
             }
-            let value = section.number(name, 1..MAX_VALUE + 1)?;
+            let value = section.number(name, 1..=i64::from(MAX_VALUE))?;
             sizes.push(Size {
                 name: name.to_owned(),
                 value: value.unwrap_or(1),
@@ -90,35 +89,6 @@ impl Varied {
             }
             None => Ok(()),
         }
-    }
-
-    /// A text for people with the values of the expressions that stand in braces; as it is where there is
-    /// nothing to vary.
-    pub(crate) fn fill(&self, text: &str) -> Result<String, Problem> {
-        if self.sizes.is_empty() {
-            return Ok(text.to_owned());
-        }
-        let mut filled = String::new();
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once('{') {
-            let Some((inside, after)) = after.split_once('}') else {
-                return Err(Problem::new("a `{` in a text is not closed"));
-            };
-            filled.push_str(before);
-            filled.push_str(&self.constant(inside)?.to_string());
-            rest = after;
-        }
-        filled.push_str(rest);
-        Ok(filled)
-    }
-
-    /// The value of an expression over the sizes alone.
-    pub(crate) fn constant(&self, text: &str) -> Result<i64, Problem> {
-        let expression = Expression::parse(text, Some(self))?;
-        expression.constant().map_err(|why| {
-            Problem::new(format!("bad expression `{text}`: it {why}"))
-                .detail(format!("known names: {}", join(self.names())))
-        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Ranks with the distribution of Zipf, exactly and without a table.
 
-use crate::executable::Random;
+use crate::seed::Random;
 use deltabench_model::units::{to_f64, to_u64};
 use rand::RngCore;
 

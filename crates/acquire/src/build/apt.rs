@@ -6,10 +6,9 @@
 //! those of the neighbouring releases too, and each brings another major of PostgreSQL.
 
 use super::archive::published_sha256;
-use super::release::Candidate;
 use crate::address::without_credentials;
-use crate::cache::{failed, make_directory};
 use crate::command;
+use crate::files::{failed, make_directory};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::Release;
 use std::ffi::OsString;
@@ -26,6 +25,13 @@ const LISTS_ARE_FRESH: Duration = Duration::from_hours(24);
 const PARTS_ARE_FRESH: Duration = Duration::from_hours(1);
 /// Debian's suites that hold a major each; `testing` has what `unstable` has.
 const DEBIAN_SUITES: [&str; 4] = ["oldoldstable", "oldstable", "stable", "unstable"];
+
+/// A release that a package brings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub release: Release,
+    pub package_version: String,
+}
 
 /// The clients, and a root of ours for their lists.
 pub(super) struct Apt {

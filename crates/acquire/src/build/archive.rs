@@ -1,6 +1,7 @@
 //! Source archives: what is in one, found out once for each, and unpacking.
 
-use crate::cache::{Cache, failed, make_directory, read_json, write_whole};
+use crate::cache::Cache;
+use crate::files::{failed, make_directory, read_json, write_whole};
 use crate::tree::{self, sha256_of};
 use crate::unpack;
 use bzip2::read::MultiBzDecoder;

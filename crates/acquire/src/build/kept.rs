@@ -3,7 +3,8 @@
 //! A build is `built/NAME-KEY/`: the installed tree, its log and its stamp. It counts only with its stamp,
 //! which is written last, before the tree gets its name.
 
-use crate::cache::{Cache, failed, make_directory, read_json, remove_tree, write_whole};
+use crate::cache::Cache;
+use crate::files::{failed, make_directory, read_json, remove_tree, write_whole};
 use crate::tree;
 use deltabench_model::installation::{Installation, Origin, Recipe};
 use deltabench_model::problem::Problem;

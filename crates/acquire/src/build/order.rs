@@ -6,6 +6,7 @@ use super::workplace::Source;
 use crate::tree::hex;
 use deltabench_model::installation::Recipe;
 use deltabench_model::target::{BuildSource, BuildSpec, Release};
+use deltabench_proc::cpu::{cpuinfo, first_core};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -120,7 +121,7 @@ fn checksum(value: &impl Serialize) -> String {
 
 /// What `-march=native` goes by: the name of the CPU and a checksum of its features.
 fn cpu() -> String {
-    cpu_of(&std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default())
+    cpu_of(&cpuinfo())
 }
 
 fn cpu_of(cpuinfo: &str) -> String {
@@ -135,11 +136,7 @@ fn cpu_of(cpuinfo: &str) -> String {
         "CPU variant",
         "CPU part",
     ];
-    let first = cpuinfo.split("\n\n").next().unwrap_or_default();
-    let lines: Vec<(&str, &str)> = first
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .map(|(name, value)| (name.trim(), value.trim()))
+    let lines: Vec<(&str, &str)> = first_core(cpuinfo)
         .filter(|(name, _)| TELLING.contains(name))
         .collect();
     let name = lines

@@ -1,8 +1,8 @@
 //! What a build needs of this machine: tools and libraries, found out before anything is built.
 
 use super::variant::{BuildSystem, Variant};
-use crate::cache::{failed, make_directory};
 use crate::command;
+use crate::files::{failed, make_directory};
 use deltabench_model::problem::Problem;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,14 +1,15 @@
 //! The source of a release: kept from before, from the distribution's archive, or from an address of the
 //! user's.
 
-use super::apt::Apt;
+use super::apt::{Apt, Candidate};
 use super::archive::{Archive, published_sha256};
 use super::probe::Toolbox;
 use crate::Sources;
 use crate::address::without_credentials;
-use crate::cache::{Cache, failed, make_directory, read_json, remove_tree, write_whole};
-use crate::carrier::Platform;
+use crate::cache::Cache;
 use crate::command;
+use crate::files::{failed, make_directory, read_json, remove_tree, write_whole};
+use crate::platform::Platform;
 use crate::tree::sha256_of;
 use crate::versions::{self, Product, Version};
 use deltabench_model::problem::Problem;
@@ -18,13 +19,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const FORMAT: &str = "deltabench.release";
-
-/// A release that a package brings.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Candidate {
-    pub release: Release,
-    pub package_version: String,
-}
 
 /// What is kept of a fetched release; version 1 of the format.
 #[derive(Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! One step of a build: a command whose words go to the build's log.
 
-use crate::cache::failed;
+use crate::files::failed;
 use deltabench_model::problem::Problem;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};

@@ -4,7 +4,7 @@ use super::order::Order;
 use super::probe::Toolbox;
 use super::step::Log;
 use super::variant::BuildSystem;
-use crate::cache::{failed, make_directory, remove_tree};
+use crate::files::{failed, make_directory, remove_tree};
 use deltabench_model::problem::Problem;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -8,7 +8,8 @@
 
 use super::archive::Archive;
 use super::git::Commit;
-use crate::cache::{Cache, failed, make_directory, read_json, remove_tree, write_whole};
+use crate::cache::Cache;
+use crate::files::{failed, make_directory, read_json, remove_tree, write_whole};
 use deltabench_model::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -46,7 +47,7 @@ impl State {
 
 /// What a tree that stays says of itself; version 1 of the format.
 #[derive(Serialize, Deserialize)]
-struct Standing {
+struct TreeStamp {
     format: String,
     version: u32,
     revision: u32,
@@ -89,7 +90,7 @@ impl<'a> Workplace<'a> {
 
     /// Brings the source into the tree, onto what is built there if that can be.
     pub fn prepare(&self) -> Result<State, Problem> {
-        let kept: Option<Standing> = read_json(&self.standing());
+        let kept: Option<TreeStamp> = read_json(&self.standing());
         let kept = kept.filter(|kept| kept.format == FORMAT && kept.version == 1);
         self.take_back()?;
         let (Source::Commit(commit), true) = (self.source, self.stays) else {
@@ -132,7 +133,7 @@ impl<'a> Workplace<'a> {
         match (self.source, self.stays) {
             (Source::Commit(commit), true) => write_whole(
                 &self.standing(),
-                &Standing {
+                &TreeStamp {
                     format: FORMAT.to_owned(),
                     version: 1,
                     revision: 0,

@@ -1,7 +1,8 @@
-//! Resolving against a carrier made of files.
+//! Resolving against a source made of files.
 
 use super::*;
-use crate::carrier::{Package, VerifiedBy};
+use crate::package_source::Package;
+use crate::stamp::VerifiedBy;
 use crate::unpack::package::{OPENS, library_jar, server_jar, shared_library};
 use crate::unpack::{self, UnpackError};
 use deltabench_model::installation::Engine;
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A carrier of packages made on the spot, which counts its calls.
+/// A source of packages made on the spot, which counts its calls.
 #[derive(Clone, Default)]
 struct Fake {
     versions: Arc<Mutex<Vec<&'static str>>>,
@@ -32,7 +33,7 @@ impl Fake {
         }
     }
 
-    /// A carrier of RocksDB's libraries, all made of this source.
+    /// A source of RocksDB's libraries, all made of this source.
     fn of_rocksdb(versions: &[&'static str], source: &str) -> Self {
         let jar = library_jar(&shared_library(source));
         Self {
@@ -55,9 +56,9 @@ impl Fake {
         )
     }
 
-    fn reach(&self) -> Result<(), CarrierError> {
+    fn reach(&self) -> Result<(), PackageSourceError> {
         match self.down.load(Ordering::SeqCst) {
-            true => Err(CarrierError::Unreachable {
+            true => Err(PackageSourceError::Unreachable {
                 client: "fake",
                 said: "network is down".to_owned(),
             }),
@@ -66,7 +67,7 @@ impl Fake {
     }
 }
 
-impl Carrier for Fake {
+impl PackageSource for Fake {
     fn name(&self) -> &'static str {
         "fake"
     }
@@ -79,7 +80,7 @@ impl Carrier for Fake {
         self.knows
     }
 
-    fn versions(&self, _work: &Path) -> Result<Vec<PackageVersion>, CarrierError> {
+    fn versions(&self, _work: &Path) -> Result<Vec<PackageVersion>, PackageSourceError> {
         self.lists.fetch_add(1, Ordering::SeqCst);
         self.reach()?;
         Ok(self
@@ -95,7 +96,7 @@ impl Carrier for Fake {
         &self,
         versions: &[PackageVersion],
         work: &Path,
-    ) -> Result<Vec<Package>, CarrierError> {
+    ) -> Result<Vec<Package>, PackageSourceError> {
         self.fetches.fetch_add(1, Ordering::SeqCst);
         self.reach()?;
         versions
@@ -110,7 +111,7 @@ impl Carrier for Fake {
                 std::fs::write(&file, jar).unwrap();
                 if self.corrupt.load(Ordering::SeqCst) {
                     let (package, said) = (version.text.clone(), "sums differ".to_owned());
-                    return Err(CarrierError::Checksum { package, said });
+                    return Err(PackageSourceError::Checksum { package, said });
                 }
                 let sha256 = "0".repeat(64);
                 Ok(Package {
@@ -163,7 +164,7 @@ impl Lab {
             cache,
             product: self.fake.product(),
             platform,
-            carrier: Ok(Box::new(self.fake.clone())),
+            source: Ok(Box::new(self.fake.clone())),
             offline,
         }
     }
@@ -453,7 +454,7 @@ fn without_a_client_the_cache_still_serves() {
     let lab = Lab::with(Fake::with(&["18.6.0"]));
     lab.resolve("18").unwrap();
     let mut prebuilt = lab.prebuilt(&lab.cache, false);
-    prebuilt.carrier = Err(Problem::new("no client to fetch prebuilt servers with"));
+    prebuilt.source = Err(Problem::new("no client to fetch prebuilt servers with"));
     let mut said = String::new();
     let found = prebuilt
         .resolve(&wish("18"), &mut |line| said = line.to_owned())

@@ -1,7 +1,7 @@
 //! Sizes: as they are written, and as presets have them.
 
-use crate::amounts::whole_number;
 use crate::arguments::insert::PublishedWord;
+use deltabench_document::amounts::whole_number;
 use deltabench_model::insert::Pacing;
 use deltabench_model::problem::Problem;
 

@@ -2,7 +2,8 @@
 
 use super::Work;
 use super::single::nanoseconds;
-use crate::connection::{Connection, Turn};
+use crate::connection::Connection;
+use crate::performer::Turn;
 use crate::scan::{Loss, Progress};
 use crate::slice::Tally;
 use crate::sys::{self, Poller};

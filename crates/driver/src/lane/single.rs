@@ -1,7 +1,8 @@
 //! One connection: send, wait, receive; the end of one operation being the start of the next.
 
 use super::Work;
-use crate::connection::{Connection, Turn};
+use crate::connection::Connection;
+use crate::performer::Turn;
 use crate::scan::Loss;
 use crate::slice::Tally;
 use crate::sys;

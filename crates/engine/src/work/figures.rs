@@ -124,21 +124,13 @@ pub fn gauges(database: &Database, knows_rss: bool) -> StepFigures {
     told([
         ("lsm_bytes", number("rocksdb.live-sst-files-size")),
         ("blob_bytes", number("rocksdb.live-blob-file-size")),
-        ("l0_files", level_0_files(database).map(to_f64)),
+        ("l0_files", idle::level_0_files(database).map(to_f64)),
         ("block_cache_bytes", number("rocksdb.block-cache-usage")),
         (
             "largest_rss_bytes",
             meters::largest_rss().filter(|_| knows_rss).map(to_f64),
         ),
     ])
-}
-
-/// Files of level 0 now.
-pub fn level_0_files(database: &Database) -> Option<u64> {
-    database
-        .property("rocksdb.num-files-at-level0")?
-        .parse()
-        .ok()
 }
 
 /// What counted turns of a step did, and what the library counted in them.

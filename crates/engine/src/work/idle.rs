@@ -4,7 +4,6 @@
 //! interface has neither in all versions, so properties are looked at instead, and level 0 is emptied by its
 //! own trigger.
 
-use super::figures::level_0_files;
 use crate::library::Database;
 use std::time::{Duration, Instant};
 
@@ -67,6 +66,14 @@ fn until(database: &Database, mut is_enough: impl FnMut(bool) -> bool) -> Waited
         }
         std::thread::sleep(LOOK_EVERY);
     }
+}
+
+/// Files of level 0 now.
+pub fn level_0_files(database: &Database) -> Option<u64> {
+    database
+        .property("rocksdb.num-files-at-level0")?
+        .parse()
+        .ok()
 }
 
 /// Flushes, moves all of level 0 down and waits until nothing is left to do.

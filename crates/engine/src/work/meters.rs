@@ -1,6 +1,6 @@
 //! What the process says of itself: CPU, waiting for cores, bytes, memory.
 
-use std::path::Path;
+use deltabench_proc::{Process, threads};
 
 /// CPU of all threads of this process so far, nanoseconds.
 pub fn process_cpu() -> u64 {
@@ -28,23 +28,19 @@ pub fn user_and_system_cpu() -> (u64, u64) {
 /// Time that the threads which live now have waited for a core, nanoseconds; absent where the kernel keeps
 /// none.
 pub fn run_queue_wait() -> Option<u64> {
-    let mut waited = None;
-    for task in std::fs::read_dir("/proc/self/task").ok()? {
-        let Ok(task) = task else { continue };
-        // A thread may have ended since the directory was read.
-        let Ok(line) = std::fs::read_to_string(task.path().join("schedstat")) else {
-            continue;
-        };
-        let of_thread: Option<u64> = line.split_whitespace().nth(1)?.parse().ok();
-        waited = Some(waited.unwrap_or(0) + of_thread?);
-    }
-    waited
+    let own = std::process::id();
+    // A thread may have ended since they were listed.
+    let told = threads(own).ok()?.into_iter();
+    let waits = told.filter_map(|thread| Process::thread(own, thread).schedstat());
+    waits
+        .map(|stat| stat.wait_ns)
+        .reduce(|sum, wait| sum + wait)
 }
 
 /// Bytes that the process wrote, to files or past the page cache, and bytes that came from devices for it.
 pub fn written_and_read() -> Option<(u64, u64)> {
-    let text = std::fs::read_to_string("/proc/self/io").ok()?;
-    Some((named(&text, "wchar:")?, named(&text, "read_bytes:")?))
+    let io = Process::of(std::process::id()).io()?;
+    Some((io.written_chars, io.read_bytes))
 }
 
 /// Forgets how much memory it had; whether the kernel lets it.
@@ -56,14 +52,7 @@ pub fn forget_largest_rss() -> bool {
 
 /// The most memory that it had at once since that was last forgotten, bytes.
 pub fn largest_rss() -> Option<u64> {
-    let text = std::fs::read_to_string(Path::new("/proc/self/status")).ok()?;
-    Some(named(&text, "VmHWM:")? * 1024)
-}
-
-/// The number behind a name that begins a line.
-fn named(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    line.split_whitespace().next()?.parse().ok()
+    Process::of(std::process::id()).largest_resident_bytes()
 }
 
 #[cfg(test)]
@@ -82,14 +71,6 @@ mod tests {
             after.0 + after.1 >= parts.0 + parts.1 + 20_000_000,
             "{parts:?} {after:?}"
         );
-    }
-
-    #[test]
-    fn what_proc_says_is_read_by_name() {
-        assert_eq!(named("rchar: 1\nwchar: 22\n", "wchar:"), Some(22));
-        assert_eq!(named("VmHWM:\t   5120 kB\n", "VmHWM:"), Some(5120));
-        assert_eq!(named("rchar: 1\n", "wchar:"), None);
-        assert!(largest_rss().unwrap() > 1 << 20);
     }
 
     #[test]

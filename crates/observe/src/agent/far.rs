@@ -8,7 +8,6 @@ use super::protocol::{
 use crate::device::DeviceClock;
 use crate::host_facts::HostFacts;
 use crate::meters::data_of;
-use crate::process::process_tree;
 use crate::sampler::Sampler;
 use crate::server_counters::ServerCounters;
 use crate::slice_meters::SliceMeters;
@@ -16,6 +15,8 @@ use deltabench_model::counter::Sample;
 use deltabench_model::plan::ServerId;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::index;
+use deltabench_proc::host::boot_id;
+use deltabench_proc::process_tree;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -149,7 +150,7 @@ impl Far {
         Ok(Told::Hello(Hello {
             protocol: PROTOCOL,
             version: VERSION.to_owned(),
-            boot: boot(),
+            boot: boot_id(),
         }))
     }
 
@@ -204,14 +205,6 @@ impl Far {
             now_ns: now_ns(),
         }
     }
-}
-
-/// This start of this kernel, by which two sides can tell that they are on one machine.
-///
-/// Source: random(4), `/proc/sys/kernel/random/boot_id`.
-pub(super) fn boot() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
 /// Now, nanoseconds since the Unix epoch.

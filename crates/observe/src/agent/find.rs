@@ -2,8 +2,8 @@
 
 use super::protocol::Backends;
 use deltabench_model::problem::Problem;
+use deltabench_proc::{field, process_ids};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 /// What the kernel calls the server's program.
@@ -53,27 +53,23 @@ pub(super) fn postmaster(proc: &Path, wanted: &Backends) -> Result<u32, Problem>
 }
 
 fn processes(proc: &Path) -> Vec<Process> {
-    let entries = fs::read_dir(proc).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+    let ids = process_ids(proc).unwrap_or_default();
+    ids.into_iter()
         .filter_map(|pid| process(proc, pid))
         .collect()
 }
 
 fn process(proc: &Path, pid: u32) -> Option<Process> {
-    let status = fs::read_to_string(proc.join(pid.to_string()).join("status")).ok()?;
-    let field = |name: &str| -> Option<&str> {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        Some(line.strip_prefix(':')?.trim())
-    };
-    if !NAMES.contains(&field("Name")?) {
+    let status = deltabench_proc::Process::below(proc, pid).status()?;
+    if !NAMES.contains(&field(&status, "Name")?) {
         return None;
     }
     // proc_pid_status(5): its numbers from our namespace to its own; kernels before 4.1 do not tell.
-    let inner = field("NSpid").and_then(|numbers| numbers.split_whitespace().last()?.parse().ok());
+    let inner =
+        field(&status, "NSpid").and_then(|numbers| numbers.split_whitespace().last()?.parse().ok());
     Some(Process {
         pid,
-        parent: field("PPid")?.parse().ok()?,
+        parent: field(&status, "PPid")?.parse().ok()?,
         inner: inner.unwrap_or(pid),
     })
 }
@@ -92,10 +88,8 @@ fn works_for(proc: &Path, pid: u32, wanted: &Backends) -> bool {
 }
 
 fn title(proc: &Path, pid: u32) -> String {
-    let bytes = fs::read(proc.join(pid.to_string()).join("cmdline")).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes).replace('\0', " ");
-    // What a cut title is followed by is padding; a whole one ends with the activity.
-    text.trim_end().to_owned()
+    let title = deltabench_proc::Process::below(proc, pid).title();
+    title.unwrap_or_default()
 }
 
 fn problem(wanted: &Backends) -> Problem {
@@ -111,15 +105,14 @@ fn problem(wanted: &Backends) -> Problem {
 }
 
 fn missing(proc: &Path, wanted: &Backends) -> Problem {
-    let seen = wanted.pids.iter().map(|&pid| {
-        match fs::read_to_string(proc.join(pid.to_string()).join("comm")) {
-            Err(_) => format!("process {pid} is not there or hidden (hidepid)"),
-            Ok(name) if !NAMES.contains(&name.trim()) => {
-                format!("process {pid} is {}", name.trim())
-            }
-            Ok(_) => format!("process {pid} is `{}`", title(proc, pid)),
-        }
-    });
+    let seen =
+        wanted.pids.iter().map(
+            |&pid| match deltabench_proc::Process::below(proc, pid).name() {
+                None => format!("process {pid} is not there or hidden (hidepid)"),
+                Some(name) if !NAMES.contains(&name.as_str()) => format!("process {pid} is {name}"),
+                Some(_) => format!("process {pid} is `{}`", title(proc, pid)),
+            },
+        );
     let mut seen: Vec<String> = seen.collect();
     seen.push(format!(
         "looked for: backends of {} in {} with one parent",
@@ -131,6 +124,7 @@ fn missing(proc: &Path, wanted: &Backends) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     struct Tree(tempfile::TempDir);
 

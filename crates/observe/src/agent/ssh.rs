@@ -1,7 +1,6 @@
 //! How the far side is started: over ssh, without a terminal, a password or a port.
 
 use super::lines::Lines;
-use super::link::Link;
 use deltabench_model::problem::Problem;
 use std::ffi::OsString;
 use std::fs::File;
@@ -48,8 +47,8 @@ impl Programs {
         }
     }
 
-    /// Starts the far side on a host.
-    pub(super) fn start(&self, host: &str) -> Result<Link, Problem> {
+    /// Starts the far side on a host: its input, its output, and the ssh between.
+    pub(super) fn start(&self, host: &str) -> Result<(File, Lines, Session), Problem> {
         let mut command = Command::new(&self.ssh);
         command
             // No question can be answered, and nothing but the one command is wanted.
@@ -85,7 +84,7 @@ impl Programs {
             child,
         };
         let input = File::from(OwnedFd::from(input));
-        Ok(Link::new(input, Lines::new(output), Some(session)))
+        Ok((input, Lines::new(output), session))
     }
 }
 

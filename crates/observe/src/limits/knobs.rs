@@ -2,9 +2,10 @@
 
 use super::device::BlockDevice;
 use super::{AppliedMemory, AppliedStorage, LimitReading, refused};
-use crate::cgroup::CgroupKind;
 use deltabench_model::plan::StorageProfile;
 use deltabench_model::problem::Problem;
+use deltabench_proc::cgroup::{CgroupKind, device_value_v1, device_value_v2};
+use deltabench_proc::{number, number_in};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
@@ -26,10 +27,6 @@ fn write(path: &Path, text: &str) -> Result<(), Problem> {
 
 fn text(path: &Path) -> Option<String> {
     std::fs::read_to_string(path).ok()
-}
-
-fn number(path: &Path) -> Option<u64> {
-    text(path)?.trim().parse().ok()
 }
 
 /// Limits memory, and with it closes swap where that is counted.
@@ -58,7 +55,7 @@ pub(super) fn set_memory(
     });
     let swap_closed = swap_closed.transpose()?.map(|()| true);
     write(&limit, &bytes.to_string())?;
-    let held = number(&limit).unwrap_or(u64::MAX);
+    let held = number_in(&limit).unwrap_or(u64::MAX);
     if held.abs_diff(bytes) >= PAGE {
         return Err(Problem::new("the kernel did not take the memory limit")
             .detail(format!("{} says {held}, not {bytes}", limit.display())));
@@ -136,10 +133,9 @@ pub(super) fn read_storage(
     let value = |file: &str, key: &str| -> Option<u64> {
         match kind {
             // The kernel lists no device without a limit.
-            CgroupKind::V1 => {
-                v1_value(&text(&group.join(file))?, &device.number, None).filter(|value| *value > 0)
-            }
-            CgroupKind::V2 => v2_value(&text(&group.join("io.max"))?, &device.number, key),
+            CgroupKind::V1 => device_value_v1(&text(&group.join(file))?, &device.number, None)
+                .filter(|value| *value > 0),
+            CgroupKind::V2 => device_value_v2(&text(&group.join("io.max"))?, &device.number, key),
         }
     };
     let [read_iops, write_iops, read_bytes, write_bytes] = table(&StorageProfile {
@@ -192,42 +188,6 @@ pub(super) fn check_storage(
     Ok(())
 }
 
-/// `254:0 2000`, or with an operation `254:0 Read 123`.
-fn v1_value(text: &str, device: &str, operation: Option<&str>) -> Option<u64> {
-    text.lines().find_map(|line| {
-        let mut words = line.split_ascii_whitespace();
-        if words.next() != Some(device) {
-            return None;
-        }
-        if let Some(operation) = operation
-            && words.next() != Some(operation)
-        {
-            return None;
-        }
-        words.next()?.parse().ok()
-    })
-}
-
-/// `254:0 rbps=max wbps=max riops=2000 wiops=max`.
-fn v2_value(text: &str, device: &str, key: &str) -> Option<u64> {
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix(device)?.strip_prefix(' '))?;
-    let word = line
-        .split_ascii_whitespace()
-        .find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
-    word.parse().ok()
-}
-
-/// `cache 4096` of `memory.stat` and its like.
-fn keyed(text: &str, key: &str) -> Option<u64> {
-    text.lines()
-        .find_map(|line| line.strip_prefix(key)?.strip_prefix(' '))?
-        .trim()
-        .parse()
-        .ok()
-}
-
 pub(super) fn read_memory(kind: CgroupKind, group: &Path, reading: &mut LimitReading) {
     let (usage, stat, cache, events, hits) = match kind {
         CgroupKind::V1 => (
@@ -247,12 +207,12 @@ pub(super) fn read_memory(kind: CgroupKind, group: &Path, reading: &mut LimitRea
     };
     let stat = text(&group.join(stat)).unwrap_or_default();
     let events = text(&group.join(events)).unwrap_or_default();
-    reading.memory_bytes = number(&group.join(usage));
-    reading.page_cache_bytes = keyed(&stat, cache);
-    reading.killed = keyed(&events, "oom_kill");
+    reading.memory_bytes = number_in(&group.join(usage));
+    reading.page_cache_bytes = number(&stat, cache);
+    reading.killed = number(&events, "oom_kill");
     reading.limit_hits = match hits {
-        Some(key) => keyed(&events, key),
-        None => number(&group.join("memory.failcnt")),
+        Some(key) => number(&events, key),
+        None => number_in(&group.join("memory.failcnt")),
     };
 }
 
@@ -267,7 +227,7 @@ pub(super) fn read_traffic(
             let of = |file: &str, operation| {
                 let text = text(&group.join(file))?;
                 // A group that has done nothing yet lists no device.
-                Some(v1_value(&text, &device.number, Some(operation)).unwrap_or(0))
+                Some(device_value_v1(&text, &device.number, Some(operation)).unwrap_or(0))
             };
             reading.reads = of("blkio.throttle.io_serviced", "Read");
             reading.writes = of("blkio.throttle.io_serviced", "Write");
@@ -278,7 +238,7 @@ pub(super) fn read_traffic(
             let Some(text) = text(&group.join("io.stat")) else {
                 return;
             };
-            let of = |key| Some(v2_value(&text, &device.number, key).unwrap_or(0));
+            let of = |key| Some(device_value_v2(&text, &device.number, key).unwrap_or(0));
             reading.reads = of("rios");
             reading.writes = of("wios");
             reading.read_bytes = of("rbytes");
@@ -290,25 +250,6 @@ pub(super) fn read_traffic(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_of_either_version_are_read_by_whole_device_and_key() {
-        let v1 = "254:10 Read 7\n254:1 Read 5\n254:1 Write 6\nTotal 18\n";
-        assert_eq!(v1_value(v1, "254:1", Some("Write")), Some(6));
-        assert_eq!(
-            v1_value("254:10 7\n254:1 2000\n", "254:1", None),
-            Some(2000)
-        );
-        assert_eq!(v1_value("", "254:1", None), None);
-        let v2 = "254:10 riops=1\n254:1 rbps=max wbps=9 riops=2000 wiops=max\n";
-        assert_eq!(v2_value(v2, "254:1", "riops"), Some(2000));
-        assert_eq!(v2_value(v2, "254:1", "rbps"), None);
-        assert_eq!(v2_value(v2, "254:1", "iops"), None);
-        assert_eq!(
-            keyed("oom_kill_disable 0\noom_kill 3\n", "oom_kill"),
-            Some(3)
-        );
-    }
 
     #[test]
     fn a_kernel_that_holds_another_limit_is_found_out() {

@@ -1,7 +1,7 @@
 //! Where limited groups can be made: the hierarchy of a controller, and a group in it that is ours to divide.
 
-use crate::cgroup::{CgroupKind, cgroup_dirs, members, mount_options};
 use deltabench_model::problem::Problem;
+use deltabench_proc::cgroup::{CgroupKind, cgroup_dirs, controllers, members, mount_options};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -144,8 +144,7 @@ pub(super) fn enabled(dir: &Path, wanted: &[Controller]) -> bool {
 }
 
 fn listed(dir: &Path, file: &str, wanted: &[Controller]) -> bool {
-    let text = fs::read_to_string(dir.join(file)).unwrap_or_default();
-    let names: BTreeSet<&str> = text.split_ascii_whitespace().collect();
+    let names = controllers(dir, file);
     wanted
         .iter()
         .all(|other| names.contains(other.name(CgroupKind::V2)))

@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use deltabench_driver::admin::Client;
+use deltabench_observe::ServerCounters;
 use deltabench_observe::server_stats::{fold, moved, readings_apart, stat_queries};
-use deltabench_observe::{ServerCounters, process_tree};
+use deltabench_proc::process_tree;
 use deltabench_testkit::Cluster;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

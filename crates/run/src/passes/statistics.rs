@@ -4,6 +4,7 @@ use crate::admin::{connect, query, text};
 use crate::visit::{Address, statistics};
 use deltabench_model::units::{count, to_f64};
 use deltabench_observe::server_stats::{StatQuery, moved, readings_apart, stat_queries};
+use deltabench_proc::has_ended;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -61,7 +62,7 @@ impl Statistics {
     /// How far each counter has moved by the time that these backends have ended, as they have been told to.
     pub(super) fn moved(&self, address: &Address, backends: &[u32]) -> BTreeMap<String, f64> {
         let until = Instant::now() + GONE_WITHIN;
-        while Instant::now() < until && backends.iter().any(|pid| is_there(*pid)) {
+        while Instant::now() < until && !backends.iter().all(|pid| has_ended(*pid)) {
             std::thread::sleep(LOOK);
         }
         // Two readings too close to each other show the same on old versions.
@@ -101,10 +102,6 @@ fn ended_since(log: &Path, from: u64) -> f64 {
         Ok(_) => to_f64(count(text.matches(ENDED).count())),
         Err(_) => 0.0,
     }
-}
-
-fn is_there(pid: u32) -> bool {
-    Path::new(&format!("/proc/{pid}")).exists()
 }
 
 #[cfg(test)]

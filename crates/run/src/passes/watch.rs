@@ -6,9 +6,8 @@
 
 use deltabench_model::insert::InsertRole;
 use deltabench_model::units::{to_f64, to_u64};
-use deltabench_observe::{
-    DeviceClock, ObserveError, ServerCounters, SliceCosts, SliceMeters, page_bytes,
-};
+use deltabench_observe::{DeviceClock, ObserveError, ServerCounters, SliceCosts, SliceMeters};
+use deltabench_proc::{Process, process_tree};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -115,8 +114,12 @@ impl Watcher {
         for (_, pid, _, last) in &mut self.backends {
             *last = cpu_ns(*pid).unwrap_or(*last);
         }
-        let tree = deltabench_observe::process_tree(self.postmaster).unwrap_or_default();
-        let largest = tree.into_iter().filter_map(rss_bytes).max();
+        let tree = process_tree(self.postmaster)
+            .unwrap_or_default()
+            .into_iter();
+        let largest = tree
+            .filter_map(|pid| Process::of(pid).resident_bytes())
+            .max();
         self.largest_rss_bytes = self.largest_rss_bytes.max(largest.unwrap_or(0));
     }
 
@@ -141,17 +144,9 @@ impl Watcher {
     }
 }
 
-/// CPU of a process of one thread. Source: Documentation/scheduler/sched-stats.rst.
+/// CPU of a process of one thread.
 fn cpu_ns(pid: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
-    text.split_ascii_whitespace().next()?.parse().ok()
-}
-
-/// Resident memory of a process. Source: proc_pid_statm(5).
-fn rss_bytes(pid: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some(pages.saturating_mul(page_bytes()))
+    Some(Process::of(pid).schedstat()?.cpu_ns)
 }
 
 impl Used {

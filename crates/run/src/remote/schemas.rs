@@ -9,6 +9,8 @@ use crate::admin::{failed, number, query, text};
 use deltabench_driver::admin::Client;
 use deltabench_driver::{ServerError, WireError};
 use deltabench_model::problem::Problem;
+use deltabench_proc::Process;
+use deltabench_proc::host::{boot_id, host_name};
 use serde::{Deserialize, Serialize};
 
 /// Start of the names of all schemas of ours.
@@ -59,8 +61,8 @@ impl Mark {
             format: FORMAT.0.to_owned(),
             version: FORMAT.1,
             run: run.to_owned(),
-            host: told("/proc/sys/kernel/hostname"),
-            boot_id: told("/proc/sys/kernel/random/boot_id"),
+            host: host_name().unwrap_or_default(),
+            boot_id: boot_id().unwrap_or_default(),
             process,
             started: started(process),
         }
@@ -92,16 +94,9 @@ impl Mark {
     }
 }
 
-fn told(path: &str) -> String {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.trim().to_owned()
-}
-
-/// When a process started; absent if there is none. Source: proc_pid_stat(5), field 22.
+/// When a process started; absent if there is none.
 fn started(process: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let (_, fields) = stat.rsplit_once(") ")?;
-    fields.split(' ').nth(19)?.parse().ok()
+    Some(Process::of(process).stat()?.start_ticks)
 }
 
 /// The name of the schema of a run's server. It needs no quotes, and a run has it to itself.

@@ -3,6 +3,7 @@
 use crate::visit::host_problem;
 use deltabench_model::problem::Problem;
 use deltabench_observe::{HostClock, HostReading, PressureClock, foreign_cpu_ns};
+use deltabench_proc::Process;
 
 /// What happened during a turn beside it, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,24 +99,16 @@ impl HostMeters {
 }
 
 /// CPU of a process with all its threads, ended ones included. Resolution: one clock tick.
-///
-/// Source: proc_pid_stat(5), fields 14 and 15.
 fn cpu_ns(pid: u32, tick_ns: u64) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, field 2, may hold anything; the state after its bracket is field 3.
-    let (_, fields) = stat.rsplit_once(") ")?;
-    let mut fields = fields.split(' ').skip(11);
-    let mut ticks = || fields.next()?.parse::<u64>().ok();
-    Some((ticks()? + ticks()?) * tick_ns)
+    let stat = Process::of(pid).stat()?;
+    Some((stat.user_ticks + stat.system_ticks) * tick_ns)
 }
 
 /// CPU of this thread; 0 where the kernel does not tell.
-///
-/// Source: Documentation/scheduler/sched-stats.rst, `/proc/PID/schedstat`, field 1.
 fn own_thread_ns() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let first = text.split(' ').next();
-    first.and_then(|field| field.parse().ok()).unwrap_or(0)
+    Process::own_thread()
+        .schedstat()
+        .map_or(0, |stat| stat.cpu_ns)
 }
 
 #[cfg(test)]

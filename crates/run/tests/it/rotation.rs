@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 /// `shared_buffers` of which one server fits and three do not, MB.
 fn two_fifths_of_memory() -> u64 {
-    deltabench_server::memory_available().unwrap() / (1 << 20) * 2 / 5
+    deltabench_proc::memory::memory_available().unwrap() / (1 << 20) * 2 / 5
 }
 
 #[test]

@@ -9,9 +9,9 @@ use deltabench_model::plan::Placement;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{seconds, to_f64, to_u64};
 use deltabench_observe::{Sampler, own_affinity, pin_self, pin_tree, restore};
+use deltabench_proc::Process;
 use deltabench_run::fleet::Host;
 use deltabench_run::visit::Address;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Time between two samples.
@@ -106,7 +106,7 @@ fn measured(
             [false, true]
         };
         for sampled in order {
-            let data = PathBuf::from(format!("/proc/{}/cwd", address.own_pid()?));
+            let data = Process::of(address.own_pid()?).directory();
             let began = Instant::now();
             let sampler = match sampled {
                 true => Some(Sampler::start(&data, EVERY).map_err(|error| host_problem(&error))?),

@@ -1,6 +1,7 @@
 //! A configuration, fitted to one server.
 
-use super::catalogue::{Catalogue, Kind};
+use super::catalogue::Catalogue;
+use super::entry::Kind;
 use super::history;
 use super::libraries::Libraries;
 use super::translation::{self, Case, Fit, RULES, Renaming};

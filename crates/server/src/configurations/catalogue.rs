@@ -1,6 +1,7 @@
 //! The settings that a server itself lists.
 
 use super::enquiry::{self, Answer};
+use super::entry::{Entry, Kind};
 use super::history::{self, branch};
 use super::translation;
 use deltabench_model::installation::Installation;
@@ -8,36 +9,6 @@ use deltabench_model::problem::{Problem, nearest};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-
-/// Type of a setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// On or off.
-    Boolean,
-    /// A whole number, of units if it has some.
-    Integer,
-    /// A number with a fraction, of units if it has some.
-    Real,
-    /// One of a few words, which the server does not list.
-    Enum,
-    /// Anything else.
-    Text,
-}
-
-/// One setting as the server lists it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
-    /// Name, as the server spells it.
-    pub name: String,
-    /// When it may be changed: `postmaster`, `sighup`, `user`, ...
-    pub context: String,
-    /// Type.
-    pub kind: Kind,
-    /// Least value, in the setting's own unit, which is not listed.
-    pub minimum: Option<f64>,
-    /// Largest value, in the same unit.
-    pub maximum: Option<f64>,
-}
 
 /// The settings of one server program, asked of the program itself without starting a server.
 pub struct Catalogue {

@@ -1,6 +1,6 @@
 //! How a setting of one version is said to another.
 
-use super::catalogue::{Entry, Kind};
+use super::entry::{Entry, Kind};
 use super::history::{Period, branch};
 use super::libraries::Libraries;
 use crate::settings::{Normal, normalise};

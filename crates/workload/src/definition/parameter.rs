@@ -1,16 +1,16 @@
 //! How a parameter is drawn, as the file says it.
 
 use super::Definition;
-use crate::document::{Placed, Section};
+use crate::bound::{Bound, bound};
 use crate::executable::{Sequence, Value};
-use crate::expression::{Expression, Sizes};
+use crate::expression::Sizes;
 use crate::permutation::Permutation;
+use crate::section::{Placed, Section};
 use crate::seed::mix;
 use crate::template::Shape;
 use crate::varied::is_name;
 use crate::zipf::Zipf;
 use deltabench_model::problem::Problem;
-use toml::de::DeValue;
 
 /// Placeholders that one statement can have. Source: the protocol counts them in 16 bits.
 pub(super) const MAX_SLOTS: u32 = 65_535;
@@ -70,13 +70,6 @@ enum Kind {
     },
 }
 
-/// An expression and its line.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Bound {
-    pub(crate) expression: Expression,
-    pub(crate) line: u64,
-}
-
 impl Parameter {
     /// What stands for it in SQL.
     pub(super) fn shape(&self) -> Shape {
@@ -109,21 +102,17 @@ pub(super) fn parameters(root: &Section<'_>) -> Result<Vec<Parameter>, Problem> 
     let Some((value, at)) = root.value("parameter") else {
         return Ok(Vec::new());
     };
-    let wanted = "tables, each headed [parameter.NAME]";
-    let DeValue::Table(table) = value else {
-        return Err(root.wrong_type("parameter", at, wanted, value));
+    let header = ("parameter", "tables, each headed [parameter.NAME]");
+    let all = root.headed(header, (value, at), "parameter".to_owned())?;
+    let read = |((name, _), value): (Placed<&str>, _)| {
+        let header = (name, "a table headed [parameter.NAME]");
+        let section = root.headed(header, value, format!("parameter `{name}`"))?;
+        parameter(name, &section)
     };
-    let all = Section::new(root.document(), "parameter".to_owned(), at, table);
-    all.entries()
-        .map(|((name, at), value)| {
-            let DeValue::Table(keys) = value.get_ref() else {
-                let wanted = "a table headed [parameter.NAME]";
-                return Err(root.wrong_type(name, at, wanted, value.get_ref()));
-            };
-            let section = Section::new(root.document(), format!("parameter `{name}`"), at, keys);
-            parameter(name, &section)
-        })
-        .collect()
+    // By name: each has its own stream of random numbers by its place, which must not change.
+    let mut named = all.entries();
+    named.sort_by_key(|((name, _), _)| *name);
+    named.into_iter().map(read).collect()
 }
 
 fn parameter(name: &str, section: &Section<'_>) -> Result<Parameter, Problem> {
@@ -150,12 +139,12 @@ const KINDS: [&str; 7] = [
 ];
 
 fn kind(section: &Section<'_>) -> Result<Kind, Problem> {
-    let (kind, at) = section.text("kind")?;
+    let (kind, at) = section.required_text("kind")?;
     let bound = |key: &str| bound(section, key);
-    let count = || section.size("count", 1..MAX_SLOTS + 1);
+    let count = || section.size("count", 1..=i64::from(MAX_SLOTS));
     let needed = |key: &str, most: u32| {
         section
-            .size(key, 1..most + 1)?
+            .size(key, 1..=i64::from(most))?
             .ok_or_else(|| section.problem(format!("key `{key}` is missing")))
     };
     match kind {
@@ -227,30 +216,6 @@ fn sequence(section: &Section<'_>) -> Result<Kind, Problem> {
         high,
         shuffled,
         stops,
-    })
-}
-
-/// An integer, or an expression in quotes.
-pub(crate) fn bound(section: &Section<'_>, key: &str) -> Result<Bound, Problem> {
-    let (value, at): Placed<_> = section.required(key)?;
-    let expression = match value {
-        DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix())
-            .map(Expression::Number)
-            .map_err(|_| section.problem_at(at, format!("`{key}` does not fit 64 bits")))?,
-        DeValue::String(text) => {
-            Expression::parse(text, section.document().varied).map_err(|mut problem| {
-                problem.error = format!("`{key}`: {}", problem.error);
-                section.wrap(at, problem)
-            })?
-        }
-        other => {
-            let wanted = "an integer or an expression in quotes";
-            return Err(section.wrong_type(key, at, wanted, other));
-        }
-    };
-    Ok(Bound {
-        expression,
-        line: section.line_of(at),
     })
 }
 

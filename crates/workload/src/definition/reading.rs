@@ -4,9 +4,10 @@ use super::parameter::parameters;
 use super::script::scripts;
 use super::{Definition, Rate};
 use crate::chore::chores;
-use crate::document::{Document, Section};
+use crate::section::Section;
 use crate::table::tables;
 use crate::varied::{Varied, says};
+use deltabench_document::Document;
 use deltabench_model::plan::Group;
 use deltabench_model::problem::Problem;
 
@@ -42,15 +43,11 @@ const KEYS: [&str; 22] = [
 /// Reads and checks a whole file.
 pub(super) fn definition(document: Document<'_>) -> Result<Definition, Problem> {
     let root = document.parse()?;
-    let named = |document| Section::new(document, "the workload".to_owned(), 0, root.get_ref());
-    let section = named(document);
+    let section = Section::root(document, root.get_ref(), None);
     check_format(&section)?;
     section.allow(&KEYS)?;
     let varied = Varied::read(&section)?;
-    let section = named(Document {
-        varied: Some(&varied),
-        ..document
-    });
+    let section = Section::root(document, root.get_ref(), Some(&varied));
     let parameters = parameters(&section)?;
     let tables = tables(&section)?;
     let scripts = scripts(&section, &parameters, tables.is_some())?;
@@ -59,7 +56,8 @@ pub(super) fn definition(document: Document<'_>) -> Result<Definition, Problem> 
     let writes = section
         .flag("writes")?
         .ok_or_else(|| section.problem("key `writes` is missing"))?;
-    let slice_operations = section.number("slice_operations", 1..MAX_OPERATIONS)?;
+    let slice_operations =
+        section.number::<u32>("slice_operations", 1..=i64::from(MAX_OPERATIONS) - 1)?;
     let definition = Definition {
         name: name(&section, &varied)?,
         group: group(&section)?,
@@ -109,7 +107,7 @@ fn pre(section: &Section<'_>, writes: bool) -> Result<bool, Problem> {
 }
 
 fn check_format(section: &Section<'_>) -> Result<(), Problem> {
-    let (format, at) = section.text("format")?;
+    let (format, at) = section.required_text("format")?;
     if format != FORMAT.0 {
         return Err(section.problem_at(
             at,
@@ -117,7 +115,7 @@ fn check_format(section: &Section<'_>) -> Result<(), Problem> {
         ));
     }
     let (_, at) = section.required("version")?;
-    match section.number("version", 1..u32::MAX)? {
+    match section.number::<u32>("version", 1..=i64::from(u32::MAX) - 1)? {
         Some(version) if version > FORMAT.1 => Err(section.wrap(
             at,
             Problem::new(format!(
@@ -131,7 +129,7 @@ fn check_format(section: &Section<'_>) -> Result<(), Problem> {
 }
 
 fn name(section: &Section<'_>, varied: &Varied) -> Result<String, Problem> {
-    let (name, at) = section.text("name")?;
+    let (name, at) = section.required_text("name")?;
     let plain = |word: &str| {
         !word.is_empty()
             && word
@@ -224,7 +222,7 @@ sql = "SELECT c FROM {table} WHERE id=:id"
         (
             "low = 1",
             "low = true",
-            "x.toml:12: parameter `id`: `low` must be an integer or an expression",
+            "x.toml:12: parameter `id`: `low` must be a whole number or an expression",
         ),
         (
             "\"rows\"",
@@ -266,7 +264,7 @@ sql = "SELECT c FROM {table} WHERE id=:id"
         (
             "writes = false",
             "writes = 0",
-            "x.toml:6: the workload: `writes` must be true or false, not an integer",
+            "x.toml:6: the workload: `writes` must be true or false, not a whole number",
         ),
         (
             "name = \"example\"",

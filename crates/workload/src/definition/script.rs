@@ -1,8 +1,8 @@
 //! Scripts and their steps, as the file says them.
 
 use super::parameter::{MAX_SLOTS, Parameter};
-use crate::document::Section;
 use crate::executable::TableChoice;
+use crate::section::Section;
 use crate::template::{Named, Shape, Template};
 use deltabench_model::problem::Problem;
 
@@ -87,7 +87,7 @@ impl Reader<'_> {
     fn script(&self, section: &Section<'_>) -> Result<ScriptDefinition, Problem> {
         section.allow(&["name", "weight", "step"])?;
         let name = section.optional_text("name")?;
-        let weight = section.number("weight", 1..MAX_WEIGHT + 1)?;
+        let weight = section.number::<u32>("weight", 1..=i64::from(MAX_WEIGHT))?;
         let called = format!("{}, step", section.name());
         Ok(ScriptDefinition {
             name: name.map(|(name, _)| name.to_owned()),
@@ -116,7 +116,7 @@ impl Reader<'_> {
 
     fn step(&self, section: &Section<'_>, chosen: bool) -> Result<StepDefinition, Problem> {
         section.allow(&["sql", "repeat", "table", "prepared"])?;
-        let (sql, at) = section.text("sql")?;
+        let (sql, at) = section.required_text("sql")?;
         let template = Template::parse(sql.trim(), &self.named)
             .map_err(|problem| section.wrap(at, problem))?;
         let slots = self.slots(&template);
@@ -131,7 +131,9 @@ impl Reader<'_> {
         Ok(StepDefinition {
             called: section.name().to_owned(),
             table: table(section, &template, chosen)?,
-            repeat: section.size("repeat", 1..MAX_REPEAT + 1)?.unwrap_or(1),
+            repeat: section
+                .size("repeat", 1..=i64::from(MAX_REPEAT))?
+                .unwrap_or(1),
             prepared: section.flag("prepared")?.unwrap_or(true),
             template,
             line: section.line(),

@@ -2,7 +2,7 @@
 
 use super::{CASH_REGISTERS, PRICES, PRODUCTS, ROWS_PER_QUERY, table_name};
 use crate::draw::uniform;
-use crate::executable::Random;
+use crate::seed::Random;
 use crate::seed::stream;
 
 /// Keys of one point query.

@@ -3,7 +3,7 @@
 use super::calendar::write_time;
 use super::{CASH_REGISTERS, CUSTOMERS, PRICES, PRODUCTS};
 use crate::draw::uniform;
-use crate::executable::Random;
+use crate::seed::Random;
 use crate::seed::stream;
 use deltabench_model::units::{count, index};
 use rand::RngCore;

@@ -2,7 +2,7 @@
 
 use super::function::{Function, MOST_ARGUMENTS};
 use super::value::{Fault, Value};
-use crate::executable::Random;
+use crate::seed::Random;
 
 /// An expression of `\set`, `\if` or `\elif`.
 #[derive(Debug, Clone, PartialEq)]

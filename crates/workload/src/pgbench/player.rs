@@ -8,7 +8,8 @@ use super::sql::Piece;
 use super::value::{Fault, Value};
 use super::variable::Variable;
 use crate::draw::uniform;
-use crate::executable::{Draws, Random};
+use crate::executable::Draws;
+use crate::seed::Random;
 use rand::{RngCore, SeedableRng};
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 //! Source: the same transformations as pgbench, so that a parameter means the same; which numbers come out
 //! differs, because pgbench's depend on threads and we draw by operation.
 
-use crate::executable::Random;
+use crate::seed::Random;
 use deltabench_model::units::{signed_to_f64, to_f64, truncated};
 use rand::RngCore;
 use std::f64::consts::PI;

@@ -318,7 +318,7 @@ fn mistakes_with_sizes_name_their_line() {
         (
             "many = 3",
             "many = \"3\"",
-            "x.toml:11: vary: `many` must be an integer",
+            "x.toml:11: vary: `many` must be a whole number",
         ),
         (
             "many = 3",

@@ -1,53 +1,21 @@
-//! Reading a TOML file strictly: every problem says file, line and key.
+//! A table of a file, read strictly: every problem says file, line and key.
 
+use crate::document::Document;
 use deltabench_model::problem::{Problem, nearest};
-use deltabench_model::units::count;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-/// The file being read.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Document<'a> {
-    pub(crate) file: &'a str,
-    pub(crate) text: &'a str,
-}
-
-impl<'a> Document<'a> {
-    /// Parses the whole file.
-    pub(crate) fn parse(self) -> Result<DeTable<'a>, Problem> {
-        let parsed = DeTable::parse(self.text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            let what = format!("not TOML: {}", error.message().trim_end());
-            self.at(at, Problem::new(what))
-        })?;
-        Ok(parsed.into_inner())
-    }
-
-    /// `problem` with the place of byte `offset` in front.
-    pub(crate) fn at(self, offset: usize, mut problem: Problem) -> Problem {
-        let line = count(
-            self.text
-                .bytes()
-                .take(offset)
-                .filter(|&b| b == b'\n')
-                .count(),
-        ) + 1;
-        problem.error = format!("{}:{line}: {}", self.file, problem.error);
-        problem
-    }
-}
-
 /// A value and the byte at which it stands.
-pub(crate) type Placed<T> = (T, usize);
+pub type Placed<T> = (T, usize);
 
 /// A value of the file, as TOML has it.
-pub(crate) type Value<'a> = &'a DeValue<'a>;
+pub type Value<'a> = &'a DeValue<'a>;
 
 /// One table of the file.
 #[derive(Debug)]
-pub(crate) struct Section<'a> {
+pub struct Section<'a> {
     document: Document<'a>,
     /// How problems call it, for example `[measurement]`.
     name: String,
@@ -56,19 +24,38 @@ pub(crate) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// The whole file.
-    pub(crate) fn root(document: Document<'a>, table: &'a DeTable<'a>) -> Self {
-        let name = "the experiment".to_owned();
+    /// A table that problems call `name` and that stands at byte `at`.
+    #[must_use]
+    pub fn new(document: Document<'a>, name: String, at: usize, table: &'a DeTable<'a>) -> Self {
         Self {
             document,
             name,
-            at: 0,
+            at,
             table,
         }
     }
 
+    /// The file that it is in.
+    #[must_use]
+    pub fn document(&self) -> Document<'a> {
+        self.document
+    }
+
+    /// The line on which it begins.
+    #[must_use]
+    pub fn line(&self) -> u64 {
+        self.line_of(self.at)
+    }
+
+    /// The line of a byte.
+    #[must_use]
+    pub fn line_of(&self, at: usize) -> u64 {
+        self.document.line(at)
+    }
+
     /// Its keys and values, in the order of the file.
-    pub(crate) fn entries(&self) -> Vec<(Placed<&'a str>, Placed<Value<'a>>)> {
+    #[must_use]
+    pub fn entries(&self) -> Vec<(Placed<&'a str>, Placed<Value<'a>>)> {
         let mut entries: Vec<_> = self
             .table
             .iter()
@@ -82,17 +69,21 @@ impl<'a> Section<'a> {
     }
 
     /// How problems call it.
-    pub(crate) fn name(&self) -> &str {
+    #[must_use]
+    pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The byte at which it stands.
-    pub(crate) fn place(&self) -> usize {
+    #[must_use]
+    pub fn place(&self) -> usize {
         self.at
     }
 
     /// Refuses keys that are not in `known`.
-    pub(crate) fn allow(&self, known: &[&str]) -> Result<(), Problem> {
+    ///
+    /// Errors: with file, line and key.
+    pub fn allow(&self, known: &[&str]) -> Result<(), Problem> {
         for ((key, at), _) in self.entries() {
             if known.contains(&key) {
                 continue;
@@ -109,36 +100,35 @@ impl<'a> Section<'a> {
     }
 
     /// A problem with the section as a whole.
-    pub(crate) fn problem(&self, what: impl Display) -> Problem {
+    #[must_use]
+    pub fn problem(&self, what: impl Display) -> Problem {
         self.problem_at(self.at, what)
     }
 
     /// A problem with what stands at `at`.
-    pub(crate) fn problem_at(&self, at: usize, what: impl Display) -> Problem {
+    #[must_use]
+    pub fn problem_at(&self, at: usize, what: impl Display) -> Problem {
         self.document
             .at(at, Problem::new(format!("{}: {what}", self.name)))
     }
 
     /// Puts name and place in front of a problem found inside a value of this section.
-    pub(crate) fn wrap(&self, at: usize, mut problem: Problem) -> Problem {
+    #[must_use]
+    pub fn wrap(&self, at: usize, mut problem: Problem) -> Problem {
         problem.error = format!("{}: {}", self.name, problem.error);
         self.document.at(at, problem)
     }
 
     /// "must be this, not that".
-    pub(crate) fn wrong_type(
-        &self,
-        key: &str,
-        at: usize,
-        wanted: &str,
-        found: Value<'_>,
-    ) -> Problem {
+    #[must_use]
+    pub fn wrong_type(&self, key: &str, at: usize, wanted: &str, found: Value<'_>) -> Problem {
         let found = described(found);
         self.problem_at(at, format!("`{key}` must be {wanted}, not {found}"))
     }
 
     /// A word that is none of those known.
-    pub(crate) fn unknown_word(&self, at: usize, key: &str, word: &str, known: &[&str]) -> Problem {
+    #[must_use]
+    pub fn unknown_word(&self, at: usize, key: &str, word: &str, known: &[&str]) -> Problem {
         let problem = Problem::new(format!("unknown {key} \"{word}\""))
             .detail(format!("known: {}", known.join(", ")));
         self.wrap(
@@ -151,28 +141,30 @@ impl<'a> Section<'a> {
     }
 
     /// The value of `key`, if there is one.
-    pub(crate) fn value(&self, key: &str) -> Option<Placed<Value<'a>>> {
+    #[must_use]
+    pub fn value(&self, key: &str) -> Option<Placed<Value<'a>>> {
         self.table.get(key).map(placed)
     }
 
     /// Where `key` itself stands; past everything when it is absent.
-    pub(crate) fn place_of(&self, key: &str) -> usize {
+    #[must_use]
+    pub fn place_of(&self, key: &str) -> usize {
         let found = self.table.get_key_value(key);
         found.map_or(usize::MAX, |(key, _)| key.span().start)
     }
 
     /// The value of a key that must be there.
-    pub(crate) fn required(&self, key: &str) -> Result<Placed<Value<'a>>, Problem> {
+    ///
+    /// Errors: with file, line and key.
+    pub fn required(&self, key: &str) -> Result<Placed<Value<'a>>, Problem> {
         self.value(key)
             .ok_or_else(|| self.problem(format!("key `{key}` is missing")))
     }
 
     /// The text that a value is: not empty, in one line.
-    pub(crate) fn as_text(
-        &self,
-        key: &str,
-        (value, at): Placed<Value<'a>>,
-    ) -> Result<&'a str, Problem> {
+    ///
+    /// Errors: with file, line and key.
+    pub fn as_text(&self, key: &str, (value, at): Placed<Value<'a>>) -> Result<&'a str, Problem> {
         let DeValue::String(text) = value else {
             return Err(self.wrong_type(key, at, "a string", value));
         };
@@ -186,14 +178,32 @@ impl<'a> Section<'a> {
         Ok(text.trim())
     }
 
+    /// The text of a key that must be there, as it stands: it may have several lines.
+    ///
+    /// Errors: with file, line and key.
+    pub fn required_text(&self, key: &str) -> Result<Placed<&'a str>, Problem> {
+        let (value, at) = self.required(key)?;
+        match value {
+            DeValue::String(text) if text.trim().is_empty() => {
+                Err(self.problem_at(at, format!("`{key}` is empty")))
+            }
+            DeValue::String(text) => Ok((text, at)),
+            other => Err(self.wrong_type(key, at, "a string", other)),
+        }
+    }
+
     /// The text of a key, if it is there.
-    pub(crate) fn text(&self, key: &str) -> Result<Option<Placed<&'a str>>, Problem> {
+    ///
+    /// Errors: with file, line and key.
+    pub fn text(&self, key: &str) -> Result<Option<Placed<&'a str>>, Problem> {
         let read = |value: Placed<Value<'a>>| Ok((self.as_text(key, value)?, value.1));
         self.value(key).map(read).transpose()
     }
 
     /// Prose of a key, if it is there: it may have several lines, and be empty.
-    pub(crate) fn prose(&self, key: &str) -> Result<Option<String>, Problem> {
+    ///
+    /// Errors: with file, line and key.
+    pub fn prose(&self, key: &str) -> Result<Option<String>, Problem> {
         match self.value(key) {
             None => Ok(None),
             Some((DeValue::String(text), _)) => {
@@ -204,7 +214,9 @@ impl<'a> Section<'a> {
     }
 
     /// A text of one line, which may be empty: no flags are an answer too. `None` when the key is absent.
-    pub(crate) fn flags(&self, key: &str) -> Result<Option<String>, Problem> {
+    ///
+    /// Errors: with file, line and key.
+    pub fn flags(&self, key: &str) -> Result<Option<String>, Problem> {
         match self.value(key) {
             Some((DeValue::String(text), _)) if text.trim().is_empty() => Ok(Some(String::new())),
             Some(value) => Ok(Some(self.as_text(key, value)?.to_owned())),
@@ -213,7 +225,9 @@ impl<'a> Section<'a> {
     }
 
     /// A yes or no.
-    pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>, Problem> {
+    ///
+    /// Errors: with file, line and key.
+    pub fn flag(&self, key: &str) -> Result<Option<bool>, Problem> {
         match self.value(key) {
             None => Ok(None),
             Some((DeValue::Boolean(flag), _)) => Ok(Some(*flag)),
@@ -222,7 +236,9 @@ impl<'a> Section<'a> {
     }
 
     /// The whole number that a value is, within `range`.
-    pub(crate) fn as_whole(
+    ///
+    /// Errors: with file, line and key.
+    pub fn as_whole(
         &self,
         key: &str,
         (value, at): Placed<Value<'_>>,
@@ -241,7 +257,9 @@ impl<'a> Section<'a> {
     }
 
     /// A whole number within `range`, in the type that holds the range.
-    pub(crate) fn number<T: TryFrom<i64>>(
+    ///
+    /// Errors: with file, line and key.
+    pub fn number<T: TryFrom<i64>>(
         &self,
         key: &str,
         range: RangeInclusive<i64>,
@@ -263,11 +281,9 @@ impl<'a> Section<'a> {
     }
 
     /// A number with or without a fraction, within `range`.
-    pub(crate) fn fraction(
-        &self,
-        key: &str,
-        range: RangeInclusive<f64>,
-    ) -> Result<Option<f64>, Problem> {
+    ///
+    /// Errors: with file, line and key.
+    pub fn fraction(&self, key: &str, range: RangeInclusive<f64>) -> Result<Option<f64>, Problem> {
         let Some((value, at)) = self.value(key) else {
             return Ok(None);
         };
@@ -287,11 +303,9 @@ impl<'a> Section<'a> {
     }
 
     /// One of some words; `None` when the key is absent.
-    pub(crate) fn word<T: Copy>(
-        &self,
-        key: &str,
-        known: &[(&str, T)],
-    ) -> Result<Option<T>, Problem> {
+    ///
+    /// Errors: with file, line and key.
+    pub fn word<T: Copy>(&self, key: &str, known: &[(&str, T)]) -> Result<Option<T>, Problem> {
         let Some((word, at)) = self.text(key)? else {
             return Ok(None);
         };
@@ -303,14 +317,18 @@ impl<'a> Section<'a> {
     }
 
     /// One value, or the values of a list that is not empty; `None` when the key is absent.
-    pub(crate) fn one_or_many(&self, key: &str) -> Result<Option<Vec<Placed<Value<'a>>>>, Problem> {
+    ///
+    /// Errors: with file, line and key.
+    pub fn one_or_many(&self, key: &str) -> Result<Option<Vec<Placed<Value<'a>>>>, Problem> {
         self.value(key)
             .map(|value| self.as_list(key, value))
             .transpose()
     }
 
     /// The values of a list that is not empty; a value that is none stands for a list of one.
-    pub(crate) fn as_list(
+    ///
+    /// Errors: with file, line and key.
+    pub fn as_list(
         &self,
         key: &str,
         value: Placed<Value<'a>>,
@@ -325,7 +343,9 @@ impl<'a> Section<'a> {
     }
 
     /// One text or a list of different ones; `None` when the key is absent.
-    pub(crate) fn texts(&self, key: &str) -> Result<Option<Vec<Placed<&'a str>>>, Problem> {
+    ///
+    /// Errors: with file, line and key.
+    pub fn texts(&self, key: &str) -> Result<Option<Vec<Placed<&'a str>>>, Problem> {
         let Some(values) = self.one_or_many(key)? else {
             return Ok(None);
         };
@@ -339,7 +359,9 @@ impl<'a> Section<'a> {
     }
 
     /// One whole number or a list of different ones, each within `range`; `None` when the key is absent.
-    pub(crate) fn numbers<T: TryFrom<i64> + PartialEq + Display + Copy>(
+    ///
+    /// Errors: with file, line and key.
+    pub fn numbers<T: TryFrom<i64> + PartialEq + Display + Copy>(
         &self,
         key: &str,
         range: RangeInclusive<i64>,
@@ -359,7 +381,9 @@ impl<'a> Section<'a> {
     }
 
     /// Refuses a list that has a value twice.
-    pub(crate) fn all_different<T: PartialEq + Display>(
+    ///
+    /// Errors: with file, line and key.
+    pub fn all_different<T: PartialEq + Display>(
         &self,
         key: &str,
         values: &[Placed<T>],
@@ -373,7 +397,9 @@ impl<'a> Section<'a> {
     }
 
     /// A list of different strings, which may be empty; `None` when the key is absent.
-    pub(crate) fn list_of_texts(&self, key: &str) -> Result<Option<Vec<Placed<&'a str>>>, Problem> {
+    ///
+    /// Errors: with file, line and key.
+    pub fn list_of_texts(&self, key: &str) -> Result<Option<Vec<Placed<&'a str>>>, Problem> {
         let Some((value, at)) = self.value(key) else {
             return Ok(None);
         };
@@ -393,13 +419,17 @@ impl<'a> Section<'a> {
     }
 
     /// The same as texts of one's own; none when the key is absent.
-    pub(crate) fn owned_texts(&self, key: &str) -> Result<Vec<String>, Problem> {
+    ///
+    /// Errors: with file, line and key.
+    pub fn owned_texts(&self, key: &str) -> Result<Vec<String>, Problem> {
         let texts = self.list_of_texts(key)?.unwrap_or_default();
         Ok(texts.into_iter().map(|(text, _)| text.to_owned()).collect())
     }
 
     /// The table of a key, as a section that problems call `name`; `None` when the key is absent.
-    pub(crate) fn section(
+    ///
+    /// Errors: with file, line and key.
+    pub fn section(
         &self,
         key: &str,
         name: impl Into<String>,
@@ -411,7 +441,9 @@ impl<'a> Section<'a> {
     }
 
     /// The tables that the keys of the table `key` head, by name, in the order of the file: `[key.NAME]`.
-    pub(crate) fn named_sections(
+    ///
+    /// Errors: with file, line and key.
+    pub fn named_sections(
         &self,
         key: &str,
     ) -> Result<Vec<(Placed<&'a str>, Section<'a>)>, Problem> {
@@ -426,7 +458,9 @@ impl<'a> Section<'a> {
     }
 
     /// The tables of a list of tables, each called `name` and its number; `None` when the key is absent.
-    pub(crate) fn sections(
+    ///
+    /// Errors: with file, line and key.
+    pub fn sections(
         &self,
         key: &str,
         name: &str,
@@ -440,31 +474,27 @@ impl<'a> Section<'a> {
             return Err(self.wrong_type(key, at, &wanted, value));
         };
         let read = |(number, item): (u32, &'a Spanned<DeValue<'a>>)| match item.get_ref() {
-            DeValue::Table(table) => Ok(Section {
-                document: self.document,
-                name: format!("{name} {number}"),
-                at: item.span().start,
-                table,
-            }),
+            DeValue::Table(table) => {
+                let (name, at) = (format!("{name} {number}"), item.span().start);
+                Ok(Section::new(self.document, name, at, table))
+            }
             other => Err(self.wrong_type(key, item.span().start, &wanted, other)),
         };
         let sections = (1..).zip(items.iter()).map(read);
         sections.collect::<Result<Vec<_>, Problem>>().map(Some)
     }
 
-    pub(crate) fn as_section(
+    /// The table that a value is, as a section.
+    ///
+    /// Errors: with file, line and key.
+    pub fn as_section(
         &self,
         key: &str,
         (value, at): Placed<Value<'a>>,
         name: String,
     ) -> Result<Section<'a>, Problem> {
         match value {
-            DeValue::Table(table) => Ok(Section {
-                document: self.document,
-                name,
-                at,
-                table,
-            }),
+            DeValue::Table(table) => Ok(Section::new(self.document, name, at, table)),
             other => Err(self.wrong_type(key, at, "a table", other)),
         }
     }
@@ -475,7 +505,8 @@ fn placed<'a>(value: &'a Spanned<DeValue<'a>>) -> Placed<Value<'a>> {
 }
 
 /// The number, if it is one of 64 bits.
-pub(crate) fn whole(integer: &DeInteger<'_>) -> Option<i64> {
+#[must_use]
+pub fn whole(integer: &DeInteger<'_>) -> Option<i64> {
     i64::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
 

@@ -1,6 +1,6 @@
-//! Small kernel files that are read again and again without opening or allocating.
+//! Files of the kernel, kept open or read once, and the two shapes that their text has.
 
-use crate::error::ObserveError;
+use crate::error::ProcError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -8,18 +8,24 @@ use std::path::Path;
 /// A kernel file kept open. `SIZE` is how much of it is read: what is wanted must stand in its first `SIZE`
 /// bytes.
 #[derive(Debug)]
-pub(crate) struct KernelFile<const SIZE: usize> {
+pub struct KernelFile<const SIZE: usize> {
     file: File,
 }
 
 impl<const SIZE: usize> KernelFile<SIZE> {
-    pub(crate) fn open(path: &Path) -> Result<Self, ObserveError> {
-        let file = File::open(path).map_err(|source| ObserveError::file("open", path, source))?;
+    /// Opens it.
+    ///
+    /// Errors: `File`.
+    pub fn open(path: &Path) -> Result<Self, ProcError> {
+        let file = File::open(path).map_err(|source| ProcError::file("open", path, source))?;
         Ok(Self { file })
     }
 
     /// Reads from the start and hands the bytes to `parse`.
-    pub(crate) fn read<T>(&self, parse: impl FnOnce(&[u8]) -> Option<T>) -> std::io::Result<T> {
+    ///
+    /// # Errors
+    /// The file cannot be read, or `parse` finds nothing in it.
+    pub fn read<T>(&self, parse: impl FnOnce(&[u8]) -> Option<T>) -> std::io::Result<T> {
         let mut buffer = [0_u8; SIZE];
         let length = self.file.read_at(&mut buffer, 0)?;
         let invalid = || std::io::Error::from(std::io::ErrorKind::InvalidData);
@@ -29,14 +35,17 @@ impl<const SIZE: usize> KernelFile<SIZE> {
 
 /// A kernel file kept open and read as a whole, whatever its size.
 #[derive(Debug)]
-pub(crate) struct WholeFile {
+pub struct WholeFile {
     file: File,
     buffer: Vec<u8>,
 }
 
 impl WholeFile {
-    pub(crate) fn open(path: &Path) -> Result<Self, ObserveError> {
-        let file = File::open(path).map_err(|source| ObserveError::file("open", path, source))?;
+    /// Opens it.
+    ///
+    /// Errors: `File`.
+    pub fn open(path: &Path) -> Result<Self, ProcError> {
+        let file = File::open(path).map_err(|source| ProcError::file("open", path, source))?;
         Ok(Self {
             file,
             buffer: vec![0; 4096],
@@ -44,7 +53,10 @@ impl WholeFile {
     }
 
     /// Reads from the start and hands the bytes to `parse`.
-    pub(crate) fn read<T>(&mut self, parse: impl FnOnce(&[u8]) -> Option<T>) -> std::io::Result<T> {
+    ///
+    /// # Errors
+    /// The file cannot be read, or `parse` finds nothing in it.
+    pub fn read<T>(&mut self, parse: impl FnOnce(&[u8]) -> Option<T>) -> std::io::Result<T> {
         // The kernel hands out less than asked for now and then, but nothing only at the end. A buffer that
         // holds everything at once makes it one state of the kernel.
         let mut length = 0;
@@ -66,11 +78,42 @@ impl WholeFile {
 }
 
 /// The blank-separated unsigned numbers of `bytes`, up to the first word that is none.
-pub(crate) fn numbers(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
+pub fn numbers(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     bytes
         .split(|byte| byte.is_ascii_whitespace())
         .filter(|word| !word.is_empty())
         .map_while(|word| std::str::from_utf8(word).ok()?.parse().ok())
+}
+
+/// The words of the line that begins with `name`, which a colon or a blank must follow: `MemFree:  12 kB`,
+/// `oom_kill 3`.
+pub fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let rest = line.strip_prefix(name)?;
+        Some(rest.strip_prefix([':', ' '])?.trim())
+    })
+}
+
+/// The number of such a line: kibibytes (`kB`) become bytes, counts stay counts.
+pub fn number(text: &str, name: &str) -> Option<u64> {
+    let mut words = field(text, name)?.split_ascii_whitespace();
+    let number: u64 = words.next()?.parse().ok()?;
+    match words.next() {
+        Some("kB") => number.checked_mul(1024),
+        Some(_) => None,
+        None => Some(number),
+    }
+}
+
+/// What a file of one word says.
+pub fn word_in(path: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned()).filter(|word| !word.is_empty())
+}
+
+/// What a file of one number says.
+pub fn number_in(path: &Path) -> Option<u64> {
+    word_in(path)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -85,9 +128,24 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_found_by_whole_name_and_kibibytes_become_bytes() {
+        let text = "MemAvailableX: 1 kB\nMemAvailable:   24 kB\nHugePages_Total:  3\nodd: 1 MB\n";
+        assert_eq!(number(text, "MemAvailable"), Some(24 * 1024));
+        assert_eq!(number(text, "HugePages_Total"), Some(3));
+        assert_eq!(number(text, "odd"), None);
+        assert_eq!(
+            number("oom_kill_disable 0\noom_kill 3\n", "oom_kill"),
+            Some(3)
+        );
+        assert_eq!(field("Name:\tpostgres\n", "Name"), Some("postgres"));
+        assert_eq!(number("VmHWM:\t   5120 kB\n", "VmHWM"), Some(5120 * 1024));
+        assert_eq!(number("rchar: 1\nwchar: 22\n", "wchar"), Some(22));
+    }
+
+    #[test]
     fn a_file_of_any_length_is_read_whole_and_anew_each_time() {
         let path =
-            std::env::temp_dir().join(format!("deltabench-observe-whole-{}", std::process::id()));
+            std::env::temp_dir().join(format!("deltabench-proc-whole-{}", std::process::id()));
         std::fs::write(&path, "x".repeat(10_000)).unwrap();
         let mut file = WholeFile::open(&path).unwrap();
         let mut length = || file.read(|bytes| Some(bytes.len())).unwrap();
@@ -102,7 +160,7 @@ mod tests {
     #[test]
     fn a_kernel_file_is_read_anew_each_time() {
         let path =
-            std::env::temp_dir().join(format!("deltabench-observe-reader-{}", std::process::id()));
+            std::env::temp_dir().join(format!("deltabench-proc-reader-{}", std::process::id()));
         std::fs::write(&path, "1 2\n").unwrap();
         let file = KernelFile::<64>::open(&path).unwrap();
         let first = |bytes: &[u8]| numbers(bytes).next();

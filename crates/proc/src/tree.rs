@@ -1,12 +1,10 @@
-//! Which processes and threads belong to a server.
+//! A process and all its descendants.
 
-use crate::error::ObserveError;
+use crate::error::ProcError;
+use crate::process::{PROC, Process, has_ended, process_ids, thread_dir, threads};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
-
-const PROC: &str = "/proc";
+use std::path::Path;
 
 /// How often the children of a process are listed until two lists agree: the kernel may leave out children of
 /// a list while others of it end (proc_pid_children(5)).
@@ -16,9 +14,9 @@ const LISTINGS: usize = 5;
 ///
 /// Errors: `Gone` if the process does not exist or only waits to be reaped; `File` if `/proc` cannot be read.
 /// Source: `/proc/PID/task/TID/children` where the kernel has it, else the parent ids in `/proc/*/stat`.
-pub fn process_tree(root: u32) -> Result<Vec<u32>, ObserveError> {
+pub fn process_tree(root: u32) -> Result<Vec<u32>, ProcError> {
     if has_ended(root) {
-        return Err(ObserveError::Gone { pid: root });
+        return Err(ProcError::Gone { pid: root });
     }
     let mut parents = None;
     let mut tree = vec![root];
@@ -37,7 +35,7 @@ pub fn process_tree(root: u32) -> Result<Vec<u32>, ObserveError> {
                 parents = Some(table);
                 children
             }
-            Err(ObserveError::Gone { .. }) if pid != root => continue,
+            Err(ProcError::Gone { .. }) if pid != root => continue,
             Err(error) => return Err(error),
         };
         tree.extend(children.into_iter().filter(|child| seen.insert(*child)));
@@ -45,43 +43,8 @@ pub fn process_tree(root: u32) -> Result<Vec<u32>, ObserveError> {
     Ok(tree)
 }
 
-/// The threads of a process.
-///
-/// Errors: `Gone` if the process does not exist.
-pub(crate) fn threads(pid: u32) -> Result<Vec<u32>, ObserveError> {
-    let path = task_dir(pid);
-    let gone = |source: std::io::Error| match source.kind() {
-        ErrorKind::NotFound => ObserveError::Gone { pid },
-        _ if source.raw_os_error() == Some(libc::ESRCH) => ObserveError::Gone { pid },
-        _ => ObserveError::file("read", &path, source),
-    };
-    let mut ids = Vec::new();
-    for entry in fs::read_dir(&path).map_err(gone)? {
-        let entry = entry.map_err(gone)?;
-        ids.extend(
-            entry
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse::<u32>().ok()),
-        );
-    }
-    if ids.is_empty() {
-        return Err(ObserveError::Gone { pid });
-    }
-    Ok(ids)
-}
-
-/// The directory of a thread in `/proc`.
-pub(crate) fn thread_dir(pid: u32, tid: u32) -> PathBuf {
-    task_dir(pid).join(tid.to_string())
-}
-
-fn task_dir(pid: u32) -> PathBuf {
-    Path::new(PROC).join(pid.to_string()).join("task")
-}
-
 /// `None` where the kernel keeps no `children` files.
-fn settled_children(pid: u32) -> Result<Option<BTreeSet<u32>>, ObserveError> {
+fn settled_children(pid: u32) -> Result<Option<BTreeSet<u32>>, ProcError> {
     let Some(mut last) = listed_children(pid)? else {
         return Ok(None);
     };
@@ -97,7 +60,7 @@ fn settled_children(pid: u32) -> Result<Option<BTreeSet<u32>>, ObserveError> {
     Ok(Some(last))
 }
 
-fn listed_children(pid: u32) -> Result<Option<BTreeSet<u32>>, ObserveError> {
+fn listed_children(pid: u32) -> Result<Option<BTreeSet<u32>>, ProcError> {
     let mut children = BTreeSet::new();
     for tid in threads(pid)? {
         let dir = thread_dir(pid, tid);
@@ -113,43 +76,16 @@ fn listed_children(pid: u32) -> Result<Option<BTreeSet<u32>>, ObserveError> {
     Ok(Some(children))
 }
 
-fn children_by_parent(proc: &Path) -> Result<BTreeMap<u32, BTreeSet<u32>>, ObserveError> {
-    let unreadable = |source| ObserveError::file("read", proc, source);
+fn children_by_parent(proc: &Path) -> Result<BTreeMap<u32, BTreeSet<u32>>, ProcError> {
+    let ids = process_ids(proc).map_err(|source| ProcError::file("read", proc, source))?;
     let mut table: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-    for entry in fs::read_dir(proc).map_err(unreadable)? {
-        let entry = entry.map_err(unreadable)?;
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse::<u32>().ok())
-        else {
-            continue;
-        };
+    for pid in ids {
         // A process that ended since the directory was listed has no parent worth knowing.
-        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else {
-            continue;
-        };
-        if let Some(parent) = parent_of(&stat) {
-            table.entry(parent).or_default().insert(pid);
+        if let Some(stat) = Process::below(proc, pid).stat() {
+            table.entry(stat.parent).or_default().insert(pid);
         }
     }
     Ok(table)
-}
-
-/// Whether a process does not exist, or has ended and only waits to be reaped by its parent.
-fn has_ended(pid: u32) -> bool {
-    let stat =
-        fs::read_to_string(Path::new(PROC).join(pid.to_string()).join("stat")).unwrap_or_default();
-    // proc_pid_stat(5), field 3. A file that cannot be read is one of a process that is gone.
-    stat.rsplit_once(") ")
-        .is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
-}
-
-/// The parent id in a line of `/proc/PID/stat`: the second word after the command, which may hold blanks and
-/// parentheses itself.
-fn parent_of(stat: &str) -> Option<u32> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -219,27 +155,7 @@ mod tests {
         }
         child.wait().unwrap();
         assert!(
-            matches!(process_tree(child.id()), Err(ObserveError::Gone { pid }) if pid == child.id())
+            matches!(process_tree(child.id()), Err(ProcError::Gone { pid }) if pid == child.id())
         );
-    }
-
-    #[test]
-    fn the_parent_is_found_behind_a_command_with_blanks_and_parentheses() {
-        assert_eq!(
-            parent_of("812 (postgres: x (y) z) S 77 812 812 0 -1"),
-            Some(77)
-        );
-        assert_eq!(parent_of("garbage"), None);
-    }
-
-    #[test]
-    fn this_process_lists_each_of_its_threads() {
-        let (stop, wait) = std::sync::mpsc::sync_channel::<()>(0);
-        let before = threads(std::process::id()).unwrap();
-        let thread = std::thread::spawn(move || wait.recv().unwrap_err());
-        let after = threads(std::process::id()).unwrap();
-        assert!(after.iter().any(|tid| !before.contains(tid)));
-        drop(stop);
-        thread.join().unwrap();
     }
 }
