@@ -287,9 +287,9 @@ fn needs(gains: &[f64], delta: f64, levels: Levels) -> String {
         None => format!("needs more than {FORECAST_LIMIT} blocks"),
         Some(missing) if missing == short => format!(
             "needs {} (a verdict takes {MIN_BLOCKS})",
-            words::blocks(short)
+            words::more_blocks(short)
         ),
-        Some(missing) => format!("needs about {}", words::blocks(missing)),
+        Some(missing) => format!("needs about {}", words::more_blocks(missing)),
     }
 }
 

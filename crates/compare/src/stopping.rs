@@ -292,7 +292,7 @@ impl<'a> Walk<'a> {
                     "{} at look {}, {} to confirm it",
                     found_word(slower),
                     look + 1,
-                    words::blocks(index(u64::from(blocks_left)))
+                    words::more_blocks(index(u64::from(blocks_left)))
                 );
                 let mut state = self.waiting(&what, CellProgress::Confirming { blocks_left });
                 state.speed.missing = Some(index(u64::from(blocks_left)));

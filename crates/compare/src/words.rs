@@ -44,9 +44,9 @@ pub fn threshold(share: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// `1 block`, `2 blocks`.
+/// `1 more block`, `12 more blocks`.
 #[must_use]
-pub fn blocks(number: usize) -> String {
+pub fn more_blocks(number: usize) -> String {
     if number == 1 {
         "1 more block".to_owned()
     } else {
@@ -102,7 +102,7 @@ mod tests {
             ("3 %".into(), "2.5 %".into(), "10 %".into())
         );
         assert_eq!(
-            (blocks(1), blocks(12)),
+            (more_blocks(1), more_blocks(12)),
             ("1 more block".into(), "12 more blocks".into())
         );
     }

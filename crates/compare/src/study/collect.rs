@@ -288,8 +288,7 @@ fn unique(name: String, free: impl Fn(&str) -> bool) -> String {
 }
 
 /// The base's own blocks are in the comparison with every other server; the first that has a block counts.
-/// A
-/// server without another to compare with has what it did in all.
+/// A server without another to compare with has what it did in all.
 fn series<'a>(
     plan: &Plan,
     sides: impl Iterator<Item = &'a CellComparison>,
