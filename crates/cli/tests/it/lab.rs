@@ -24,10 +24,7 @@ pub struct Lab {
 
 impl Lab {
     pub fn new() -> Self {
-        let directory = tempfile::Builder::new()
-            .prefix("dbt")
-            .tempdir_in("/tmp")
-            .unwrap();
+        let directory = tempfile::Builder::new().prefix("dbt").tempdir().unwrap();
         // The unprivileged user that runs the servers must be able to enter.
         std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         Self { directory }

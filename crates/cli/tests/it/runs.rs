@@ -94,6 +94,7 @@ fn a_target_may_be_compared_with_itself_when_said_and_a_report_says_so() {
         "5",
         "--not-worse-than",
         "50%",
+        "--no-pilot",
     ];
     // Long enough to be worth a look at the core first.
     let visits = TINY.map(|word| if word == "0.03" { "0.3" } else { word });
@@ -164,6 +165,7 @@ fn settings_are_applied_to_every_server_and_a_bad_one_is_named() {
         "1",
         "--only",
         "point-query",
+        "--no-pilot",
     ];
     let good = join(&arguments, &["--set", "work_mem=77MB"]);
     let output = lab.run(&join(&good, &TINY));

@@ -126,7 +126,9 @@ pub fn slice(server: ServerId, block: u32, round: u32, rate: f64, cpu_us: Option
 
 /// A serialized histogram of these latencies, nanoseconds.
 pub fn histogram(latencies: &[u64]) -> Vec<u8> {
-    let mut histogram = Histogram::<u64>::new(3).unwrap();
+    // As large as it must be from the start: growing is most of what simulated runs would do.
+    let most = latencies.iter().copied().max().unwrap_or(2).max(2);
+    let mut histogram = Histogram::<u64>::new_with_max(most, 3).unwrap();
     for &latency in latencies {
         histogram.record(latency).unwrap();
     }

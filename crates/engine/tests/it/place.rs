@@ -24,7 +24,7 @@ pub struct Place {
 impl Place {
     /// For a library or a `db_bench`.
     pub fn new(program: &Path, engine: Kind) -> Self {
-        let scratch = tempfile::tempdir_in("/tmp").unwrap();
+        let scratch = tempfile::tempdir().unwrap();
         let open = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(scratch.path(), open).unwrap();
         // The directory that it was built in may be closed to the server user.

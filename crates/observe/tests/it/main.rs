@@ -5,6 +5,7 @@ mod real;
 use deltabench_observe::{DeviceClock, Meters, Postmaster, SliceMeters};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::path::Path;
 
 struct Counting;
 
@@ -32,7 +33,7 @@ static COUNTING: Counting = Counting;
 #[test]
 fn readings_between_slices_allocate_nothing() {
     let mut meters = SliceMeters::open(&[std::process::id()]).unwrap();
-    if let Some(device) = DeviceClock::of(&std::env::temp_dir()) {
+    if let Some(device) = DeviceClock::of(Path::new(env!("CARGO_TARGET_TMPDIR"))) {
         meters = meters.with_device(device);
         assert!(meters.end(0, 0).unwrap().device.is_some());
     }

@@ -28,10 +28,20 @@ pub struct Lab {
 }
 
 impl Lab {
+    /// Where temporary files are, which may be in memory.
     pub fn new() -> Self {
+        Self::within(&std::env::temp_dir())
+    }
+
+    /// On a disk, for what is about reading and writing one.
+    pub fn on_disk() -> Self {
+        Self::within(Path::new("/var/tmp"))
+    }
+
+    fn within(directory: &Path) -> Self {
         let scratch = tempfile::Builder::new()
             .prefix("run-")
-            .tempdir_in("/tmp")
+            .tempdir_in(directory)
             .unwrap();
         std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         let host = Host {

@@ -83,7 +83,7 @@ fn groups_of(pid: u32) -> String {
 
 #[test]
 fn a_limited_server_reads_what_does_not_fit_and_its_groups_go_with_it() {
-    let lab = Lab::new();
+    let lab = Lab::on_disk();
     let limits = limits(80 * MB, 1_000_000);
     if !allowed(&limits, &lab) {
         return;
@@ -120,7 +120,7 @@ fn a_limited_server_reads_what_does_not_fit_and_its_groups_go_with_it() {
 
 #[test]
 fn a_cold_server_starts_with_nothing_of_its_data_in_the_page_cache() {
-    let lab = Lab::new();
+    let lab = Lab::on_disk();
     let read = cell("point-query", false, DataState::Fresh);
     let installation = &installations()[0];
     let mut plan = plan(&[installation], vec![read.clone()], 20_000);
@@ -145,7 +145,7 @@ fn a_cold_server_starts_with_nothing_of_its_data_in_the_page_cache() {
 
 #[test]
 fn what_a_machine_cannot_limit_is_refused_or_told() {
-    let lab = Lab::new();
+    let lab = Lab::on_disk();
     let in_memory = tempfile::tempdir_in("/dev/shm").unwrap();
     let read = cell("point-query", false, DataState::Fresh);
     let installation = &installations()[0];
@@ -182,7 +182,7 @@ fn what_a_machine_cannot_limit_is_refused_or_told() {
 
 #[test]
 fn shared_buffers_that_leave_no_room_are_refused_before_anything_is_made() {
-    let lab = Lab::new();
+    let lab = Lab::on_disk();
     let read = cell("point-query", false, DataState::Fresh);
     let installation = &installations()[0];
     let mut plan = plan(&[installation], vec![read], 1000);
@@ -203,7 +203,7 @@ fn shared_buffers_that_leave_no_room_are_refused_before_anything_is_made() {
 #[test]
 #[ignore = "loads 1.5 GB and measures for a minute"]
 fn a_table_of_three_times_the_memory_is_read_at_a_steady_rate_and_a_cap_holds() {
-    let lab = Lab::new();
+    let lab = Lab::on_disk();
     let limits = limits(512 * MB, 1_000_000);
     if !allowed(&limits, &lab) {
         return;

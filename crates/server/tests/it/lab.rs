@@ -19,7 +19,7 @@ impl Lab {
     pub fn new() -> Self {
         let scratch = tempfile::Builder::new()
             .prefix("server-")
-            .tempdir_in("/tmp")
+            .tempdir()
             .unwrap();
         std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         let user = ServerUser::choose(None).unwrap();
