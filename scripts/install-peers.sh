@@ -29,7 +29,7 @@ if [ "${#packages[@]}" -eq 0 ]; then
     printf '%s: here already\n' "${wanted[*]}" >&2
 elif command -v apt-get >/dev/null 2>&1; then
     apt-get update
-    apt-get install -y --no-install-recommends "${packages[@]}"
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${packages[@]}"
 elif command -v dnf >/dev/null 2>&1; then
     dnf install -y "${packages[@]}"
 else

@@ -1,60 +1,142 @@
-//! The checks of CI, one after the other, the same on every machine.
+//! The checks of CI, the same on every machine: one build that lints, documents and compiles, then all
+//! tests side by side.
 
-use crate::reference::generate;
+mod build;
+mod jobs;
+mod machine;
+
+use crate::reference;
 use crate::tidy::tidy;
 use anyhow::{Context, bail};
+use build::{Built, TestBinary};
+use jobs::{Job, Pool};
+use machine::{Missing, Scratch};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Environment of a step.
-type Environment = &'static [(&'static str, &'static str)];
-
-/// Cargo's own steps before the tests: name, arguments, environment.
-///
-/// All use the dev profile, so that what one builds the next finds. Quick ones come first.
-const CHECKS: [(&str, &[&str], Environment); 3] = [
-    ("fmt", &["fmt", "--all", "--check"], &[]),
-    (
-        "clippy",
-        &[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ],
-        &[],
-    ),
-    (
-        "doc",
-        &["doc", "--workspace", "--no-deps", "--quiet"],
-        &[("RUSTDOCFLAGS", "-D warnings")],
-    ),
+/// What takes longest, in the order of starting: package and target. The rest follows as cargo names it.
+const LONGEST_FIRST: [(&str, &str); 7] = [
+    ("deltabench", "it"),
+    ("deltabench-run", "it"),
+    ("deltabench-compare", "it"),
+    ("deltabench-acquire", "it"),
+    ("deltabench-engine", "it"),
+    ("deltabench-driver", "it"),
+    ("deltabench-server", "it"),
 ];
 
-/// Runs every check and stops at the first that fails.
+/// Packages whose tests start no servers and use no program that may have to be installed: they run until all
+/// that is here.
+const ALONE: [&str; 8] = [
+    "deltabench-compare",
+    "deltabench-experiment",
+    "deltabench-model",
+    "deltabench-report",
+    "deltabench-stats",
+    "deltabench-store",
+    "deltabench-workload",
+    "xtask",
+];
+
+/// Runs every check. Stops at the first that fails before the tests; of those it runs all.
 pub fn ci(root: &Path) -> anyhow::Result<()> {
     let start = Instant::now();
+    // The build may put another in its place; then its path has another name.
+    let own = std::env::current_exe().context("where is this program?")?;
+    // The network is waited for while the compiler works.
+    let place = root.to_owned();
+    let installing = std::thread::spawn(move || machine::install(&place));
     announce("tidy");
     tidy(root, false)?;
-    for (name, arguments, environment) in CHECKS {
-        cargo(root, name, arguments, environment)?;
-    }
+    announce("fmt");
+    build::fmt(root)?;
+    announce("clippy, doc, build");
+    let built = build::build(root)?;
     announce("gen");
-    generate(root, true)?;
-    cargo(
-        root,
-        "test",
-        &["test", "--workspace", "--no-fail-fast"],
-        &[],
-    )?;
-    println!(
-        "ci: tidy, fmt, clippy, doc, gen and test passed in {} s",
-        start.elapsed().as_secs()
-    );
-    Ok(())
+    reference::check(root, &built.program)?;
+    told("built", start);
+    announce("test");
+    let scratch = Scratch::new()?;
+    let pool = Pool::new(jobs(root, &own, &built, &scratch)?);
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let fetched = machine::fetch(root, &built.program);
+            let missing = installing.join().unwrap_or_else(|_| Missing::everything());
+            pool.ready(fetched.map(|found| (found, missing)));
+        });
+        pool.run(std::io::stdout())
+    })?;
+    ended.print();
+    told("tidy, fmt, clippy, doc, gen, test and web ended", start);
+    ended.result()
+}
+
+/// Everything after the build, in the order of starting.
+fn jobs(root: &Path, own: &Path, built: &Built, scratch: &Scratch) -> anyhow::Result<Vec<Job>> {
+    let place = |binary: &TestBinary| {
+        let long = |&(package, target): &(&str, &str)| {
+            binary.package == package && binary.target == target
+        };
+        LONGEST_FIRST
+            .iter()
+            .position(long)
+            .unwrap_or(LONGEST_FIRST.len())
+    };
+    let mut binaries: Vec<&TestBinary> = built.tests.iter().collect();
+    binaries.sort_by_key(|binary| place(binary));
+    let mut jobs: Vec<Job> = binaries
+        .into_iter()
+        .map(|binary| {
+            let mut command = binary.command();
+            scratch.give_to(&mut command);
+            machine::hasten_maven(&mut command);
+            Job {
+                name: binary.heading(root),
+                steps: vec![command],
+                waits: !ALONE.contains(&binary.package.as_str()),
+            }
+        })
+        .collect();
+    // Beside the first long ones.
+    jobs.insert(2.min(jobs.len()), browser(root, own, built)?);
+    jobs.push(Job {
+        name: "Doc-tests".to_owned(),
+        steps: vec![build::doc_tests(root)],
+        waits: false,
+    });
+    Ok(jobs)
+}
+
+/// The page's bundle, and the page in a browser.
+fn browser(root: &Path, own: &Path, built: &Built) -> anyhow::Result<Job> {
+    let writes =
+        |binary: &&TestBinary| binary.package == "deltabench-report" && binary.target == "it";
+    let report = built
+        .tests
+        .iter()
+        .find(writes)
+        .context("no tests of the report")?;
+    let pages = built.program.with_file_name("pages");
+    std::fs::create_dir_all(&pages).with_context(|| format!("cannot make {}", pages.display()))?;
+    let mut bundle = Command::new(own);
+    bundle.args(["web", "--check"]).current_dir(root);
+    let mut write = report.command();
+    write.args([
+        "--quiet",
+        "--exact",
+        "page::pages_for_browsers_can_be_written",
+    ]);
+    let mut open = Command::new(root.join("scripts/test-web"));
+    open.current_dir(root);
+    for step in [&mut write, &mut open] {
+        step.env("DELTABENCH_PAGES", &pages);
+    }
+    Ok(Job {
+        name: "web (scripts/test-web)".to_owned(),
+        steps: vec![bundle, write, open],
+        waits: true,
+    })
 }
 
 fn announce(name: &str) {
@@ -62,24 +144,25 @@ fn announce(name: &str) {
     eprintln!("== {name}");
 }
 
-fn cargo(
-    root: &Path,
-    name: &str,
-    arguments: &[&str],
-    environment: &[(&str, &str)],
-) -> anyhow::Result<()> {
-    announce(name);
-    // Under `cargo xtask` this is the cargo that the toolchain file asks for.
+fn told(what: &str, start: Instant) {
+    eprintln!("ci: {what} after {} s", start.elapsed().as_secs());
+}
+
+/// Under `cargo xtask` the cargo that the toolchain file asks for.
+fn cargo(root: &Path) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(program)
-        .args(arguments)
-        .envs(environment.iter().copied())
-        .current_dir(root)
-        .stdin(Stdio::null())
+    let mut command = Command::new(program);
+    command.current_dir(root).stdin(Stdio::null());
+    command
+}
+
+/// Runs a command whose output belongs to this one's.
+fn succeed(name: &str, mut command: Command) -> anyhow::Result<()> {
+    let status = command
         .status()
-        .context("cannot start cargo")?;
+        .with_context(|| format!("cannot start {name}"))?;
     if !status.success() {
-        bail!("{name} failed: cargo {}", arguments.join(" "));
+        bail!("{name} failed: {command:?}");
     }
     Ok(())
 }

@@ -13,26 +13,19 @@ const DIRECTORY: &str = "docs/reference";
 type Pages = BTreeMap<String, String>;
 
 /// Writes the pages; with `check` fails instead where one differs.
-pub fn generate(root: &Path, check: bool) -> anyhow::Result<()> {
-    let wanted = pages(root)?;
-    let directory = root.join(DIRECTORY);
-    let found = found(&directory)?;
-    let stale = stale(&wanted, &found);
-    if check {
-        if !stale.is_empty() {
-            bail!(
-                "stale in {DIRECTORY}: {}; `cargo xtask gen` writes them",
-                stale.join(", ")
-            );
-        }
-        println!("gen: {} pages in {DIRECTORY} are up to date", wanted.len());
-        return Ok(());
+pub fn generate(root: &Path, only_check: bool) -> anyhow::Result<()> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["run", "--quiet", "--package", "deltabench", "--"]);
+    let wanted = pages(root, cargo)?;
+    if only_check {
+        return compare(root, &wanted);
     }
+    let directory = root.join(DIRECTORY);
     fs::create_dir_all(&directory)
         .with_context(|| format!("cannot make {}", directory.display()))?;
-    for name in &stale {
-        let path = directory.join(name);
-        match wanted.get(name) {
+    for name in stale(&wanted, &found(&directory)?) {
+        let path = directory.join(&name);
+        match wanted.get(&name) {
             Some(text) => fs::write(&path, text),
             None => fs::remove_file(&path),
         }
@@ -42,23 +35,32 @@ pub fn generate(root: &Path, check: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Fails where a page is not what this binary says.
+pub fn check(root: &Path, program: &Path) -> anyhow::Result<()> {
+    compare(root, &pages(root, Command::new(program))?)
+}
+
+fn compare(root: &Path, wanted: &Pages) -> anyhow::Result<()> {
+    let stale = stale(wanted, &found(&root.join(DIRECTORY))?);
+    if !stale.is_empty() {
+        bail!(
+            "stale in {DIRECTORY}: {}; `cargo xtask gen` writes them",
+            stale.join(", ")
+        );
+    }
+    println!("gen: {} pages in {DIRECTORY} are up to date", wanted.len());
+    Ok(())
+}
+
 /// The pages as the program makes them from its own arguments and registries.
-fn pages(root: &Path) -> anyhow::Result<Pages> {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(program)
-        .args([
-            "run",
-            "--quiet",
-            "--package",
-            "deltabench",
-            "--",
-            "reference",
-        ])
+fn pages(root: &Path, mut program: Command) -> anyhow::Result<Pages> {
+    let output = program
+        .arg("reference")
         .current_dir(root)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .context("cannot start cargo")?;
+        .context("cannot start deltabench")?;
     if !output.status.success() {
         bail!("`deltabench reference` failed");
     }
