@@ -16,10 +16,11 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// What takes longest, in the order of starting: package and target. The rest follows as cargo names it.
-const LONGEST_FIRST: [(&str, &str); 7] = [
+const LONGEST_FIRST: [(&str, &str); 8] = [
     ("deltabench", "it"),
     ("deltabench-run", "it"),
     ("deltabench-compare", "it"),
+    ("deltabench-kinds", "it"),
     ("deltabench-acquire", "it"),
     ("deltabench-engine", "it"),
     ("deltabench-driver", "it"),
