@@ -10,7 +10,7 @@ use crate::store::store_problem;
 use crate::text::colour;
 use deltabench_compare::absolute::CellResult;
 use deltabench_compare::comparison::{Comparison, Verdict};
-use deltabench_compare::study::{Axis, Study, StudyRun, Table, study};
+use deltabench_compare::study::{Axis, Study, StudyRun, StudyTable, study};
 use deltabench_experiment::Experiment;
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::Plan;
@@ -292,7 +292,7 @@ fn facts(loaded: &Loaded) -> StudyRunFacts {
 /// something is open or not measured yet, else 0. What several loads say together counts, not what one of
 /// them said alone. A study of servers on their own has no verdicts: the worst code of its runs counts.
 fn exit_code(study: &Study, loaded: &[Loaded]) -> u8 {
-    let judged = |table: &&Table| table.axis == Axis::Servers;
+    let judged = |table: &&StudyTable| table.axis == Axis::Servers;
     let verdicts: Vec<Verdict> = study
         .tables
         .iter()

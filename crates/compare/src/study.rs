@@ -67,7 +67,7 @@ pub struct Study {
     /// Name of the experiment; of the first run where there is none.
     pub name: String,
     /// The tables, in the order of the page.
-    pub tables: Vec<Table>,
+    pub tables: Vec<StudyTable>,
     /// What workloads do over numbers of clients, in absolute numbers.
     pub grids: Vec<Grid>,
     /// Average, median, minimum, maximum and deviation of each group, for the tables along
@@ -79,7 +79,7 @@ pub struct Study {
 
 /// Rows of workloads, columns along an axis, figures relative to one of them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct StudyTable {
     /// What the columns are.
     pub axis: Axis,
     /// The name of the axis: `server`, `clients`, `storage`, `host`.
@@ -98,7 +98,7 @@ pub struct Table {
     /// base column.
     pub of_ratios: bool,
     /// A row for each workload, in the order of the plan.
-    pub rows: Vec<Row>,
+    pub rows: Vec<StudyRow>,
     /// What is to be said of this table.
     pub notes: Vec<String>,
 }
@@ -114,7 +114,7 @@ pub struct Column {
 
 /// A workload in a table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct StudyRow {
     /// Workload, with what else tells rows apart: `point-query`, `point-query, postgres:18.6`.
     pub name: String,
     /// Its family.
@@ -175,7 +175,7 @@ impl Grid {
     }
 }
 
-impl Table {
+impl StudyTable {
     /// What does the work of its rows: `client`, or `thread` where all are steps of RocksDB.
     #[must_use]
     pub fn worker(&self) -> &'static str {
@@ -191,7 +191,7 @@ impl Study {
     }
 }
 
-fn worker_of<'r>(rows: impl IntoIterator<Item = &'r Row>) -> &'static str {
+fn worker_of<'r>(rows: impl IntoIterator<Item = &'r StudyRow>) -> &'static str {
     let mut workers = rows.into_iter().map(|row| worker(&row.name));
     match workers.next() {
         Some(first) if workers.all(|other| other == first) => first,

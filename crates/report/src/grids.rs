@@ -1,14 +1,15 @@
 //! Grids of absolute figures over numbers of clients, alike in every report.
 
 use crate::lines::{left, wrapped};
+use crate::markdown::quoting::escape;
 use crate::markdown::section::Section;
-use crate::markdown::{escape, table};
-use crate::study::terminal::grid::{Cell, Grid as Layout, Line};
 use crate::study::words as study_words;
+use crate::table::{self, tone};
 use crate::words;
 use deltabench_compare::comparison::{Ratio, Verdict};
 use deltabench_compare::segments;
 use deltabench_compare::study::{Absolute, Grid, GridColumn, GridPoint};
+use deltabench_model::table::{Cell, Column, Line, Look, Span, SpanForm, Table, Tone};
 
 /// Grids that a terminal shows; of many more nobody reads all there.
 const SHOWN: usize = 12;
@@ -158,11 +159,12 @@ pub(crate) fn terminal(grids: &[Grid], width: usize, colour: bool) -> Vec<String
         lines.push(String::new());
         lines.extend(wrapped(&grid.title, width, 0, 2));
         let (speed, latencies) = Value::ALL.split_at(1);
-        lines.extend(layout(grid, speed).lines(width, colour));
+        lines.extend(table::terminal::lines(&layout(grid, speed), width, colour));
         let segments = segment_lines(grid).into_iter();
         lines.extend(segments.flat_map(|text| wrapped(&text, width, 0, 2)));
         if latencies.iter().any(|value| value.is_in(grid)) {
-            lines.extend(layout(grid, latencies).lines(width, colour));
+            let latencies = layout(grid, latencies);
+            lines.extend(table::terminal::lines(&latencies, width, colour));
         }
     }
     if !grids.is_empty() {
@@ -176,11 +178,11 @@ pub(crate) fn terminal(grids: &[Grid], width: usize, colour: bool) -> Vec<String
     lines
 }
 
-fn layout(grid: &Grid, values: &[Value]) -> Layout {
+fn layout(grid: &Grid, values: &[Value]) -> Table {
     let mut lines = Vec::new();
     let known = values.iter().filter(|value| value.is_in(grid));
     for &value in known {
-        lines.push(Line::Head(value.title().to_owned()));
+        lines.push(Line::Heading(value.title().to_owned()));
         let widths: Vec<(usize, usize)> = grid
             .columns
             .iter()
@@ -192,13 +194,15 @@ fn layout(grid: &Grid, values: &[Value]) -> Layout {
                 let shown = shown(column, row, value);
                 shown.map_or_else(Cell::default, |shown| cell(&shown, *widths))
             });
-            lines.push(Line::Row(row_name(grid, clients), cells.collect()));
+            lines.push(Line::row(row_name(grid, clients), cells.collect()));
         }
     }
-    Layout::plain(
-        grid.columns.iter().map(|one| one.name.clone()).collect(),
+    let names = grid.columns.iter().map(|one| one.name.as_str());
+    Table {
+        columns: names.map(Column::of_words).collect(),
         lines,
-    )
+        ..Table::default()
+    }
 }
 
 /// Widest value and half of a column, so that figures stand under each other.
@@ -219,7 +223,7 @@ fn cell(shown: &Shown, (value, half): (usize, usize)) -> Cell {
         left(&shown.half, half),
         shown.relative
     );
-    Cell::judged_text(text.trim_end().to_owned(), shown.verdict)
+    Cell::from(text.trim_end()).toned(shown.verdict.map(tone))
 }
 
 /// The grids for a pull request or a blog post.
@@ -240,28 +244,74 @@ pub(crate) fn markdown(grids: &[Grid]) -> Vec<Section> {
 }
 
 fn markdown_table(grid: &Grid, value: Value) -> Section {
-    let heads = grid.columns.iter().map(|column| escape(&column.name));
-    let heads: Vec<String> = std::iter::once(format!("{}s", grid.worker()))
-        .chain(heads)
-        .collect();
-    let rows = grid.clients.iter().enumerate().map(|(row, clients)| {
+    let lines = grid.clients.iter().enumerate().map(|(row, clients)| {
         let cells = grid.columns.iter().map(|column| {
             let shown = shown(column, row, value);
-            shown.map_or_else(String::new, |shown| {
+            shown.map_or_else(Cell::default, |shown| {
                 let text = format!("{} {}, {}", shown.value, shown.half, shown.relative);
-                text.trim_end_matches([' ', ',']).to_owned()
+                text.trim_end_matches([' ', ',']).into()
             })
         });
-        table::row(std::iter::once(clients.to_string()).chain(cells).collect())
+        Line::row(clients.to_string(), cells.collect())
     });
-    Section {
-        head: vec![
-            format!("### {}: {}\n", escape(&grid.title), value.title()),
-            table::row(heads),
-            format!("|--:|{}", "--:|".repeat(grid.columns.len())),
-        ],
-        rows: rows.collect(),
-        foot: vec![String::new()],
-        what: "row",
+    let mut section = table::markdown::section(&of_columns(
+        grid,
+        format!("{}s", grid.worker()),
+        lines.collect(),
+    ));
+    let title = format!("### {}: {}\n", escape(&grid.title), value.title());
+    section.head.insert(0, title);
+    section
+}
+
+fn of_columns(grid: &Grid, corner: String, lines: Vec<Line>) -> Table {
+    let names = grid.columns.iter().map(|one| one.name.as_str());
+    Table {
+        corner,
+        columns: names.map(Column::of).collect(),
+        lines,
+        row_noun: "row",
+        ..Table::default()
+    }
+}
+
+/// The figures of a value for a page.
+pub(crate) fn page_table(grid: &Grid, value: Value) -> Table {
+    let lines = grid.clients.iter().enumerate().map(|(row, clients)| {
+        let cells = grid.columns.iter().map(|column| {
+            let shown = shown(column, row, value);
+            shown.map_or_else(Cell::default, |shown| page_cell(&shown))
+        });
+        Line::row(row_name(grid, *clients), cells.collect())
+    });
+    Table {
+        look: Look {
+            class: "costs",
+            label: "figures by number of clients",
+            ..Look::default()
+        },
+        ..of_columns(grid, value.title().to_owned(), lines.collect())
+    }
+}
+
+fn page_cell(shown: &Shown) -> Cell {
+    let small = |text: &str, tone| Span::set(text, SpanForm::Small, tone);
+    let mut spans = vec![
+        Span::from(format!("{} ", shown.value)),
+        small(&shown.half, Some(Tone::Muted)),
+    ];
+    if !shown.relative.is_empty() {
+        spans.push(" ".into());
+        spans.push(small(&shown.relative, shown.verdict.map(tone)));
+        let spoken = |verdict| format!(" {}", words::verdict(verdict));
+        spans.extend(
+            shown
+                .verdict
+                .map(|verdict| Span::set(spoken(verdict), SpanForm::Spoken, None)),
+        );
+    }
+    Cell {
+        spans,
+        ..Cell::default()
     }
 }

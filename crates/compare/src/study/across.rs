@@ -5,7 +5,7 @@ use super::figures::{ONE, absolutes, column, figure, level, ratios, row, unfit};
 use super::loads::Loads;
 use super::places::{Dimension, Places};
 use super::servers::relative;
-use super::{Column, Figure, Row, Table, distinct};
+use super::{Column, Figure, StudyRow, StudyTable, distinct};
 use crate::comparison::{Metric, Ratio};
 use crate::study::notes;
 use crate::thresholds::LEVEL_DIFFERENT;
@@ -24,7 +24,7 @@ struct Line<'s, 'a> {
 
 /// For each dimension, holding the others: throughput of each server, and each candidate's relative
 /// throughput, at each value relative to the first.
-pub(super) fn tables(places: &Places<'_>, sets: &[Set<'_>]) -> Vec<Table> {
+pub(super) fn tables(places: &Places<'_>, sets: &[Set<'_>]) -> Vec<StudyTable> {
     let mut tables = Vec::new();
     for line in lines(places, sets) {
         let clients: BTreeSet<u32> = line.sets.iter().flat_map(|set| set.clients()).collect();
@@ -91,11 +91,11 @@ fn cost(set: &Set<'_>) -> Option<f64> {
 impl Line<'_, '_> {
     /// Throughput of a server, or with a base its throughput relative to that, at each value relative to the
     /// first.
-    fn table(&self, clients: u32, server: &str, base: Option<&str>) -> Option<Table> {
+    fn table(&self, clients: u32, server: &str, base: Option<&str>) -> Option<StudyTable> {
         let first = self.sets.first()?;
         let names = self.sets.iter().flat_map(|set| set.rows(Some(clients)));
         let mut known = BTreeSet::new();
-        let rows: Vec<Row> = names
+        let rows: Vec<StudyRow> = names
             .filter(|(name, _)| known.insert(*name))
             .filter_map(|row| self.row(clients, server, base.is_some(), row))
             .collect();
@@ -121,7 +121,7 @@ impl Line<'_, '_> {
         let places = self
             .places
             .coordinates(&first.position, Some(self.dimension));
-        Some(Table {
+        Some(StudyTable {
             axis: self.axis.axis,
             axis_name: axis.clone(),
             title,
@@ -141,7 +141,7 @@ impl Line<'_, '_> {
         server: &str,
         of_ratios: bool,
         (name, group): (&str, Group),
-    ) -> Option<Row> {
+    ) -> Option<StudyRow> {
         let cells: Vec<Cell> = self
             .sets
             .iter()

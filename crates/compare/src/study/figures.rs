@@ -2,7 +2,7 @@
 
 use super::collect::{Block, Place};
 use super::loads::Loads;
-use super::{Column, Figure, Row};
+use super::{Column, Figure, StudyRow};
 use crate::comparison::{Metric, Ratio, Verdict};
 use deltabench_model::plan::Group;
 
@@ -40,8 +40,8 @@ pub(super) fn column(name: impl Into<String>) -> Column {
 }
 
 /// A row, unless it is empty.
-pub(super) fn row(name: &str, group: Group, figures: Vec<Option<Figure>>) -> Option<Row> {
-    figures.iter().any(Option::is_some).then(|| Row {
+pub(super) fn row(name: &str, group: Group, figures: Vec<Option<Figure>>) -> Option<StudyRow> {
+    figures.iter().any(Option::is_some).then(|| StudyRow {
         name: name.to_owned(),
         group,
         figures,

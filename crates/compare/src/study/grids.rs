@@ -4,7 +4,7 @@ use super::collect::{Place, Set, Usable, number};
 use super::figures::{absolutes, unfit};
 use super::loads::Loads;
 use super::places::Places;
-use super::{Absolute, Axis, Grid, GridColumn, GridPoint, Table, distinct};
+use super::{Absolute, Axis, Grid, GridColumn, GridPoint, StudyTable, distinct};
 use crate::absolute::{Latency, Tally};
 use crate::comparison::{Metric, Ratio, Verdict};
 use crate::segments::{Point, segments};
@@ -13,7 +13,7 @@ use deltabench_model::plan::Group;
 
 /// For each workload of each place that has several numbers of clients, or is a mix of pgbench's scripts: the
 /// servers beside each other; then for each server the machines, where there are several.
-pub(super) fn grids(places: &Places<'_>, sets: &[Set<'_>], tables: &[Table]) -> Vec<Grid> {
+pub(super) fn grids(places: &Places<'_>, sets: &[Set<'_>], tables: &[StudyTable]) -> Vec<Grid> {
     let mut grids = Vec::new();
     for set in sets {
         for (name, group) in set.rows(None) {
@@ -69,7 +69,7 @@ fn of_servers(
     places: &Places<'_>,
     set: &Set<'_>,
     (name, group): (&str, Group),
-    tables: &[Table],
+    tables: &[StudyTable],
 ) -> Option<Grid> {
     let clients = clients(std::iter::once(set), name);
     let coordinates: Vec<_> = places.coordinates(&set.position, None).collect();
@@ -178,7 +178,7 @@ fn column(name: &str, clients: &[u32], points: Vec<Option<GridPoint>>) -> GridCo
 
 /// What the table of servers says of a server: relative throughput and verdict.
 fn judged(
-    tables: &[Table],
+    tables: &[StudyTable],
     place: &[(String, String)],
     clients: u32,
     row: &str,

@@ -3,7 +3,7 @@
 use super::collect::Set;
 use super::differences::differences;
 use super::places::Places;
-use super::{Axis, Figure, Row, Table, distinct};
+use super::{Axis, Figure, StudyRow, StudyTable, distinct};
 use crate::comparison::{Metric, Verdict};
 use deltabench_model::plan::{Cell, CellOrder, ExperimentPart, Plan};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ fn things(number: usize, one: &str, many: &str) -> String {
 }
 
 /// Figures of all columns but the base.
-fn compared(base: usize, rows: &[Row]) -> impl Iterator<Item = &Figure> {
+fn compared(base: usize, rows: &[StudyRow]) -> impl Iterator<Item = &Figure> {
     rows.iter().flat_map(move |row| {
         let others = row.figures.iter().enumerate();
         others
@@ -64,7 +64,7 @@ fn of_figures(figures: &[&Figure]) -> Vec<String> {
 }
 
 pub(super) fn of_servers(
-    table: &Table,
+    table: &StudyTable,
     set: &Set<'_>,
     clients: u32,
     unlisted: usize,
@@ -153,7 +153,7 @@ pub(super) fn of_scaleup(set: &Set<'_>, clients: &[u32]) -> Vec<String> {
     notes
 }
 
-pub(super) fn of_runs(axis: Axis, name: &str, of_ratios: bool, rows: &[Row]) -> Vec<String> {
+pub(super) fn of_runs(axis: Axis, name: &str, of_ratios: bool, rows: &[StudyRow]) -> Vec<String> {
     let figures: Vec<&Figure> = compared(0, rows).collect();
     let mut notes = Vec::new();
     notes.push(match (axis, of_ratios) {
@@ -189,7 +189,11 @@ pub(super) fn of_runs(axis: Axis, name: &str, of_ratios: bool, rows: &[Row]) -> 
 }
 
 /// What is to be said of the whole study.
-pub(super) fn of_study(places: &Places<'_>, sets: &[Set<'_>], tables: &[Table]) -> Vec<String> {
+pub(super) fn of_study(
+    places: &Places<'_>,
+    sets: &[Set<'_>],
+    tables: &[StudyTable],
+) -> Vec<String> {
     let mut notes = missing(places);
     if !places.confirming.is_empty() {
         notes.push(format!(

@@ -4,7 +4,7 @@ use super::collect::{Block, Place, Set, Usable, number};
 use super::figures::{ONE, absolutes, column, figure, row, unfit};
 use super::loads::Loads;
 use super::places::Places;
-use super::{Axis, Figure, Row, Table};
+use super::{Axis, Figure, StudyRow, StudyTable};
 use crate::comparison::Metric;
 use crate::study::notes;
 use crate::thresholds::LEVEL_DIFFERENT;
@@ -12,12 +12,12 @@ use deltabench_model::plan::Group;
 use std::collections::BTreeMap;
 
 /// For each server its throughput at each number of clients, relative to the smallest.
-pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<Table> {
+pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<StudyTable> {
     let clients: Vec<u32> = set.clients().into_iter().collect();
     let Some((&least, more)) = clients.split_first().filter(|(_, more)| !more.is_empty()) else {
         return Vec::new();
     };
-    let tables = set.servers().into_iter().map(|server| Table {
+    let tables = set.servers().into_iter().map(|server| StudyTable {
         axis: Axis::Clients,
         axis_name: match set.is_embedded() {
             true => "threads".to_owned(),
@@ -52,7 +52,7 @@ fn scaled(
     (name, group): (&str, Group),
     least: u32,
     more: &[u32],
-) -> Option<Row> {
+) -> Option<StudyRow> {
     let Usable {
         places: first,
         void,

@@ -4,7 +4,7 @@ use super::collect::{Place, Set, Usable, number};
 use super::figures::{ONE, absolutes, column, figure, level, ratios, row};
 use super::loads::{Judged, Loads};
 use super::places::Places;
-use super::{Axis, Figure, GroupSpread, Table, spreads};
+use super::{Axis, Figure, GroupSpread, StudyTable, spreads};
 use crate::comparison::{Metric, Ratio, Verdict};
 use crate::side::{contradicts, cpu_bound};
 use crate::study::notes;
@@ -35,7 +35,7 @@ struct DraftRow<'s> {
 
 /// The tables of a place: for each number of clients throughput and CPU per operation, with what sums them
 /// up.
-pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<(Table, Vec<GroupSpread>)> {
+pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<(StudyTable, Vec<GroupSpread>)> {
     let names = set.servers();
     let Some((base, candidates)) = names.split_first().filter(|(_, rest)| !rest.is_empty()) else {
         return Vec::new();
@@ -58,7 +58,7 @@ pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<(Table, Vec<Grou
                 let first = base_figure(set, draft.name, clients, base, metric, &figures);
                 row(draft.name, draft.group, [vec![first], figures].concat())
             });
-            let mut table = Table {
+            let mut table = StudyTable {
                 axis: Axis::Servers,
                 axis_name: match set.is_embedded() {
                     true => "target".to_owned(),

@@ -2,7 +2,7 @@
 
 use super::collect::{Place, Set, block_values, number};
 use super::figures::ONE;
-use super::{GroupSpread, Spread, Table};
+use super::{GroupSpread, Spread, StudyTable};
 use crate::comparison::{Metric, Ratio, Verdict};
 use crate::sample::BlockValue;
 use crate::summaries::joint_ratio;
@@ -13,7 +13,7 @@ use deltabench_stats::student::t_interval;
 use deltabench_stats::summary::{mean, median, sample_sd};
 
 /// Of each group of a table along servers, then of all rows.
-pub(super) fn spreads(table: &Table, set: &Set<'_>, clients: u32) -> Vec<GroupSpread> {
+pub(super) fn spreads(table: &StudyTable, set: &Set<'_>, clients: u32) -> Vec<GroupSpread> {
     let order = [Group::Point, Group::Range, Group::RangeAgg, Group::Write];
     let present = order
         .into_iter()
@@ -32,7 +32,7 @@ pub(super) fn spreads(table: &Table, set: &Set<'_>, clients: u32) -> Vec<GroupSp
 }
 
 fn spread(
-    table: &Table,
+    table: &StudyTable,
     set: &Set<'_>,
     clients: u32,
     group: Option<Group>,

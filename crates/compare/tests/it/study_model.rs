@@ -4,7 +4,7 @@ use crate::builder::{installation, plan, slice};
 use crate::calibration_model::Simulation;
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::Comparison;
-use deltabench_compare::study::{Figure, Row, Study, StudyRun, Table, study};
+use deltabench_compare::study::{Figure, Study, StudyRow, StudyRun, StudyTable, study};
 use deltabench_model::plan::{
     Cell, ExperimentPart, Group, Plan, PlannedServer, Role, ServerId, StorageProfile,
     WorkloadSource,
@@ -156,8 +156,8 @@ pub fn tables_of(runs: &[StudyRun<'_>]) -> Study {
 }
 
 /// The one table whose title begins so.
-pub fn table<'s>(study: &'s Study, title: &str) -> &'s Table {
-    let found: Vec<&Table> = study
+pub fn table<'s>(study: &'s Study, title: &str) -> &'s StudyTable {
+    let found: Vec<&StudyTable> = study
         .tables
         .iter()
         .filter(|table| table.title.starts_with(title))
@@ -167,11 +167,11 @@ pub fn table<'s>(study: &'s Study, title: &str) -> &'s Table {
     found[0]
 }
 
-pub fn row<'t>(table: &'t Table, name: &str) -> &'t Row {
+pub fn row<'t>(table: &'t StudyTable, name: &str) -> &'t StudyRow {
     table.rows.iter().find(|row| row.name == name).unwrap()
 }
 
-pub fn figure(table: &Table, row_name: &str, column: &str) -> Figure {
+pub fn figure(table: &StudyTable, row_name: &str, column: &str) -> Figure {
     let at = table.columns.iter().position(|c| c.name == column).unwrap();
     row(table, row_name).figures[at].unwrap()
 }

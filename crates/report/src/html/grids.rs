@@ -1,12 +1,12 @@
 //! Grids of absolute figures over numbers of clients: tables that need no script, and what it draws from.
 
 use super::data::number::Number;
-use super::{class, typeset};
-use crate::grids::{LEGEND, Value, row_name, shown};
-use crate::words;
+use super::typeset;
+use crate::grids::{LEGEND, Value, page_table};
+use crate::table::page::table;
 use deltabench_compare::comparison::Verdict;
 use deltabench_compare::segments;
-use deltabench_compare::study::{Absolute, Grid, GridColumn, GridPoint};
+use deltabench_compare::study::{Absolute, Grid, GridPoint};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -47,51 +47,9 @@ fn article(place: usize, grid: &Grid) -> Markup {
                         }
                     }
                 }
-                (table(grid, Value::Throughput))
+                (table(&page_table(grid, Value::Throughput)))
                 @for value in Value::ALL.into_iter().skip(1).filter(|value| value.is_in(grid)) {
-                    details.costs-of { summary { (value.title()) } (table(grid, value)) }
-                }
-            }
-        }
-    }
-}
-
-fn table(grid: &Grid, value: Value) -> Markup {
-    html! {
-        div.scroll role="region" aria-label=(grid.title) tabindex="0" {
-            table.costs {
-                thead { tr {
-                    th scope="col" { (value.title()) }
-                    @for column in &grid.columns { th scope="col" { (column.name) } }
-                } }
-                tbody {
-                    @for (row, clients) in grid.clients.iter().enumerate() {
-                        tr {
-                            th scope="row" { (row_name(grid, *clients)) }
-                            @for column in &grid.columns { (cell(column, row, value)) }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn cell(column: &GridColumn, row: usize, value: Value) -> Markup {
-    html! {
-        td {
-            @match shown(column, row, value) {
-                None => {}
-                Some(shown) => {
-                    (shown.value) " " small.muted { (shown.half) }
-                    @if !shown.relative.is_empty() {
-                        " " small class=[shown.verdict.map(class)] {
-                            (shown.relative)
-                            @if let Some(verdict) = shown.verdict {
-                                span.hear { " " (words::verdict(verdict)) }
-                            }
-                        }
-                    }
+                    details.costs-of { summary { (value.title()) } (table(&page_table(grid, value))) }
                 }
             }
         }

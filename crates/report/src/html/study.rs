@@ -12,7 +12,7 @@ use super::{Document, class, document, typeset};
 use crate::study::{Counts, StudyContext, counts, extremes, sentence, words as study_words};
 use crate::words;
 use deltabench_compare::comparison::{Metric, Verdict};
-use deltabench_compare::study::{Axis, BAND_HIGH, BAND_LOW, Study, Table};
+use deltabench_compare::study::{Axis, BAND_HIGH, BAND_LOW, Study, StudyTable};
 use deltabench_model::plan::Group;
 use deltabench_model::units::count;
 use maud::{Markup, html};
@@ -94,7 +94,7 @@ fn contents(study: &Study) -> Markup {
     html! {
         nav.contents aria-label="tables" {
             @for axis in AXES {
-                @let of: Vec<(usize, &Table)> = of_axis(study, axis).collect();
+                @let of: Vec<(usize, &StudyTable)> = of_axis(study, axis).collect();
                 @if !of.is_empty() {
                     p { b { (heading(axis, study.worker())) } }
                     ul { @for (place, table) in of {
@@ -108,7 +108,7 @@ fn contents(study: &Study) -> Markup {
 
 const AXES: [Axis; 4] = [Axis::Servers, Axis::Clients, Axis::Part, Axis::Host];
 
-fn of_axis(study: &Study, axis: Axis) -> impl Iterator<Item = (usize, &Table)> {
+fn of_axis(study: &Study, axis: Axis) -> impl Iterator<Item = (usize, &StudyTable)> {
     let all = study.tables.iter().enumerate();
     all.filter(move |(_, table)| table.axis == axis)
 }
@@ -174,7 +174,7 @@ fn legend(study: &Study) -> Markup {
 }
 
 fn tables(study: &Study) -> Markup {
-    let throughput = |table: &&Table| table.metric == Metric::Throughput;
+    let throughput = |table: &&StudyTable| table.metric == Metric::Throughput;
     html! {
         @for axis in AXES {
             @if of_axis(study, axis).next().is_some() {
@@ -191,7 +191,7 @@ fn tables(study: &Study) -> Markup {
     }
 }
 
-fn table_section(study: &Study, place: usize, table: &Table, open: bool) -> Markup {
+fn table_section(study: &Study, place: usize, table: &StudyTable, open: bool) -> Markup {
     let bars = table.axis != Axis::Clients;
     html! {
         article id=(anchor(place)) data-table=(place) {
@@ -216,7 +216,7 @@ fn table_section(study: &Study, place: usize, table: &Table, open: bool) -> Mark
 }
 
 /// What a table says at a glance, while it is closed.
-fn column_chips(table: &Table) -> Markup {
+fn column_chips(table: &StudyTable) -> Markup {
     let mut counts = Counts::default();
     for column in (0..table.columns.len()).filter(|column| *column != table.base) {
         counts.merge(crate::study::column_counts(table, column));

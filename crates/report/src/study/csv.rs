@@ -6,7 +6,7 @@ use crate::grids::Value;
 use crate::table::{comma_separated, flat};
 use crate::words;
 use deltabench_compare::comparison::Verdict;
-use deltabench_compare::study::{Figure, Grid, GridColumn, GridPoint, Row, Study, Table};
+use deltabench_compare::study::{Figure, Grid, GridColumn, GridPoint, Study, StudyRow, StudyTable};
 
 /// The columns; new ones come last, so that numbers of columns keep their meaning.
 const HEADER: [&str; 28] = [
@@ -112,7 +112,13 @@ fn grid_line(
     Some(line)
 }
 
-fn line(study: &Study, table: &Table, row: &Row, column: usize, figure: &Figure) -> Vec<String> {
+fn line(
+    study: &Study,
+    table: &StudyTable,
+    row: &StudyRow,
+    column: usize,
+    figure: &Figure,
+) -> Vec<String> {
     let head = table.columns.get(column);
     let coordinates: Vec<String> = table
         .coordinates

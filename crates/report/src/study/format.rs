@@ -45,7 +45,7 @@ pub struct StudyReport {
     /// What must be known before figures are compared: what confounds, what is missing.
     pub notes: Vec<String>,
     /// The tables, in the order of the page.
-    pub tables: Vec<StudyTable>,
+    pub tables: Vec<StudyTableJson>,
     /// Workloads over numbers of clients, in absolute numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grids: Vec<StudyGrid>,
@@ -73,7 +73,7 @@ pub struct StudyCounts {
 
 /// Rows of workloads, columns along an axis.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct StudyTable {
+pub struct StudyTableJson {
     /// What the columns are: `servers`, `clients`, `part` (values of what only another run can vary) or
     /// `host`.
     pub axis: &'static str,
@@ -94,7 +94,7 @@ pub struct StudyTable {
     /// Whether the figures are ratios of ratios: candidate / base at a column, over that at the base column.
     pub of_ratios: bool,
     /// A row for each workload.
-    pub rows: Vec<StudyRow>,
+    pub rows: Vec<StudyRowJson>,
     /// What is to be said of this table.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -112,7 +112,7 @@ pub struct StudyColumn {
 
 /// A workload in a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct StudyRow {
+pub struct StudyRowJson {
     /// Workload, with what else tells rows apart.
     pub name: String,
     /// `point`, `range`, `range-agg` or `write`.
@@ -240,7 +240,7 @@ pub struct StudySegment {
 /// How the ratios of a group are spread, column by column.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StudySpread {
-    /// [`StudyTable::title`] of the table that it sums up.
+    /// [`StudyTableJson::title`] of the table that it sums up.
     pub table: String,
     /// `point`, `range`, `range-agg` or `write`; absent for all rows.
     #[serde(skip_serializing_if = "Option::is_none")]

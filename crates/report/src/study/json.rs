@@ -3,8 +3,8 @@
 use super::context::{StudyContext, StudyRunFacts};
 use super::format::{
     STUDY_FORMAT, StudyAbsolute, StudyColumn, StudyCounts, StudyFigure, StudyGrid, StudyGridColumn,
-    StudyGridPoint, StudyReport, StudyRow, StudyRun, StudySegment, StudySpread, StudySpreadColumn,
-    StudyTable,
+    StudyGridPoint, StudyReport, StudyRowJson, StudyRun, StudySegment, StudySpread,
+    StudySpreadColumn, StudyTableJson,
 };
 use super::lead::{counts, extremes, sentence};
 use super::words as study_words;
@@ -12,7 +12,7 @@ use crate::json::{interval, relative};
 use crate::words::finite;
 use deltabench_compare::comparison::Verdict;
 use deltabench_compare::study::{
-    Absolute, Figure, Grid, GridColumn, GroupSpread, Row, Study, Table,
+    Absolute, Figure, Grid, GridColumn, GroupSpread, Study, StudyRow, StudyTable,
 };
 use deltabench_model::plan::Group;
 use deltabench_model::units::count;
@@ -54,12 +54,12 @@ fn report(study: &Study, context: &StudyContext) -> StudyReport {
     }
 }
 
-fn table(table: &Table) -> StudyTable {
+fn table(table: &StudyTable) -> StudyTableJson {
     let columns = table.columns.iter().map(|column| StudyColumn {
         name: column.name.clone(),
         cost_per_month: column.cost_per_month.and_then(finite),
     });
-    StudyTable {
+    StudyTableJson {
         axis: study_words::axis(table.axis),
         axis_name: table.axis_name.clone(),
         title: table.title.clone(),
@@ -128,8 +128,8 @@ fn grid_column(clients: &[u32], column: &GridColumn) -> StudyGridColumn {
     }
 }
 
-fn row(row: &Row) -> StudyRow {
-    StudyRow {
+fn row(row: &StudyRow) -> StudyRowJson {
+    StudyRowJson {
         name: row.name.clone(),
         group: row.group.word(),
         figures: study_words::figures(row)

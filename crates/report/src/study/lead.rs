@@ -3,7 +3,7 @@
 use super::words as study_words;
 use crate::words;
 use deltabench_compare::comparison::{Metric, Verdict};
-use deltabench_compare::study::{Axis, Figure, Row, Study, Table};
+use deltabench_compare::study::{Axis, Figure, Study, StudyRow, StudyTable};
 use deltabench_model::units::count;
 
 /// How often each verdict was given in the tables of servers, by throughput.
@@ -56,8 +56,8 @@ impl Counts {
 
 /// A figure with its place.
 struct Place<'a> {
-    table: &'a Table,
-    row: &'a Row,
+    table: &'a StudyTable,
+    row: &'a StudyRow,
     column: usize,
     figure: &'a Figure,
 }
@@ -87,7 +87,7 @@ fn of_servers(study: &Study) -> impl Iterator<Item = Place<'_>> {
     tables.flat_map(|table| table.rows.iter().flat_map(move |row| places(table, row)))
 }
 
-fn places<'a>(table: &'a Table, row: &'a Row) -> impl Iterator<Item = Place<'a>> {
+fn places<'a>(table: &'a StudyTable, row: &'a StudyRow) -> impl Iterator<Item = Place<'a>> {
     let others = study_words::figures(row).filter(|(column, _)| *column != table.base);
     others.map(move |(column, figure)| Place {
         table,
@@ -107,7 +107,7 @@ pub(crate) fn counts(study: &Study) -> Counts {
 }
 
 /// The same in one column of a table.
-pub(crate) fn column_counts(table: &Table, column: usize) -> Counts {
+pub(crate) fn column_counts(table: &StudyTable, column: usize) -> Counts {
     let mut counts = Counts::default();
     for row in &table.rows {
         if let Some(figure) = study_words::figure(row, column) {
@@ -178,7 +178,7 @@ fn farthest(study: &Study, verdict: Verdict) -> Option<Place<'_>> {
 }
 
 fn over_clients(study: &Study) -> Option<String> {
-    let tables: Vec<&Table> = study
+    let tables: Vec<&StudyTable> = study
         .tables
         .iter()
         .filter(|table| table.axis == Axis::Clients && table.metric == Metric::Throughput)

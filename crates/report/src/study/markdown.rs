@@ -9,7 +9,7 @@ use crate::markdown::table::row;
 use crate::markdown::{LIMIT, escape, fenced};
 use crate::words;
 use deltabench_compare::comparison::Verdict;
-use deltabench_compare::study::{Figure, GroupSpread, Row, Study, Table};
+use deltabench_compare::study::{Figure, GroupSpread, Study, StudyRow, StudyTable};
 
 /// Markdown (GitHub's dialect): the sentence, what must be known before figures are compared, the tables with
 /// their notes and spreads, what the signs mean, the runs, how to make it again.
@@ -61,7 +61,7 @@ fn opening(study: &Study, context: &StudyContext) -> Section {
 }
 
 /// The head of a table: its title, the columns, how they are aligned.
-fn head(title: &str, table: &Table, level: &str) -> Vec<String> {
+fn head(title: &str, table: &StudyTable, level: &str) -> Vec<String> {
     let columns = table.columns.iter().map(study_words::column_name);
     let heads = std::iter::once("workload".to_owned()).chain(columns.map(|name| escape(&name)));
     vec![
@@ -71,7 +71,7 @@ fn head(title: &str, table: &Table, level: &str) -> Vec<String> {
     ]
 }
 
-fn ratios(study: &Study, table: &Table) -> Section {
+fn ratios(study: &Study, table: &StudyTable) -> Section {
     let spreads = study_words::spreads_of(study, table);
     let mut rows = Vec::new();
     for group in words::GROUPS {
@@ -98,13 +98,13 @@ fn ratios(study: &Study, table: &Table) -> Section {
 }
 
 /// A group's heading as a row without figures.
-fn heading(table: &Table, text: &str) -> String {
+fn heading(table: &StudyTable, text: &str) -> String {
     let mut fields = vec![format!("**{text}**")];
     fields.extend(table.columns.iter().map(|_| String::new()));
     row(fields)
 }
 
-fn figures(table: &Table, of: &Row) -> String {
+fn figures(table: &StudyTable, of: &StudyRow) -> String {
     let mut fields = vec![escape(&of.name)];
     fields.extend((0..table.columns.len()).map(|column| {
         let figure = study_words::figure(of, column);
@@ -114,7 +114,7 @@ fn figures(table: &Table, of: &Row) -> String {
 }
 
 /// `**0.930↓ ±0.4 ▼**`; what is no claim stands in parentheses.
-fn cell(table: &Table, column: usize, figure: &Figure) -> String {
+fn cell(table: &StudyTable, column: usize, figure: &Figure) -> String {
     let ratio = study_words::ratio(figure.ratio.estimate);
     if column == table.base {
         return ratio;
@@ -133,7 +133,7 @@ fn cell(table: &Table, column: usize, figure: &Figure) -> String {
     }
 }
 
-fn mean(table: &Table, spread: &GroupSpread) -> Option<String> {
+fn mean(table: &StudyTable, spread: &GroupSpread) -> Option<String> {
     let of = study_words::group_heading(table.worker(), spread.group);
     let mut fields = vec![format!("*geometric mean ({of})*")];
     let mut known = false;
@@ -153,7 +153,7 @@ fn mean(table: &Table, spread: &GroupSpread) -> Option<String> {
     known.then(|| row(fields))
 }
 
-fn beside_ratios(table: &Table, beside: study_words::Beside) -> Section {
+fn beside_ratios(table: &StudyTable, beside: study_words::Beside) -> Section {
     let rows = table.rows.iter().map(|of| {
         let mut fields = vec![escape(&of.name)];
         fields.extend((0..table.columns.len()).map(|column| {
@@ -173,7 +173,7 @@ fn beside_ratios(table: &Table, beside: study_words::Beside) -> Section {
 }
 
 /// The spreads, folded; nothing where the table has none.
-fn spreads(study: &Study, table: &Table) -> Section {
+fn spreads(study: &Study, table: &StudyTable) -> Section {
     let spreads = study_words::spreads_of(study, table);
     let rows: Vec<String> = spreads
         .iter()

@@ -1,6 +1,6 @@
 //! The tables of a study on the terminal.
 
-pub(crate) mod grid;
+mod parts;
 
 use super::context::StudyContext;
 use super::lead::{extremes, sentence};
@@ -8,9 +8,10 @@ use super::words as study_words;
 use crate::grids;
 use crate::lines::wrapped;
 use crate::terminal::TerminalOptions;
-use crate::words;
-use deltabench_compare::study::{GroupSpread, Study, Table};
-use grid::{Cell, Grid, Line};
+use crate::{table, words};
+use deltabench_compare::study::{GroupSpread, Study, StudyTable};
+use deltabench_model::table::{Cell, Line, Table};
+use parts::{Parts, PartsLine, aligned, columns};
 
 /// The sentence, every table with its notes and spreads, what the signs mean, what must be known before
 /// figures are compared, the runs.
@@ -22,12 +23,17 @@ pub(super) fn terminal(study: &Study, context: &StudyContext, options: TerminalO
     for table in &study.tables {
         lines.push(String::new());
         lines.extend(wrapped(&table.title, width, 0, 2));
-        lines.extend(main_grid(study, table).lines(width, options.colour));
+        lines.extend(table::terminal::lines(
+            &ratios(study, table),
+            width,
+            options.colour,
+        ));
         for beside in study_words::Beside::ALL {
             if beside.is_in(table) {
                 lines.push(String::new());
                 lines.extend(wrapped(&beside.title(table), width, 0, 2));
-                lines.extend(beside_grid(table, beside).lines(width, options.colour));
+                let beside = beside_ratios(table, beside);
+                lines.extend(table::terminal::lines(&beside, width, options.colour));
             }
         }
         lines.extend(spread_lines(study, table, width));
@@ -63,7 +69,7 @@ fn runs(context: &StudyContext, width: usize) -> Vec<String> {
 }
 
 /// The ratios, with the geometric mean below each group.
-fn main_grid(study: &Study, table: &Table) -> Grid {
+fn ratios(study: &Study, table: &StudyTable) -> Table {
     let spreads = study_words::spreads_of(study, table);
     let mut lines = Vec::new();
     for group in words::GROUPS {
@@ -71,15 +77,15 @@ fn main_grid(study: &Study, table: &Table) -> Grid {
         if rows.is_empty() {
             continue;
         }
-        lines.push(Line::Head(
+        lines.push(PartsLine::Heading(
             study_words::group_heading(table.worker(), Some(group)).to_owned(),
         ));
         lines.extend(rows.into_iter().map(|row| {
             let cells = (0..table.columns.len()).map(|column| {
                 let figure = study_words::figure(row, column);
-                figure.map_or_else(Cell::default, |figure| Cell::of(table, column, figure))
+                figure.map_or_else(Parts::default, |figure| Parts::of(table, column, figure))
             });
-            Line::Row(row.name.clone(), cells.collect())
+            PartsLine::Row(row.name.clone(), cells.collect())
         }));
         let spread = study_words::spread(&spreads, Some(group));
         lines.extend(spread.and_then(|spread| mean(table, spread)));
@@ -87,41 +93,44 @@ fn main_grid(study: &Study, table: &Table) -> Grid {
     let all = study_words::spread(&spreads, None);
     if let Some(line) = all.and_then(|spread| mean(table, spread)) {
         lines.extend([
-            Line::Head(study_words::group_heading(table.worker(), None).to_owned()),
+            PartsLine::Heading(study_words::group_heading(table.worker(), None).to_owned()),
             line,
         ]);
     }
-    Grid::new(table, lines)
+    aligned(table, lines)
 }
 
 /// The geometric mean of a group as a row without signs; nothing where no column has one.
-fn mean(table: &Table, spread: &GroupSpread) -> Option<Line> {
-    let cells: Vec<Cell> = (0..table.columns.len())
+fn mean(table: &StudyTable, spread: &GroupSpread) -> Option<PartsLine> {
+    let cells: Vec<Option<Parts>> = (0..table.columns.len())
         .map(|column| {
             let geometric =
                 study_words::column_spread(spread, column).and_then(|spread| spread.geometric);
-            geometric.map_or_else(Cell::default, |mean| {
-                Cell::plain(&mean, column == table.base)
-            })
+            geometric.map(|mean| Parts::plain(&mean, column == table.base))
         })
         .collect();
-    let known = cells.iter().any(|cell| !cell.is_empty());
-    known.then(|| Line::Row("geometric mean".to_owned(), cells))
+    let known = cells.iter().any(Option::is_some);
+    let cells = cells.into_iter().map(Option::unwrap_or_default);
+    known.then(|| PartsLine::Row("geometric mean".to_owned(), cells.collect()))
 }
 
-fn beside_grid(table: &Table, beside: study_words::Beside) -> Grid {
+fn beside_ratios(table: &StudyTable, beside: study_words::Beside) -> Table {
     let lines = table.rows.iter().map(|row| {
         let cells = (0..table.columns.len()).map(|column| {
             let text = study_words::figure(row, column).and_then(|figure| beside.text(figure));
-            Cell::text(text.unwrap_or_default())
+            Cell::from(text.unwrap_or_default())
         });
-        Line::Row(row.name.clone(), cells.collect())
+        Line::row(row.name.clone(), cells.collect())
     });
-    Grid::new(table, lines.collect())
+    Table {
+        columns: columns(table),
+        lines: lines.collect(),
+        ..Table::default()
+    }
 }
 
 /// The spreads as published: a line for each group and column.
-fn spread_lines(study: &Study, table: &Table, width: usize) -> Vec<String> {
+fn spread_lines(study: &Study, table: &StudyTable, width: usize) -> Vec<String> {
     let spreads = study_words::spreads_of(study, table);
     let name = |column: usize| {
         table

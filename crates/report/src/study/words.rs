@@ -3,7 +3,7 @@
 use crate::words;
 use deltabench_compare::comparison::{Metric, Ratio, Verdict};
 use deltabench_compare::study::{
-    Axis, BAND_HIGH, BAND_LOW, Column, Figure, GroupSpread, Row, Spread, Study, Table,
+    Axis, BAND_HIGH, BAND_LOW, Column, Figure, GroupSpread, Spread, Study, StudyRow, StudyTable,
 };
 use deltabench_model::metric::Better;
 use deltabench_model::plan::Group;
@@ -19,7 +19,7 @@ pub(crate) fn axis(axis: Axis) -> &'static str {
 }
 
 /// Where a table stands: `clients 4, storage gp3-3000`, with threads of targets where there are no clients.
-pub(crate) fn coordinates(table: &Table) -> String {
+pub(crate) fn coordinates(table: &StudyTable) -> String {
     let named = |axis: &str| match (table.worker(), axis) {
         ("thread", "clients") => "threads".to_owned(),
         ("thread", "server") => "target".to_owned(),
@@ -97,7 +97,7 @@ impl Band {
 }
 
 /// The band of a figure; absent for the base column and where ratios are not meant to be near 1.
-pub(crate) fn band(table: &Table, column: usize, figure: &Figure) -> Option<Band> {
+pub(crate) fn band(table: &StudyTable, column: usize, figure: &Figure) -> Option<Band> {
     if table.axis == Axis::Clients || column == table.base {
         return None;
     }
@@ -114,7 +114,7 @@ pub(crate) fn is_claim(figure: &Figure) -> bool {
 }
 
 /// The figures of a row with their columns; those that are not numbers are left out.
-pub(crate) fn figures(row: &Row) -> impl Iterator<Item = (usize, &Figure)> {
+pub(crate) fn figures(row: &StudyRow) -> impl Iterator<Item = (usize, &Figure)> {
     row.figures
         .iter()
         .enumerate()
@@ -123,18 +123,18 @@ pub(crate) fn figures(row: &Row) -> impl Iterator<Item = (usize, &Figure)> {
 }
 
 /// The figure of a row in a column, if it is a number.
-pub(crate) fn figure(row: &Row, column: usize) -> Option<&Figure> {
+pub(crate) fn figure(row: &StudyRow, column: usize) -> Option<&Figure> {
     let figure = row.figures.get(column)?.as_ref()?;
     figure.ratio.estimate.is_finite().then_some(figure)
 }
 
 /// The rows of a group, by the table's order.
-pub(crate) fn rows_of(table: &Table, group: Group) -> Vec<&Row> {
+pub(crate) fn rows_of(table: &StudyTable, group: Group) -> Vec<&StudyRow> {
     table.rows.iter().filter(|row| row.group == group).collect()
 }
 
 /// The spreads of a table that say more than its rows, in report order: groups of several rows, then all.
-pub(crate) fn spreads_of<'a>(study: &'a Study, table: &Table) -> Vec<&'a GroupSpread> {
+pub(crate) fn spreads_of<'a>(study: &'a Study, table: &StudyTable) -> Vec<&'a GroupSpread> {
     if table.axis != Axis::Servers {
         return Vec::new();
     }
@@ -171,7 +171,7 @@ pub(crate) fn column_spread(spread: &GroupSpread, column: usize) -> Option<&Spre
     spread.columns.get(column)?.as_ref()
 }
 
-/// A group's heading where the work is done by these ([`Table::worker`]); `All workloads` for none.
+/// A group's heading where the work is done by these ([`StudyTable::worker`]); `All workloads` for none.
 pub(crate) fn group_heading(worker: &str, group: Option<Group>) -> &'static str {
     match (group, worker) {
         (None, _) => "All workloads",
@@ -216,7 +216,7 @@ impl Beside {
     pub(crate) const ALL: [Self; 3] = [Self::Relative, Self::Cpu, Self::PerCost];
 
     /// What it is called, for the heading of a table of its own.
-    pub(crate) fn title(self, table: &Table) -> String {
+    pub(crate) fn title(self, table: &StudyTable) -> String {
         match self {
             Self::Relative => "candidate / base at each, from which these are made".to_owned(),
             Self::Cpu => format!(
@@ -242,7 +242,7 @@ impl Beside {
     }
 
     /// Whether some figure of the table has it.
-    pub(crate) fn is_in(self, table: &Table) -> bool {
+    pub(crate) fn is_in(self, table: &StudyTable) -> bool {
         let mut all = table.rows.iter().flat_map(figures);
         all.any(|(column, figure)| {
             // The base alone says nothing of CPU: it is 1.
@@ -252,7 +252,7 @@ impl Beside {
 }
 
 /// The head of the column that is 1.
-pub(crate) fn base_name(table: &Table) -> &str {
+pub(crate) fn base_name(table: &StudyTable) -> &str {
     table
         .columns
         .get(table.base)

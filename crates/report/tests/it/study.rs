@@ -1,5 +1,5 @@
 use crate::study_fixture::{large, small, study_context};
-use deltabench_compare::study::{Study, Table};
+use deltabench_compare::study::{Study, StudyTable};
 use deltabench_report::{StudyContext, StudyFormat, TerminalOptions, render_study};
 use serde_json::Value;
 
@@ -100,7 +100,7 @@ fn parsed(study: &Study) -> Value {
 #[test]
 fn json_and_csv_have_every_figure() {
     let study = large();
-    let known = |table: &Table| {
+    let known = |table: &StudyTable| {
         table
             .rows
             .iter()

@@ -2,7 +2,7 @@
 
 use crate::fixture::{Noise, ratio};
 use deltabench_compare::comparison::{Metric, Ratio, Verdict};
-use deltabench_compare::study::{Axis, Column, Figure, GroupSpread, Row, Spread, Study, Table};
+use deltabench_compare::study::{Axis, Column, Figure, GroupSpread, StudyRow, Spread, Study, StudyTable};
 use deltabench_model::plan::{Group, WorkloadSource};
 use deltabench_report::{StudyContext, StudyRunFacts};
 
@@ -129,11 +129,11 @@ pub fn small() -> Study {
     }
 }
 
-fn servers() -> Table {
+fn servers() -> StudyTable {
     let row = |name: &str, group, base: f64, figures: [Option<Figure>; 3]| {
         let mut all = vec![Some(plain(one(), base))];
         all.extend(figures);
-        Row {
+        StudyRow {
             name: name.to_owned(),
             group,
             figures: all,
@@ -146,7 +146,7 @@ fn servers() -> Table {
     let mut alone = judged(0.01, 0.02, 3020.0);
     (alone.ratio.ci95, alone.verdict) = (None, Some(Verdict::Inconclusive));
     let figure = |change, half, base| Some(judged(change, half, base));
-    Table {
+    StudyTable {
         axis: Axis::Servers,
         axis_name: "server".to_owned(),
         title: "throughput relative to postgres:14.0, 1 client".to_owned(),
@@ -202,7 +202,7 @@ fn servers() -> Table {
     }
 }
 
-fn clients() -> Table {
+fn clients() -> StudyTable {
     let figure = |clients: f64, efficiency: f64, cpu: f64, half: f64| {
         let scaled = clients * efficiency;
         let mut figure = plain(ratio(scaled - 1.0, half), 5000.0 * scaled);
@@ -213,7 +213,7 @@ fn clients() -> Table {
     let row = |name: &str, group, loss: f64| {
         let mut first = plain(one(), 5000.0);
         first.efficiency = Some(1.0);
-        Row {
+        StudyRow {
             name: name.to_owned(),
             group,
             figures: vec![
@@ -223,7 +223,7 @@ fn clients() -> Table {
             ],
         }
     };
-    Table {
+    StudyTable {
         axis: Axis::Clients,
         axis_name: "clients".to_owned(),
         title: "throughput of postgres:18.6 relative to 1 client".to_owned(),
@@ -240,7 +240,7 @@ fn clients() -> Table {
     }
 }
 
-fn storage() -> Table {
+fn storage() -> StudyTable {
     let prices = [
         ("gp3-3000", 442.32),
         ("gp3-10000", 492.32),
@@ -256,13 +256,13 @@ fn storage() -> Table {
         first.per_cost = Some(base / prices[0].1);
         let mut figures = vec![Some(first)];
         figures.extend((1..).zip(changes).map(figure));
-        Row {
+        StudyRow {
             name: name.to_owned(),
             group: Group::RangeAgg,
             figures,
         }
     };
-    Table {
+    StudyTable {
         axis: Axis::Part,
         axis_name: "storage".to_owned(),
         title: "throughput of postgres:18.6 relative to storage gp3-3000, 10 clients".to_owned(),
@@ -286,7 +286,7 @@ fn storage() -> Table {
 }
 
 /// The spreads of a table as [`deltabench_compare::study`] would make them.
-fn spreads(table: &Table) -> Vec<GroupSpread> {
+fn spreads(table: &StudyTable) -> Vec<GroupSpread> {
     let groups = [
         Some(Group::Point),
         Some(Group::Range),
@@ -377,11 +377,11 @@ pub fn large() -> Study {
     }
 }
 
-fn spreads_of(table: &Table) -> Vec<GroupSpread> {
+fn spreads_of(table: &StudyTable) -> Vec<GroupSpread> {
     spreads(table)
 }
 
-fn large_servers(clients: &str, metric: Metric, noise: &mut Noise) -> Table {
+fn large_servers(clients: &str, metric: Metric, noise: &mut Noise) -> StudyTable {
     let name = if metric == Metric::Throughput {
         "throughput"
     } else {
@@ -399,13 +399,13 @@ fn large_servers(clients: &str, metric: Metric, noise: &mut Noise) -> Table {
             let half = 0.004 + 0.01 * noise.next().abs();
             Some(judged(drift + 0.03 * noise.next(), half, base))
         }));
-        Row {
+        StudyRow {
             name: name.to_owned(),
             group,
             figures,
         }
     });
-    Table {
+    StudyTable {
         axis: Axis::Servers,
         axis_name: "server".to_owned(),
         title: format!("{name} relative to postgres:14.0 cx10a_c8r32, {clients} clients"),
@@ -419,7 +419,7 @@ fn large_servers(clients: &str, metric: Metric, noise: &mut Noise) -> Table {
     }
 }
 
-fn large_clients(server: &str, noise: &mut Noise) -> Table {
+fn large_clients(server: &str, noise: &mut Noise) -> StudyTable {
     let counts = [1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 20.0, 24.0, 32.0, 40.0, 48.0];
     let rows = workloads().into_iter().map(|(name, group)| {
         let loss = 0.006 + 0.004 * noise.next().abs();
@@ -436,13 +436,13 @@ fn large_clients(server: &str, noise: &mut Noise) -> Table {
             figure.cpu = Some(ratio(1.0 / efficiency - 1.0, 0.01));
             Some(figure)
         });
-        Row {
+        StudyRow {
             name: name.to_owned(),
             group,
             figures: figures.collect(),
         }
     });
-    Table {
+    StudyTable {
         title: format!("throughput of {server} relative to 1 client"),
         coordinates: pairs(&[("server", server)]),
         columns: columns(&["1", "2", "4", "8", "12", "16", "20", "24", "32", "40", "48"]),
@@ -451,7 +451,7 @@ fn large_clients(server: &str, noise: &mut Noise) -> Table {
     }
 }
 
-fn between_hosts(noise: &mut Noise) -> Table {
+fn between_hosts(noise: &mut Noise) -> StudyTable {
     let rows = workloads().into_iter().map(|(name, group)| {
         let figure = |change: f64| {
             let mut figure = plain(ratio(change, 0.012), 3000.0);
@@ -460,13 +460,13 @@ fn between_hosts(noise: &mut Noise) -> Table {
         };
         let mut first = figure(0.0).unwrap();
         first.ratio = one();
-        Row {
+        StudyRow {
             name: name.to_owned(),
             group,
             figures: vec![Some(first), figure(0.02 * noise.next())],
         }
     });
-    Table {
+    StudyTable {
         axis: Axis::Host,
         axis_name: "host".to_owned(),
         title: "relative throughput of postgres:18.6 cx10b_c8r32 at host xeon / at host epyc"

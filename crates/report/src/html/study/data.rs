@@ -8,7 +8,7 @@ use super::super::grids::{self, GridData};
 use crate::study::words as study_words;
 use crate::words;
 use deltabench_compare::comparison::Verdict;
-use deltabench_compare::study::{Figure, Study, Table};
+use deltabench_compare::study::{Figure, Study, StudyTable};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -72,7 +72,7 @@ pub(super) fn json(study: &Study) -> String {
     })
 }
 
-fn table(table: &Table) -> TableData {
+fn table(table: &StudyTable) -> TableData {
     let columns = table.columns.iter().map(|column| {
         let cost = column.cost_per_month.and_then(value);
         (column.name.clone(), cost)

@@ -4,7 +4,7 @@ use super::super::{class, typeset};
 use crate::study::{column_counts, words as study_words};
 use crate::words;
 use deltabench_compare::comparison::Verdict;
-use deltabench_compare::study::{Axis, Figure, GroupSpread, Row, Study, Table};
+use deltabench_compare::study::{Axis, Figure, GroupSpread, Study, StudyRow, StudyTable};
 use deltabench_model::units::to_u64;
 use maud::{Markup, html};
 
@@ -17,7 +17,7 @@ const MANY: usize = 7;
 /// Characters of a short name.
 const SHORT: usize = 8;
 
-pub(super) fn table(study: &Study, table: &Table) -> Markup {
+pub(super) fn table(study: &Study, table: &StudyTable) -> Markup {
     let spreads = study_words::spreads_of(study, table);
     let span = table.columns.len() + 1;
     html! {
@@ -56,12 +56,12 @@ pub(super) fn table(study: &Study, table: &Table) -> Markup {
     }
 }
 
-fn long_heads(table: &Table) -> bool {
+fn long_heads(table: &StudyTable) -> bool {
     let mut columns = table.columns.iter();
     columns.any(|column| column.name.chars().count() > SHORT)
 }
 
-fn figures(table: &Table, row: &Row) -> Markup {
+fn figures(table: &StudyTable, row: &StudyRow) -> Markup {
     let place = table.rows.iter().position(|one| std::ptr::eq(one, row));
     html! {
         tr data-row=[place] {
@@ -76,7 +76,7 @@ fn figures(table: &Table, row: &Row) -> Markup {
     }
 }
 
-fn cell(table: &Table, column: usize, figure: &Figure) -> Markup {
+fn cell(table: &StudyTable, column: usize, figure: &Figure) -> Markup {
     let ratio = study_words::ratio(figure.ratio.estimate);
     if column == table.base {
         return html! { td.base { (ratio) } };
@@ -107,7 +107,7 @@ fn cell(table: &Table, column: usize, figure: &Figure) -> Markup {
 }
 
 /// What verdict colours say, and what bands say.
-fn classes(table: &Table, column: usize, figure: &Figure) -> String {
+fn classes(table: &StudyTable, column: usize, figure: &Figure) -> String {
     let judged = match figure.verdict {
         Some(verdict) => class(verdict),
         None if table.axis == Axis::Clients => "growth",
@@ -127,7 +127,7 @@ fn classes(table: &Table, column: usize, figure: &Figure) -> String {
 }
 
 /// How strong the colour is: by the size of the change; over clients by how near it is to linear.
-fn shade(table: &Table, figure: &Figure) -> f64 {
+fn shade(table: &StudyTable, figure: &Figure) -> f64 {
     let (least, most) = SHADES;
     let size = if table.axis == Axis::Clients {
         // Squared, so that losses are seen.
@@ -142,7 +142,7 @@ fn shade(table: &Table, figure: &Figure) -> f64 {
     }
 }
 
-fn mean(table: &Table, spread: &GroupSpread) -> Markup {
+fn mean(table: &StudyTable, spread: &GroupSpread) -> Markup {
     let of = |column| study_words::column_spread(spread, column)?.geometric;
     let known = (0..table.columns.len()).any(|column| of(column).is_some());
     html! {
@@ -163,7 +163,7 @@ fn mean(table: &Table, spread: &GroupSpread) -> Markup {
 }
 
 /// The mean of all rows, and how often each column was called worse or better.
-fn foot(table: &Table, all: Option<&GroupSpread>) -> Markup {
+fn foot(table: &StudyTable, all: Option<&GroupSpread>) -> Markup {
     let judged = |verdict: &Verdict| *verdict != Verdict::NoChange;
     let any = table
         .rows
@@ -199,7 +199,7 @@ fn foot(table: &Table, all: Option<&GroupSpread>) -> Markup {
 }
 
 /// The spreads as published: a row for each group and column.
-pub(super) fn spreads(study: &Study, table: &Table) -> Markup {
+pub(super) fn spreads(study: &Study, table: &StudyTable) -> Markup {
     let spreads = study_words::spreads_of(study, table);
     html! {
         @if !spreads.is_empty() {
@@ -221,7 +221,7 @@ pub(super) fn spreads(study: &Study, table: &Table) -> Markup {
     }
 }
 
-fn spread_rows(table: &Table, spread: &GroupSpread) -> Markup {
+fn spread_rows(table: &StudyTable, spread: &GroupSpread) -> Markup {
     let columns = table.columns.iter().enumerate();
     let others = columns.filter(|(column, _)| *column != table.base);
     html! {
