@@ -39,13 +39,13 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     let store = open(config)?;
     let mut plan = store.plan(&run).map_err(store_problem)?;
     if arguments.format == Format::Pgbench {
-        deltabench_report::pgbench::check_pgbench(&plan).map_err(Failure::Refused)?;
+        deltabench_kinds::pgbench::shown::check_pgbench(&plan).map_err(Failure::Refused)?;
     }
     if arguments.format == Format::Steps {
-        deltabench_report::insert::check_steps(&plan).map_err(Failure::Refused)?;
+        deltabench_kinds::insert::shown::check_steps(&plan).map_err(Failure::Refused)?;
     }
     if arguments.format == Format::Rocksdb {
-        deltabench_report::rocksdb::check_rocksdb(&plan).map_err(Failure::Refused)?;
+        deltabench_kinds::rocksdb::shown::check_rocksdb(&plan).map_err(Failure::Refused)?;
     }
     let chosen = arguments.delta.as_deref().map(percent).transpose();
     let delta_chosen = chosen.map_err(Failure::Refused)?.map(|chosen| DeltaChosen {
@@ -69,7 +69,7 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     let text = if arguments.costs {
         deltabench_report::costs_table(&comparison, &plan, &context, options)
     } else if arguments.progress.is_some() {
-        deltabench_report::pgbench::pgbench(&plan, &context.results, arguments.progress)
+        deltabench_kinds::pgbench::shown::pgbench(&plan, &context.results, arguments.progress)
     } else {
         let format = arguments.format.into();
         deltabench_report::render(format, &comparison, &plan, &context, options)

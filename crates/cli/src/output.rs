@@ -113,7 +113,7 @@ pub fn analyse_run(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Fa
     };
     let insert = insert_figures(run, plan, store, &comparison)?;
     context.figures = match &insert {
-        Some(report) => deltabench_report::insert::figures(plan, report),
+        Some(report) => deltabench_kinds::insert::shown::figures(plan, report),
         None => figures(run, plan, store, &comparison, &context)?,
     };
     Ok(Analysed {
@@ -158,10 +158,12 @@ fn figures(
     context: &ReportContext,
 ) -> Result<Figures, Failure> {
     if let Some(report) = rocksdb_figures(run, plan, store, comparison)? {
-        return Ok(deltabench_report::rocksdb::figures(run, plan, &report));
+        return Ok(deltabench_kinds::rocksdb::shown::figures(
+            run, plan, &report,
+        ));
     }
     Ok(if plan.work.pgbench().is_some() {
-        deltabench_report::pgbench::figures(plan, &context.results)
+        deltabench_kinds::pgbench::shown::figures(plan, &context.results)
     } else {
         Figures::default()
     })

@@ -12,6 +12,7 @@ mod notes;
 mod reading;
 mod response;
 mod service;
+pub mod shown;
 
 pub use colour::{Quartile, ShareColour};
 pub use figures::{

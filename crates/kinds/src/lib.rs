@@ -3,6 +3,7 @@
 //! Every kind is one folder here and one row of [`reader`]. Nothing below knows one.
 
 pub mod insert;
+pub mod pgbench;
 pub mod rocksdb;
 pub mod workloads;
 

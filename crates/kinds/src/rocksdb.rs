@@ -8,6 +8,7 @@
 mod caches;
 mod figures;
 mod findings;
+pub mod shown;
 mod step_blocks;
 
 pub use caches::CachePair;

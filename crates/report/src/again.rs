@@ -12,9 +12,9 @@ const PLACES: [&str; 4] = ["--lab", "--json", "--html", "--cluster-dir"];
 /// The seed of an experiment is that of its first part: later parts are as typed.
 pub(crate) fn command(plan: &Plan) -> Vec<String> {
     let typed = plan.command.iter().skip(1);
-    let known = |word: &String| ["compare", "run", "rocksdb"].contains(&word.as_str());
+    let known = |word: &String| ["compare", "run"].contains(&word.as_str());
     let later = plan.experiment.as_ref().is_some_and(|part| part.part > 1);
-    if later || plan.confirms.is_some() || !typed.clone().any(known) {
+    if later || plan.confirms.is_some() || !(plan.work.is_embedded() || typed.clone().any(known)) {
         return plan.command.clone();
     }
     let mut words = vec!["deltabench".to_owned()];

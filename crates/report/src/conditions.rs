@@ -113,14 +113,15 @@ impl<'a> Conditions<'a> {
             list.push("published order: each cell on what those before it left".to_owned());
         }
         if let Some(pins) = &self.plan.pins {
-            list.push(match self.plan.work.rocksdb() {
-                // What works a library is in its own process.
-                Some(_) => format!("pinned to core {}", cores(&pins.server)),
-                None => format!(
+            // What works an embedded engine is in its own process.
+            list.push(if self.plan.work.is_embedded() {
+                format!("pinned to core {}", cores(&pins.server))
+            } else {
+                format!(
                     "pinned: server to core {}, client to core {}",
                     cores(&pins.server),
                     cores(&pins.client)
-                ),
+                )
             });
         }
         list.extend(self.limits());

@@ -43,7 +43,7 @@ pub struct ReportContext {
     pub marks: Vec<Mark>,
     /// What each server did in each cell in absolute numbers; empty where no report shows it.
     pub results: Vec<CellResult>,
-    /// Workloads over numbers of clients; empty where none has several and none is a pgbench script.
+    /// Workloads over numbers of clients; empty where none has several and none is shown in absolute numbers.
     pub grids: Vec<Grid>,
     /// What the kind of benchmark shows beside the verdicts.
     pub figures: Figures,

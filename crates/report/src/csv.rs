@@ -4,7 +4,7 @@ use crate::context::{ReportContext, planned_cell};
 use crate::costs::unit;
 use crate::published::published;
 use crate::standing::Standing;
-use crate::table::{comma_separated, flat};
+use crate::table::{comma_separated, flat, number, optional};
 use crate::{withdrawn, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Cost, Metric, Ratio};
 use deltabench_model::plan::Plan;
@@ -155,16 +155,4 @@ fn line(
         optional(difference_high),
         withdrawn::of_cell(context, cell.cell).unwrap_or_default(),
     ]
-}
-
-pub(crate) fn number(value: f64) -> String {
-    if value.is_finite() {
-        value.to_string()
-    } else {
-        String::new()
-    }
-}
-
-pub(crate) fn optional(value: Option<f64>) -> String {
-    value.map(number).unwrap_or_default()
 }

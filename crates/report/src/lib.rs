@@ -17,22 +17,19 @@ mod figures;
 pub mod format;
 mod grids;
 mod html;
-pub mod insert;
 mod json;
 mod junit;
 mod lines;
 mod markdown;
 mod origin;
-pub mod pgbench;
 mod picture;
 mod published;
 mod remarks;
 mod render;
-pub mod rocksdb;
 mod standing;
 mod study;
 mod summary;
-mod table;
+pub mod table;
 mod terminal;
 mod typesetting;
 mod withdrawn;
@@ -42,6 +39,7 @@ pub mod words;
 pub use benchstat::benchstat;
 pub use context::{
     CellWarmUp, ConfirmationWithdrawn, DeltaChosen, LedgerLine, ReportContext, ServerFacts,
+    resolved,
 };
 pub use costs::costs_table;
 pub use csv::csv;
@@ -55,6 +53,7 @@ pub use study::format as study_format;
 pub use study::{StudyContext, StudyFormat, StudyRunFacts, render_study};
 pub use summary::summary;
 pub use terminal::{TerminalOptions, terminal};
+pub use withheld::CANNOT_TELL;
 
 #[cfg(doc)]
 use deltabench_compare::comparison::Comparison;

@@ -7,7 +7,7 @@ mod separated;
 pub(crate) mod terminal;
 
 pub(crate) use separated::flat;
-pub use separated::{comma_separated, tab_separated};
+pub use separated::{comma_separated, number, optional, tab_separated};
 
 use deltabench_compare::comparison::Verdict;
 use deltabench_model::table::Tone;

@@ -37,8 +37,8 @@ const ALLOWED: [(&str, &[&str]); 20] = [
             "model", "stats", "workload", "driver", "observe", "compare", "run", "proc",
         ],
     ),
-    ("deltabench-report", &["model", "compare", "kinds"]),
-    ("deltabench-kinds", &["model", "compare", "stats"]),
+    ("deltabench-report", &["model", "compare"]),
+    ("deltabench-kinds", &["model", "compare", "stats", "report"]),
     (
         "deltabench-run",
         &[

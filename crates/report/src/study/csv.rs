@@ -1,9 +1,8 @@
 //! The figures of a study for spreadsheets.
 
 use super::words as study_words;
-use crate::csv::{number, optional};
 use crate::grids::Value;
-use crate::table::{comma_separated, flat};
+use crate::table::{comma_separated, flat, number, optional};
 use crate::words;
 use deltabench_compare::comparison::Verdict;
 use deltabench_compare::study::{Figure, Grid, GridColumn, GridPoint, Study, StudyRow, StudyTable};

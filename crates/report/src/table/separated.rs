@@ -55,6 +55,22 @@ fn field(text: &str) -> String {
     }
 }
 
+/// A number with all its digits; an empty field for what is none.
+#[must_use]
+pub fn number(value: f64) -> String {
+    if value.is_finite() {
+        value.to_string()
+    } else {
+        String::new()
+    }
+}
+
+/// The same; an empty field for what is not known.
+#[must_use]
+pub fn optional(value: Option<f64>) -> String {
+    value.map(number).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

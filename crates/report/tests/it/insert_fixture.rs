@@ -3,6 +3,7 @@
 use crate::fixture;
 use crate::full::Full;
 use deltabench_compare::{Records, analyse};
+use deltabench_kinds::insert::shown::figures;
 use deltabench_kinds::insert::{InsertReport, Settled, insert_report};
 use deltabench_kinds::reader;
 use deltabench_model::counter::Mark;
@@ -12,7 +13,6 @@ use deltabench_model::insert::{
 use deltabench_model::plan::{Cell, CellId, Group, Plan, PublishedRate, ServerId};
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_model::work::Work;
-use deltabench_report::insert::figures;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 

@@ -5,6 +5,7 @@ use deltabench_compare::absolute::results;
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{StudyRun, grids_of};
+use deltabench_kinds::pgbench::shown::figures;
 use deltabench_model::pgbench::{
     PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables, QueryMode, ScriptTally,
 };
@@ -13,7 +14,6 @@ use deltabench_model::slice::Slice;
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_model::work::Work;
 use deltabench_report::ReportContext;
-use deltabench_report::pgbench::figures;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 

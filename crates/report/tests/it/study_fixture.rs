@@ -2,7 +2,9 @@
 
 use crate::fixture::{Noise, ratio};
 use deltabench_compare::comparison::{Metric, Ratio, Verdict};
-use deltabench_compare::study::{Axis, Column, Figure, GroupSpread, StudyRow, Spread, Study, StudyTable};
+use deltabench_compare::study::{
+    Axis, Column, Figure, GroupSpread, Spread, Study, StudyRow, StudyTable,
+};
 use deltabench_model::plan::{Group, WorkloadSource};
 use deltabench_report::{StudyContext, StudyRunFacts};
 

@@ -2,11 +2,11 @@
 
 use super::format::{PgbenchScript, script};
 use super::text::{ScriptResult, pgbench, script_rows};
-use crate::words;
 use deltabench_compare::absolute::CellResult;
 use deltabench_model::figures::{Block, Figures, PageSection};
 use deltabench_model::plan::Plan;
 use deltabench_model::table::{Cell, Column, Line, Look, Table};
+use deltabench_report::words;
 
 const LEGEND: &str = "Everything that was sent, disturbed or not; latency is the mean with the standard \
                       deviation of single transactions, no interval. Shares are of all transactions, failed \

@@ -22,7 +22,7 @@ pub struct RocksdbStep {
     pub step: &'static str,
     /// Threads.
     pub threads: u32,
-    /// The cell's place in the plan, as in [`crate::format::Cell::cell`].
+    /// The cell's place in the plan, as in [`deltabench_report::format::Cell::cell`].
     pub cell: u32,
     /// By target, base first.
     pub targets: Vec<RocksdbTarget>,

@@ -1,15 +1,13 @@
 //! Every pass of every step as a table for spreadsheets.
 
-use crate::csv::{number, optional};
-use crate::table::comma_separated;
-use crate::words;
-use deltabench_kinds::insert::{
-    INSERT_METRICS, InsertReport, PassFigures, ServerFigures, StepColumn,
-};
+use crate::insert::{INSERT_METRICS, InsertReport, PassFigures, ServerFigures, StepColumn};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::table::{Cell, Column, Line, Table};
 use deltabench_model::units::seconds;
+use deltabench_report::table::comma_separated;
+use deltabench_report::table::{number, optional};
+use deltabench_report::words;
 
 /// Whether a plan has steps of the Insert Benchmark.
 ///
@@ -27,7 +25,7 @@ pub fn check_steps(plan: &Plan) -> Result<(), Problem> {
 /// of the Insert Benchmark, void ones too.
 ///
 /// Units: in the names of the columns where they are not those of
-///        [`deltabench_kinds::insert::INSERT_METRICS`]. What is not known is an empty field.
+///        [`crate::insert::INSERT_METRICS`]. What is not known is an empty field.
 #[must_use]
 pub fn steps_csv(report: &InsertReport) -> String {
     let metrics = INSERT_METRICS.iter().map(|metric| metric.key);

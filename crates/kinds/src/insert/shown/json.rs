@@ -4,13 +4,13 @@ use super::format::{
     Insert, InsertBackground, InsertMetric, InsertPass, InsertRelative, InsertResponse,
     InsertServer, InsertSettled, InsertStep,
 };
-use crate::words;
-use deltabench_kinds::insert::{
+use crate::insert::{
     BUCKETS, INSERT_METRICS, InsertReport, PassFigures, Quartile, RelativeStep, ResponseTimes,
     ServerFigures, Settled, StepFigures,
 };
 use deltabench_model::plan::Plan;
 use deltabench_model::units::seconds;
+use deltabench_report::words;
 use std::collections::BTreeMap;
 
 /// The figures as indented JSON.
@@ -31,7 +31,7 @@ fn insert(plan: &Plan, report: &InsertReport) -> Insert {
             servers: servers.collect(),
         }
     });
-    let metric = |metric: &deltabench_kinds::insert::InsertMetric| InsertMetric {
+    let metric = |metric: &crate::insert::InsertMetric| InsertMetric {
         key: metric.key,
         unit: metric.unit,
         published: metric.published,

@@ -1,14 +1,12 @@
 //! The tables: rows are steps, columns are targets.
 
 use super::words;
-use crate::table::tone;
-use crate::words as house;
+use crate::rocksdb::{CachePair, RocksdbReport, StepBlock, StepColumn, TargetFigures, TargetStep};
 use deltabench_compare::comparison::Verdict;
-use deltabench_kinds::rocksdb::{
-    CachePair, RocksdbReport, StepBlock, StepColumn, TargetFigures, TargetStep,
-};
 use deltabench_model::plan::Role;
 use deltabench_model::table::{Cell, Column, Line, Look, Span, SpanForm, Table};
+use deltabench_report::table::tone;
+use deltabench_report::words as house;
 
 /// What stands where there is nothing.
 const NOTHING: &str = "-";

@@ -1,9 +1,9 @@
 //! How the tables are read, and what was asked for.
 
-use crate::words;
-use deltabench_kinds::rocksdb::{RocksdbReport, StepColumn};
+use crate::rocksdb::{RocksdbReport, StepColumn};
 use deltabench_model::plan::Plan;
 use deltabench_model::rocksdb::{MULTI_READ_BATCH, RocksdbSetup, RocksdbStep};
+use deltabench_report::words;
 
 /// How the table of throughput is read, whatever the steps.
 const THROUGHPUT: &str = "\

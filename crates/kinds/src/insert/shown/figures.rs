@@ -2,14 +2,14 @@
 
 use super::tables::{self, OfStep};
 use super::{csv, json, words};
-use crate::context::resolved;
-use deltabench_kinds::insert::{
+use crate::insert::{
     INSERT_METRICS, InsertReport, PassFigures, ServerFigures, StepColumn, StepFigures,
 };
 use deltabench_model::figures::{Block, Figures, Fold, PageSection, PassSeries, StepSeries};
 use deltabench_model::insert::InsertSecond;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::table::{Span, SpanForm, Table, Tone};
+use deltabench_report::resolved;
 
 /// Figures of the metrics line that a terminal shows; the page has all.
 const SHOWN: [&str; 10] = [

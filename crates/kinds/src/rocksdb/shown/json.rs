@@ -3,10 +3,10 @@
 use super::format::{
     Rocksdb, RocksdbBlock, RocksdbCacheRatio, RocksdbCaches, RocksdbStep, RocksdbTarget,
 };
-use crate::words::{self, finite};
-use deltabench_kinds::rocksdb::{CachePair, RocksdbReport, StepBlock, TargetFigures, TargetStep};
+use crate::rocksdb::{CachePair, RocksdbReport, StepBlock, TargetFigures, TargetStep};
 use deltabench_model::plan::Plan;
 use deltabench_model::units::seconds;
+use deltabench_report::words::{self, finite};
 use std::collections::BTreeMap;
 
 /// The figures as indented JSON.

@@ -1,8 +1,9 @@
-//! What the JSON report of a run says of pgbench's scripts: part of the contract of [`crate::format`].
+//! What the JSON report of a run says of pgbench's scripts: part of that contract
+//! ([`deltabench_report::format`]).
 
 use super::text::ScriptResult;
-use crate::words::finite;
 use deltabench_model::plan::{CellId, ServerId};
+use deltabench_report::words::finite;
 use serde::Serialize;
 
 /// A script of a mix on a server in a cell: everything that was sent, disturbed or not.

@@ -1,13 +1,13 @@
 //! `report.tsv` as the scripts around `db_bench` write it, and their summary.
 
 use super::tables;
-use crate::table::tab_separated;
-use crate::words as house;
-use deltabench_kinds::rocksdb::{RocksdbReport, StepBlock, StepColumn, TargetFigures};
+use crate::rocksdb::{RocksdbReport, StepBlock, StepColumn, TargetFigures};
 use deltabench_model::plan::{Plan, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::rocksdb::{RocksdbSetup, RocksdbStep};
 use deltabench_model::table::{Cell, Column, Line, Table};
+use deltabench_report::table::tab_separated;
+use deltabench_report::words as house;
 
 /// Whether a plan has steps of RocksDB.
 ///

@@ -56,7 +56,7 @@ pub struct InsertMetric {
 pub struct InsertStep {
     /// Published name: `l.i0`, `qr100`.
     pub step: String,
-    /// The cell's place in the plan, as in [`crate::format::Cell::cell`].
+    /// The cell's place in the plan, as in [`deltabench_report::format::Cell::cell`].
     pub cell: u32,
     /// Unit of throughput: `rows/s` or `queries/s`.
     pub unit: &'static str,
@@ -113,7 +113,7 @@ pub struct InsertRelative {
     /// Upper end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// The verdict, as in [`crate::format::Cell`].
+    /// The verdict, as in [`deltabench_report::format::Cell`].
     pub verdict: &'static str,
     /// Why, in words.
     pub reason: String,

@@ -1,11 +1,11 @@
 //! What a report shows of RocksDB beside its verdicts.
 
 use super::{json, tables, tsv, words};
-use crate::words as house;
-use deltabench_kinds::rocksdb::{RocksdbReport, StepColumn};
+use crate::rocksdb::{RocksdbReport, StepColumn};
 use deltabench_model::figures::{Block, Curves, Figures, Fold, PageSection};
 use deltabench_model::plan::{Plan, Role};
 use deltabench_model::table::{Span, SpanForm, Table, Tone};
+use deltabench_report::words as house;
 
 /// Figures of what a step did that a terminal shows; page, Markdown and JSON have all.
 const COLUMNS: usize = 8;

@@ -1,14 +1,14 @@
 //! The tables of published reports, with the verdicts that these lack.
 
 use super::words;
-use crate::table::tone;
-use crate::words as house;
-use deltabench_kinds::insert::{
+use crate::insert::{
     BUCKETS, INSERT_METRICS, InsertMetric, InsertReport, Quartile, ResponseTimes, ServerFigures,
     ShareColour, StepColumn, StepFigures,
 };
 use deltabench_model::insert::InsertRole;
 use deltabench_model::table::{Bar, Cell, Column, Line, Look, Span, SpanForm, Table, Tone};
+use deltabench_report::table::tone;
+use deltabench_report::words as house;
 
 /// A published table of servers and steps.
 const LOOK: Look = Look {

@@ -1,14 +1,14 @@
 //! Cells of the tables, in words.
 
-use crate::words::{self, plural};
-use deltabench_compare::comparison::Verdict;
-use deltabench_kinds::insert::{
+use crate::insert::{
     INSERT_METRICS, InsertReport, Quartile, ResponseTimes, ServerFigures, ShareColour, StepColumn,
     StepFigures,
 };
+use deltabench_compare::comparison::Verdict;
 use deltabench_model::insert::{InsertSetup, InsertStep, Pacing, SLA_SHARE};
 use deltabench_model::plan::{Plan, Role};
 use deltabench_model::units::count;
+use deltabench_report::words::{self, plural};
 
 /// What stands where there is nothing.
 pub(crate) const NOTHING: &str = "-";
@@ -120,7 +120,7 @@ pub(crate) fn relative_text(row: &ServerFigures, figures: &StepFigures, short: b
         None if relative.reason.starts_with("SLA missed") => format!("SLA {sign}"),
         None if relative.verdict == Verdict::Unfit => format!("unfit {sign}"),
         None if short => sign.to_owned(),
-        None => crate::withheld::CANNOT_TELL.to_owned(),
+        None => deltabench_report::CANNOT_TELL.to_owned(),
     }
 }
 

@@ -1,0 +1,3 @@
+//! Scripts of pgbench.
+
+pub mod shown;
