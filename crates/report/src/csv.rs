@@ -1,9 +1,9 @@
 //! A comparison as a table for spreadsheets.
 
+use crate::confirmation::ConfirmationStatus;
 use crate::context::{ReportContext, planned_cell};
 use crate::costs::unit;
 use crate::published::published;
-use crate::standing::Standing;
 use crate::table::{comma_separated, flat, number, optional};
 use crate::{withdrawn, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Cost, Metric, Ratio};
@@ -119,7 +119,7 @@ fn line(
     let planned = planned_cell(plan, cell.cell);
     let published = published(cell, plan).filter(|_| value.key == Metric::Throughput.key());
     let ci95 = value.ratio.as_ref().and_then(words::ci95);
-    let confirmed = Standing::of(cell).map_or_else(String::new, |s| s.word().to_owned());
+    let confirmed = ConfirmationStatus::of(cell).map_or_else(String::new, |s| s.word().to_owned());
     let [difference, difference_low, difference_high] = value.difference;
     vec![
         cell.workload.clone(),

@@ -23,9 +23,9 @@ mod warm_up;
 pub(crate) use study::study;
 
 use crate::conditions::Conditions;
+use crate::confirmation::marks;
 use crate::context::ReportContext;
 use crate::remarks::{remarks, totals, troubles};
-use crate::standing::marks;
 use crate::summary::summary;
 use crate::typesetting::{percent, typeset};
 use crate::{figures, words};

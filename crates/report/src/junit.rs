@@ -2,9 +2,9 @@
 
 use crate::again;
 use crate::conditions::Conditions;
+use crate::confirmation::notes;
 use crate::context::{ReportContext, resolved};
 use crate::remarks::remarks;
-use crate::standing::notes;
 use crate::summary::summary;
 use crate::{withdrawn, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};

@@ -8,8 +8,10 @@
 //! The JSON is a contract (see [`mod@format`] and [`mod@study_format`]): fields are added, never renamed.
 
 mod again;
+mod axis;
 mod benchstat;
 mod conditions;
+mod confirmation;
 mod context;
 mod costs;
 mod csv;
@@ -22,11 +24,9 @@ mod junit;
 mod lines;
 mod markdown;
 mod origin;
-mod picture;
 mod published;
 mod remarks;
 mod render;
-mod standing;
 mod study;
 mod summary;
 pub mod table;
@@ -36,6 +36,7 @@ mod withdrawn;
 mod withheld;
 pub mod words;
 
+pub use axis::interval_bar;
 pub use benchstat::benchstat;
 pub use context::{
     CellWarmUp, ConfirmationWithdrawn, DeltaChosen, LedgerLine, ReportContext, ServerFacts,
@@ -47,7 +48,6 @@ pub use html::html;
 pub use json::json;
 pub use junit::junit;
 pub use markdown::markdown;
-pub use picture::interval_bar;
 pub use render::{Format, render};
 pub use study::format as study_format;
 pub use study::{StudyContext, StudyFormat, StudyRunFacts, render_study};

@@ -8,9 +8,9 @@ pub(crate) mod table;
 
 use crate::again;
 use crate::conditions::Conditions;
+use crate::confirmation::legend;
 use crate::context::{ReportContext, planned, resolved};
 use crate::remarks::{remarks, totals, troubles};
-use crate::standing::legend;
 use crate::summary::summary;
 use crate::{costs, figures, grids, origin, withdrawn, words};
 use deltabench_compare::comparison::Comparison;

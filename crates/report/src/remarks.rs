@@ -1,8 +1,8 @@
 //! What the verdicts of a run rest on, one sentence each.
 
 use crate::conditions::Conditions;
+use crate::confirmation::DRIFTING;
 use crate::context::{ReportContext, planned, planned_cell};
-use crate::standing::DRIFTING;
 use crate::{withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Estimates, Metric, Ratio, Verdict,

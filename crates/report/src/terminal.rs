@@ -1,12 +1,12 @@
 //! The table on the terminal.
 
+use crate::axis::{axis_limit, text_bar};
 use crate::conditions::Conditions;
+use crate::confirmation::{legend, marks, notes};
 use crate::context::{ReportContext, resolved};
 use crate::grids;
 use crate::lines::{left, wrapped};
-use crate::picture::{axis_limit, text_bar};
 use crate::remarks::{explanations, remarks, totals, troubles};
-use crate::standing::{legend, marks, notes};
 use crate::summary::{shown_summaries, summary};
 use crate::{figures, withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric, Ratio};

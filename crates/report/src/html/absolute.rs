@@ -39,19 +39,19 @@ pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
 
 /// The course of a cell as the script has it.
 #[derive(Serialize)]
-pub(super) struct CourseData {
+pub(super) struct ProgressData {
     name: String,
-    servers: Vec<ServerCourse>,
+    servers: Vec<ServerProgress>,
 }
 
 #[derive(Serialize)]
-struct ServerCourse {
+struct ServerProgress {
     name: String,
     /// Seconds at the end, operations per second, mean latency in microseconds.
     points: Vec<(Option<Number>, Option<Number>, Option<Number>)>,
 }
 
-pub(super) fn data(plan: &Plan, context: &ReportContext) -> Vec<CourseData> {
+pub(super) fn data(plan: &Plan, context: &ReportContext) -> Vec<ProgressData> {
     let by_cell = context.results.chunk_by(|one, two| one.cell == two.cell);
     let courses = by_cell.filter_map(|results| {
         let cell = plan.cells.get(index(u64::from(results.first()?.cell)))?;
@@ -59,7 +59,7 @@ pub(super) fn data(plan: &Plan, context: &ReportContext) -> Vec<CourseData> {
         let rate = cell
             .rate
             .map_or(String::new(), |rate| format!(", {rate} ops/s"));
-        let servers = results.iter().map(|result| ServerCourse {
+        let servers = results.iter().map(|result| ServerProgress {
             // The placebo runs what the base runs.
             name: if Some(result.server) == plan.placebo() {
                 "placebo".to_owned()
@@ -68,7 +68,7 @@ pub(super) fn data(plan: &Plan, context: &ReportContext) -> Vec<CourseData> {
             },
             points: points(result),
         });
-        Some(CourseData {
+        Some(ProgressData {
             name: format!("{}, {clients}{rate}", cell.workload),
             servers: servers.collect(),
         })

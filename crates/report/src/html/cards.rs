@@ -3,12 +3,12 @@
 use super::mark::background;
 use super::strips::{Block, Strip, by_block, dots, strip, value_of};
 use super::{PLAN_DIFFERS, anchor, cell_name, lead, percent, typeset, verdict, warm_up};
+use crate::axis::{axis_limit, position, round_limit};
 use crate::conditions::Conditions;
+use crate::confirmation::{ConfirmationStatus, look, more_minutes};
 use crate::context::{ReportContext, planned_cell};
-use crate::picture::{axis_limit, position, round_limit};
 use crate::published::published;
 use crate::remarks::{changed, left_out_of, telling};
-use crate::standing::{Standing, look, more_minutes};
 use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Detection, DetectionOutcome, Metric, MetricComparison, Verdict,
@@ -133,7 +133,7 @@ impl Cards<'_> {
             }
             @if cell.rates.len() > 1 { (drawn(cell, "rates", "throughput of each block")) }
             @if let Some(known) = self.context.warm_up(cell.cell) {
-                div.panel { (warm_up::picture(known, self.plan)) }
+                div.panel { (warm_up::chart(known, self.plan)) }
             }
             @if !cell.costs.is_empty() {
                 div.panel.wide.scripted {
@@ -291,8 +291,8 @@ impl Cards<'_> {
             rows.push(("found", self.found(found)));
             rows.push(("fresh blocks", outcome(found.outcome)));
         }
-        if let Some(standing) = Standing::of(cell).filter(|_| cell.confirmation.is_some()) {
-            rows.push(("measured again", standing.phrase().to_owned()));
+        if let Some(status) = ConfirmationStatus::of(cell).filter(|_| cell.confirmation.is_some()) {
+            rows.push(("measured again", status.phrase().to_owned()));
         }
         if cell.verdict == Verdict::Inconclusive {
             rows.extend(to_verdict(cell));

@@ -9,15 +9,15 @@ mod series;
 
 use self::number::{Interval, Number, difference, interval};
 use self::series::{Series, marks, series};
-use super::absolute::{self, CourseData};
+use super::absolute::{self, ProgressData};
 use super::anchor;
 use super::grids::{self, GridData};
 use super::steps::{self, StepsData};
 use super::strips::{by_block, folded};
 use crate::conditions::Conditions;
+use crate::confirmation;
 use crate::context::{ReportContext, resolved};
 use crate::published::published;
-use crate::standing;
 use crate::summary::shown_summaries;
 use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{
@@ -52,7 +52,7 @@ struct Page {
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<StepsData>,
     grids: Vec<GridData>,
-    course: Vec<CourseData>,
+    course: Vec<ProgressData>,
 }
 
 #[derive(Serialize)]
@@ -266,7 +266,7 @@ impl Maker<'_> {
             group: cell.group.word(),
             candidate: cell.candidate,
             verdict: cell.verdict.word(),
-            marks: standing::marks(cell),
+            marks: confirmation::marks(cell),
             reason: super::reason(cell),
             delta: Number::new(cell.delta, RATIO_DIGITS).unwrap_or_default(),
             withdrawn: withdrawn::of_cell(self.context, cell.cell),

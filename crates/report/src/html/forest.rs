@@ -2,10 +2,10 @@
 
 use super::mark;
 use super::{charts, link, percent, reason, typeset, verdict};
+use crate::axis::{axis_limit, position, ticks};
 use crate::conditions::Conditions;
+use crate::confirmation::{self, CONTENDED, DRIFTING, notes};
 use crate::context::{ReportContext, resolved};
-use crate::picture::{axis_limit, position, ticks};
-use crate::standing::{self, CONTENDED, DRIFTING, notes};
 use crate::summary::shown_summaries;
 use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{
@@ -280,7 +280,7 @@ impl Forest<'_> {
                         "placebo in this cell: a second copy of the base"
                     } " "
                 }
-                @for (mark, meaning) in standing::legend(&self.comparison.cells) {
+                @for (mark, meaning) in confirmation::legend(&self.comparison.cells) {
                     span { (mark) " " (meaning) } " "
                 }
                 @let plan = self.conditions.plan();

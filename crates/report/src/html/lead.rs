@@ -2,9 +2,9 @@
 
 use super::{link, typeset};
 use crate::conditions::Conditions;
+use crate::confirmation::{ConfirmationStatus, marks};
 use crate::context::ReportContext;
 use crate::remarks::changed;
-use crate::standing::{Standing, marks};
 use crate::summary::{nothing_found, unchanged_delta};
 use crate::{withdrawn, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
@@ -106,7 +106,7 @@ fn change(
 ) -> Markup {
     let figure =
         |metric| words::metric(cell, metric).map(|found| words::change_interval(&found.ratio));
-    let standing = Standing::of(cell);
+    let status = ConfirmationStatus::of(cell);
     let gone = withdrawn::of_cell(context, cell.cell);
     html! {
         li {
@@ -122,7 +122,7 @@ fn change(
             @if let Some(text) = figure(Metric::ServerCpuPerOperation) {
                 ", CPU/op " (typeset(&text))
             }
-            @if let Some(standing) = standing { "; " (standing.phrase()) }
+            @if let Some(status) = status { "; " (status.phrase()) }
             @if let Some(reason) = gone { "; " b.worse { "withdrawn" } ": " (reason) }
             (moved(cell))
         }

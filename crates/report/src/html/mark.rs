@@ -1,7 +1,7 @@
 //! Marks and lines of the plots.
 
 use super::{class, percent};
-use crate::picture::{position, ticks};
+use crate::axis::{position, ticks};
 use crate::words;
 use deltabench_compare::comparison::{Ratio, Verdict};
 use maud::{Markup, html};

@@ -1,7 +1,7 @@
 //! Every block and every round of a cell, in order.
 
 use super::mark::band_between;
-use crate::picture::position;
+use crate::axis::position;
 use deltabench_compare::comparison::{
     CellComparison, DetectionOutcome, Metric, MetricComparison, RoundRatio,
 };

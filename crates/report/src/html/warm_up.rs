@@ -12,7 +12,7 @@ const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 100.0;
 
 /// The share of steady visits, and the discarded rounds of one of them.
-pub(super) fn picture(warm_up: &CellWarmUp, plan: &Plan) -> Markup {
+pub(super) fn chart(warm_up: &CellWarmUp, plan: &Plan) -> Markup {
     let curves: Vec<(ServerId, &[f64])> = (0..)
         .zip(warm_up.us_per_operation.iter().map(Vec::as_slice))
         .filter(|(_, curve)| curve.len() > 1 && curve.iter().all(|us| us.is_finite()))

@@ -1,13 +1,13 @@
 //! The cells of the JSON report.
 
 use super::{costs, finite, interval, relative};
+use crate::confirmation::ConfirmationStatus;
 use crate::context::{CellWarmUp, ReportContext, planned_cell};
 use crate::format::{
     BlockSpeed, Cell, Dependence, Detection, Estimates, HostSpeed, Interference, MetricValue,
     Metrics, Published, WarmUp, WarmUpCurve,
 };
 use crate::published::published;
-use crate::standing::Standing;
 use crate::withdrawn;
 use deltabench_compare::comparison::{
     self, CellComparison, Confirmation, DetectionOutcome, Metric, MetricComparison, Verdict,
@@ -47,7 +47,7 @@ impl Cells<'_> {
             decided_at: cell.decided_at,
             detection: cell.detection.as_ref().map(detection),
             confirmation: cell.confirmation.map(Confirmation::word),
-            confirmed: Standing::of(cell).map(Standing::word),
+            confirmed: ConfirmationStatus::of(cell).map(ConfirmationStatus::word),
             interval_level: cell.interval_level,
             drifting: cell.drifting.clone(),
             warm_up: self.context.warm_up(cell.cell).map(|w| self.warm_up(w)),

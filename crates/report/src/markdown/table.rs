@@ -2,9 +2,9 @@
 
 use super::escape;
 use crate::conditions::Conditions;
+use crate::confirmation::{ConfirmationStatus, marks, notes};
 use crate::context::{ReportContext, planned_cell};
 use crate::published::{Published, published};
-use crate::standing::{Standing, marks, notes};
 use crate::summary::shown_summaries;
 use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric};
@@ -83,9 +83,10 @@ impl<'a> Table<'a> {
         table.add(
             "confirmed",
             "---",
-            any(|cell| Standing::of(cell).is_some()),
+            any(|cell| ConfirmationStatus::of(cell).is_some()),
             |cell| {
-                Standing::of(cell).map_or_else(String::new, |standing| standing.phrase().to_owned())
+                ConfirmationStatus::of(cell)
+                    .map_or_else(String::new, |status| status.phrase().to_owned())
             },
         );
         table.add("verdict", "---", true, move |cell| {

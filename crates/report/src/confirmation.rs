@@ -1,4 +1,4 @@
-//! What stands beside a cell's verdict: whether it came again, and what weakens it.
+//! What a cell's verdict is qualified by: whether it came again, and what weakens it.
 
 use crate::words;
 use deltabench_compare::comparison::{
@@ -9,7 +9,7 @@ use deltabench_model::units::count;
 
 /// Whether a difference that was found came again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum ConfirmationStatus {
     /// In another run, on a fresh load.
     FreshLoad,
     /// On fresh blocks of the same run.
@@ -20,7 +20,7 @@ pub(crate) enum Standing {
     DidNotRecur,
 }
 
-impl Standing {
+impl ConfirmationStatus {
     pub(crate) fn of(cell: &CellComparison) -> Option<Self> {
         // Equal after all: there is nothing that could come again.
         if cell.verdict == Verdict::NoChange {
@@ -76,10 +76,10 @@ pub(crate) const CONTENDED: char = '!';
 
 /// All marks of a cell, in fixed order.
 pub(crate) fn marks(cell: &CellComparison) -> String {
-    let standing = Standing::of(cell).map(Standing::mark);
+    let status = ConfirmationStatus::of(cell).map(ConfirmationStatus::mark);
     let drifting = cell.drifting.as_ref().map(|_| DRIFTING);
     let contended = cell.interference.contended.then_some(CONTENDED);
-    [standing, drifting, contended]
+    [status, drifting, contended]
         .into_iter()
         .flatten()
         .collect()
@@ -90,9 +90,9 @@ pub(crate) fn legend(cells: &[CellComparison]) -> Vec<(char, &'static str)> {
     let again = "came again on fresh blocks or a fresh load";
     let contended = "contended: most rounds disturbed by other load";
     let meanings = [
-        (Standing::FreshBlocks.mark(), again),
-        (Standing::NotYet.mark(), "not confirmed yet"),
-        (Standing::DidNotRecur.mark(), "did not recur"),
+        (ConfirmationStatus::FreshBlocks.mark(), again),
+        (ConfirmationStatus::NotYet.mark(), "not confirmed yet"),
+        (ConfirmationStatus::DidNotRecur.mark(), "did not recur"),
         (CONTENDED, contended),
     ];
     let used = |mark: char| cells.iter().any(|cell| marks(cell).contains(mark));
@@ -109,7 +109,9 @@ pub(crate) fn notes(cell: &CellComparison, stopping: &Stopping) -> Vec<String> {
         notes.extend(found(cell, detection, stopping));
     }
     match cell.confirmation {
-        Some(Confirmation::Recurred) => notes.push(Standing::FreshLoad.phrase().to_owned()),
+        Some(Confirmation::Recurred) => {
+            notes.push(ConfirmationStatus::FreshLoad.phrase().to_owned())
+        }
         Some(Confirmation::DidNotRecur) if !cell.reason.contains("did not recur") => {
             notes.push("did not recur on a fresh load".to_owned());
         }
