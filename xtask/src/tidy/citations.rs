@@ -144,7 +144,8 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Targets of links, and files named in the text, by line.
+/// Targets of links, and files named in the text, by line; in fences only files of our own crates, since
+/// examples name files of their reader's.
 fn cited_in_document(text: &str) -> Vec<(usize, String)> {
     let mut cited = Vec::new();
     for (number, line) in prose(text) {
@@ -160,6 +161,12 @@ fn cited_in_document(text: &str) -> Vec<(usize, String)> {
                 .map(|file| (number, file)),
         );
     }
+    let drawn = (1..).zip(text.lines()).flat_map(|(number, line)| {
+        let ours = files_named(line).filter(|file| file.starts_with("crates/"));
+        ours.map(move |file| (number, file))
+    });
+    let drawn: Vec<_> = drawn.filter(|found| !cited.contains(found)).collect();
+    cited.extend(drawn);
     cited
 }
 
@@ -274,7 +281,17 @@ mod tests {
             .len(),
             3
         );
-        assert!(found("docs/b.md", "# T\n```sh\ncat no.md\n```\n").is_empty());
+        assert!(
+            found(
+                "docs/b.md",
+                "# T\n```sh\ncat no.md crates/x/src/y.rs\n```\n"
+            )
+            .is_empty()
+        );
+        assert_eq!(
+            found("docs/b.md", "# T\n```text\n1 crates/x/src/gone.rs\n```\n").len(),
+            1
+        );
     }
 
     #[test]
