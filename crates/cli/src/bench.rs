@@ -9,13 +9,14 @@ use crate::output::{self, Destinations};
 use crate::progress::Progress;
 use crate::store::store_problem;
 use crate::targets::check_still_there;
+use deltabench_kinds::run_half;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_run::events::Observer;
 use deltabench_run::fleet::Host;
 use deltabench_run::planning;
-use deltabench_run::session::{Session, SessionEnd};
+use deltabench_run::session::{Clock, MachineClock, Session, SessionEnd};
 use deltabench_store::{RunLock, RunState, Store};
 use deltabench_workload::Library;
 use std::sync::Arc;
@@ -79,8 +80,10 @@ impl Bench {
             .map_err(store_problem)?;
         let mut progress = Progress::new();
         progress.note(said);
+        let clock = MachineClock::begin();
         let end = Session {
             plan,
+            benchmark: run_half(&plan.work),
             run,
             store: &mut self.store,
             host: &self.host,
@@ -88,6 +91,8 @@ impl Bench {
             pilot,
             interrupted: &self.interrupted,
             observer: &mut progress,
+            clock: &clock,
+            began: clock.now(),
         }
         .execute();
         let state = match &end {
@@ -127,18 +132,9 @@ impl Bench {
                 plan.seed,
                 run_as(plan, &self.host)
             )
-        } else if plan.work.has_passes() {
-            format!(
-                "resuming {run}: {} steps are done, those of passes that were cut short are measured again",
-                steps.len()
-            )
-        } else if plan.work.is_embedded() {
-            format!(
-                "resuming {run}: {} visits are done; a block that was cut short is gone through again",
-                visits.len()
-            )
         } else {
-            format!("resuming {run}: {} visits are done", visits.len())
+            let done = run_half(&plan.work).done(visits.len(), steps.len());
+            format!("resuming {run}: {done}")
         };
         let pilot = pilot && fresh;
         self.measure(run, plan, library, lock, pilot, &said)
@@ -151,7 +147,9 @@ impl Bench {
         plan: &Plan,
         library: &Library,
     ) -> Result<SessionEnd, Failure> {
-        check_confirmable(plan).map_err(Failure::Refused)?;
+        run_half(&plan.work)
+            .check_confirmable()
+            .map_err(Failure::Refused)?;
         let name = output::confirmation_name(run);
         let known = self.store.runs().map_err(store_problem)?;
         if known.iter().any(|summary| summary.run == name) {
@@ -204,35 +202,11 @@ impl Bench {
 
 /// Who does the work of a plan.
 fn run_as(plan: &Plan, host: &Host) -> String {
-    let what = match plan.work.rocksdb() {
-        Some(_) => "workers",
-        None => "servers",
+    let what = match plan.work.is_embedded() {
+        true => "workers",
+        false => "servers",
     };
     format!("{what} run as {}", host.user.name)
-}
-
-/// Whether regressions of a run can be measured again by themselves.
-fn check_confirmable(plan: &Plan) -> Result<(), Problem> {
-    let (what, why, again) = if plan.work.has_passes() {
-        (
-            "the Insert Benchmark",
-            "each of its passes is on a fresh load already",
-            "measure it again with more passes, or another seed",
-        )
-    } else if plan.work.is_embedded() {
-        (
-            "RocksDB",
-            "each of its blocks is on fresh databases already, and no step can be left out",
-            "measure it again with more --blocks, or another --seed",
-        )
-    } else {
-        return Ok(());
-    };
-    Err(
-        Problem::new(format!("a run of {what} is not confirmed by another"))
-            .detail(why)
-            .hint(again),
-    )
 }
 
 /// The exit code of a finished run of one server: nothing was asked, so it is 0 if it was measured.

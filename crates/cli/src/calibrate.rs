@@ -13,6 +13,7 @@ use crate::targets::resolve_servers;
 use crate::text::{paragraph, table};
 use crate::{interrupt, output};
 use deltabench_compare::comparison::Comparison;
+use deltabench_kinds::run_half;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{micros, to_f64};
@@ -121,8 +122,9 @@ fn measured(
     target: &ServerWish,
     library: &Library,
 ) -> Result<Option<(Plan, Comparison)>, Failure> {
-    let mut plan = planning::plan(request, target, std::slice::from_ref(target), library)
-        .map_err(Failure::Refused)?;
+    let kind = run_half(&request.work);
+    let sides = (target, std::slice::from_ref(target));
+    let mut plan = planning::plan(request, kind, sides, library).map_err(Failure::Refused)?;
     run.burden(&mut plan);
     let name = format!("{}-{}", run_name(now().0, plan.seed), run.number);
     let (name, end) = bench.measure_new(&plan, library, Some(name), false)?;

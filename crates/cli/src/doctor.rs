@@ -11,14 +11,15 @@ use crate::request::pilot_request;
 use crate::targets::resolve_servers;
 use crate::text::{colour, paragraph};
 use deltabench_compare::forecast::{Minutes, PrecisionForecast, duration};
+use deltabench_kinds::run_half;
 use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
 use deltabench_observe::{Check, CoreSpeed, DiskFacts, HostFacts, HostSample, Outcome, preflight};
+use deltabench_run::estimate::occupancy;
 use deltabench_run::fleet::Host;
 use deltabench_run::pilot::{self, Pilot};
 use deltabench_run::planning::{self, ServerWish};
-use deltabench_run::residence::residence;
 use deltabench_workload::Library;
 use serde::Serialize;
 use std::time::Duration;
@@ -373,12 +374,16 @@ fn doctor_pilot(target: &str, host: &Host, config: &Config) -> Result<Option<Pil
         return Ok(None);
     };
     let base = ServerWish::plain(base.clone());
-    let plan = planning::plan(pilot_request(), &base, &[], &library).map_err(Failure::Refused)?;
-    residence(&plan, host).map_err(Failure::Refused)?;
+    let request = pilot_request();
+    let kind = run_half(&request.work);
+    let plan = planning::plan(request, kind, (&base, &[]), &library).map_err(Failure::Refused)?;
+    occupancy(&plan, kind, host).map_err(Failure::Refused)?;
     let run = format!("{}-doctor", run_name(now().0, plan.seed));
     let interrupted = interrupt::flag()?;
-    pilot::standalone(&plan, &run, host, &interrupted, &mut |text| say(&text))
-        .map_err(Failure::Failed)
+    pilot::standalone(&plan, kind, &run, host, &interrupted, &mut |text| {
+        say(&text)
+    })
+    .map_err(Failure::Failed)
 }
 
 #[cfg(test)]

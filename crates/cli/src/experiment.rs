@@ -18,6 +18,7 @@ use crate::store::{open_store, store_problem};
 use crate::{interrupt, study};
 use benchmarks::coordinates;
 use deltabench_experiment::{Experiment, Part, STARTER};
+use deltabench_kinds::run_half;
 use deltabench_model::plan::{ExperimentPart, Plan, Timing, WorkloadSource};
 use deltabench_model::problem::Problem;
 use deltabench_run::planning::{self, Request};
@@ -207,17 +208,12 @@ fn requests(
             .clone()
             .with_sources(&request.sources)?
             .with_pgbench(request.work.pgbench())?;
-        let names = match (&experiment.insert, &experiment.rocksdb) {
-            (Some(insert), _) => insert.steps.iter().map(|step| step.name()).collect(),
-            (None, Some(rocksdb)) => {
-                let measured = rocksdb.steps.iter().filter(|step| step.is_measured());
-                measured.map(|step| step.name().to_owned()).collect()
-            }
-            (None, None) => planning::workload_names(&request, &library)?,
-        };
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let kind = run_half(&request.work);
+        let cells = kind.cells(&request, &library)?;
+        let mut names: Vec<&str> = cells.iter().map(|cell| cell.workload.as_str()).collect();
+        names.dedup();
         experiment.check_workloads(&names)?;
-        planning::check(&request, &library)?;
+        kind.check(&request, &library)?;
         requests.push((part, request));
     }
     alike(requests.iter_mut().map(|(_, request)| &mut request.timing));
@@ -273,7 +269,8 @@ fn plan(
                 .detail("one server at one client count is left")
                 .hint("name another server, several `clients`, or less in --only"));
         }
-        let mut plan = planning::plan(request, base, candidates, &library)?;
+        let kind = run_half(&request.work);
+        let mut plan = planning::plan(request, kind, (base, candidates), &library)?;
         // Steps were picked before: those that others need stay.
         if !plan.work.has_passes() && !plan.work.is_embedded() {
             plan.cells

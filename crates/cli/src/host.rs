@@ -4,10 +4,11 @@ use crate::arguments::conditions::{HugePagesWord, Servers};
 use crate::config::Config;
 use crate::console::say;
 use crate::failure::Failure;
+use deltabench_kinds::run_half;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
+use deltabench_run::estimate::occupancy;
 use deltabench_run::fleet::{Host, HugePagesWish};
-use deltabench_run::residence::residence;
 use deltabench_run::{limits, remote};
 use deltabench_server::{ServerUser, Workspace, sweep};
 
@@ -44,7 +45,7 @@ pub fn host(arguments: &Servers, config: &Config) -> Result<Host, Problem> {
 
 /// Whether a plan can be carried out on this host, as far as can be said before anything is started.
 pub fn check_fits(plan: &Plan, host: &Host) -> Result<(), Problem> {
-    residence(plan, host)?;
+    occupancy(plan, run_half(&plan.work), host)?;
     limits::check(&plan.limits, &host.workspaces)?;
     remote::check(plan)
 }

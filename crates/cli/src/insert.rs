@@ -10,12 +10,12 @@ use crate::console::{print_stdout, say};
 use crate::failure::Failure;
 use crate::ready::{Ready, Sides};
 use crate::request::{time, without_workloads};
+use deltabench_kinds::insert::setup::check;
 use deltabench_model::insert::{InsertSetup, InsertStep, Pacing};
 use deltabench_model::plan::{DataSize, Stopping, Timing};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::to_u64;
 use deltabench_model::work::Work;
-use deltabench_run::passes::setup::check;
 use deltabench_run::planning::Request;
 use sizes::Preset;
 

@@ -12,6 +12,7 @@ use crate::output::Destinations;
 use crate::request::settings;
 use crate::store::open_store;
 use crate::targets::resolve_servers;
+use deltabench_kinds::run_half;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
@@ -71,7 +72,8 @@ impl Ready {
             .with_sources(&request.sources)
             .and_then(|library| library.with_pgbench(request.work.pgbench()))
             .map_err(Failure::Refused)?;
-        planning::check(&request, &library).map_err(Failure::Refused)?;
+        let kind = run_half(&request.work);
+        kind.check(&request, &library).map_err(Failure::Refused)?;
         check_clients(&request, sides).map_err(Failure::Refused)?;
         settings(&conditions.candidate_settings)
             .and_then(|settings| check_settings(&settings))
@@ -127,7 +129,7 @@ fn check_clients(request: &Request, sides: &Sides<'_>) -> Result<(), Problem> {
     if configured || own.next().is_none() {
         return Ok(());
     }
-    planning::check_connections(request, &[])
+    planning::check_connections(request, run_half(&request.work), &[])
 }
 
 /// What a server with a named configuration is called: its version, and what sets it apart from the others.
@@ -182,7 +184,8 @@ fn make_plan(
                 .iter()
                 .map(|candidate| wish(of_candidates, &own, candidate))
                 .collect::<Result<Vec<_>, Problem>>()?;
-            planning::plan(request, &base, &candidates, library)
+            let kind = run_half(&request.work);
+            planning::plan(request, kind, (&base, &candidates), library)
         }
         [] => Err(Problem::new("no base given")),
     }

@@ -18,6 +18,7 @@ use crate::ready::Ready;
 use crate::request::{gate, percent, stopping, time};
 use crate::targets::{known_or_named, resolve};
 use deltabench_document::amounts::whole_number;
+use deltabench_kinds::run_half;
 use deltabench_model::plan::{
     CellOrder, DataSize, DataState, Observing, Placement, Timing, Transport,
 };
@@ -46,7 +47,8 @@ pub fn rocksdb(arguments: &RocksdbArguments, config: &Config) -> Result<u8, Fail
     sides.check().map_err(Failure::Refused)?;
     let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
     let library = Library::builtin().map_err(Failure::Failed)?;
-    planning::check(&request, &library).map_err(Failure::Refused)?;
+    let kind = run_half(&request.work);
+    kind.check(&request, &library).map_err(Failure::Refused)?;
     let databases = &arguments.databases;
     let servers = Servers {
         server_user: databases.server_user.clone(),
@@ -69,7 +71,8 @@ pub fn rocksdb(arguments: &RocksdbArguments, config: &Config) -> Result<u8, Fail
         (host, resolve(&specs, config).map_err(Failure::Refused)?)
     };
     let (base, candidates) = sides.wishes(&found).map_err(Failure::Refused)?;
-    let plan = planning::plan(request, &base, &candidates, &library).map_err(Failure::Refused)?;
+    let plan =
+        planning::plan(request, kind, (&base, &candidates), &library).map_err(Failure::Refused)?;
     let told = outlook::tell(&plan);
     if dry {
         print_stdout(&told.join("\n"))?;

@@ -3,12 +3,12 @@
 use crate::config::Config;
 use crate::console::say;
 use deltabench_acquire::Cache;
+use deltabench_kinds::targets::check_targets;
 use deltabench_model::installation::{Engine, Installation, Origin};
 use deltabench_model::plan::{Plan, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::{BuildSource, Release, TargetSpec};
 use deltabench_run::remote;
-use deltabench_run::rocksdb::check_targets;
 
 /// Finds every target; also the place where downloads and builds happen, and where servers that are there
 /// already are asked what they are.

@@ -5,15 +5,24 @@
 //! inserts less than was asked has had less to do. [`insert_report`] puts the published figures beside that.
 //! Void steps are in no figure.
 
+mod benchmark;
+mod blocks;
 mod colour;
 mod figures;
 mod metrics;
 mod notes;
+pub mod outlook;
+mod pass;
 mod reading;
 mod response;
 mod service;
+pub mod setup;
 pub mod shown;
+mod sizes;
+mod statistics;
+mod watch;
 
+pub use benchmark::Insert;
 pub use colour::{Quartile, ShareColour};
 pub use figures::{
     InsertReport, PassFigures, RelativeStep, ServerFigures, Settled, Spread, StepColumn,

@@ -1,21 +1,37 @@
-//! What is special about each kind of benchmark: how its records are read, and its figures.
+//! What is special about a benchmark? A room for each kind, and their registration.
 //!
-//! Every kind is one folder here and one row of [`reader`]. Nothing below knows one.
+//! A kind has two halves. [`run_half`] is what `deltabench-run` needs to measure it: which requests and
+//! targets it takes, its cells, what it needs of a host, and one block of it. The loop over all blocks,
+//! deadlines, losses and resuming are the same for all and not here. [`reader`] is what is needed to read its
+//! records: figures, findings, and what must not be judged.
+//!
+//! A new kind is a folder here, a row of [`Work`] and a line in [`run_half`].
 
 pub mod insert;
 pub mod pgbench;
 pub mod rocksdb;
+pub mod targets;
 pub mod workloads;
 
 use deltabench_compare::Reader;
 use deltabench_model::work::Work;
+use deltabench_run::benchmark::Benchmark;
 
 /// How the records of a kind are read.
 #[must_use]
 pub fn reader(work: &Work) -> &'static dyn Reader {
+    run_half(work).reader()
+}
+
+/// The half of a kind that measures.
+#[must_use]
+pub fn run_half(work: &Work) -> &'static dyn Benchmark {
     match work {
-        Work::Workloads(_) => &workloads::WorkloadsReader,
-        Work::Insert(_) => &insert::InsertReader,
-        Work::Rocksdb(_) => &rocksdb::RocksdbReader,
+        Work::Workloads(_) => &workloads::Workloads,
+        Work::Insert(_) => &insert::Insert,
+        Work::Rocksdb(_) => &rocksdb::Rocksdb,
     }
 }
+
+#[cfg(test)]
+mod fixture;

@@ -5,29 +5,27 @@
 //! figures that published reports of `db_bench` have, for each target, step and block, and findings that only
 //! an embedded engine gives rise to.
 
+mod benchmark;
+mod blocks;
 mod caches;
+mod chain;
+mod check;
+mod conditions;
 mod figures;
 mod findings;
+mod host;
+mod outlook;
+mod reading;
 pub mod shown;
 mod step_blocks;
+mod workers;
 
+pub use benchmark::Rocksdb;
 pub use caches::CachePair;
+pub use check::in_memory;
 pub use figures::{
     RelativeStep, RocksdbReport, StepColumn, TargetFigures, TargetStep, rocksdb_report,
 };
+pub use outlook::{RocksdbOutlook, outlook};
+pub use reading::RocksdbReader;
 pub use step_blocks::{Latencies, StepBlock};
-
-use deltabench_compare::{Reader, Reading, Records};
-use deltabench_model::plan::Plan;
-
-/// Adds the findings that only what was measured can show.
-pub struct RocksdbReader;
-
-impl Reader for RocksdbReader {
-    fn read(&self, plan: &Plan, records: &Records<'_>) -> Reading {
-        let mut reading = Reading::of(records);
-        let found = findings::findings(plan, records.slices, records.counters);
-        reading.findings.extend(found);
-        reading
-    }
-}

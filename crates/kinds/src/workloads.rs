@@ -1,8 +1,90 @@
-//! Statements of workloads, in slices that alternate between the servers.
+//! Workloads: statements that are sent over connections, in short slices that alternate between the servers.
+//! The scripts of [`crate::pgbench`] are measured so, too.
+//!
+//! A block restarts all servers. Each open cell is visited once, in random order; one that writes gets a
+//! database made anew.
 
+mod blocks;
+mod cells;
+mod takes;
+
+use crate::pgbench::{self, PgbenchData};
+use blocks::BlockState;
 use deltabench_compare::Reader;
+use deltabench_model::finding::Finding;
+use deltabench_model::plan::{Cell, Plan};
+use deltabench_model::problem::Problem;
+use deltabench_run::benchmark::{Benchmark, Blocks, OwnTables};
+use deltabench_run::load::DataSet;
+use deltabench_run::occupancy::{Needs, Occupancy, PlannedTime};
+use deltabench_run::planning::{self, Request, ServerWish};
+use deltabench_run::session::Session;
+use deltabench_workload::Library;
+use std::sync::Arc;
+use takes::{needs_of, time_of};
+
+/// Workloads of the library, of the user's, and mixes of pgbench's scripts.
+pub struct Workloads;
+
+impl Workloads {
+    /// The tables of a plan's servers.
+    fn tables(&self, plan: &Plan) -> Result<DataSet, Problem> {
+        DataSet::of(plan, &Library::of_plan(plan)?, self.own_tables(plan)?)
+    }
+}
 
 /// Its slices say everything.
 pub struct WorkloadsReader;
 
 impl Reader for WorkloadsReader {}
+
+impl Benchmark for Workloads {
+    fn check(&self, request: &Request, library: &Library) -> Result<(), Problem> {
+        planning::check_shape(request)?;
+        self.cells(request, library)?;
+        if let Some(setup) = request.work.pgbench() {
+            pgbench::check(setup, request.order)?;
+        }
+        planning::check_load(request)
+    }
+
+    fn check_servers(&self, request: &Request, wishes: &[&ServerWish]) -> Result<(), Problem> {
+        crate::targets::check_wishes(wishes, false)?;
+        wishes.iter().try_for_each(|wish| {
+            planning::check_server(request, self, wish)?;
+            match request.work.pgbench() {
+                Some(setup) => pgbench::check_server(setup, &wish.installation),
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn cells(&self, request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
+        cells::cells(request, library)
+    }
+
+    fn needs(&self, plan: &Plan) -> Result<Needs, Problem> {
+        needs_of(plan, self.tables(plan)?.bytes(plan)?)
+    }
+
+    fn time(&self, plan: &Plan, held: Occupancy, at_once: u64) -> Result<PlannedTime, Problem> {
+        Ok(time_of(plan, &self.tables(plan)?, held, at_once))
+    }
+
+    fn own_tables(&self, plan: &Plan) -> Result<Option<Arc<dyn OwnTables>>, Problem> {
+        let found = PgbenchData::of(plan)?;
+        Ok(found.map(|data| -> Arc<dyn OwnTables> { Arc::new(data) }))
+    }
+
+    fn findings(&self, plan: &Plan) -> Vec<Finding> {
+        pgbench::findings(plan)
+    }
+
+    fn reader(&self) -> &'static dyn Reader {
+        &WorkloadsReader
+    }
+
+    fn begin<'a>(&self, session: &mut Session<'a>) -> Result<Box<dyn Blocks + 'a>, Problem> {
+        Ok(Box::new(BlockState::create(session)?))
+    }
+}

@@ -53,6 +53,8 @@ pub fn text(row: Vec<Option<String>>) -> String {
     row.into_iter().next().flatten().unwrap_or_default()
 }
 
-pub(crate) fn failed(sql: &str, error: &WireError) -> Problem {
+/// What a server answered to a statement, as a problem.
+#[must_use]
+pub fn failed(sql: &str, error: &WireError) -> Problem {
     Problem::new("a server refused a set-up statement").detail(format!("{error}\nin: {sql}"))
 }

@@ -11,24 +11,26 @@ use crate::admin::run;
 use crate::aging;
 use crate::limits::{FleetLimits, Possible};
 use crate::load::{self, DataSet};
+use crate::occupancy::{Occupancy, decide};
 use crate::planning::max_connections;
 use crate::remote::{self, Agents, RemoteServer};
-use crate::residence::{Needs, Residence, decide};
 use crate::schedule::BlockSchedule;
+use crate::session::benchmark::Benchmark;
 use crate::site::{Home, tables_of};
 use crate::visit::Address;
 use deltabench_model::plan::{CacheState, Cell, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::index;
 use deltabench_server::{
-    Burn, Cluster, ClusterSpec, HugePages, Normal, ServerUser, Slot, Workspace, base_settings,
-    normalise, settings_under,
+    Burn, Cluster, ClusterSpec, HugePages, Normal, Slot, Workspace, base_settings, normalise,
+    settings_under,
 };
 use deltabench_workload::{Chore, Library};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+pub use crate::host::{Host, HugePagesWish};
 pub use crate::readback::ServerReadback;
 
 /// First port of the servers while they are loaded.
@@ -42,30 +44,6 @@ const LOG_LINES: usize = 20;
 
 /// How often a pause looks for an interruption.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// Whether servers get huge pages for their shared buffers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HugePagesWish {
-    /// Where the machine gives them.
-    Try,
-    /// Or the run is refused.
-    On,
-    /// Never.
-    Off,
-}
-
-/// Where the servers of a run live.
-#[derive(Debug, Clone)]
-pub struct Host {
-    /// Directory in which the run's workspace is made.
-    pub workspaces: PathBuf,
-    /// Cache of initialised data directories.
-    pub cache: PathBuf,
-    /// Who runs the servers.
-    pub user: ServerUser,
-    /// Huge pages.
-    pub huge_pages: HugePagesWish,
-}
 
 /// All servers of a run: clusters of its own, and schemas on servers that were there before.
 pub struct Fleet<'a> {
@@ -82,7 +60,7 @@ pub struct Fleet<'a> {
     workspace: Workspace,
     settings: Vec<Vec<(String, String)>>,
     shared_buffers_mb: u64,
-    residence: Residence,
+    occupancy: Occupancy,
     burn: Option<Burn>,
     library: Library,
     tables: DataSet,
@@ -97,6 +75,7 @@ impl<'a> Fleet<'a> {
     /// [`remote::check`].
     pub fn create(
         plan: &'a Plan,
+        benchmark: &dyn Benchmark,
         run: &str,
         host: &Host,
         note: &mut dyn FnMut(String),
@@ -104,15 +83,15 @@ impl<'a> Fleet<'a> {
         // Its agents are started below, for the whole run.
         remote::check_servers(plan)?;
         let library = Library::of_plan(plan)?;
-        let tables = DataSet::of(plan, &library)?;
-        let needs = Needs::of(plan, tables.bytes(plan)?)?;
-        let residence = decide(plan, host, &needs)?;
+        let tables = DataSet::of(plan, &library, benchmark.own_tables(plan)?)?;
+        let needs = benchmark.needs(plan)?;
+        let occupancy = decide(plan, host, &needs)?;
         let shared_buffers_mb = needs.shared_buffers_mb;
         let possible = Possible::find(plan, host)?;
         let workspace = Workspace::create(&host.workspaces, run, &host.user)?;
-        let at_once = match residence {
-            Residence::Together => takers_of_huge_pages(plan),
-            Residence::Rotated => takers_of_huge_pages(plan).min(1),
+        let at_once = match occupancy {
+            Occupancy::Together => takers_of_huge_pages(plan),
+            Occupancy::Rotated => takers_of_huge_pages(plan).min(1),
         };
         let huge_pages = reserve(at_once, host, needs.largest_buffers_mb, &workspace, note)?;
         let huge_bytes = huge_pages.as_ref().map_or(0, |_| shared_buffers_mb << 20);
@@ -132,7 +111,7 @@ impl<'a> Fleet<'a> {
             workspace,
             settings: Vec::new(),
             shared_buffers_mb,
-            residence,
+            occupancy,
             burn,
             library,
             tables,
@@ -212,8 +191,8 @@ impl<'a> Fleet<'a> {
 
     /// Whether all servers run at a time or one.
     #[must_use]
-    pub fn residence(&self) -> Residence {
-        self.residence
+    pub fn occupancy(&self) -> Occupancy {
+        self.occupancy
     }
 
     /// `shared_buffers` of every server, MB.
@@ -229,7 +208,7 @@ impl<'a> Fleet<'a> {
     }
 
     /// Starts all servers as the block's schedule says and warms the tables that cells read where they are
-    /// kept; those of cells that write come with [`Fleet::renew`]. For [`Residence::Together`].
+    /// kept; those of cells that write come with [`Fleet::renew`]. For [`Occupancy::Together`].
     ///
     /// Shape:  addresses in the plan's order; see [`load::address_for`].
     /// Errors: with the tail of the log of the server that failed.
@@ -264,7 +243,7 @@ impl<'a> Fleet<'a> {
         if plan.cache != CacheState::Cold {
             let site = self.site(place, number)?;
             self.limits
-                .unhindered(place, || load::prewarm_read(&site, plan))
+                .unhindered(place, || load::prewarm_read(&site, plan, &self.tables))
                 .map_err(|problem| self.with_log(problem, place))?;
         }
         self.address(place, number)

@@ -4,7 +4,7 @@
 //! starts in them. Loading and copying happen outside, and their pages are dropped from the page cache
 //! before a limited server starts: a page counts for whoever brought it in first.
 
-use crate::fleet::Host;
+use crate::host::Host;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::{CacheState, Limits, Plan};
 use deltabench_model::problem::Problem;
@@ -93,7 +93,7 @@ pub(crate) fn shared_buffers_mb(plan: &Plan, fitting: u64) -> Result<u64, Proble
 }
 
 /// The limits of a run's servers, by data directory.
-pub(crate) struct FleetLimits {
+pub struct FleetLimits {
     groups: Vec<ServerLimits>,
     findings: Vec<Finding>,
     /// Whether pages of the data directory may be in the cache that count for somebody else.
@@ -103,7 +103,7 @@ pub(crate) struct FleetLimits {
 }
 
 /// What a run's limits come to on this host, before anything is made.
-pub(crate) struct Possible {
+pub struct Possible {
     plan: Option<LimitPlan>,
     findings: Vec<Finding>,
 }
@@ -112,7 +112,7 @@ impl Possible {
     /// What this host allows of the plan's limits.
     ///
     /// Errors: something that it does not allow, unless the plan goes without.
-    pub(crate) fn find(plan: &Plan, host: &Host) -> Result<Self, Problem> {
+    pub fn find(plan: &Plan, host: &Host) -> Result<Self, Problem> {
         let limits = &plan.limits;
         let mut findings = Vec::new();
         let mut allowed = Limits::default();
@@ -155,7 +155,7 @@ impl Possible {
     ///
     /// Shape:  `huge_bytes` of each server's shared memory will be in huge pages.
     /// Errors: the kernel refuses.
-    pub(crate) fn create(
+    pub fn create(
         self,
         plan: &Plan,
         run: &str,
@@ -252,27 +252,34 @@ fn partial(applied: &AppliedLimits) -> Vec<Finding> {
 
 impl FleetLimits {
     /// What is set for the server in each data directory; empty without limits.
-    pub(crate) fn applied(&self) -> Vec<AppliedLimits> {
+    #[must_use]
+    pub fn applied(&self) -> Vec<AppliedLimits> {
         let applied = self.groups.iter().map(ServerLimits::applied);
         applied.cloned().collect()
     }
 
-    pub(crate) fn findings(&self) -> &[Finding] {
+    /// What is to be known about them so far.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    pub(crate) fn of(&self, place: usize) -> Option<&ServerLimits> {
+    /// Those of the server in a place; none without limits.
+    #[must_use]
+    pub fn of(&self, place: usize) -> Option<&ServerLimits> {
         self.groups.get(place)
     }
 
-    pub(crate) fn read(&self, place: usize) -> Option<LimitReading> {
+    /// What the groups of a place have counted so far.
+    #[must_use]
+    pub fn read(&self, place: usize) -> Option<LimitReading> {
         self.of(place).map(ServerLimits::read)
     }
 
     /// Removes all groups; the servers must have ended.
     ///
     /// Errors: the first that cannot be removed; all others are.
-    pub(crate) fn remove(self) -> Result<(), Problem> {
+    pub fn remove(self) -> Result<(), Problem> {
         let removed: Vec<Result<(), Problem>> =
             self.groups.into_iter().map(ServerLimits::remove).collect();
         removed.into_iter().collect()

@@ -1,8 +1,8 @@
 //! What is on a server, and how it comes there ([`crate::site`] says where it is).
 
 use crate::admin::{connect, failed, number, query, run, text};
-use crate::pgbench::{self, PgbenchData};
 use crate::remote;
+use crate::session::benchmark::OwnTables;
 use crate::site::{Home, MAINTENANCE, SCHEMA, Site, Tables, WORK, database_of, login, tables_of};
 use crate::visit::Address;
 use deltabench_driver::admin::Client;
@@ -10,8 +10,9 @@ use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::{Cell, CellOrder, DataState, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_workload::{Library, Sbtest, TableDefinition};
+use std::sync::Arc;
 
-pub(crate) use crate::site::uses_work;
+pub use crate::site::uses_work;
 
 /// First version whose `CREATE DATABASE` copies through the WAL unless told not to.
 const STRATEGY_SINCE: u32 = 150_000;
@@ -19,14 +20,16 @@ const STRATEGY_SINCE: u32 = 150_000;
 /// States that the plan's cells start from, the fresh one first.
 ///
 /// Shape: the fresh one is always there, since the aged one is made from it.
-pub(crate) fn states(plan: &Plan) -> Vec<DataState> {
+#[must_use]
+pub fn states(plan: &Plan) -> Vec<DataState> {
     let aged = plan.cells.iter().any(|cell| cell.state == DataState::Aged);
     let all = [Some(DataState::Fresh), aged.then_some(DataState::Aged)];
     all.into_iter().flatten().collect()
 }
 
 /// States that cells read where they are kept.
-pub(crate) fn states_read(plan: &Plan) -> Vec<DataState> {
+#[must_use]
+pub fn states_read(plan: &Plan) -> Vec<DataState> {
     let is_read = |state: &DataState| {
         let reads = |cell: &&Cell| !uses_work(plan.order, cell) && cell.state == *state;
         plan.cells.iter().any(|cell| reads(&cell))
@@ -49,14 +52,14 @@ pub fn address_for(address: &Address, order: CellOrder, cell: &Cell) -> Address 
 }
 
 /// The tables that a plan's workloads run on.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct DataSet {
+#[derive(Debug, Clone, Default)]
+pub struct DataSet {
     /// Those of sysbench; absent when no cell needs them.
     sbtest: Option<Sbtest>,
     /// Those that users' workloads bring along.
     own: Vec<TableDefinition>,
-    /// Those of pgbench, and what its users make; absent when no cell is a mix of scripts.
-    pgbench: Option<PgbenchData>,
+    /// Those that the kind of benchmark makes.
+    of_kind: Option<Arc<dyn OwnTables>>,
 }
 
 impl DataSet {
@@ -64,14 +67,17 @@ impl DataSet {
     /// the aged state as they were loaded.
     ///
     /// Errors: unknown workloads; two tables of one name that are not the same.
-    pub(crate) fn of(plan: &Plan, library: &Library) -> Result<Self, Problem> {
+    pub fn of(
+        plan: &Plan,
+        library: &Library,
+        of_kind: Option<Arc<dyn OwnTables>>,
+    ) -> Result<Self, Problem> {
         if plan.work.has_passes() {
             // Its first step makes its tables.
             return Ok(Self::default());
         }
-        let pgbench = PgbenchData::of(plan)?;
-        let scripts = pgbench.as_ref().is_some_and(PgbenchData::needs_sysbench);
-        let mut sysbench = scripts || states(plan).contains(&DataState::Aged);
+        let wanted = of_kind.as_ref().is_some_and(|own| own.needs_usual());
+        let mut sysbench = wanted || states(plan).contains(&DataState::Aged);
         let mut own: Vec<TableDefinition> = Vec::new();
         for cell in &plan.cells {
             let definition = library.get(&cell.workload)?;
@@ -93,7 +99,7 @@ impl DataSet {
         Ok(Self {
             sbtest,
             own,
-            pgbench,
+            of_kind,
         })
     }
 
@@ -122,14 +128,15 @@ impl DataSet {
             statements.extend(table.index_sql(schema));
             statements.extend(table.settle_sql(schema));
         }
-        if let Some(data) = &self.pgbench {
+        if let Some(data) = &self.of_kind {
             statements.extend(data.anew_sql(version_num, &mut fill)?);
         }
         Ok(statements)
     }
 
     /// Rows of all tables whose number is known before they are made.
-    pub(crate) fn rows(&self, plan: &Plan) -> u64 {
+    #[must_use]
+    pub fn rows(&self, plan: &Plan) -> u64 {
         let sysbench = match self.sbtest {
             Some(_) => plan.data.rows.saturating_mul(u64::from(plan.data.tables)),
             None => 0,
@@ -138,14 +145,14 @@ impl DataSet {
             .own
             .iter()
             .filter_map(|table| table.rows(&plan.data).ok());
-        let pgbench = self.pgbench.as_ref().map_or(0, PgbenchData::rows);
-        own.fold(sysbench.saturating_add(pgbench), u64::saturating_add)
+        let of_kind = self.of_kind.as_ref().map_or(0, |tables| tables.rows());
+        own.fold(sysbench.saturating_add(of_kind), u64::saturating_add)
     }
 
     /// Bytes of all tables and indexes of one server when freshly loaded.
     ///
     /// Errors: a table of the user's with a number of rows that cannot be.
-    pub(crate) fn bytes(&self, plan: &Plan) -> Result<u64, Problem> {
+    pub fn bytes(&self, plan: &Plan) -> Result<u64, Problem> {
         let mut bytes = match self.sbtest {
             Some(_) => Sbtest::estimate_bytes(&plan.data),
             None => 0,
@@ -153,8 +160,29 @@ impl DataSet {
         for table in &self.own {
             bytes = bytes.saturating_add(table.estimate_bytes(&plan.data)?);
         }
-        let pgbench = self.pgbench.as_ref().map_or(0, PgbenchData::bytes);
-        Ok(bytes.saturating_add(pgbench))
+        let of_kind = self.of_kind.as_ref().map_or(0, |tables| tables.bytes());
+        Ok(bytes.saturating_add(of_kind))
+    }
+
+    /// Refuses to go on with tables of a site that a crash has emptied.
+    fn check_crash(&self, site: &Site, tables: Tables) -> Result<(), Problem> {
+        match &self.of_kind {
+            Some(own) => own.check_crash(&mut site.open(tables)?),
+            None => Ok(()),
+        }
+    }
+
+    /// The shapes of the plans of a workload whose definition does not have them.
+    pub(crate) fn plans(
+        &self,
+        client: &mut Client,
+        seed: u64,
+        workload: &str,
+    ) -> Result<Vec<String>, Problem> {
+        match &self.of_kind {
+            Some(own) => own.plans(client, seed, workload),
+            None => Ok(Vec::new()),
+        }
     }
 }
 
@@ -200,8 +228,8 @@ pub(crate) fn load_fresh(site: &Site, plan: &Plan, tables: &DataSet) -> Result<(
     for table in &tables.own {
         fill_table(client, table, schema, plan)?;
     }
-    if let Some(data) = &tables.pgbench {
-        pgbench::load(client, data, schema)?;
+    if let Some(data) = &tables.of_kind {
+        data.load(client, schema)?;
     }
     if own {
         run(client, "CHECKPOINT")?;
@@ -212,7 +240,9 @@ pub(crate) fn load_fresh(site: &Site, plan: &Plan, tables: &DataSet) -> Result<(
 
 /// An asynchronous commit cannot be hinted before its WAL is on disk, and VACUUM would leave pages that hold
 /// such rows out of the visibility map: half of the index-only scans then visit the heap, on some servers.
-pub(crate) fn durable(client: &mut Client) -> Result<(), Problem> {
+///
+/// Errors: whatever the server answered.
+pub fn durable(client: &mut Client) -> Result<(), Problem> {
     run(client, "SET synchronous_commit = on")
 }
 
@@ -304,7 +334,8 @@ const INDEX_CLEANUP_SINCE: u32 = 120_000;
 /// checkpoint, which is ours to ask for on servers of our own only.
 ///
 /// Source: docs/sources/sysbench-microbenchmarks.md#after-the-writes.
-pub(crate) fn settle_sql(version_num: u32, tables: &[String], own: bool) -> Vec<String> {
+#[must_use]
+pub fn settle_sql(version_num: u32, tables: &[String], own: bool) -> Vec<String> {
     let options = if version_num >= INDEX_CLEANUP_SINCE {
         "ANALYZE, INDEX_CLEANUP ON"
     } else {
@@ -347,7 +378,7 @@ pub(crate) fn renew(
     let mut client = connect(&site.endpoint, &login(MAINTENANCE))?;
     run(&mut client, &format!("DROP DATABASE IF EXISTS {WORK}"))?;
     copy_database(&mut client, WORK, state, version_num)?;
-    pgbench::check_crash(&mut site.open(Tables::Work)?, plan)?;
+    tables.check_crash(site, Tables::Work)?;
     prewarm(site, Tables::Work)?;
     run(&mut client, "CHECKPOINT")
 }
@@ -380,9 +411,9 @@ fn copy_database(
 /// Warms the tables that cells read where they are kept.
 ///
 /// Errors: whatever the server answered.
-pub(crate) fn prewarm_read(site: &Site, plan: &Plan) -> Result<(), Problem> {
+pub(crate) fn prewarm_read(site: &Site, plan: &Plan, tables: &DataSet) -> Result<(), Problem> {
     for state in states_read(plan) {
-        pgbench::check_crash(&mut site.open(Tables::Kept(state))?, plan)?;
+        tables.check_crash(site, Tables::Kept(state))?;
         prewarm(site, Tables::Kept(state))?;
     }
     Ok(())
@@ -576,7 +607,7 @@ mod tests {
     fn set(sources: &[WorkloadSource], cells: &[(&str, bool, DataState)]) -> Result<u64, Problem> {
         let plan = plan(cells);
         let library = Library::builtin()?.with_sources(sources)?;
-        DataSet::of(&plan, &library)?.bytes(&plan)
+        DataSet::of(&plan, &library, None)?.bytes(&plan)
     }
 
     #[test]

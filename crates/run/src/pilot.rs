@@ -7,6 +7,7 @@
 use crate::fleet::{Fleet, Host};
 use crate::load::address_for;
 use crate::schedule::{BlockSchedule, VisitSchedule};
+use crate::session::benchmark::Benchmark;
 use crate::session::compile;
 use crate::visit::{Address, Visit, VisitEnd};
 use deltabench_compare::comparison::Metric;
@@ -46,20 +47,25 @@ pub struct Pilot {
 }
 
 /// What a pilot needs.
-pub(crate) struct PilotSpec<'a, 'f, 'p> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) fleet: &'f mut Fleet<'p>,
-    pub(crate) executables: &'a [Executable],
-    pub(crate) cores: &'a [usize],
-    pub(crate) interrupted: &'a AtomicBool,
+pub struct PilotSpec<'a, 'f, 'p> {
+    /// The plan of the run.
+    pub plan: &'a Plan,
+    /// Its servers, loaded and stopped.
+    pub fleet: &'f mut Fleet<'p>,
+    /// Its workloads, compiled.
+    pub executables: &'a [Executable],
+    /// Cores to pin to.
+    pub cores: &'a [usize],
+    /// Set when the user wants to stop.
+    pub interrupted: &'a AtomicBool,
     /// Seconds of this run that are gone already.
-    pub(crate) spent_seconds: f64,
+    pub spent_seconds: f64,
 }
 
 /// Measures base and placebo for half a minute; `None` when interrupted, or when a server was lost.
 ///
 /// Errors: servers that do not start.
-pub(crate) fn pilot(spec: PilotSpec<'_, '_, '_>) -> Result<Option<Pilot>, Problem> {
+pub fn pilot(spec: PilotSpec<'_, '_, '_>) -> Result<Option<Pilot>, Problem> {
     let mut pilot = Piloting {
         plan: pilot_plan(spec.plan),
         spec,
@@ -84,6 +90,7 @@ pub(crate) fn pilot(spec: PilotSpec<'_, '_, '_>) -> Result<Option<Pilot>, Proble
 /// Errors: servers that cannot be had here.
 pub fn standalone(
     plan: &Plan,
+    benchmark: &dyn Benchmark,
     run: &str,
     host: &Host,
     interrupted: &AtomicBool,
@@ -92,7 +99,7 @@ pub fn standalone(
     let library = Library::of_plan(plan)?;
     let executables = compile(plan, &library)?;
     let began = Instant::now();
-    let mut fleet = Fleet::create(plan, run, host, note)?;
+    let mut fleet = Fleet::create(plan, benchmark, run, host, note)?;
     let found = match fleet.load(&executables, interrupted, note) {
         Ok(None) => Ok(None),
         Err(problem) => Err(problem),

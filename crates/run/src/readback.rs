@@ -2,8 +2,7 @@
 
 use crate::admin::{query, text};
 use crate::aging::AgingReport;
-use crate::load::{StateSize, size, states};
-use crate::pgbench;
+use crate::load::{DataSet, StateSize, size, states};
 use crate::remote::round_trip_us;
 use crate::site::{Home, Site, Tables};
 use deltabench_compare::thresholds::SIZE_TOLERANCE;
@@ -43,7 +42,7 @@ pub struct ServerReadback {
 /// Errors: whatever the server answered.
 pub(crate) fn read_back(
     site: &Site,
-    plan: &Plan,
+    (plan, tables): (&Plan, &DataSet),
     executables: &[Executable],
 ) -> Result<ServerReadback, Problem> {
     let mut sizes = Vec::new();
@@ -54,7 +53,7 @@ pub(crate) fn read_back(
     for (cell, executable) in plan.cells.iter().zip(executables) {
         let client = &mut site.open(Tables::Kept(cell.state))?;
         plans.push(match executable.program {
-            Some(_) => pgbench::plans(client, plan, &cell.workload)?,
+            Some(_) => tables.plans(client, plan.seed, &cell.workload)?,
             None => self::plans(client, executable)?,
         });
     }
@@ -89,7 +88,7 @@ pub fn data_findings(plan: &Plan, readbacks: &[ServerReadback]) -> Vec<Finding> 
     let Some(ours) = readbacks.get(index(u64::from(base))) else {
         return Vec::new();
     };
-    let mut findings = pgbench::findings(plan);
+    let mut findings = Vec::new();
     for (id, readback) in (0..).zip(readbacks) {
         for (base, other) in ours.sizes.iter().zip(&readback.sizes) {
             findings.extend(size_finding(base, other, &plan.server_name(id)));
@@ -138,7 +137,8 @@ fn plans(client: &mut Client, executable: &Executable) -> Result<Vec<String>, Pr
 }
 
 /// An answer to EXPLAIN without what depends on parameters.
-pub(crate) fn shape(rows: Vec<Vec<Option<String>>>) -> String {
+#[must_use]
+pub fn shape(rows: Vec<Vec<Option<String>>>) -> String {
     let lines = rows.into_iter().map(text);
     let kept: Vec<String> = lines.filter(|line| !line.contains("Cond:")).collect();
     kept.join("\n")

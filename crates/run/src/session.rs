@@ -1,31 +1,32 @@
 //! A run from its plan to its last slice; also the rest of a run that was killed.
 
+pub mod benchmark;
 mod blocks;
 mod client;
+mod clock;
+mod keeping;
 mod observed;
-mod passes;
+mod progress;
 mod record;
-mod rocksdb;
+mod set_up;
 
 use crate::events::Observer;
-use crate::fleet::{Fleet, Host};
-use crate::pilot::{Pilot, PilotSpec, pilot};
-use crate::residence::Residence;
-pub use blocks::TIME_UP;
-use blocks::{Course, Measuring};
-use deltabench_model::insert::InsertSetup;
-use deltabench_model::plan::{CacheState, Plan, Stopping};
+use crate::host::Host;
+use benchmark::{Benchmark, Blocks};
+use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::problem::Problem;
-use deltabench_observe::{HostFacts, Series, own_affinity};
 use deltabench_store::Store;
 use deltabench_workload::Library;
 use deltabench_workload::executable::Executable;
-use passes::Passing;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-/// After this many lost servers in one session the run ends.
-const LOSSES_MAX: u32 = 3;
+pub use benchmark::BlockOrder;
+pub use blocks::TIME_UP;
+pub use clock::{Clock, MachineClock};
+pub use keeping::{LOSSES_MAX, Loss};
+pub use observed::{now_ns, postmasters, postmasters_of, series};
+pub use progress::RunProgress;
 
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub enum SessionEnd {
 pub struct Session<'a> {
     /// The plan, as stored.
     pub plan: &'a Plan,
+    /// What is special about its kind of benchmark.
+    pub benchmark: &'a dyn Benchmark,
     /// The run's name.
     pub run: &'a str,
     /// Where slices go.
@@ -54,158 +57,45 @@ pub struct Session<'a> {
     pub interrupted: &'a AtomicBool,
     /// Who hears about progress.
     pub observer: &'a mut dyn Observer,
+    /// What time it is.
+    pub clock: &'a dyn Clock,
+    /// When the session began, by that clock.
+    pub began: Duration,
 }
 
 impl Session<'_> {
-    /// Sets servers up, measures all blocks that are not done, and takes everything down again.
+    /// Sets everything up, measures all blocks that are not done, and takes it down again.
     ///
     /// Errors: anything that makes measuring impossible; what was measured before stays in the store.
     pub fn execute(&mut self) -> Result<SessionEnd, Problem> {
-        let began = Instant::now();
-        if let Some(setup) = self.plan.work.rocksdb() {
-            return self.rocksdb(setup, began);
-        }
-        let executables = compile(self.plan, self.library)?;
-        let done = self
-            .store
-            .completed_visits(self.run)
-            .map_err(store_problem)?;
-        let slices = self.store.slices(self.run).map_err(store_problem)?;
-        let facts = HostFacts::read();
-        let mut notes = Vec::new();
-        let mut fleet =
-            Fleet::create(self.plan, self.run, self.host, &mut |text| notes.push(text))?;
-        for note in &notes {
-            self.observer.note(note);
-        }
-        let end = self
-            .set_up(&mut fleet, &executables, &facts)
-            .and_then(|()| self.pilot(&mut fleet, &executables, began))
-            .and_then(|()| {
-                let series = observed::series(self.plan, fleet.directory());
-                if let Some(setup) = self.plan.work.insert() {
-                    return self.insert_benchmark(setup, &mut fleet, series, began);
-                }
-                let mut measuring = Measuring {
-                    fleet: &mut fleet,
-                    series,
-                    executables,
-                    cores: own_affinity().unwrap_or_default(),
-                    course: Course::new(done, slices, began),
-                    cpu_source_known: false,
-                };
-                let end = self.blocks(&mut measuring, Self::block);
-                self.record_late_findings(measuring.fleet)?;
-                let end = end?;
-                self.record_client_limits(&measuring.course.slices)?;
-                Ok(end)
-            });
-        let dismantled = fleet.dismantle();
+        let benchmark = self.benchmark;
+        let mut blocks = benchmark.begin(self)?;
+        let end = self.carry_out(&mut *blocks);
+        let taken_down = blocks.take_down();
         let end = end?;
-        dismantled.map(|()| end)
+        taken_down.map(|()| end)
     }
 
-    /// Measures all passes of the Insert Benchmark that are not complete.
-    fn insert_benchmark(
-        &mut self,
-        setup: &InsertSetup,
-        fleet: &mut Fleet<'_>,
-        series: Option<Series>,
-        began: Instant,
-    ) -> Result<SessionEnd, Problem> {
-        let mut passing = Passing::new(setup, fleet, series, began);
-        let end = self.passes(&mut passing);
-        self.record_late_findings(passing.fleet)?;
-        let end = end?;
+    fn carry_out(&mut self, blocks: &mut dyn Blocks) -> Result<SessionEnd, Problem> {
+        blocks.set_up(self)?;
         let slices = self.store.slices(self.run).map_err(store_problem)?;
-        self.record_client_limits(&slices)?;
-        Ok(end)
+        let mut progress = RunProgress::new(blocks.done(self)?, slices);
+        let end = self.blocks(blocks, &mut progress);
+        blocks.conclude(self, &end)?;
+        end
     }
 
-    /// Loads all servers and stores what they are, unless interrupted.
-    fn set_up(
-        &mut self,
-        fleet: &mut Fleet<'_>,
-        executables: &[Executable],
-        host: &HostFacts,
-    ) -> Result<(), Problem> {
-        let observer = &mut *self.observer;
-        let loaded = fleet.load(executables, self.interrupted, &mut |text| {
-            observer.note(&text);
-        })?;
-        match loaded {
-            Some(readbacks) => self.record(fleet, &readbacks, host),
-            None => Ok(()),
-        }
+    /// Blocks and cells whose visits are durable.
+    ///
+    /// Errors: a store that cannot be read.
+    pub fn completed_visits(&self) -> Result<Vec<(u32, CellId)>, Problem> {
+        self.store.completed_visits(self.run).map_err(store_problem)
     }
 
-    /// Tells, and stores, how long an answer will take.
-    fn pilot(
-        &mut self,
-        fleet: &mut Fleet<'_>,
-        executables: &[Executable],
-        began: Instant,
-    ) -> Result<(), Problem> {
-        // A pilot's servers stay up: it could say nothing about servers that are rotated, or cooled down.
-        let restarted =
-            fleet.residence() == Residence::Rotated || self.plan.cache == CacheState::Cold;
-        if !self.pilot || self.interrupted.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        if restarted {
-            self.observer.note(
-                "no pilot: servers are started for each of their turns, and a pilot's stay up",
-            );
-            return Ok(());
-        }
-        self.observer.note("pilot: base and placebo alone");
-        let found = pilot(PilotSpec {
-            plan: self.plan,
-            fleet,
-            executables,
-            cores: &own_affinity().unwrap_or_default(),
-            interrupted: self.interrupted,
-            spent_seconds: began.elapsed().as_secs_f64(),
-        })?;
-        let Some(found) = found else {
-            return Ok(());
-        };
-        self.observer.pilot(&found);
-        if let Some(text) = self.time_allowed(&found) {
-            self.observer.note(&text);
-        }
-        self.fact(
-            None,
-            "pilot",
-            &serde_json::json!({
-                "workloads": found.workloads,
-                "sd_throughput": found.sd.0,
-                "sd_server_cpu": found.sd.1,
-                "seconds_per_block": found.seconds_per_block,
-            }),
-        )
-    }
-
-    /// What the time allowed buys, and what it does not.
-    fn time_allowed(&self, found: &Pilot) -> Option<String> {
-        let timing = &self.plan.timing;
-        let minutes = timing.deadline_seconds? / 60.0;
-        if let Stopping::Precision { half_width } = &self.plan.stopping {
-            return found.forecast.unfit(*half_width, minutes);
-        }
-        let whole = f64::from(timing.blocks) * found.seconds_per_block / 60.0;
-        Some(match found.forecast.half_width_in(minutes) {
-            // Then the plan's blocks end the run, and the rows above say what they take.
-            Some(_) if whole < minutes => return None,
-            None => format!("{minutes:.0} min are too few for six blocks of this plan"),
-            Some(half) => format!(
-                "{minutes:.0} min buy about ±{:.1} % of throughput on these, in half of all runs",
-                100.0 * half
-            ),
-        })
-    }
-
-    fn fact(
+    /// Stores a fact of the run, or of a server of it.
+    ///
+    /// Errors: a store that cannot be written.
+    pub fn fact(
         &mut self,
         server: Option<u32>,
         kind: &str,
@@ -219,7 +109,7 @@ impl Session<'_> {
 
 /// The workloads of all cells, compiled for the plan's data.
 ///
-/// Errors: a workload that is not there, or cannot be compiled.
+/// Errors: a workload that is not there.
 pub fn compile(plan: &Plan, library: &Library) -> Result<Vec<Executable>, Problem> {
     if plan.work.has_passes() {
         // Its steps are no workloads of the library.
@@ -231,7 +121,8 @@ pub fn compile(plan: &Plan, library: &Library) -> Result<Vec<Executable>, Proble
         .collect()
 }
 
-fn store_problem(error: impl std::fmt::Display) -> Problem {
+/// That results could not be stored.
+pub fn store_problem(error: impl std::fmt::Display) -> Problem {
     Problem::new("the results could not be stored")
         .detail(error.to_string())
         .hint("what was committed is safe; free some disk and run `deltabench resume`")

@@ -42,7 +42,8 @@ pub(crate) enum Tables {
 }
 
 /// Whether a cell uses tables that are made anew for it, rather than those that its state is kept in.
-pub(crate) fn uses_work(order: CellOrder, cell: &Cell) -> bool {
+#[must_use]
+pub fn uses_work(order: CellOrder, cell: &Cell) -> bool {
     cell.writes || order == CellOrder::Published
 }
 

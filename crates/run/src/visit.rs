@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 pub use cause::Cause;
-pub(crate) use collecting::statistics;
+pub use collecting::statistics;
 pub use rotated::Rotation;
 
 /// No answer for this long voids the slice.
@@ -46,13 +46,13 @@ const CORE_LOOK: Duration = Duration::from_millis(10);
 const LOOKED_AT_FROM: f64 = 0.3;
 
 /// Rounds of the shortest visit: a block with fewer than three has no value, and some may be void.
-pub(crate) const ROUNDS_MIN: u64 = 5;
+pub const ROUNDS_MIN: u64 = 5;
 
 /// Warm-up of new connections to warm servers, as a share of the asked one: only their own caches are cold.
 const RECONNECT_WARMUP: f64 = 0.3;
 
 /// Rounds from this number on are warm-up or calibration; their parameters never meet those of measured ones.
-pub(crate) const FIRST_WARMUP_ROUND: u32 = 1 << 24;
+pub const FIRST_WARMUP_ROUND: u32 = 1 << 24;
 
 /// A running server as a visit needs it.
 #[derive(Debug, Clone)]
@@ -374,13 +374,15 @@ impl Visit<'_> {
     }
 }
 
-pub(crate) fn host_problem(error: impl std::fmt::Display) -> Problem {
+/// That the host does not let us look.
+pub fn host_problem(error: impl std::fmt::Display) -> Problem {
     Problem::new("the host does not let us observe or pin a server").detail(error.to_string())
 }
 
 /// Whether a process has ended, or does so in a moment: a main process outlives the backend whose connection
 /// broke.
-pub(crate) fn is_dying(pid: u32) -> bool {
+#[must_use]
+pub fn is_dying(pid: u32) -> bool {
     let until = Instant::now() + DYING;
     while !has_ended(pid) {
         if Instant::now() > until {

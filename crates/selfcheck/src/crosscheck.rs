@@ -18,6 +18,7 @@ use crate::server;
 use deltabench_driver::crosscheck::pgbench::run_pgbench;
 use deltabench_driver::crosscheck::{OwnRun, ScriptRun, run_own_client, run_script};
 use deltabench_driver::peer::PeerOutcome;
+use deltabench_kinds::run_half;
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Cell, DataSize, Plan};
@@ -145,7 +146,7 @@ pub fn crosscheck(
         .map(|definition| definition.compile(&plan.data))
         .collect::<Result<Vec<_>, _>>()?;
     only_own(&plan)?;
-    let mut fleet = Fleet::create(&plan, "crosscheck", host, note)?;
+    let mut fleet = Fleet::create(&plan, run_half(&plan.work), "crosscheck", host, note)?;
     let rows = match fleet.load(&executables, interrupted, note) {
         Ok(None) => Ok(None),
         Ok(Some(_)) => Bench::start(

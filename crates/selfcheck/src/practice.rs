@@ -2,6 +2,7 @@
 
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
 use deltabench_compare::thresholds::{LEVEL_DIFFERENT, PRACTICE_CHANGE, PRACTICE_P};
+use deltabench_kinds::run_half;
 use deltabench_model::endpoint::Endpoint;
 use deltabench_model::plan::{Cell, Plan, ServerId};
 use deltabench_model::problem::Problem;
@@ -36,7 +37,7 @@ pub fn sequential(
     interrupted: &AtomicBool,
 ) -> Result<Option<(Seconds, Seconds)>, Problem> {
     only_own(plan)?;
-    let mut fleet = Fleet::create(plan, run, host, &mut |_| {})?;
+    let mut fleet = Fleet::create(plan, run_half(&plan.work), run, host, &mut |_| {})?;
     let measured = measure(plan, &mut fleet, seconds, interrupted);
     let dismantled = fleet.dismantle();
     let measured = measured?;

@@ -8,6 +8,7 @@ use deltabench_driver::peer::{
     selfbench_client,
 };
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
+use deltabench_kinds::run_half;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Cell, DataSize, Group, Placement, Plan};
 use deltabench_model::problem::Problem;
@@ -73,7 +74,7 @@ where
     W: FnOnce(&Address, &mut dyn FnMut(String)) -> Result<T, Problem>,
 {
     only_own(plan)?;
-    let mut fleet = Fleet::create(plan, "selfbench", host, note)?;
+    let mut fleet = Fleet::create(plan, run_half(&plan.work), "selfbench", host, note)?;
     let done = fleet
         .load(&[], &AtomicBool::new(false), note)
         .and_then(|_| {

@@ -15,7 +15,6 @@ const ALLOWED: [(&str, &[&str]); 20] = [
             "model",
             "stats",
             "compare",
-            "kinds",
             "acquire",
             "server",
             "workload",
@@ -23,6 +22,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
             "engine",
             "observe",
             "run",
+            "kinds",
             "store",
             "report",
             "experiment",
@@ -34,16 +34,22 @@ const ALLOWED: [(&str, &[&str]); 20] = [
     (
         "deltabench-selfcheck",
         &[
-            "model", "stats", "workload", "driver", "observe", "compare", "run", "proc",
+            "model", "stats", "workload", "driver", "observe", "compare", "run", "kinds", "proc",
+        ],
+    ),
+    (
+        "deltabench-kinds",
+        &[
+            "model", "stats", "server", "workload", "driver", "engine", "observe", "store",
+            "compare", "run", "proc", "report",
         ],
     ),
     ("deltabench-report", &["model", "compare"]),
-    ("deltabench-kinds", &["model", "compare", "stats", "report"]),
     (
         "deltabench-run",
         &[
-            "model", "acquire", "server", "workload", "driver", "engine", "observe", "store",
-            "compare", "proc",
+            "model", "acquire", "server", "workload", "driver", "observe", "store", "compare",
+            "proc",
         ],
     ),
     ("deltabench-compare", &["model", "stats"]),

@@ -4,13 +4,14 @@ use crate::amounts::gigabytes;
 use crate::console::print_stdout;
 use crate::failure::Failure;
 use deltabench_experiment::Experiment;
+use deltabench_kinds::run_half;
 use deltabench_model::installation::Engine;
 use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::work::Work;
 use deltabench_run::estimate::{Estimate, estimate};
 use deltabench_run::fleet::Host;
-use deltabench_run::residence::Residence;
+use deltabench_run::occupancy::Occupancy;
 use std::time::Duration;
 
 /// Prints the plan: servers, cells, parts, and what each part takes of disk, memory and time.
@@ -174,7 +175,7 @@ fn parts(runs: &[(String, Plan)], host: &Host) -> (Vec<String>, Option<Problem>)
     let mut total = Duration::ZERO;
     let mut estimated = false;
     for (_, plan) in runs {
-        let found = match estimate(plan, host) {
+        let found = match estimate(plan, run_half(&plan.work), host) {
             Ok(found) => found,
             Err(problem) => {
                 rows.push(vec![name(plan), tables(plan), "cannot be".to_owned()]);
@@ -225,9 +226,9 @@ fn name(plan: &Plan) -> String {
 }
 
 fn memory(found: &Estimate) -> String {
-    let how = match found.residence {
-        Residence::Together => format!("{} servers at once", found.servers),
-        Residence::Rotated => "one server at a time".to_owned(),
+    let how = match found.occupancy {
+        Occupancy::Together => format!("{} servers at once", found.servers),
+        Occupancy::Rotated => "one server at a time".to_owned(),
     };
     format!("{}, {how}", gigabytes(found.memory_bytes))
 }

@@ -2,13 +2,14 @@
 
 use crate::amounts::{gigabytes, span, thousands};
 use deltabench_compare::thresholds::MIN_BLOCKS;
+use deltabench_kinds::insert::outlook::pass_seconds;
+use deltabench_kinds::run_half;
 use deltabench_model::insert::{InsertSetup, InsertStep};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64};
 use deltabench_run::estimate::estimate;
 use deltabench_run::fleet::Host;
-use deltabench_run::passes::outlook::pass_seconds;
 
 /// Lines about what is going to be done, how long it takes and what room it needs.
 ///
@@ -17,7 +18,7 @@ pub fn tell(plan: &Plan, host: &Host) -> Result<Vec<String>, Problem> {
     let Some(setup) = plan.work.insert() else {
         return Ok(Vec::new());
     };
-    let found = estimate(plan, host)?;
+    let found = estimate(plan, run_half(&plan.work), host)?;
     if let Some(lacking) = found.lacks {
         return Err(lacking);
     }

@@ -2,12 +2,12 @@
 
 use crate::arguments::rocksdb::BlockCacheWord;
 use crate::console::say;
+use deltabench_kinds::targets::check_targets;
 use deltabench_model::installation::{Engine, Installation};
 use deltabench_model::problem::Problem;
 use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache};
 use deltabench_model::target::TargetSpec;
 use deltabench_run::planning::ServerWish;
-use deltabench_run::rocksdb::check_targets;
 
 /// What is measured, the base first.
 pub struct Sides<'a> {

@@ -12,6 +12,7 @@ use crate::host::swept_host;
 use crate::request::small;
 use crate::store::open_store;
 use crate::{interrupt, output};
+use deltabench_kinds::run_half;
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::problem::Problem;
 use deltabench_run::planning::{self, ServerWish};
@@ -55,7 +56,9 @@ fn plan(
     let only = vec!["point-query".to_owned()];
     let mut request = small(only, arguments.rows, BLOCKS, seed_from_clock());
     request.timing.deadline_seconds = Some(f64::from(2 * arguments.seconds));
-    let mut plan = planning::plan(request, target, std::slice::from_ref(target), library)?;
+    let kind = run_half(&request.work);
+    let sides = (target, std::slice::from_ref(target));
+    let mut plan = planning::plan(request, kind, sides, library)?;
     // Its whole time counts, as the other way's does: a look would quote the blocks up to it.
     plan.stopping = Stopping::Fixed;
     Ok(plan)

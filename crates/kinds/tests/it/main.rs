@@ -17,6 +17,12 @@ mod builder;
 mod calibration_model;
 mod insert;
 mod insert_model;
+mod insert_servers;
+// Fleets of real servers, from `DELTABENCH_TEST_TREES`, as in the tests of `deltabench-run`.
+#[allow(dead_code)]
+#[path = "../../../run/tests/it/lab.rs"]
+mod lab;
+mod pgbench_servers;
 mod rocksdb;
 
 use deltabench_compare::Records;

@@ -63,11 +63,8 @@ impl Fleet<'_> {
     }
 
     /// That the kernel killed processes of a server for its memory limit, in words; absent where it did not.
-    pub(crate) fn killed_by_limit(
-        &self,
-        schedule: &BlockSchedule,
-        server: ServerId,
-    ) -> Option<String> {
+    #[must_use]
+    pub fn killed_by_limit(&self, schedule: &BlockSchedule, server: ServerId) -> Option<String> {
         let killed = self.limit_reading(schedule, server)?.killed?;
         (killed > 0).then(|| {
             format!(

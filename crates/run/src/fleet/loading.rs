@@ -3,9 +3,9 @@
 use super::{Fleet, LOADING_PORT, no_such_server};
 use crate::aging;
 use crate::load::{self, DataSet};
+use crate::occupancy::Occupancy;
 use crate::readback::{ServerReadback, read_back};
 use crate::remote::same_server;
-use crate::residence::Residence;
 use crate::site::Site;
 use deltabench_model::plan::{DataState, Plan, PlannedServer};
 use deltabench_model::problem::Problem;
@@ -33,9 +33,9 @@ impl Fleet<'_> {
         let leaders: Vec<usize> = (0..self.members.len())
             .filter(|place| self.leader(*place) == *place)
             .collect();
-        let at_once = match self.residence {
-            Residence::Together => std::thread::available_parallelism().map_or(1, usize::from),
-            Residence::Rotated => 1,
+        let at_once = match self.occupancy {
+            Occupancy::Together => std::thread::available_parallelism().map_or(1, usize::from),
+            Occupancy::Rotated => 1,
         };
         let mut readbacks: Vec<Option<ServerReadback>> = vec![None; self.members.len()];
         for chunk in leaders.chunks(at_once) {
@@ -153,8 +153,8 @@ impl Fleet<'_> {
         let plan = self.plan;
         self.start_to_load(place)?;
         let site = self.site(place, place)?;
-        let readback =
-            read_back(&site, plan, executables).map_err(|problem| self.with_log(problem, place))?;
+        let readback = read_back(&site, (plan, &self.tables), executables)
+            .map_err(|problem| self.with_log(problem, place))?;
         self.halt(place)?;
         Ok(readback)
     }
@@ -225,7 +225,7 @@ impl Loading<'_> {
             }
             aging = report;
         }
-        let readback = read_back(site, plan, self.executables)?;
+        let readback = read_back(site, (plan, self.tables), self.executables)?;
         Ok(Some(ServerReadback { aging, ..readback }))
     }
 }

@@ -12,24 +12,20 @@ use deltabench_model::units::to_u64;
 
 impl Session<'_> {
     /// Stores a finding for every cell that says more about the client than about the servers.
-    pub(super) fn record_client_limits(&mut self, slices: &[Slice]) -> Result<(), Problem> {
-        let known = self.store.findings(self.run).map_err(store_problem)?;
+    ///
+    /// Errors: a store that cannot be read or written.
+    pub fn record_client_limits(&mut self) -> Result<(), Problem> {
+        let slices = &self.store.slices(self.run).map_err(store_problem)?;
         let comparison = analyse(self.plan, slices, Vec::new());
+        let mut findings = Vec::new();
         for (id, cell) in (0..).zip(&self.plan.cells) {
             let own_core = match &self.plan.pins {
                 Some(pins) => pins.client.iter().all(|core| !pins.server.contains(core)),
                 None => self.plan.placement(cell) == Placement::Split,
             };
-            let Some(finding) = client_finding(id, cell, own_core, slices, &comparison) else {
-                continue;
-            };
-            if !known.contains(&finding) {
-                self.store
-                    .add_finding(self.run, &finding)
-                    .map_err(store_problem)?;
-            }
+            findings.extend(client_finding(id, cell, own_core, slices, &comparison));
         }
-        Ok(())
+        self.keep_findings(&findings)
     }
 }
 

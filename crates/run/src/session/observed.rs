@@ -1,6 +1,5 @@
 //! What is stored beside the slices while blocks run: counters, the one-second series, marks from logs.
 
-use super::blocks::Measuring;
 use super::{Session, store_problem};
 use crate::fleet::Fleet;
 use crate::schedule::BlockSchedule;
@@ -9,7 +8,7 @@ use crate::visit::Address;
 use deltabench_model::counter::{Mark, VisitCounters};
 use deltabench_model::plan::{Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_observe::{Postmaster, Series, log_marks};
+use deltabench_observe::{MachineSources, Postmaster, Series, SliceMeters, log_marks};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Starts the series where the plan wants it and the host can tell.
-pub(super) fn series(plan: &Plan, directory: &Path) -> Option<Series> {
+pub fn series(plan: &Plan, directory: &Path) -> Option<Series> {
     if !plan.observing.counters {
         return None;
     }
@@ -26,13 +25,13 @@ pub(super) fn series(plan: &Plan, directory: &Path) -> Option<Series> {
 
 /// The main processes that the series watches, in the plan's order. That of several servers, which are
 /// schemas of one, stands with the first of them.
-pub(super) fn postmasters(addresses: &[Address]) -> Vec<(ServerId, Postmaster)> {
+pub fn postmasters(addresses: &[Address]) -> Vec<(ServerId, Postmaster)> {
     let numbered: Vec<(ServerId, &Address)> = (0..).zip(addresses).collect();
     postmasters_of(&numbered)
 }
 
 /// The same of some servers, with their numbers.
-pub(super) fn postmasters_of(addresses: &[(ServerId, &Address)]) -> Vec<(ServerId, Postmaster)> {
+pub fn postmasters_of(addresses: &[(ServerId, &Address)]) -> Vec<(ServerId, Postmaster)> {
     let mut all: Vec<(ServerId, Postmaster)> = Vec::new();
     for &(server, address) in addresses {
         if !all
@@ -46,7 +45,7 @@ pub(super) fn postmasters_of(addresses: &[(ServerId, &Address)]) -> Vec<(ServerI
 }
 
 /// Nanoseconds since the Unix epoch.
-pub(super) fn now_ns() -> u64 {
+pub fn now_ns() -> u64 {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -60,22 +59,24 @@ fn is_of_passes(mark: &Mark) -> bool {
 }
 
 impl Session<'_> {
-    /// Tells the series which servers run, and the store that a block starts.
-    pub(super) fn block_starts(
-        &mut self,
-        block: u32,
-        addresses: &[Address],
-        measuring: &mut Measuring<'_, '_>,
-    ) -> Result<(), Problem> {
-        let Some(series) = &mut measuring.series else {
-            return Ok(());
-        };
-        series.set_servers(&postmasters(addresses));
-        self.mark_block(format!("block {}", block + 1))
+    /// Stores, once a session, where the figures of the host come from.
+    ///
+    /// Errors: a host that does not tell what processes use; a store that cannot be written.
+    pub fn record_sources(&mut self) -> Result<(), Problem> {
+        let meters = SliceMeters::open(&[]).map_err(|error| {
+            Problem::new("the CPU time of servers cannot be read on this host")
+                .detail(error.to_string())
+        })?;
+        let sources = [MachineSources {
+            host: None,
+            sources: meters.sources(),
+        }];
+        let value = serde_json::to_value(sources).unwrap_or_default();
+        self.fact(None, "meter_sources", &value)
     }
 
     /// Stores that a block starts.
-    pub(super) fn mark_block(&mut self, text: String) -> Result<(), Problem> {
+    pub fn mark_block(&mut self, text: String) -> Result<(), Problem> {
         let mark = Mark {
             at_ns: now_ns(),
             server: None,
@@ -87,23 +88,8 @@ impl Session<'_> {
             .map_err(store_problem)
     }
 
-    /// Stores what the servers wrote into their logs since the block began.
-    pub(super) fn block_ended(
-        &mut self,
-        began_ns: u64,
-        schedule: &BlockSchedule,
-        measuring: &mut Measuring<'_, '_>,
-    ) -> Result<(), Problem> {
-        let Some(series) = &mut measuring.series else {
-            return Ok(());
-        };
-        series.set_servers(&[]);
-        let servers: Vec<ServerId> = (0..).take(self.plan.servers.len()).collect();
-        self.keep_marks(began_ns, schedule, &servers, measuring.fleet)
-    }
-
     /// Stores what these servers wrote into their logs since then, where anything is collected.
-    pub(super) fn keep_marks(
+    pub fn keep_marks(
         &mut self,
         began_ns: u64,
         schedule: &BlockSchedule,
@@ -125,7 +111,7 @@ impl Session<'_> {
     }
 
     /// Stores what a visit counted, and the series so far, with the visit.
-    pub(super) fn keep_observed(
+    pub fn keep_observed(
         &mut self,
         counters: &[VisitCounters],
         series: Option<&mut Series>,

@@ -2,8 +2,8 @@
 
 use super::{Session, store_problem};
 use crate::fleet::Fleet;
+use crate::occupancy::Occupancy;
 use crate::readback::{ServerReadback, data_findings};
-use crate::residence::Residence;
 use deltabench_compare::{ServerFacts, fairness};
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::{Origin, Setting};
@@ -15,7 +15,7 @@ use deltabench_server::tell;
 
 impl Session<'_> {
     /// Stores what servers and host are, and what follows from it; a resumed run keeps the findings it has.
-    pub(super) fn record(
+    pub fn record(
         &mut self,
         fleet: &Fleet<'_>,
         readbacks: &[ServerReadback],
@@ -24,7 +24,7 @@ impl Session<'_> {
         let conditions = serde_json::json!({
             "huge_pages": fleet.has_huge_pages(),
             "shared_buffers_mb": fleet.has_own().then(|| fleet.shared_buffers_mb()),
-            "residence": fleet.residence(),
+            "residence": fleet.occupancy(),
             "limits": fleet.applied_limits(),
             "cache": self.plan.cache,
         });
@@ -46,12 +46,13 @@ impl Session<'_> {
         }
         let mut findings = host_findings(host);
         findings.extend(plan_findings(self.plan, readbacks));
+        findings.extend(self.benchmark.findings(self.plan));
         findings.extend(data_findings(self.plan, readbacks));
         findings.extend(adapted(self.plan));
         findings.extend(self.fairness(fleet, readbacks));
         findings.extend(fleet.limit_findings().iter().cloned());
         findings.extend(fleet.remote_findings(readbacks));
-        if !self.plan.work.has_passes() && fleet.residence() == Residence::Rotated {
+        if !self.plan.work.has_passes() && fleet.occupancy() == Occupancy::Rotated {
             findings.push(Finding::new(
                 "rotated",
                 Severity::Note,
@@ -76,7 +77,7 @@ impl Session<'_> {
     }
 
     /// Tells, and stores, what has gone wrong with agents since this was done last.
-    pub(super) fn tell_news(&mut self, fleet: &Fleet<'_>) -> Result<(), Problem> {
+    pub fn tell_news(&mut self, fleet: &Fleet<'_>) -> Result<(), Problem> {
         let news = fleet.news();
         if news.is_empty() {
             return Ok(());
@@ -95,18 +96,11 @@ impl Session<'_> {
     }
 
     /// Stores what has come out about limits, caches and others' servers since the run was recorded.
-    pub(super) fn record_late_findings(&mut self, fleet: &Fleet<'_>) -> Result<(), Problem> {
+    pub fn record_late_findings(&mut self, fleet: &Fleet<'_>) -> Result<(), Problem> {
         self.tell_news(fleet)?;
-        let known = self.store.findings(self.run).map_err(store_problem)?;
-        let restarts = fleet.restart_findings();
-        for finding in fleet.limit_findings().iter().chain(&restarts) {
-            if !known.contains(finding) {
-                self.store
-                    .add_finding(self.run, finding)
-                    .map_err(store_problem)?;
-            }
-        }
-        Ok(())
+        let mut findings = fleet.limit_findings().to_vec();
+        findings.extend(fleet.restart_findings());
+        self.keep_findings(&findings)
     }
 
     fn record_servers(&mut self, readbacks: &[ServerReadback]) -> Result<(), Problem> {

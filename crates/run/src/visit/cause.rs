@@ -27,7 +27,7 @@ impl Cause {
     /// What happened to the server of this name, where; `more` is what else is known of it.
     ///
     /// Shape: `base was lost (stalled) in block 0 at scan`.
-    pub(crate) fn told(&self, name: &str, place: &str, more: &str) -> String {
+    pub(crate) fn message(&self, name: &str, place: &str, more: &str) -> String {
         match (&self.reason, &self.detail) {
             (VoidReason::NothingDone, Some(detail)) => {
                 format!("nothing succeeded on {name} {place}: {detail}{more}")
@@ -66,7 +66,7 @@ mod tests {
         };
         let always = cause("division by zero (22012)");
         assert_eq!(
-            always.told("base", "in block 0 at mine", ""),
+            always.message("base", "in block 0 at mine", ""),
             "nothing succeeded on base in block 0 at mine: division by zero (22012)"
         );
         assert_eq!(always.hint(), None);
@@ -74,7 +74,7 @@ mod tests {
         assert!(unset.hint().unwrap().contains("-D NAME=VALUE"));
         let lost = Cause::from(VoidReason::Stalled);
         assert_eq!(
-            lost.told("base", "in block 0 at mine", ", killed"),
+            lost.message("base", "in block 0 at mine", ", killed"),
             "base was lost (stalled, killed) in block 0 at mine"
         );
     }

@@ -253,7 +253,8 @@ impl Tally {
 }
 
 /// What a server answers to these queries in the database of the address; absent if it refuses one.
-pub(crate) fn statistics(address: &Address, queries: &[StatQuery]) -> Option<Values> {
+#[must_use]
+pub fn statistics(address: &Address, queries: &[StatQuery]) -> Option<Values> {
     let mut client = connect(&address.endpoint, &address.login).ok()?;
     client.set_timeout(Some(OPERATION_TIMEOUT)).ok()?;
     let mut values = Values::new();

@@ -8,7 +8,6 @@ use deltabench_model::finding::Finding;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Plan, ServerId};
 use deltabench_observe::agent::{SILENCE, serve};
-use deltabench_run::fleet::Fleet;
 use deltabench_run::remote;
 use deltabench_run::schedule::BlockSchedule;
 use deltabench_store::Store;
@@ -238,7 +237,7 @@ fn an_agent_that_cannot_be_had_is_refused_before_anything_is_made() {
     assert!(refused.hint.is_some());
     let lab = Lab::new();
     let plan = short(&[&nowhere; 2], cells());
-    let refused = Fleet::create(&plan, "nowhere", &lab.host, &mut |_| {}).err();
+    let refused = lab.fleet(&plan, "nowhere").err();
     assert!(refused.unwrap().error.contains("no agent on nowhere"));
     assert_eq!(theirs.ours(), Vec::<String>::new());
     assert!(lab.is_empty());
@@ -250,7 +249,7 @@ fn the_processes_of_a_server_that_somebody_restarted_are_found_again() {
     let target = watched(&theirs, "again");
     let plan = short(&[&target; 2], cells());
     let lab = Lab::new();
-    let mut fleet = Fleet::create(&plan, "again", &lab.host, &mut |_| {}).unwrap();
+    let mut fleet = lab.fleet(&plan, "again").unwrap();
     let block = |block| BlockSchedule::of(&plan, block);
     let before = fleet.start(&block(0)).unwrap();
     theirs.restart();

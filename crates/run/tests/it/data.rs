@@ -21,7 +21,7 @@ const BYTES: &str = "SELECT sum(pg_relation_size(oid)) FROM pg_class \
     WHERE relnamespace = 'deltabench'::regnamespace";
 
 fn loaded<'a>(plan: &'a Plan, lab: &Lab, run: &str) -> Fleet<'a> {
-    let mut fleet = Fleet::create(plan, run, &lab.host, &mut |_| {}).unwrap();
+    let mut fleet = lab.fleet(plan, run).unwrap();
     let readbacks = fleet.load(&executables(plan), &GO_ON, &mut |_| {}).unwrap();
     assert_eq!(readbacks.unwrap().len(), plan.servers.len());
     fleet
@@ -57,7 +57,7 @@ fn settings_of_a_server_stay_with_it_whichever_cluster_it_is_given() {
     let read = cell("point-query", false, DataState::Fresh);
     let mut plan = plan(&[&installation; 3], vec![read.clone()], 1000);
     plan.servers[2].settings = vec![("work_mem".to_owned(), "8MB".to_owned())];
-    let mut fleet = Fleet::create(&plan, "own-settings", &lab.host, &mut |_| {}).unwrap();
+    let mut fleet = lab.fleet(&plan, "own-settings").unwrap();
     let stop = AtomicBool::new(false);
     fleet.load(&[], &stop, &mut |_| {}).unwrap().unwrap();
     let mut clusters = std::collections::HashSet::new();
@@ -156,7 +156,7 @@ fn aged_tables_have_the_same_rows_on_all_versions_and_their_copies() {
     let cells = vec![aged.clone(), fresh.clone(), write.clone()];
     let plan = plan(&[first, first, last], cells, 5000);
     let mut notes = Vec::new();
-    let mut fleet = Fleet::create(&plan, "aged", &lab.host, &mut |_| {}).unwrap();
+    let mut fleet = lab.fleet(&plan, "aged").unwrap();
     let readbacks = fleet
         .load(&executables(&plan), &GO_ON, &mut |note| notes.push(note))
         .unwrap()
@@ -294,7 +294,7 @@ fn an_interrupted_load_ends_without_a_result_and_leaves_nothing() {
     let installation = &installations()[0];
     let cells = vec![cell("point-query", false, DataState::Aged)];
     let plan = plan(&[installation], cells, 1000);
-    let mut fleet = Fleet::create(&plan, "interrupted", &lab.host, &mut |_| {}).unwrap();
+    let mut fleet = lab.fleet(&plan, "interrupted").unwrap();
     let stop = AtomicBool::new(true);
     let readbacks = fleet.load(&executables(&plan), &stop, &mut |_| {}).unwrap();
     assert_eq!(readbacks, None);

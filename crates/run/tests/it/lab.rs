@@ -1,14 +1,16 @@
 //! A place for fleets, the servers to put into them, and plans.
 
 use deltabench_driver::admin::Client;
+use deltabench_kinds::run_half;
 use deltabench_model::endpoint::Login;
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::plan::{
     Cell, DataSize, DataState, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
     WorkloadSource,
 };
+use deltabench_model::problem::Problem;
 use deltabench_model::work::Work;
-use deltabench_run::fleet::{Host, HugePagesWish};
+use deltabench_run::fleet::{Fleet, Host, HugePagesWish};
 use deltabench_run::load::address_for;
 use deltabench_run::visit::Address;
 use deltabench_server::ServerUser;
@@ -54,6 +56,12 @@ impl Lab {
             host,
             _scratch: scratch,
         }
+    }
+
+    /// The servers of a run, empty.
+    pub fn fleet<'a>(&self, plan: &'a Plan, run: &str) -> Result<Fleet<'a>, Problem> {
+        let kind = run_half(&plan.work);
+        Fleet::create(plan, kind, run, &self.host, &mut |_| {})
     }
 
     /// Whether nothing is left of any run.
@@ -186,10 +194,7 @@ pub fn plan(installations: &[&Installation], cells: Vec<Cell>, rows: u64) -> Pla
 
 /// The plan's workloads, compiled.
 pub fn executables(plan: &Plan) -> Vec<Executable> {
-    let library = Library::builtin()
-        .unwrap()
-        .with_sources(&plan.workloads)
-        .unwrap();
+    let library = Library::of_plan(plan).unwrap();
     let compile = |cell: &Cell| library.get(&cell.workload)?.compile(&plan.data);
     plan.cells
         .iter()

@@ -2,6 +2,7 @@
 
 use crate::lab::{Lab, ask, cell, executables, installations, plan, value};
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
+use deltabench_kinds::run_half;
 use deltabench_model::finding::Severity;
 use deltabench_model::plan::{CacheState, Cell, DataState, Limits, Plan, StorageProfile};
 use deltabench_model::units::to_f64;
@@ -46,7 +47,7 @@ fn allowed(limits: &Limits, lab: &Lab) -> bool {
 }
 
 fn loaded<'a>(plan: &'a Plan, lab: &Lab, run: &str) -> Fleet<'a> {
-    let mut fleet = Fleet::create(plan, run, &lab.host, &mut |_| {}).unwrap();
+    let mut fleet = lab.fleet(plan, run).unwrap();
     fleet
         .load(&executables(plan), &GO_ON, &mut |_| {})
         .unwrap()
@@ -162,14 +163,14 @@ fn what_a_machine_cannot_limit_is_refused_or_told() {
         std::os::unix::fs::PermissionsExt::from_mode(0o755),
     )
     .unwrap();
-    let refused = Fleet::create(&plan, "refused", &host, &mut |_| {})
+    let refused = Fleet::create(&plan, run_half(&plan.work), "refused", &host, &mut |_| {})
         .err()
         .unwrap();
     assert!(refused.error.contains("block device"), "{refused}");
     assert_eq!(std::fs::read_dir(in_memory.path()).unwrap().count(), 0);
     plan.limits.or_without = true;
     check(&plan.limits, in_memory.path()).unwrap();
-    let fleet = Fleet::create(&plan, "without", &host, &mut |_| {}).unwrap();
+    let fleet = Fleet::create(&plan, run_half(&plan.work), "without", &host, &mut |_| {}).unwrap();
     let finding = &fleet.limit_findings()[0];
     assert_eq!(
         (finding.kind.as_str(), finding.severity),
@@ -188,9 +189,7 @@ fn shared_buffers_that_leave_no_room_are_refused_before_anything_is_made() {
     let mut plan = plan(&[installation], vec![read], 1000);
     plan.limits.memory_bytes = Some(512 * MB);
     plan.settings = vec![("shared_buffers".to_owned(), "480MB".to_owned())];
-    let refused = Fleet::create(&plan, "tight", &lab.host, &mut |_| {})
-        .err()
-        .unwrap();
+    let refused = lab.fleet(&plan, "tight").err().unwrap();
     let hint = refused.hint.unwrap();
     assert!(
         hint.contains("--memory 544MB") && hint.contains("shared_buffers=448MB"),

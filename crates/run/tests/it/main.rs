@@ -7,13 +7,9 @@ mod agents;
 #[cfg(test)]
 mod data;
 #[cfg(test)]
-mod insert;
-#[cfg(test)]
 mod lab;
 #[cfg(test)]
 mod limits;
-#[cfg(test)]
-mod pgbench;
 #[cfg(test)]
 mod remote;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::lab::{Lab, cell, connect, executables, installations, plan};
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::Metric;
 use deltabench_driver::Client;
+use deltabench_kinds::run_half;
 use deltabench_model::endpoint::Endpoint;
 use deltabench_model::finding::Finding;
 use deltabench_model::installation::{Installation, Origin, Remote};
@@ -16,7 +17,7 @@ use deltabench_run::load::address_for;
 use deltabench_run::pilot::Pilot;
 use deltabench_run::remote;
 use deltabench_run::schedule::BlockSchedule;
-use deltabench_run::session::{Session, SessionEnd};
+use deltabench_run::session::{Clock, MachineClock, Session, SessionEnd};
 use deltabench_run::visit::Address;
 use deltabench_store::{RunState, Store};
 use deltabench_testkit::Cluster;
@@ -208,7 +209,11 @@ pub fn carry_out(
 ) -> Result<(), Problem> {
     store.create_run(run, plan, RunState::Running, 0).unwrap();
     let library = Library::builtin().unwrap().with_sources(&plan.workloads)?;
+    let clock = MachineClock::begin();
     let end = Session {
+        benchmark: run_half(&plan.work),
+        clock: &clock,
+        began: clock.now(),
         plan,
         run,
         store,
@@ -439,7 +444,7 @@ fn schemas_are_exchanged_settings_stay_and_a_lost_guard_is_replaced() {
 }
 
 pub fn loaded<'a>(plan: &'a Plan, lab: &Lab, run: &str) -> Fleet<'a> {
-    let mut fleet = Fleet::create(plan, run, &lab.host, &mut |_| {}).unwrap();
+    let mut fleet = lab.fleet(plan, run).unwrap();
     let readbacks = fleet.load(&executables(plan), &GO_ON, &mut |_| {}).unwrap();
     assert_eq!(readbacks.unwrap().len(), plan.servers.len());
     fleet
@@ -603,7 +608,9 @@ fn what_a_killed_run_has_left_is_swept_by_the_next_and_nothing_else_is() {
     let lab = Lab::new();
     let create = |run: &str| {
         let mut notes = Vec::new();
-        let fleet = Fleet::create(&plan, run, &lab.host, &mut |note| notes.push(note));
+        let fleet = Fleet::create(&plan, run_half(&plan.work), run, &lab.host, &mut |note| {
+            notes.push(note)
+        });
         fleet.and_then(Fleet::dismantle).map(|()| notes)
     };
     create("meanwhile").unwrap();
@@ -639,9 +646,7 @@ fn a_schema_that_is_not_ours_is_neither_used_nor_dropped() {
     let target = theirs.installation();
     let plan = plan(&[&target; 2], cells(), 1000);
     let lab = Lab::new();
-    let refused = Fleet::create(&plan, "mine", &lab.host, &mut |_| {})
-        .err()
-        .unwrap();
+    let refused = lab.fleet(&plan, "mine").err().unwrap();
     assert!(
         refused.error.contains("deltabench_mine_1 is there already"),
         "{refused}"
@@ -657,7 +662,7 @@ fn a_schema_that_is_not_ours_is_neither_used_nor_dropped() {
     );
     assert!(lab.is_empty());
     // Somebody has a view on our tables: dropping them would take it away.
-    let mut fleet = Fleet::create(&plan, "seen", &lab.host, &mut |_| {}).unwrap();
+    let mut fleet = lab.fleet(&plan, "seen").unwrap();
     fleet
         .load(&executables(&plan), &GO_ON, &mut |_| {})
         .unwrap();
@@ -667,10 +672,7 @@ fn a_schema_that_is_not_ours_is_neither_used_nor_dropped() {
     assert!(kept.to_string().contains("1 views"), "{kept}");
     assert_eq!(theirs.ours(), ["deltabench_mine_1", "deltabench_seen_0"]);
     theirs.admin("shop").execute("DROP VIEW sales.v").unwrap();
-    Fleet::create(&plan, "after", &lab.host, &mut |_| {})
-        .unwrap()
-        .dismantle()
-        .unwrap();
+    lab.fleet(&plan, "after").unwrap().dismantle().unwrap();
     assert_eq!(
         theirs.ours(),
         ["deltabench_mine_1"],
@@ -781,9 +783,7 @@ fn what_is_wrong_with_a_target_is_said_before_anything_is_made() {
         server.installation = target.clone();
     }
     let lab = Lab::new();
-    let refused = Fleet::create(&plan, "revoked", &lab.host, &mut |_| {})
-        .err()
-        .unwrap();
+    let refused = lab.fleet(&plan, "revoked").err().unwrap();
     assert!(refused.error.contains("may not make a schema"), "{refused}");
     assert!(theirs.ours().is_empty() && !lab.host.workspaces.exists());
 }

@@ -1,10 +1,11 @@
 //! Servers that do not fit in memory together, and servers on the network.
 
 use crate::lab::{Lab, cell, installations, plan, value};
+use deltabench_kinds::run_half;
 use deltabench_model::endpoint::Endpoint;
 use deltabench_model::plan::{DataState, Transport};
-use deltabench_run::fleet::Fleet;
-use deltabench_run::residence::{Residence, residence};
+use deltabench_run::estimate::occupancy;
+use deltabench_run::occupancy::Occupancy;
 use deltabench_run::schedule::BlockSchedule;
 use std::sync::atomic::AtomicBool;
 
@@ -19,12 +20,18 @@ fn servers_too_large_for_each_other_are_rotated_and_keep_their_tables_in_between
     let installation = &installations()[0];
     let write = cell("update-index", true, DataState::Fresh);
     let mut plan = plan(&[installation; 3], vec![write.clone()], 1000);
-    assert_eq!(residence(&plan, &lab.host).unwrap(), Residence::Together);
+    assert_eq!(
+        occupancy(&plan, run_half(&plan.work), &lab.host).unwrap(),
+        Occupancy::Together
+    );
     let megabytes = two_fifths_of_memory();
     plan.settings = vec![("shared_buffers".to_owned(), format!("{megabytes}MB"))];
-    assert_eq!(residence(&plan, &lab.host).unwrap(), Residence::Rotated);
-    let mut fleet = Fleet::create(&plan, "rotated", &lab.host, &mut |_| {}).unwrap();
-    assert_eq!(fleet.residence(), Residence::Rotated);
+    assert_eq!(
+        occupancy(&plan, run_half(&plan.work), &lab.host).unwrap(),
+        Occupancy::Rotated
+    );
+    let mut fleet = lab.fleet(&plan, "rotated").unwrap();
+    assert_eq!(fleet.occupancy(), Occupancy::Rotated);
     let stop = AtomicBool::new(false);
     fleet.load(&[], &stop, &mut |_| {}).unwrap().unwrap();
     let schedule = BlockSchedule::of(&plan, 0);
@@ -50,7 +57,7 @@ fn servers_too_large_for_each_other_are_rotated_and_keep_their_tables_in_between
     assert_eq!(sums, ["1000", "1000", "1000"]);
     fleet.dismantle().unwrap();
     plan.settings = vec![("shared_buffers".to_owned(), format!("{}MB", megabytes * 3))];
-    let refused = residence(&plan, &lab.host).unwrap_err();
+    let refused = occupancy(&plan, run_half(&plan.work), &lab.host).unwrap_err();
     assert!(refused.error.contains("memory"), "{refused}");
     assert!(lab.is_empty());
 }
@@ -62,7 +69,7 @@ fn clients_come_over_the_network_where_that_is_asked_for_and_set_up_does_not() {
     let write = cell("update-index", true, DataState::Fresh);
     let mut plan = plan(&[&installation], vec![write.clone()], 1000);
     plan.transport = Transport::Tls;
-    let mut fleet = Fleet::create(&plan, "network", &lab.host, &mut |_| {}).unwrap();
+    let mut fleet = lab.fleet(&plan, "network").unwrap();
     let stop = AtomicBool::new(false);
     fleet.load(&[], &stop, &mut |_| {}).unwrap().unwrap();
     let schedule = BlockSchedule::of(&plan, 0);

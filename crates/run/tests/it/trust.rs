@@ -7,7 +7,6 @@ use deltabench_driver::{Lane, LaneSpec, WireError};
 use deltabench_model::endpoint::Endpoint;
 use deltabench_model::installation::Remote;
 use deltabench_model::plan::DataState;
-use deltabench_run::fleet::Fleet;
 use deltabench_run::load::address_for;
 use deltabench_run::remote;
 use deltabench_run::schedule::BlockSchedule;
@@ -197,7 +196,7 @@ fn secrets_in_settings_are_not_read_back() {
     let mut plan = plan(&[&target; 2], cells(), 1000);
     plan.servers[1].settings = vec![(extension.to_owned(), "on".to_owned())];
     let lab = Lab::new();
-    let mut fleet = Fleet::create(&plan, "secrets", &lab.host, &mut |_| {}).unwrap();
+    let mut fleet = lab.fleet(&plan, "secrets").unwrap();
     let never = AtomicBool::new(false);
     let readbacks = fleet.load(&executables(&plan), &never, &mut |_| {});
     let readbacks = readbacks.unwrap().unwrap();
@@ -267,7 +266,7 @@ fn what_others_have_made_of_our_tables_outlives_them_and_is_told() {
             assert_eq!(theirs.ours(), ["deltabench_kept_0"], "{make}");
             // Fails if it is not there any more.
             theirs.admin("shop").execute(undo).unwrap();
-            let after = Fleet::create(&plan, "after", &lab.host, &mut |_| {}).unwrap();
+            let after = lab.fleet(&plan, "after").unwrap();
             after.dismantle().unwrap();
             assert_eq!(theirs.ours(), Vec::<String>::new(), "swept: {make}");
         }

@@ -4,6 +4,7 @@ use super::tables::{Judge, TablesFound, compare_tables};
 use super::{Bench, Measured, Pair, Peer, cell, watcher};
 use crate::server;
 use deltabench_driver::crosscheck::pgbench::{PgbenchRun, installed, major, pgbench_version};
+use deltabench_kinds::run_half;
 use deltabench_model::installation::Installation;
 use deltabench_model::pgbench::{PgbenchMix, PgbenchSetup, PgbenchTables, QueryMode};
 use deltabench_model::plan::{DataSize, Plan};
@@ -139,7 +140,7 @@ pub fn crosscheck_pgbench(
     let plan = plan(request)?;
     let executables = executables(&plan)?;
     only_own(&plan)?;
-    let mut fleet = Fleet::create(&plan, "crosscheck", host, note)?;
+    let mut fleet = Fleet::create(&plan, run_half(&plan.work), "crosscheck", host, note)?;
     let found = match fleet.load(&executables, interrupted, note) {
         Ok(None) => Ok(None),
         Ok(Some(_)) => {

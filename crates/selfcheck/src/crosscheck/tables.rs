@@ -2,11 +2,11 @@
 
 use deltabench_driver::admin::Client;
 use deltabench_driver::crosscheck::pgbench::initialise;
+use deltabench_kinds::pgbench::make_tables;
 use deltabench_model::endpoint::Login;
 use deltabench_model::pgbench::{PartitionMethod, PgbenchTables};
 use deltabench_model::problem::Problem;
 use deltabench_run::admin::{connect, query, run, text};
-use deltabench_run::pgbench::make_tables;
 use deltabench_run::visit::Address;
 use deltabench_workload::pgbench::tables;
 use std::collections::BTreeSet;
@@ -103,7 +103,7 @@ pub(super) fn compare_tables(
             continue;
         }
         let own = made(address, OWN, version_num, |client, _| {
-            make_tables(client, &wanted, SCHEMA)
+            make_tables(client, &wanted)
         })?;
         let peer = made(address, PEER, version_num, |_, login| {
             initialise(program, &arguments, &address.endpoint, login)

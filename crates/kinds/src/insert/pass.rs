@@ -4,10 +4,6 @@ use super::setup::inserted;
 use super::sizes::sizes;
 use super::statistics::Statistics;
 use super::watch::{Used, Watch};
-use crate::admin::{connect, run};
-use crate::load::settle_sql;
-use crate::schedule::{pass_order, pass_seed};
-use crate::visit::Address;
 use deltabench_driver::WireError;
 use deltabench_driver::insert::{InsertPosition, StepOutcome, StepRunner, StepSpec};
 use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep, StepRecord};
@@ -15,6 +11,10 @@ use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::VoidReason;
 use deltabench_model::units::{index, to_f64};
+use deltabench_run::admin::{connect, run};
+use deltabench_run::load::settle_sql;
+use deltabench_run::schedule::{pass_order, pass_seed};
+use deltabench_run::visit::Address;
 use deltabench_workload::insert::table_name;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -325,7 +325,7 @@ pub(crate) fn open_passes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planning::tests::plan_of;
+    use crate::fixture::plan_of;
 
     #[test]
     fn settling_hears_an_interruption_and_has_a_limit() {

@@ -1,9 +1,9 @@
 //! What the host did while one target had its turn.
 
-use crate::visit::host_problem;
 use deltabench_model::problem::Problem;
 use deltabench_observe::{HostClock, HostReading, PressureClock, foreign_cpu_ns};
 use deltabench_proc::Process;
+use deltabench_run::visit::host_problem;
 
 /// What happened during a turn beside it, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

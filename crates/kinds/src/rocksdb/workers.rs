@@ -1,8 +1,5 @@
 //! The targets of one block: a process and a database for each.
 
-use crate::fleet::Host;
-use crate::limits::FleetLimits;
-use crate::visit::Cause;
 use deltabench_engine::{
     Engine, EngineError, EngineSpec, Opened, Prepared, StepOrder, TurnOrder, Turned,
 };
@@ -12,6 +9,9 @@ use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache, RocksdbSetup, RocksdbSt
 use deltabench_model::slice::VoidReason;
 use deltabench_model::units::index;
 use deltabench_observe::Postmaster;
+use deltabench_run::fleet::Host;
+use deltabench_run::limits::FleetLimits;
+use deltabench_run::visit::Cause;
 use deltabench_server::Workspace;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -43,7 +43,7 @@ impl From<Problem> for Stop {
 }
 
 /// What workers are made of.
-pub(crate) struct Shop<'a, 'i> {
+pub(crate) struct WorkerContext<'a, 'i> {
     pub(crate) plan: &'a Plan,
     pub(crate) setup: &'a RocksdbSetup,
     pub(crate) host: &'a Host,
@@ -83,14 +83,14 @@ impl<'i> Workers<'i> {
     /// Starts all targets in this order, each frozen when the next one starts.
     ///
     /// Errors: as [`Stop`]; a library that cannot be loaded or does not take its options is a problem.
-    pub(crate) fn start(shop: &Shop<'_, 'i>, order: &[usize]) -> Result<Self, Stop> {
+    pub(crate) fn start(context: &WorkerContext<'_, 'i>, order: &[usize]) -> Result<Self, Stop> {
         let mut started: Vec<Option<(Engine<'i>, Opened)>> = Vec::new();
-        started.resize_with(shop.plan.servers.len(), || None);
+        started.resize_with(context.plan.servers.len(), || None);
         let mut places = Vec::new();
         for &place in order {
-            let home = home(shop.workspace, place);
+            let home = home(context.workspace, place);
             places.push(home.clone());
-            let made = start_one(shop, place, &home)?;
+            let made = start_one(context, place, &home)?;
             if let Some(entry) = started.get_mut(place) {
                 *entry = Some(made);
             }
@@ -98,7 +98,7 @@ impl<'i> Workers<'i> {
         let all: Option<Vec<_>> = started.into_iter().collect();
         let all = all.ok_or_else(|| Problem::new("a block's schedule left a target out"))?;
         let (engines, mut opened): (Vec<_>, Vec<Opened>) = all.into_iter().unzip();
-        tell_of_batches(shop.plan, shop.setup, &mut opened);
+        tell_of_batches(context.plan, context.setup, &mut opened);
         Ok(Self {
             engines,
             opened,
@@ -209,11 +209,11 @@ fn home(workspace: &Workspace, place: usize) -> PathBuf {
 }
 
 fn start_one<'i>(
-    shop: &Shop<'_, 'i>,
+    context: &WorkerContext<'_, 'i>,
     place: usize,
     home: &Path,
 ) -> Result<(Engine<'i>, Opened), Stop> {
-    let server = shop
+    let server = context
         .plan
         .servers
         .get(place)
@@ -221,28 +221,32 @@ fn start_one<'i>(
     // What a block that was cut short has left.
     remove(home)?;
     let log = home.with_extension("log");
-    let cores = shop.plan.pins.as_ref().map(|pins| pins.server.as_slice());
-    let groups = shop.limits.of(place);
+    let cores = context
+        .plan
+        .pins
+        .as_ref()
+        .map(|pins| pins.server.as_slice());
+    let groups = context.limits.of(place);
     let options = options_of(server);
     let spec = EngineSpec {
         installation: &server.installation,
         worker: Path::new(OWN_PROGRAM),
         directory: home,
         log: &log,
-        user: &shop.host.user,
-        setup: shop.setup,
+        user: &context.host.user,
+        setup: context.setup,
         cache: cache_of(server),
         options: &options,
         cores,
         cgroups: groups.map_or(&[], |groups| groups.groups()),
-        interrupted: shop.interrupted,
+        interrupted: context.interrupted,
     };
     let id = ServerId::try_from(place).unwrap_or(ServerId::MAX);
     Engine::start(spec).map_err(|error| match error {
         EngineError::Failed(words) => {
             let problem = Problem::new(format!("{} cannot open a database", server.name()));
             let problem = problem.detail(words);
-            let asked = !options.is_empty() || !shop.setup.options.is_empty();
+            let asked = !options.is_empty() || !context.setup.options.is_empty();
             Stop::Problem(match asked {
                 true => problem.hint("leave out options that this version does not take"),
                 false => problem,
@@ -277,7 +281,7 @@ fn remove(home: &Path) -> Result<(), Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planning::tests::rocksdb_plan;
+    use crate::fixture::rocksdb_plan;
 
     #[test]
     fn look_ups_are_batched_only_where_all_can_and_all_are_told_the_same() {

@@ -1,17 +1,14 @@
 //! pgbench's tables on real servers, and its scripts on them.
 
-use crate::lab::{Lab, cell, installations, plan, value};
+use crate::lab::{Lab, cell, executables, installations, plan, value};
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
 use deltabench_model::pgbench::{
     PartitionMethod, PgbenchMix, PgbenchSetup, PgbenchTables, QueryMode,
 };
-use deltabench_model::plan::{Cell, DataState, Plan, WorkloadSource};
+use deltabench_model::plan::{Cell, DataState, WorkloadSource};
 use deltabench_model::work::Work;
-use deltabench_run::fleet::Fleet;
 use deltabench_run::load::address_for;
 use deltabench_run::schedule::BlockSchedule;
-use deltabench_workload::Library;
-use deltabench_workload::executable::Executable;
 use deltabench_workload::pgbench::builtin;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -45,20 +42,6 @@ fn cells() -> [Cell; 2] {
     ]
 }
 
-fn executables(plan: &Plan) -> Vec<Executable> {
-    let library = Library::of_plan(plan).unwrap();
-    let cells = plan.cells.iter();
-    cells
-        .map(|cell| {
-            library
-                .get(&cell.workload)
-                .unwrap()
-                .compile(&plan.data)
-                .unwrap()
-        })
-        .collect()
-}
-
 #[test]
 fn scripts_run_on_tables_that_are_as_they_were_loaded_whatever_was_written() {
     let lab = Lab::new();
@@ -71,7 +54,7 @@ fn scripts_run_on_tables_that_are_as_they_were_loaded_whatever_was_written() {
         )));
         let executables = executables(&plan);
         let run = format!("pgbench-{number}");
-        let mut fleet = Fleet::create(&plan, &run, &lab.host, &mut |_| {}).unwrap();
+        let mut fleet = lab.fleet(&plan, &run).unwrap();
         let readbacks = fleet
             .load(&executables, &GO_ON, &mut |_| {})
             .unwrap()
@@ -158,7 +141,7 @@ fn tables_of_every_shape_are_made_where_the_version_can_have_them() {
             ..setup(tables, QueryMode::Simple)
         }));
         let run = format!("shapes-{number}");
-        let mut fleet = Fleet::create(&plan, &run, &lab.host, &mut |_| {}).unwrap();
+        let mut fleet = lab.fleet(&plan, &run).unwrap();
         let executables = executables(&plan);
         let readbacks = fleet
             .load(&executables, &GO_ON, &mut |_| {})

@@ -72,8 +72,8 @@ pub(crate) fn findings(plan: &Plan) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::plan_of;
     use crate::pgbench::tests::setup;
-    use crate::planning::tests::plan_of;
     use deltabench_model::work::Work;
 
     #[test]

@@ -1,12 +1,12 @@
 //! Which settings of the Insert Benchmark can be measured, and what cells and room they come to.
 
-use crate::planning::{Request, Selection};
 use deltabench_model::insert::{InsertSetup, InsertStep, LARGE_BATCH, LOAD_BATCH, SMALL_BATCH};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{
     CacheState, Cell, CellOrder, DataState, Group, PublishedRate, Stopping,
 };
 use deltabench_model::problem::Problem;
+use deltabench_run::planning::{Request, Selection};
 
 /// Rows that each client has to load at least: fewer are gone before a step has begun.
 const ROWS_MIN: u64 = 1000;

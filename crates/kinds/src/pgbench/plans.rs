@@ -1,11 +1,10 @@
 //! How a server plans the statements of scripts, so that plans that differ are told.
 
-use super::loading::program;
-use crate::readback::shape;
+use super::script::program;
 use deltabench_driver::admin::Client;
 use deltabench_model::pgbench::{PgbenchScript, PgbenchSetup};
-use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
+use deltabench_run::readback::shape;
 use deltabench_workload::executable::Draws;
 use deltabench_workload::pgbench::{Action, Player, Program, SqlStatement};
 
@@ -22,14 +21,16 @@ const EXPLAINED: [&str; 7] = [
 /// makes, is left out.
 ///
 /// Errors: a script that does not read, a connection that is lost.
-pub(crate) fn plans(client: &mut Client, plan: &Plan, name: &str) -> Result<Vec<String>, Problem> {
+pub(super) fn plans(
+    client: &mut Client,
+    setup: &PgbenchSetup,
+    seed: u64,
+    name: &str,
+) -> Result<Vec<String>, Problem> {
     let mut found = Vec::new();
-    let Some(setup) = plan.work.pgbench() else {
-        return Ok(found);
-    };
     let mix = setup.mixes.iter().find(|mix| mix.name == name);
     for script in mix.iter().flat_map(|mix| &mix.scripts) {
-        for shape in of_script(client, setup, script, plan.seed)? {
+        for shape in of_script(client, setup, script, seed)? {
             if found.last() != Some(&shape) {
                 found.push(shape);
             }

@@ -128,7 +128,7 @@ fn work_seconds(step: RocksdbStep, setup: &RocksdbSetup, timed: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planning::tests::rocksdb_plan;
+    use crate::fixture::rocksdb_plan;
     use deltabench_model::work::Work;
 
     fn setup_of(plan: &mut Plan) -> &mut RocksdbSetup {

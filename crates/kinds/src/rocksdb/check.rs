@@ -1,12 +1,11 @@
 //! Which settings of RocksDB can be measured, and with what.
 
-use crate::planning::{Request, Selection, ServerWish};
 use deltabench_model::installation::Engine;
 use deltabench_model::plan::{CacheState, CellOrder, DataState, Plan, Transport};
 use deltabench_model::problem::Problem;
 use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache, RocksdbSetup, RocksdbStep, check_option};
-use deltabench_model::target::TargetSpec;
 use deltabench_model::units::{count, to_f64, to_u64};
+use deltabench_run::planning::{Request, Selection, ServerWish};
 
 /// Keys at least: fewer are one file, and a step is over before it has begun.
 const KEYS_MIN: u64 = 1000;
@@ -31,67 +30,6 @@ const CACHE_MIN: u64 = 1 << 20;
 
 /// What files take of keys and values, half of which can be compressed away.
 const COMPRESSED: f64 = 0.6;
-
-/// Refuses targets that a command cannot measure, before anything of them is fetched: `rocksdb` says whether
-/// it measures RocksDB, else it measures PostgreSQL.
-///
-/// Errors: the first that is of the other kind, or libraries beside a `db_bench`.
-pub fn check_targets(specs: &[TargetSpec], rocksdb: bool) -> Result<(), Problem> {
-    let kinds = specs.iter().map(|spec| match spec {
-        TargetSpec::Rocksdb(_) | TargetSpec::RocksdbPath(_) => (spec.to_string(), Engine::Rocksdb),
-        TargetSpec::DbBench(_) => (spec.to_string(), Engine::DbBench),
-        _ => (spec.to_string(), Engine::Postgres),
-    });
-    check_kinds(kinds, rocksdb)
-}
-
-/// The same of targets that are there.
-///
-/// Errors: as [`check_targets`].
-pub(crate) fn check_wishes(wishes: &[&ServerWish], rocksdb: bool) -> Result<(), Problem> {
-    let kinds = wishes.iter().map(|wish| {
-        let installation = &wish.installation;
-        (installation.asked.clone(), installation.engine)
-    });
-    check_kinds(kinds, rocksdb)
-}
-
-fn check_kinds(
-    kinds: impl Iterator<Item = (String, Engine)>,
-    rocksdb: bool,
-) -> Result<(), Problem> {
-    let mut first: Option<(String, Engine)> = None;
-    for (name, engine) in kinds {
-        match (engine, rocksdb) {
-            (Engine::Postgres, true) => {
-                return Err(Problem::new(format!("{name} is not RocksDB"))
-                    .detail("the steps of RocksDB are done by its library, not by a server")
-                    .hint("name a version, for example rocksdb:10.2.1; servers have `deltabench compare`"));
-            }
-            (Engine::Rocksdb | Engine::DbBench, false) => {
-                return Err(Problem::new(format!("{name} is no PostgreSQL server"))
-                    .detail("what is measured here are SQL statements")
-                    .hint("RocksDB is measured with `deltabench rocksdb`"));
-            }
-            _ => {}
-        }
-        match &first {
-            Some((other, kind)) if *kind != engine => {
-                return Err(
-                    Problem::new(format!("{other} and {name} cannot be compared"))
-                        .detail(
-                            "a library is measured in turns of the same operations by deltabench, a db_bench \
-                             measures itself for a whole step: the difference would be that of the methods",
-                        )
-                        .hint("compare libraries with libraries, or one db_bench with another"),
-                );
-            }
-            Some(_) => {}
-            None => first = Some((name, engine)),
-        }
-    }
-    Ok(())
-}
 
 /// Refuses what goes together with RocksDB in no request.
 ///
@@ -298,18 +236,19 @@ fn check_steps(steps: &[RocksdbStep]) -> Result<(), Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planning::tests::{engine, rocksdb_request};
-    use crate::planning::{check, plan};
+    use crate::fixture::{engine, made, refused, rocksdb_plan, rocksdb_request};
+    use crate::rocksdb::benchmark::Rocksdb;
+    use crate::targets::check_targets;
     use deltabench_model::plan::Stopping;
     use deltabench_model::rocksdb::RocksdbWorkload;
+    use deltabench_model::target::TargetSpec;
     use deltabench_model::work::Work;
+    use deltabench_run::benchmark::Benchmark;
+    use deltabench_run::planning::plan;
     use deltabench_workload::Library;
 
     fn refusal(change: impl FnOnce(&mut Request)) -> String {
-        let mut request = rocksdb_request();
-        change(&mut request);
-        let refused = check(&request, &Library::builtin().unwrap()).unwrap_err();
-        refused.to_string()
+        refused(rocksdb_request(), change)
     }
 
     fn setup(request: &mut Request) -> &mut RocksdbSetup {
@@ -322,7 +261,8 @@ mod tests {
     #[test]
     fn what_makes_no_chain_is_refused_with_a_way_out() {
         use RocksdbStep::{Drain, Fillseq, Overwritesome, Readrandom};
-        check(&rocksdb_request(), &Library::builtin().unwrap()).unwrap();
+        let library = Library::builtin().unwrap();
+        Rocksdb.check(&rocksdb_request(), &library).unwrap();
         assert!(refusal(|r| setup(r).keys = 10).contains("--keys 1000"));
         assert!(refusal(|r| setup(r).keys = u64::MAX).contains("16 TB"));
         assert!(refusal(|r| setup(r).key_bytes = 4).contains("8 to 1024"));
@@ -358,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_database_that_is_to_be_larger_than_memory_and_is_not_is_told() {
-        let mut plan = crate::planning::tests::rocksdb_plan(&["a", "a", "b"]);
+        let mut plan = rocksdb_plan(&["a", "a", "b"]);
         let gb = 1 << 30;
         let mut told = |workload, keys, cache, limit, free| {
             let setup = match &mut plan.work {
@@ -398,13 +338,7 @@ mod tests {
             engine("rocksdb:6.29.5", 62_905),
             engine("rocksdb:10.2.1", 100_201),
         );
-        let made = plan(
-            rocksdb_request(),
-            &base,
-            std::slice::from_ref(&other),
-            &library,
-        )
-        .unwrap();
+        let made = made(rocksdb_request(), &base, std::slice::from_ref(&other));
         assert_eq!(made.cells.len(), made.work.rocksdb().unwrap().cells().len());
         let mut bench = engine("db_bench:/b", 0);
         bench.installation.engine = Engine::DbBench;
@@ -413,8 +347,8 @@ mod tests {
         for (wrong, said) in [(&bench, "cannot be compared"), (&server, "is not RocksDB")] {
             let refused = plan(
                 rocksdb_request(),
-                &base,
-                std::slice::from_ref(wrong),
+                &Rocksdb,
+                (&base, std::slice::from_ref(wrong)),
                 &library,
             );
             assert!(refused.unwrap_err().to_string().contains(said));
@@ -443,21 +377,15 @@ mod tests {
         };
         let lru = with("rocksdb:10.2.1", 100_201, "lru");
         let clock = with("rocksdb:10.2.1", 100_201, "hyper-clock");
-        plan(
-            rocksdb_request(),
-            &lru,
-            std::slice::from_ref(&clock),
-            &library,
-        )
-        .unwrap();
+        made(rocksdb_request(), &lru, std::slice::from_ref(&clock));
         let said = |wish: &ServerWish| check_server(wish).unwrap_err().to_string();
         assert!(said(&with("rocksdb:7.10.2", 71_002, "hyper-clock")).contains("8.1"));
         check_server(&with("rocksdb:path:/x.so", 0, "hyper-clock")).unwrap();
         assert!(said(&with("rocksdb:10.2.1", 100_201, "clock")).contains("lru or hyper-clock"));
         let same = plan(
             rocksdb_request(),
-            &lru,
-            std::slice::from_ref(&lru),
+            &Rocksdb,
+            (&lru, std::slice::from_ref(&lru)),
             &library,
         );
         assert!(same.unwrap_err().to_string().contains("--same-target"));

@@ -2,8 +2,6 @@
 
 use super::host::HostMeters;
 use super::workers::{Stop, Workers};
-use crate::schedule::{jittered, step_seed, turn_order};
-use crate::visit::{Cause, FIRST_WARMUP_ROUND, ROUNDS_MIN, Sink, VisitEnd, VisitReport, WarmUp};
 use deltabench_compare::is_steady;
 use deltabench_engine::{FINISH_CPU_NS, StepOrder, TurnOrder, Turned};
 use deltabench_model::counter::VisitCounters;
@@ -12,6 +10,10 @@ use deltabench_model::problem::Problem;
 use deltabench_model::rocksdb::{ChainLink, RocksdbSetup, RocksdbStep, StepFigures};
 use deltabench_model::slice::{ErrorCount, Slice, VoidReason};
 use deltabench_model::units::{count, index, seconds, to_f64, to_u64};
+use deltabench_run::schedule::{jittered, step_seed, turn_order};
+use deltabench_run::visit::{
+    Cause, FIRST_WARMUP_ROUND, ROUNDS_MIN, Sink, VisitEnd, VisitReport, WarmUp,
+};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Share of a step that writes in which its work is found, and the most seconds of that.
@@ -473,7 +475,7 @@ fn errors(turned: &Turned) -> Vec<ErrorCount> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planning::tests::rocksdb_plan;
+    use crate::fixture::rocksdb_plan;
     use deltabench_model::installation::Engine;
 
     #[test]

@@ -1,8 +1,8 @@
 //! How large a server's tables and files are at the end of a step.
 
-use crate::admin::{connect, query};
-use crate::visit::Address;
 use deltabench_model::units::to_f64;
+use deltabench_run::admin::{connect, query};
+use deltabench_run::visit::Address;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;

@@ -1,16 +1,17 @@
 //! The Insert Benchmark on real servers: whole passes, interrupted ones, and a server that is lost.
 
 use crate::lab::{Lab, installations, plan};
+use deltabench_kinds::insert::setup::cells;
+use deltabench_kinds::run_half;
 use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep, Pacing, StepRecord};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::work::Work;
 use deltabench_run::events::{BlockProgress, Observer, StepProgress};
-use deltabench_run::passes::setup::cells;
 use deltabench_run::pilot::Pilot;
 use deltabench_run::schedule::pass_order;
-use deltabench_run::session::{Session, SessionEnd};
+use deltabench_run::session::{Clock, MachineClock, Session, SessionEnd};
 use deltabench_store::{RunState, Store};
 use deltabench_workload::Library;
 use std::path::{Path, PathBuf};
@@ -133,8 +134,10 @@ fn go_on(
     ear: &mut Ear<'_>,
     interrupted: &AtomicBool,
 ) -> Result<SessionEnd, Problem> {
+    let clock = MachineClock::begin();
     Session {
         plan,
+        benchmark: run_half(&plan.work),
         run: "r",
         store,
         host: &lab.host,
@@ -142,6 +145,8 @@ fn go_on(
         pilot: true,
         interrupted,
         observer: ear,
+        clock: &clock,
+        began: clock.now(),
     }
     .execute()
 }

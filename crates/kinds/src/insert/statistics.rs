@@ -1,10 +1,10 @@
 //! The server's own counters before and after a step.
 
-use crate::admin::{connect, query, text};
-use crate::visit::{Address, statistics};
 use deltabench_model::units::{count, to_f64};
 use deltabench_observe::server_stats::{StatQuery, moved, readings_apart, stat_queries};
 use deltabench_proc::has_ended;
+use deltabench_run::admin::{connect, query, text};
+use deltabench_run::visit::{Address, statistics};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

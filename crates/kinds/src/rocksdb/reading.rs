@@ -1,0 +1,17 @@
+//! What the records of a run say beside its slices.
+
+use super::findings;
+use deltabench_compare::{Reader, Reading, Records};
+use deltabench_model::plan::Plan;
+
+/// Adds the findings that only what was measured can show.
+pub struct RocksdbReader;
+
+impl Reader for RocksdbReader {
+    fn read(&self, plan: &Plan, records: &Records<'_>) -> Reading {
+        let mut reading = Reading::of(records);
+        let found = findings::findings(plan, records.slices, records.counters);
+        reading.findings.extend(found);
+        reading
+    }
+}

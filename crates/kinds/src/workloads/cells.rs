@@ -1,0 +1,181 @@
+//! Which workloads a request has, in which order.
+
+use deltabench_model::plan::{Cell, CellId, CellOrder, DataState, Group, Plan};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::index;
+use deltabench_run::planning::{Request, Selection};
+use deltabench_workload::{Definition, Library, PublishedStep, published_order};
+
+/// The cells of a request.
+///
+/// Errors: workloads that are not there, or are asked for twice.
+pub(super) fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
+    let mut cells: Vec<Cell> = Vec::new();
+    for name in workload_names(request, library)? {
+        for &clients in &request.clients {
+            let cell = cell(&name, clients, request, library)?;
+            if cells.contains(&cell) {
+                let what = format!("{} at {clients} clients is asked for twice", cell.workload);
+                return Err(Problem::new(what).hint("leave one of them out"));
+            }
+            cells.push(cell);
+        }
+    }
+    Ok(cells)
+}
+
+/// The workloads of a request, in report order or, if asked for, in the published one.
+///
+/// Errors: workloads that are not there.
+fn workload_names(request: &Request, library: &Library) -> Result<Vec<String>, Problem> {
+    let name = |definition: &&Definition| definition.name.clone();
+    let published = request.order == CellOrder::Published;
+    let mut names: Vec<String> = match &request.selection {
+        Selection::All if published => published_names(|_| true),
+        Selection::Named(asked) if published => {
+            published_names(|name| asked.iter().any(|other| other == name))
+        }
+        Selection::Quick => library.quick().iter().map(name).collect(),
+        Selection::All => library.sysbench().iter().map(name).collect(),
+        Selection::Named(names) => names.clone(),
+    };
+    for source in &request.sources {
+        names.push(Definition::parse(&source.file, &source.text)?.name);
+    }
+    if let Some(setup) = request.work.pgbench() {
+        names.extend(setup.mixes.iter().map(|mix| mix.name.clone()));
+    }
+    if let (Selection::Named(asked), true) = (&request.selection, published)
+        && let Some(other) = asked.iter().find(|name| !names.contains(name))
+    {
+        library.get(other)?;
+        return Err(
+            Problem::new(format!("{other} has no place in the published order"))
+                .hint("measure it without --order published"),
+        );
+    }
+    if names.is_empty() {
+        return Err(Problem::new("no workload to measure").hint("use --only NAME or --quick"));
+    }
+    Ok(names)
+}
+
+/// The measured workloads of the published order that are wanted.
+fn published_names(wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    published_order()
+        .iter()
+        .filter_map(|step| step.measured())
+        .filter(|name| wanted(name))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Whether the published order vacuums and checkpoints between the plan's previous cell and this one.
+pub(super) fn settles_before(plan: &Plan, cell: CellId) -> bool {
+    let place = |id: CellId| {
+        let cell = plan.cells.get(index(u64::from(id)))?;
+        published_order()
+            .iter()
+            .position(|step| step.measured() == Some(&cell.workload))
+    };
+    let (Some(before), Some(this)) = (cell.checked_sub(1).and_then(place), place(cell)) else {
+        return false;
+    };
+    published_order()
+        .iter()
+        .take(this)
+        .skip(before)
+        .any(|step| *step == PublishedStep::PostWrite)
+}
+
+fn cell(name: &str, clients: u32, request: &Request, library: &Library) -> Result<Cell, Problem> {
+    let definition = library.get(name)?;
+    let mix = request.work.pgbench().filter(|setup| setup.has(name));
+    let told_to_write = mix.is_some_and(|setup| setup.writes);
+    // The write phase of the aged state is on the tables of sysbench.
+    let state = mix.map(|_| DataState::Fresh).or(definition.state());
+    Ok(Cell {
+        workload: name.to_owned(),
+        group: match told_to_write {
+            true => Group::Write,
+            false => definition.group,
+        },
+        clients,
+        writes: definition.writes || told_to_write,
+        statements_per_operation: definition.statements_per_operation(),
+        state: state.unwrap_or(request.state),
+        rate: request.rate,
+        published: definition.published_rate(&request.data, clients),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{refusal, request, wish};
+    use crate::workloads::Workloads;
+    use deltabench_model::plan::Role;
+    use deltabench_run::planning::plan;
+
+    #[test]
+    fn a_plan_has_base_placebo_and_candidates_and_a_cell_for_each_quick_workload() {
+        let library = Library::builtin().unwrap();
+        let plan = plan(request(), &Workloads, (&wish("a"), &[wish("b")]), &library).unwrap();
+        let roles: Vec<Role> = plan.servers.iter().map(|server| server.role).collect();
+        assert_eq!(roles, [Role::Base, Role::Placebo, Role::Candidate]);
+        assert_eq!(plan.cells.len(), 8);
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_refused_with_a_way_out() {
+        assert!(refusal(|r| r.data.rows = 0).contains("--rows"));
+        assert!(refusal(|r| r.clients = vec![0]).contains("zero clients"));
+        let many = Request {
+            clients: vec![1000],
+            ..request()
+        };
+        let refused = plan(
+            many,
+            &Workloads,
+            (&wish("a"), &[wish("b")]),
+            &Library::builtin().unwrap(),
+        );
+        assert!(
+            refused
+                .unwrap_err()
+                .to_string()
+                .contains("max_connections=1010")
+        );
+        assert!(
+            refusal(|r| r.selection = Selection::Named(vec!["point-qurey".into()]))
+                .contains("point-query")
+        );
+        assert!(refusal(|r| r.clients = vec![1, 1]).contains("twice"));
+        assert!(refusal(|r| r.delta = Some(0.0)).contains("--delta"));
+        assert!(refusal(|r| r.rate = Some(-1.0)).contains("--rate"));
+    }
+
+    #[test]
+    fn the_published_order_is_kept_and_settles_after_its_write_phase() {
+        let library = Library::builtin().unwrap();
+        let request = Request {
+            order: CellOrder::Published,
+            selection: Selection::Named(
+                ["scan", "read-write-100", "update-index"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ),
+            ..request()
+        };
+        let plan = plan(request, &Workloads, (&wish("a"), &[wish("b")]), &library).unwrap();
+        let names: Vec<&str> = plan.cells.iter().map(|cell| &*cell.workload).collect();
+        assert_eq!(names, ["update-index", "read-write-100", "scan"]);
+        let settles: Vec<bool> = (0..3).map(|cell| settles_before(&plan, cell)).collect();
+        assert_eq!(settles, [false, false, true]);
+        let unknown = refusal(|r| {
+            r.order = CellOrder::Published;
+            r.selection = Selection::Named(vec!["delete-existing".into()]);
+        });
+        assert!(unknown.contains("published order"), "{unknown}");
+    }
+}

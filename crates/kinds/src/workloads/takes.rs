@@ -1,0 +1,191 @@
+//! What workloads take: room on the host, and time.
+
+use deltabench_model::plan::{CellOrder, DataState, Plan};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::{count, to_f64, to_u64};
+use deltabench_run::load::{DataSet, states, states_read, uses_work};
+use deltabench_run::occupancy::{DISK_BESIDE, Needs, Occupancy, PlannedTime, wal_max};
+use std::collections::BTreeSet;
+
+/// Size of a state's tables against freshly loaded ones.
+///
+/// Source: the largest of 1.25 (9.6.24), 1.15 (14.24, 17.11, 18.6) after
+/// [`deltabench_run::aging::WRITE_PHASE`] on a million rows, rounded up.
+fn growth(state: DataState) -> f64 {
+    match state {
+        DataState::Fresh => 1.0,
+        DataState::Aged => 1.3,
+    }
+}
+
+/// What cells that write may add to their tables before they are made anew.
+const WRITTEN: f64 = 1.5;
+
+/// Rows that one server takes in a second, indexes and vacuum included: what was left of the time to a first
+/// table of 32 cells (docs/measuring.md) when its block is taken off. Rough, as all of this is.
+const ROWS_PER_SECOND: f64 = 50_000.0;
+
+/// The write phase of the aged state against the load: assumed.
+const AGING: f64 = 2.0;
+
+/// Rows a second when a server's tables are made anew from their template.
+///
+/// Source: 0.9 s for 1M rows (`deltabench_run::load`), and its connections and checkpoint.
+const RENEWED_PER_SECOND: f64 = 800_000.0;
+
+/// Seconds of a server's start, warm-up reads and stop: assumed.
+const RESTART_SECONDS: f64 = 0.7;
+
+/// Turns that a visit gives each server where they run one at a time.
+const TURNS: usize = 3;
+
+/// Seconds that a visit takes on each server beside warm-up and measuring, for connections, counters
+/// and chores: assumed.
+const VISIT_SECONDS: f64 = 0.1;
+
+/// What each of the plan's servers takes that is loaded with so many bytes.
+///
+/// Errors: shared buffers that do not fit under the plan's memory limit.
+pub(super) fn needs_of(plan: &Plan, data: u64) -> Result<Needs, Problem> {
+    let bytes_of = |state: &DataState| to_u64(to_f64(data) * growth(*state));
+    let kept: u64 = states(plan).iter().map(bytes_of).sum();
+    let read: u64 = states_read(plan).iter().map(bytes_of).sum();
+    let written = plan
+        .cells
+        .iter()
+        .filter(|cell| uses_work(plan.order, cell))
+        .map(|cell| to_u64(to_f64(bytes_of(&cell.state)) * WRITTEN))
+        .max()
+        .unwrap_or(0);
+    // Full pages and rows of a load and of what is written, until a checkpoint lets go of them.
+    let wal = (kept * 2 + written).min(wal_max(plan));
+    Ok(Needs {
+        disk_bytes: kept + written + wal + DISK_BESIDE,
+        ..Needs::holding(plan, read + written)?
+    })
+}
+
+/// How long a plan takes, about, whose servers have these tables.
+pub(super) fn time_of(plan: &Plan, tables: &DataSet, held: Occupancy, at_once: u64) -> PlannedTime {
+    let rows = to_f64(tables.rows(plan));
+    PlannedTime {
+        set_up: set_up_seconds(plan, rows, at_once),
+        measuring: measuring_seconds(plan, rows, held),
+    }
+}
+
+fn set_up_seconds(plan: &Plan, rows: f64, at_once: u64) -> f64 {
+    let installations: BTreeSet<_> = plan
+        .servers
+        .iter()
+        .map(|server| &server.installation.bin_dir)
+        .collect();
+    let aged = plan.cells.iter().any(|cell| cell.state == DataState::Aged);
+    let each = rows / ROWS_PER_SECOND * if aged { 1.0 + AGING } else { 1.0 };
+    let loads = count(installations.len()).div_ceil(at_once.max(1));
+    let copies = to_f64(count(plan.servers.len() - installations.len()));
+    to_f64(loads) * each + copies * rows / RENEWED_PER_SECOND + 10.0
+}
+
+fn measuring_seconds(plan: &Plan, rows: f64, held: Occupancy) -> f64 {
+    let servers = to_f64(count(plan.servers.len()));
+    let renewal = rows / RENEWED_PER_SECOND;
+    // In the published order one renewal at the start of a block is for all cells.
+    let renewed = match plan.order {
+        CellOrder::Published if held == Occupancy::Together => 1,
+        _ => {
+            let uses = plan.cells.iter().filter(|cell| uses_work(plan.order, cell));
+            uses.count()
+        }
+    };
+    // Servers that are there one at a time are started for each turn of a visit.
+    let starts = match held {
+        Occupancy::Together => 1,
+        Occupancy::Rotated => plan.cells.len() * TURNS,
+    };
+    let visit = plan.timing.visit_seconds + plan.timing.warmup_seconds + VISIT_SECONDS;
+    let block = to_f64(count(plan.cells.len())) * visit
+        + to_f64(count(renewed)) * renewal
+        + to_f64(count(starts)) * RESTART_SECONDS;
+    f64::from(plan.timing.blocks) * servers * block
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::plan_of;
+    use deltabench_model::plan::Cell;
+
+    const MB: u64 = 1 << 20;
+
+    fn rows(plan: &Plan) -> f64 {
+        to_f64(plan.data.rows) * f64::from(plan.data.tables)
+    }
+
+    #[test]
+    fn time_grows_with_servers_cells_and_blocks_and_writes_take_longer() {
+        let together = |plan: &Plan| measuring_seconds(plan, rows(plan), Occupancy::Together);
+        let seconds = |names: &[&str], cells: u32| together(&plan_of(names, cells));
+        let three = seconds(&["a", "a", "b"], 2);
+        assert!((seconds(&["a", "a", "b", "c", "d", "e"], 2) / three - 2.0).abs() < 1e-9);
+        assert!(seconds(&["a", "a", "b"], 4) > 1.5 * three);
+        let mut plan = plan_of(&["a", "a", "b"], 2);
+        plan.timing.blocks *= 2;
+        assert!((together(&plan) / three - 2.0).abs() < 1e-9);
+        assert!(measuring_seconds(&plan, rows(&plan), Occupancy::Rotated) > 1.2 * together(&plan));
+        plan.cells[0].writes = true;
+        plan.data.rows = 10_000_000;
+        assert!(together(&plan) > 3.0 * three);
+        let drawn = together(&plan);
+        plan.cells[1].writes = true;
+        plan.order = CellOrder::Published;
+        assert!((together(&plan) - drawn).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_installation_is_loaded_once_and_copied() {
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        plan.data.rows = 1_000_000;
+        let two = set_up_seconds(&plan, rows(&plan), 2);
+        assert!((20.0..40.0).contains(&two), "{two}");
+        assert!(set_up_seconds(&plan, rows(&plan), 1) > two + 15.0);
+    }
+
+    fn needs(cells: &[(bool, DataState)], settings: &[(&str, &str)]) -> Needs {
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        let like = plan.cells.remove(0);
+        let cell = |(writes, state): &(bool, DataState)| Cell {
+            writes: *writes,
+            state: *state,
+            ..like.clone()
+        };
+        plan.cells = cells.iter().map(cell).collect();
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        plan.settings = settings.iter().map(owned).collect();
+        needs_of(&plan, 1000 * MB).unwrap()
+    }
+
+    #[test]
+    fn buffers_hold_what_is_read_and_what_is_written_and_not_what_is_only_kept() {
+        let (fresh, aged) = (DataState::Fresh, DataState::Aged);
+        let buffers = |cells: &[(bool, DataState)]| needs(cells, &[]).shared_buffers_mb;
+        let disk = |cells: &[(bool, DataState)]| needs(cells, &[]).disk_bytes / MB;
+        // 1000 * 1.1 + 128, and so on, in steps of 64.
+        assert_eq!(buffers(&[(false, fresh); 5]), 1280);
+        assert_eq!(buffers(&[(false, aged)]), 1600);
+        assert_eq!(buffers(&[(true, fresh), (true, fresh)]), 1792);
+        assert_eq!(buffers(&[(false, fresh), (true, aged)]), 3392);
+        // Data, as much WAL twice, and what stays beside.
+        assert_eq!(disk(&[(false, fresh)]), 1000 + 2000 + 256);
+        assert_eq!(disk(&[(false, aged)]), 2300 + 4600 + 256);
+        assert_eq!(disk(&[(true, fresh)]), 1000 + 1500 + 3500 + 256);
+    }
+
+    #[test]
+    fn buffers_that_were_asked_for_are_taken_as_they_are() {
+        let asked = [("shared_buffers", "64MB"), ("shared_buffers", "1GB")];
+        let needs = needs(&[(false, DataState::Fresh)], &asked);
+        assert_eq!(needs.shared_buffers_mb, 1024);
+        assert_eq!(needs.memory_bytes, (1024 + 96) * MB);
+    }
+}

@@ -1,0 +1,31 @@
+//! Time as a session sees it.
+
+use std::time::{Duration, Instant};
+
+/// A clock that only goes forward.
+pub trait Clock {
+    /// Time since some moment that stays the same.
+    fn now(&self) -> Duration;
+
+    /// Seconds since a reading.
+    fn since(&self, before: Duration) -> f64 {
+        self.now().saturating_sub(before).as_secs_f64()
+    }
+}
+
+/// The clock of this machine.
+pub struct MachineClock(Instant);
+
+impl MachineClock {
+    /// A clock that begins now.
+    #[must_use]
+    pub fn begin() -> Self {
+        Self(Instant::now())
+    }
+}
+
+impl Clock for MachineClock {
+    fn now(&self) -> Duration {
+        self.0.elapsed()
+    }
+}

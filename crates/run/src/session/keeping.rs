@@ -1,0 +1,143 @@
+//! Visits made durable, findings stored once, and servers that are lost.
+
+use super::{RunProgress, Session, store_problem};
+use crate::fleet::Fleet;
+use crate::schedule::BlockSchedule;
+use crate::visit::{Cause, VisitEnd, VisitReport};
+use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::plan::{CellId, ServerId};
+use deltabench_model::problem::Problem;
+use deltabench_model::slice::VoidReason;
+use deltabench_model::units::index;
+use deltabench_observe::Series;
+
+/// After this many lost servers in one session the run ends.
+pub const LOSSES_MAX: u32 = 3;
+
+/// A server that was lost.
+#[derive(Debug)]
+pub struct Loss {
+    /// In words, with the place.
+    pub message: String,
+    /// The end of its log.
+    pub tail: String,
+    /// What is missing for it.
+    pub void: &'static str,
+    /// What to say if it was one too many.
+    pub give_up: Problem,
+}
+
+impl Session<'_> {
+    /// Makes a visit durable with its warm-up, or forgets it.
+    ///
+    /// Errors: that of the visit; a store that cannot be written.
+    pub fn keep_visit(
+        &mut self,
+        block: u32,
+        cell: CellId,
+        report: Result<VisitReport, Problem>,
+        series: Option<&mut Series>,
+    ) -> Result<VisitEnd, Problem> {
+        match report {
+            Ok(VisitReport {
+                end: end @ (VisitEnd::Complete | VisitEnd::Lost(..)),
+                warm_up,
+                counters,
+                core_speed,
+            }) => {
+                self.keep_observed(&counters, series)?;
+                let (store, run) = (&mut *self.store, self.run);
+                let value = serde_json::json!({
+                    "cell": cell, "warm_up": warm_up, "core_speed": core_speed,
+                })
+                .to_string();
+                store
+                    .add_facts(run, None, Some(block), "warm_up", &value)
+                    .and_then(|()| store.commit_visit(run, cell, block))
+                    .map_err(store_problem)?;
+                Ok(end)
+            }
+            other => {
+                self.store.abandon_visit().map_err(store_problem)?;
+                other.map(|report| report.end)
+            }
+        }
+    }
+
+    /// Stores those findings that are not stored yet.
+    ///
+    /// Errors: a store that cannot be written.
+    pub fn keep_findings(&mut self, findings: &[Finding]) -> Result<(), Problem> {
+        let known = self.store.findings(self.run).map_err(store_problem)?;
+        for finding in findings.iter().filter(|found| !known.contains(found)) {
+            self.store
+                .add_finding(self.run, finding)
+                .map_err(store_problem)?;
+        }
+        Ok(())
+    }
+
+    /// Tells, and stores, that a server was lost in a cell of a block, and counts it.
+    ///
+    /// Errors: it was one loss too many.
+    pub fn note_loss(
+        &mut self,
+        (block, cell, server): (u32, CellId, ServerId),
+        cause: &Cause,
+        schedule: &BlockSchedule,
+        fleet: &Fleet<'_>,
+        progress: &mut RunProgress,
+    ) -> Result<(), Problem> {
+        let name = self.plan.server_name(server);
+        let cell = self.plan.cells.get(index(u64::from(cell)));
+        let workload = cell.map_or("?", |cell| cell.workload.as_str());
+        let killed = fleet.killed_by_limit(schedule, server);
+        let place = format!("in block {block} at {workload}");
+        let message = cause.message(&name, &place, &killed.unwrap_or_default());
+        // What a server refuses is no news of the server.
+        let failing = cause.reason == VoidReason::NothingDone && cause.detail.is_some();
+        let tail = if failing {
+            String::new()
+        } else {
+            fleet.log_tail(schedule, server)
+        };
+        let log = if tail.is_empty() {
+            String::new()
+        } else {
+            format!("; its log ends:\n{tail}")
+        };
+        self.observer.note(&format!("{message}{log}"));
+        let what = if failing {
+            format!("nothing of {workload} succeeded; giving up")
+        } else {
+            format!("servers were lost {LOSSES_MAX} times; giving up")
+        };
+        let hint = cause
+            .hint()
+            .unwrap_or("what was measured is kept: `deltabench report` shows it");
+        let loss = Loss {
+            message,
+            tail,
+            void: "that slice is void",
+            give_up: Problem::new(what).hint(hint),
+        };
+        self.count_loss(loss, progress)
+    }
+
+    /// Stores that a server was lost, and counts it.
+    ///
+    /// Errors: it was one loss too many.
+    pub fn count_loss(&mut self, loss: Loss, progress: &mut RunProgress) -> Result<(), Problem> {
+        progress.losses += 1;
+        let text = format!("{}; {}", loss.message, loss.void);
+        let finding = Finding::new("server-lost", Severity::Confounder, text.clone());
+        self.store
+            .add_finding(self.run, &finding)
+            .map_err(store_problem)?;
+        if progress.losses >= LOSSES_MAX {
+            let detail = format!("{text}\n{}", loss.tail);
+            return Err(loss.give_up.detail(detail.trim_end()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! Before the first block of servers: made, loaded, recorded, and piloted.
+
+use super::Session;
+use crate::fleet::Fleet;
+use crate::occupancy::Occupancy;
+use crate::pilot::{Pilot, PilotSpec, pilot};
+use deltabench_model::plan::{CacheState, Stopping};
+use deltabench_model::problem::Problem;
+use deltabench_observe::{HostFacts, own_affinity};
+use deltabench_workload::executable::Executable;
+use std::sync::atomic::Ordering;
+
+impl<'a> Session<'a> {
+    /// The plan's servers, empty, and what the host was before.
+    ///
+    /// Errors: what this host does not give.
+    pub fn fleet(&mut self) -> Result<(Fleet<'a>, HostFacts), Problem> {
+        let facts = HostFacts::read();
+        let mut notes = Vec::new();
+        let fleet = Fleet::create(
+            self.plan,
+            self.benchmark,
+            self.run,
+            self.host,
+            &mut |text| notes.push(text),
+        )?;
+        for note in &notes {
+            self.observer.note(note);
+        }
+        Ok((fleet, facts))
+    }
+}
+
+impl Session<'_> {
+    /// Loads all servers, stores what they are, and tells how long an answer will take; as far as nobody
+    /// interrupts. `executables` are those of the plan's cells.
+    ///
+    /// Errors: anything that makes measuring impossible.
+    pub fn load(
+        &mut self,
+        fleet: &mut Fleet<'_>,
+        executables: &[Executable],
+        host: &HostFacts,
+    ) -> Result<(), Problem> {
+        let observer = &mut *self.observer;
+        let loaded = fleet.load(executables, self.interrupted, &mut |text| {
+            observer.note(&text);
+        })?;
+        if let Some(readbacks) = loaded {
+            self.record(fleet, &readbacks, host)?;
+        }
+        self.pilot(fleet, executables)
+    }
+
+    /// Tells, and stores, how long an answer will take.
+    fn pilot(&mut self, fleet: &mut Fleet<'_>, executables: &[Executable]) -> Result<(), Problem> {
+        // A pilot's servers stay up: it could say nothing about servers that are rotated, or cooled down.
+        let restarted =
+            fleet.occupancy() == Occupancy::Rotated || self.plan.cache == CacheState::Cold;
+        if !self.pilot || self.interrupted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if restarted {
+            self.observer.note(
+                "no pilot: servers are started for each of their turns, and a pilot's stay up",
+            );
+            return Ok(());
+        }
+        self.observer.note("pilot: base and placebo alone");
+        let found = pilot(PilotSpec {
+            plan: self.plan,
+            fleet,
+            executables,
+            cores: &own_affinity().unwrap_or_default(),
+            interrupted: self.interrupted,
+            spent_seconds: self.clock.since(self.began),
+        })?;
+        let Some(found) = found else {
+            return Ok(());
+        };
+        self.observer.pilot(&found);
+        if let Some(text) = self.time_allowed(&found) {
+            self.observer.note(&text);
+        }
+        self.fact(
+            None,
+            "pilot",
+            &serde_json::json!({
+                "workloads": found.workloads,
+                "sd_throughput": found.sd.0,
+                "sd_server_cpu": found.sd.1,
+                "seconds_per_block": found.seconds_per_block,
+            }),
+        )
+    }
+
+    /// What the time allowed buys, and what it does not.
+    fn time_allowed(&self, found: &Pilot) -> Option<String> {
+        let timing = &self.plan.timing;
+        let minutes = timing.deadline_seconds? / 60.0;
+        if let Stopping::Precision { half_width } = &self.plan.stopping {
+            return found.forecast.unfit(*half_width, minutes);
+        }
+        let whole = f64::from(timing.blocks) * found.seconds_per_block / 60.0;
+        Some(match found.forecast.half_width_in(minutes) {
+            // Then the plan's blocks end the run, and the rows above say what they take.
+            Some(_) if whole < minutes => return None,
+            None => format!("{minutes:.0} min are too few for six blocks of this plan"),
+            Some(half) => format!(
+                "{minutes:.0} min buy about ±{:.1} % of throughput on these, in half of all runs",
+                100.0 * half
+            ),
+        })
+    }
+}
