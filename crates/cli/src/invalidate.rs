@@ -50,7 +50,7 @@ pub fn invalidate(arguments: &InvalidateArguments, config: &Config) -> Result<u8
             .map_err(|error| Failure::Failed(error.into()))?;
         say(&format!("withdrew {what}: {reason}"));
     }
-    rewrite(&run, &plan, &store, &config.lab)?;
+    rewrite(&run, &plan, &store, config)?;
     Ok(0)
 }
 

@@ -71,7 +71,7 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     } else if arguments.progress.is_some() {
         deltabench_kinds::pgbench::shown::pgbench(&plan, &context.results, arguments.progress)
     } else {
-        let format = arguments.format.into();
+        let format = arguments.form();
         deltabench_report::render(format, &comparison, &plan, &context, options)
     };
     match &arguments.out {

@@ -21,13 +21,15 @@ use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_observe::CoreSpeed;
-use deltabench_report::{CellWarmUp, LedgerLine, ReportContext, ServerFacts, TerminalOptions};
+use deltabench_report::{
+    CellWarmUp, JsonVersion, LedgerLine, ReportContext, ServerFacts, TerminalOptions,
+};
 use deltabench_run::session::TIME_UP;
 use deltabench_run::visit::WarmUp;
 use deltabench_store::{Fact, RunSummary, Store};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Where a run's reports are written.
 #[derive(Debug)]
@@ -35,6 +37,7 @@ pub struct Destinations {
     json: Option<PathBuf>,
     html: Option<PathBuf>,
     lab: PathBuf,
+    version: JsonVersion,
 }
 
 impl Destinations {
@@ -61,6 +64,7 @@ impl Destinations {
             json: output.json.clone(),
             html: output.html.clone(),
             lab: config.lab.clone(),
+            version: JsonVersion::of(output.json_version),
         })
     }
 }
@@ -419,35 +423,35 @@ fn parsed<T: serde::de::DeserializeOwned>(json: Option<String>) -> Result<Option
 }
 
 /// Writes those reports of a run again that lie in the lab, after something was said about it.
-pub fn rewrite(run: &str, plan: &Plan, store: &Store, lab: &Path) -> Result<(), Failure> {
+pub fn rewrite(run: &str, plan: &Plan, store: &Store, config: &Config) -> Result<(), Failure> {
     let Analysed {
         comparison,
         context,
         ..
     } = analyse_run(run, plan, store)?;
-    let form: [(&str, Form); 2] = [
-        ("html", deltabench_report::html),
-        ("json", deltabench_report::json),
-    ];
-    for (kind, form) in form {
-        let path = lab.join(format!("{run}.{kind}"));
-        if path.is_file() {
-            write_file(&path, &form(&comparison, plan, &context))?;
-            say(&format!("wrote {} again", path.display()));
-        }
+    let html = config.lab.join(format!("{run}.html"));
+    let json = config.lab.join(format!("{run}.json"));
+    if html.is_file() {
+        write_file(&html, &deltabench_report::html(&comparison, plan, &context))?;
+        say(&format!("wrote {} again", html.display()));
+    }
+    if json.is_file() {
+        // Whoever asked for a version reads that one.
+        let before = std::fs::read_to_string(&json).unwrap_or_default();
+        let version = JsonVersion::of_report(&before);
+        let text = deltabench_report::json(version, &comparison, plan, &context);
+        write_file(&json, &text)?;
+        say(&format!("wrote {} again", json.display()));
     }
     // What a confirming run says is in the reports of the run that it confirms.
     match &plan.confirms {
         Some(confirmed) => {
             let plan = store.plan(confirmed).map_err(store_problem)?;
-            rewrite(confirmed, &plan, store, lab)
+            rewrite(confirmed, &plan, store, config)
         }
         None => Ok(()),
     }
 }
-
-/// A form of a report.
-type Form = fn(&Comparison, &Plan, &ReportContext) -> String;
 
 /// Prints the table and writes the files; returns the exit code.
 pub fn publish(
@@ -461,7 +465,7 @@ pub fn publish(
         context,
         ..
     } = analyse_run(run, plan, store)?;
-    let json = deltabench_report::json(&comparison, plan, &context);
+    let json = deltabench_report::json(destinations.version, &comparison, plan, &context);
     let html = deltabench_report::html(&comparison, plan, &context);
     let to_stdout = destinations.json.as_deref().is_some_and(is_stdout);
     let table = terminal(&comparison, plan, &context, !to_stdout);

@@ -15,7 +15,9 @@ use deltabench_experiment::Experiment;
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
-use deltabench_report::{StudyContext, StudyFormat, StudyRunFacts, TerminalOptions, render_study};
+use deltabench_report::{
+    JsonVersion, StudyContext, StudyFormat, StudyRunFacts, TerminalOptions, render_study,
+};
 use deltabench_store::{Found, RunState, Store};
 use std::path::{Path, PathBuf};
 
@@ -92,8 +94,7 @@ pub fn report(runs: &[(PathBuf, String)], arguments: &Report) -> Result<u8, Fail
                 .hint("name one run; `deltabench list` shows them"),
         ));
     }
-    let format = StudyFormat::try_from(deltabench_report::Format::from(arguments.format))
-        .map_err(Failure::Refused)?;
+    let format = StudyFormat::try_from(arguments.form()).map_err(Failure::Refused)?;
     let loaded = load(runs)?;
     let study = tables(&loaded, arguments.by)?;
     let options = TerminalOptions {
@@ -122,8 +123,8 @@ pub fn publish(execution: &str, runs: &[String], config: &Config) -> Result<u8, 
     };
     let text = rendered(&study, &loaded, StudyFormat::Text, options);
     print_stdout(text.trim_end_matches('\n'))?;
-    for (format, ending) in [(StudyFormat::Html, "html"), (StudyFormat::Json, "json")] {
-        let path = config.lab.join(format!("{execution}.{ending}"));
+    for format in [StudyFormat::Html, StudyFormat::Json(JsonVersion::default())] {
+        let path = config.lab.join(format!("{execution}.{}", format.word()));
         write_file(&path, &rendered(&study, &loaded, format, options))?;
         say(&format!("wrote {}", path.display()));
     }

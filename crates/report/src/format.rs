@@ -1,4 +1,7 @@
-//! The JSON report's own types: the contract with scripts.
+//! The JSON report's own types: the contract with scripts, as its version 1 has them.
+//!
+//! Version 2 is made of them where they are written: intervals as objects, ids in the place of places, blocks
+//! from 1 (`docs/reference/report.schema.json`).
 //!
 //! Fields may be added; none is renamed or changes its meaning without a new [`REPORT_FORMAT`] version.
 //! What is not known is left out, never null, 0 or NaN. Ratios are candidate / base: 1.0 is equal.
@@ -11,7 +14,7 @@ use std::collections::BTreeMap;
 
 pub use host_speed::{BlockSpeed, Dependence, HostSpeed};
 
-/// Name and version of the JSON report.
+/// Name and version of the JSON report as these types have it.
 pub const REPORT_FORMAT: (&str, u32) = ("deltabench.report", 1);
 
 /// The whole report.

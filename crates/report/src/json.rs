@@ -1,7 +1,8 @@
-//! A comparison as the JSON report.
+//! A comparison as the JSON report: the document of version 1, and of the current version what is made of it.
 
 mod cell;
 mod costs;
+mod version2;
 
 use crate::context::{self, ReportContext, planned};
 use crate::format::{
@@ -23,15 +24,57 @@ use deltabench_model::plan::{self, Plan, ServerId};
 use deltabench_model::units::count;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+pub(crate) use version2::{Names, upgraded};
 
-/// The JSON report (see [`crate::format`]), indented, with a line break at the end.
+/// A version of the JSON contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum JsonVersion {
+    /// As it was first: pairs for intervals, places in the plan for cells, blocks from 0.
+    One,
+    /// As `docs/reference/report.schema.json` says.
+    #[default]
+    Two,
+}
+
+impl JsonVersion {
+    /// The version of this number; the current one for numbers that there are not.
+    #[must_use]
+    pub fn of(number: u8) -> Self {
+        match number {
+            1 => Self::One,
+            _ => Self::Two,
+        }
+    }
+
+    /// The version that a report is written in.
+    #[must_use]
+    pub fn of_report(text: &str) -> Self {
+        let report: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+        let number = report.get("version").and_then(serde_json::Value::as_u64);
+        number.map_or_else(Self::default, |number| {
+            Self::of(u8::try_from(number).unwrap_or(0))
+        })
+    }
+}
+
+/// The JSON report of a version, indented, with a line break at the end.
+///
+/// Its fields are those of [`crate::format`], in version 2 with other forms of intervals, cells and blocks.
 #[must_use]
-pub fn json(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
+pub fn json(
+    version: JsonVersion,
+    comparison: &Comparison,
+    plan: &Plan,
+    context: &ReportContext,
+) -> String {
     // Only maps with keys that are not strings and failing writers make this fail; there is neither.
     let mut text =
         serde_json::to_string_pretty(&report(comparison, plan, context)).unwrap_or_default();
     text.push('\n');
-    text
+    match version {
+        JsonVersion::One => text,
+        JsonVersion::Two => upgraded(&text, &Names::of(plan)),
+    }
 }
 
 fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Report {

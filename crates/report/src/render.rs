@@ -1,8 +1,9 @@
 //! All forms of a report under one name.
 
 use crate::context::ReportContext;
+use crate::json::{JsonVersion, json};
 use crate::terminal::{TerminalOptions, terminal};
-use crate::{benchstat, csv, html, json, junit, markdown};
+use crate::{benchstat, csv, html, junit, markdown};
 use deltabench_compare::comparison::Comparison;
 use deltabench_model::plan::Plan;
 
@@ -13,8 +14,8 @@ pub enum Format {
     Text,
     /// One offline page.
     Html,
-    /// The JSON contract.
-    Json,
+    /// The JSON contract, in a version.
+    Json(JsonVersion),
     /// For a pull request or a blog post.
     Markdown,
     /// A line for each cell and metric.
@@ -32,7 +33,7 @@ impl Format {
     pub const ALL: [Self; 7] = [
         Self::Text,
         Self::Html,
-        Self::Json,
+        Self::Json(JsonVersion::Two),
         Self::Markdown,
         Self::Csv,
         Self::Junit,
@@ -45,7 +46,7 @@ impl Format {
         match self {
             Self::Text => "text",
             Self::Html => "html",
-            Self::Json => "json",
+            Self::Json(_) => "json",
             Self::Markdown => "markdown",
             Self::Csv => "csv",
             Self::Junit => "junit",
@@ -67,7 +68,7 @@ pub fn render(
     match format {
         Format::Text => terminal(comparison, plan, context, options),
         Format::Html => html(comparison, plan, context),
-        Format::Json => json(comparison, plan, context),
+        Format::Json(version) => json(version, comparison, plan, context),
         Format::Markdown => markdown(comparison, plan, context),
         Format::Csv => csv(comparison, plan, context),
         Format::Junit => junit(comparison, plan, context),

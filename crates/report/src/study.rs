@@ -15,6 +15,7 @@ pub use context::{StudyContext, StudyRunFacts};
 pub(crate) use json::json_grids;
 
 use crate::html;
+use crate::json::JsonVersion;
 use crate::render::Format;
 use crate::terminal::TerminalOptions;
 use deltabench_compare::study::Study;
@@ -28,8 +29,8 @@ pub enum StudyFormat {
     Text,
     /// One offline page.
     Html,
-    /// The JSON contract (see [`mod@format`]).
-    Json,
+    /// The JSON contract (see [`mod@format`]), in a version.
+    Json(JsonVersion),
     /// For a pull request or a blog post.
     Markdown,
     /// A line for each figure.
@@ -41,7 +42,7 @@ impl StudyFormat {
     pub const ALL: [Self; 5] = [
         Self::Text,
         Self::Html,
-        Self::Json,
+        Self::Json(JsonVersion::Two),
         Self::Markdown,
         Self::Csv,
     ];
@@ -58,7 +59,7 @@ impl From<StudyFormat> for Format {
         match format {
             StudyFormat::Text => Self::Text,
             StudyFormat::Html => Self::Html,
-            StudyFormat::Json => Self::Json,
+            StudyFormat::Json(version) => Self::Json(version),
             StudyFormat::Markdown => Self::Markdown,
             StudyFormat::Csv => Self::Csv,
         }
@@ -73,7 +74,7 @@ impl TryFrom<Format> for StudyFormat {
         match format {
             Format::Text => Ok(Self::Text),
             Format::Html => Ok(Self::Html),
-            Format::Json => Ok(Self::Json),
+            Format::Json(version) => Ok(Self::Json(version)),
             Format::Markdown => Ok(Self::Markdown),
             Format::Csv => Ok(Self::Csv),
             Format::Junit | Format::Benchstat | Format::OfKind(_) => {
@@ -106,7 +107,7 @@ pub fn render_study(
     match format {
         StudyFormat::Text => terminal::terminal(study, context, options),
         StudyFormat::Html => html::study(study, context),
-        StudyFormat::Json => json::json(study, context),
+        StudyFormat::Json(version) => json::json(version, study, context),
         StudyFormat::Markdown => markdown::markdown(study, context),
         StudyFormat::Csv => csv::csv(study),
     }

@@ -72,6 +72,9 @@ pub struct Output {
     /// Write the HTML report here [default: in the lab directory]
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Version of the JSON report: 1 for scripts that were written for it
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub json_version: u8,
 }
 
 /// What servers may use of the machine, and what their caches hold.

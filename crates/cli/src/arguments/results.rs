@@ -2,6 +2,7 @@
 
 use super::conditions::{Output, Servers};
 use clap::{Args, ValueEnum};
+use deltabench_report::JsonVersion;
 use std::path::PathBuf;
 
 /// `deltabench resume`.
@@ -45,6 +46,9 @@ pub struct Report {
     /// Form of the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// Version of the JSON report: 1 for scripts that were written for it
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub json_version: u8,
     /// Write it here instead of stdout
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -162,19 +166,21 @@ pub enum Format {
     Rocksdb,
 }
 
-impl From<Format> for deltabench_report::Format {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Text => Self::Text,
-            Format::Json => Self::Json,
-            Format::Html => Self::Html,
-            Format::Markdown => Self::Markdown,
-            Format::Csv => Self::Csv,
-            Format::Junit => Self::Junit,
-            Format::Benchstat => Self::Benchstat,
-            Format::Pgbench => Self::OfKind("pgbench"),
-            Format::Steps => Self::OfKind("steps"),
-            Format::Rocksdb => Self::OfKind("rocksdb"),
+impl Report {
+    /// The form that was asked for.
+    pub fn form(&self) -> deltabench_report::Format {
+        use deltabench_report::Format as Form;
+        match self.format {
+            Format::Text => Form::Text,
+            Format::Json => Form::Json(JsonVersion::of(self.json_version)),
+            Format::Html => Form::Html,
+            Format::Markdown => Form::Markdown,
+            Format::Csv => Form::Csv,
+            Format::Junit => Form::Junit,
+            Format::Benchstat => Form::Benchstat,
+            Format::Pgbench => Form::OfKind("pgbench"),
+            Format::Steps => Form::OfKind("steps"),
+            Format::Rocksdb => Form::OfKind("rocksdb"),
         }
     }
 }

@@ -113,7 +113,7 @@ fn asked(runs: &[String], executions: &[String]) -> Vec<Asked> {
         for form in FORMS {
             ask(
                 format!("{run}/report.{form}"),
-                format!("report {run} --format {form}"),
+                format!("report {run} --format {form} --json-version 1"),
             );
         }
         ask(format!("{run}/costs"), format!("report {run} --costs"));
@@ -125,7 +125,7 @@ fn asked(runs: &[String], executions: &[String]) -> Vec<Asked> {
     }
     for execution in executions {
         for form in FORMS_OF_SEVERAL {
-            let command = format!("report {execution} --format {form}");
+            let command = format!("report {execution} --format {form} --json-version 1");
             ask(format!("{execution}/report.{form}"), command);
         }
         ask(
@@ -180,12 +180,18 @@ fn outputs(place: &Path, number: usize, (name, arguments): &Asked) -> Vec<(Strin
     all
 }
 
-fn all_outputs(place: &Path) -> BTreeMap<String, String> {
+/// The lab in a directory of its own; the names of its runs and executions.
+fn opened(place: &Path) -> (Vec<String>, Vec<String>) {
     let lab = place.join("lab");
     std::fs::create_dir(&lab).unwrap();
     let store = lab.join("deltabench.sqlite");
     std::fs::write(&store, unpacked(&kept().join("deltabench.sqlite.xz"))).unwrap();
-    let (runs, executions) = names(&store);
+    names(&store)
+}
+
+fn all_outputs(place: &Path) -> BTreeMap<String, String> {
+    let (runs, executions) = opened(place);
+    let lab = place.join("lab");
     for run in &runs {
         // A study links to the pages that are there.
         std::fs::write(lab.join(format!("{run}.html")), "").unwrap();
@@ -258,4 +264,26 @@ fn a_lab_of_the_first_format_says_what_it_said_to_the_binary_that_made_it() {
         env!("CARGO_TARGET_TMPDIR"),
         parted.join("\n")
     );
+}
+
+/// Reports of runs of every kind, and of an experiment.
+#[test]
+fn json_reports_are_as_their_schemas_say() {
+    let place = tempfile::tempdir().unwrap();
+    let (runs, executions) = opened(place.path());
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    let schema = |name: &str| -> serde_json::Value {
+        serde_json::from_slice(&std::fs::read(reference.join(name)).unwrap()).unwrap()
+    };
+    let (of_runs, of_studies) = (schema("report.schema.json"), schema("study.schema.json"));
+    let runs = runs.iter().map(|name| (name, &of_runs));
+    let studies = executions.iter().map(|name| (name, &of_studies));
+    for (name, schema) in runs.chain(studies) {
+        let asked = words(&format!("report {name} --format json"));
+        let outputs = outputs(place.path(), 0, &(name.clone(), asked));
+        let (_, text) = &outputs[0];
+        let document = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let breaches = crate::schema::breaches(schema, &document);
+        assert!(breaches.is_empty(), "{name}:\n{}", breaches.join("\n"));
+    }
 }

@@ -15,4 +15,5 @@ mod records;
 mod refusals;
 mod rocksdb;
 mod runs;
+mod schema;
 mod survival;

@@ -53,7 +53,10 @@ fn oldest_middle_and_newest_majors_are_compared_in_one_run() {
                 number(&value["base"]) > 0.0 && number(&value["candidate"]) > 0.0,
                 "{cell}"
             );
-            let (low, high) = (number(&value["ci95"][0]), number(&value["ci95"][1]));
+            let (low, high) = (
+                number(&value["ci95"]["low"]),
+                number(&value["ci95"]["high"]),
+            );
             let ratio = number(&value["ratio"]);
             assert!(low <= ratio && ratio <= high, "{metric} of {cell}");
         }

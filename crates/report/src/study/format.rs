@@ -6,7 +6,7 @@
 use crate::format::Relative;
 use serde::Serialize;
 
-/// Name and version of the JSON report of a study.
+/// Name and version of the JSON report of a study as these types have it; version 2 is made of it.
 pub const STUDY_FORMAT: (&str, u32) = ("deltabench.study", 1);
 
 /// The whole report.

@@ -8,7 +8,7 @@ use super::format::{
 };
 use super::lead::{counts, extremes, sentence};
 use super::words as study_words;
-use crate::json::{interval, relative};
+use crate::json::{JsonVersion, Names, interval, relative, upgraded};
 use crate::words::finite;
 use deltabench_compare::comparison::Verdict;
 use deltabench_compare::study::{
@@ -18,11 +18,15 @@ use deltabench_model::plan::Group;
 use deltabench_model::units::count;
 
 /// The JSON report (see [`super::format`]), indented, with a line break at the end.
-pub(super) fn json(study: &Study, context: &StudyContext) -> String {
+pub(super) fn json(version: JsonVersion, study: &Study, context: &StudyContext) -> String {
     // Only maps with keys that are not strings and failing writers make this fail; there is neither.
     let mut text = serde_json::to_string_pretty(&report(study, context)).unwrap_or_default();
     text.push('\n');
-    text
+    match version {
+        JsonVersion::One => text,
+        // It refers to nothing by its place in a plan.
+        JsonVersion::Two => upgraded(&text, &Names::default()),
+    }
 }
 
 fn report(study: &Study, context: &StudyContext) -> StudyReport {

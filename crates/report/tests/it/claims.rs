@@ -17,7 +17,11 @@ fn form(format: Format, full: &Full) -> String {
 }
 
 fn json(full: &Full) -> serde_json::Value {
-    serde_json::from_str(&form(Format::Json, full)).unwrap()
+    serde_json::from_str(&form(
+        Format::Json(deltabench_report::JsonVersion::One),
+        full,
+    ))
+    .unwrap()
 }
 
 /// Every form that has sentences begins with this one.

@@ -161,7 +161,12 @@ fn the_costs_of_a_cell_in_json_and_csv() {
     let cell = &mut full.comparison.cells[0];
     cell.rates.truncate(2);
     cell.metrics.clear();
-    let value: Value = serde_json::from_str(&form(Format::Json, &full, 120)).unwrap();
+    let value: Value = serde_json::from_str(&form(
+        Format::Json(deltabench_report::JsonVersion::One),
+        &full,
+        120,
+    ))
+    .unwrap();
     let mut shown = BTreeMap::from([
         ("invalidations".to_owned(), value["invalidations"].clone()),
         ("marks".to_owned(), value["marks"].clone()),
@@ -200,7 +205,12 @@ fn every_form_is_the_same_to_the_byte_when_made_again() {
 #[test]
 fn a_new_form_says_nothing_of_costs_where_there_are_none() {
     let full = full();
-    let value: Value = serde_json::from_str(&form(Format::Json, &full, 120)).unwrap();
+    let value: Value = serde_json::from_str(&form(
+        Format::Json(deltabench_report::JsonVersion::One),
+        &full,
+        120,
+    ))
+    .unwrap();
     for key in [
         "costs",
         "moved",
@@ -255,8 +265,13 @@ fn a_withdrawn_run_says_so_first_in_every_form() {
             .skip(1)
             .all(|line| line.contains("somebody else used the machine"))
     );
-    let value: Value =
-        serde_json::from_str(&json(&full.comparison, &full.plan, &full.context)).unwrap();
+    let value: Value = serde_json::from_str(&json(
+        deltabench_report::JsonVersion::One,
+        &full.comparison,
+        &full.plan,
+        &full.context,
+    ))
+    .unwrap();
     assert_eq!(
         value["invalidations"][1]["reason"],
         "somebody else used the machine"
@@ -291,8 +306,13 @@ fn a_withdrawn_cell_is_marked_where_it_stands_and_no_other() {
         .collect();
     assert_eq!(marked.len(), 1, "{text}");
     assert!(marked[0].contains("range-covered-si"), "{text}");
-    let value: Value =
-        serde_json::from_str(&json(&full.comparison, &full.plan, &full.context)).unwrap();
+    let value: Value = serde_json::from_str(&json(
+        deltabench_report::JsonVersion::One,
+        &full.comparison,
+        &full.plan,
+        &full.context,
+    ))
+    .unwrap();
     let cells = value["cells"].as_array().unwrap();
     let withdrawn = cells.iter().filter(|cell| cell.get("withdrawn").is_some());
     assert_eq!(withdrawn.count(), 1);

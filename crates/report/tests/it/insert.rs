@@ -107,8 +107,13 @@ fn two_passes_have_no_relative_throughput_in_the_general_tables_either() {
     // Forest, values, and cards with their panels.
     assert!(page.matches("cannot tell (2 of 6 passes)").count() >= 4 * 10);
     // Files have the figure, with its interval.
-    let value: Value =
-        serde_json::from_str(&json(&full.comparison, &full.plan, &full.context)).unwrap();
+    let value: Value = serde_json::from_str(&json(
+        deltabench_report::JsonVersion::One,
+        &full.comparison,
+        &full.plan,
+        &full.context,
+    ))
+    .unwrap();
     assert!(
         value["cells"][0]["metrics"].to_string().contains("ratio"),
         "{}",
@@ -169,15 +174,25 @@ fn settling_is_told_of_in_every_form() {
     assert!(form(Format::Text, &full, 200).contains(said));
     assert!(markdown(&full.comparison, &full.plan, &full.context).contains(said));
     assert!(page(&full).contains(said));
-    let value: Value =
-        serde_json::from_str(&json(&full.comparison, &full.plan, &full.context)).unwrap();
+    let value: Value = serde_json::from_str(&json(
+        deltabench_report::JsonVersion::One,
+        &full.comparison,
+        &full.plan,
+        &full.context,
+    ))
+    .unwrap();
     assert_eq!(value["insert"]["settled"].as_array().unwrap().len(), 6);
 }
 
 #[test]
 fn the_json_has_every_step_server_and_pass() {
     let full = insert_run(7);
-    let text = json(&full.comparison, &full.plan, &full.context);
+    let text = json(
+        deltabench_report::JsonVersion::One,
+        &full.comparison,
+        &full.plan,
+        &full.context,
+    );
     let value: Value = serde_json::from_str(&text).unwrap();
     let insert = &value["insert"];
     assert_eq!(insert["passes_planned"], 7);
@@ -207,7 +222,12 @@ fn the_json_has_every_step_server_and_pass() {
 #[test]
 fn a_run_of_anything_else_says_nothing_of_it() {
     let full = crate::full::full();
-    let text = json(&full.comparison, &full.plan, &full.context);
+    let text = json(
+        deltabench_report::JsonVersion::One,
+        &full.comparison,
+        &full.plan,
+        &full.context,
+    );
     assert!(!text.contains("\"insert\":"));
     assert!(!page(&full).contains("id=\"insert\""));
     assert!(check_steps(&full.plan).is_err());

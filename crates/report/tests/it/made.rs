@@ -108,7 +108,12 @@ fn what_was_adapted_built_and_reached_stands_in_page_markdown_and_json() {
 
 #[test]
 fn the_json_says_how_servers_were_made_without_nulls() {
-    let text = json(&comparison(), &made(), &context());
+    let text = json(
+        deltabench_report::JsonVersion::One,
+        &comparison(),
+        &made(),
+        &context(),
+    );
     assert!(!text.contains("null"));
     let json: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
@@ -143,7 +148,12 @@ fn the_json_says_how_servers_were_made_without_nulls() {
 #[test]
 fn a_run_outside_of_an_experiment_says_nothing_of_one() {
     let (comparison, plan, context) = (comparison(), plan(), context());
-    let json = json(&comparison, &plan, &context);
+    let json = json(
+        deltabench_report::JsonVersion::One,
+        &comparison,
+        &plan,
+        &context,
+    );
     for field in [
         "experiment",
         "recipe",
@@ -175,8 +185,13 @@ fn a_mean_in_json_counts_the_cells_that_are_not_to_be_used() {
                 at_unix_ms: 0,
             })
     }];
-    let said: Value =
-        serde_json::from_str(&json(&run.comparison, &run.plan, &run.context)).unwrap();
+    let said: Value = serde_json::from_str(&json(
+        deltabench_report::JsonVersion::One,
+        &run.comparison,
+        &run.plan,
+        &run.context,
+    ))
+    .unwrap();
     let unfit = |cell: &Value| cell["cell"] == 0 || cell["verdict"] == "unfit";
     for summary in said["summaries"].as_array().unwrap() {
         let cells = said["cells"].as_array().unwrap().iter().filter(|cell| {

@@ -315,7 +315,12 @@ fn the_same_comparison_gives_the_same_bytes() {
                     colour: true,
                 },
             ),
-            json(&comparison, &plan, &context),
+            json(
+                deltabench_report::JsonVersion::One,
+                &comparison,
+                &plan,
+                &context,
+            ),
             csv(&comparison, &plan, &context),
             markdown(&comparison, &plan, &context),
             html(&comparison, &plan, &context),

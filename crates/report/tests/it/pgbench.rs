@@ -286,7 +286,10 @@ fn the_grids_of_a_study_in_every_form() {
         "mixes, clients, servers, figures"
     );
     assert!(grid.iter().all(|line| line.split(',').count() == columns));
-    let json: Value = serde_json::from_str(&form(StudyFormat::Json)).unwrap();
+    let json: Value = serde_json::from_str(&form(StudyFormat::Json(
+        deltabench_report::JsonVersion::One,
+    )))
+    .unwrap();
     let point = &json["grids"][0]["columns"][1]["points"][2];
     assert_eq!(point["clients"], 16);
     assert_eq!(point["verdict"], "regression");
@@ -310,7 +313,13 @@ fn the_grids_of_a_study_in_every_form() {
 fn the_run_tells_scripts_on_the_page_and_in_json() {
     let plan = plan(&[1, 4]);
     let (comparison, context) = analysed(&plan, &slices(&plan));
-    let json = render(Format::Json, &comparison, &plan, &context, OPTIONS);
+    let json = render(
+        Format::Json(deltabench_report::JsonVersion::One),
+        &comparison,
+        &plan,
+        &context,
+        OPTIONS,
+    );
     let json: Value = serde_json::from_str(&json).unwrap();
     let scripts = json["pgbench"].as_array().unwrap();
     assert_eq!(scripts.len(), 2 * 2 * 3, "servers, clients, scripts");

@@ -90,8 +90,13 @@ fn tables_keep_the_width() {
 #[test]
 fn the_json_has_every_block_and_both_pairs_of_caches() {
     let full = rocksdb_run(6);
-    let report: Value =
-        serde_json::from_str(&json(&full.comparison, &full.plan, &full.context)).unwrap();
+    let report: Value = serde_json::from_str(&json(
+        deltabench_report::JsonVersion::One,
+        &full.comparison,
+        &full.plan,
+        &full.context,
+    ))
+    .unwrap();
     let rocksdb = &report["rocksdb"];
     assert_eq!(rocksdb["steps"].as_array().unwrap().len(), 9);
     let block = &rocksdb["steps"][0]["targets"][0]["blocks"][5];

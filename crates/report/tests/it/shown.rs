@@ -36,7 +36,13 @@ impl Full {
     }
 
     fn json(&self) -> Value {
-        serde_json::from_str(&json(&self.comparison, &self.plan, &self.context)).unwrap()
+        serde_json::from_str(&json(
+            deltabench_report::JsonVersion::One,
+            &self.comparison,
+            &self.plan,
+            &self.context,
+        ))
+        .unwrap()
     }
 
     fn csv(&self) -> String {

@@ -34,7 +34,10 @@ fn the_markdown_of_a_study() {
 
 #[test]
 fn the_json_of_a_study() {
-    insta::assert_snapshot!(rendered(StudyFormat::Json, &small()));
+    insta::assert_snapshot!(rendered(
+        StudyFormat::Json(deltabench_report::JsonVersion::One),
+        &small()
+    ));
 }
 
 #[test]
@@ -94,7 +97,11 @@ fn what_is_no_claim_stands_in_parentheses_in_every_form() {
 }
 
 fn parsed(study: &Study) -> Value {
-    serde_json::from_str(&rendered(StudyFormat::Json, study)).unwrap()
+    serde_json::from_str(&rendered(
+        StudyFormat::Json(deltabench_report::JsonVersion::One),
+        study,
+    ))
+    .unwrap()
 }
 
 #[test]

@@ -89,7 +89,12 @@ fn the_json_report_of_a_run() {
             .iter_mut()
             .for_each(|metric| metric.blocks.truncate(2));
     }
-    insta::assert_snapshot!(json(&comparison, &plan(), &context()));
+    insta::assert_snapshot!(json(
+        deltabench_report::JsonVersion::One,
+        &comparison,
+        &plan(),
+        &context()
+    ));
 }
 
 #[test]
@@ -156,7 +161,12 @@ fn what_is_not_a_number_is_never_printed_as_one() {
     let page = crate::page::without_script(&html(&comparison, &plan, &context));
     let texts = [
         terminal(&comparison, &plan, &context, options),
-        json(&comparison, &plan, &context),
+        json(
+            deltabench_report::JsonVersion::One,
+            &comparison,
+            &plan,
+            &context,
+        ),
         csv(&comparison, &plan, &context),
         markdown(&comparison, &plan, &context),
         // What people read; the data of its charts have null for what is not known.
@@ -170,7 +180,13 @@ fn what_is_not_a_number_is_never_printed_as_one() {
             );
         }
     }
-    let value: Value = serde_json::from_str(&json(&comparison, &plan, &context)).unwrap();
+    let value: Value = serde_json::from_str(&json(
+        deltabench_report::JsonVersion::One,
+        &comparison,
+        &plan,
+        &context,
+    ))
+    .unwrap();
     let throughput = &value["cells"][0]["metrics"]["throughput"];
     assert!(throughput.get("ratio").is_none() && throughput.get("ci95").is_none());
     assert_eq!(throughput["base"], 21_400.0);
@@ -189,7 +205,13 @@ fn a_run_without_placebo_or_cells_says_so() {
         line,
         "postgres:18.6 vs postgres:17.11: nothing measured; no placebo; host unfit"
     );
-    let value: Value = serde_json::from_str(&json(&comparison, &plan(), &context())).unwrap();
+    let value: Value = serde_json::from_str(&json(
+        deltabench_report::JsonVersion::One,
+        &comparison,
+        &plan(),
+        &context(),
+    ))
+    .unwrap();
     assert!(value.get("placebo").is_none());
     assert_eq!(
         (&value["host"]["ok"], &value["exit_code"]),
