@@ -305,10 +305,10 @@ mod tests {
             huge_pages: HugePagesWish::Off,
         };
         let mut plan = fixture::plan();
-        let small = estimate(&plan, &host).unwrap();
+        let small = estimate(&plan, run_half(&plan.work), &host).unwrap();
         assert_eq!(small.lacks, None);
         plan.data.rows = 1_000_000_000_000;
-        let large = estimate(&plan, &host).unwrap();
+        let large = estimate(&plan, run_half(&plan.work), &host).unwrap();
         assert!(large.lacks.is_some() && large.disk_bytes > 100 << 40);
         let (lines, refused) = parts(&[("r-1".to_owned(), plan)], &host);
         assert!(refused.is_some());
