@@ -114,8 +114,8 @@ pub struct Progress {
     pub skipped: u64,
 }
 
-/// Whether reports of a plan show absolute numbers: it has scripts of pgbench, or some workload at several
-/// numbers of clients. Those of the Insert Benchmark are shown in its own way.
+/// Whether reports of a plan show absolute numbers: it has scripts, or some workload at several
+/// numbers of clients. Those of passes are shown in their own way.
 #[must_use]
 pub fn is_shown(plan: &Plan) -> bool {
     let mut known: BTreeMap<&str, u32> = BTreeMap::new();
@@ -123,7 +123,7 @@ pub fn is_shown(plan: &Plan) -> bool {
         let first = known.entry(cell.workload.as_str()).or_insert(cell.clients);
         *first != cell.clients
     });
-    !plan.work.has_passes() && (plan.work.pgbench().is_some() || several_clients)
+    !plan.work.has_passes() && (plan.work.has_scripts() || several_clients)
 }
 
 /// Slices by block and round.

@@ -3,6 +3,7 @@
 use crate::comparison::LatencyCurves;
 use crate::pairing::Block;
 use crate::sample::BlockValue;
+use crate::thresholds::SLOWER_OPERATIONS;
 use deltabench_model::units::{micros, to_f64};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
@@ -77,9 +78,6 @@ const CURVE: [f64; 19] = [
     0.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 90.0, 95.0, 97.5, 99.0, 99.5,
     99.9, 99.95, 99.99,
 ];
-
-/// Slower operations that a percentile of a curve needs on either side: fewer are a matter of chance.
-const SLOWER_OPERATIONS: f64 = 10.0;
 
 fn block_value(block: &MergedBlock, q: f64) -> Option<BlockValue> {
     let base = micros(block.base.value_at_quantile(q));

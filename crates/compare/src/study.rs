@@ -15,7 +15,6 @@ use crate::segments::Segment;
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{Group, Plan};
 use deltabench_model::problem::Problem;
-use deltabench_model::rocksdb::RocksdbStep;
 
 mod across;
 mod collect;
@@ -88,6 +87,8 @@ pub struct StudyTable {
     pub title: String,
     /// What is shown.
     pub metric: Metric,
+    /// What does the work of its rows: `client` or `thread`.
+    pub worker: &'static str,
     /// Where this table stands on the other axes, for example `("clients", "4")`.
     pub coordinates: Vec<(String, String)>,
     /// The columns.
@@ -157,6 +158,8 @@ pub struct Grid {
     pub title: String,
     /// The workload, as the rows of tables call it.
     pub workload: String,
+    /// What its rows count: `client` or `thread`.
+    pub worker: &'static str,
     /// Its family.
     pub group: Group,
     /// Where the grid stands on the other axes, for example `("scale", "10")`.
@@ -167,44 +170,19 @@ pub struct Grid {
     pub columns: Vec<GridColumn>,
 }
 
-impl Grid {
-    /// What its rows count: `client`, or `thread` for a step of RocksDB.
-    #[must_use]
-    pub fn worker(&self) -> &'static str {
-        worker(&self.workload)
-    }
-}
-
-impl StudyTable {
-    /// What does the work of its rows: `client`, or `thread` where all are steps of RocksDB.
-    #[must_use]
-    pub fn worker(&self) -> &'static str {
-        worker_of(&self.rows)
-    }
-}
-
 impl Study {
-    /// What does the work of all its tables: `client`, or `thread` where all are of steps of RocksDB.
+    /// What does the work of all its tables: as theirs where all are alike, else `client`.
     #[must_use]
     pub fn worker(&self) -> &'static str {
-        worker_of(self.tables.iter().flat_map(|table| &table.rows))
+        one_worker(self.tables.iter().map(|table| table.worker))
     }
 }
 
-fn worker_of<'r>(rows: impl IntoIterator<Item = &'r StudyRow>) -> &'static str {
-    let mut workers = rows.into_iter().map(|row| worker(&row.name));
+/// The word for what does the work of all of these.
+fn one_worker(mut workers: impl Iterator<Item = &'static str>) -> &'static str {
     match workers.next() {
         Some(first) if workers.all(|other| other == first) => first,
         _ => "client",
-    }
-}
-
-/// What does the work of a workload: `client`, or `thread` for a step of RocksDB, which has no clients.
-pub(crate) fn worker(workload: &str) -> &'static str {
-    let step = workload.split([' ', ',']).next().unwrap_or_default();
-    match RocksdbStep::from_name(step) {
-        Some(_) => "thread",
-        None => "client",
     }
 }
 
@@ -281,12 +259,6 @@ pub struct Spread {
     /// Geometric mean with its interval, where each run behind the column has all the rows.
     pub geometric: Option<Ratio>,
 }
-
-/// The colour bands of published tables: at or below this is red.
-pub const BAND_LOW: f64 = 0.95;
-
-/// At or above this is green; between them grey.
-pub const BAND_HIGH: f64 = 1.05;
 
 /// The grids of a run on its own.
 ///

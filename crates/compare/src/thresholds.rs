@@ -324,3 +324,27 @@ pub const SEGMENT_FLAT_WIDEST: f64 = 0.3;
 
 /// Share of lines of one slope that may be broken into several segments by chance.
 pub const SEGMENT_ALPHA: f64 = 0.05;
+
+/// Slower operations that a percentile of a latency curve needs on either side: fewer are a matter of chance.
+pub const SLOWER_OPERATIONS: f64 = 10.0;
+
+/// The colour bands of published tables: a relative figure at or below this is red.
+pub const BAND_LOW: f64 = 0.95;
+
+/// At or above this is green; between them grey.
+pub const BAND_HIGH: f64 = 1.05;
+
+/// Share of the range of absolute values at each end that published tables colour.
+pub const RANGE_END: f64 = 0.25;
+
+/// Values of which the worst is at least this share of the best are alike: none is red.
+pub const RANGE_ALIKE: f64 = 0.8;
+
+/// A delete that costs so many times the CPU of an insert is worth a word: its planner looks through the dead
+/// entries at the tail of the index, which no throughput shows by itself.
+///
+/// Source: docs/sources/insert-benchmark.md#deletes: 10 to 100 times.
+pub const DELETE_CPU_FACTOR: f64 = 5.0;
+
+/// A schedule that lags so many seconds behind is worth a word.
+pub const LAG_SECONDS: f64 = 1.0;

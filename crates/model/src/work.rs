@@ -65,6 +65,44 @@ impl Work {
         }
     }
 
+    /// What is compared: `server`, or `target` where there are no servers.
+    #[must_use]
+    pub fn subject(&self) -> &'static str {
+        if self.is_embedded() {
+            "target"
+        } else {
+            "server"
+        }
+    }
+
+    /// What its setup is called where two plans differ in it.
+    #[must_use]
+    pub fn title(&self) -> &'static str {
+        match self {
+            Self::Workloads(_) => "pgbench",
+            Self::Insert(_) => "Insert Benchmark",
+            Self::Rocksdb(_) => "RocksDB",
+        }
+    }
+
+    /// Whether it has scripts, of which reports show absolute numbers.
+    #[must_use]
+    pub fn has_scripts(&self) -> bool {
+        self.pgbench().is_some()
+    }
+
+    /// Whether a workload is a mix of its scripts.
+    #[must_use]
+    pub fn has_script(&self, workload: &str) -> bool {
+        self.pgbench().is_some_and(|setup| setup.has(workload))
+    }
+
+    /// The scale factor of its tables, where they have one.
+    #[must_use]
+    pub fn scale(&self) -> Option<u32> {
+        Some(self.pgbench()?.tables.scale)
+    }
+
     /// Whether a block is one pass of whole steps on each server, one server after another.
     #[must_use]
     pub fn has_passes(&self) -> bool {

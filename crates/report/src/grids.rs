@@ -145,7 +145,7 @@ pub(crate) fn segment_lines(grid: &Grid) -> Vec<String> {
 
 /// `1 client`.
 pub(crate) fn row_name(grid: &Grid, clients: u32) -> String {
-    words::plural(u64::from(clients), grid.worker())
+    words::plural(u64::from(clients), grid.worker)
 }
 
 /// What the figures are.
@@ -256,7 +256,7 @@ fn markdown_table(grid: &Grid, value: Value) -> Section {
     });
     let mut section = table::markdown::section(&of_columns(
         grid,
-        format!("{}s", grid.worker()),
+        format!("{}s", grid.worker),
         lines.collect(),
     ));
     let title = format!("### {}: {}\n", escape(&grid.title), value.title());

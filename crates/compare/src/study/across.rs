@@ -126,6 +126,7 @@ impl Line<'_, '_> {
             axis_name: axis.clone(),
             title,
             metric: Metric::Throughput,
+            worker: first.worker(),
             coordinates: here.into_iter().chain(places).collect(),
             columns: self.columns.clone(),
             base: 0,

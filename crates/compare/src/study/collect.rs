@@ -1,7 +1,7 @@
 //! The figures of the runs, laid out so that tables can ask for them by name.
 
 use super::places::{Places, base_name};
-use super::{StudyRun, distinct};
+use super::{StudyRun, distinct, one_worker};
 use crate::absolute::CellResult;
 use crate::comparison::{CellComparison, Metric, MetricComparison, Verdict};
 use crate::sample::BlockValue;
@@ -88,18 +88,25 @@ impl<'a> Set<'a> {
             .collect()
     }
 
-    /// Whether every run is one of an embedded engine, which has threads for clients.
-    pub(super) fn is_embedded(&self) -> bool {
-        let mut plans = self.runs.iter().map(|run| run.source.plan);
-        plans.all(|plan| plan.work.is_embedded())
+    /// What does the work of every run: `client` or `thread`.
+    pub(super) fn worker(&self) -> &'static str {
+        one_worker(self.runs.iter().map(|run| run.source.plan.work.worker()))
     }
 
-    /// `4 clients`, or `4 threads` of an embedded engine.
-    pub(super) fn workers(&self, number: u32) -> String {
-        match self.is_embedded() {
-            true => words::things(number, "thread"),
-            false => words::things(number, "client"),
+    /// What is compared in every run: `server` or `target`.
+    pub(super) fn subject(&self) -> &'static str {
+        let mut subjects = self.runs.iter().map(|run| run.source.plan.work.subject());
+        let first = subjects.next().unwrap_or("server");
+        if subjects.all(|other| other == first) {
+            first
+        } else {
+            "server"
         }
+    }
+
+    /// `4 clients`, `1 thread`.
+    pub(super) fn workers(&self, number: u32) -> String {
+        words::things(number, self.worker())
     }
 
     /// Whether some run has a cell of this row and number of clients.
@@ -108,16 +115,14 @@ impl<'a> Set<'a> {
         self.runs.iter().any(|run| run.cells.contains_key(&key))
     }
 
-    /// Whether a row is a mix of pgbench's scripts.
-    pub(super) fn is_pgbench(&self, row: &str) -> bool {
+    /// Whether a row is a mix of scripts.
+    pub(super) fn is_of_scripts(&self, row: &str) -> bool {
         self.runs.iter().any(|run| {
             let plan = run.source.plan;
             let mut cells = run.cells.iter().filter(|((name, _), _)| name == row);
             cells.any(|(_, id)| {
                 let cell = plan.cells.get(index(u64::from(*id)));
-                let setup = plan.work.pgbench();
-                cell.zip(setup)
-                    .is_some_and(|(cell, setup)| setup.has(&cell.workload))
+                cell.is_some_and(|cell| plan.work.has_script(&cell.workload))
             })
         })
     }

@@ -31,16 +31,7 @@ pub(super) fn differences(first: &Plan, second: &Plan) -> Vec<Difference> {
     look(first.transport != second.transport, "transport", true);
     look(first.order != second.order, "order of cells", true);
     look(first.workloads != second.workloads, "own workloads", true);
-    look(
-        first.work.pgbench() != second.work.pgbench(),
-        "pgbench",
-        true,
-    );
-    look(
-        first.work.insert() != second.work.insert(),
-        "Insert Benchmark",
-        true,
-    );
+    look(first.work != second.work, first.work.title(), true);
     look(other_rates(first, second), "scheduled rate", true);
     look(first.timing != second.timing, "timing", false);
     look(first.stopping != second.stopping, "stopping", false);

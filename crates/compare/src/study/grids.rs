@@ -11,8 +11,8 @@ use crate::segments::{Point, segments};
 use crate::thresholds::LEVEL_DIFFERENT;
 use deltabench_model::plan::Group;
 
-/// For each workload of each place that has several numbers of clients, or is a mix of pgbench's scripts: the
-/// servers beside each other; then for each server the machines, where there are several.
+/// For each workload of each place that has several numbers of clients, or is a mix of scripts: the servers
+/// beside each other; then for each server the machines, where there are several.
 pub(super) fn grids(places: &Places<'_>, sets: &[Set<'_>], tables: &[StudyTable]) -> Vec<Grid> {
     let mut grids = Vec::new();
     for set in sets {
@@ -57,7 +57,7 @@ fn clients<'s>(sets: impl Iterator<Item = &'s Set<'s>> + Clone, row: &str) -> Ve
         .collect();
     found.sort_unstable();
     found.dedup();
-    let scripts = || sets.clone().any(|set| set.is_pgbench(row));
+    let scripts = || sets.clone().any(|set| set.is_of_scripts(row));
     if found.len() > 1 || scripts() {
         found
     } else {
@@ -94,10 +94,11 @@ fn of_servers(
         axis_name: "server".to_owned(),
         title: format!(
             "{name} by {}s{}",
-            super::worker(name),
+            set.worker(),
             places.words(&set.position, None)
         ),
         workload: name.to_owned(),
+        worker: set.worker(),
         group,
         coordinates,
         clients,
@@ -135,11 +136,9 @@ fn of_hosts(
     grid(Grid {
         axis: Axis::Host,
         axis_name: "host".to_owned(),
-        title: format!(
-            "{name} by {}s and host, {server}{place}",
-            super::worker(name)
-        ),
+        title: format!("{name} by {}s and host, {server}{place}", first.worker()),
         workload: name.to_owned(),
+        worker: first.worker(),
         group,
         coordinates: std::iter::once(("server".to_owned(), server.to_owned()))
             .chain(places.coordinates(&first.position, Some(host)))

@@ -371,10 +371,7 @@ fn servers(first: &Plan, second: &Plan) -> Option<String> {
         let all = plan.candidates().into_iter();
         all.map(|server| plan.server_name(server)).collect()
     };
-    (names(first) != names(second)).then(|| match first.work.rocksdb() {
-        Some(_) => "its targets".to_owned(),
-        None => "its servers".to_owned(),
-    })
+    (names(first) != names(second)).then(|| format!("its {}s", first.work.subject()))
 }
 
 fn cells(first: &Plan, second: &Plan) -> Option<String> {

@@ -149,8 +149,8 @@ fn derived(plan: &Plan, name: &str) -> String {
     match name {
         "rows" => plan.data.rows.to_string(),
         "tables" => plan.data.tables.to_string(),
-        "scale" => match plan.work.pgbench() {
-            Some(setup) => setup.tables.scale.to_string(),
+        "scale" => match plan.work.scale() {
+            Some(scale) => scale.to_string(),
             None => "none".to_owned(),
         },
         "memory" => plan.limits.memory_bytes.map_or("none".to_owned(), bytes),

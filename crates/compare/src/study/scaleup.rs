@@ -19,16 +19,14 @@ pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<StudyTable> {
     };
     let tables = set.servers().into_iter().map(|server| StudyTable {
         axis: Axis::Clients,
-        axis_name: match set.is_embedded() {
-            true => "threads".to_owned(),
-            false => "clients".to_owned(),
-        },
+        axis_name: format!("{}s", set.worker()),
         title: format!(
             "throughput of {server} relative to {}{}",
             set.workers(least),
             places.words(&set.position, None)
         ),
         metric: Metric::Throughput,
+        worker: set.worker(),
         coordinates: [("server".to_owned(), server.to_owned())]
             .into_iter()
             .chain(places.coordinates(&set.position, None))

@@ -60,10 +60,7 @@ pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<(StudyTable, Vec
             });
             let mut table = StudyTable {
                 axis: Axis::Servers,
-                axis_name: match set.is_embedded() {
-                    true => "target".to_owned(),
-                    false => "server".to_owned(),
-                },
+                axis_name: set.subject().to_owned(),
                 title: title(
                     metric,
                     base,
@@ -71,6 +68,7 @@ pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<(StudyTable, Vec
                     &places.words(&set.position, None),
                 ),
                 metric,
+                worker: set.worker(),
                 coordinates: [("clients".to_owned(), clients.to_string())]
                     .into_iter()
                     .chain(places.coordinates(&set.position, None))

@@ -1,6 +1,7 @@
 //! The colours of published tables.
 
 use super::{InsertReport, StepFigures};
+use deltabench_compare::thresholds::{BAND_HIGH, BAND_LOW, RANGE_ALIKE, RANGE_END};
 use deltabench_model::insert::InsertRole;
 use deltabench_model::plan::Role;
 
@@ -35,11 +36,11 @@ impl Quartile {
 /// A relative value as published studies colour it; the verdict stands beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShareColour {
-    /// At most 0.95: red.
+    /// At most [`BAND_LOW`]: red.
     Slower,
     /// Between: grey.
     Between,
-    /// At least 1.05: green.
+    /// At least [`BAND_HIGH`]: green.
     Faster,
 }
 
@@ -47,20 +48,15 @@ impl ShareColour {
     /// The colour of a ratio, candidate / base.
     #[must_use]
     pub fn of(ratio: f64) -> Self {
-        if ratio <= 0.95 {
+        if ratio <= BAND_LOW {
             Self::Slower
-        } else if ratio >= 1.05 {
+        } else if ratio >= BAND_HIGH {
             Self::Faster
         } else {
             Self::Between
         }
     }
 }
-
-/// Share of the range at each end that is coloured.
-const END: f64 = 0.25;
-/// Values of which the worst is at least this share of the best are alike: none is red.
-const ALIKE: f64 = 0.8;
 
 /// Fills the quartiles of the report.
 pub(super) fn paint(report: &mut InsertReport) {
@@ -116,9 +112,9 @@ fn quartile(all: &[f64], value: f64) -> Quartile {
     let gap = high - low;
     if gap <= 0.0 {
         Quartile::Between
-    } else if value >= high - END * gap {
+    } else if value >= high - RANGE_END * gap {
         Quartile::Best
-    } else if value <= low + END * gap && low < ALIKE * high {
+    } else if value <= low + RANGE_END * gap && low < RANGE_ALIKE * high {
         Quartile::Worst
     } else {
         Quartile::Between

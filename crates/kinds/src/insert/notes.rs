@@ -3,16 +3,9 @@
 use super::{
     INSERT_METRICS, InsertReport, NAMED, PassFigures, ServerFigures, StepColumn, StepFigures,
 };
+use deltabench_compare::thresholds::{DELETE_CPU_FACTOR, LAG_SECONDS};
 use deltabench_model::insert::{InsertSetup, Pacing, SLA_SHARE};
 use deltabench_model::plan::Plan;
-
-/// A delete that costs so many times the CPU of an insert is worth a word: its planner looks through the dead
-/// entries at the tail of the index, which no throughput shows by itself.
-///
-/// Source: docs/sources/insert-benchmark.md#deletes: 10 to 100 times.
-const DELETE_CPU_FACTOR: f64 = 5.0;
-/// A schedule that lags so many seconds behind is worth a word.
-const LAG_SECONDS: f64 = 1.0;
 
 /// In the order of what matters most for the verdicts.
 pub(super) fn notes(plan: &Plan, setup: &InsertSetup, report: &InsertReport) -> Vec<String> {

@@ -18,7 +18,7 @@ pub(super) fn section(grids: &[Grid]) -> Markup {
     html! {
         @if !grids.is_empty() {
             section #grids {
-                @let worker = grids.first().map_or("client", Grid::worker);
+                @let worker = grids.first().map_or("client", |grid| grid.worker);
                 h2 { "By " (worker) "s" }
                 p.legend { (typeset(LEGEND)) }
                 @for (place, grid) in grids.iter().enumerate() { (article(place, grid)) }
@@ -86,7 +86,7 @@ struct PointData(
 pub(super) fn data(grids: &[Grid]) -> Vec<GridData> {
     let all = grids.iter().map(|grid| GridData {
         title: grid.title.clone(),
-        worker: grid.worker(),
+        worker: grid.worker,
         clients: grid.clients.clone(),
         columns: grid
             .columns

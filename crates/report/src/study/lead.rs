@@ -198,7 +198,7 @@ fn over_clients(study: &Study) -> Option<String> {
         .collect();
     ratios.sort_by(f64::total_cmp);
     let (low, high) = (ratios.first()?, ratios.last()?);
-    let worker = first.worker();
+    let worker = first.worker;
     let party = match worker {
         "thread" => "target",
         _ => "server",

@@ -81,7 +81,7 @@ fn ratios(study: &Study, table: &StudyTable) -> Section {
         }
         rows.push(heading(
             table,
-            study_words::group_heading(table.worker(), Some(group)),
+            study_words::group_heading(table.worker, Some(group)),
         ));
         rows.extend(of.into_iter().map(|row| figures(table, row)));
         let spread = study_words::spread(&spreads, Some(group));
@@ -134,7 +134,7 @@ fn cell(table: &StudyTable, column: usize, figure: &Figure) -> String {
 }
 
 fn mean(table: &StudyTable, spread: &GroupSpread) -> Option<String> {
-    let of = study_words::group_heading(table.worker(), spread.group);
+    let of = study_words::group_heading(table.worker, spread.group);
     let mut fields = vec![format!("*geometric mean ({of})*")];
     let mut known = false;
     for column in 0..table.columns.len() {
@@ -184,7 +184,7 @@ fn spreads(study: &Study, table: &StudyTable) -> Section {
                 .filter_map(|(column, head)| {
                     let of = study_words::column_spread(spread, column)?;
                     let mut fields = vec![
-                        study_words::group_heading(table.worker(), spread.group).to_owned(),
+                        study_words::group_heading(table.worker, spread.group).to_owned(),
                         escape(&head.name),
                         of.count.to_string(),
                     ];

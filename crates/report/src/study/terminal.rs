@@ -78,7 +78,7 @@ fn ratios(study: &Study, table: &StudyTable) -> Table {
             continue;
         }
         lines.push(PartsLine::Heading(
-            study_words::group_heading(table.worker(), Some(group)).to_owned(),
+            study_words::group_heading(table.worker, Some(group)).to_owned(),
         ));
         lines.extend(rows.into_iter().map(|row| {
             let cells = (0..table.columns.len()).map(|column| {
@@ -93,7 +93,7 @@ fn ratios(study: &Study, table: &StudyTable) -> Table {
     let all = study_words::spread(&spreads, None);
     if let Some(line) = all.and_then(|spread| mean(table, spread)) {
         lines.extend([
-            PartsLine::Heading(study_words::group_heading(table.worker(), None).to_owned()),
+            PartsLine::Heading(study_words::group_heading(table.worker, None).to_owned()),
             line,
         ]);
     }
@@ -165,7 +165,7 @@ fn spread_lines(study: &Study, table: &StudyTable, width: usize) -> Vec<String> 
             let start = fitted("spread of the ratios", widest);
             lines.push(format!("{start}{:>5}  {}", "rows", heads.join(" ")));
         }
-        lines.push(study_words::group_heading(table.worker(), spread.group).to_owned());
+        lines.push(study_words::group_heading(table.worker, spread.group).to_owned());
         lines.extend(rows);
     }
     lines

@@ -3,8 +3,9 @@
 use crate::words;
 use deltabench_compare::comparison::{Metric, Ratio, Verdict};
 use deltabench_compare::study::{
-    Axis, BAND_HIGH, BAND_LOW, Column, Figure, GroupSpread, Spread, Study, StudyRow, StudyTable,
+    Axis, Column, Figure, GroupSpread, Spread, Study, StudyRow, StudyTable,
 };
+use deltabench_compare::thresholds::{BAND_HIGH, BAND_LOW};
 use deltabench_model::metric::Better;
 use deltabench_model::plan::Group;
 
@@ -20,7 +21,7 @@ pub(crate) fn axis(axis: Axis) -> &'static str {
 
 /// Where a table stands: `clients 4, storage gp3-3000`, with threads of targets where there are no clients.
 pub(crate) fn coordinates(table: &StudyTable) -> String {
-    let named = |axis: &str| match (table.worker(), axis) {
+    let named = |axis: &str| match (table.worker, axis) {
         ("thread", "clients") => "threads".to_owned(),
         ("thread", "server") => "target".to_owned(),
         _ => axis.to_owned(),

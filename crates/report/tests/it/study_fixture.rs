@@ -153,6 +153,7 @@ fn servers() -> StudyTable {
         axis_name: "server".to_owned(),
         title: "throughput relative to postgres:14.0, 1 client".to_owned(),
         metric: Metric::Throughput,
+        worker: "client",
         coordinates: pairs(&[("clients", "1")]),
         columns: columns(&[
             "postgres:14.0",
@@ -230,6 +231,7 @@ fn clients() -> StudyTable {
         axis_name: "clients".to_owned(),
         title: "throughput of postgres:18.6 relative to 1 client".to_owned(),
         metric: Metric::Throughput,
+        worker: "client",
         coordinates: pairs(&[("server", "postgres:18.6")]),
         columns: columns(&["1", "4", "16"]),
         base: 0,
@@ -269,6 +271,7 @@ fn storage() -> StudyTable {
         axis_name: "storage".to_owned(),
         title: "throughput of postgres:18.6 relative to storage gp3-3000, 10 clients".to_owned(),
         metric: Metric::Throughput,
+        worker: "client",
         coordinates: pairs(&[("server", "postgres:18.6"), ("clients", "10")]),
         columns: prices
             .iter()
@@ -412,6 +415,7 @@ fn large_servers(clients: &str, metric: Metric, noise: &mut Noise) -> StudyTable
         axis_name: "server".to_owned(),
         title: format!("{name} relative to postgres:14.0 cx10a_c8r32, {clients} clients"),
         metric,
+        worker: "client",
         coordinates: pairs(&[("clients", clients)]),
         columns: columns(&SERVERS),
         base: 0,
@@ -474,6 +478,7 @@ fn between_hosts(noise: &mut Noise) -> StudyTable {
         title: "relative throughput of postgres:18.6 cx10b_c8r32 at host xeon / at host epyc"
             .to_owned(),
         metric: Metric::Throughput,
+        worker: "client",
         coordinates: pairs(&[("server", "postgres:18.6 cx10b_c8r32"), ("clients", "1")]),
         columns: columns(&["epyc, 8 cores", "xeon, 2 cores"]),
         base: 0,

@@ -41,7 +41,7 @@ pub(super) fn table(study: &Study, table: &StudyTable) -> Markup {
                     @if !rows.is_empty() {
                         tbody data-group=(group.word()) {
                             tr.group { th colspan=(span) scope="rowgroup" {
-                                span { (study_words::group_heading(table.worker(), Some(group))) }
+                                span { (study_words::group_heading(table.worker, Some(group))) }
                             } }
                             @for row in rows { (figures(table, row)) }
                             @if let Some(spread) = study_words::spread(&spreads, Some(group)) {
@@ -174,7 +174,7 @@ fn foot(table: &StudyTable, all: Option<&GroupSpread>) -> Markup {
         tfoot {
             @if let Some(spread) = all {
                 tr.group { th colspan=(table.columns.len() + 1) scope="rowgroup" {
-                    span { (study_words::group_heading(table.worker(), None)) }
+                    span { (study_words::group_heading(table.worker, None)) }
                 } }
                 (mean(table, spread))
             }
@@ -227,7 +227,7 @@ fn spread_rows(table: &StudyTable, spread: &GroupSpread) -> Markup {
     html! {
         tbody {
             tr.group { th colspan="8" scope="rowgroup" {
-                (study_words::group_heading(table.worker(), spread.group))
+                (study_words::group_heading(table.worker, spread.group))
             } }
             @for (column, head) in others {
                 @if let Some(of) = study_words::column_spread(spread, column) {
