@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{Plan, upgraded};
 use deltabench_model::slice::{ErrorCount, Slice};
 use deltabench_model::units::{to_f64, to_u64};
 use serde_json::json;
@@ -20,7 +20,7 @@ pub fn plan() -> Plan {
         json!({"workload": workload, "group": if writes { "write" } else { "point" }, "clients": clients,
                "writes": writes, "statements_per_operation": 1})
     };
-    serde_json::from_value(json!({
+    serde_json::from_value(upgraded(json!({
         "format": "deltabench.plan", "version": 1, "seed": u64::MAX,
         "servers": [
             server("base", "postgres:17.11"),
@@ -37,7 +37,7 @@ pub fn plan() -> Plan {
                    "warmup_seconds": 0.3, "connections_per_visit": 1, "deadline_seconds": null},
         "placement_single": "same-core", "placement_multi": "split", "delta": 0.03, "checksums": true,
         "settings": [], "command": ["deltabench", "compare", "a, \"b\""],
-    }))
+    })))
     .unwrap()
 }
 
