@@ -42,7 +42,7 @@ pub(crate) fn choose(
             ),
         ));
     }
-    if product == Product::Rocksdb {
+    if !product.is_in_npm() {
         return Err(PackageSourceError::NoClient(
             none.detail("only `mvn` can fetch them, and it is not on PATH; npm does not have them")
                 .hint(format!(

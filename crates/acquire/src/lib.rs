@@ -86,9 +86,8 @@ pub struct Sources {
 /// [`Installation::build`] stays empty for servers: only a running one knows. RocksDB's files say it
 /// themselves.
 ///
-/// Errors: a version that cannot be had (with the nearest that can), a package that cannot be
-/// reached or does not
-/// match its checksum, a tree without a server.
+/// Errors: a version that cannot be had (with the nearest that can), a package that cannot be reached or does
+/// not match its checksum, a tree without a server.
 pub fn resolve(
     spec: &TargetSpec,
     cache: &Cache,

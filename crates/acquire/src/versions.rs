@@ -37,6 +37,11 @@ impl Product {
         }
     }
 
+    /// Whether npm's registry has it too.
+    pub fn is_in_npm(self) -> bool {
+        self == Self::Postgres
+    }
+
     /// What the user can do without any package.
     pub fn without_package(self) -> &'static str {
         match self {

@@ -89,6 +89,7 @@ fn slice((cell, block, round, server): (u32, u32, u32, u32), speed: f64) -> Slic
         scripts: Vec::new(),
         errors: Vec::new(),
         void: None,
+        void_detail: None,
         idle_cpu_ns: None,
         switches: Some(operations),
         cpu_pressure_ns: None,

@@ -374,6 +374,7 @@ impl StepRecord {
                 .map(|tally| tally.errors.clone())
                 .unwrap_or_default(),
             void: self.void.clone(),
+            void_detail: self.void_detail.clone(),
         }
     }
 }

@@ -103,4 +103,6 @@ pub struct Slice {
     pub errors: Vec<ErrorCount>,
     /// Why it does not count; absent for a good slice.
     pub void: Option<VoidReason>,
+    /// The facts behind that, where there are some, in words.
+    pub void_detail: Option<String>,
 }

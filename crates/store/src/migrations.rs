@@ -11,7 +11,7 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
 
 /// The steps: number, name, SQL.
-pub(crate) const MIGRATIONS: [(u32, &str, &str); 5] = [
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 6] = [
     (1, "first", include_str!("migrations/0001-first.sql")),
     (
         2,
@@ -25,6 +25,11 @@ pub(crate) const MIGRATIONS: [(u32, &str, &str); 5] = [
     ),
     (4, "observed", include_str!("migrations/0004-observed.sql")),
     (5, "steps", include_str!("migrations/0005-steps.sql")),
+    (
+        6,
+        "void-detail",
+        include_str!("migrations/0006-void-detail.sql"),
+    ),
 ];
 
 /// Brings the file to the newest schema; refuses a file that is newer than this program or not ours.

@@ -117,6 +117,7 @@ impl Store {
                 slice.cpu_pressure_ns,
                 slice.schedule_lag_ns,
                 scripts,
+                slice.void_detail,
             ])?;
         let id = step.last_insert_rowid();
         for (ordinal, error) in (0_u32..).zip(&slice.errors) {

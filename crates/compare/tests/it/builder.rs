@@ -117,6 +117,7 @@ pub fn slice(server: ServerId, block: u32, round: u32, rate: f64, cpu_us: Option
         scripts: Vec::new(),
         errors: Vec::new(),
         void: None,
+        void_detail: None,
         idle_cpu_ns: None,
         switches: None,
         cpu_pressure_ns: None,

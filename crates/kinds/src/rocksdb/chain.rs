@@ -444,6 +444,7 @@ impl Visiting<'_, '_, '_> {
             latency_histogram: turned.latency_histogram,
             scripts: Vec::new(),
             void,
+            void_detail: lost.as_ref().and_then(|cause| cause.detail.clone()),
         };
         Ok((slice, lost))
     }

@@ -212,6 +212,7 @@ fn empty() -> Slice {
         scripts: Vec::new(),
         errors: Vec::new(),
         void: None,
+        void_detail: None,
     }
 }
 

@@ -196,6 +196,7 @@ impl Made {
                 scripts: Vec::new(),
                 errors: Vec::new(),
                 void: None,
+                void_detail: None,
             });
         }
         let values = self.figures(server, step, all);

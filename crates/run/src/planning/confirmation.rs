@@ -98,6 +98,7 @@ mod tests {
             scripts: Vec::new(),
             errors: Vec::new(),
             void: None,
+            void_detail: None,
         }
     }
 

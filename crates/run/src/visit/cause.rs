@@ -26,13 +26,19 @@ impl Cause {
 
     /// What happened to the server of this name, where; `more` is what else is known of it.
     ///
-    /// Shape: `base was lost (stalled) in block 0 at scan`.
+    /// Shape: `base was lost (stalled: no answer for 60 s) in block 0 at scan`.
     pub(crate) fn message(&self, name: &str, place: &str, more: &str) -> String {
         match (&self.reason, &self.detail) {
             (VoidReason::NothingDone, Some(detail)) => {
                 format!("nothing succeeded on {name} {place}: {detail}{more}")
             }
-            (reason, _) => format!("{name} was lost ({}{more}) {place}", reason.word()),
+            (reason, None) => format!("{name} was lost ({}{more}) {place}", reason.word()),
+            (reason, Some(detail)) => {
+                format!(
+                    "{name} was lost ({}: {detail}{more}) {place}",
+                    reason.word()
+                )
+            }
         }
     }
 
@@ -76,6 +82,14 @@ mod tests {
         assert_eq!(
             lost.message("base", "in block 0 at mine", ", killed"),
             "base was lost (stalled, killed) in block 0 at mine"
+        );
+        let told = Cause {
+            detail: Some("no answer for 60 s".to_owned()),
+            ..lost
+        };
+        assert_eq!(
+            told.message("base", "in block 0 at mine", ", killed"),
+            "base was lost (stalled: no answer for 60 s, killed) in block 0 at mine"
         );
     }
 }

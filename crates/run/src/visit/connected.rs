@@ -375,7 +375,10 @@ impl<'a, 'v> Connected<'a, 'v> {
             sink(&slice)?;
             match slice.void {
                 Some(VoidReason::NothingDone) | None => {}
-                Some(reason) => return Ok(Some((server, reason.into()))),
+                Some(reason) => {
+                    let detail = slice.void_detail;
+                    return Ok(Some((server, Cause { reason, detail })));
+                }
             }
         }
         self.done += request.operations;
@@ -429,6 +432,7 @@ impl<'a, 'v> Connected<'a, 'v> {
             scripts: outcome.scripts,
             errors: outcome.errors,
             void: outcome.void,
+            void_detail: outcome.void_detail,
         })
     }
 }

@@ -15,23 +15,36 @@ pub(crate) struct Period {
 impl Period {
     /// Whether the version has it.
     pub(crate) fn covers(self, version_num: u32) -> bool {
-        let since = self.first.map_or(0, number);
-        let until = self.last.map_or(u32::MAX, number);
-        (since..=until).contains(&branch_number(version_num))
+        let version = branch_number(version_num);
+        let begun = self
+            .first
+            .and_then(number)
+            .is_none_or(|first| first <= version);
+        let ended = self
+            .last
+            .and_then(number)
+            .is_some_and(|last| last < version);
+        begun && !ended
     }
 }
 
 /// All of the table, by name.
 pub(crate) fn periods() -> impl Iterator<Item = Period> {
-    HISTORY.lines().filter_map(|line| {
-        let mut words = line.split_ascii_whitespace();
-        let name = words.next().filter(|word| !word.starts_with('#'))?;
-        let mut version = || words.next().filter(|word| *word != "-");
-        Some(Period {
-            name,
-            first: version(),
-            last: version(),
-        })
+    HISTORY.lines().filter_map(period_of)
+}
+
+/// A line of the table. One with a version that cannot be read is none: of its setting nothing is claimed.
+fn period_of(line: &'static str) -> Option<Period> {
+    let mut words = line.split_ascii_whitespace();
+    let name = words.next().filter(|word| !word.starts_with('#'))?;
+    let mut version = || match words.next() {
+        None | Some("-") => Some(None),
+        Some(word) => number(word).map(|_| Some(word)),
+    };
+    Some(Period {
+        name,
+        first: version()?,
+        last: version()?,
     })
 }
 
@@ -84,10 +97,12 @@ fn branch_number(version_num: u32) -> u32 {
 }
 
 /// `version_num` of the first release of a branch: 90600 for `9.6`, 170000 for `17`.
-pub(super) fn number(branch: &str) -> u32 {
+pub(super) fn number(branch: &str) -> Option<u32> {
     let (major, minor) = branch.split_once('.').unwrap_or((branch, "0"));
-    let parse = |text: &str| text.parse::<u32>().unwrap_or(0);
-    parse(major) * 10_000 + parse(minor) * 100
+    let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+    major
+        .checked_mul(10_000)?
+        .checked_add(minor.checked_mul(100)?)
 }
 
 #[cfg(test)]
@@ -106,9 +121,19 @@ mod tests {
                 "{period:?}"
             );
             for version in [period.first, period.last].into_iter().flatten() {
-                assert_eq!(branch(number(version)), version, "{period:?}");
+                assert_eq!(branch(number(version).unwrap()), version, "{period:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_branch_that_cannot_be_read_is_not_the_first_of_all() {
+        for unreadable in ["x", "9.x", "", "9.", "4294967295"] {
+            assert_eq!(number(unreadable), None, "{unreadable}");
+        }
+        assert_eq!(period_of("io_method 1x -"), None);
+        assert_eq!(period_of("io_method - 1x"), None);
+        assert!(period_of("io_method 18 -").is_some());
     }
 
     #[test]

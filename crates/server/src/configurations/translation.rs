@@ -665,7 +665,7 @@ mod tests {
         for renamed in RENAMED {
             let periods = [renamed.old, renamed.new].map(|name| history::period(name).unwrap());
             let covers = |version_num| periods.map(|period| period.covers(version_num));
-            let before = history::number(periods[0].last.unwrap());
+            let before = history::number(periods[0].last.unwrap()).unwrap();
             assert_eq!(covers(renamed.since), [false, true], "{}", renamed.old);
             assert_eq!(covers(before), [true, false], "{}", renamed.old);
         }

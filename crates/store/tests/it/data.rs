@@ -100,6 +100,7 @@ pub fn slice(cell: u32, block: u32, round: u32) -> Slice {
         scripts: Vec::new(),
         errors: Vec::new(),
         void: None,
+        void_detail: None,
         idle_cpu_ns: None,
         switches: None,
         cpu_pressure_ns: None,

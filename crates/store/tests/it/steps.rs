@@ -106,6 +106,7 @@ fn a_pass_is_done_when_all_servers_have_all_of_its_steps_good() {
     assert_eq!(done(&store), (1, count));
     let lost = StepRecord {
         void: Some(VoidReason::ServerLost),
+        void_detail: None,
         ..record(0, 0, 1)
     };
     store.add_step("one", &lost).unwrap();

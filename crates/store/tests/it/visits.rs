@@ -78,7 +78,8 @@ prop_compose! {
             server, cell: 1, block: 3, round, position, connection, started_ns, duration_ns, operations,
             failed, rows, server_cpu_ns, run_queue_wait_ns, client_cpu_ns, foreign_cpu_ns, steal_ns,
             idle_cpu_ns: server_cpu_ns, switches: steal_ns, cpu_pressure_ns: foreign_cpu_ns,
-            schedule_lag_ns: run_queue_wait_ns, latency_histogram, errors, void,
+            schedule_lag_ns: run_queue_wait_ns, latency_histogram, errors,
+            void_detail: void.as_ref().map(|reason| format!("{}: no answer", reason.word())), void,
             scripts,
         }
     }
