@@ -15,6 +15,8 @@ pub struct Table {
     pub lines: Vec<Line>,
     /// What a row is, where rows are counted: `server`.
     pub row_noun: &'static str,
+    /// What who hears a page is told; empty for a table that needs no room of its own.
+    pub label: String,
     /// How it looks where there is a choice.
     pub look: Look,
 }
@@ -28,8 +30,8 @@ pub struct Look {
     pub compact: bool,
     /// Class on a page.
     pub class: &'static str,
-    /// What who hears a page is told; empty for a table that needs no room of its own.
-    pub label: &'static str,
+    /// Whether names are numbers.
+    pub numbered: bool,
 }
 
 /// A column of figures.

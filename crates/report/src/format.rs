@@ -93,12 +93,15 @@ pub struct Report {
     /// What happened at a moment: blocks, checkpoints, autovacuum; in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
-    /// Workloads over numbers of clients, in absolute numbers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub grids: Vec<crate::study_format::StudyGrid>,
     /// What the kind of benchmark has beside the verdicts.
     #[serde(flatten)]
     pub figures: BTreeMap<&'static str, Box<RawValue>>,
+    /// Workloads over numbers of clients, in absolute numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grids: Vec<crate::study_format::StudyGrid>,
+    /// What the kind has beside figures over numbers of clients.
+    #[serde(flatten)]
+    pub details: BTreeMap<&'static str, Box<RawValue>>,
 }
 
 /// A δ that was chosen after the measurement.

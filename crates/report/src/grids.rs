@@ -271,6 +271,10 @@ fn of_columns(grid: &Grid, corner: String, lines: Vec<Line>) -> Table {
         columns: names.map(Column::of).collect(),
         lines,
         row_noun: "row",
+        look: Look {
+            numbered: true,
+            ..Look::default()
+        },
         ..Table::default()
     }
 }
@@ -285,9 +289,9 @@ pub(crate) fn page_table(grid: &Grid, value: Value) -> Table {
         Line::row(row_name(grid, *clients), cells.collect())
     });
     Table {
+        label: grid.title.clone(),
         look: Look {
             class: "costs",
-            label: "figures by number of clients",
             ..Look::default()
         },
         ..of_columns(grid, value.title().to_owned(), lines.collect())

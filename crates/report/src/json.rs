@@ -131,19 +131,23 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Repo
             .map(confirmation)
             .collect(),
         marks: context.marks.iter().map(|of| mark(of, plan)).collect(),
+        figures: figures(context, false),
         grids: json_grids(&context.grids),
-        figures: figures(context),
+        details: figures(context, true),
     }
 }
 
-/// Indented as the rest, of which they become a part.
-fn figures(context: &ReportContext) -> BTreeMap<&'static str, Box<RawValue>> {
-    let all = context.figures.json.iter();
-    all.filter_map(|(name, text)| {
-        let text = text.replace('\n', "\n  ");
-        Some((*name, RawValue::from_string(text).ok()?))
-    })
-    .collect()
+/// What the kind says of its figures over numbers of clients, or else; indented as the rest, of which it
+/// becomes a part.
+fn figures(context: &ReportContext, of_grids: bool) -> BTreeMap<&'static str, Box<RawValue>> {
+    let figures = &context.figures;
+    let all = figures.json.iter();
+    all.filter(|_| figures.grids_in_text == of_grids)
+        .filter_map(|(name, text)| {
+            let text = text.replace('\n', "\n  ");
+            Some((*name, RawValue::from_string(text).ok()?))
+        })
+        .collect()
 }
 
 fn invalidation(withdrawal: &model::Invalidation) -> Invalidation {

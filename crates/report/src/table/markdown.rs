@@ -37,7 +37,8 @@ pub(crate) fn heads(table: &Table) -> Vec<String> {
         Align::Right => "--:",
         Align::Left => "---",
     });
-    let rules: Vec<&str> = std::iter::once("---").chain(rules).collect();
+    let names = if table.look.numbered { "--:" } else { "---" };
+    let rules: Vec<&str> = std::iter::once(names).chain(rules).collect();
     let rules = if table.look.compact {
         format!("| {} |", rules.join(" | "))
     } else {

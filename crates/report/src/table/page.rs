@@ -14,10 +14,10 @@ pub(crate) fn table(table: &Table) -> Markup {
         }
     };
     html! {
-        @if table.look.label.is_empty() {
+        @if table.label.is_empty() {
             (bare)
         } @else {
-            div.scroll tabindex="0" role="region" aria-label=(table.look.label) { (bare) }
+            div.scroll tabindex="0" role="region" aria-label=(table.label) { (bare) }
         }
     }
 }

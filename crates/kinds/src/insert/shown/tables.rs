@@ -14,9 +14,11 @@ use deltabench_report::words as house;
 const LOOK: Look = Look {
     folded: false,
     compact: true,
+    numbered: false,
     class: "steps",
-    label: "table of servers and steps",
 };
+/// What it is, for who hears a page.
+const LABEL: &str = "table of servers and steps";
 
 /// A row for each server with a cell for each of these steps.
 fn by_step(
@@ -35,6 +37,7 @@ fn by_step(
         columns: heads.map(|step| Column::of(step.name.as_str())).collect(),
         lines: rows.collect(),
         row_noun: "server",
+        label: LABEL.to_owned(),
         look: LOOK,
         ..Table::default()
     }
@@ -135,6 +138,7 @@ pub(super) fn metrics(report: &InsertReport, keys: &[&str]) -> Table {
         columns: keys.iter().copied().map(Column::of).collect(),
         lines,
         row_noun: "line",
+        label: LABEL.to_owned(),
         look: LOOK,
         ..Table::default()
     }
@@ -239,9 +243,9 @@ fn response(column: &StepColumn, role: InsertRole, rows: &[OfStep<'_>]) -> Table
         corner: "server".to_owned(),
         columns: buckets.chain(exact).map(Column::of).collect(),
         lines: lines.collect(),
+        label: "response times".to_owned(),
         look: Look {
             class: "steps response",
-            label: "response times",
             ..Look::default()
         },
         ..Table::default()
@@ -286,9 +290,9 @@ pub(super) fn metrics_of_step(rows: &[OfStep<'_>], published: bool) -> Table {
         corner: "server".to_owned(),
         columns: columns.collect(),
         lines: lines.collect(),
+        label: "metrics".to_owned(),
         look: Look {
             class: "steps response",
-            label: "metrics",
             ..Look::default()
         },
         ..Table::default()

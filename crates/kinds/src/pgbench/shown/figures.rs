@@ -58,9 +58,9 @@ fn table(rows: &[ScriptResult]) -> Table {
         columns: HEADS.map(Column::of).to_vec(),
         lines: rows.iter().map(row).collect(),
         row_noun: "script",
+        label: "results of each script".to_owned(),
         look: Look {
             class: "costs",
-            label: "results of each script",
             ..Look::default()
         },
         ..Table::default()

@@ -35,11 +35,11 @@ fn table(columns: Vec<Column>, lines: Vec<Line>, label: &'static str) -> Table {
         columns,
         lines,
         row_noun: "step",
+        label: label.to_owned(),
         look: Look {
-            folded: false,
             compact: true,
             class: "steps",
-            label,
+            ..Look::default()
         },
         ..Table::default()
     }
