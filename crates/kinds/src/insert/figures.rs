@@ -84,7 +84,7 @@ pub struct StepFigures {
     pub service: Option<Service>,
     /// Against the base; absent for the base itself.
     pub relative: Option<RelativeStep>,
-    /// By metric, as [`INSERT_METRICS`], over the good passes.
+    /// By metric, as [`INSERT_METRICS`](super::INSERT_METRICS), over the good passes.
     pub metrics: Vec<Option<f64>>,
     /// Response times of the good passes together, by role; none in `l.x`, which is about no statement of
     /// them.
@@ -110,7 +110,7 @@ pub struct PassFigures {
     pub throughput: Option<f64>,
     /// Rows inserted per second beside queries.
     pub background: Option<f64>,
-    /// By metric, as [`INSERT_METRICS`].
+    /// By metric, as [`INSERT_METRICS`](super::INSERT_METRICS).
     pub metrics: Vec<Option<f64>>,
     /// Every second of it, all clients together.
     pub seconds: Vec<InsertSecond>,
@@ -157,7 +157,7 @@ pub struct RelativeStep {
 /// Shape:  `steps` in any order, those of cells and servers that the plan does not have are ignored;
 ///         `comparison` is that of [`deltabench_compare::analyse()`]. `cores` are those of the machine, for
 ///         percent of it.
-/// Units:  as the columns and [`INSERT_METRICS`] say.
+/// Units:  as the columns and [`INSERT_METRICS`](super::INSERT_METRICS) say.
 /// Source: docs/sources/insert-benchmark.md#figures. Differences: response times count from the
 ///         scheduled start where there is a rate, and p50 and p99 are over all clients, not the first alone;
 ///         CPU is of the server's processes alone; who missed the service level is left out of both ends of
