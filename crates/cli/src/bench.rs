@@ -4,15 +4,17 @@ use crate::clock::{now, run_name};
 use crate::console::say;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::ledger::this_host;
 use crate::output::{self, Destinations};
 use crate::progress::Progress;
 use crate::store::store_problem;
 use crate::targets::check_still_there;
 use deltabench_kinds::run_half;
+use deltabench_lab::{Analysed, Judged, confirmation_name};
+use deltabench_model::fact::MachineName;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
+use deltabench_observe::machine_name;
 use deltabench_run::events::Observer;
 use deltabench_run::fleet::Host;
 use deltabench_run::planning;
@@ -22,13 +24,18 @@ use deltabench_workload::Library;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The fact that names the machine a run is measured on, as the ledger does.
-pub const MACHINE: &str = "machine";
-
 /// Exit code of a run in which nothing was compared.
 const NOTHING_COMPARED: u8 = 5;
 /// Exit code of a run on a host that is unfit.
 const UNFIT: u8 = 4;
+
+/// A run that was measured, as far as it came.
+pub struct Measured {
+    /// How it ended.
+    pub end: SessionEnd,
+    /// What it says by itself.
+    pub judged: Judged,
+}
 
 /// What measures runs: where results go, where servers live, and whether to stop.
 pub struct Bench {
@@ -41,14 +48,14 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Measures a plan as a new run, named by the clock or as asked; returns its name and how it ended.
+    /// Measures a plan as a new run, named by the clock or as asked.
     pub fn measure_new(
         &mut self,
         plan: &Plan,
         library: &Library,
         name: Option<String>,
         pilot: bool,
-    ) -> Result<(String, SessionEnd), Failure> {
+    ) -> Result<Measured, Failure> {
         let (seconds, started) = now();
         let run = name.unwrap_or_else(|| run_name(seconds, plan.seed));
         let lock = self.store.lock_run(&run).map_err(Failure::Refused)?;
@@ -60,8 +67,7 @@ impl Bench {
             plan.seed,
             run_as(plan, &self.host)
         );
-        let end = self.measure(&run, plan, library, lock, pilot, &said)?;
-        Ok((run, end))
+        self.measure(&run, plan, library, lock, pilot, &said)
     }
 
     /// Measures a stored plan, or what is left of it; `said` is told first.
@@ -73,10 +79,10 @@ impl Bench {
         lock: RunLock,
         pilot: bool,
         said: &str,
-    ) -> Result<SessionEnd, Failure> {
-        let machine = serde_json::Value::from(this_host()).to_string();
+    ) -> Result<Measured, Failure> {
+        let machine = MachineName(machine_name());
         self.store
-            .add_facts(run, None, None, MACHINE, &machine)
+            .add_fact(run, (None, None), &machine)
             .map_err(store_problem)?;
         let mut progress = Progress::new();
         progress.note(said);
@@ -104,8 +110,11 @@ impl Bench {
         drop(lock);
         let end = end.map_err(Failure::Failed)?;
         finished.map_err(store_problem)?;
-        output::remember_placebo(run, plan, &mut self.store)?;
-        Ok(end)
+        let judged = Judged::of(run, plan, &self.store).map_err(Failure::Failed)?;
+        judged
+            .remember_placebo(&mut self.store, &machine.0, now().1)
+            .map_err(Failure::Failed)?;
+        Ok(Measured { end, judged })
     }
 
     /// Measures a stored run that is not finished, or what is left of it; `pilot` is for one that has not
@@ -116,7 +125,7 @@ impl Bench {
         plan: &Plan,
         library: &Library,
         pilot: bool,
-    ) -> Result<SessionEnd, Failure> {
+    ) -> Result<Measured, Failure> {
         let lock = self.store.lock_run(run).map_err(Failure::Refused)?;
         check_still_there(plan).map_err(Failure::Refused)?;
         self.store
@@ -140,17 +149,18 @@ impl Bench {
         self.measure(run, plan, library, lock, pilot, &said)
     }
 
-    /// Measures the small regressions of `run` again: fresh load, other ports, other environment size.
+    /// Measures the small regressions of a run again: fresh load, other ports, other environment size; `None`
+    /// if there are none.
     pub fn confirm(
         &mut self,
-        run: &str,
-        plan: &Plan,
+        judged: &Judged,
         library: &Library,
-    ) -> Result<SessionEnd, Failure> {
+    ) -> Result<Option<Measured>, Failure> {
+        let (run, plan) = (judged.run(), judged.plan());
         run_half(&plan.work)
             .check_confirmable()
             .map_err(Failure::Refused)?;
-        let name = output::confirmation_name(run);
+        let name = confirmation_name(run);
         let known = self.store.runs().map_err(store_problem)?;
         if known.iter().any(|summary| summary.run == name) {
             return Err(Failure::Refused(
@@ -162,39 +172,47 @@ impl Bench {
                     )),
             ));
         }
-        let comparison = output::analyse_run(run, plan, &self.store)?.comparison;
+        let comparison = judged.standing(&self.store).map_err(Failure::Failed)?;
         let Some(confirmation) = planning::confirmation(run, plan, &comparison) else {
             say("nothing to confirm: no cell is slower by at most 5 % and not withdrawn");
-            return Ok(SessionEnd::Finished);
+            return Ok(None);
         };
         say(&format!(
             "measuring {} cells again, on a fresh load",
             confirmation.cells.len()
         ));
-        let (name, end) = self.measure_new(&confirmation, library, Some(name), false)?;
-        if end == SessionEnd::Interrupted {
+        let measured = self.measure_new(&confirmation, library, Some(name.clone()), false)?;
+        if measured.end == SessionEnd::Interrupted {
             say(&format!(
                 "`deltabench resume {name}` goes on with the confirmation"
             ));
         }
-        Ok(end)
+        Ok(Some(measured))
+    }
+
+    /// What a measured run says, with the run that confirms it.
+    pub fn analysed(
+        &self,
+        judged: Judged,
+        confirming: Option<Judged>,
+    ) -> Result<Analysed, Failure> {
+        Analysed::of(judged, confirming, &self.store).map_err(Failure::Failed)
     }
 
     /// Prints and writes what a run says; returns the exit code.
     pub fn publish(
         &self,
-        run: &str,
-        plan: &Plan,
+        analysed: &Analysed,
         end: SessionEnd,
         destinations: &Destinations,
     ) -> Result<u8, Failure> {
-        let code = output::publish(run, plan, &self.store, destinations)?;
+        let code = output::publish(analysed, destinations)?;
         if end == SessionEnd::Interrupted {
             say("interrupted; `deltabench resume` goes on");
             return Ok(interrupt::STATUS);
         }
-        if code == NOTHING_COMPARED && plan.servers.len() == 1 {
-            return alone(&self.store, run);
+        if code == NOTHING_COMPARED && analysed.plan.servers.len() == 1 {
+            return alone(&self.store, &analysed.context.run);
         }
         Ok(code)
     }
@@ -236,7 +254,7 @@ mod tests {
     fn a_server_on_its_own_that_was_measured_is_no_failure() {
         let lab = tempfile::tempdir().unwrap();
         let mut store = Store::open(lab.path()).unwrap();
-        let plan = crate::fixture::plan();
+        let plan = deltabench_testkit::small_run::plan();
         store.create_run("r", &plan, RunState::Running, 0).unwrap();
         let code = |store: &Store| alone(store, "r").unwrap_or(u8::MAX);
         let step = |void: serde_json::Value| {

@@ -7,11 +7,11 @@ use crate::config::Config;
 use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_json};
 use crate::failure::Failure;
 use crate::host::swept_host;
+use crate::interrupt;
 use crate::request::{percent, small, time};
 use crate::store::open_store;
 use crate::targets::resolve_servers;
 use crate::text::{paragraph, table};
-use crate::{interrupt, output};
 use deltabench_compare::comparison::Comparison;
 use deltabench_kinds::run_half;
 use deltabench_model::plan::Plan;
@@ -127,12 +127,11 @@ fn measured(
     let mut plan = planning::plan(request, kind, sides, library).map_err(Failure::Refused)?;
     run.burden(&mut plan);
     let name = format!("{}-{}", run_name(now().0, plan.seed), run.number);
-    let (name, end) = bench.measure_new(&plan, library, Some(name), false)?;
-    if end == SessionEnd::Interrupted {
-        return Ok(None);
-    }
-    let comparison = output::analyse_run(&name, &plan, &bench.store)?.comparison;
-    Ok(Some((plan, comparison)))
+    let measured = bench.measure_new(&plan, library, Some(name), false)?;
+    Ok(
+        (measured.end != SessionEnd::Interrupted)
+            .then(|| (plan, measured.judged.into_comparison())),
+    )
 }
 
 fn publish(arguments: &CalibrateArguments, outcome: &Outcome<'_>) -> Result<(), Failure> {

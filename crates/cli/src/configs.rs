@@ -8,7 +8,7 @@ use crate::targets::resolve_servers;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Adapted, ConfigurationUse};
 use deltabench_model::problem::Problem;
-use deltabench_observe::HostFacts;
+use deltabench_observe::read_host;
 use deltabench_server::{
     Catalogue, Configurations, OwnConfiguration, adapt, check_known, check_settings, check_values,
     is_auto, tell,
@@ -119,7 +119,7 @@ impl Chooser {
         own: &[(String, OwnConfiguration)],
         memory_bytes: Option<u64>,
     ) -> Result<Self, Problem> {
-        let machine = || HostFacts::read().memory_bytes.unwrap_or(MEMORY_UNKNOWN);
+        let machine = || read_host().memory_bytes.unwrap_or(MEMORY_UNKNOWN);
         Ok(Self {
             configurations: Configurations::builtin()?.with(own)?,
             memory_bytes: memory_bytes.unwrap_or_else(machine),

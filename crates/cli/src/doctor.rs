@@ -12,10 +12,11 @@ use crate::targets::resolve_servers;
 use crate::text::{colour, paragraph};
 use deltabench_compare::forecast::{Minutes, PrecisionForecast, duration};
 use deltabench_kinds::run_half;
+use deltabench_model::fact::{CoreSpeed, HostFacts};
 use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
-use deltabench_observe::{Check, CoreSpeed, DiskFacts, HostFacts, HostSample, Outcome, preflight};
+use deltabench_observe::{Check, DiskFacts, HostSample, Outcome, preflight, read_host};
 use deltabench_run::estimate::occupancy;
 use deltabench_run::fleet::Host;
 use deltabench_run::pilot::{self, Pilot};
@@ -51,7 +52,7 @@ struct Examination {
 impl Examination {
     fn take(arguments: &DoctorArguments, config: &Config) -> Result<Self, Failure> {
         let host = swept_host(&arguments.servers, config)?;
-        let facts = HostFacts::read();
+        let facts = read_host();
         let sample = HostSample::take(
             Duration::from_secs_f64(arguments.seconds),
             facts.online_cores,

@@ -7,7 +7,7 @@ mod servers;
 
 use crate::arguments::conditions::Output;
 use crate::arguments::experiment::{Init, RunArguments};
-use crate::bench::{Bench, library_of};
+use crate::bench::{Bench, Measured, library_of};
 use crate::clock::{now, run_name};
 use crate::config::Config;
 use crate::console::{say, write_file};
@@ -118,6 +118,7 @@ pub fn carry_out(
     let destinations = Destinations::check(&Output::default(), config).map_err(Failure::Refused)?;
     let mut pilot = pilot;
     let mut failed = false;
+    let mut analysed = Vec::new();
     for run in runs {
         let summaries = bench.store.runs().map_err(store_problem)?;
         let state = summaries.iter().find(|summary| summary.run == *run);
@@ -134,8 +135,8 @@ pub fn carry_out(
         }
         let library = library_of(&plan)?;
         check_fits(&plan, &bench.host).map_err(Failure::Refused)?;
-        let end = match bench.go_on(run, &plan, &library, pilot) {
-            Ok(end) => end,
+        let Measured { end, judged } = match bench.go_on(run, &plan, &library, pilot) {
+            Ok(measured) => measured,
             // The others may do; this one is tried again by `resume`.
             Err(Failure::Failed(problem)) => {
                 say(&problem.to_string());
@@ -150,12 +151,14 @@ pub fn carry_out(
             say("interrupted; `deltabench resume` goes on");
             return Ok(interrupt::STATUS);
         }
+        let part = bench.analysed(judged, None)?;
         // A server on its own has nothing to be compared with but itself at other client counts.
         if !plan.candidates().is_empty() {
-            bench.publish(run, &plan, end, &destinations)?;
+            bench.publish(&part, end, &destinations)?;
         }
+        analysed.push(part);
     }
-    let code = study::publish(execution, runs, config)?;
+    let code = study::publish(execution, runs, analysed, config)?;
     Ok(if failed { NOT_MEASURED } else { code })
 }
 

@@ -40,7 +40,7 @@ pub fn export(arguments: &ExportArguments, config: &Config) -> Result<u8, Failur
         let analysed = analyse_run(run, &plan, &store)?;
         let rows = Rows {
             run,
-            plan: &plan,
+            plan: &analysed.plan,
             store: &store,
             analysed: &analysed,
         };
@@ -102,11 +102,11 @@ fn is_store(path: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::fixture::{plan, slices};
     use deltabench_acquire::Sources;
     use deltabench_model::counter::{Mark, Sample, VisitCounters};
     use deltabench_model::invalidation::Invalidation;
     use deltabench_store::{RunState, Store};
+    use deltabench_testkit::small_run::{plan, slices};
     use rusqlite::Connection;
 
     /// A lab with a run of every kind of record.

@@ -7,12 +7,11 @@ use crate::console::say;
 use crate::failure::Failure;
 use crate::output::rewrite;
 use crate::store::{open, store_problem};
-use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
+use deltabench_lab::cell_label;
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::index;
-use deltabench_report::ConfirmationWithdrawn;
 
 /// Stores the withdrawal, once for each cell that is meant.
 pub fn invalidate(arguments: &InvalidateArguments, config: &Config) -> Result<u8, Failure> {
@@ -30,7 +29,7 @@ pub fn invalidate(arguments: &InvalidateArguments, config: &Config) -> Result<u8
     let known = store.invalidations(&run).map_err(store_problem)?;
     for cell in meant(&plan, &run, &arguments.cells).map_err(Failure::Refused)? {
         let what = match cell.and_then(|id| plan_cell(&plan, id)) {
-            Some(cell) => format!("{} of {run}", label(cell)),
+            Some(cell) => format!("{} of {run}", cell_label(cell)),
             None => run.clone(),
         };
         if known
@@ -54,56 +53,6 @@ pub fn invalidate(arguments: &InvalidateArguments, config: &Config) -> Result<u8
     Ok(0)
 }
 
-/// Makes a comparison say what its withdrawals leave of it: a cell that is withdrawn, alone or with its whole
-/// run, has no verdict that may be used.
-///
-/// It becomes unfit, and not absent: exit code and gate then follow from the rules for unfit cells. A run
-/// withdrawn as a whole, or in all of its cells, ends with 4; one with a withdrawn cell ends with 1 if
-/// another cell fails, else with 3, and its gate stays open: withdrawing the cell that failed is no way to
-/// pass.
-pub fn withdraw(comparison: &mut Comparison, invalidations: &[Invalidation]) {
-    for cell in &mut comparison.cells {
-        if !is_withdrawn(invalidations, cell.cell) {
-            continue;
-        }
-        cell.reason = format!("withdrawn; not trusted: {}", cell.reason);
-        let counts = &mut comparison.counts;
-        let counted = match cell.verdict {
-            Verdict::Regression => &mut counts.regression,
-            Verdict::Improvement => &mut counts.improvement,
-            Verdict::NoChange => &mut counts.no_change,
-            Verdict::Inconclusive => &mut counts.inconclusive,
-            Verdict::Unfit => &mut counts.unfit,
-        };
-        *counted = counted.saturating_sub(1);
-        counts.unfit += 1;
-        cell.verdict = Verdict::Unfit;
-    }
-}
-
-/// Leaves out the cells of a confirming run that are withdrawn: they neither confirm nor refute.
-pub fn leave_out(comparison: &mut Comparison, invalidations: &[Invalidation]) {
-    let counts = |cell: &CellComparison| !is_withdrawn(invalidations, cell.cell);
-    comparison.cells.retain(counts);
-}
-
-/// What the reports of the confirmed run say about the withdrawals of its confirming run.
-pub fn of_confirmation(
-    run: &str,
-    plan: &Plan,
-    invalidations: &[Invalidation],
-) -> Vec<ConfirmationWithdrawn> {
-    let of = |one: &Invalidation| ConfirmationWithdrawn {
-        run: run.to_owned(),
-        cell: one.cell.map(|id| {
-            plan_cell(plan, id).map_or_else(|| "a cell that is not in the plan".to_owned(), label)
-        }),
-        reason: one.reason.clone(),
-        at_unix_ms: one.at_unix_ms,
-    };
-    invalidations.iter().map(of).collect()
-}
-
 /// What `list` says of a run's withdrawals; empty without any.
 pub fn mark(invalidations: &[Invalidation]) -> String {
     let whole = invalidations.iter().find(|one| one.cell.is_none());
@@ -120,12 +69,6 @@ pub fn mark(invalidations: &[Invalidation]) -> String {
     }
 }
 
-fn is_withdrawn(invalidations: &[Invalidation], cell: CellId) -> bool {
-    invalidations
-        .iter()
-        .any(|one| one.cell.is_none_or(|withdrawn| withdrawn == cell))
-}
-
 /// The cells that are meant, in the plan's order; `None` is the whole run.
 fn meant(plan: &Plan, run: &str, wanted: &[String]) -> Result<Vec<Option<CellId>>, Problem> {
     if wanted.is_empty() {
@@ -135,7 +78,7 @@ fn meant(plan: &Plan, run: &str, wanted: &[String]) -> Result<Vec<Option<CellId>
     for name in wanted {
         let cells = (0..).zip(&plan.cells);
         let of_name: Vec<CellId> = cells
-            .filter(|(_, cell)| cell.workload == *name || label(cell) == *name)
+            .filter(|(_, cell)| cell.workload == *name || cell_label(cell) == *name)
             .map(|(id, _)| id)
             .collect();
         if of_name.is_empty() {
@@ -149,7 +92,7 @@ fn meant(plan: &Plan, run: &str, wanted: &[String]) -> Result<Vec<Option<CellId>
 }
 
 fn unknown_cell(plan: &Plan, run: &str, wanted: &str) -> Problem {
-    let labels: Vec<String> = plan.cells.iter().map(label).collect();
+    let labels: Vec<String> = plan.cells.iter().map(cell_label).collect();
     let names = plan.cells.iter().map(|cell| cell.workload.as_str());
     // Without `@` a name is meant, with it a cell.
     let near = if wanted.contains('@') {
@@ -165,10 +108,6 @@ fn unknown_cell(plan: &Plan, run: &str, wanted: &str) -> Problem {
     }
 }
 
-fn label(cell: &Cell) -> String {
-    format!("{}@{}", cell.workload, cell.clients)
-}
-
 fn plan_cell(plan: &Plan, id: CellId) -> Option<&Cell> {
     plan.cells.get(index(u64::from(id)))
 }
@@ -176,8 +115,7 @@ fn plan_cell(plan: &Plan, id: CellId) -> Option<&Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{plan, slices};
-    use deltabench_compare::{analyse, exit_code, gate_line};
+    use deltabench_testkit::small_run::plan;
 
     fn withdrawn(cell: Option<CellId>) -> Invalidation {
         Invalidation {
@@ -185,67 +123,6 @@ mod tests {
             reason: "a backup ran".to_owned(),
             at_unix_ms: 5,
         }
-    }
-
-    /// The candidate is slower in the first cell only.
-    fn comparison(gate: bool) -> (Plan, Comparison) {
-        let mut plan = plan();
-        plan.gate.on = gate;
-        let comparison = analyse(&plan, &slices([0.9, 1.0, 1.0]), Vec::new());
-        (plan, comparison)
-    }
-
-    #[test]
-    fn a_withdrawn_run_is_unfit_whatever_it_said() {
-        let (_, mut comparison) = comparison(false);
-        assert_eq!(exit_code(&comparison), 1);
-        withdraw(&mut comparison, &[withdrawn(None)]);
-        assert_eq!(exit_code(&comparison), 4);
-        assert_eq!(
-            (comparison.counts.regression, comparison.counts.unfit),
-            (0, 3)
-        );
-        for cell in &comparison.cells {
-            assert!(
-                cell.reason.starts_with("withdrawn; not trusted: "),
-                "{}",
-                cell.reason
-            );
-        }
-    }
-
-    #[test]
-    fn withdrawing_the_cell_that_failed_leaves_the_gate_open() {
-        let (plan, mut comparison) = comparison(true);
-        assert_eq!(exit_code(&comparison), 1);
-        withdraw(&mut comparison, &[withdrawn(Some(0))]);
-        assert_eq!(exit_code(&comparison), 3);
-        let line = gate_line(&comparison, &plan).unwrap();
-        assert!(
-            line.starts_with("gate open") && line.ends_with("1 not trusted"),
-            "{line}"
-        );
-        assert_eq!(
-            (comparison.counts.no_change, comparison.counts.unfit),
-            (2, 1)
-        );
-    }
-
-    #[test]
-    fn a_loss_elsewhere_still_counts() {
-        let (_, mut comparison) = comparison(true);
-        withdraw(&mut comparison, &[withdrawn(Some(2))]);
-        assert_eq!(exit_code(&comparison), 1);
-    }
-
-    #[test]
-    fn a_confirming_run_says_nothing_about_its_withdrawn_cells() {
-        let (_, mut comparison) = comparison(false);
-        leave_out(&mut comparison, &[withdrawn(Some(1))]);
-        let left: Vec<CellId> = comparison.cells.iter().map(|cell| cell.cell).collect();
-        assert_eq!(left, [0, 2]);
-        leave_out(&mut comparison, &[withdrawn(None)]);
-        assert!(comparison.cells.is_empty());
     }
 
     #[test]

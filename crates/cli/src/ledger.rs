@@ -6,16 +6,12 @@ use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_
 use crate::failure::Failure;
 use crate::store::{open, store_problem};
 use crate::text::{paragraph, table};
-use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
-use deltabench_compare::ledger::{Entry, FalseAlarmRate, summarise};
-use deltabench_compare::thresholds::MIN_BLOCKS;
-use deltabench_model::plan::{Plan, Stopping};
+use deltabench_compare::ledger::FalseAlarmRate;
+use deltabench_lab::{CountedRun, Placebos};
 use deltabench_model::problem::Problem;
-use deltabench_model::units::{count, index, to_f64};
-use deltabench_observe::HostFacts;
-use deltabench_store::{LedgerLine, PlaceboResult, RecordedRatio};
+use deltabench_model::units::to_f64;
+use deltabench_observe::machine_name;
 use serde::Serialize;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Name and version of the JSON.
 const FORMAT: (&str, u32) = ("deltabench.ledger", 1);
@@ -23,177 +19,8 @@ const FORMAT: (&str, u32) = ("deltabench.ledger", 1);
 /// Runs named on the terminal; the JSON names all.
 const RUNS_NAMED: usize = 10;
 
-/// Below this p of "slower and faster are equally likely" the page says that a side is preferred. Small,
-/// because the ledger is looked at again and again as it grows.
-const LOPSIDED: f64 = 0.01;
-
 /// Widest line.
 const WIDEST: usize = 100;
-
-/// What a run's placebo came to, for the store: judged now, on this host.
-pub fn results(comparison: &Comparison, plan: &Plan) -> Vec<PlaceboResult> {
-    let host = this_host();
-    let finished_unix_ms = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .ok()
-        .and_then(|now| i64::try_from(now.as_millis()).ok())
-        .unwrap_or(0);
-    let stopping = match comparison.stopping {
-        Stopping::Fixed => "fixed",
-        Stopping::Sequential { .. } => "sequential",
-        Stopping::Precision { .. } => "precision",
-    };
-    let result = |cell: &CellComparison| {
-        let recorded = |metric| {
-            let found = cell.metrics.iter().find(|found| found.metric == metric)?;
-            Some(RecordedRatio {
-                estimate: found.ratio.estimate,
-                ci95: found.ratio.ci95,
-            })
-        };
-        PlaceboResult {
-            cell: cell.cell,
-            workload: cell.workload.clone(),
-            clients: cell.clients,
-            state: plan
-                .cells
-                .get(index(u64::from(cell.cell)))
-                .map_or_else(String::new, |planned| planned.state.word().to_owned()),
-            verdict: cell.verdict.word().to_owned(),
-            throughput: recorded(Metric::Throughput),
-            server_cpu: recorded(Metric::ServerCpuPerOperation),
-            blocks: cell.blocks,
-            stopping: stopping.to_owned(),
-            host: host.clone(),
-            finished_unix_ms,
-        }
-    };
-    comparison.placebo_cells.iter().map(result).collect()
-}
-
-/// What had been said by the end of a run about the placebos of its host, over all workloads; `None` before
-/// the first. Later runs do not change it, nor does the host that asks: a report stays the same.
-///
-/// `ended_unix_ms` counts for a run that is not in the ledger.
-pub fn so_far(lines: &[LedgerLine], run: &str, ended_unix_ms: i64) -> Option<FalseAlarmRate> {
-    let mut own = lines.iter().filter(|line| line.run == run);
-    let (host, end) = own.next().map_or_else(
-        || (this_host(), ended_unix_ms),
-        |line| (line.result.host.clone(), line.result.finished_unix_ms),
-    );
-    let until = lines
-        .iter()
-        .filter(|line| line.result.finished_unix_ms <= end);
-    let until: Vec<LedgerLine> = until.cloned().collect();
-    let counted = Counted::of(&until, &host, false);
-    counted.rows.last().filter(|row| row.total > 0).cloned()
-}
-
-/// How this host is called in the ledger: by its name and kind, so that a machine that got another processor
-/// is another host.
-pub fn this_host() -> String {
-    let facts = HostFacts::read();
-    let parts = [
-        deltabench_proc::host::host_name().unwrap_or_default(),
-        facts.cpu_model.unwrap_or_default(),
-        format!("{} cores", facts.online_cores),
-    ];
-    let known: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    known.join(", ")
-}
-
-/// The ledger, counted.
-struct Counted<'a> {
-    host: Option<&'a str>,
-    rows: Vec<FalseAlarmRate>,
-    runs: Vec<RunRow<'a>>,
-    /// Cells of other hosts, which do not count.
-    elsewhere: u64,
-    /// Cells with too few blocks to be called different, which do not count.
-    too_short: u64,
-}
-
-/// A run that the ledger comes from.
-#[derive(Serialize)]
-struct RunRow<'a> {
-    run: &'a str,
-    cells: u64,
-    flagged: u64,
-    deltabench_version: &'a str,
-    finished_unix_ms: i64,
-}
-
-impl<'a> Counted<'a> {
-    fn of(lines: &'a [LedgerLine], host: &'a str, all_hosts: bool) -> Self {
-        let (here, elsewhere): (Vec<&LedgerLine>, Vec<&LedgerLine>) = lines
-            .iter()
-            .partition(|line| all_hosts || line.result.host == host);
-        // A cell with too few blocks for a verdict cannot raise a false alarm: counting it would make the
-        // rate look smaller than it is.
-        let (judged, short): (Vec<_>, Vec<_>) = here
-            .into_iter()
-            .filter_map(|line| Some((line, verdict(&line.result.verdict)?)))
-            .partition(|(line, _)| index(u64::from(line.result.blocks)) >= MIN_BLOCKS);
-        let entries: Vec<Entry> = judged
-            .iter()
-            .map(|(line, verdict)| Entry {
-                workload: label(&line.result),
-                verdict: *verdict,
-            })
-            .collect();
-        let mut runs: Vec<RunRow<'_>> = Vec::new();
-        for (line, verdict) in &judged {
-            let flagged = u64::from(is_flagged(*verdict));
-            match runs.last_mut().filter(|row| row.run == line.run) {
-                Some(row) => {
-                    row.cells += 1;
-                    row.flagged += flagged;
-                }
-                None => runs.push(RunRow {
-                    run: &line.run,
-                    cells: 1,
-                    flagged,
-                    deltabench_version: &line.written_by,
-                    finished_unix_ms: line.result.finished_unix_ms,
-                }),
-            }
-        }
-        Self {
-            host: (!all_hosts).then_some(host),
-            rows: summarise(&entries),
-            runs,
-            elsewhere: count(elsewhere.len()),
-            too_short: count(short.len()),
-        }
-    }
-}
-
-fn is_flagged(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Regression | Verdict::Improvement)
-}
-
-fn verdict(word: &str) -> Option<Verdict> {
-    [
-        Verdict::Regression,
-        Verdict::Improvement,
-        Verdict::NoChange,
-        Verdict::Inconclusive,
-        Verdict::Unfit,
-    ]
-    .into_iter()
-    .find(|verdict| verdict.word() == word)
-}
-
-fn label(result: &PlaceboResult) -> String {
-    let mut label = result.workload.clone();
-    if result.state == "aged" {
-        label.push_str(", aged");
-    }
-    if result.clients != 1 {
-        label.push_str(&format!(", {} clients", result.clients));
-    }
-    label
-}
 
 /// Prints the ledger.
 pub fn ledger(arguments: &LedgerArguments, config: &Config) -> Result<u8, Failure> {
@@ -202,8 +29,8 @@ pub fn ledger(arguments: &LedgerArguments, config: &Config) -> Result<u8, Failur
     }
     let store = open(config)?;
     let lines = store.placebo_results().map_err(store_problem)?;
-    let host = this_host();
-    let counted = Counted::of(&lines, &host, arguments.all_hosts);
+    let host = machine_name();
+    let counted = Placebos::count(&lines, (!arguments.all_hosts).then_some(host.as_str()));
     let page = page(&counted, width().min(WIDEST)).join("\n");
     match &arguments.json {
         Some(path) if is_stdout(path) => {
@@ -220,7 +47,7 @@ pub fn ledger(arguments: &LedgerArguments, config: &Config) -> Result<u8, Failur
 }
 
 /// The page for the terminal.
-fn page(counted: &Counted<'_>, width: usize) -> Vec<String> {
+fn page(counted: &Placebos<'_>, width: usize) -> Vec<String> {
     let where_from = counted.host.unwrap_or("all hosts of this lab");
     let mut lines = paragraph("", &format!("placebos on {where_from}"), width);
     lines.push(String::new());
@@ -291,7 +118,7 @@ fn symmetry(all: &FalseAlarmRate) -> String {
         "symmetry: {} called slower, {} called faster (p = {:.2})",
         all.regressions, all.improvements, all.symmetry_p
     );
-    if all.symmetry_p < LOPSIDED {
+    if all.prefers_a_side() {
         return format!(
             "{counted}: one side is preferred, which is an error of the set-up and not chance"
         );
@@ -299,7 +126,7 @@ fn symmetry(all: &FalseAlarmRate) -> String {
     counted
 }
 
-fn run_lines(runs: &[RunRow<'_>]) -> Vec<String> {
+fn run_lines(runs: &[CountedRun<'_>]) -> Vec<String> {
     let mut rows = vec![["run", "cells", "flagged"].map(str::to_owned).to_vec()];
     rows.extend(runs.iter().rev().take(RUNS_NAMED).map(|row| {
         vec![
@@ -328,11 +155,20 @@ struct Document<'a> {
     workloads: Vec<Row<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     all: Option<Row<'a>>,
-    runs: &'a [RunRow<'a>],
+    runs: Vec<RunRow<'a>>,
     /// Cells of other hosts.
     elsewhere: u64,
     /// Cells with too few blocks to be called different.
     too_short: u64,
+}
+
+#[derive(Serialize)]
+struct RunRow<'a> {
+    run: &'a str,
+    cells: u64,
+    flagged: u64,
+    deltabench_version: &'a str,
+    finished_unix_ms: i64,
 }
 
 #[derive(Serialize)]
@@ -349,7 +185,7 @@ struct Row<'a> {
     symmetry_p: f64,
 }
 
-fn json(counted: &Counted<'_>) -> Result<String, Failure> {
+fn json<'a>(counted: &Placebos<'a>) -> Result<String, Failure> {
     let row = |row: &'_ FalseAlarmRate| Row {
         workload: None,
         cells: row.total,
@@ -358,6 +194,13 @@ fn json(counted: &Counted<'_>) -> Result<String, Failure> {
         improvements: row.improvements,
         rate_upper95: row.upper95,
         symmetry_p: row.symmetry_p,
+    };
+    let run = |run: &CountedRun<'a>| RunRow {
+        run: run.run,
+        cells: run.cells,
+        flagged: run.flagged,
+        deltabench_version: run.written_by,
+        finished_unix_ms: run.finished_unix_ms,
     };
     let document = Document {
         format: FORMAT.0,
@@ -375,7 +218,7 @@ fn json(counted: &Counted<'_>) -> Result<String, Failure> {
             })
             .collect(),
         all: counted.rows.last().filter(|all| all.total > 0).map(row),
-        runs: &counted.runs,
+        runs: counted.runs.iter().map(run).collect(),
         elsewhere: counted.elsewhere,
         too_short: counted.too_short,
     };
@@ -387,6 +230,7 @@ fn json(counted: &Counted<'_>) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_store::{LedgerLine, PlaceboResult};
 
     fn line(run: &str, host: &str, workload: &str, verdict: &str, blocks: u32) -> LedgerLine {
         LedgerLine {
@@ -421,39 +265,9 @@ mod tests {
     }
 
     #[test]
-    fn this_host_is_counted_and_others_only_when_asked() {
-        let lines = lines();
-        let here = Counted::of(&lines, "here", false);
-        let all = here.rows.last().unwrap();
-        assert_eq!((all.total, all.flagged()), (3, 1));
-        assert_eq!((here.elsewhere, here.too_short), (1, 1));
-        let names: Vec<_> = here
-            .rows
-            .iter()
-            .map(|row| row.workload.as_deref())
-            .collect();
-        let labels = ["hot-points", "point-query", "point-query, 4 clients"];
-        assert_eq!(names[..3], labels.map(Some));
-        let everywhere = Counted::of(&lines, "here", true);
-        assert_eq!(everywhere.rows.last().unwrap().total, 4);
-        assert_eq!(everywhere.elsewhere, 0);
-    }
-
-    #[test]
-    fn a_report_counts_what_was_known_when_its_run_ended() {
-        let mut lines = lines();
-        lines[2].result.finished_unix_ms = 20;
-        lines[3].result.finished_unix_ms = 20;
-        let total = |run, ended| so_far(&lines, run, ended).map(|row| row.total);
-        assert_eq!(total("r1", 99), Some(2), "r2 ended later");
-        assert_eq!(total("r2", 0), Some(3));
-        assert_eq!(total("r3", 0), Some(1), "its own host, not this one");
-    }
-
-    #[test]
     fn the_page_says_rate_bound_symmetry_and_runs() {
         let lines = lines();
-        let page = page(&Counted::of(&lines, "here", false), 100);
+        let page = page(&Placebos::count(&lines, Some("here")), 100);
         assert_eq!(page[0], "placebos on here");
         for wanted in [
             "workload                cells  flagged  slower  faster  rate at most",
@@ -474,9 +288,9 @@ mod tests {
 
     #[test]
     fn an_empty_ledger_says_how_to_fill_it() {
-        let page = page(&Counted::of(&[], "here", false), 100).join(" ");
+        let page = page(&Placebos::count(&[], Some("here")), 100).join(" ");
         assert!(page.contains("deltabench calibrate"), "{page}");
-        let text = json(&Counted::of(&[], "here", false)).unwrap();
+        let text = json(&Placebos::count(&[], Some("here"))).unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert!(value.get("all").is_none());
         assert_eq!(value["workloads"].as_array().unwrap().len(), 0);
@@ -487,9 +301,9 @@ mod tests {
         let lines: Vec<LedgerLine> = (0..12)
             .map(|_| line("r1", "here", "scan", "regression", 14))
             .collect();
-        let page = page(&Counted::of(&lines, "here", false), 200).join("\n");
+        let page = page(&Placebos::count(&lines, Some("here")), 200).join("\n");
         assert!(page.contains("one side is preferred"), "{page}");
-        let row = Counted::of(&lines, "here", false);
+        let row = Placebos::count(&lines, Some("here"));
         let value: serde_json::Value = serde_json::from_str(&json(&row).unwrap()).unwrap();
         assert_eq!(value["all"]["flagged"], 12);
         assert_eq!(value["runs"][0]["cells"], 12);

@@ -19,8 +19,6 @@ mod engine_worker;
 mod experiment;
 mod export;
 mod failure;
-#[cfg(test)]
-mod fixture;
 mod host;
 mod insert;
 mod interrupt;

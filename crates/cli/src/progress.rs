@@ -335,8 +335,8 @@ fn minutes(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{plan, slices};
     use deltabench_compare::analyse;
+    use deltabench_testkit::small_run::{plan, slices};
 
     #[test]
     fn a_step_says_what_it_came_to_and_whether_its_rate_was_kept() {

@@ -2,7 +2,7 @@
 
 use crate::arguments::conditions::Conditions;
 use crate::arguments::shape::Ending;
-use crate::bench::Bench;
+use crate::bench::{Bench, Measured};
 use crate::config::Config;
 use crate::configs::Chooser;
 use crate::failure::Failure;
@@ -112,11 +112,13 @@ impl Ready {
             host,
             interrupted: interrupt::flag()?,
         };
-        let (run, end) = bench.measure_new(&plan, &library, None, pilot)?;
-        if end == SessionEnd::Finished && confirm {
-            bench.confirm(&run, &plan, &library)?;
-        }
-        bench.publish(&run, &plan, end, &destinations)
+        let Measured { end, judged } = bench.measure_new(&plan, &library, None, pilot)?;
+        let again = match end == SessionEnd::Finished && confirm {
+            true => bench.confirm(&judged, &library)?,
+            false => None,
+        };
+        let analysed = bench.analysed(judged, again.map(|again| again.judged))?;
+        bench.publish(&analysed, end, &destinations)
     }
 }
 

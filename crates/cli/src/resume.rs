@@ -1,15 +1,16 @@
 //! `deltabench resume` and `confirm`: going on with what is in the lab.
 
 use crate::arguments::results::{Confirm, Resume};
-use crate::bench::{Bench, library_of};
+use crate::bench::{Bench, Measured, library_of};
 use crate::config::Config;
 use crate::console::say;
 use crate::failure::Failure;
 use crate::host::{check_fits, swept_host};
-use crate::output::Destinations;
+use crate::output::{Destinations, analyse_run};
 use crate::store::{open, store_problem};
 use crate::targets::check_still_there;
 use crate::{experiment, interrupt};
+use deltabench_lab::Judged;
 use deltabench_model::problem::Problem;
 use deltabench_run::session::SessionEnd;
 use deltabench_store::{Found, RunState, RunSummary};
@@ -48,11 +49,13 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
         .any(|summary| summary.run == run)
     {
         say(&format!("{run} is finished"));
-        return bench.publish(&run, &plan, SessionEnd::Finished, &destinations);
+        let analysed = analyse_run(&run, &plan, &bench.store)?;
+        return bench.publish(&analysed, SessionEnd::Finished, &destinations);
     }
     check_fits(&plan, &bench.host).map_err(Failure::Refused)?;
-    let end = bench.go_on(&run, &plan, &library, false)?;
-    bench.publish(&run, &plan, end, &destinations)
+    let Measured { end, judged } = bench.go_on(&run, &plan, &library, false)?;
+    let analysed = bench.analysed(judged, None)?;
+    bench.publish(&analysed, end, &destinations)
 }
 
 /// `deltabench confirm`: measures the regressions of a finished run again.
@@ -69,6 +72,11 @@ pub fn confirm(arguments: &Confirm, config: &Config) -> Result<u8, Failure> {
         host,
         interrupted: interrupt::flag()?,
     };
-    let end = bench.confirm(&run, &plan, &library)?;
-    bench.publish(&run, &plan, end, &destinations)
+    let judged = Judged::of(&run, &plan, &bench.store).map_err(Failure::Failed)?;
+    let again = bench.confirm(&judged, &library)?;
+    let end = again
+        .as_ref()
+        .map_or(SessionEnd::Finished, |again| again.end);
+    let analysed = bench.analysed(judged, again.map(|again| again.judged))?;
+    bench.publish(&analysed, end, &destinations)
 }

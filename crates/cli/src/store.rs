@@ -25,7 +25,5 @@ pub fn open_store(config: &Config) -> Result<Store, Failure> {
 
 /// A store that fails, as exit code 5.
 pub fn store_problem(error: impl std::fmt::Display) -> Failure {
-    Failure::Failed(
-        Problem::new("the results could not be read or stored").detail(error.to_string()),
-    )
+    Failure::Failed(deltabench_lab::store_problem(error))
 }

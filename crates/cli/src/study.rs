@@ -1,17 +1,18 @@
 //! The report of several runs: the parts of an experiment, or runs of several hosts.
 
 use crate::arguments::results::{By, Report};
-use crate::bench::MACHINE;
 use crate::config::Config;
 use crate::console::{self, print_stdout, say, write_file};
 use crate::failure::Failure;
-use crate::output::{Analysed, analyse_run};
+use crate::output::analyse_run;
 use crate::store::store_problem;
 use crate::text::colour;
 use deltabench_compare::absolute::CellResult;
 use deltabench_compare::comparison::{Comparison, Verdict};
 use deltabench_compare::study::{Axis, Study, StudyRun, StudyTable, study};
 use deltabench_experiment::Experiment;
+use deltabench_lab::Analysed;
+use deltabench_model::fact::MachineName;
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
@@ -19,6 +20,7 @@ use deltabench_report::{
     JsonVersion, StudyContext, StudyFormat, StudyRunFacts, TerminalOptions, render_study,
 };
 use deltabench_store::{Found, RunState, Store};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A run with what its lab says of it.
@@ -95,7 +97,7 @@ pub fn report(runs: &[(PathBuf, String)], arguments: &Report) -> Result<u8, Fail
         ));
     }
     let format = StudyFormat::try_from(arguments.form()).map_err(Failure::Refused)?;
-    let loaded = load(runs)?;
+    let loaded = load(runs, Vec::new())?;
     let study = tables(&loaded, arguments.by)?;
     let options = TerminalOptions {
         width: console::width(),
@@ -110,12 +112,17 @@ pub fn report(runs: &[(PathBuf, String)], arguments: &Report) -> Result<u8, Fail
 }
 
 /// Prints the tables of an execution and writes its page and its JSON; returns the exit code.
-pub fn publish(execution: &str, runs: &[String], config: &Config) -> Result<u8, Failure> {
+pub fn publish(
+    execution: &str,
+    runs: &[String],
+    analysed: Vec<Analysed>,
+    config: &Config,
+) -> Result<u8, Failure> {
     let runs: Vec<(PathBuf, String)> = runs
         .iter()
         .map(|run| (config.lab.clone(), run.clone()))
         .collect();
-    let loaded = load(&runs)?;
+    let loaded = load(&runs, analysed)?;
     let study = tables(&loaded, None)?;
     let options = TerminalOptions {
         width: console::width(),
@@ -131,16 +138,27 @@ pub fn publish(execution: &str, runs: &[String], config: &Config) -> Result<u8, 
     Ok(exit_code(&study, &loaded))
 }
 
-fn load(runs: &[(PathBuf, String)]) -> Result<Vec<Loaded>, Failure> {
+/// Loads these runs; those of `known` have been analysed already.
+fn load(runs: &[(PathBuf, String)], known: Vec<Analysed>) -> Result<Vec<Loaded>, Failure> {
+    let mut known: BTreeMap<String, Analysed> = known
+        .into_iter()
+        .map(|one| (one.context.run.clone(), one))
+        .collect();
     let mut loaded = Vec::new();
     for (lab, run) in runs {
         let store = open(lab)?;
-        let plan = store.plan(run).map_err(store_problem)?;
         let Analysed {
+            plan,
             comparison,
             context,
             ..
-        } = analyse_run(run, &plan, &store)?;
+        } = match known.remove(run) {
+            Some(analysed) => analysed,
+            None => {
+                let plan = store.plan(run).map_err(store_problem)?;
+                analyse_run(run, &plan, &store)?
+            }
+        };
         let page = format!("{run}.html");
         loaded.push(Loaded {
             host: host_of(run, lab, &store)?,
@@ -180,9 +198,7 @@ fn unbegun(loaded: &[Loaded], place: usize) -> Option<String> {
 ///
 /// A run that never had a placebo cell is in no ledger: its lab stands for its machine.
 fn host_of(run: &str, lab: &Path, store: &Store) -> Result<String, Failure> {
-    let facts = store.facts(run, MACHINE).map_err(store_problem)?;
-    let said = facts.into_iter().next_back();
-    if let Some(name) = said.and_then(|fact| serde_json::from_str(&fact.json).ok()) {
+    if let Some(MachineName(name)) = store.last_fact(run, None).map_err(store_problem)? {
         return Ok(name);
     }
     let lines = store.placebo_results().map_err(store_problem)?;

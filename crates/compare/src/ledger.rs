@@ -1,6 +1,7 @@
 //! What a host's placebos have said so far.
 
 use crate::comparison::Verdict;
+use crate::thresholds::LOPSIDED;
 use deltabench_stats::binomial::{clopper_pearson, symmetry_p};
 use std::collections::BTreeMap;
 
@@ -36,6 +37,12 @@ impl FalseAlarmRate {
     #[must_use]
     pub fn flagged(&self) -> u64 {
         self.regressions + self.improvements
+    }
+
+    /// Whether slower and faster differ by more than chance: one side is preferred.
+    #[must_use]
+    pub fn prefers_a_side(&self) -> bool {
+        self.symmetry_p < LOPSIDED
     }
 
     fn add(&mut self, verdict: Verdict) {

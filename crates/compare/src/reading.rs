@@ -5,7 +5,7 @@
 
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::Finding;
-use deltabench_model::insert::StepRecord;
+pub use deltabench_model::insert::StepRecord;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use std::collections::BTreeMap;

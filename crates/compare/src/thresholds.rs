@@ -348,3 +348,7 @@ pub const DELETE_CPU_FACTOR: f64 = 5.0;
 
 /// A schedule that lags so many seconds behind is worth a word.
 pub const LAG_SECONDS: f64 = 1.0;
+
+/// Below this p of "slower and faster are equally likely" a ledger of placebos prefers a side. Small, because
+/// the ledger is looked at again and again as it grows.
+pub const LOPSIDED: f64 = 0.01;

@@ -10,6 +10,7 @@
 pub mod insert;
 pub mod pgbench;
 pub mod rocksdb;
+pub mod shown;
 pub mod targets;
 pub mod workloads;
 

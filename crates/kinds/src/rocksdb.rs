@@ -11,6 +11,7 @@ mod caches;
 mod chain;
 mod check;
 mod conditions;
+mod facts;
 mod figures;
 mod findings;
 mod host;

@@ -7,6 +7,7 @@
 pub mod cell;
 pub mod counter;
 pub mod endpoint;
+pub mod fact;
 pub mod figures;
 pub mod finding;
 pub mod insert;

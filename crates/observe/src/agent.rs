@@ -19,8 +19,8 @@ pub use remote::{RemoteCounters, RemoteMeters};
 pub use ssh::Programs;
 
 use crate::check::{Check, preflight};
-use crate::host_facts::HostFacts;
 use deltabench_model::counter::Sample;
+use deltabench_model::fact::{AgentFacts, HostFacts};
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::ServerId;
 use deltabench_model::problem::Problem;
@@ -29,7 +29,6 @@ use deltabench_proc::host::boot_id;
 use far::{now_ns, other_version};
 use link::Link;
 use protocol::{Ask, Backends, PROTOCOL, Samples, Told, VERSION};
-use serde::Serialize;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -68,7 +67,7 @@ pub struct Agent(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    about: About,
+    about: AgentFacts,
     state: Mutex<State>,
     /// Closes when the agent goes, which ends the heartbeat.
     _alive: SyncSender<()>,
@@ -83,19 +82,6 @@ struct State {
     said: Vec<Finding>,
     /// Of these, so many were handed out.
     told: usize,
-}
-
-/// What is known of an agent, to be kept with the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct About {
-    /// Host as ssh knows it.
-    pub host: String,
-    /// Its version of deltabench: the same as ours.
-    pub version: String,
-    /// Median time from a request to its answer, nanoseconds. The meters of a slice take two.
-    pub round_trip_ns: u64,
-    /// Whether it runs on this machine, so that the client's CPU is among the busy time of its host.
-    pub same_machine: bool,
 }
 
 impl Agent {
@@ -143,7 +129,7 @@ impl Agent {
             Ok(ns) => ns,
             Err(lost) => return Err(link.close(host, lost)),
         };
-        let about = About {
+        let about = AgentFacts {
             host: host.to_owned(),
             version: hello.version,
             round_trip_ns,
@@ -172,7 +158,7 @@ impl Agent {
 
     /// What is known of it.
     #[must_use]
-    pub fn about(&self) -> &About {
+    pub fn about(&self) -> &AgentFacts {
         &self.0.about
     }
 

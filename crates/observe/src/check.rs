@@ -6,8 +6,8 @@ mod processor;
 mod room;
 
 use crate::disk::DiskFacts;
-use crate::host_facts::HostFacts;
 use crate::host_sample::HostSample;
+use deltabench_model::fact::HostFacts;
 use deltabench_model::finding::{Finding, Severity};
 
 /// What a check came to.
@@ -121,9 +121,9 @@ fn above(value: f64, limits: &[(f64, Severity)]) -> Option<Severity> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core_speed::CoreSpeed;
     use crate::disk::Fsync;
     use crate::host_sample::Neighbour;
+    use deltabench_model::fact::CoreSpeed;
 
     fn calm() -> HostFacts {
         HostFacts {

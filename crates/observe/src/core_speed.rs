@@ -4,8 +4,8 @@
 //! the shared cache makes each miss longer. Neither is in steal, in pressure or in anybody's CPU time; only
 //! doing the same work again shows it. So does a clock that changes, and a core that is not like the others.
 
+use deltabench_model::fact::CoreSpeed;
 use deltabench_model::units::{count, index, to_f64, to_u64};
-use serde::{Deserialize, Serialize};
 use std::arch::asm;
 use std::hint::black_box;
 use std::sync::OnceLock;
@@ -29,48 +29,29 @@ const LINE: usize = 64 / size_of::<u32>();
 /// Hops of a walk: 1 to 4 ms.
 const HOPS: u32 = 10_000;
 
-/// A core's speed over a short look.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct CoreSpeed {
-    /// Time of a step of arithmetic that keeps several units of a core busy, nanoseconds: 5th percentile,
-    /// median and 95th percentile over the look.
-    pub arithmetic_ns: [f64; 3],
-    /// Time of a random access to 64 MB, nanoseconds.
-    pub memory_ns: f64,
-}
-
-impl CoreSpeed {
-    /// Looks for about so long, busy, on the core or cores that the calling thread may run on. Getting ready
-    /// takes 30 ms before, and the walk some more after.
-    ///
-    /// The first look of a process takes some 20 ms more, and its 64 MB stay.
-    #[must_use]
-    pub fn take(length: Duration) -> Self {
-        let began = Instant::now();
-        while began.elapsed() < RAMP {
-            timed_arithmetic();
-        }
-        let started = Instant::now();
-        let mut times = vec![timed_arithmetic()];
-        while started.elapsed() < length {
-            times.push(timed_arithmetic());
-        }
-        times.sort_by(f64::total_cmp);
-        let at = |share: f64| {
-            let place = index(to_u64(share * to_f64(count(times.len() - 1))));
-            times.get(place).copied().unwrap_or(f64::NAN)
-        };
-        Self {
-            arithmetic_ns: [at(0.05), at(0.5), at(0.95)],
-            memory_ns: timed_walk(),
-        }
+/// Looks for about so long, busy, on the core or cores that the calling thread may run on. Getting ready
+/// takes 30 ms before, and the walk some more after.
+///
+/// The first look of a process takes some 20 ms more, and its 64 MB stay.
+#[must_use]
+pub fn core_speed(length: Duration) -> CoreSpeed {
+    let began = Instant::now();
+    while began.elapsed() < RAMP {
+        timed_arithmetic();
     }
-
-    /// How many times as long the slow moments of the look took as the fast ones.
-    #[must_use]
-    pub fn swing(&self) -> f64 {
-        let [fast, _, slow] = self.arithmetic_ns;
-        slow / fast
+    let started = Instant::now();
+    let mut times = vec![timed_arithmetic()];
+    while started.elapsed() < length {
+        times.push(timed_arithmetic());
+    }
+    times.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        let place = index(to_u64(share * to_f64(count(times.len() - 1))));
+        times.get(place).copied().unwrap_or(f64::NAN)
+    };
+    CoreSpeed {
+        arithmetic_ns: [at(0.05), at(0.5), at(0.95)],
+        memory_ns: timed_walk(),
     }
 }
 
@@ -160,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_look_has_times_of_this_world_in_order() {
-        let speed = CoreSpeed::take(Duration::from_millis(5));
+        let speed = core_speed(Duration::from_millis(5));
         let [fast, typical, slow] = speed.arithmetic_ns;
         assert!(
             0.0 < fast && fast <= typical && typical <= slow,

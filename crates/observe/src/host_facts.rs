@@ -1,122 +1,82 @@
 //! What kind of machine this is, and in which mood.
 
 use crate::perf::hardware_counters;
+use deltabench_model::fact::HostFacts;
 use deltabench_model::units::to_f64;
 use deltabench_proc::cgroup::cpu_quota;
 use deltabench_proc::cpu::{HostTicks, cpuinfo_field, list_length, online_cores};
 use deltabench_proc::pressure::avg10;
 use deltabench_proc::{field, number, word_in};
-use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 
-/// Facts about the host that bear on measurements. What cannot be read is absent, never a default.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct HostFacts {
-    /// Model name of the first core.
-    pub cpu_model: Option<String>,
-    /// Cores online.
-    pub online_cores: u64,
-    /// Cores that this process may run on.
-    pub allowed_cores: Option<u64>,
-    /// Cores' worth of CPU time that its cgroups allow; absent without a limit.
-    pub cpu_quota_cores: Option<f64>,
-    /// Kernel release.
-    pub kernel: Option<String>,
-    /// Main memory, bytes.
-    pub memory_bytes: Option<u64>,
-    /// Memory that programs can still get without swapping, bytes.
-    pub memory_available_bytes: Option<u64>,
-    /// Swap space in use, bytes.
-    pub swap_used_bytes: Option<u64>,
-    /// Frequency governors in use, each once, ascending; empty where the host cannot change frequency.
-    pub governors: Vec<String>,
-    /// Whether cores may run above their nominal frequency.
-    pub turbo: Option<bool>,
-    /// Whether two hardware threads share a core.
-    pub smt: Option<bool>,
-    /// NUMA nodes online.
-    pub numa_nodes: Option<u64>,
-    /// Setting of transparent huge pages: `always`, `madvise` or `never`.
-    pub transparent_huge_pages: Option<String>,
-    /// Huge pages reserved for programs that ask for them.
-    pub huge_pages_total: Option<u64>,
-    /// Of these, not yet in use.
-    pub huge_pages_free: Option<u64>,
-    /// Size of one of them, bytes.
-    pub huge_page_bytes: Option<u64>,
-    /// Whether this process may reserve more of them.
-    pub huge_pages_reservable: Option<bool>,
-    /// Whether this is a virtual machine (the `hypervisor` flag of the processor).
-    pub virtual_machine: Option<bool>,
-    /// Clock source of the kernel, for example `tsc`.
-    pub clock_source: Option<String>,
-    /// Whether the processor's event counters can be used (`perf`).
-    pub hardware_counters: Option<bool>,
-    /// Load average over one minute.
-    pub load_1min: Option<f64>,
-    /// Share of the last 10 s in which some task waited for a core, percent.
-    pub pressure_cpu_some_avg10: Option<f64>,
-    /// Share of time since boot that the hypervisor gave to others, percent of all cores' time.
-    pub steal_percent_since_boot: Option<f64>,
+/// Reads the facts of this host.
+#[must_use]
+pub fn read_host() -> HostFacts {
+    HostFacts {
+        hardware_counters: hardware_counters(),
+        ..read_below(Path::new("/"))
+    }
 }
 
-impl HostFacts {
-    /// Reads the facts of this host.
-    #[must_use]
-    pub fn read() -> Self {
-        Self {
-            hardware_counters: hardware_counters(),
-            ..Self::read_below(Path::new("/"))
-        }
+/// Reads them from a tree with `proc` and `sys` in it.
+fn read_below(root: &Path) -> HostFacts {
+    let text = |path: &str| fs::read_to_string(root.join(path)).ok();
+    let word = |path: &str| word_in(&root.join(path));
+    let cpuinfo = text("proc/cpuinfo").unwrap_or_default();
+    let memory = text("proc/meminfo").unwrap_or_default();
+    let stat = text("proc/stat").unwrap_or_default();
+    let swap = number(&memory, "SwapTotal").zip(number(&memory, "SwapFree"));
+    HostFacts {
+        cpu_model: cpuinfo_field(&cpuinfo, "model name")
+            .or_else(|| cpuinfo_field(&cpuinfo, "cpu model"))
+            .map(str::to_owned),
+        online_cores: online_cores(&stat),
+        allowed_cores: text("proc/self/status")
+            .and_then(|status| list_length(field(&status, "Cpus_allowed_list")?)),
+        cpu_quota_cores: cpu_quota(root),
+        kernel: word("proc/sys/kernel/osrelease"),
+        memory_bytes: number(&memory, "MemTotal"),
+        memory_available_bytes: number(&memory, "MemAvailable"),
+        swap_used_bytes: swap.map(|(total, free)| total.saturating_sub(free)),
+        governors: governors(root),
+        turbo: turbo(
+            word("sys/devices/system/cpu/intel_pstate/no_turbo").as_deref(),
+            word("sys/devices/system/cpu/cpufreq/boost").as_deref(),
+        ),
+        smt: word("sys/devices/system/cpu/smt/active").map(|active| active == "1"),
+        numa_nodes: word("sys/devices/system/node/online").and_then(|list| list_length(&list)),
+        transparent_huge_pages: word("sys/kernel/mm/transparent_hugepage/enabled")
+            .and_then(|line| chosen(&line)),
+        huge_pages_total: number(&memory, "HugePages_Total"),
+        huge_pages_free: number(&memory, "HugePages_Free"),
+        huge_page_bytes: number(&memory, "Hugepagesize"),
+        huge_pages_reservable: writable(&root.join("proc/sys/vm/nr_hugepages")),
+        virtual_machine: cpuinfo_field(&cpuinfo, "flags").map(|flags| {
+            flags
+                .split_ascii_whitespace()
+                .any(|flag| flag == "hypervisor")
+        }),
+        clock_source: word("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        hardware_counters: None,
+        load_1min: text("proc/loadavg").and_then(|line| line.split(' ').next()?.parse().ok()),
+        pressure_cpu_some_avg10: text("proc/pressure/cpu").and_then(|text| avg10(&text)),
+        steal_percent_since_boot: steal_percent(&stat),
     }
+}
 
-    /// Reads them from a tree with `proc` and `sys` in it.
-    fn read_below(root: &Path) -> Self {
-        let text = |path: &str| fs::read_to_string(root.join(path)).ok();
-        let word = |path: &str| word_in(&root.join(path));
-        let cpuinfo = text("proc/cpuinfo").unwrap_or_default();
-        let memory = text("proc/meminfo").unwrap_or_default();
-        let stat = text("proc/stat").unwrap_or_default();
-        let swap = number(&memory, "SwapTotal").zip(number(&memory, "SwapFree"));
-        Self {
-            cpu_model: cpuinfo_field(&cpuinfo, "model name")
-                .or_else(|| cpuinfo_field(&cpuinfo, "cpu model"))
-                .map(str::to_owned),
-            online_cores: online_cores(&stat),
-            allowed_cores: text("proc/self/status")
-                .and_then(|status| list_length(field(&status, "Cpus_allowed_list")?)),
-            cpu_quota_cores: cpu_quota(root),
-            kernel: word("proc/sys/kernel/osrelease"),
-            memory_bytes: number(&memory, "MemTotal"),
-            memory_available_bytes: number(&memory, "MemAvailable"),
-            swap_used_bytes: swap.map(|(total, free)| total.saturating_sub(free)),
-            governors: governors(root),
-            turbo: turbo(
-                word("sys/devices/system/cpu/intel_pstate/no_turbo").as_deref(),
-                word("sys/devices/system/cpu/cpufreq/boost").as_deref(),
-            ),
-            smt: word("sys/devices/system/cpu/smt/active").map(|active| active == "1"),
-            numa_nodes: word("sys/devices/system/node/online").and_then(|list| list_length(&list)),
-            transparent_huge_pages: word("sys/kernel/mm/transparent_hugepage/enabled")
-                .and_then(|line| chosen(&line)),
-            huge_pages_total: number(&memory, "HugePages_Total"),
-            huge_pages_free: number(&memory, "HugePages_Free"),
-            huge_page_bytes: number(&memory, "Hugepagesize"),
-            huge_pages_reservable: writable(&root.join("proc/sys/vm/nr_hugepages")),
-            virtual_machine: cpuinfo_field(&cpuinfo, "flags").map(|flags| {
-                flags
-                    .split_ascii_whitespace()
-                    .any(|flag| flag == "hypervisor")
-            }),
-            clock_source: word("sys/devices/system/clocksource/clocksource0/current_clocksource"),
-            hardware_counters: None,
-            load_1min: text("proc/loadavg").and_then(|line| line.split(' ').next()?.parse().ok()),
-            pressure_cpu_some_avg10: text("proc/pressure/cpu").and_then(|text| avg10(&text)),
-            steal_percent_since_boot: steal_percent(&stat),
-        }
-    }
+/// How this host is called in ledgers: by its name and kind, so that a machine that got another processor is
+/// another host.
+#[must_use]
+pub fn machine_name() -> String {
+    let facts = read_host();
+    let parts = [
+        deltabench_proc::host::host_name().unwrap_or_default(),
+        facts.cpu_model.unwrap_or_default(),
+        format!("{} cores", facts.online_cores),
+    ];
+    let known: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    known.join(", ")
 }
 
 /// Whether a file could be written; `None` if there is none.
@@ -171,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_server_with_two_sockets_is_read_in_full() {
-        let facts = HostFacts::read_below(&fixture("two-sockets"));
+        let facts = read_below(&fixture("two-sockets"));
         let expected = HostFacts {
             cpu_model: Some("Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz".to_owned()),
             online_cores: 4,
@@ -202,13 +162,13 @@ mod tests {
 
     #[test]
     fn what_a_bare_host_does_not_tell_is_absent() {
-        let facts = HostFacts::read_below(&fixture("no-such-host"));
+        let facts = read_below(&fixture("no-such-host"));
         assert_eq!(facts, HostFacts::default());
     }
 
     #[test]
     fn this_host_tells_its_basics() {
-        let facts = HostFacts::read();
+        let facts = read_host();
         assert!(facts.online_cores >= 1);
         assert!(facts.memory_bytes.unwrap() > 1 << 20);
         assert!(facts.kernel.is_some() && facts.load_1min.is_some());

@@ -1,9 +1,10 @@
 //! What others do with the machine during a short look.
 
 use crate::affinity::{own_affinity, pin_self, restore};
-use crate::core_speed::CoreSpeed;
+use crate::core_speed::core_speed;
 use crate::host_clock::HostClock;
 use crate::pressure::PressureClock;
+use deltabench_model::fact::CoreSpeed;
 use deltabench_model::units::{seconds, to_f64};
 use deltabench_proc::memory::swapped_pages;
 use deltabench_proc::tick_ns;
@@ -85,7 +86,7 @@ fn most_changing_core() -> Option<CoreSpeed> {
     let cores = own_affinity().ok()?;
     let looked_at = cores.iter().take(CORES_LOOKED_AT).filter_map(|&core| {
         pin_self(&[core]).ok()?;
-        Some(CoreSpeed::take(CORE_LOOK))
+        Some(core_speed(CORE_LOOK))
     });
     let most = looked_at.max_by(|one, other| one.swing().total_cmp(&other.swing()));
     restore(&cores).ok()?;

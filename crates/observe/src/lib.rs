@@ -52,14 +52,14 @@ pub use affinity::{own_affinity, pin_self, pin_tree, restore};
 pub use busy::BusySource;
 pub use cgroup::ServerCgroup;
 pub use check::{Check, Outcome, host_findings, preflight};
-pub use core_speed::CoreSpeed;
+pub use core_speed::core_speed;
 pub use deltabench_proc::block::DeviceCosts;
 pub use deltabench_proc::cgroup::CgroupKind;
 pub use device::DeviceClock;
 pub use disk::{DiskFacts, Fsync};
 pub use error::ObserveError;
 pub use host_clock::{HostClock, HostReading, foreign_cpu_ns};
-pub use host_facts::HostFacts;
+pub use host_facts::{machine_name, read_host};
 pub use host_sample::{HostSample, Neighbour};
 pub use limits::{
     AppliedLimits, AppliedMemory, AppliedStorage, LimitPlan, LimitReading, ServerLimits, try_limits,

@@ -7,7 +7,7 @@ use crate::meter::CpuReading;
 use crate::postmaster::{Postmaster, noted};
 use crate::slice_meters::{MeterSources, SliceCosts, SliceMeters};
 use deltabench_proc::block::DeviceCosts;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// What happened during a slice on the machine of the server that worked. Absent: nobody can tell.
@@ -41,7 +41,7 @@ impl From<SliceCosts> for MachineCosts {
 }
 
 /// Where the figures of one machine come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineSources {
     /// Host of the agent; absent for this machine.
     pub host: Option<String>,

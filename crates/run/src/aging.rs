@@ -16,7 +16,7 @@ use deltabench_model::problem::Problem;
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_observe::CpuMeter;
 use deltabench_workload::{Library, mix, settle_seconds};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ const QUIET_INTERVAL: Duration = Duration::from_millis(250);
 const QUIET_INTERVALS: u32 = 4;
 
 /// What one workload of the write phase did.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgingStep {
     /// Its name.
     pub workload: String,
@@ -67,7 +67,7 @@ pub struct AgingStep {
 }
 
 /// How the aged state was made.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgingReport {
     /// The write phase, in order.
     pub steps: Vec<AgingStep>,

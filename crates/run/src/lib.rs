@@ -9,6 +9,7 @@ pub mod admin;
 pub mod aging;
 pub mod estimate;
 pub mod events;
+pub mod facts;
 pub mod fleet;
 pub mod host;
 pub mod limits;

@@ -468,7 +468,7 @@ fn prewarm(site: &Site, tables: Tables) -> Result<(), Problem> {
 }
 
 /// Rows and bytes of the tables in one state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct StateSize {
     /// Which state.
     pub state: DataState,

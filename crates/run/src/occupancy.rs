@@ -9,7 +9,7 @@ use deltabench_proc::memory::memory_available;
 use deltabench_server::{Normal, check_room, normalise};
 
 /// How many servers run at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Occupancy {
     /// All of them, for a whole block.

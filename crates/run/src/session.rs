@@ -13,6 +13,7 @@ mod set_up;
 use crate::events::Observer;
 use crate::host::Host;
 use benchmark::{Benchmark, Blocks};
+use deltabench_model::fact::Fact;
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
@@ -22,7 +23,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use benchmark::BlockOrder;
-pub use blocks::TIME_UP;
 pub use clock::{Clock, MachineClock};
 pub use keeping::{LOSSES_MAX, Loss};
 pub use observed::{now_ns, postmasters, postmasters_of, series};
@@ -95,14 +95,9 @@ impl Session<'_> {
     /// Stores a fact of the run, or of a server of it.
     ///
     /// Errors: a store that cannot be written.
-    pub fn fact(
-        &mut self,
-        server: Option<u32>,
-        kind: &str,
-        value: &serde_json::Value,
-    ) -> Result<(), Problem> {
+    pub fn fact(&mut self, server: Option<u32>, fact: &impl Fact) -> Result<(), Problem> {
         self.store
-            .add_facts(self.run, server, None, kind, &value.to_string())
+            .add_fact(self.run, (server, None), fact)
             .map_err(store_problem)
     }
 }

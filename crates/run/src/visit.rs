@@ -18,14 +18,14 @@ use collecting::{Collecting, Sums};
 use connected::{Connected, Present, SliceWork};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::endpoint::{Endpoint, Login};
+use deltabench_model::fact::{CoreSpeed, WarmUp};
 use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::to_u64;
-use deltabench_observe::{CoreSpeed, Postmaster, own_affinity, pin_self, pin_tree, restore};
+use deltabench_observe::{Postmaster, core_speed, own_affinity, pin_self, pin_tree, restore};
 use deltabench_proc::has_ended;
 use deltabench_workload::executable::Executable;
-use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -125,15 +125,6 @@ pub enum VisitEnd {
     Interrupted,
     /// A server was lost in mid-visit; the rounds before count.
     Lost(ServerId, Cause),
-}
-
-/// The warm-up of a visit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WarmUp {
-    /// Whether every server had become steady when it ended; otherwise the limit ended it.
-    pub steady: bool,
-    /// Wall time of an operation in each discarded round, microseconds; by server, in the plan's order.
-    pub us_per_operation: Vec<Vec<f64>>,
 }
 
 /// What a visit came to, beside its slices.
@@ -263,7 +254,7 @@ impl Visit<'_> {
         if !self.schedule.server_cores.is_empty() {
             pin_self(&self.schedule.server_cores).ok()?;
         }
-        Some(CoreSpeed::take(CORE_LOOK))
+        Some(core_speed(CORE_LOOK))
     }
 
     fn pin_client(&self) -> Result<(), Problem> {

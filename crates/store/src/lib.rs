@@ -23,4 +23,4 @@ pub use error::StoreError;
 pub use ledger::{LedgerLine, PlaceboResult, RecordedRatio};
 pub use lock::RunLock;
 pub use runs::{Found, RunState, RunSummary};
-pub use store::{FILE_NAME, Fact, Store};
+pub use store::{FILE_NAME, Recorded, Store};

@@ -2,9 +2,11 @@
 
 use crate::error::StoreError;
 use crate::migrations::migrate;
+use deltabench_model::fact::{Fact, FactKind};
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::{self, CellId, PLAN_FORMAT, Plan, ServerId};
 use rusqlite::Connection;
+use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,15 +19,15 @@ const BUSY: Duration = Duration::from_secs(30);
 /// Pages kept in memory while a visit is open, KiB: one visit never spills to disk before its commit.
 const CACHE_KIB: i64 = 65_536;
 
-/// Something recorded beside the slices: settings, builds, the host, a core that was drawn.
+/// A fact as it was recorded beside the slices.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fact {
+pub struct Recorded<T> {
     /// The server it is about, if about one.
     pub server: Option<ServerId>,
     /// The block it was true in, if not for the whole run.
     pub block: Option<u32>,
-    /// The fact, as JSON.
-    pub json: String,
+    /// The fact.
+    pub fact: T,
 }
 
 /// The open visit: slices appended now belong to it.
@@ -101,36 +103,83 @@ impl Store {
 
     /// Records a fact. Inside an open visit it becomes durable with the visit, otherwise at once.
     ///
-    /// `server` and `block` are absent for facts about the whole run. Errors: `UnknownRun`, `Full`, `Sqlite`.
-    pub fn add_facts(
+    /// Server and block are absent for facts about the whole run. Errors: `UnknownRun`, `Full`, `Sqlite`.
+    pub fn add_fact<T: Fact>(
         &mut self,
         run: &str,
-        server: Option<ServerId>,
-        block: Option<u32>,
-        kind: &str,
-        json: &str,
+        (server, block): (Option<ServerId>, Option<u32>),
+        fact: &T,
     ) -> Result<(), StoreError> {
         const SQL: &str =
             "insert into fact (run, server, block, kind, value) values (?1, ?2, ?3, ?4, ?5)";
+        let kind = T::KIND.word();
+        let json = serde_json::to_string(fact).map_err(|error| {
+            self.misuse(format!("a fact `{kind}` that cannot be written: {error}"))
+        })?;
         let run = self.run_id(run)?;
         self.execute(SQL, "add a fact to", (run, server, block, kind, json))
     }
 
     /// The facts of one kind, in the order they were recorded.
     ///
-    /// Errors: `UnknownRun`, `Sqlite`.
-    pub fn facts(&self, run: &str, kind: &str) -> Result<Vec<Fact>, StoreError> {
-        self.collect(
+    /// Errors: `UnknownRun`, `Damaged`, `Sqlite`.
+    pub fn facts<T: Fact>(&self, run: &str) -> Result<Vec<Recorded<T>>, StoreError> {
+        let rows: Vec<(Option<ServerId>, Option<u32>, String)> = self.collect(
             "select server, block, value from fact where run = ?1 and kind = ?2 order by id",
-            (self.run_id(run)?, kind),
-            |row| {
-                Ok(Fact {
-                    server: row.get(0)?,
-                    block: row.get(1)?,
-                    json: row.get(2)?,
-                })
-            },
-        )
+            (self.run_id(run)?, T::KIND.word()),
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )?;
+        let recorded = |(server, block, json): (_, _, String)| {
+            Ok(Recorded {
+                server,
+                block,
+                fact: self.parse_fact(T::KIND, &json)?,
+            })
+        };
+        rows.into_iter().map(recorded).collect()
+    }
+
+    /// What was recorded last of one kind about a server, or about the whole run.
+    ///
+    /// Errors: `UnknownRun`, `Damaged`, `Sqlite`.
+    pub fn last_fact<T: Fact>(
+        &self,
+        run: &str,
+        server: Option<ServerId>,
+    ) -> Result<Option<T>, StoreError> {
+        let json = self.last_value(run, server, T::KIND)?;
+        json.map(|json| self.parse_fact(T::KIND, &json)).transpose()
+    }
+
+    /// What was recorded last of one kind about the whole run, as it stands in the file: for whoever only
+    /// shows it.
+    ///
+    /// Errors: `UnknownRun`, `Damaged`, `Sqlite`.
+    pub fn last_json(
+        &self,
+        run: &str,
+        kind: FactKind,
+    ) -> Result<Option<serde_json::Value>, StoreError> {
+        let json = self.last_value(run, None, kind)?;
+        json.map(|json| self.parse_fact(kind, &json)).transpose()
+    }
+
+    fn last_value(
+        &self,
+        run: &str,
+        server: Option<ServerId>,
+        kind: FactKind,
+    ) -> Result<Option<String>, StoreError> {
+        const SQL: &str = "select value from fact where run = ?1 and kind = ?2 and server is ?3 \
+            order by id desc limit 1";
+        let values = (self.run_id(run)?, kind.word(), server);
+        let found: Vec<String> = self.collect(SQL, values, |row| row.get(0))?;
+        Ok(found.into_iter().next())
+    }
+
+    fn parse_fact<T: DeserializeOwned>(&self, kind: FactKind, json: &str) -> Result<T, StoreError> {
+        serde_json::from_str(json)
+            .map_err(|error| self.damaged(format!("fact `{}`: {error}", kind.word())))
     }
 
     /// Records a finding. Inside an open visit it becomes durable with the visit, otherwise at once.

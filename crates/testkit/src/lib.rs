@@ -11,6 +11,7 @@
 
 pub mod cluster;
 pub mod fake;
+pub mod small_run;
 
 pub use cluster::Cluster;
 pub use fake::{Authentication, Behaviour, FakeServer, Record, Trouble};

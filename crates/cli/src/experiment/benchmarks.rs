@@ -14,7 +14,7 @@ use deltabench_model::problem::Problem;
 use deltabench_model::rocksdb::{RocksdbSetup, RocksdbStep};
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_model::work::Work;
-use deltabench_observe::HostFacts;
+use deltabench_observe::read_host;
 use deltabench_run::planning::{Request, Selection};
 use deltabench_workload::pgbench::tables::{ACCOUNTS, SCALE_MAX, estimate_bytes};
 use std::path::Path;
@@ -132,7 +132,7 @@ fn factor(
         PgbenchScale::Factor(factor) => return Ok(factor),
         share => share.times_memory().unwrap_or(1.0),
     };
-    let machine = || HostFacts::read().memory_bytes;
+    let machine = || read_host().memory_bytes;
     let memory = memory_bytes.or_else(machine).ok_or_else(|| {
         Problem::new(format!("how much {scale} is cannot be told"))
             .detail("this machine does not tell how much memory it has")

@@ -271,14 +271,13 @@ fn left(rows: &[Vec<String>]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
     use deltabench_model::plan::ConfigurationUse;
     use deltabench_run::fleet::HugePagesWish;
     use deltabench_server::ServerUser;
 
     #[test]
     fn settings_of_a_server_that_is_not_here_are_not_said_to_need_no_adapting() {
-        let mut server = fixture::plan().servers.remove(0);
+        let mut server = deltabench_testkit::small_run::plan().servers.remove(0);
         server.settings = vec![("work_mem".to_owned(), "4MB".to_owned())];
         server.configuration = Some(ConfigurationUse {
             name: "cx10a".to_owned(),
@@ -304,7 +303,7 @@ mod tests {
             user: ServerUser::choose(None).unwrap(),
             huge_pages: HugePagesWish::Off,
         };
-        let mut plan = fixture::plan();
+        let mut plan = deltabench_testkit::small_run::plan();
         let small = estimate(&plan, run_half(&plan.work), &host).unwrap();
         assert_eq!(small.lacks, None);
         plan.data.rows = 1_000_000_000_000;

@@ -2,12 +2,12 @@
 
 use super::{schema, steps, unwritten};
 use crate::failure::Failure;
-use crate::output::Analysed;
 use crate::store::store_problem;
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Confirmation, Cost, MetricComparison, Moved, Verdict,
 };
 use deltabench_compare::exit_code;
+use deltabench_lab::Analysed;
 use deltabench_model::counter::{Sample, VisitCounters};
 use deltabench_model::finding::Severity;
 use deltabench_model::invalidation::Invalidation;
@@ -356,7 +356,7 @@ impl Rows<'_> {
             export.rows(&schema::SLICE_ERRORS, errors)?;
             let counted = counters.iter().flat_map(|one| counter_rows(run, one));
             export.rows(&schema::COUNTERS, counted)?;
-            steps::write(export, run, self.analysed.insert.as_ref())?;
+            steps::write(export, run, self.analysed.shown.insert.as_ref())?;
             let sampled = samples.iter().flat_map(|one| sample_rows(run, one));
             export.rows(&schema::SAMPLES, sampled)?;
             let marked = marks.iter().map(|one| {

@@ -213,8 +213,8 @@ fn answer(cell: &CellComparison) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{plan, slices};
     use deltabench_compare::analyse;
+    use deltabench_testkit::small_run::{plan, slices};
 
     fn progress(change: impl FnOnce(&mut Comparison)) -> BlockProgress {
         let mut plan = plan();

@@ -6,7 +6,7 @@ use deltabench_kinds::rocksdb::{in_memory, outlook};
 use deltabench_model::plan::Plan;
 use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache, RocksdbSetup};
 use deltabench_model::units::{count, to_f64};
-use deltabench_observe::HostFacts;
+use deltabench_observe::read_host;
 
 /// Lines about what is going to be done, how long it takes and what room it needs.
 pub fn tell(plan: &Plan) -> Vec<String> {
@@ -55,7 +55,7 @@ fn time(plan: &Plan, block: f64) -> f64 {
 }
 
 fn notes(plan: &Plan, block: f64) -> Vec<String> {
-    let free = HostFacts::read().memory_available_bytes;
+    let free = read_host().memory_available_bytes;
     let small = in_memory(plan, free).map(|text| format!("  note     {text}"));
     let mut notes: Vec<String> = small.into_iter().collect();
     let blocks = plan.timing.blocks;

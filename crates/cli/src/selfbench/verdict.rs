@@ -9,9 +9,9 @@ use crate::config::Config;
 use crate::console::{print_stdout, say, to_json, write_file};
 use crate::failure::Failure;
 use crate::host::swept_host;
+use crate::interrupt;
 use crate::request::small;
 use crate::store::open_store;
-use crate::{interrupt, output};
 use deltabench_kinds::run_half;
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::problem::Problem;
@@ -83,12 +83,15 @@ fn one_pair(
         return Ok(None);
     };
     let practice = judged(&first, &second).map_err(Failure::Failed)?;
-    let (run, end) = bench.measure_new(plan, library, Some(name), false)?;
-    if end == SessionEnd::Interrupted {
+    let measured = bench.measure_new(plan, library, Some(name), false)?;
+    if measured.end == SessionEnd::Interrupted {
         return Ok(None);
     }
-    let comparison = output::analyse_run(&run, plan, &bench.store)?.comparison;
-    Ok(PairVerdict::of(pair, practice, &comparison))
+    Ok(PairVerdict::of(
+        pair,
+        practice,
+        &measured.judged.into_comparison(),
+    ))
 }
 
 fn pair_line(said: &PairVerdict) -> String {

@@ -1,7 +1,7 @@
 //! Experiment files, carried out on real servers.
 
 use crate::lab::{Lab, text};
-use deltabench_model::installation::Setting;
+use deltabench_model::fact::Settings;
 use deltabench_store::{RunState, Store};
 use serde_json::Value;
 
@@ -99,16 +99,16 @@ fn every_part_is_a_run_and_their_report_has_a_table_along_each_axis() {
             .contains("as small as can be")
     );
     // Each server has what its configuration and its own settings say.
-    let facts = store.facts(&runs[0].run, "settings").unwrap();
+    let facts = store.facts::<Settings>(&runs[0].run).unwrap();
     let of = |server: u32, name: &str| {
         let fact = facts
             .iter()
             .find(|fact| fact.server == Some(server))
             .unwrap();
-        let settings: Vec<Setting> = serde_json::from_str(&fact.json).unwrap();
+        let mut settings = fact.fact.0.iter();
         settings
-            .into_iter()
             .find(|setting| setting.name == name)
+            .cloned()
             .unwrap()
             .value
     };

@@ -2,12 +2,13 @@
 
 use super::pass::{Pass, SettleEnd, StepEnd, open_passes, steps};
 use deltabench_driver::insert::InsertPosition;
+use deltabench_model::fact::HostFacts;
 use deltabench_model::insert::{InsertSetup, InsertStep, StepRecord};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::VoidReason;
 use deltabench_model::units::{index, seconds, to_f64};
-use deltabench_observe::{HostFacts, Series};
+use deltabench_observe::Series;
 use deltabench_run::benchmark::{BlockEnd, Blocks};
 use deltabench_run::events::StepProgress;
 use deltabench_run::fleet::Fleet;
@@ -18,9 +19,6 @@ use deltabench_run::session::{
 };
 use deltabench_run::visit::{Address, Cause, is_dying};
 use std::sync::atomic::Ordering;
-
-/// The fact that says what settling a server took, before its steps of queries.
-const SETTLED: &str = "settled";
 
 /// Good records: block, cell and server.
 type Done = Vec<(u32, CellId, ServerId)>;
@@ -284,18 +282,10 @@ fn settle(
         SettleEnd::Interrupted => return Ok(Some(PassEnd::Interrupted)),
         SettleEnd::Stalled => return Ok(Some(PassEnd::Lost(cell, VoidReason::Stalled.into()))),
     };
-    let value = serde_json::to_value(settled)
-        .unwrap_or_default()
-        .to_string();
+    let place = (Some(turn.server), Some(turn.block));
     session
         .store
-        .add_facts(
-            session.run,
-            Some(turn.server),
-            Some(turn.block),
-            SETTLED,
-            &value,
-        )
+        .add_fact(session.run, place, &settled)
         .map_err(store_problem)?;
     Ok(None)
 }

@@ -6,6 +6,7 @@ use super::statistics::Statistics;
 use super::watch::{Used, Watch};
 use deltabench_driver::WireError;
 use deltabench_driver::insert::{InsertPosition, StepOutcome, StepRunner, StepSpec};
+use deltabench_model::fact::Settled;
 use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep, StepRecord};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
@@ -16,7 +17,6 @@ use deltabench_run::load::settle_sql;
 use deltabench_run::schedule::{pass_order, pass_seed};
 use deltabench_run::visit::Address;
 use deltabench_workload::insert::table_name;
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,17 +73,6 @@ pub(crate) enum SettleEnd {
     Interrupted,
     /// The server took too long.
     Stalled,
-}
-
-/// What settling took.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(crate) struct Settled {
-    /// Vacuum of all tables.
-    pub(crate) vacuum_seconds: f64,
-    /// The checkpoint after it.
-    pub(crate) checkpoint_seconds: f64,
-    /// All of it, with the wait at the end.
-    pub(crate) seconds: f64,
 }
 
 impl Pass<'_> {

@@ -3,8 +3,10 @@
 use super::chain::{StepVisit, step_order};
 use super::check::in_memory;
 use super::conditions::{FEW_CORES, few_cores, settings_of, unfair, warnings};
+use super::facts::{EngineSaid, PreparedStep};
 use super::workers::{Stop, WorkerContext, Workers};
 use deltabench_engine::StepOrder;
+use deltabench_model::fact::{Fact, HostFacts, Settings};
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::Setting;
 use deltabench_model::plan::{CellId, ServerId};
@@ -12,9 +14,10 @@ use deltabench_model::problem::Problem;
 use deltabench_model::rocksdb::RocksdbSetup;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::index;
-use deltabench_observe::{HostFacts, Series, host_findings};
+use deltabench_observe::{Series, host_findings, read_host};
 use deltabench_run::benchmark::{BlockEnd, Blocks};
 use deltabench_run::estimate::occupancy;
+use deltabench_run::facts::Conditions;
 use deltabench_run::limits::{FleetLimits, Possible};
 use deltabench_run::occupancy::Occupancy;
 use deltabench_run::schedule::BlockSchedule;
@@ -24,15 +27,6 @@ use deltabench_run::session::{
 use deltabench_run::visit::{Cause, VisitEnd};
 use deltabench_server::Workspace;
 use std::collections::HashSet;
-
-/// The fact that says what an engine took and what it left out.
-const ENGINE: &str = "engine";
-
-/// The fact that says what the host is.
-const HOST: &str = "host";
-
-/// The fact that says what a step came to that is not measured.
-const PREPARED: &str = "prepared";
 
 /// How the end of a process reads that the kernel, or a user, has killed.
 const KILLED: &str = "signal 9 ";
@@ -82,8 +76,8 @@ impl<'p> BlockState<'p> {
             setup,
             series: series(plan, workspace.directory()),
             recorded: false,
-            host_recorded: is_known(session, HOST)?,
-            engines_recorded: is_known(session, ENGINE)?,
+            host_recorded: is_known::<HostFacts>(session)?,
+            engines_recorded: is_known::<EngineSaid>(session)?,
             prepared: prepared(session)?,
             killed: vec![0; plan.servers.len()],
             limits,
@@ -95,7 +89,7 @@ impl<'p> BlockState<'p> {
 impl Blocks for BlockState<'_> {
     /// Stores what is known before any engine has been started.
     fn set_up(&mut self, session: &mut Session<'_>) -> Result<(), Problem> {
-        let host = HostFacts::read();
+        let host = read_host();
         if !self.host_recorded {
             let limits = self.limits.findings().iter().cloned();
             // Work comes from the process that does it: nobody sends it from a core of his own.
@@ -110,14 +104,14 @@ impl Blocks for BlockState<'_> {
             session.keep_findings(&findings)?;
         }
         // The facts last: with them it is known that the findings are there.
-        let conditions = serde_json::json!({
-            "residence": Occupancy::Together,
-            "limits": self.limits.applied(),
-            "cache": session.plan.cache,
-        });
-        session.fact(None, "conditions", &conditions)?;
-        let facts = serde_json::to_value(&host).unwrap_or_default();
-        session.fact(None, HOST, &facts)?;
+        let conditions = Conditions {
+            buffers: None,
+            residence: Occupancy::Together,
+            limits: self.limits.applied(),
+            cache: session.plan.cache,
+        };
+        session.fact(None, &conditions)?;
+        session.fact(None, &host)?;
         session.record_sources()
     }
 
@@ -354,17 +348,16 @@ impl BlockState<'_> {
         for (id, ((server, opened), settings)) in
             (0..).zip(plan.servers.iter().zip(workers.opened()).zip(&settings))
         {
-            let value = |found: serde_json::Result<serde_json::Value>| found.unwrap_or_default();
-            let build = value(serde_json::to_value(&server.installation.build));
-            session.fact(Some(id), "build", &build)?;
-            let in_force = value(serde_json::to_value(settings));
-            session.fact(Some(id), "settings", &in_force)?;
-            let said = serde_json::json!({
-                "left_out": opened.left_out,
-                "cache": opened.cache,
-                "warnings": opened.warnings,
-            });
-            session.fact(Some(id), ENGINE, &said)?;
+            if let Some(build) = &server.installation.build {
+                session.fact(Some(id), build)?;
+            }
+            session.fact(Some(id), &Settings(settings.clone()))?;
+            let said = EngineSaid {
+                left_out: opened.left_out.clone(),
+                cache: opened.cache.clone(),
+                warnings: opened.warnings.clone(),
+            };
+            session.fact(Some(id), &said)?;
         }
         self.recorded = true;
         Ok(())
@@ -381,24 +374,20 @@ impl BlockState<'_> {
 }
 
 /// Whether a fact of this kind is stored.
-fn is_known(session: &Session<'_>, kind: &str) -> Result<bool, Problem> {
+fn is_known<T: Fact>(session: &Session<'_>) -> Result<bool, Problem> {
     let facts = session
         .store
-        .facts(session.run, kind)
+        .facts::<T>(session.run)
         .map_err(store_problem)?;
     Ok(!facts.is_empty())
 }
 
 /// What is stored of steps that are not measured.
 fn prepared(session: &Session<'_>) -> Result<HashSet<(ServerId, u32, String)>, Problem> {
-    let facts = session.store.facts(session.run, PREPARED);
+    let facts = session.store.facts::<PreparedStep>(session.run);
     let facts = facts.map_err(store_problem)?.into_iter();
-    let step = |json: &str| {
-        let value: serde_json::Value = serde_json::from_str(json).ok()?;
-        value.get("step")?.as_str().map(str::to_owned)
-    };
     Ok(facts
-        .filter_map(|fact| Some((fact.server?, fact.block?, step(&fact.json)?)))
+        .filter_map(|found| Some((found.server?, found.block?, found.fact.step)))
         .collect())
 }
 
@@ -442,20 +431,14 @@ fn prepare(
         if !known.insert((server, attempt.block, order.step.name().to_owned())) {
             continue;
         }
-        let value = serde_json::json!({
-            "step": order.step.name(),
-            "duration_ns": prepared.duration_ns,
-            "figures": prepared.figures,
-        });
+        let done = PreparedStep {
+            step: order.step.name().to_owned(),
+            duration_ns: prepared.duration_ns,
+            figures: prepared.figures,
+        };
         session
             .store
-            .add_facts(
-                session.run,
-                Some(server),
-                Some(attempt.block),
-                PREPARED,
-                &value.to_string(),
-            )
+            .add_fact(session.run, (Some(server), Some(attempt.block)), &done)
             .map_err(store_problem)?;
     }
     Ok(VisitEnd::Complete)

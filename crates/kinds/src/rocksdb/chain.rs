@@ -5,15 +5,14 @@ use super::workers::{Stop, Workers};
 use deltabench_compare::is_steady;
 use deltabench_engine::{FINISH_CPU_NS, StepOrder, TurnOrder, Turned};
 use deltabench_model::counter::VisitCounters;
+use deltabench_model::fact::WarmUp;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::rocksdb::{ChainLink, RocksdbSetup, RocksdbStep, StepFigures};
 use deltabench_model::slice::{ErrorCount, Slice, VoidReason};
 use deltabench_model::units::{count, index, seconds, to_f64, to_u64};
 use deltabench_run::schedule::{jittered, step_seed, turn_order};
-use deltabench_run::visit::{
-    Cause, FIRST_WARMUP_ROUND, ROUNDS_MIN, Sink, VisitEnd, VisitReport, WarmUp,
-};
+use deltabench_run::visit::{Cause, FIRST_WARMUP_ROUND, ROUNDS_MIN, Sink, VisitEnd, VisitReport};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Share of a step that writes in which its work is found, and the most seconds of that.

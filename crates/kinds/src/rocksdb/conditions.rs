@@ -3,12 +3,12 @@
 use super::workers::cache_of;
 use deltabench_compare::fairness::engine::{EngineFacts, fairness};
 use deltabench_engine::Opened;
+use deltabench_model::fact::HostFacts;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::Setting;
 use deltabench_model::plan::{Plan, PlannedServer, Role, ServerId};
 use deltabench_model::rocksdb::RocksdbSetup;
 use deltabench_model::units::{count, index};
-use deltabench_observe::HostFacts;
 use std::path::Path;
 
 /// Kind of the finding that cores are few.

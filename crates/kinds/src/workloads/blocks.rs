@@ -1,14 +1,14 @@
 //! A block of workloads: which cells are visited on running servers, and what is done around their visits.
 
 use super::cells::settles_before;
+use deltabench_model::fact::HostFacts;
 use deltabench_model::plan::{CacheState, Cell, CellId, CellOrder, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::index;
-use deltabench_observe::{
-    HostFacts, MachineSources, Meters, Postmaster, Series, SliceMeters, own_affinity,
-};
+use deltabench_observe::{MachineSources, Meters, Postmaster, Series, SliceMeters, own_affinity};
 use deltabench_run::benchmark::{BlockEnd, Blocks};
+use deltabench_run::facts::Sources;
 use deltabench_run::fleet::Fleet;
 use deltabench_run::load::address_for;
 use deltabench_run::occupancy::Occupancy;
@@ -295,11 +295,7 @@ impl BlockState<'_> {
                 .detail(error.to_string())
         })?;
         self.cpu_source_known = true;
-        session.fact(
-            None,
-            "meter_sources",
-            &serde_json::to_value(&sources).unwrap_or_default(),
-        )
+        session.fact(None, &Sources(sources))
     }
 
     /// Finds out the work of a slice of a cell before its caches are emptied. Servers that are there one at a

@@ -3,6 +3,7 @@
 use crate::lab::{Lab, installations, plan};
 use deltabench_kinds::insert::setup::cells;
 use deltabench_kinds::run_half;
+use deltabench_model::fact::Settled;
 use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep, Pacing, StepRecord};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Plan, ServerId};
@@ -264,7 +265,7 @@ fn every_version_has_its_pass_in_the_drawn_order_and_all_that_a_step_is_about_is
             Some(4000)
         );
     }
-    let settled = store.facts("r", "settled").unwrap();
+    let settled = store.facts::<Settled>("r").unwrap();
     assert_eq!(settled.len(), 2 * installed.len());
     let kinds: Vec<String> = store
         .marks("r")

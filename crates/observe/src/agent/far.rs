@@ -6,7 +6,7 @@ use super::protocol::{
     Answer, Ask, Hello, PROTOCOL, Request, SAMPLES_AT_ONCE, Samples, Told, VERSION,
 };
 use crate::device::DeviceClock;
-use crate::host_facts::HostFacts;
+use crate::host_facts::read_host;
 use crate::meters::data_of;
 use crate::sampler::Sampler;
 use crate::server_counters::ServerCounters;
@@ -93,7 +93,7 @@ impl Far {
         }
         match ask {
             Ask::Hello { .. } | Ask::Ping => Ok(Told::Done),
-            Ask::Facts => Ok(Told::Facts(Box::new(HostFacts::read()))),
+            Ask::Facts => Ok(Told::Facts(Box::new(read_host()))),
             Ask::Postmaster(backends) => {
                 find::postmaster(Path::new("/proc"), &backends).map(Told::Postmaster)
             }

@@ -1,8 +1,8 @@
 //! What the two sides of an agent say to each other: one line of JSON each, a request and its answer.
 
-use crate::host_facts::HostFacts;
 use crate::slice_meters::{MeterSources, SliceCosts};
 use deltabench_model::counter::Sample;
+use deltabench_model::fact::HostFacts;
 use deltabench_model::plan::ServerId;
 use deltabench_model::problem::Problem;
 use serde::{Deserialize, Serialize};

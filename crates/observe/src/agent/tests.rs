@@ -3,6 +3,7 @@
 use super::*;
 use crate::agent::lines::Lines;
 use crate::agent::protocol::{Answer, Hello, Request};
+use crate::host_facts::read_host;
 use crate::slice_meters::tests::Worker;
 use deltabench_driver::admin::Client;
 use deltabench_testkit::Cluster;
@@ -130,7 +131,7 @@ fn on_our_own_machine_the_client_is_not_foreign() {
 fn facts_of_the_host_come_over_and_findings_name_it() {
     let agent = loopback();
     let facts = agent.host_facts().unwrap();
-    let own = HostFacts::read();
+    let own = read_host();
     assert_eq!(
         (facts.cpu_model, facts.memory_bytes, facts.kernel),
         (own.cpu_model, own.memory_bytes, own.kernel)

@@ -2,8 +2,8 @@
 
 use super::processor::usable_cores;
 use super::{Check, above};
-use crate::host_facts::HostFacts;
 use crate::host_sample::HostSample;
+use deltabench_model::fact::HostFacts;
 use deltabench_model::finding::Severity;
 use deltabench_model::units::to_f64;
 

@@ -1,7 +1,7 @@
 //! Cores, their frequency, and what tells time and counts events on them.
 
 use super::Check;
-use crate::host_facts::HostFacts;
+use deltabench_model::fact::HostFacts;
 use deltabench_model::finding::Severity;
 use deltabench_model::units::to_f64;
 

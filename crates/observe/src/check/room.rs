@@ -1,8 +1,8 @@
 //! Memory: how much, and in pages of which size.
 
 use super::Check;
-use crate::host_facts::HostFacts;
 use crate::host_sample::HostSample;
+use deltabench_model::fact::HostFacts;
 use deltabench_model::finding::Severity;
 use deltabench_model::units::to_f64;
 

@@ -5,11 +5,12 @@
 use super::access::Access;
 use crate::admin::number;
 use deltabench_driver::admin::Client;
+use deltabench_model::fact::HostFacts;
 use deltabench_model::finding::Finding;
 use deltabench_model::installation::Remote;
 use deltabench_model::problem::Problem;
+use deltabench_observe::Postmaster;
 use deltabench_observe::agent::Agent;
-use deltabench_observe::{HostFacts, Postmaster};
 use std::time::Duration;
 
 const BACKEND: &str = "SELECT pg_backend_pid()";

@@ -6,14 +6,12 @@ use super::{Session, SessionEnd, store_problem};
 use crate::events::BlockProgress;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::{Records, analyse};
+use deltabench_model::fact::TimeUp;
 use deltabench_model::plan::{CellId, Stopping};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::count;
 use std::sync::atomic::Ordering;
-
-/// The fact that a run ended by its time and not by its plan: the number of its blocks.
-pub const TIME_UP: &str = "time_up";
 
 /// What came of a block.
 enum Went {
@@ -87,7 +85,7 @@ impl Session<'_> {
         if matters && deadline.is_some_and(|deadline| elapsed + last > deadline) {
             self.observer.note("the time is up");
             // Known before any result of it: the last look is at what there is.
-            self.fact(None, TIME_UP, &progress.reached.into())?;
+            self.fact(None, &TimeUp(progress.reached))?;
             return Ok(Went::TimeUp);
         }
         Ok(Went::On)

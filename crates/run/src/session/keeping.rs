@@ -4,6 +4,7 @@ use super::{RunProgress, Session, store_problem};
 use crate::fleet::Fleet;
 use crate::schedule::BlockSchedule;
 use crate::visit::{Cause, VisitEnd, VisitReport};
+use deltabench_model::fact::VisitStart;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
@@ -47,12 +48,13 @@ impl Session<'_> {
             }) => {
                 self.keep_observed(&counters, series)?;
                 let (store, run) = (&mut *self.store, self.run);
-                let value = serde_json::json!({
-                    "cell": cell, "warm_up": warm_up, "core_speed": core_speed,
-                })
-                .to_string();
+                let start = VisitStart {
+                    cell,
+                    warm_up,
+                    core_speed,
+                };
                 store
-                    .add_facts(run, None, Some(block), "warm_up", &value)
+                    .add_fact(run, (None, Some(block)), &start)
                     .and_then(|()| store.commit_visit(run, cell, block))
                     .map_err(store_problem)?;
                 Ok(end)

@@ -1,6 +1,7 @@
 //! What is stored beside the slices while blocks run: counters, the one-second series, marks from logs.
 
 use super::{Session, store_problem};
+use crate::facts::Sources;
 use crate::fleet::Fleet;
 use crate::schedule::BlockSchedule;
 use crate::site::{SCHEMA, WORK};
@@ -67,12 +68,11 @@ impl Session<'_> {
             Problem::new("the CPU time of servers cannot be read on this host")
                 .detail(error.to_string())
         })?;
-        let sources = [MachineSources {
+        let sources = vec![MachineSources {
             host: None,
             sources: meters.sources(),
         }];
-        let value = serde_json::to_value(sources).unwrap_or_default();
-        self.fact(None, "meter_sources", &value)
+        self.fact(None, &Sources(sources))
     }
 
     /// Stores that a block starts.

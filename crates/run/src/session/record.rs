@@ -1,16 +1,18 @@
 //! What is stored before the first block: servers, host, and what follows from them.
 
 use super::{Session, store_problem};
+use crate::facts::{Buffers, Conditions, ServerData, StatementPlans};
 use crate::fleet::Fleet;
 use crate::occupancy::Occupancy;
 use crate::readback::{ServerReadback, data_findings};
 use deltabench_compare::{ServerFacts, fairness};
+use deltabench_model::fact::{HostFacts, ServerHost, Settings};
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::{Origin, Setting};
 use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::index;
-use deltabench_observe::{HostFacts, host_findings};
+use deltabench_observe::host_findings;
 use deltabench_server::tell;
 
 impl Session<'_> {
@@ -21,19 +23,17 @@ impl Session<'_> {
         readbacks: &[ServerReadback],
         host: &HostFacts,
     ) -> Result<(), Problem> {
-        let conditions = serde_json::json!({
-            "huge_pages": fleet.has_huge_pages(),
-            "shared_buffers_mb": fleet.has_own().then(|| fleet.shared_buffers_mb()),
-            "residence": fleet.occupancy(),
-            "limits": fleet.applied_limits(),
-            "cache": self.plan.cache,
-        });
-        self.fact(None, "conditions", &conditions)?;
-        self.fact(
-            None,
-            "host",
-            &serde_json::to_value(host).unwrap_or_default(),
-        )?;
+        let conditions = Conditions {
+            buffers: Some(Buffers {
+                huge_pages: fleet.has_huge_pages(),
+                shared_buffers_mb: fleet.has_own().then(|| fleet.shared_buffers_mb()),
+            }),
+            residence: fleet.occupancy(),
+            limits: fleet.applied_limits(),
+            cache: self.plan.cache,
+        };
+        self.fact(None, &conditions)?;
+        self.fact(None, host)?;
         self.record_servers(readbacks)?;
         self.record_agents(fleet)?;
         if !self
@@ -105,28 +105,16 @@ impl Session<'_> {
 
     fn record_servers(&mut self, readbacks: &[ServerReadback]) -> Result<(), Problem> {
         for (id, readback) in (0..).zip(readbacks) {
-            self.fact(
-                Some(id),
-                "build",
-                &serde_json::to_value(&readback.build).unwrap_or_default(),
-            )?;
-            self.fact(
-                Some(id),
-                "settings",
-                &serde_json::to_value(&readback.settings).unwrap_or_default(),
-            )?;
-            self.fact(
-                Some(id),
-                "plans",
-                &serde_json::to_value(&readback.plans).unwrap_or_default(),
-            )?;
-            let data = serde_json::json!({
-                "sizes": readback.sizes,
-                "aging": readback.aging,
-                "copy_of": readback.copy_of,
-                "round_trip_us": readback.round_trip_us,
-            });
-            self.fact(Some(id), "data", &data)?;
+            self.fact(Some(id), &readback.build)?;
+            self.fact(Some(id), &Settings(readback.settings.clone()))?;
+            self.fact(Some(id), &StatementPlans(readback.plans.clone()))?;
+            let data = ServerData {
+                sizes: readback.sizes.clone(),
+                aging: readback.aging.clone(),
+                copy_of: readback.copy_of,
+                round_trip_us: readback.round_trip_us,
+            };
+            self.fact(Some(id), &data)?;
         }
         Ok(())
     }
@@ -134,10 +122,8 @@ impl Session<'_> {
     /// Stores, for each server that an agent tells of, the agent and its machine.
     fn record_agents(&mut self, fleet: &Fleet<'_>) -> Result<(), Problem> {
         for (id, watcher) in fleet.watched() {
-            let about = serde_json::to_value(watcher.agent.about()).unwrap_or_default();
-            self.fact(Some(id), "agent", &about)?;
-            let facts = serde_json::to_value(&watcher.facts).unwrap_or_default();
-            self.fact(Some(id), "server_host", &facts)?;
+            self.fact(Some(id), watcher.agent.about())?;
+            self.fact(Some(id), &ServerHost(watcher.facts.clone()))?;
         }
         Ok(())
     }

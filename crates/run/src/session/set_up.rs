@@ -1,12 +1,14 @@
 //! Before the first block of servers: made, loaded, recorded, and piloted.
 
 use super::Session;
+use crate::facts::PilotFacts;
 use crate::fleet::Fleet;
 use crate::occupancy::Occupancy;
 use crate::pilot::{Pilot, PilotSpec, pilot};
+use deltabench_model::fact::HostFacts;
 use deltabench_model::plan::{CacheState, Stopping};
 use deltabench_model::problem::Problem;
-use deltabench_observe::{HostFacts, own_affinity};
+use deltabench_observe::{own_affinity, read_host};
 use deltabench_workload::executable::Executable;
 use std::sync::atomic::Ordering;
 
@@ -15,7 +17,7 @@ impl<'a> Session<'a> {
     ///
     /// Errors: what this host does not give.
     pub fn fleet(&mut self) -> Result<(Fleet<'a>, HostFacts), Problem> {
-        let facts = HostFacts::read();
+        let facts = read_host();
         let mut notes = Vec::new();
         let fleet = Fleet::create(
             self.plan,
@@ -82,16 +84,13 @@ impl Session<'_> {
         if let Some(text) = self.time_allowed(&found) {
             self.observer.note(&text);
         }
-        self.fact(
-            None,
-            "pilot",
-            &serde_json::json!({
-                "workloads": found.workloads,
-                "sd_throughput": found.sd.0,
-                "sd_server_cpu": found.sd.1,
-                "seconds_per_block": found.seconds_per_block,
-            }),
-        )
+        let facts = PilotFacts {
+            workloads: found.workloads,
+            sd_throughput: found.sd.0,
+            sd_server_cpu: found.sd.1,
+            seconds_per_block: found.seconds_per_block,
+        };
+        self.fact(None, &facts)
     }
 
     /// What the time allowed buys, and what it does not.

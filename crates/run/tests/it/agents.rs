@@ -4,6 +4,7 @@ use crate::lab::{Lab, installations};
 use crate::remote::{Notes, Theirs, carry_out, cells, short};
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::Metric;
+use deltabench_model::fact::{AgentFacts, FactKind, HostFacts, ServerHost};
 use deltabench_model::finding::Finding;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Plan, ServerId};
@@ -156,22 +157,18 @@ fn cpu_counters_and_series_of_such_servers_come_from_their_agents() {
 }
 
 fn facts_name_machines_and_sources(store: &Store) {
-    let agents = store.facts("watched", "agent").unwrap();
+    let agents = store.facts::<AgentFacts>("watched").unwrap();
     let told: Vec<Option<ServerId>> = agents.iter().map(|fact| fact.server).collect();
     assert_eq!(told, [Some(0), Some(1), Some(2)]);
-    let about: serde_json::Value = serde_json::from_str(&agents[0].json).unwrap();
-    assert_eq!(
-        (&about["host"], &about["same_machine"]),
-        (&"both".into(), &true.into())
-    );
-    assert!(about["round_trip_ns"].as_u64().unwrap() > 0);
-    let hosts = store.facts("watched", "server_host").unwrap();
+    let about = &agents[0].fact;
+    assert_eq!((about.host.as_str(), about.same_machine), ("both", true));
+    assert!(about.round_trip_ns > 0);
+    let hosts = store.facts::<ServerHost>("watched").unwrap();
     assert_eq!(hosts.len(), 3);
-    let host: serde_json::Value = serde_json::from_str(&hosts[2].json).unwrap();
-    assert!(host["online_cores"].as_u64().unwrap() > 0);
-    assert_eq!(store.facts("watched", "host").unwrap().len(), 1);
-    let sources = store.facts("watched", "meter_sources").unwrap();
-    let sources: serde_json::Value = serde_json::from_str(&sources[0].json).unwrap();
+    assert!(hosts[2].fact.0.online_cores > 0);
+    assert_eq!(store.facts::<HostFacts>("watched").unwrap().len(), 1);
+    let sources = store.last_json("watched", FactKind::MeterSources).unwrap();
+    let sources = sources.unwrap();
     assert_eq!(sources[0]["host"], "both");
     assert_eq!(sources.as_array().unwrap().len(), 1, "{sources}");
 }

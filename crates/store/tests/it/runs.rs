@@ -1,8 +1,9 @@
 use crate::data::{plan, slice};
+use deltabench_model::fact::{FactKind, HostFacts, TimeUp};
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::{ExperimentPart, WorkloadSource};
 use deltabench_model::problem::Problem;
-use deltabench_store::{FILE_NAME, Fact, Found, RunState, Store, StoreError};
+use deltabench_store::{FILE_NAME, Found, Recorded, RunState, Store, StoreError};
 use rusqlite::Connection;
 
 #[test]
@@ -99,21 +100,26 @@ fn facts_and_findings_come_back_in_order_and_by_run() {
     store
         .create_run("two", &plan(), RunState::Running, 6)
         .unwrap();
-    store.add_facts("one", None, None, "host", "{}").unwrap();
+    let whole = (None, None);
+    store.add_fact("one", whole, &HostFacts::default()).unwrap();
     store
-        .add_facts("one", Some(2), Some(3), "core", "1")
+        .add_fact("one", (Some(2), Some(3)), &TimeUp(1))
         .unwrap();
-    store.add_facts("one", Some(0), None, "core", "0").unwrap();
-    store.add_facts("two", None, None, "core", "7").unwrap();
-    let fact = |server, block, json: &str| Fact {
+    store.add_fact("one", (Some(0), None), &TimeUp(0)).unwrap();
+    store.add_fact("two", whole, &TimeUp(7)).unwrap();
+    let fact = |server, block, blocks| Recorded {
         server,
         block,
-        json: json.to_owned(),
+        fact: TimeUp(blocks),
     };
     assert_eq!(
-        store.facts("one", "core").unwrap(),
-        [fact(Some(2), Some(3), "1"), fact(Some(0), None, "0")]
+        store.facts("one").unwrap(),
+        [fact(Some(2), Some(3), 1), fact(Some(0), None, 0)]
     );
+    assert_eq!(store.last_fact("one", Some(0)).unwrap(), Some(TimeUp(0)));
+    assert_eq!(store.last_fact::<TimeUp>("one", None).unwrap(), None);
+    let json = store.last_json("one", FactKind::Host).unwrap().unwrap();
+    assert_eq!(json["online_cores"], 0);
     let findings = [Severity::Note, Severity::Confounder, Severity::Unfit]
         .map(|severity| Finding::new("k", severity, "text"));
     for finding in &findings {
@@ -193,7 +199,7 @@ fn records_can_be_neither_changed_nor_deleted() {
     store
         .create_run("one", &plan(), RunState::Running, 5)
         .unwrap();
-    store.add_facts("one", None, None, "host", "{}").unwrap();
+    store.add_fact("one", (None, None), &TimeUp(1)).unwrap();
     store
         .add_finding("one", &Finding::new("k", Severity::Note, "text"))
         .unwrap();

@@ -1,4 +1,5 @@
 use crate::data::{plan, slice};
+use deltabench_model::fact::TimeUp;
 use deltabench_model::pgbench::ScriptTally;
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{ErrorCount, Slice, VoidReason};
@@ -153,11 +154,11 @@ fn an_abandoned_visit_leaves_nothing_and_can_be_made_again() {
     let (_lab, mut store) = opened();
     store.begin_visit("one", 0, 0).unwrap();
     store.append("one", &slice(0, 0, 0)).unwrap();
-    store.add_facts("one", None, Some(0), "core", "1").unwrap();
+    store.add_fact("one", (None, Some(0)), &TimeUp(1)).unwrap();
     store.abandon_visit().unwrap();
     store.abandon_visit().unwrap();
     assert!(store.slices("one").unwrap().is_empty());
-    assert!(store.facts("one", "core").unwrap().is_empty());
+    assert!(store.facts::<TimeUp>("one").unwrap().is_empty());
     store.begin_visit("one", 0, 0).unwrap();
     store.commit_visit("one", 0, 0).unwrap();
     assert_eq!(store.completed_visits("one").unwrap(), [(0, 0)]);

@@ -1,6 +1,4 @@
-//! A small run for tests: what it planned and what it measured.
-
-#![allow(clippy::unwrap_used)]
+//! A small run: what it planned and what it measured.
 
 use deltabench_model::plan::{Plan, upgraded};
 use deltabench_model::slice::{ErrorCount, Slice};
@@ -20,7 +18,7 @@ pub fn plan() -> Plan {
         json!({"workload": workload, "group": if writes { "write" } else { "point" }, "clients": clients,
                "writes": writes, "statements_per_operation": 1})
     };
-    serde_json::from_value(upgraded(json!({
+    let stored = json!({
         "format": "deltabench.plan", "version": 1, "seed": u64::MAX,
         "servers": [
             server("base", "postgres:17.11"),
@@ -37,8 +35,8 @@ pub fn plan() -> Plan {
                    "warmup_seconds": 0.3, "connections_per_visit": 1, "deadline_seconds": null},
         "placement_single": "same-core", "placement_multi": "split", "delta": 0.03, "checksums": true,
         "settings": [], "command": ["deltabench", "compare", "a, \"b\""],
-    })))
-    .unwrap()
+    });
+    serde_json::from_value(upgraded(stored)).unwrap()
 }
 
 /// Eight blocks in which the candidate has these shares of the base's throughput, by cell.

@@ -1,0 +1,210 @@
+//! A run with everything that its reports say.
+
+use crate::judged::{Judged, confirmation_name};
+use crate::records::Records;
+use crate::withdrawal::{leave_out, of_confirmation, withdraw};
+use crate::{placebos, store_problem};
+use deltabench_compare::comparison::Comparison;
+use deltabench_compare::study::{Grid, StudyRun, grids_of};
+use deltabench_compare::{absolute, confirm};
+use deltabench_kinds::shown::{JudgedRun, Shown, shown};
+use deltabench_model::fact::{FactKind, MachineName, Settings, WarmUp};
+use deltabench_model::plan::{CellId, Plan, ServerId};
+use deltabench_model::problem::Problem;
+use deltabench_report::{
+    CellWarmUp, ConfirmationWithdrawn, LedgerLine, ReportContext, ServerFacts,
+};
+use deltabench_store::{RunSummary, Store, StoreError};
+use std::collections::BTreeMap;
+
+/// A run, analysed.
+#[derive(Debug)]
+pub struct Analysed {
+    /// What was asked of it.
+    pub plan: Plan,
+    /// What the data say.
+    pub comparison: Comparison,
+    /// What the reports need beside it.
+    pub context: ReportContext,
+    /// What the kind of benchmark shows; its figures are in the context.
+    pub shown: Shown,
+}
+
+/// Analyses what the store has of a run, and of the run that confirms it, by this plan.
+///
+/// Errors: the store cannot be read.
+pub fn analyse(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Problem> {
+    Analysed::of(Judged::of(run, plan, store)?, None, store)
+}
+
+impl Analysed {
+    /// Brings together a run, the run that confirms it, and what was withdrawn of both. A confirming run that
+    /// is not given is looked for in the store.
+    ///
+    /// Errors: the store cannot be read.
+    pub fn of(judged: Judged, confirming: Option<Judged>, store: &Store) -> Result<Self, Problem> {
+        let mut context = context(&judged, store)?;
+        let confirming = match confirming {
+            Some(confirming) => Some(confirming),
+            None => stored_confirmation(&judged.run, store)?,
+        };
+        let Judged {
+            run,
+            plan,
+            mut comparison,
+            records,
+        } = judged;
+        if let Some(second) = confirming {
+            let (withdrawn, second) = without_withdrawn(second, store)?;
+            confirm(&mut comparison, &second);
+            context.confirmation_withdrawn = withdrawn;
+        }
+        withdraw(&mut comparison, &context.invalidations);
+        context.grids = grids(&run, &plan, &comparison, &context)?;
+        let judged = JudgedRun {
+            run: &run,
+            plan: &plan,
+            records: records.of_kind(),
+            comparison: &comparison,
+            results: &context.results,
+            cores: records.machines.first().and_then(|machine| machine.cores),
+        };
+        let mut shown = shown(&judged, store).map_err(store_problem)?;
+        context.figures = std::mem::take(&mut shown.figures);
+        Ok(Self {
+            plan,
+            comparison,
+            context,
+            shown,
+        })
+    }
+}
+
+fn stored_confirmation(run: &str, store: &Store) -> Result<Option<Judged>, Problem> {
+    let again = confirmation_name(run);
+    let known = store.runs().map_err(store_problem)?;
+    if known.iter().all(|summary| summary.run != again) {
+        return Ok(None);
+    }
+    let plan = store.plan(&again).map_err(store_problem)?;
+    Judged::of(&again, &plan, store).map(Some)
+}
+
+/// A confirming run without its withdrawn cells, and what its first run's reports say of those.
+fn without_withdrawn(
+    second: Judged,
+    store: &Store,
+) -> Result<(Vec<ConfirmationWithdrawn>, Comparison), Problem> {
+    let withdrawn = store.invalidations(&second.run).map_err(store_problem)?;
+    let mut comparison = second.comparison;
+    leave_out(&mut comparison, &withdrawn);
+    let told = of_confirmation(&second.run, &second.plan, &withdrawn);
+    Ok((told, comparison))
+}
+
+fn grids(
+    run: &str,
+    plan: &Plan,
+    comparison: &Comparison,
+    context: &ReportContext,
+) -> Result<Vec<Grid>, Problem> {
+    // A run that confirms another shows that one's cells again.
+    if context.results.is_empty() {
+        return Ok(Vec::new());
+    }
+    grids_of(StudyRun {
+        run,
+        plan,
+        comparison,
+        results: &context.results,
+        host: "",
+        withdrawn: &context.invalidations,
+    })
+}
+
+fn context(judged: &Judged, store: &Store) -> Result<ReportContext, Problem> {
+    let Judged {
+        run, plan, records, ..
+    } = judged;
+    let read = || -> Result<ReportContext, StoreError> {
+        let summaries = store.runs()?.into_iter();
+        let summary = { summaries }.find(|summary| summary.run == *run);
+        let machine = store.last_fact(run, None)?;
+        let ledger = match &summary {
+            Some(summary) => ledger(summary, machine, store)?,
+            None => None,
+        };
+        let mut servers = Vec::new();
+        for (server, _) in (0..).zip(&plan.servers) {
+            servers.push(server_facts(run, server, store)?);
+        }
+        let json = |kind| Ok::<_, StoreError>(store.last_json(run, kind)?.unwrap_or_default());
+        Ok(ReportContext {
+            run: run.clone(),
+            state: summary
+                .as_ref()
+                .map_or(String::new(), |summary| summary.state.word().to_owned()),
+            started_unix_ms: summary.map(|summary| summary.started_unix_ms),
+            deltabench_version: env!("CARGO_PKG_VERSION").to_owned(),
+            host: json(FactKind::Host)?,
+            conditions: json(FactKind::Conditions)?,
+            servers,
+            ledger,
+            warm_up: warm_up(records),
+            invalidations: store.invalidations(run)?,
+            samples: store.samples(run)?,
+            marks: store.marks(run)?,
+            results: match absolute::is_shown(plan) {
+                true => absolute::results(&records.slices),
+                false => Vec::new(),
+            },
+            ..ReportContext::default()
+        })
+    };
+    read().map_err(store_problem)
+}
+
+fn server_facts(run: &str, server: ServerId, store: &Store) -> Result<ServerFacts, StoreError> {
+    let settings = store.last_fact(run, Some(server))?;
+    Ok(ServerFacts {
+        server,
+        build: store.last_fact(run, Some(server))?,
+        settings: settings.map_or_else(Vec::new, |Settings(settings)| settings),
+    })
+}
+
+/// What the placebos of the run's host had said by the run's end.
+fn ledger(
+    run: &RunSummary,
+    machine: Option<MachineName>,
+    store: &Store,
+) -> Result<Option<LedgerLine>, StoreError> {
+    let lines = store.placebo_results()?;
+    let machine = machine.map_or_else(String::new, |MachineName(name)| name);
+    Ok(placebos::so_far(
+        &lines,
+        &run.run,
+        &machine,
+        run.state_unix_ms,
+    ))
+}
+
+/// The warm-ups of the cells.
+fn warm_up(records: &Records) -> Vec<CellWarmUp> {
+    let mut cells: BTreeMap<CellId, CellWarmUp> = BTreeMap::new();
+    for visit in &records.visits {
+        let shown = cells.entry(visit.cell).or_default();
+        shown.cell = visit.cell;
+        if let Some(WarmUp {
+            steady,
+            us_per_operation,
+        }) = &visit.warm_up
+        {
+            shown.visits += 1;
+            shown.steady += u32::from(*steady);
+            // The last visit stands for the others: its servers have seen the cell most often.
+            shown.us_per_operation.clone_from(us_per_operation);
+        }
+    }
+    cells.into_values().collect()
+}

@@ -1,0 +1,24 @@
+//! What a lab knows of its runs: the one way back from the store to a reader.
+//!
+//! [`Judged`] is a run judged by its own records, each read once. [`Analysed`] is that with what was said of
+//! the run since: the run that measured its regressions again, and withdrawals. Whoever shows a run, on a
+//! terminal or elsewhere, starts from one of these; nothing is measured here and nothing written, except
+//! what a run's placebo came to.
+
+mod analysed;
+mod judged;
+mod placebos;
+mod records;
+mod withdrawal;
+
+pub use analysed::{Analysed, analyse};
+pub use judged::{Judged, confirmation_name};
+pub use placebos::{CountedRun, Placebos};
+pub use withdrawal::cell_label;
+
+use deltabench_model::problem::Problem;
+
+/// A store that cannot be read or written, in the words of who looks at results.
+pub fn store_problem(error: impl std::fmt::Display) -> Problem {
+    Problem::new("the results could not be read or stored").detail(error.to_string())
+}

@@ -1,0 +1,245 @@
+//! What runs said about their placebos: the ledger of false alarms.
+
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
+use deltabench_compare::ledger::{Entry, FalseAlarmRate, summarise};
+use deltabench_compare::thresholds::MIN_BLOCKS;
+use deltabench_model::plan::{Plan, Stopping};
+use deltabench_model::units::{count, index};
+use deltabench_report::LedgerLine as FalseAlarms;
+use deltabench_store::{LedgerLine, PlaceboResult, RecordedRatio};
+
+/// What a run's placebo came to, for the store: judged at this time, on this host.
+pub(crate) fn results(
+    comparison: &Comparison,
+    plan: &Plan,
+    host: &str,
+    finished_unix_ms: i64,
+) -> Vec<PlaceboResult> {
+    let stopping = match comparison.stopping {
+        Stopping::Fixed => "fixed",
+        Stopping::Sequential { .. } => "sequential",
+        Stopping::Precision { .. } => "precision",
+    };
+    let result = |cell: &CellComparison| {
+        let recorded = |metric| {
+            let found = cell.metrics.iter().find(|found| found.metric == metric)?;
+            Some(RecordedRatio {
+                estimate: found.ratio.estimate,
+                ci95: found.ratio.ci95,
+            })
+        };
+        PlaceboResult {
+            cell: cell.cell,
+            workload: cell.workload.clone(),
+            clients: cell.clients,
+            state: plan
+                .cells
+                .get(index(u64::from(cell.cell)))
+                .map_or_else(String::new, |planned| planned.state.word().to_owned()),
+            verdict: cell.verdict.word().to_owned(),
+            throughput: recorded(Metric::Throughput),
+            server_cpu: recorded(Metric::ServerCpuPerOperation),
+            blocks: cell.blocks,
+            stopping: stopping.to_owned(),
+            host: host.to_owned(),
+            finished_unix_ms,
+        }
+    };
+    comparison.placebo_cells.iter().map(result).collect()
+}
+
+/// What had been said by the end of a run about the placebos of its host, over all workloads; `None` before
+/// the first. Later runs do not change it, nor does the host that asks: a report stays the same.
+///
+/// Machine and end count for a run that is not in the ledger.
+pub(crate) fn so_far(
+    lines: &[LedgerLine],
+    run: &str,
+    machine: &str,
+    ended_unix_ms: i64,
+) -> Option<FalseAlarms> {
+    let own = lines.iter().find(|line| line.run == run);
+    let (host, end) = own.map_or((machine, ended_unix_ms), |line| {
+        (line.result.host.as_str(), line.result.finished_unix_ms)
+    });
+    let until = lines
+        .iter()
+        .filter(|line| line.result.finished_unix_ms <= end);
+    let counted = Placebos::count(until, Some(host));
+    let row = counted.rows.last().filter(|row| row.total > 0)?;
+    Some(FalseAlarms {
+        flagged: row.flagged(),
+        total: row.total,
+        upper_bound: row.upper95,
+    })
+}
+
+/// The ledger, counted.
+#[derive(Debug)]
+pub struct Placebos<'a> {
+    /// The host that counts; absent for all of them.
+    pub host: Option<&'a str>,
+    /// Each workload, then all together.
+    pub rows: Vec<FalseAlarmRate>,
+    /// The runs that were counted, oldest first.
+    pub runs: Vec<CountedRun<'a>>,
+    /// Cells of other hosts, which do not count.
+    pub elsewhere: u64,
+    /// Cells with too few blocks to be called different, which do not count.
+    pub too_short: u64,
+}
+
+/// A run that the ledger comes from.
+#[derive(Debug)]
+pub struct CountedRun<'a> {
+    /// Its name.
+    pub run: &'a str,
+    /// Placebo cells that were judged.
+    pub cells: u64,
+    /// Of these called different.
+    pub flagged: u64,
+    /// Version of deltabench that judged them.
+    pub written_by: &'a str,
+    /// When, milliseconds since 1970.
+    pub finished_unix_ms: i64,
+}
+
+impl<'a> Placebos<'a> {
+    /// Counts what one host, or all, said.
+    pub fn count(lines: impl IntoIterator<Item = &'a LedgerLine>, host: Option<&'a str>) -> Self {
+        let (here, elsewhere): (Vec<&LedgerLine>, Vec<&LedgerLine>) = lines
+            .into_iter()
+            .partition(|line| host.is_none_or(|host| line.result.host == host));
+        // A cell with too few blocks for a verdict cannot raise a false alarm: counting it would make the
+        // rate look smaller than it is.
+        let (judged, short): (Vec<_>, Vec<_>) = here
+            .into_iter()
+            .filter_map(|line| Some((line, verdict(&line.result.verdict)?)))
+            .partition(|(line, _)| index(u64::from(line.result.blocks)) >= MIN_BLOCKS);
+        let entries: Vec<Entry> = judged
+            .iter()
+            .map(|(line, verdict)| Entry {
+                workload: label(&line.result),
+                verdict: *verdict,
+            })
+            .collect();
+        let mut runs: Vec<CountedRun<'_>> = Vec::new();
+        for (line, verdict) in &judged {
+            let flagged = u64::from(is_flagged(*verdict));
+            match runs.last_mut().filter(|row| row.run == line.run) {
+                Some(row) => {
+                    row.cells += 1;
+                    row.flagged += flagged;
+                }
+                None => runs.push(CountedRun {
+                    run: &line.run,
+                    cells: 1,
+                    flagged,
+                    written_by: &line.written_by,
+                    finished_unix_ms: line.result.finished_unix_ms,
+                }),
+            }
+        }
+        Self {
+            host,
+            rows: summarise(&entries),
+            runs,
+            elsewhere: count(elsewhere.len()),
+            too_short: count(short.len()),
+        }
+    }
+}
+
+fn is_flagged(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Regression | Verdict::Improvement)
+}
+
+fn verdict(word: &str) -> Option<Verdict> {
+    [
+        Verdict::Regression,
+        Verdict::Improvement,
+        Verdict::NoChange,
+        Verdict::Inconclusive,
+        Verdict::Unfit,
+    ]
+    .into_iter()
+    .find(|verdict| verdict.word() == word)
+}
+
+fn label(result: &PlaceboResult) -> String {
+    let mut label = result.workload.clone();
+    if result.state == "aged" {
+        label.push_str(", aged");
+    }
+    if result.clients != 1 {
+        label.push_str(&format!(", {} clients", result.clients));
+    }
+    label
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(run: &str, host: &str, workload: &str, verdict: &str, blocks: u32) -> LedgerLine {
+        LedgerLine {
+            run: run.to_owned(),
+            written_by: "0.1.0".to_owned(),
+            result: PlaceboResult {
+                cell: 0,
+                workload: workload.to_owned(),
+                clients: 1,
+                state: "fresh".to_owned(),
+                verdict: verdict.to_owned(),
+                throughput: None,
+                server_cpu: None,
+                blocks,
+                stopping: "fixed".to_owned(),
+                host: host.to_owned(),
+                finished_unix_ms: 7,
+            },
+        }
+    }
+
+    fn lines() -> Vec<LedgerLine> {
+        let mut lines = vec![
+            line("r1", "here", "point-query", "no-change", 14),
+            line("r1", "here", "hot-points", "regression", 14),
+            line("r2", "here", "point-query", "inconclusive", 14),
+            line("r2", "here", "hot-points", "inconclusive", 3),
+            line("r3", "there", "point-query", "improvement", 14),
+        ];
+        lines[2].result.clients = 4;
+        lines
+    }
+
+    #[test]
+    fn this_host_is_counted_and_others_only_when_asked() {
+        let lines = lines();
+        let here = Placebos::count(&lines, Some("here"));
+        let all = here.rows.last().unwrap();
+        assert_eq!((all.total, all.flagged()), (3, 1));
+        assert_eq!((here.elsewhere, here.too_short), (1, 1));
+        let names: Vec<_> = here
+            .rows
+            .iter()
+            .map(|row| row.workload.as_deref())
+            .collect();
+        let labels = ["hot-points", "point-query", "point-query, 4 clients"];
+        assert_eq!(names[..3], labels.map(Some));
+        let everywhere = Placebos::count(&lines, None);
+        assert_eq!(everywhere.rows.last().unwrap().total, 4);
+        assert_eq!(everywhere.elsewhere, 0);
+    }
+
+    #[test]
+    fn a_report_counts_what_was_known_when_its_run_ended() {
+        let mut lines = lines();
+        lines[2].result.finished_unix_ms = 20;
+        lines[3].result.finished_unix_ms = 20;
+        let total = |run, ended| so_far(&lines, run, "here", ended).map(|row| row.total);
+        assert_eq!(total("r1", 99), Some(2), "r2 ended later");
+        assert_eq!(total("r2", 0), Some(3));
+        assert_eq!(total("r3", 0), Some(1), "its own host, not this one");
+    }
+}
