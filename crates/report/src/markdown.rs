@@ -21,7 +21,7 @@ use deltabench_model::plan::Plan;
 use quoting::Fence;
 pub(crate) use quoting::{escape, fenced};
 use section::{Section, fit};
-use table::Table;
+use table::CellTable;
 
 /// Most characters of the whole: what a comment on a pull request may have.
 pub(crate) const LIMIT: usize = 65_000;
@@ -81,7 +81,7 @@ fn opening(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Sec
 
 /// A row per cell, folded.
 fn cells(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Section {
-    let table = Table::new(comparison, plan, context);
+    let table = CellTable::new(comparison, plan, context);
     let mut reading =
         "Throughput and CPU/op are candidate / base with 95 % interval over restart blocks"
             .to_owned();

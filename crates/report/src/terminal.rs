@@ -38,7 +38,7 @@ pub fn terminal(
     context: &ReportContext,
     options: TerminalOptions,
 ) -> String {
-    let table = Table::new(comparison, plan, context, options);
+    let table = CellTable::new(comparison, plan, context, options);
     let withdrawn = withdrawn::sentences(plan, context);
     let mut lines: Vec<String> = withdrawn.iter().flat_map(|text| table.wrap(text)).collect();
     lines.extend(summary(comparison, plan).lines().map(str::to_owned));
@@ -80,7 +80,7 @@ pub fn terminal(
     text
 }
 
-struct Table<'a> {
+struct CellTable<'a> {
     comparison: &'a Comparison,
     context: &'a ReportContext,
     conditions: Conditions<'a>,
@@ -97,7 +97,7 @@ struct Table<'a> {
     bar: usize,
 }
 
-impl<'a> Table<'a> {
+impl<'a> CellTable<'a> {
     fn new(
         comparison: &'a Comparison,
         plan: &'a Plan,

@@ -67,7 +67,7 @@ pub fn costs_table(
 
 /// The lines of each cell, without the legend.
 pub(crate) fn blocks(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<Vec<String>> {
-    let table = Table::new(comparison, plan, width.max(60));
+    let table = CostTable::new(comparison, plan, width.max(60));
     table.cells.iter().map(|cells| table.block(cells)).collect()
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
     if comparison.cells.iter().all(|cell| cell.costs.is_empty()) {
         return vec!["no costs were collected in this run".to_owned()];
     }
-    let table = Table::new(comparison, plan, width.max(60));
+    let table = CostTable::new(comparison, plan, width.max(60));
     let interval = if table.style == Style::Alone {
         ""
     } else {
@@ -161,7 +161,7 @@ struct Column {
     width: usize,
 }
 
-struct Table<'a> {
+struct CostTable<'a> {
     plan: &'a Plan,
     conditions: Conditions<'a>,
     /// The candidates of each cell.
@@ -171,7 +171,7 @@ struct Table<'a> {
     width: usize,
 }
 
-impl<'a> Table<'a> {
+impl<'a> CostTable<'a> {
     fn new(comparison: &'a Comparison, plan: &'a Plan, width: usize) -> Self {
         let mut ids: Vec<CellId> = comparison.cells.iter().map(|cell| cell.cell).collect();
         ids.dedup();

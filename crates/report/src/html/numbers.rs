@@ -15,14 +15,14 @@ const HEADINGS: [(Metric, &str); 4] = [
     (Metric::LatencyP99, "latency p99, µs"),
 ];
 
-struct Table<'a> {
+struct ValueTable<'a> {
     conditions: Conditions<'a>,
     context: &'a ReportContext,
     several: bool,
 }
 
 pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Markup {
-    let table = Table {
+    let table = ValueTable {
         conditions: Conditions::new(plan),
         context,
         several: plan.candidates().len() > 1,
@@ -44,7 +44,7 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportCont
     }
 }
 
-impl Table<'_> {
+impl ValueTable<'_> {
     fn change(&self, cell: &CellComparison, metric: &MetricComparison) -> String {
         withheld::of_cell(self.conditions.plan(), cell.blocks)
             .filter(|_| metric.metric == Metric::Throughput)

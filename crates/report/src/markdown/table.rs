@@ -17,14 +17,14 @@ struct Column<'a> {
     text: Box<dyn Fn(&CellComparison) -> String + 'a>,
 }
 
-pub(super) struct Table<'a> {
+pub(super) struct CellTable<'a> {
     comparison: &'a Comparison,
     plan: &'a Plan,
     context: &'a ReportContext,
     columns: Vec<Column<'a>>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> CellTable<'a> {
     pub(super) fn new(
         comparison: &'a Comparison,
         plan: &'a Plan,
@@ -167,7 +167,7 @@ fn is_published(comparison: &Comparison, plan: &Plan) -> bool {
 }
 
 /// A row of a table.
-pub(crate) fn row(fields: Vec<String>) -> String {
+pub(super) fn row(fields: Vec<String>) -> String {
     format!("| {} |", fields.join(" | "))
 }
 

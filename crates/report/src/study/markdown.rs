@@ -5,11 +5,11 @@ use super::lead::{extremes, sentence};
 use super::words as study_words;
 use crate::grids;
 use crate::markdown::section::{Section, fit};
-use crate::markdown::table::row;
 use crate::markdown::{LIMIT, escape, fenced};
-use crate::words;
-use deltabench_compare::comparison::Verdict;
+use crate::{table, words};
+use deltabench_compare::comparison::{Ratio, Verdict};
 use deltabench_compare::study::{Figure, GroupSpread, Study, StudyRow, StudyTable};
+use deltabench_model::table::{Cell, Column, Line, Look, Row, Span, SpanForm, Table};
 
 /// Markdown (GitHub's dialect): the sentence, what must be known before figures are compared, the tables with
 /// their notes and spreads, what the signs mean, the runs, how to make it again.
@@ -60,64 +60,59 @@ fn opening(study: &Study, context: &StudyContext) -> Section {
     }
 }
 
-/// The head of a table: its title, the columns, how they are aligned.
-fn head(title: &str, table: &StudyTable, level: &str) -> Vec<String> {
-    let columns = table.columns.iter().map(study_words::column_name);
-    let heads = std::iter::once("workload".to_owned()).chain(columns.map(|name| escape(&name)));
-    vec![
-        format!("{level} {}\n", escape(title)),
-        row(heads.collect()),
-        format!("|---|{}", "--:|".repeat(table.columns.len())),
-    ]
+/// A table with its title in front.
+fn section(title: &str, level: &str, table: &Table) -> Section {
+    let mut section = table::markdown::section(table);
+    section
+        .head
+        .insert(0, format!("{level} {}\n", escape(title)));
+    section
+}
+
+/// Lines under the heads of a study's table.
+fn under_heads(table: &StudyTable, lines: Vec<Line>) -> Table {
+    let names = table.columns.iter().map(study_words::column_name);
+    Table {
+        corner: "workload".to_owned(),
+        columns: names.map(Column::of).collect(),
+        lines,
+        row_noun: "row",
+        ..Table::default()
+    }
 }
 
 fn ratios(study: &Study, table: &StudyTable) -> Section {
     let spreads = study_words::spreads_of(study, table);
-    let mut rows = Vec::new();
+    let mut lines = Vec::new();
     for group in words::GROUPS {
         let of = study_words::rows_of(table, group);
         if of.is_empty() {
             continue;
         }
-        rows.push(heading(
-            table,
-            study_words::group_heading(table.worker, Some(group)),
-        ));
-        rows.extend(of.into_iter().map(|row| figures(table, row)));
+        let heading = study_words::group_heading(table.worker, Some(group));
+        lines.push(Line::Heading(heading.to_owned()));
+        lines.extend(of.into_iter().map(|row| figures(table, row)));
         let spread = study_words::spread(&spreads, Some(group));
-        rows.extend(spread.and_then(|spread| mean(table, spread)));
+        lines.extend(spread.and_then(|spread| mean(table, spread)));
     }
     let all = study_words::spread(&spreads, None);
-    rows.extend(all.and_then(|spread| mean(table, spread)));
-    Section {
-        head: head(&table.title, table, "###"),
-        rows,
-        foot: vec![String::new()],
-        what: "row",
-    }
+    lines.extend(all.and_then(|spread| mean(table, spread)));
+    section(&table.title, "###", &under_heads(table, lines))
 }
 
-/// A group's heading as a row without figures.
-fn heading(table: &StudyTable, text: &str) -> String {
-    let mut fields = vec![format!("**{text}**")];
-    fields.extend(table.columns.iter().map(|_| String::new()));
-    row(fields)
-}
-
-fn figures(table: &StudyTable, of: &StudyRow) -> String {
-    let mut fields = vec![escape(&of.name)];
-    fields.extend((0..table.columns.len()).map(|column| {
+fn figures(table: &StudyTable, of: &StudyRow) -> Line {
+    let cells = (0..table.columns.len()).map(|column| {
         let figure = study_words::figure(of, column);
-        figure.map_or_else(String::new, |figure| cell(table, column, figure))
-    }));
-    row(fields)
+        figure.map_or_else(Cell::default, |figure| cell(table, column, figure))
+    });
+    Line::row(of.name.as_str(), cells.collect())
 }
 
 /// `**0.930↓ ±0.4 ▼**`; what is no claim stands in parentheses.
-fn cell(table: &StudyTable, column: usize, figure: &Figure) -> String {
+fn cell(table: &StudyTable, column: usize, figure: &Figure) -> Cell {
     let ratio = study_words::ratio(figure.ratio.estimate);
     if column == table.base {
-        return ratio;
+        return ratio.into();
     }
     let band = study_words::band(table, column, figure).map_or("", study_words::Band::sign);
     let mut text = format!("{ratio}{band} {}", study_words::plus_minus(&figure.ratio));
@@ -126,88 +121,88 @@ fn cell(table: &StudyTable, column: usize, figure: &Figure) -> String {
     }
     let sign = figure.verdict.map_or("", words::sign);
     match figure.verdict {
-        Some(Verdict::Regression | Verdict::Improvement) => format!("**{text} {sign}**"),
-        _ if !study_words::is_claim(figure) => format!("({text}){sign}"),
-        Some(_) => format!("{text} {sign}"),
-        None => text,
+        Some(Verdict::Regression | Verdict::Improvement) => {
+            let form = SpanForm::Strong { sign: "" };
+            Cell {
+                spans: vec![Span::set(format!("{text} {sign}"), form, None)],
+                ..Cell::default()
+            }
+        }
+        _ if !study_words::is_claim(figure) => format!("({text}){sign}").into(),
+        Some(_) => format!("{text} {sign}").into(),
+        None => text.into(),
     }
 }
 
-fn mean(table: &StudyTable, spread: &GroupSpread) -> Option<String> {
+/// The geometric means of a group; nothing where no column has one.
+fn mean(table: &StudyTable, spread: &GroupSpread) -> Option<Line> {
     let of = study_words::group_heading(table.worker, spread.group);
-    let mut fields = vec![format!("*geometric mean ({of})*")];
-    let mut known = false;
-    for column in 0..table.columns.len() {
-        let geometric =
-            study_words::column_spread(spread, column).and_then(|spread| spread.geometric);
-        known |= geometric.is_some();
-        fields.push(geometric.map_or_else(String::new, |mean| {
-            let ratio = study_words::ratio(mean.estimate);
-            if column == table.base {
-                ratio
-            } else {
-                format!("{ratio} {}", study_words::plus_minus(&mean))
-            }
-        }));
-    }
-    known.then(|| row(fields))
+    let means: Vec<Option<Ratio>> = (0..table.columns.len())
+        .map(|column| study_words::column_spread(spread, column)?.geometric)
+        .collect();
+    let cells = means.iter().enumerate().map(|(column, mean)| {
+        let Some(mean) = mean else {
+            return Cell::default();
+        };
+        let ratio = study_words::ratio(mean.estimate);
+        if column == table.base {
+            ratio.into()
+        } else {
+            format!("{ratio} {}", study_words::plus_minus(mean)).into()
+        }
+    });
+    let known = means.iter().any(Option::is_some);
+    known.then(|| {
+        Line::Row(Row {
+            name: format!("geometric mean ({of})"),
+            cells: cells.collect(),
+            is_mean: true,
+        })
+    })
 }
 
 fn beside_ratios(table: &StudyTable, beside: study_words::Beside) -> Section {
-    let rows = table.rows.iter().map(|of| {
-        let mut fields = vec![escape(&of.name)];
-        fields.extend((0..table.columns.len()).map(|column| {
-            let figure = study_words::figure(of, column);
-            figure
-                .and_then(|figure| beside.text(figure))
-                .unwrap_or_default()
-        }));
-        row(fields)
+    let lines = table.rows.iter().map(|of| {
+        let cells = (0..table.columns.len()).map(|column| {
+            let text = study_words::figure(of, column).and_then(|figure| beside.text(figure));
+            text.unwrap_or_default().into()
+        });
+        Line::row(of.name.as_str(), cells.collect())
     });
-    Section {
-        head: head(&beside.title(table), table, "####"),
-        rows: rows.collect(),
-        foot: vec![String::new()],
-        what: "row",
-    }
+    let lines = under_heads(table, lines.collect());
+    section(&beside.title(table), "####", &lines)
 }
 
 /// The spreads, folded; nothing where the table has none.
 fn spreads(study: &Study, table: &StudyTable) -> Section {
-    let spreads = study_words::spreads_of(study, table);
-    let rows: Vec<String> = spreads
-        .iter()
+    let lines = study_words::spreads_of(study, table)
+        .into_iter()
         .flat_map(|spread| {
             let columns = table.columns.iter().enumerate();
-            columns
-                .filter(|(column, _)| *column != table.base)
-                .filter_map(|(column, head)| {
-                    let of = study_words::column_spread(spread, column)?;
-                    let mut fields = vec![
-                        study_words::group_heading(table.worker, spread.group).to_owned(),
-                        escape(&head.name),
-                        of.count.to_string(),
-                    ];
-                    fields.extend(study_words::spread_figures(of));
-                    Some(row(fields))
-                })
-        })
-        .collect();
-    if rows.is_empty() {
-        return Section::default();
-    }
-    let mut heads: Vec<String> = ["group", "column", "rows"].map(str::to_owned).to_vec();
-    heads.extend(study_words::SPREAD_HEADS.map(str::to_owned));
-    Section {
-        head: vec![
-            "<details><summary>Spread of the ratios by group</summary>\n".to_owned(),
-            row(heads),
-            format!("|---|---|{}", "--:|".repeat(6)),
-        ],
-        rows,
-        foot: vec!["\n</details>\n".to_owned()],
-        what: "row",
-    }
+            let others = columns.filter(|(column, _)| *column != table.base);
+            others.filter_map(move |(column, head)| {
+                let of = study_words::column_spread(spread, column)?;
+                let mut cells: Vec<Cell> =
+                    vec![head.name.as_str().into(), of.count.to_string().into()];
+                cells.extend(study_words::spread_figures(of).map(Cell::from));
+                let group = study_words::group_heading(table.worker, spread.group);
+                Some(Line::row(group, cells))
+            })
+        });
+    let mut columns = vec![Column::of_words("column"), Column::of("rows")];
+    columns.extend(study_words::SPREAD_HEADS.map(Column::of));
+    table::markdown::section(&Table {
+        title: "Spread of the ratios by group".to_owned(),
+        corner: "group".to_owned(),
+        columns,
+        lines: lines.collect(),
+        row_noun: "row",
+        look: Look {
+            folded: true,
+            ..Look::default()
+        },
+        ..Table::default()
+    })
 }
 
 fn runs(context: &StudyContext) -> Section {
