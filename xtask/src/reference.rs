@@ -67,7 +67,7 @@ fn pages(root: &Path, mut program: Command) -> anyhow::Result<Pages> {
     serde_json::from_slice(&output.stdout).context("what `deltabench reference` printed")
 }
 
-/// What is in the directory; nothing if it is not there.
+/// The pages in the directory; nothing if it is not there. Other files, as the schemas, are written by hand.
 fn found(directory: &Path) -> anyhow::Result<Pages> {
     let mut found = Pages::new();
     let unreadable = || format!("cannot read {}", directory.display());
@@ -76,6 +76,9 @@ fn found(directory: &Path) -> anyhow::Result<Pages> {
     }
     for entry in fs::read_dir(directory).with_context(unreadable)? {
         let entry = entry.with_context(unreadable)?;
+        if entry.path().extension().is_none_or(|ending| ending != "md") {
+            continue;
+        }
         let text = fs::read_to_string(entry.path()).with_context(unreadable)?;
         found.insert(entry.file_name().to_string_lossy().into_owned(), text);
     }
