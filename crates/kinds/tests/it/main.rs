@@ -23,6 +23,7 @@ mod insert_servers;
 #[path = "../../../run/tests/it/lab.rs"]
 mod lab;
 mod pgbench_servers;
+mod ping;
 mod rocksdb;
 
 use deltabench_compare::Records;

@@ -69,11 +69,7 @@ pub trait Benchmark: Sync {
     /// It depends on the plan and on what is stored only, so a resumed run goes the way it would have gone.
     fn open_cells(&self, plan: &Plan, block: u32, before: &[Slice]) -> Vec<CellId> {
         let _ = block;
-        (0..)
-            .zip(progress(plan, before))
-            .filter(|(_, state)| *state != CellProgress::Decided)
-            .map(|(cell, _)| cell)
-            .collect()
+        undecided(plan, before)
     }
 
     /// How its records are read, while it goes on and in its report.
@@ -96,6 +92,16 @@ pub trait Benchmark: Sync {
     ///
     /// Errors: what this host does not give.
     fn begin<'a>(&self, session: &mut Session<'a>) -> Result<Box<dyn Blocks + 'a>, Problem>;
+}
+
+/// The cells without an answer from these slices.
+#[must_use]
+pub fn undecided(plan: &Plan, before: &[Slice]) -> Vec<CellId> {
+    (0..)
+        .zip(progress(plan, before))
+        .filter(|(_, state)| *state != CellProgress::Decided)
+        .map(|(cell, _)| cell)
+        .collect()
 }
 
 /// Tables that a kind of benchmark makes beside those of the workloads.

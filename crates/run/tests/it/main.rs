@@ -1,11 +1,15 @@
-//! Fleets of real servers: what is loaded, aged and made anew.
+//! Fleets of real servers: what is loaded, aged and made anew; and the loop over blocks, without any.
 //!
 //! Servers come from `DELTABENCH_TEST_TREES`, as in the tests of `deltabench-server`.
 
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
+mod block_loop;
+#[cfg(test)]
 mod data;
+#[cfg(test)]
+mod fake_kind;
 #[cfg(test)]
 mod lab;
 #[cfg(test)]
