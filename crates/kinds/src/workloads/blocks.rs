@@ -124,11 +124,7 @@ impl Blocks for BlockState<'_> {
         session: &mut Session<'_>,
         end: &Result<SessionEnd, Problem>,
     ) -> Result<(), Problem> {
-        session.record_late_findings(&self.fleet)?;
-        match end {
-            Ok(_) => session.record_client_limits(),
-            Err(_) => Ok(()),
-        }
+        session.conclude_servers(&self.fleet, end.is_ok())
     }
 
     fn take_down(self: Box<Self>) -> Result<(), Problem> {

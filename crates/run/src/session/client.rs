@@ -14,7 +14,7 @@ impl Session<'_> {
     /// Stores a finding for every cell that says more about the client than about the servers.
     ///
     /// Errors: a store that cannot be read or written.
-    pub fn record_client_limits(&mut self) -> Result<(), Problem> {
+    pub(super) fn record_client_limits(&mut self) -> Result<(), Problem> {
         let slices = &self.store.slices(self.run).map_err(store_problem)?;
         let comparison = analyse(self.plan, slices, Vec::new());
         let mut findings = Vec::new();

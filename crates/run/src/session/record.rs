@@ -95,8 +95,20 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Stores what has come out of the servers since the set-up and, if the blocks ended as they should, of
+    /// the client.
+    ///
+    /// Errors: a store that cannot be read or written.
+    pub fn conclude_servers(&mut self, fleet: &Fleet<'_>, ended: bool) -> Result<(), Problem> {
+        self.record_late_findings(fleet)?;
+        match ended {
+            true => self.record_client_limits(),
+            false => Ok(()),
+        }
+    }
+
     /// Stores what has come out about limits, caches and others' servers since the run was recorded.
-    pub fn record_late_findings(&mut self, fleet: &Fleet<'_>) -> Result<(), Problem> {
+    fn record_late_findings(&mut self, fleet: &Fleet<'_>) -> Result<(), Problem> {
         self.tell_news(fleet)?;
         let mut findings = fleet.limit_findings().to_vec();
         findings.extend(fleet.restart_findings());
