@@ -8,6 +8,7 @@ mod kinds;
 mod manifest;
 mod remaining;
 mod text;
+mod words;
 
 use anyhow::{Context, bail};
 use std::fmt;
@@ -59,6 +60,7 @@ pub fn tidy(root: &Path, shrink: bool) -> anyhow::Result<()> {
     let lists = [
         ("xtask/src/tidy/circles.txt", circles::find(&files)),
         ("xtask/src/tidy/kinds.txt", kinds::find(&files)),
+        ("xtask/src/tidy/wordy.txt", words::find(&files)),
     ];
     for (path, found) in lists {
         let path = Path::new(path);
