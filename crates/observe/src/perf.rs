@@ -1,36 +1,13 @@
 //! The processor's event counters.
 
+use crate::perf_event::{Attributes, Place, flag, open};
 use deltabench_model::units::to_f64;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::FromRawFd;
-
-/// First layout of `perf_event_attr`, which every kernel takes. Source: perf_event_open(2),
-/// `PERF_ATTR_SIZE_VER0`.
-#[repr(C)]
-#[derive(Default)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    breakpoint_type: u32,
-    config1: u64,
-}
-
-/// `exclude_kernel` and `exclude_hv`: what an ordinary user may count.
-const USER_ONLY: u64 = 1 << 5 | 1 << 6;
 
 /// `PERF_FORMAT_TOTAL_TIME_ENABLED` and `PERF_FORMAT_TOTAL_TIME_RUNNING`.
 const WITH_TIMES: u64 = 1 | 2;
-
-/// `PERF_FLAG_FD_CLOEXEC`.
-const CLOEXEC: libc::c_ulong = 1 << 3;
 
 /// Whose work an event counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,35 +139,21 @@ fn on_all(event: Event, pids: &[u32], scope: PerfScope) -> Option<Vec<File>> {
 
 /// Opens a counting event on a process, on whatever core it runs; 0 is the calling thread.
 fn open_event(event: Event, pid: u32, scope: PerfScope) -> std::io::Result<File> {
-    let invalid = |_| std::io::Error::from(std::io::ErrorKind::InvalidInput);
     let attributes = Attributes {
         kind: event.kind,
-        size: u32::try_from(size_of::<Attributes>()).map_err(invalid)?,
         config: event.config,
         read_format: WITH_TIMES,
         flags: match scope {
             PerfScope::UserAndKernel => 0,
-            PerfScope::UserOnly => USER_ONLY,
+            PerfScope::UserOnly => flag::USER_ONLY,
         },
         ..Attributes::default()
     };
-    let pid = libc::c_long::from(libc::pid_t::try_from(pid).map_err(invalid)?);
-    // SAFETY: the kernel reads `size` bytes of the attributes, which live through the call.
-    let descriptor = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            pid,
-            libc::c_long::from(-1),
-            libc::c_long::from(-1),
-            CLOEXEC,
-        )
+    let place = Place {
+        pid: Some(pid),
+        core: None,
     };
-    match libc::c_int::try_from(descriptor) {
-        // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
-        Ok(descriptor) if descriptor >= 0 => Ok(unsafe { File::from_raw_fd(descriptor) }),
-        _ => Err(std::io::Error::last_os_error()),
-    }
+    open(&attributes, place)
 }
 
 /// The count of an event; `None` if it should have been counted and never was.
@@ -223,8 +186,7 @@ mod tests {
     const SOFTWARE: &[Event] = &[event("task_clock", 1, 1), event("page_faults", 1, 2)];
 
     #[test]
-    fn the_attributes_have_the_size_of_the_first_layout() {
-        assert_eq!(size_of::<Attributes>(), 64);
+    fn whether_there_are_counters_can_be_told() {
         assert!(hardware_counters().is_some());
     }
 

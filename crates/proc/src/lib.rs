@@ -15,6 +15,8 @@ pub mod cpu;
 mod error;
 mod file;
 pub mod host;
+pub mod kernel;
+mod maps;
 pub mod memory;
 pub mod mounts;
 pub mod network;
@@ -26,6 +28,7 @@ mod units;
 
 pub use error::ProcError;
 pub use file::{KernelFile, WholeFile, field, number, number_in, numbers, word_in};
+pub use maps::CodeMapping;
 pub use process::{Io, Process, has_ended, process_ids, resident_pages, thread_dir, threads};
 pub use stat::Stat;
 pub use tree::process_tree;

@@ -48,7 +48,11 @@ impl Process {
         }
     }
 
-    fn text(&self, file: &str) -> Option<String> {
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        self.dir.join(file)
+    }
+
+    pub(crate) fn text(&self, file: &str) -> Option<String> {
         fs::read_to_string(self.dir.join(file)).ok()
     }
 
