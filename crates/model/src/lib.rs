@@ -17,6 +17,7 @@ pub mod metric;
 pub mod pgbench;
 pub mod plan;
 pub mod problem;
+pub mod profile;
 pub mod rocksdb;
 pub mod slice;
 pub mod table;
