@@ -14,6 +14,7 @@ use deltabench_model::fact::MachineName;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
+use deltabench_model::slice::Slice;
 use deltabench_observe::machine_name;
 use deltabench_run::events::Observer;
 use deltabench_run::fleet::Host;
@@ -131,10 +132,10 @@ impl Bench {
         self.store
             .finish_run(run, RunState::Running, now().1)
             .map_err(store_problem)?;
-        // A run has either visits or steps.
+        // A run has either visits or records.
         let visits = self.store.completed_visits(run).map_err(store_problem)?;
-        let steps = self.store.steps(run).map_err(store_problem)?;
-        let fresh = visits.is_empty() && steps.is_empty();
+        let records = self.store.records(run).map_err(store_problem)?;
+        let fresh = visits.is_empty() && records.is_empty();
         let said = if fresh {
             format!(
                 "run {run}, seed {}; {}",
@@ -142,7 +143,7 @@ impl Bench {
                 run_as(plan, &self.host)
             )
         } else {
-            let done = run_half(&plan.work).done(visits.len(), steps.len());
+            let done = run_half(&plan.work).done(visits.len(), records.len());
             format!("resuming {run}: {done}")
         };
         let pilot = pilot && fresh;
@@ -212,7 +213,7 @@ impl Bench {
             return Ok(interrupt::STATUS);
         }
         if code == NOTHING_COMPARED && analysed.plan.servers.len() == 1 {
-            return alone(&self.store, &analysed.context.run);
+            return alone(analysed, &self.store);
         }
         Ok(code)
     }
@@ -228,17 +229,23 @@ fn run_as(plan: &Plan, host: &Host) -> String {
 }
 
 /// The exit code of a finished run of one server: nothing was asked, so it is 0 if it was measured.
-fn alone(store: &Store, run: &str) -> Result<u8, Failure> {
-    let slices = store.slices(run).map_err(store_problem)?;
-    let findings = store.findings(run).map_err(store_problem)?;
+fn alone(analysed: &Analysed, store: &Store) -> Result<u8, Failure> {
+    let findings = store.findings(&analysed.context.run);
+    Ok(code_alone(
+        &analysed.slices,
+        &findings.map_err(store_problem)?,
+    ))
+}
+
+fn code_alone(slices: &[Slice], findings: &[Finding]) -> u8 {
     let unfit = |finding: &Finding| finding.severity == Severity::Unfit;
-    Ok(if slices.iter().all(|slice| slice.void.is_some()) {
+    if slices.iter().all(|slice| slice.void.is_some()) {
         NOTHING_COMPARED
     } else if findings.iter().any(unfit) {
         UNFIT
     } else {
         0
-    })
+    }
 }
 
 /// The built-in workloads and those that a plan brings.
@@ -249,31 +256,23 @@ pub fn library_of(plan: &Plan) -> Result<Library, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_model::slice::VoidReason;
 
     #[test]
     fn a_server_on_its_own_that_was_measured_is_no_failure() {
-        let lab = tempfile::tempdir().unwrap();
-        let mut store = Store::open(lab.path()).unwrap();
-        let plan = deltabench_testkit::small_run::plan();
-        store.create_run("r", &plan, RunState::Running, 0).unwrap();
-        let code = |store: &Store| alone(store, "r").unwrap_or(u8::MAX);
-        let step = |void: serde_json::Value| {
-            serde_json::from_value(serde_json::json!({
-                "server": 0, "cell": 0, "block": 0, "position": 0, "started_ns": 1, "duration_ns": 1,
-                "operations": 1, "server_cpu_ns": null, "run_queue_wait_ns": null, "switches": null,
-                "client_cpu_ns": 1, "foreign_cpu_ns": null, "steal_ns": null, "cpu_pressure_ns": null,
-                "roles": [], "seconds": [], "clients": [], "values": {}, "void": void,
-                "void_detail": null,
-            }))
-            .unwrap()
+        let slice = |void| {
+            let mut slice = deltabench_testkit::small_run::slices([1.0; 3]).remove(0);
+            slice.void = void;
+            slice
         };
-        assert_eq!(code(&store), NOTHING_COMPARED, "nothing was measured");
-        store.add_step("r", &step("server-lost".into())).unwrap();
-        assert_eq!(code(&store), NOTHING_COMPARED, "its only step is void");
-        store.add_step("r", &step(serde_json::Value::Null)).unwrap();
-        assert_eq!(code(&store), 0);
-        let unfit = Finding::new("host", Severity::Unfit, "no".to_owned());
-        store.add_finding("r", &unfit).unwrap();
-        assert_eq!(code(&store), UNFIT);
+        let (void, good) = (slice(Some(VoidReason::ServerLost)), slice(None));
+        assert_eq!(code_alone(&[], &[]), NOTHING_COMPARED);
+        assert_eq!(
+            code_alone(&[void.clone(), void.clone()], &[]),
+            NOTHING_COMPARED
+        );
+        assert_eq!(code_alone(&[void, good.clone()], &[]), 0);
+        let unfit = Finding::new("host", Severity::Unfit, "no");
+        assert_eq!(code_alone(&[good], &[unfit]), UNFIT);
     }
 }

@@ -41,7 +41,6 @@ pub fn export(arguments: &ExportArguments, config: &Config) -> Result<u8, Failur
         let rows = Rows {
             run,
             plan: &analysed.plan,
-            store: &store,
             analysed: &analysed,
         };
         rows.write(&mut export)?;

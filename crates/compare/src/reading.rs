@@ -5,8 +5,9 @@
 
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::Finding;
-pub use deltabench_model::insert::StepRecord;
 use deltabench_model::plan::{CellId, Plan, ServerId};
+use deltabench_model::problem::Problem;
+use deltabench_model::record::Record;
 use deltabench_model::slice::Slice;
 use std::collections::BTreeMap;
 
@@ -19,8 +20,8 @@ pub struct Records<'a> {
     pub findings: &'a [Finding],
     /// What was counted in visits.
     pub counters: &'a [VisitCounters],
-    /// Whole steps, of kinds that record such.
-    pub steps: &'a [StepRecord],
+    /// Whole pieces of work, of kinds that record such.
+    pub records: &'a [Record],
 }
 
 /// Cells of servers that give no verdict, and why: they are shown, but neither judged nor part of a mean.
@@ -61,11 +62,18 @@ impl From<Vec<Finding>> for Reading {
 
 /// How the records of a kind of benchmark are read.
 pub trait Reader: Sync {
+    /// The slices that whole records stand for, in the same order.
+    ///
+    /// Errors: a record that cannot be read.
+    fn slices(&self, _records: &[Record]) -> Result<Vec<Slice>, Problem> {
+        Ok(Vec::new())
+    }
+
     /// What the records of a run say beside its slices.
     ///
     /// Shape: records in any order, those of cells and servers that the plan does not have are ignored. It
-    ///        can be called after any block.
-    fn read(&self, _plan: &Plan, records: &Records<'_>) -> Reading {
-        Reading::of(records)
+    ///        can be called after any block. Errors: a record that cannot be read.
+    fn read(&self, _plan: &Plan, records: &Records<'_>) -> Result<Reading, Problem> {
+        Ok(Reading::of(records))
     }
 }

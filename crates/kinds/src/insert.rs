@@ -14,6 +14,7 @@ mod notes;
 pub mod outlook;
 mod pass;
 mod reading;
+mod record;
 mod response;
 mod service;
 pub mod setup;
@@ -29,7 +30,8 @@ pub use figures::{
     StepFigures, insert_report,
 };
 pub use metrics::{Fold, INSERT_METRICS, InsertMetric};
-pub use reading::{InsertReader, counters};
+pub use reading::InsertReader;
+pub use record::{StepRecord, steps};
 pub use response::{BUCKETS, PERCENTILES, ResponseTimes};
 pub use service::Service;
 

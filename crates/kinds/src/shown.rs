@@ -8,6 +8,7 @@ use deltabench_compare::comparison::Comparison;
 use deltabench_model::fact;
 use deltabench_model::figures::Figures;
 use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
 use deltabench_store::{Store, StoreError};
 use std::collections::BTreeMap;
 
@@ -39,8 +40,8 @@ pub struct JudgedRun<'a> {
 
 /// What the run's kind shows of it.
 ///
-/// Errors: the store cannot be read.
-pub fn shown(judged: &JudgedRun<'_>, store: &Store) -> Result<Shown, StoreError> {
+/// Errors: the store, or a record in it, cannot be read.
+pub fn shown(judged: &JudgedRun<'_>, store: &Store) -> Result<Shown, Problem> {
     let JudgedRun {
         run,
         plan,
@@ -50,9 +51,10 @@ pub fn shown(judged: &JudgedRun<'_>, store: &Store) -> Result<Shown, StoreError>
         cores,
     } = *judged;
     if plan.work.has_passes() {
-        let mut report = insert::insert_report(plan, records.steps, comparison, cores);
+        let steps = insert::steps(records.records)?;
+        let mut report = insert::insert_report(plan, &steps, comparison, cores);
         if let Some(report) = &mut report {
-            report.settled = settled(run, store)?;
+            report.settled = settled(run, store).map_err(Problem::from)?;
         }
         return Ok(Shown {
             figures: report.as_ref().map_or_else(Figures::default, |report| {

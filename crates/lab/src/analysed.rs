@@ -8,9 +8,11 @@ use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{Grid, StudyRun, grids_of};
 use deltabench_compare::{absolute, confirm};
 use deltabench_kinds::shown::{JudgedRun, Shown, shown};
+use deltabench_model::counter::VisitCounters;
 use deltabench_model::fact::{FactKind, MachineName, Settings, WarmUp};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
+use deltabench_model::slice::Slice;
 use deltabench_report::{
     CellWarmUp, ConfirmationWithdrawn, LedgerLine, ReportContext, ServerFacts,
 };
@@ -28,6 +30,10 @@ pub struct Analysed {
     pub context: ReportContext,
     /// What the kind of benchmark shows; its figures are in the context.
     pub shown: Shown,
+    /// All slices, those that whole records stand for too.
+    pub slices: Vec<Slice>,
+    /// What was counted in visits, and in records that stand for them.
+    pub counters: Vec<VisitCounters>,
 }
 
 /// Analyses what the store has of a run, and of the run that confirms it, by this plan.
@@ -53,6 +59,7 @@ impl Analysed {
             plan,
             mut comparison,
             records,
+            counters,
         } = judged;
         if let Some(second) = confirming {
             let (withdrawn, second) = without_withdrawn(second, store)?;
@@ -69,13 +76,15 @@ impl Analysed {
             results: &context.results,
             cores: records.machines.first().and_then(|machine| machine.cores),
         };
-        let mut shown = shown(&judged, store).map_err(store_problem)?;
+        let mut shown = shown(&judged, store)?;
         context.figures = std::mem::take(&mut shown.figures);
         Ok(Self {
             plan,
             comparison,
             context,
             shown,
+            slices: records.slices,
+            counters,
         })
     }
 }

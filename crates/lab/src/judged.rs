@@ -8,6 +8,7 @@ use deltabench_compare::comparison::Comparison;
 use deltabench_compare::costs::add_costs;
 use deltabench_compare::{self as compare, ended_after, host_speed};
 use deltabench_kinds::reader;
+use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::Finding;
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::problem::Problem;
@@ -27,6 +28,8 @@ pub struct Judged {
     pub(crate) plan: Plan,
     pub(crate) comparison: Comparison,
     pub(crate) records: Records,
+    /// What was counted in visits, and in records that stand for them.
+    pub(crate) counters: Vec<VisitCounters>,
 }
 
 impl Judged {
@@ -39,7 +42,7 @@ impl Judged {
         if let Some(blocks) = ended_by_time(&records) {
             judged_by.stopping = ended_after(&plan.stopping, blocks);
         }
-        let reading = reader(&plan.work).read(&judged_by, &records.of_kind());
+        let reading = reader(&plan.work).read(&judged_by, &records.of_kind())?;
         let counters = reading.counters.clone();
         let mut comparison = compare::analyse(&judged_by, &records.slices, reading);
         comparison.findings.extend(core_speeds(&records));
@@ -56,6 +59,7 @@ impl Judged {
             plan: plan.clone(),
             comparison,
             records,
+            counters,
         })
     }
 

@@ -2,12 +2,14 @@
 
 use crate::store_problem;
 use deltabench_compare::costs::Machine;
-use deltabench_compare::{self as compare, StepRecord};
+use deltabench_compare::{self as compare};
+use deltabench_kinds::reader;
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::fact::{AgentFacts, HostFacts, ServerHost, TimeUp, VisitStart, WarmUp};
 use deltabench_model::finding::Finding;
 use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
+use deltabench_model::record::Record;
 use deltabench_model::slice::Slice;
 use deltabench_store::{Store, StoreError};
 
@@ -16,7 +18,7 @@ use deltabench_store::{Store, StoreError};
 pub(crate) struct Records {
     pub(crate) slices: Vec<Slice>,
     pub(crate) counters: Vec<VisitCounters>,
-    pub(crate) steps: Vec<StepRecord>,
+    pub(crate) records: Vec<Record>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) visits: Vec<VisitStart>,
     /// The blocks that were done when the time was up, as said last.
@@ -27,7 +29,10 @@ pub(crate) struct Records {
 
 impl Records {
     pub(crate) fn read(run: &str, plan: &Plan, store: &Store) -> Result<Self, Problem> {
-        Self::of(run, plan, store).map_err(store_problem)
+        let mut records = Self::of(run, plan, store).map_err(store_problem)?;
+        let slices = reader(&plan.work).slices(&records.records)?;
+        records.slices.extend(slices);
+        Ok(records)
     }
 
     fn of(run: &str, plan: &Plan, store: &Store) -> Result<Self, StoreError> {
@@ -35,7 +40,7 @@ impl Records {
         Ok(Self {
             slices: store.slices(run)?,
             counters: store.counters(run)?,
-            steps: store.steps(run)?,
+            records: store.records(run)?,
             findings: store.findings(run)?,
             visits: visits.map(|visit| visit.fact).collect(),
             time_up: store.last_fact(run, None)?.map(|TimeUp(blocks)| blocks),
@@ -49,7 +54,7 @@ impl Records {
             slices: &self.slices,
             findings: &self.findings,
             counters: &self.counters,
-            steps: &self.steps,
+            records: &self.records,
         }
     }
 

@@ -18,6 +18,7 @@ pub mod pgbench;
 pub mod plan;
 pub mod problem;
 pub mod profile;
+pub mod record;
 pub mod rocksdb;
 pub mod slice;
 pub mod table;

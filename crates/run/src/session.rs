@@ -16,6 +16,7 @@ use benchmark::{Benchmark, Blocks};
 use deltabench_model::fact::Fact;
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::problem::Problem;
+use deltabench_model::slice::Slice;
 use deltabench_store::Store;
 use deltabench_workload::Library;
 use deltabench_workload::executable::Executable;
@@ -78,11 +79,21 @@ impl Session<'_> {
 
     fn carry_out(&mut self, blocks: &mut dyn Blocks) -> Result<SessionEnd, Problem> {
         blocks.set_up(self)?;
-        let slices = self.store.slices(self.run).map_err(store_problem)?;
+        let slices = self.slices()?;
         let mut progress = RunProgress::new(blocks.done(self)?, slices);
         let end = self.blocks(blocks, &mut progress);
         blocks.conclude(self, &end)?;
         end
+    }
+
+    /// All slices of the run so far, those that whole records stand for too.
+    ///
+    /// Errors: a store that cannot be read.
+    pub fn slices(&self) -> Result<Vec<Slice>, Problem> {
+        let mut slices = self.store.slices(self.run).map_err(store_problem)?;
+        let records = self.store.records(self.run).map_err(store_problem)?;
+        slices.extend(self.benchmark.reader().slices(&records)?);
+        Ok(slices)
     }
 
     /// Blocks and cells whose visits are durable.

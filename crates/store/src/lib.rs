@@ -12,9 +12,11 @@ mod ledger;
 mod lock;
 mod migrations;
 mod observed;
+mod read_only;
+mod records;
 mod rows;
 mod runs;
-mod steps;
+
 mod store;
 mod visits;
 mod withdrawals;

@@ -11,7 +11,7 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
 
 /// The steps: number, name, SQL.
-pub(crate) const MIGRATIONS: [(u32, &str, &str); 6] = [
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 7] = [
     (1, "first", include_str!("migrations/0001-first.sql")),
     (
         2,
@@ -30,6 +30,7 @@ pub(crate) const MIGRATIONS: [(u32, &str, &str); 6] = [
         "void-detail",
         include_str!("migrations/0006-void-detail.sql"),
     ),
+    (7, "records", include_str!("migrations/0007-records.sql")),
 ];
 
 /// Brings the file to the newest schema; refuses a file that is newer than this program or not ours.
@@ -104,9 +105,62 @@ fn newest(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::{FILE_NAME, Store};
+    use deltabench_model::slice::VoidReason;
+    use std::path::PathBuf;
+
+    /// A file of format 1 with a run `r` of three steps, the first of them recorded twice.
+    pub fn format_1(lab: &Path) -> PathBuf {
+        let path = lab.join(FILE_NAME);
+        let raw = Connection::open(&path).unwrap();
+        raw.execute_batch(CREATE_MIGRATION).unwrap();
+        raw.pragma_update(None, "application_id", APPLICATION_ID)
+            .unwrap();
+        for (number, name, sql) in &MIGRATIONS[..6] {
+            raw.execute_batch(sql).unwrap();
+            let row = (number, name, sql);
+            raw.execute("insert into migration values (?1, ?2, ?3, '0')", row)
+                .unwrap();
+        }
+        raw.execute_batch(
+            r#"insert into run values (3, 'r', '{}', 0, '0');
+               insert into step values (7, 3, 0, 1, 2, '{"void":"stalled","operations":1}');
+               insert into step values (8, 3, 0, 0, 2, '{"void":null,"operations":2}');
+               insert into step values (9, 3, 0, 1, 2, '{"operations":3}');"#,
+        )
+        .unwrap();
+        path
+    }
+
+    #[test]
+    fn steps_of_format_1_become_records() {
+        let lab = tempfile::tempdir().unwrap();
+        let path = format_1(lab.path());
+        let store = Store::open(lab.path()).unwrap();
+        let records = store.records("r").unwrap();
+        let found: Vec<_> = records
+            .iter()
+            .map(|one| (one.kind.as_str(), one.cell, one.server, &*one.payload))
+            .collect();
+        let expected = [
+            ("insert-step", 0, 2, r#"{"void":null,"operations":2}"#),
+            ("insert-step", 1, 2, r#"{"operations":3}"#),
+        ];
+        assert_eq!(found, expected, "the later one counts");
+        assert!(records.iter().all(|one| one.void.is_none()));
+        let raw = Connection::open(path).unwrap();
+        let word: String = raw
+            .query_row("select void from record where id = 7", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(VoidReason::from_word(&word), Some(VoidReason::Stalled));
+        let format: u32 = raw
+            .query_row("pragma user_version", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(format, 2);
+        assert!(raw.execute("update record set cell = 5", []).is_err());
+    }
 
     #[test]
     fn every_migration_is_recorded_with_its_sql_and_runs_once() {

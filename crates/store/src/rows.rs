@@ -2,8 +2,7 @@
 
 use crate::error::StoreError;
 use crate::store::Store;
-use deltabench_model::insert::StepRecord;
-use deltabench_model::slice::{ErrorCount, Slice, VoidReason};
+use deltabench_model::slice::{ErrorCount, Slice};
 use rusqlite::Row;
 
 pub(crate) const INSERT_SLICE: &str = "insert into slice (run, block, cell, round, position, server, \
@@ -24,8 +23,8 @@ const SELECT_ERRORS: &str = "select e.slice, e.sqlstate, e.count, e.first_messag
     join slice s on s.id = e.slice where s.run = ?1 order by e.slice, e.ordinal";
 
 impl Store {
-    /// All slices of a run, in the order they were measured; steps of the Insert Benchmark are slices too.
-    /// Those of a visit that never ended are not there.
+    /// All slices of a run, in the order they were measured. Those of a visit that never ended are not
+    /// there, nor what a kind made of its records ([`Store::records`]).
     ///
     /// Errors: `Damaged` for a value this version cannot read, `UnknownRun`, `Sqlite`.
     pub fn slices(&self, name: &str) -> Result<Vec<Slice>, StoreError> {
@@ -46,19 +45,12 @@ impl Store {
                 slice.scripts = serde_json::from_str(&text)
                     .map_err(|error| self.damaged(format!("scripts of slice {id}: {error}")))?;
             }
-            if let Some(word) = void {
-                slice.void = Some(VoidReason::from_word(&word).ok_or_else(|| {
-                    self.damaged(format!(
-                        "slice {id} is void for an unknown reason: `{word}`"
-                    ))
-                })?);
-            }
+            slice.void = self.void_reason(void, || format!("slice {id}"))?;
             while let Some((_, error)) = errors.next_if(|(owner, _)| *owner == id) {
                 slice.errors.push(error);
             }
             slices.push(slice);
         }
-        slices.extend(self.steps(name)?.iter().map(StepRecord::slice));
         Ok(slices)
     }
 }

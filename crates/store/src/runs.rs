@@ -66,11 +66,11 @@ pub struct RunSummary {
     pub candidates: Vec<String>,
     /// Number of cells.
     pub cells: u64,
-    /// Blocks in which every cell of the plan was visited, by every server in the Insert Benchmark.
+    /// Blocks in which every cell of the plan was visited; by every server where blocks are passes.
     pub blocks_done: u64,
     /// Blocks planned.
     pub blocks_planned: u32,
-    /// Visits completed, over all blocks; good steps in the Insert Benchmark.
+    /// Visits completed, over all blocks; good records where blocks are passes.
     pub visits_done: u64,
     /// The execution of an experiment that it is a part of.
     pub execution: Option<String>,
@@ -205,13 +205,13 @@ impl Store {
             .collect()
     }
 
-    /// Blocks in which all was measured, and visits; in the Insert Benchmark passes of all servers, and steps
-    /// that are good.
+    /// Blocks in which all was measured, and visits; where blocks are passes those of all servers, and good
+    /// records.
     fn progress_of(&self, run: i64, plan: &Plan) -> Result<(u64, u64), StoreError> {
         let passes = plan.work.has_passes();
         let (done, whole): (Vec<u32>, usize) = if passes {
-            let steps = self.collect(GOOD_STEPS, [run], |row| row.get(0))?;
-            (steps, plan.cells.len() * plan.servers.len())
+            let records = self.collect(GOOD_RECORDS, [run], |row| row.get(0))?;
+            (records, plan.cells.len() * plan.servers.len())
         } else {
             let visits = self.visits_of(run)?;
             (
@@ -341,9 +341,9 @@ const SELECT_RUNS: &str = "select r.id, r.name, r.plan, r.started_unix_ms, s.sta
     from run r join run_state s on s.id = (select max(id) from run_state where run = r.id) \
     order by r.started_unix_ms, r.id";
 
-/// The blocks of good steps; of two of the same place only the later one.
-const GOOD_STEPS: &str = "select block from step where run = ?1 and record ->> '$.void' is null and id in \
-    (select max(id) from step where run = ?1 group by block, cell, server)";
+/// The blocks of good records; of two of the same place only the later one.
+const GOOD_RECORDS: &str = "select block from record where run = ?1 and void is null and id in \
+    (select max(id) from record where run = ?1 group by kind, block, cell, server)";
 
 /// How many runs an error message lists.
 const LISTED: usize = 8;

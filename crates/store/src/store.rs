@@ -2,6 +2,7 @@
 
 use crate::error::StoreError;
 use crate::migrations::migrate;
+use crate::read_only::{LabCopy, cannot_be_written};
 use deltabench_model::fact::{Fact, FactKind};
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::{self, CellId, PLAN_FORMAT, Plan, ServerId};
@@ -47,6 +48,8 @@ pub struct Store {
     pub(crate) path: PathBuf,
     pub(crate) lab: PathBuf,
     pub(crate) visit: Option<OpenVisit>,
+    /// What the connection reads, if not the lab's own file; dropped after it.
+    pub(crate) copy: Option<LabCopy>,
 }
 
 impl Store {
@@ -71,10 +74,12 @@ impl Store {
             path,
             lab: lab.to_owned(),
             visit: None,
+            copy: None,
         })
     }
 
-    /// Opens a lab that must already be there: for commands that only look.
+    /// Opens a lab that must already be there: for commands that only look. Of one that cannot be written, a
+    /// copy in the directory for temporary files; that takes nothing more.
     ///
     /// Errors: `Missing`, otherwise as [`Store::open`].
     pub fn open_existing(lab: &Path) -> Result<Self, StoreError> {
@@ -82,7 +87,21 @@ impl Store {
         if !path.is_file() {
             return Err(StoreError::Missing { path });
         }
-        Self::open(lab)
+        match Self::open(lab) {
+            Err(error) if cannot_be_written(&error) => Self::open_copy(lab),
+            opened => opened,
+        }
+    }
+
+    pub(crate) fn open_copy(lab: &Path) -> Result<Self, StoreError> {
+        let path = lab.join(FILE_NAME);
+        let copy = LabCopy::of(&path)?;
+        let mut store = Self::open(copy.directory())?;
+        store.copy = Some(copy);
+        { store.connection.pragma_update(None, "query_only", true) }
+            .map_err(|source| StoreError::sqlite(&path, "open", source))?;
+        (store.path, store.lab) = (path, lab.to_owned());
+        Ok(store)
     }
 
     /// The file's path.

@@ -2,7 +2,6 @@
 
 use super::{schema, steps, unwritten};
 use crate::failure::Failure;
-use crate::store::store_problem;
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Confirmation, Cost, MetricComparison, Moved, Verdict,
 };
@@ -16,7 +15,6 @@ use deltabench_model::plan::{Cell, CellId, Plan, PlannedServer, Role, ServerId, 
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::micros;
 use deltabench_report::ReportContext;
-use deltabench_store::Store;
 use deltabench_store::export::{Datum, Export, ExportError};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
@@ -59,9 +57,7 @@ pub struct Rows<'a> {
     pub run: &'a str,
     /// Its plan.
     pub plan: &'a Plan,
-    /// What was measured.
-    pub store: &'a Store,
-    /// What that says.
+    /// What was measured, and what that says.
     pub analysed: &'a Analysed,
 }
 
@@ -341,11 +337,7 @@ impl Rows<'_> {
     /// The records.
     fn measured(&self, export: &mut Export) -> Result<(), Failure> {
         let run = self.run;
-        let slices = self.store.slices(run).map_err(store_problem)?;
-        let mut counters = self.store.counters(run).map_err(store_problem)?;
-        counters.extend(deltabench_kinds::insert::counters(
-            &self.store.steps(run).map_err(store_problem)?,
-        ));
+        let (slices, counters) = (&self.analysed.slices, &self.analysed.counters);
         let samples = &self.context().samples;
         let marks = &self.context().marks;
         let mut reader = Deserializer::new();

@@ -1,7 +1,7 @@
 //! Experiment files with pgbench and the Insert Benchmark, carried out on real servers.
 
 use crate::lab::{Lab, text};
-use deltabench_model::insert::StepRecord;
+use deltabench_kinds::insert::steps;
 use deltabench_model::plan::Role;
 use deltabench_store::{RunState, Store};
 
@@ -127,10 +127,10 @@ fn steps_of_the_insert_benchmark_are_cells_and_passes_are_blocks() {
             .iter()
             .any(|server| server.role == Role::Placebo)
     );
-    let steps = store.steps(&runs[0]).unwrap();
+    let steps = steps(&store.records(&runs[0]).unwrap()).unwrap();
     // A pass on each of three servers.
     assert_eq!(steps.len(), 3 * cells.len());
-    assert!(steps.iter().all(|step: &StepRecord| step.void.is_none()));
+    assert!(steps.iter().all(|step| step.void.is_none()));
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }
 

@@ -1,9 +1,10 @@
 //! The passes of a block: on which servers, in which order, and what is kept of them.
 
 use super::pass::{Pass, SettleEnd, StepEnd, open_passes, steps};
+use super::record::StepRecord;
 use deltabench_driver::insert::InsertPosition;
 use deltabench_model::fact::HostFacts;
-use deltabench_model::insert::{InsertSetup, InsertStep, StepRecord};
+use deltabench_model::insert::{InsertSetup, InsertStep};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::VoidReason;
@@ -68,10 +69,10 @@ impl<'p> BlockState<'p> {
 
 /// Places of all steps that are stored and good.
 fn done_steps(session: &Session<'_>) -> Result<Done, Problem> {
-    let steps = session.store.steps(session.run).map_err(store_problem)?;
-    let good = steps.iter().filter(|step| step.void.is_none());
+    let records = session.store.records(session.run).map_err(store_problem)?;
+    let good = records.iter().filter(|record| record.void.is_none());
     Ok(good
-        .map(|step| (step.block, step.cell, step.server))
+        .map(|record| (record.block, record.cell, record.server))
         .collect())
 }
 
@@ -130,7 +131,7 @@ impl Blocks for BlockState<'_> {
                 return Ok(BlockEnd::Interrupted);
             }
         }
-        progress.slices = session.store.slices(session.run).map_err(store_problem)?;
+        progress.slices = session.slices()?;
         let open = open_passes(session.plan, self.setup, block, &done_steps(session)?);
         if !open.is_empty() {
             return Ok(BlockEnd::Postponed);
@@ -252,7 +253,7 @@ impl BlockState<'_> {
     ) -> Result<(), Problem> {
         session
             .store
-            .add_step(session.run, record)
+            .add_record(session.run, &record.record()?)
             .map_err(store_problem)?;
         session.keep_observed(&[], self.series.as_mut())?;
         let steps = u32::try_from(self.setup.steps.len()).unwrap_or(u32::MAX);

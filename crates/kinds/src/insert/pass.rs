@@ -1,5 +1,6 @@
 //! One pass: all steps of the benchmark on one server.
 
+use super::record::StepRecord;
 use super::setup::inserted;
 use super::sizes::sizes;
 use super::statistics::Statistics;
@@ -7,7 +8,7 @@ use super::watch::{Used, Watch};
 use deltabench_driver::WireError;
 use deltabench_driver::insert::{InsertPosition, StepOutcome, StepRunner, StepSpec};
 use deltabench_model::fact::Settled;
-use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep, StepRecord};
+use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::VoidReason;

@@ -1,12 +1,15 @@
 //! What the steps say beside their slices: service levels that were missed, and other load.
 
+use super::record::StepRecord;
+use super::record::steps;
 use super::{NAMED, service};
 use deltabench_compare::interference::disturbed;
 use deltabench_compare::{Reader, Reading, Records};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::{Finding, Severity};
-use deltabench_model::insert::StepRecord;
 use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
+use deltabench_model::record::Record;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::index;
 
@@ -15,20 +18,24 @@ use deltabench_model::units::index;
 pub struct InsertReader;
 
 impl Reader for InsertReader {
-    fn read(&self, plan: &Plan, records: &Records<'_>) -> Reading {
+    fn slices(&self, records: &[Record]) -> Result<Vec<Slice>, Problem> {
+        Ok(steps(records)?.iter().map(StepRecord::slice).collect())
+    }
+
+    fn read(&self, plan: &Plan, records: &Records<'_>) -> Result<Reading, Problem> {
+        let steps = steps(records.records)?;
         let mut reading = Reading::of(records);
         if let Some(setup) = plan.work.insert() {
-            reading.findings.extend(disturbances(plan, records.steps));
-            reading.unfit = service::missed(plan, setup, records.steps);
+            reading.findings.extend(disturbances(plan, &steps));
+            reading.unfit = service::missed(plan, setup, &steps);
         }
-        reading.counters.extend(counters(records.steps));
-        reading
+        reading.counters.extend(counters(&steps));
+        Ok(reading)
     }
 }
 
 /// What was counted in each good step.
-#[must_use]
-pub fn counters(steps: &[StepRecord]) -> Vec<VisitCounters> {
+fn counters(steps: &[StepRecord]) -> Vec<VisitCounters> {
     let good = steps
         .iter()
         .filter(|step| step.void.is_none() && step.operations > 0);

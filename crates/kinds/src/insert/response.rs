@@ -1,7 +1,8 @@
 //! Response times in the published buckets, and exactly.
 
 use super::Quartile;
-use deltabench_model::insert::{InsertRole, RoleTally, StepRecord};
+use super::record::StepRecord;
+use deltabench_model::insert::{InsertRole, RoleTally};
 use deltabench_model::units::{micros, to_f64};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;

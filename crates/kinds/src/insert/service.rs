@@ -1,8 +1,9 @@
 //! The service level of a step: its background inserts must keep their rate.
 
+use super::record::StepRecord;
 use deltabench_compare::reading::Unfit;
 use deltabench_compare::words;
-use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep, SLA_SHARE, StepRecord};
+use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep, SLA_SHARE};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::units::{count, seconds, to_f64};
 use deltabench_stats::summary::mean;

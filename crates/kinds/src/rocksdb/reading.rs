@@ -3,15 +3,16 @@
 use super::findings;
 use deltabench_compare::{Reader, Reading, Records};
 use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
 
 /// Adds the findings that only what was measured can show.
 pub struct RocksdbReader;
 
 impl Reader for RocksdbReader {
-    fn read(&self, plan: &Plan, records: &Records<'_>) -> Reading {
+    fn read(&self, plan: &Plan, records: &Records<'_>) -> Result<Reading, Problem> {
         let mut reading = Reading::of(records);
         let found = findings::findings(plan, records.slices, records.counters);
         reading.findings.extend(found);
-        reading
+        Ok(reading)
     }
 }

@@ -2,15 +2,16 @@
 
 use crate::builder::{BASE, CANDIDATE, PLACEBO};
 use crate::insert_model::{
-    insert_plan, judged, length, noisier, noisy, record, records, setup, slices, told, usual,
+    counters, insert_plan, judged, length, noisier, noisy, record, records, setup, slices, told,
+    usual,
 };
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
 use deltabench_compare::costs::{Machine, add_costs};
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_kinds::insert::{
-    INSERT_METRICS, InsertReport, Quartile, ShareColour, StepFigures, counters,
+    INSERT_METRICS, InsertReport, Quartile, ShareColour, StepFigures, StepRecord,
 };
-use deltabench_model::insert::{InsertRole, InsertStep, StepRecord};
+use deltabench_model::insert::{InsertRole, InsertStep};
 use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::slice::VoidReason;
 use deltabench_model::units::{index, to_f64};
@@ -370,7 +371,7 @@ fn a_void_pass_is_in_no_figure_but_is_told() {
     assert_eq!(step.passes.len(), 7);
     let said = |note: &String| note.contains("l.i1 on postgres:18.6 pass 4 (stalled: no answer");
     assert!(report.notes.iter().any(said), "{:?}", report.notes);
-    assert_eq!(counters(&all).len(), all.len() - 1);
+    assert_eq!(counters(&plan, &all).len(), all.len() - 1);
 }
 
 #[test]
@@ -406,7 +407,7 @@ fn counters_of_steps_become_costs_of_an_operation() {
         &mut comparison,
         &plan,
         &slices(&all),
-        &counters(&all),
+        &counters(&plan, &all),
         &machines,
     );
     let costs = &comparison.cells[2].costs;

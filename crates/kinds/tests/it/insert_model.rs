@@ -2,13 +2,15 @@
 
 use crate::builder::{BASE, CANDIDATE, PLACEBO, histogram, plan};
 use crate::calibration_model::Simulation;
-use deltabench_compare::Records;
 use deltabench_compare::comparison::Comparison;
-use deltabench_kinds::insert::{InsertReport, insert_report};
+use deltabench_compare::{Reading, Records, analyse};
+use deltabench_kinds::insert::{InsertReport, StepRecord, insert_report};
+use deltabench_model::counter::VisitCounters;
 use deltabench_model::insert::{
-    InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally, StepRecord,
+    InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally,
 };
 use deltabench_model::plan::{Cell, CellId, Group, Plan, PublishedRate, ServerId};
+use deltabench_model::record::Record;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{seconds, to_f64, to_u64};
 use deltabench_model::work::Work;
@@ -217,19 +219,31 @@ pub fn noisier(seed: u64, passes: u32, candidate: f64, noise: f64) -> Vec<StepRe
     })
 }
 
-/// What the store gives: steps as slices.
+/// Steps as slices.
 pub fn slices(records: &[StepRecord]) -> Vec<Slice> {
     records.iter().map(StepRecord::slice).collect()
 }
 
-/// The comparison of some records.
-pub fn judged(plan: &Plan, records: &[StepRecord]) -> Comparison {
+/// What some records say beside their slices.
+fn reading(plan: &Plan, steps: &[StepRecord]) -> Reading {
+    let kept: Vec<Record> = steps.iter().map(|step| step.record().unwrap()).collect();
+    let reader = deltabench_kinds::reader(&plan.work);
+    assert_eq!(reader.slices(&kept).unwrap(), slices(steps));
     let records = Records {
-        slices: &slices(records),
-        steps: records,
+        records: &kept,
         ..Records::default()
     };
-    crate::judged(plan, &records)
+    reader.read(plan, &records).unwrap()
+}
+
+/// What was counted in some records.
+pub fn counters(plan: &Plan, steps: &[StepRecord]) -> Vec<VisitCounters> {
+    reading(plan, steps).counters
+}
+
+/// The comparison of some records.
+pub fn judged(plan: &Plan, steps: &[StepRecord]) -> Comparison {
+    analyse(plan, &slices(steps), reading(plan, steps))
 }
 
 /// Comparison and figures of some records, on four cores.

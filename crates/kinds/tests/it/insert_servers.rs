@@ -2,9 +2,10 @@
 
 use crate::lab::{Lab, installations, plan};
 use deltabench_kinds::insert::setup::cells;
+use deltabench_kinds::insert::{StepRecord, steps};
 use deltabench_kinds::run_half;
 use deltabench_model::fact::Settled;
-use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep, Pacing, StepRecord};
+use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep, Pacing};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::problem::Problem;
@@ -158,6 +159,10 @@ fn store_of(plan: &Plan, directory: &tempfile::TempDir) -> Store {
     store
 }
 
+fn steps_of(store: &Store) -> Vec<StepRecord> {
+    steps(&store.records("r").unwrap()).unwrap()
+}
+
 fn of(steps: &[StepRecord], block: u32, server: ServerId) -> Vec<&StepRecord> {
     let mine = |step: &&StepRecord| (step.block, step.server) == (block, server);
     steps.iter().filter(mine).collect()
@@ -189,9 +194,9 @@ fn every_version_has_its_pass_in_the_drawn_order_and_all_that_a_step_is_about_is
             "pass {block} on {server} is on a new cluster"
         );
     }
-    let steps = store.steps("r").unwrap();
+    let steps = steps_of(&store);
     assert_eq!(steps.len(), 2 * installed.len() * plan.cells.len());
-    assert_eq!(store.slices("r").unwrap().len(), steps.len());
+    assert!(store.slices("r").unwrap().is_empty());
     for block in 0..2 {
         let mut seen: Vec<ServerId> = Vec::new();
         for step in steps.iter().filter(|step| step.block == block) {
@@ -295,7 +300,7 @@ fn an_interrupted_pass_is_begun_again_and_complete_ones_are_kept() {
     let end = go_on(&plan, &lab, &mut store, &mut ear, &stop);
     assert_eq!(end, Ok(SessionEnd::Interrupted));
     let order = pass_order(&plan, 0);
-    let before = store.steps("r").unwrap();
+    let before = steps_of(&store);
     assert_eq!(of(&before, 0, order[0]).len(), plan.cells.len());
     assert_eq!(of(&before, 0, order[1]).len(), 2);
     stop.store(false, Ordering::Relaxed);
@@ -303,7 +308,7 @@ fn an_interrupted_pass_is_begun_again_and_complete_ones_are_kept() {
     let end = go_on(&plan, &lab, &mut store, &mut ear, &stop);
     assert_eq!(end, Ok(SessionEnd::Finished));
     assert_eq!(ear.steps.len(), plan.cells.len(), "one pass is measured");
-    let after = store.steps("r").unwrap();
+    let after = steps_of(&store);
     assert_eq!(after.len(), 2 * plan.cells.len());
     assert_eq!(of(&after, 0, order[0]), of(&before, 0, order[0]));
     let (first, cut) = (of(&after, 0, order[1])[0], of(&before, 0, order[1])[0]);
@@ -325,7 +330,7 @@ fn a_server_that_is_killed_loses_its_pass_which_is_made_up_for_after_the_last_bl
     };
     let end = go_on(&plan, &lab, &mut store, &mut ear, &stop);
     assert_eq!(end, Ok(SessionEnd::Finished), "{:?}", ear.notes);
-    let steps = store.steps("r").unwrap();
+    let steps = steps_of(&store);
     let order = pass_order(&plan, 0);
     for server in order {
         let pass = of(&steps, 0, server);

@@ -32,6 +32,8 @@ use deltabench_model::plan::Plan;
 
 /// A run, judged as live progress and reports judge it.
 fn judged(plan: &Plan, records: &Records<'_>) -> Comparison {
-    let reading = deltabench_kinds::reader(&plan.work).read(plan, records);
+    let reading = deltabench_kinds::reader(&plan.work)
+        .read(plan, records)
+        .unwrap();
     deltabench_compare::analyse(plan, records.slices, reading)
 }

@@ -3,12 +3,13 @@
 use crate::fixture;
 use crate::full::Full;
 use deltabench_compare::{Records, analyse};
+use deltabench_kinds::insert::StepRecord;
 use deltabench_kinds::insert::shown::figures;
 use deltabench_kinds::insert::{InsertReport, Settled, insert_report};
 use deltabench_kinds::reader;
 use deltabench_model::counter::Mark;
 use deltabench_model::insert::{
-    InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally, StepRecord,
+    InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally,
 };
 use deltabench_model::plan::{Cell, CellId, Group, Plan, PublishedRate, ServerId};
 use deltabench_model::units::{to_f64, to_u64};
@@ -243,12 +244,17 @@ pub fn changed(passes: u32, change: impl Fn(&mut Plan, &mut InsertReport)) -> Fu
         }
     }
     let slices: Vec<_> = records.iter().map(StepRecord::slice).collect();
+    let kept: Vec<_> = records.iter().map(|step| step.record().unwrap()).collect();
     let read = Records {
         slices: &slices,
-        steps: &records,
+        records: &kept,
         ..Records::default()
     };
-    let comparison = analyse(&plan, &slices, reader(&plan.work).read(&plan, &read));
+    let comparison = analyse(
+        &plan,
+        &slices,
+        reader(&plan.work).read(&plan, &read).unwrap(),
+    );
     let mut context = fixture::context();
     let mut report = insert_report(&plan, &records, &comparison, Some(4)).unwrap();
     let settled = |(server, pass): (ServerId, u32)| Settled {

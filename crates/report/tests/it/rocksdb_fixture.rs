@@ -351,7 +351,11 @@ pub fn changed(blocks: u32, change: impl Fn(&mut RocksdbReport)) -> Full {
         counters: &counters,
         ..Records::default()
     };
-    let mut comparison = analyse(&plan, &slices, reader(&plan.work).read(&plan, &read));
+    let mut comparison = analyse(
+        &plan,
+        &slices,
+        reader(&plan.work).read(&plan, &read).unwrap(),
+    );
     let machines = [Machine::of_client(Some(2)); 5];
     add_costs(&mut comparison, &plan, &slices, &counters, &machines);
     let mut context = fixture::context();

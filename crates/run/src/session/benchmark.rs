@@ -76,8 +76,8 @@ pub trait Benchmark: Sync {
     fn reader(&self) -> &'static dyn Reader;
 
     /// What is done of a run that is gone on with, in words.
-    fn done(&self, visits: usize, steps: usize) -> String {
-        let _ = steps;
+    fn done(&self, visits: usize, records: usize) -> String {
+        let _ = records;
         format!("{visits} visits are done")
     }
 

@@ -113,14 +113,14 @@ impl Session<'_> {
     fn comparison(&self, slices: &[Slice]) -> Result<Comparison, Problem> {
         let findings = self.store.findings(self.run).map_err(store_problem)?;
         let counters = self.store.counters(self.run).map_err(store_problem)?;
-        let steps = self.store.steps(self.run).map_err(store_problem)?;
+        let recorded = self.store.records(self.run).map_err(store_problem)?;
         let records = Records {
             slices,
             findings: &findings,
             counters: &counters,
-            steps: &steps,
+            records: &recorded,
         };
-        let reading = self.benchmark.reader().read(self.plan, &records);
+        let reading = self.benchmark.reader().read(self.plan, &records)?;
         Ok(analyse(self.plan, slices, reading))
     }
 

@@ -1,6 +1,6 @@
 //! Cells in which the client, not the server, set the pace.
 
-use super::{Session, store_problem};
+use super::Session;
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::{Comparison, Metric};
 use deltabench_driver::{ClientLoad, client_limited};
@@ -15,7 +15,7 @@ impl Session<'_> {
     ///
     /// Errors: a store that cannot be read or written.
     pub(super) fn record_client_limits(&mut self) -> Result<(), Problem> {
-        let slices = &self.store.slices(self.run).map_err(store_problem)?;
+        let slices = &self.slices()?;
         let comparison = analyse(self.plan, slices, Vec::new());
         let mut findings = Vec::new();
         for (id, cell) in (0..).zip(&self.plan.cells) {

@@ -7,8 +7,8 @@ mod ledger;
 #[cfg(test)]
 mod observed;
 #[cfg(test)]
-mod runs;
+mod records;
 #[cfg(test)]
-mod steps;
+mod runs;
 #[cfg(test)]
 mod visits;

@@ -1,0 +1,99 @@
+use crate::data::plan;
+use deltabench_model::insert::{InsertSetup, InsertStep, Pacing};
+use deltabench_model::record::Record;
+use deltabench_model::slice::VoidReason;
+use deltabench_model::work::Work;
+use deltabench_store::{RunState, Store, StoreError};
+
+fn record(server: u32, cell: u32, operations: u64) -> Record {
+    Record {
+        kind: "piece".to_owned(),
+        server,
+        cell,
+        block: 2,
+        void: None,
+        payload: format!("{{\"operations\":{operations},\"wal_bytes\":0.1}}"),
+    }
+}
+
+#[test]
+fn records_come_back_as_they_were_and_the_later_of_two_counts() {
+    let lab = tempfile::tempdir().unwrap();
+    let mut store = Store::open(lab.path()).unwrap();
+    for run in ["one", "two"] {
+        store
+            .create_run(run, &plan(), RunState::Running, 5)
+            .unwrap();
+    }
+    for one in [record(0, 0, 10), record(0, 1, 20), record(1, 0, 30)] {
+        store.add_record("one", &one).unwrap();
+    }
+    store.add_record("one", &record(0, 0, 40)).unwrap();
+    store.add_record("two", &record(0, 0, 50)).unwrap();
+    let again = Store::open(lab.path()).unwrap();
+    let other = Record {
+        kind: "other".to_owned(),
+        void: Some(VoidReason::Stalled),
+        ..record(0, 0, 60)
+    };
+    store.add_record("one", &other).unwrap();
+    let expected = [record(0, 1, 20), record(1, 0, 30), record(0, 0, 40), other];
+    assert_eq!(again.records("one").unwrap(), expected);
+    assert!(again.slices("one").unwrap().is_empty());
+}
+
+#[test]
+fn a_pass_is_done_when_all_servers_have_all_of_its_records_good() {
+    let lab = tempfile::tempdir().unwrap();
+    let mut store = Store::open(lab.path()).unwrap();
+    let mut plan = plan();
+    plan.work = Work::Insert(InsertSetup {
+        clients: 1,
+        shared_table: false,
+        rows: 1000,
+        write_rows: 250,
+        query_seconds: 1,
+        steps: vec![InsertStep::LoadRows],
+        pacing: Pacing::Spread,
+        settle_seconds: None,
+        long_transaction_seconds: None,
+    });
+    store
+        .create_run("one", &plan, RunState::Running, 5)
+        .unwrap();
+    let done = |store: &Store| {
+        let summary = store.runs().unwrap().remove(0);
+        (summary.blocks_done, summary.visits_done)
+    };
+    let places: Vec<(u32, u32)> = (0..)
+        .zip(&plan.servers)
+        .flat_map(|(server, _)| (0..).zip(&plan.cells).map(move |(cell, _)| (server, cell)))
+        .collect();
+    let mut count = 0;
+    for &(server, cell) in &places {
+        assert_eq!(done(&store), (0, count));
+        store.add_record("one", &record(server, cell, 1)).unwrap();
+        count += 1;
+    }
+    assert_eq!(done(&store), (1, count));
+    let lost = Record {
+        void: Some(VoidReason::ServerLost),
+        ..record(0, 0, 1)
+    };
+    store.add_record("one", &lost).unwrap();
+    assert_eq!(done(&store), (0, count - 1), "the later one counts");
+    store.add_record("one", &record(0, 0, 1)).unwrap();
+    assert_eq!(done(&store), (1, count));
+}
+
+#[test]
+fn a_record_does_not_go_into_an_open_visit() {
+    let lab = tempfile::tempdir().unwrap();
+    let mut store = Store::open(lab.path()).unwrap();
+    store
+        .create_run("one", &plan(), RunState::Running, 5)
+        .unwrap();
+    store.begin_visit("one", 0, 0).unwrap();
+    let refused = store.add_record("one", &record(0, 0, 1));
+    assert!(matches!(refused, Err(StoreError::Misuse { .. })));
+}
