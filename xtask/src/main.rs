@@ -2,6 +2,7 @@
 //! pages, `cargo xtask ci` runs everything that CI checks.
 
 mod ci;
+mod dist;
 mod reference;
 mod tidy;
 mod web;
@@ -17,7 +18,8 @@ usage: cargo xtask <command>
          rule by now from the lists of what does not
   gen    write the generated pages of docs/reference; with --check fail if one is stale
   web    bundle the report page's script (npm); with --check fail if the committed one differs
-  ci     what CI runs: tidy, fmt, clippy, doc, gen --check, test";
+  ci     what CI runs: tidy, fmt, clippy, doc, gen --check, test
+  dist   what people install without Rust: archive, Debian package, checksums, in target/dist";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,6 +40,7 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         ["gen"] => reference::generate(&root()?, false),
         ["gen", "--check"] => reference::generate(&root()?, true),
         ["ci"] => ci::ci(&root()?),
+        ["dist"] => dist::dist(&root()?),
         ["web"] => web::web(&root()?, false),
         ["web", "--check"] => web::web(&root()?, true),
         ["help" | "--help" | "-h"] => {

@@ -150,13 +150,33 @@ pub enum Command {
     /// Load a library of RocksDB and work it for a run, which starts this and tells it what to do
     #[command(hide = true)]
     EngineWorker,
-    /// Print the generated pages of docs/reference as JSON, for `cargo xtask gen`
+    /// Print the generated pages of docs/reference as JSON, or write the man pages
     #[command(hide = true)]
-    Reference,
+    Reference(ReferenceArguments),
+    /// Print what a shell needs to complete commands and options
+    #[command(
+        after_help = "Example: deltabench completions bash > /etc/bash_completion.d/deltabench"
+    )]
+    Completions(CompletionsArguments),
     /// Compare the built-in driver with sysbench's packaged scripts: same SQL, same counts, as fast?
     #[command(after_help = "Example: deltabench crosscheck --only point-query")]
     Crosscheck(CrosscheckArguments),
     /// Measure deltabench itself against the tools it replaces
     #[command(after_help = "Example: deltabench selfbench client --target postgres:18")]
     Selfbench(Selfbench),
+}
+
+/// What `deltabench reference` makes.
+#[derive(Debug, Args)]
+pub struct ReferenceArguments {
+    /// Write man pages into this directory instead
+    #[arg(long, value_name = "DIR")]
+    pub man: Option<PathBuf>,
+}
+
+/// The shell that asks.
+#[derive(Debug, Args)]
+pub struct CompletionsArguments {
+    /// The shell
+    pub shell: clap_complete::Shell,
 }

@@ -27,6 +27,7 @@ mod ledger;
 mod limits;
 mod listing;
 mod output;
+mod packaging;
 mod pgbench;
 mod progress;
 mod ready;
@@ -86,7 +87,8 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Agent => agent::agent(),
         Command::EngineWorker => engine_worker::engine_worker(),
         Command::Metrics => reference::metrics(),
-        Command::Reference => reference::reference(),
+        Command::Reference(arguments) => packaging::reference(&arguments),
+        Command::Completions(arguments) => packaging::completions(&arguments),
         Command::Crosscheck(crosscheck) => crosscheck::crosscheck(&crosscheck, &config),
         Command::Selfbench(selfbench) => selfbench::selfbench(&selfbench, &config),
     }

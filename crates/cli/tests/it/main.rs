@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod action;
 mod agent;
 mod costs;
 mod crosscheck;
