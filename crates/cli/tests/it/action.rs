@@ -22,7 +22,8 @@ impl Job {
             &format!(
                 "case $1 in\n\
                  compare) exit {compare} ;;\n\
-                 report) while [ \"$1\" != --out ]; do shift; done; echo \"the report\" > \"$2\"; exit {report} ;;\n\
+                 report) while [ \"$1\" != --out ]; do shift; done; \
+                 echo \"the report\" > \"$2\"; exit {report} ;;\n\
                  esac"
             ),
         );
