@@ -7,6 +7,7 @@
 pub mod cell;
 pub mod counter;
 pub mod endpoint;
+pub mod explanation;
 pub mod fact;
 pub mod figures;
 pub mod finding;
