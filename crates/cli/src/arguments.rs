@@ -1,24 +1,19 @@
 //! What the user can type. Nothing is computed here.
 
 pub mod catalogue;
-pub mod compare;
 pub mod conditions;
 pub mod experiment;
-pub mod insert;
-pub mod pgbench;
+pub mod global;
 pub mod results;
-pub mod rocksdb;
 pub mod selfcheck;
 pub mod shape;
 
+use crate::kinds;
 use catalogue::{ConfigsArguments, Fetch, Targets, Workloads};
 use clap::{Args, Parser, Subcommand};
-use compare::Compare;
 use experiment::{Init, RunArguments};
-use insert::InsertArguments;
-use pgbench::PgbenchArguments;
+use global::Global;
 use results::{Confirm, ExportArguments, InvalidateArguments, LedgerArguments, Report, Resume};
-use rocksdb::RocksdbArguments;
 use selfcheck::{CalibrateArguments, CrosscheckArguments, DoctorArguments, Selfbench};
 use std::path::PathBuf;
 
@@ -43,52 +38,12 @@ pub struct Arguments {
     pub command: Command,
 }
 
-/// Options of every command.
-#[derive(Debug, Args)]
-pub struct Global {
-    /// Directory that keeps the results
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        default_value = "deltabench-lab"
-    )]
-    pub lab: PathBuf,
-    /// Directory that keeps downloaded servers [default: /var/cache/deltabench for root, else the user's
-    /// cache]
-    #[arg(long, global = true, value_name = "DIR")]
-    pub cache: Option<PathBuf>,
-    /// Never use the network
-    #[arg(long, global = true)]
-    pub offline: bool,
-}
-
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Compare servers: which workloads got slower, by how much, with error bars
-    #[command(after_help = "Example: deltabench compare postgres:17 postgres:18 --quick")]
-    Compare(Box<Compare>),
-    /// Compare servers with pgbench's scripts: your own files or the built-in ones, on tables as `pgbench -i`
-    /// makes them
-    #[command(
-        after_help = "Example: deltabench pgbench postgres:17 postgres:18 -c 1,4 -b select-only\n         \
-                      deltabench pgbench postgres:17 postgres:18 -f my.sql@3 -b simple-update@1"
-    )]
-    Pgbench(Box<PgbenchArguments>),
-    /// Compare servers with the Insert Benchmark: load, indexes, writes, then queries beside a fixed rate of
-    /// inserts and deletes
-    #[command(
-        after_help = "Example: deltabench insert postgres:17 postgres:18 --quick\n         \
-                      deltabench insert postgres:17 postgres:18 --rows 20M --passes 6 --dry-run"
-    )]
-    Insert(Box<InsertArguments>),
-    /// Compare versions of RocksDB, or its block caches, with the steps of db_bench in alternating turns
-    #[command(
-        after_help = "Example: deltabench rocksdb rocksdb:6.29.5 rocksdb:10.2.1 --quick\n         \
-                      deltabench rocksdb rocksdb:10.2.1 --block-cache lru,hyper-clock --threads 1,4"
-    )]
-    Rocksdb(Box<RocksdbArguments>),
+    /// A benchmark on targets
+    #[command(flatten)]
+    Measure(kinds::Command),
     /// Carry out an experiment file: targets x configurations x workloads x clients, and whatever else it
     /// varies
     #[command(

@@ -1,6 +1,6 @@
 //! The user's configuration: a small TOML file and the options of every command.
 
-use crate::arguments::Global;
+use crate::arguments::global::Global;
 use deltabench_acquire::{Cache, Sources};
 use deltabench_model::problem::{Problem, nearest};
 use std::num::NonZeroUsize;

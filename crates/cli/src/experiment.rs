@@ -1,22 +1,21 @@
 //! `deltabench run` and `init`: an experiment file, carried out part by part.
 
-mod benchmarks;
 mod outlook;
-mod request;
+
 mod servers;
 
 use crate::arguments::conditions::Output;
 use crate::arguments::experiment::{Init, RunArguments};
 use crate::bench::{Bench, Measured, library_of};
-use crate::clock::{now, run_name};
+use crate::clock::{now, run_name, seed_from_clock};
 use crate::config::Config;
 use crate::console::{say, write_file};
 use crate::failure::Failure;
 use crate::host::{self, check_fits, swept_host};
 use crate::output::Destinations;
 use crate::store::{open_store, store_problem};
-use crate::{interrupt, study};
-use benchmarks::coordinates;
+use crate::{interrupt, kinds, study};
+
 use deltabench_experiment::{Experiment, Part, STARTER};
 use deltabench_kinds::run_half;
 use deltabench_model::plan::{ExperimentPart, Plan, Timing, WorkloadSource};
@@ -24,8 +23,8 @@ use deltabench_model::problem::Problem;
 use deltabench_run::planning::{self, Request};
 use deltabench_run::session::SessionEnd;
 use deltabench_store::RunState;
-use deltabench_workload::Library;
-use request::{request_of, seed_of};
+use deltabench_workload::{Library, mix};
+
 use servers::Found;
 use std::path::Path;
 
@@ -206,7 +205,7 @@ fn requests(
     // Repetitions are spread over the whole time, so that what changes with time is between them.
     parts.sort_by_key(|part| part.repetition);
     for part in parts {
-        let request = request_of(experiment, &part, seed(part.number), directory, library)?;
+        let request = kinds::request_of(experiment, &part, seed(part.number), directory, library)?;
         let library = library
             .clone()
             .with_sources(&request.sources)?
@@ -221,6 +220,17 @@ fn requests(
     }
     alike(requests.iter_mut().map(|(_, request)| &mut request.timing));
     Ok(requests)
+}
+
+/// The seed of a part: the first has the experiment's own, so that a file of one part is a `compare` with
+/// that seed.
+fn seed_of(experiment: &Experiment) -> impl Fn(u32) -> u64 + use<> {
+    let first = experiment.measurement.seed.unwrap_or_else(seed_from_clock);
+    move |part| match part {
+        0 | 1 => first,
+        // As wide as seeds from the clock: readers of JSON keep 53 bits.
+        part => mix(first, &[u64::from(part)]) >> 11,
+    }
 }
 
 /// Gives all parts the longest slices, visits and warm-up that one of them needs: what is compared along an
@@ -287,7 +297,7 @@ fn plan(
             part: number,
             of,
             repetition: part.repetition,
-            coordinates: coordinates(&part, plan.work.pgbench()),
+            coordinates: kinds::coordinates(&part, &plan.work),
             left_out,
         });
         planned.runs.push((format!("{execution}-{number}"), plan));

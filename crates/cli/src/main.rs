@@ -9,7 +9,6 @@ mod arguments;
 mod bench;
 mod calibrate;
 mod clock;
-mod compare;
 mod config;
 mod configs;
 mod console;
@@ -20,21 +19,19 @@ mod experiment;
 mod export;
 mod failure;
 mod host;
-mod insert;
 mod interrupt;
 mod invalidate;
+mod kinds;
 mod ledger;
 mod limits;
 mod listing;
 mod output;
 mod packaging;
-mod pgbench;
 mod progress;
 mod ready;
 mod reference;
 mod request;
 mod resume;
-mod rocksdb;
 mod selfbench;
 mod store;
 mod study;
@@ -65,10 +62,7 @@ fn main() -> ExitCode {
 fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
     let config = config::Config::load(&arguments.global).map_err(Failure::Refused)?;
     match arguments.command {
-        Command::Compare(compare) => compare::compare(&compare, &config),
-        Command::Pgbench(pgbench) => pgbench::pgbench(&pgbench, &config),
-        Command::Insert(insert) => insert::insert(*insert, &config),
-        Command::Rocksdb(rocksdb) => rocksdb::rocksdb(&rocksdb, &config),
+        Command::Measure(kind) => kinds::measure(kind, &config),
         Command::Run(run) => experiment::run(&run, &config),
         Command::Init(init) => experiment::init(&init),
         Command::Resume(resume) => resume::resume(&resume, &config),

@@ -5,9 +5,8 @@
 //! was sent, where a comparison trims and leaves out. So throughput here and there differs a little.
 
 use crate::latency::merge;
-use deltabench_model::pgbench::ScriptTally;
 use deltabench_model::plan::{CellId, Plan, ServerId};
-use deltabench_model::slice::{ErrorCount, Slice};
+use deltabench_model::slice::{ErrorCount, ScriptTally, Slice};
 use deltabench_model::units::{micros, seconds, to_f64};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;

@@ -11,7 +11,6 @@ use crate::thresholds::SIZE_TOLERANCE;
 use crate::words;
 
 mod build;
-pub mod engine;
 mod settings;
 mod values;
 
@@ -107,7 +106,8 @@ fn relation_size(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> Option<
 }
 
 /// `only base has A, B; only postgres:18 has C`; the half without items is left out.
-pub(crate) fn only_in(base: &str, candidate: &str, left: &[String], right: &[String]) -> String {
+#[must_use]
+pub fn only_in(base: &str, candidate: &str, left: &[String], right: &[String]) -> String {
     let half = |name: &str, items: &[String]| {
         (!items.is_empty()).then(|| format!("only {name} has {}", items.join(", ")))
     };

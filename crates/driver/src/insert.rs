@@ -8,7 +8,7 @@
 //! * An insert and the delete that belongs to it are a *batch*. Batches go to both connections through
 //!   queues of [`DRIFT`] places, so that deletes and inserts are at most so many batches apart.
 //! * In steps without queries batches follow each other at once; in those with queries they have a rate
-//!   ([`Pacing`](deltabench_model::insert::Pacing)), and latency counts from when they were due.
+//!   ([`Pacing`](deltabench_model::work::insert::Pacing)), and latency counts from when they were due.
 //! * Deletes go on from the key where the last one of the table began plus its rows. That key is looked up
 //!   before the step and again after every thousand deletes of a table, because the sequences leave gaps.
 //! * Point queries ask for keys from there to the newest one, which is looked up before the step and after
@@ -49,8 +49,10 @@ use crate::scan::Loss;
 use crate::session::BackendKey;
 use crate::sys;
 use deltabench_model::endpoint::{Endpoint, Login};
-use deltabench_model::insert::{InsertRole, InsertSecond, InsertSetup, InsertStep, RoleTally};
 use deltabench_model::slice::VoidReason;
+use deltabench_model::work::insert::{
+    InsertRole, InsertSecond, InsertSetup, InsertStep, RoleTally,
+};
 use deltabench_workload::insert::Calendar;
 use std::io;
 use std::sync::atomic::AtomicBool;
@@ -333,7 +335,7 @@ impl<'a> StepRunner<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltabench_model::insert::Pacing;
+    use deltabench_model::work::insert::Pacing;
 
     #[test]
     fn a_step_that_was_cut_short_changes_rows_and_not_the_calendar() {

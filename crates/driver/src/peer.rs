@@ -13,12 +13,12 @@ pub use selfbench::{
 
 use crate::sys;
 use deltabench_model::endpoint::{Endpoint, Login};
-use deltabench_model::pgbench::{
-    PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables, QueryMode,
-};
 use deltabench_model::plan::WorkloadSource;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{to_f64, to_u64};
+use deltabench_model::work::pgbench::{
+    PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables, QueryMode,
+};
 use deltabench_workload::executable::{Executable, Slot, Statement, Step, TableChoice, Value};
 use deltabench_workload::pgbench::Program;
 use std::fmt::Write as _;

@@ -8,7 +8,7 @@ use crate::error::ServerError;
 use crate::kept::KeptResult;
 use crate::request::{TooLarge, message, statement_name, zero_ended};
 use crate::scan::{Described, Scanner};
-use deltabench_model::pgbench::QueryMode;
+use deltabench_model::work::pgbench::QueryMode;
 use deltabench_workload::executable::Draws;
 use deltabench_workload::pgbench::{Action, Player, Program, ScriptError, SqlStatement};
 use std::time::Duration;
@@ -420,8 +420,8 @@ fn of_script(error: &ScriptError) -> Box<ServerError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltabench_model::pgbench::{PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables};
     use deltabench_model::plan::WorkloadSource;
+    use deltabench_model::work::pgbench::{PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables};
 
     fn program(mode: QueryMode, text: &str) -> Program {
         let setup = PgbenchSetup {

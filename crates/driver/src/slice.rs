@@ -3,8 +3,7 @@
 use crate::error::ServerError;
 use crate::error::{DEADLOCK, SERIALIZATION};
 use crate::scan::Loss;
-use deltabench_model::pgbench::ScriptTally;
-use deltabench_model::slice::{ErrorCount, VoidReason};
+use deltabench_model::slice::{ErrorCount, ScriptTally, VoidReason};
 use deltabench_model::units::to_f64;
 use deltabench_workload::pgbench::Program;
 use hdrhistogram::Histogram;

@@ -14,10 +14,10 @@ use crate::process::{GONE_LIMIT, LOOK, how, log_tail};
 use crate::protocol::{Opened, StepOrder, TurnOrder, Turned};
 use crate::spec::{EngineError, EngineSpec, Patience, Prepared};
 use crate::stats_text;
-use deltabench_model::rocksdb::{
+use deltabench_model::units;
+use deltabench_model::work::rocksdb::{
     BlockCache, MULTI_READ_BATCH, RocksdbSetup, RocksdbStep, StepFigures,
 };
-use deltabench_model::units;
 use deltabench_server::{ENGINE_MARK, Handle, Launch, ServerUser, end_engines};
 use flags::{Flags, Known};
 use std::fs::File;

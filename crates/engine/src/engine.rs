@@ -5,7 +5,7 @@ use crate::process::Worker;
 use crate::protocol::{Opened, StepOrder, TurnOrder, Turned};
 use crate::spec::{EngineError, EngineSpec, Prepared};
 use deltabench_model::installation::Engine as Kind;
-use deltabench_model::rocksdb::StepFigures;
+use deltabench_model::work::rocksdb::StepFigures;
 
 /// A database of one target, and the process that works it. Between two calls it is frozen: nothing of it
 /// uses a core. Dropping it kills the process; the directory is the caller's to remove.

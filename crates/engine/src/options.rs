@@ -9,7 +9,7 @@
 
 use crate::library::{Cache, Library, Options, SHARD_BITS};
 use crate::protocol::OpenOrder;
-use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache};
+use deltabench_model::work::rocksdb::{BLOCK_CACHE, BlockCache};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -341,7 +341,7 @@ pub fn version(in_force: &BTreeMap<String, String>) -> Result<(u32, u32), String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltabench_model::rocksdb::{RocksdbSetup, RocksdbWorkload};
+    use deltabench_model::work::rocksdb::{RocksdbSetup, RocksdbWorkload};
 
     fn order(workload: RocksdbWorkload, options: &[(&str, &str)]) -> OpenOrder {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());

@@ -6,7 +6,7 @@
 
 use crate::protocol::{Answer, OpenOrder, Opened, Order, StepOrder, TurnOrder, Turned};
 use crate::spec::{EngineError, EngineSpec, Patience, Prepared};
-use deltabench_model::rocksdb::StepFigures;
+use deltabench_model::work::rocksdb::StepFigures;
 use deltabench_server::{ENGINE_MARK, Handle, Launch};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -399,7 +399,7 @@ pub(crate) fn log_tail(path: &Path, start: u64) -> String {
 mod tests {
     use super::*;
     use crate::testing::{Bench, is_running};
-    use deltabench_model::rocksdb::RocksdbStep;
+    use deltabench_model::work::rocksdb::RocksdbStep;
 
     /// Answers what it is asked; after `begin` it goes on by itself for some seconds, as compactions would.
     const WORKER: &str = r#"

@@ -2,7 +2,7 @@
 //!
 //! The worker measures itself: clocks are read where the work is done, so that no pipe is part of a figure.
 
-use deltabench_model::rocksdb::{BlockCache, RocksdbSetup, RocksdbStep, StepFigures};
+use deltabench_model::work::rocksdb::{BlockCache, RocksdbSetup, RocksdbStep, StepFigures};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

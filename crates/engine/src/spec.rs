@@ -2,7 +2,7 @@
 
 use deltabench_model::installation::Installation;
 use deltabench_model::problem::Problem;
-use deltabench_model::rocksdb::{BlockCache, RocksdbSetup, RocksdbStep, StepFigures};
+use deltabench_model::work::rocksdb::{BlockCache, RocksdbSetup, RocksdbStep, StepFigures};
 use deltabench_server::ServerUser;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::protocol::Opened;
 use crate::spec::{EngineError, EngineSpec};
 use deltabench_model::installation::{Engine as Kind, Installation, Origin};
-use deltabench_model::rocksdb::{BlockCache, RocksdbSetup, RocksdbStep, RocksdbWorkload};
+use deltabench_model::work::rocksdb::{BlockCache, RocksdbSetup, RocksdbStep, RocksdbWorkload};
 use deltabench_server::ServerUser;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -1,12 +1,10 @@
 //! An experiment, read.
 
-use crate::insert::{Insert, insert};
 use crate::keys;
+use crate::kinds::Kinds;
 use crate::measurement::{Measurement, measurement};
 use crate::own::{OwnBuild, OwnConfiguration, builds, configurations};
 use crate::part::{Axes, Part};
-use crate::pgbench::{Pgbench, pgbench};
-use crate::rocksdb::{Rocksdb, rocksdb};
 use crate::scale;
 use crate::server::{Server, servers};
 use crate::syntax;
@@ -40,12 +38,8 @@ pub struct Experiment {
     pub scales: Vec<String>,
     /// What the servers are sent.
     pub workloads: Workloads,
-    /// pgbench's tables and scripts, measured beside `workloads`.
-    pub pgbench: Option<Pgbench>,
-    /// The Insert Benchmark, instead of workloads.
-    pub insert: Option<Insert>,
-    /// RocksDB, instead of workloads.
-    pub rocksdb: Option<Rocksdb>,
+    /// What stands beside workloads, or in their place.
+    pub kinds: Kinds,
     /// Workloads that [`Experiment::only`] was asked for, as patterns; empty: all of them.
     pub only_workloads: Vec<String>,
     /// What caches hold when a visit starts.
@@ -132,23 +126,9 @@ fn experiment(
     }
     let measurement = measurement(&root)?;
     // First: they say what cannot stand beside them.
-    let rocksdb = rocksdb(&root)?;
-    let insert = insert(&root)?;
-    let pgbench = pgbench(&root)?;
-    let instead = match (&insert, &rocksdb) {
-        (Some(insert), _) => Some(vec![insert.clients]),
-        (None, rocksdb) => rocksdb.as_ref().map(|rocksdb| rocksdb.threads.clone()),
-    };
-    let workloads = workloads(&root, pgbench.is_some(), instead)?;
-    if let (true, Some((_, at))) = (
-        pgbench.is_some() && workloads.is_empty(),
-        root.value("data"),
-    ) {
-        let what = "[data] has the sizes of sysbench's tables, and no workload uses them";
-        return Err(root
-            .problem_at(at, what)
-            .hint("the size of pgbench's tables is `scale` of [pgbench]"));
-    }
+    let kinds = Kinds::read(&root)?;
+    let workloads = workloads(&root, kinds.beside(), kinds.instead())?;
+    kinds.check_data(&root, !workloads.is_empty())?;
     let axes = Axes::read(&root, measurement.repetitions)?;
     let (cache, limits_optional) = limits(&root)?;
     Ok(Experiment {
@@ -160,9 +140,7 @@ fn experiment(
         scale: scale.map(str::to_owned),
         scales: scales.to_vec(),
         workloads,
-        pgbench,
-        insert,
-        rocksdb,
+        kinds,
         only_workloads: Vec::new(),
         cache,
         limits_optional,

@@ -1,4 +1,6 @@
-//! Every key that a file may have.
+//! Every key that a file may have; those of a kind of benchmark are with it.
+
+use crate::kinds::TABLES;
 
 /// Of the whole file.
 pub(crate) const ROOT: [&str; 16] = [
@@ -45,53 +47,6 @@ pub(crate) const WORKLOADS: [&str; 7] = [
 ];
 /// Of an entry of `[[workloads.variant]]`; its other keys are the workload's own.
 pub(crate) const VARIANT: [&str; 1] = ["of"];
-/// Of `[pgbench]`.
-pub(crate) const PGBENCH: [&str; 14] = [
-    "scripts",
-    "mode",
-    "scale",
-    "fillfactor",
-    "foreign_keys",
-    "partitions",
-    "partition_method",
-    "unlogged",
-    "server_side",
-    "init",
-    "variables",
-    "max_tries",
-    "latency_limit",
-    "writes",
-];
-/// Of a mix of scripts of `[pgbench]`.
-pub(crate) const MIX: [&str; 2] = ["name", "scripts"];
-/// Of `[insert]`.
-pub(crate) const INSERT: [&str; 11] = [
-    "clients",
-    "rows",
-    "write_rows",
-    "rates",
-    "seconds",
-    "steps",
-    "shared_table",
-    "pacing",
-    "settle_seconds",
-    "long_transaction",
-    "placebo",
-];
-/// Of `[rocksdb]`.
-pub(crate) const ROCKSDB: [&str; 11] = [
-    "workload",
-    "keys",
-    "value_bytes",
-    "threads",
-    "seconds",
-    "writer_rate",
-    "steps",
-    "cache_size",
-    "background_jobs",
-    "options",
-    "placebo",
-];
 /// Of `[data]`.
 pub(crate) const DATA: [&str; 2] = ["rows", "tables"];
 /// Of `[limits]`.
@@ -121,19 +76,19 @@ pub(crate) const MEASUREMENT: [&str; 15] = [
 pub fn known_keys() -> Vec<(&'static str, Vec<&'static str>)> {
     let mut root = ROOT.to_vec();
     root.push(crate::scale::SCALE);
-    vec![
+    let mut known = vec![
         ("", root),
         ("servers", SERVER.to_vec()),
         ("configurations", CONFIGURATION.to_vec()),
         ("builds", BUILD.to_vec()),
         ("workloads", WORKLOADS.to_vec()),
         ("workloads.variant", VARIANT.to_vec()),
-        ("pgbench", PGBENCH.to_vec()),
-        ("pgbench.scripts", MIX.to_vec()),
-        ("insert", INSERT.to_vec()),
-        ("rocksdb", ROCKSDB.to_vec()),
+    ];
+    known.extend(TABLES.map(|(table, keys)| (table, keys.to_vec())));
+    known.extend([
         ("data", DATA.to_vec()),
         ("limits", LIMITS.to_vec()),
         ("measurement", MEASUREMENT.to_vec()),
-    ]
+    ]);
+    known
 }

@@ -18,15 +18,13 @@
 
 mod excludes;
 mod experiment;
-mod insert;
 mod keys;
+mod kinds;
 mod measurement;
 mod only;
 mod own;
 mod part;
 mod pattern;
-mod pgbench;
-mod rocksdb;
 mod scale;
 mod server;
 mod settings;
@@ -34,14 +32,12 @@ mod syntax;
 mod workloads;
 
 pub use experiment::{Experiment, FORMAT};
-pub use insert::{DEFAULT_INSERT_ROWS, Insert};
 pub use keys::known_keys;
+pub use kinds::{Insert, Kinds, Pgbench, Rocksdb, ScaleFactor, ScriptMix, ScriptName};
 pub use measurement::{Checksums, Measurement};
 pub use own::{BuildSystem, OwnBuild, OwnConfiguration};
 pub use part::{DEFAULT_ROWS, Part};
 pub use pattern::matches;
-pub use pgbench::{Pgbench, PgbenchScale, ScriptMix, ScriptName};
-pub use rocksdb::{DEFAULT_KEYS, Rocksdb};
 pub use server::{STEADY, Server, labels};
 pub use workloads::{Chosen, Variant, Workloads};
 

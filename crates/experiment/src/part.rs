@@ -1,9 +1,7 @@
 //! What no run can vary by itself: data size, memory, storage. Each combination is a run of its own.
 
-use crate::insert::{self, DEFAULT_INSERT_ROWS};
 use crate::keys;
-use crate::pgbench::{self, PgbenchScale};
-use crate::rocksdb::{self, DEFAULT_KEYS};
+use crate::kinds::{self, DEFAULT_SCALE, ScaleFactor, Size};
 use crate::syntax;
 use deltabench_document::{Placed, Section};
 use deltabench_model::problem::Problem;
@@ -12,11 +10,14 @@ use deltabench_model::problem::Problem;
 pub const DEFAULT_ROWS: u64 = 1_000_000;
 
 /// Rows of a table: the workloads look up 100 at a time, and ids are PostgreSQL's integers.
-const ROWS: std::ops::RangeInclusive<i64> = 200..=2_147_483_647;
+const ROWS: Size = Size {
+    table: "data",
+    key: "rows",
+    range: 200..=2_147_483_647,
+    default: DEFAULT_ROWS,
+};
 /// Tables.
 const TABLES: std::ops::RangeInclusive<i64> = 1..=10_000;
-/// Scale of pgbench's tables of a file that names none: as pgbench has it.
-const DEFAULT_SCALE: PgbenchScale = PgbenchScale::Factor(1);
 /// Most parts of one file, repetitions included.
 const PARTS_MAX: usize = 10_000;
 /// The word for no limit on memory.
@@ -38,7 +39,7 @@ pub struct Part {
     /// Tables.
     pub tables: u32,
     /// Scale of pgbench's tables; of no meaning without them.
-    pub scale: PgbenchScale,
+    pub scale: ScaleFactor,
     /// Memory of each server, as written; absent: no limit.
     pub memory: Option<String>,
     /// Name or file of the storage profile, as written; absent: the disk as it is.
@@ -57,7 +58,7 @@ pub struct Part {
 enum Value {
     Rows(u64),
     Tables(u32),
-    Scale(PgbenchScale),
+    Scale(ScaleFactor),
     Memory(String),
     Storage(String),
 }
@@ -103,16 +104,15 @@ impl Axes {
         if let Some(data) = data {
             data.allow(&keys::DATA)?;
         }
-        let insert = root.section("insert", "[insert]")?;
-        let rocksdb = root.section("rocksdb", "[rocksdb]")?;
-        let (owner, name, range, default) = match (&insert, &rocksdb) {
-            (Some(insert), _) => (Some(insert), "rows", insert::ROWS, DEFAULT_INSERT_ROWS),
-            (None, Some(rocksdb)) => (Some(rocksdb), "keys", rocksdb::KEYS, DEFAULT_KEYS),
-            (None, None) => (data, "rows", ROWS, DEFAULT_ROWS),
-        };
-        let rows = owner.map(|owner| owner.numbers(name, range)).transpose()?;
-        let rows = rows.flatten().unwrap_or_else(|| vec![default]);
-        add(owner, name, rows.into_iter().map(Value::Rows).collect());
+        let mut own = kinds::SIZES.into_iter();
+        let own = own.find(|size| root.value(size.table).is_some());
+        let size = own.unwrap_or(ROWS);
+        let owner = root.section(size.table, format!("[{}]", size.table))?;
+        let owner = owner.as_ref();
+        let rows = owner.map(|owner| owner.numbers(size.key, size.range));
+        let rows = rows.transpose()?.flatten();
+        let rows = rows.unwrap_or_else(|| vec![size.default]);
+        add(owner, size.key, rows.into_iter().map(Value::Rows).collect());
         let tables = data
             .map(|data| data.numbers("tables", TABLES))
             .transpose()?;
@@ -122,12 +122,12 @@ impl Axes {
             "tables",
             tables.into_iter().map(Value::Tables).collect(),
         );
-        let pgbench = root.section("pgbench", "[pgbench]")?;
-        let pgbench = pgbench.as_ref();
-        let scales = pgbench.map(pgbench::scales).transpose()?.flatten();
+        let scaled = root.section(kinds::SCALED, format!("[{}]", kinds::SCALED))?;
+        let scaled = scaled.as_ref();
+        let scales = scaled.map(kinds::scales).transpose()?.flatten();
         let scales = scales.unwrap_or_else(|| vec![DEFAULT_SCALE]);
         add(
-            pgbench,
+            scaled,
             "scale",
             scales.into_iter().map(Value::Scale).collect(),
         );

@@ -1,12 +1,11 @@
 //! The servers of a study: the products of `[[servers]]`, what tells them apart, and which one is the base.
 
 use crate::keys;
-use crate::rocksdb::check_cache;
+use crate::kinds;
 use crate::settings::{self, Booleans, Swept};
 use deltabench_document::{Placed, Section};
 use deltabench_model::installation::Engine;
 use deltabench_model::problem::{Problem, nearest};
-use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache, check_option};
 use deltabench_model::target::TargetSpec;
 
 /// What the configuration of a server without one is called.
@@ -146,9 +145,9 @@ pub(crate) fn servers(root: &Section<'_>) -> Result<Vec<Server>, Problem> {
             .hint("write [[servers]] and under it target = \"postgres:18\""));
     }
     let mut found = Vec::new();
-    let rocksdb = root.value("rocksdb").is_some();
+    let embedded = kinds::is_embedded(root);
     for section in &entries {
-        found.extend(entry(section, rocksdb)?);
+        found.extend(entry(section, embedded)?);
         if found.len() > SERVERS_MAX {
             return Err(section.problem(format!(
                 "that makes {} servers, and a study has at most {SERVERS_MAX}",
@@ -171,12 +170,12 @@ pub(crate) fn servers(root: &Section<'_>) -> Result<Vec<Server>, Problem> {
     Ok(servers)
 }
 
-/// The servers of one entry: target, then configuration, then each sweep; the last varies fastest. `rocksdb`:
-/// whether the file measures it.
-fn entry(section: &Section<'_>, rocksdb: bool) -> Result<Vec<Found>, Problem> {
+/// The servers of one entry: target, then configuration, then each sweep; the last varies fastest.
+/// `embedded`: whether the file measures an embedded engine.
+fn entry(section: &Section<'_>, embedded: bool) -> Result<Vec<Found>, Problem> {
     section.allow(&keys::SERVER)?;
     let targets = targets(section)?;
-    check_kinds(section, &targets, rocksdb)?;
+    kinds::check_targets(section, &targets, embedded)?;
     let configurations: Vec<Option<String>> = match section.texts("configuration")? {
         None => vec![None],
         Some(names) => {
@@ -184,9 +183,9 @@ fn entry(section: &Section<'_>, rocksdb: bool) -> Result<Vec<Found>, Problem> {
             names.into_iter().map(name).collect()
         }
     };
-    let settings = match rocksdb {
-        true => options(section, &targets)?,
-        false => own_settings(section, Booleans::Switches)?,
+    let settings = match embedded {
+        true => kinds::of_servers(section, &targets)?,
+        false => settings::own(section, Booleans::Switches)?,
     };
     let combinations = combinations(&settings);
     let optional = section.flag("optional")?.unwrap_or(false);
@@ -229,68 +228,6 @@ fn entry(section: &Section<'_>, rocksdb: bool) -> Result<Vec<Found>, Problem> {
         }
     }
     Ok(found)
-}
-
-/// Refuses targets that the file does not measure, and keys that they do not have.
-fn check_kinds(
-    section: &Section<'_>,
-    targets: &[TargetSpec],
-    rocksdb: bool,
-) -> Result<(), Problem> {
-    let strange = |target: &&TargetSpec| (target.engine() != Engine::Postgres) != rocksdb;
-    let at = |key: &str| section.value(key).map(|(_, at)| at);
-    match (targets.iter().find(strange), at("target")) {
-        (Some(target), Some(at)) if rocksdb => {
-            return Err(section
-                .problem_at(
-                    at,
-                    format!("{target} is a server, and [rocksdb] is measured"),
-                )
-                .hint("write for example target = \"rocksdb:10.2.1\", or leave [rocksdb] out"));
-        }
-        (Some(target), Some(at)) => {
-            return Err(section
-                .problem_at(at, format!("{target} is no server"))
-                .hint("RocksDB is measured by [rocksdb] in place of [workloads]"));
-        }
-        _ => {}
-    }
-    if let (true, Some(at)) = (rocksdb, at("configuration")) {
-        return Err(section
-            .problem_at(at, "`configuration` is one of servers")
-            .hint("options of RocksDB are `options` of [rocksdb] and `settings` of [[servers]]"));
-    }
-    if let (false, Some(at)) = (rocksdb, at(BLOCK_CACHE)) {
-        return Err(section.problem_at(at, "`block_cache` is for targets of RocksDB"));
-    }
-    Ok(())
-}
-
-/// The block caches and options of an entry of RocksDB: the cache varies slowest.
-fn options(section: &Section<'_>, targets: &[TargetSpec]) -> Result<Vec<Swept>, Problem> {
-    let words = match section.texts(BLOCK_CACHE)? {
-        None => vec![BlockCache::Lru.word().to_owned()],
-        Some(words) => {
-            for (word, at) in &words {
-                check_cache(section, word, targets, *at)?;
-            }
-            words.iter().map(|(word, _)| (*word).to_owned()).collect()
-        }
-    };
-    let own = own_settings(section, Booleans::Words)?;
-    for (name, _) in &own {
-        check_option(name).map_err(|problem| section.wrap(section.place(), problem))?;
-    }
-    let mut all = vec![(BLOCK_CACHE.to_owned(), words)];
-    all.extend(own);
-    Ok(all)
-}
-
-fn own_settings(section: &Section<'_>, booleans: Booleans) -> Result<Vec<Swept>, Problem> {
-    match section.section("settings", format!("`settings` of {}", section.name()))? {
-        Some(settings) => settings::sweeps(&settings, booleans),
-        None => Ok(Vec::new()),
-    }
 }
 
 fn combinations(settings: &[Swept]) -> usize {
@@ -369,11 +306,7 @@ fn tell_apart(root: &Section<'_>, found: &mut [Found]) -> Result<(), Problem> {
             .filter(|(name, _)| axes.contains(name))
             .cloned()
             .collect();
-        let settings = on_axes.iter().map(|(name, value)| match name.as_str() {
-            // Its words say what they are.
-            BLOCK_CACHE => value.clone(),
-            _ => format!("{name}={value}"),
-        });
+        let settings = on_axes.iter().map(|(name, value)| kinds::mark(name, value));
         server.marks = many
             .then(|| configuration.clone())
             .into_iter()
@@ -396,9 +329,7 @@ fn tell_apart(root: &Section<'_>, found: &mut [Found]) -> Result<(), Problem> {
 }
 
 fn refuse_clash(root: &Section<'_>, at: usize, one: &Server, two: &Server) -> Result<(), Problem> {
-    if let (Engine::Rocksdb, Engine::DbBench) | (Engine::DbBench, Engine::Rocksdb) =
-        (one.target.engine(), two.target.engine())
-    {
+    if one.target.engine() != two.target.engine() {
         let what = format!("{} is not compared with {}", two.target, one.target);
         return Err(root
             .problem_at(at, what)

@@ -39,6 +39,16 @@ pub(crate) fn sweeps(section: &Section<'_>, booleans: Booleans) -> Result<Vec<Sw
     Ok(found)
 }
 
+/// All of `settings` of an entry of servers; none where it has no such table.
+///
+/// Errors: as [`sweeps`].
+pub(crate) fn own(section: &Section<'_>, booleans: Booleans) -> Result<Vec<Swept>, Problem> {
+    match section.section("settings", format!("`settings` of {}", section.name()))? {
+        Some(settings) => sweeps(&settings, booleans),
+        None => Ok(Vec::new()),
+    }
+}
+
 /// The settings of a table in which each has one value.
 ///
 /// Errors: as [`sweeps`], and a list.

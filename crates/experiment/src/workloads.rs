@@ -64,15 +64,15 @@ pub struct Workloads {
     pub variants: Vec<Variant>,
 }
 
-/// Reads `[workloads]`. Where `pgbench` is measured, no other workload is unless the section names some; with
+/// Reads `[workloads]`. Where scripts are measured, no other workload is unless the section names some; with
 /// a benchmark `instead`, whose clients these are, there is no such section.
 pub(crate) fn workloads(
     root: &Section<'_>,
-    pgbench: bool,
+    scripts: bool,
     instead: Option<Vec<u32>>,
 ) -> Result<Workloads, Problem> {
     let Some(section) = root.section("workloads", "[workloads]")? else {
-        let elsewhere = pgbench || instead.is_some();
+        let elsewhere = scripts || instead.is_some();
         return Ok(Workloads {
             chosen: if elsewhere {
                 Chosen::NONE
@@ -86,8 +86,8 @@ pub(crate) fn workloads(
     section.allow(&keys::WORKLOADS)?;
     let files = section.owned_texts("files")?;
     let variants = variants(&section)?;
-    let beside = !files.is_empty() || !variants.is_empty() || pgbench;
-    let chosen = chosen(&section, beside, pgbench)?;
+    let beside = !files.is_empty() || !variants.is_empty() || scripts;
+    let chosen = chosen(&section, beside, scripts)?;
     let orders = [
         ("drawn", CellOrder::Drawn),
         ("published", CellOrder::Published),
@@ -103,15 +103,15 @@ pub(crate) fn workloads(
     })
 }
 
-/// `beside`: whether there is anything else to measure. `pgbench`: whether none is meant when nothing is
+/// `beside`: whether there is anything else to measure. `scripts`: whether none is meant when nothing is
 /// said.
-fn chosen(section: &Section<'_>, beside: bool, pgbench: bool) -> Result<Chosen, Problem> {
+fn chosen(section: &Section<'_>, beside: bool, scripts: bool) -> Result<Chosen, Problem> {
     let sets = [("quick", false), ("published", true)];
     let set = section.word("set", &sets)?;
     let Some((_, at)) = section.value("only") else {
         return Ok(match set {
             Some(true) => Chosen::Published,
-            None if pgbench => Chosen::NONE,
+            None if scripts => Chosen::NONE,
             _ => Chosen::Quick,
         });
     };

@@ -6,10 +6,10 @@ use deltabench_model::plan::{
     CacheState, Cell, CellOrder, DataSize, DataState, Gate, Limits, Observing, Placement, Plan,
     PlannedServer, Role, Stopping, Timing, Transport,
 };
-use deltabench_model::rocksdb::{
+use deltabench_model::work::Work;
+use deltabench_model::work::rocksdb::{
     RocksdbSetup, RocksdbStep, RocksdbWorkload, WRITER_BYTES_PER_SECOND,
 };
-use deltabench_model::work::Work;
 use deltabench_run::planning::{Request, Selection, ServerWish, plan};
 use deltabench_workload::Library;
 

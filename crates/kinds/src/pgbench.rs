@@ -12,9 +12,9 @@ pub(crate) use loading::PgbenchData;
 pub use loading::make_tables;
 
 use deltabench_model::installation::Installation;
-use deltabench_model::pgbench::{PgbenchMix, PgbenchSetup, PgbenchTables};
 use deltabench_model::plan::CellOrder;
 use deltabench_model::problem::Problem;
+use deltabench_model::work::pgbench::{PgbenchMix, PgbenchSetup, PgbenchTables};
 use deltabench_workload::pgbench::tables;
 
 /// Most partitions; more take longer to plan than to read.
@@ -104,8 +104,8 @@ pub(crate) fn check_server(setup: &PgbenchSetup, server: &Installation) -> Resul
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use deltabench_model::pgbench::{PgbenchScript, QueryMode};
     use deltabench_model::plan::WorkloadSource;
+    use deltabench_model::work::pgbench::{PgbenchScript, QueryMode};
 
     pub(crate) fn source(text: &str) -> WorkloadSource {
         WorkloadSource {

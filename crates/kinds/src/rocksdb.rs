@@ -12,6 +12,7 @@ mod chain;
 mod check;
 mod conditions;
 mod facts;
+pub mod fairness;
 mod figures;
 mod findings;
 mod host;

@@ -1,7 +1,6 @@
 //! The unit of everything: one server doing one piece of work.
 
 use crate::cell::{CellId, ServerId};
-use crate::pgbench::ScriptTally;
 use serde::{Deserialize, Serialize};
 
 /// Why a slice does not count.
@@ -105,4 +104,31 @@ pub struct Slice {
     pub void: Option<VoidReason>,
     /// The facts behind that, where there are some, in words.
     pub void_detail: Option<String>,
+}
+
+/// What the transactions of one script of a mix came to in a slice.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ScriptTally {
+    /// Its place in the mix.
+    pub script: u32,
+    /// Transactions that succeeded.
+    pub operations: u64,
+    /// Transactions that failed for serialization, after all tries.
+    pub serialization_failures: u64,
+    /// Transactions that failed for a deadlock, after all tries.
+    pub deadlock_failures: u64,
+    /// Transactions that failed otherwise.
+    pub other_failures: u64,
+    /// Transactions that were tried more than once.
+    pub retried: u64,
+    /// Tries beyond the first.
+    pub retries: u64,
+    /// Transactions that were due too late to meet the latency limit, and were not begun.
+    pub skipped: u64,
+    /// Transactions that took longer than the latency limit; the skipped ones are not in it.
+    pub late: u64,
+    /// Sum of the latencies of those that succeeded, microseconds.
+    pub latency_sum_us: f64,
+    /// Sum of the squares of these latencies.
+    pub latency_square_sum_us2: f64,
 }

@@ -1,8 +1,12 @@
 //! What a run does: the kind of benchmark, with the setup that is its own.
 
-use crate::insert::InsertSetup;
-use crate::pgbench::PgbenchSetup;
-use crate::rocksdb::{RocksdbSetup, RocksdbStep};
+pub mod insert;
+pub mod pgbench;
+pub mod rocksdb;
+
+use insert::InsertSetup;
+use pgbench::PgbenchSetup;
+use rocksdb::{RocksdbSetup, RocksdbStep};
 use serde::{Deserialize, Serialize};
 
 /// The kind of benchmark of a plan. One row for each kind; who asks which one it is belongs to that kind.

@@ -14,10 +14,10 @@ use crate::sample::Sample;
 use crate::sbtest;
 use crate::table::TableDefinition;
 use deltabench_document::Document;
-use deltabench_model::pgbench::{PgbenchMix, PgbenchSetup};
 use deltabench_model::plan::{DataSize, DataState, Group, PublishedRate};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{index, to_f64, to_u64};
+use deltabench_model::work::pgbench::{PgbenchMix, PgbenchSetup};
 use parameter::Parameter;
 use script::{ScriptDefinition, StepDefinition};
 

@@ -4,9 +4,9 @@ use crate::Definition;
 use crate::pgbench::{builtin, builtin_names};
 use crate::varied;
 use deltabench_document::Document;
-use deltabench_model::pgbench::{PgbenchMix, PgbenchSetup, PgbenchTables, QueryMode};
 use deltabench_model::plan::{DataState, Plan, WorkloadSource};
 use deltabench_model::problem::{Problem, nearest};
+use deltabench_model::work::pgbench::{PgbenchMix, PgbenchSetup, PgbenchTables, QueryMode};
 
 macro_rules! sysbench {
     ($($name:literal),* $(,)?) => {

@@ -8,41 +8,77 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 
-/// Where kinds may be named: their rooms, the enum of them, what a user types, and what speaks their
-/// protocols.
-const FREE: [&str; 7] = [
-    "crates/cli/src/arguments",
+/// Where all kinds may be named: their rooms, the enum of them with their setups, what a user types (commands
+/// and tables of experiment files), and what speaks their protocols.
+const ROOMS: [&str; 7] = [
+    "crates/cli/src/kinds",
     "crates/driver/",
     "crates/engine/",
+    "crates/experiment/src/kinds",
     "crates/kinds/",
-    "crates/model/src/work.rs",
+    "crates/model/src/work",
     "crates/workload/",
-    "xtask/",
 ];
 
-/// Words of a name that say a kind. That of the Insert Benchmark is a word of SQL and of maps, too: see
-/// [`says_insert`].
-const WORDS: [&str; 3] = ["pgbench", "rocksdb", "sysbench"];
+/// Words of a name that say a kind, and where each may stand because something else is meant: RocksDB is a
+/// product whose libraries are fetched, pgbench and sysbench are programs that deltabench is compared with.
+/// The word of the Insert Benchmark is one of SQL and of maps, too: see [`says_insert`].
+const WORDS: [(&str, &[&str]); 3] = [
+    (
+        "pgbench",
+        &[
+            "crates/cli/src/arguments/selfcheck.rs",
+            "crates/cli/src/crosscheck",
+            "crates/selfcheck/src/crosscheck",
+        ],
+    ),
+    (
+        "rocksdb",
+        &[
+            "crates/acquire/",
+            "crates/model/src/installation.rs",
+            "crates/model/src/target",
+        ],
+    ),
+    (
+        "sysbench",
+        &[
+            "crates/cli/src/crosscheck",
+            "crates/selfcheck/src/crosscheck",
+            "crates/selfcheck/src/practice.rs",
+        ],
+    ),
+];
 
 /// Every file that names a kind where it must not, with what is to be said of it.
 pub fn find(files: &[(PathBuf, String)]) -> BTreeMap<PathBuf, String> {
     let found = files.iter().filter_map(|(path, text)| {
         let text_path = path.to_string_lossy();
         let ours = text_path.starts_with("crates/") && text_path.contains("/src/");
-        let free = FREE.iter().any(|start| text_path.starts_with(start));
+        let free = is_in(&text_path, &ROOMS);
         if !ours || free || code::is_test_path(path) || !text_path.ends_with(".rs") {
             return None;
         }
-        let mut reader = Reader {
-            named: module_name(path).filter(|name| says_kind(name) || name == "insert"),
-        };
+        let words: Vec<&str> = WORDS
+            .iter()
+            .filter(|(_, others)| !is_in(&text_path, others))
+            .map(|(word, _)| *word)
+            .collect();
+        let module = module_name(path);
+        let named = module.filter(|name| says_kind(name, &words) || name == "insert");
+        let mut reader = Reader { named, words };
         reader.visit_file(&syn::parse_file(text).ok()?);
         let name = reader.named?;
         let text =
-            format!("`{name}` names a kind of benchmark: that belongs to the kind's own crate");
+            format!("`{name}` names a kind of benchmark: that belongs to the kind's own room");
         Some((path.clone(), text))
     });
     found.collect()
+}
+
+/// Whether a path begins with one of these.
+fn is_in(path: &str, starts: &[&str]) -> bool {
+    starts.iter().any(|start| path.starts_with(start))
 }
 
 fn module_name(path: &Path) -> Option<String> {
@@ -50,11 +86,13 @@ fn module_name(path: &Path) -> Option<String> {
 }
 
 /// The first name in a file that says a kind.
-struct Reader {
+struct Reader<'a> {
     named: Option<String>,
+    /// Words that say a kind here.
+    words: Vec<&'a str>,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn meet(&mut self, name: &syn::Ident, says: bool) {
         if says && self.named.is_none() {
             self.named = Some(name.to_string());
@@ -63,9 +101,9 @@ impl Reader {
 }
 
 /// Whether a name has a word that says a kind: `PgbenchSetup`, `rocksdb_report`, `InsertStep`.
-fn says_kind(name: &str) -> bool {
+fn says_kind(name: &str, words: &[&str]) -> bool {
     let plain = name.to_lowercase();
-    WORDS.iter().any(|word| plain.contains(word)) || says_insert(name)
+    words.iter().any(|word| plain.contains(word)) || says_insert(name)
 }
 
 /// Whether a name is that of something of the Insert Benchmark: a type `InsertStep`, not `Inserted`.
@@ -74,7 +112,7 @@ fn says_insert(name: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
 }
 
-impl<'ast> Visit<'ast> for Reader {
+impl<'ast> Visit<'ast> for Reader<'_> {
     fn visit_item(&mut self, item: &'ast syn::Item) {
         let (attributes, _) = code::attributes_and_name(item);
         if !attributes.iter().any(code::is_test_attribute) {
@@ -83,7 +121,8 @@ impl<'ast> Visit<'ast> for Reader {
     }
 
     fn visit_ident(&mut self, name: &'ast syn::Ident) {
-        self.meet(name, says_kind(&name.to_string()));
+        let says = says_kind(&name.to_string(), &self.words);
+        self.meet(name, says);
     }
 
     fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
@@ -120,7 +159,9 @@ mod tests {
         assert!(named("crates/run/src/plan.rs", text));
         for free in [
             "crates/kinds/src/pgbench.rs",
-            "crates/cli/src/arguments.rs",
+            "crates/cli/src/kinds.rs",
+            "crates/experiment/src/kinds/pgbench.rs",
+            "crates/model/src/work/pgbench.rs",
             "crates/run/tests/it/a.rs",
         ] {
             assert!(!named(free, text), "{free}");
@@ -133,6 +174,24 @@ mod tests {
             named("crates/run/src/pgbench.rs", ""),
             "the name of the file"
         );
+    }
+
+    #[test]
+    fn products_and_programs_are_named_where_they_are_meant() {
+        let product = "pub enum Engine { Rocksdb }";
+        assert!(!named("crates/model/src/installation.rs", product));
+        assert!(!named("crates/acquire/src/versions.rs", product));
+        assert!(named(
+            "crates/acquire/src/versions.rs",
+            "struct PgbenchSetup;"
+        ));
+        assert!(named("crates/report/src/remarks.rs", product));
+        let program = "fn sysbench_version() {}";
+        assert!(!named("crates/selfcheck/src/practice.rs", program));
+        assert!(named(
+            "crates/selfcheck/src/practice.rs",
+            "struct PgbenchRun;"
+        ));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What is asked about host and program: `doctor`, `calibrate`, `crosscheck`, `selfbench`.
 
 use super::conditions::Servers;
-use super::pgbench::ModeWord;
+use crate::kinds::pgbench::arguments::ModeWord;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 

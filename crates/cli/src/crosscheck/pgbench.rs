@@ -2,17 +2,17 @@
 
 use super::shown::{WIDEST, meanings, with_interval, word};
 use super::{DIFFERENT, SEED, check, publish, resolved};
-use crate::arguments::pgbench::ModeWord;
 use crate::arguments::selfcheck::CrosscheckArguments;
 use crate::config::Config;
 use crate::console::say;
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::kinds::pgbench::arguments::ModeWord;
 use crate::text::{paragraph, table};
 use clap::ValueEnum;
 use deltabench_compare::thresholds::CLIENT_CPU_GOAL;
 use deltabench_driver::crosscheck::pgbench::{installed, pgbench_version};
-use deltabench_model::pgbench::QueryMode;
+use deltabench_model::work::pgbench::QueryMode;
 use deltabench_selfcheck::crosscheck::finding::Speed;
 use deltabench_selfcheck::crosscheck::json::{PgbenchCrosscheckJson, ScriptFinding};
 use deltabench_selfcheck::crosscheck::pgbench::{PgbenchRequest, chosen, crosscheck_pgbench};

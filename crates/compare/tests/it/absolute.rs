@@ -7,9 +7,8 @@ use deltabench_compare::absolute::{is_shown, mean_and_stddev, progress, results}
 use deltabench_compare::comparison::{Comparison, Verdict};
 use deltabench_compare::segments::Slope;
 use deltabench_compare::study::{Axis, Grid, StudyRun, grids_of, study};
-use deltabench_model::pgbench::ScriptTally;
 use deltabench_model::plan::{Cell, Plan, ServerId};
-use deltabench_model::slice::{Slice, VoidReason};
+use deltabench_model::slice::{ScriptTally, Slice, VoidReason};
 use deltabench_model::units::to_f64;
 
 fn tally(script: u32, latencies_us: &[f64]) -> ScriptTally {

@@ -3,8 +3,8 @@
 use crate::peer::{Peer, PeerOutcome, Scratch, cannot, finish, host_and_port, session};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::installation::Installation;
-use deltabench_model::pgbench::QueryMode;
 use deltabench_model::problem::Problem;
+use deltabench_model::work::pgbench::QueryMode;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

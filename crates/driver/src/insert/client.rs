@@ -4,8 +4,8 @@ use super::link::Width;
 use super::pace::Pace;
 use super::station::Station;
 use super::tally::{Fault, StepTally};
-use deltabench_model::insert::InsertStep;
 use deltabench_model::units::{seconds, to_f64};
+use deltabench_model::work::insert::InsertStep;
 use deltabench_workload::insert::{Calendar, Queries, RangeQuery, Rows};
 
 /// Point queries of a client after which it has the newest key looked up.

@@ -9,8 +9,8 @@ use crate::scan::Loss;
 use crate::session::BackendKey;
 use crate::slice::Clock;
 use crate::sys::Poller;
-use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep};
 use deltabench_model::units::{count, index, seconds, to_f64};
+use deltabench_model::work::insert::{InsertRole, InsertSetup, InsertStep};
 use deltabench_workload::insert::{Calendar, Rows, index_sql, table_name};
 use std::sync::atomic::Ordering;
 

@@ -1,8 +1,8 @@
 //! When a client's batches are due, and how far its deletes may be from its inserts.
 
 use super::DRIFT;
-use deltabench_model::insert::{InsertSetup, InsertStep, Pacing};
 use deltabench_model::units::{index, to_f64, to_u64};
+use deltabench_model::work::insert::{InsertSetup, InsertStep, Pacing};
 
 /// A second, nanoseconds.
 const SECOND_NS: u64 = 1_000_000_000;

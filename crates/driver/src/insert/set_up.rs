@@ -14,8 +14,8 @@ use crate::error::WireError;
 use crate::session::Session;
 use crate::slice::Clock;
 use crate::sys::Poller;
-use deltabench_model::insert::{InsertRole, InsertStep};
 use deltabench_model::units::index;
+use deltabench_model::work::insert::{InsertRole, InsertStep};
 use deltabench_workload::insert::{
     self as benchmark, Calendar, Filler, POINT_KEYS, Queries, RangeQuery, Rows,
 };

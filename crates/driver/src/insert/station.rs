@@ -6,7 +6,7 @@ use super::tally::{Fault, StepTally, Timing};
 use crate::scan::Loss;
 use crate::session::BackendKey;
 use crate::slice::Clock;
-use deltabench_model::insert::InsertRole;
+use deltabench_model::work::insert::InsertRole;
 
 /// How often a statement is sent again.
 const RETRIES_MAX: u32 = 100;

@@ -4,9 +4,9 @@ use super::LookUps;
 use super::answer::Answer;
 use crate::error::ServerError;
 use crate::scan::Loss;
-use deltabench_model::insert::{InsertRole, InsertSecond, RoleTally};
 use deltabench_model::slice::{ErrorCount, VoidReason};
 use deltabench_model::units::index;
+use deltabench_model::work::insert::{InsertRole, InsertSecond, RoleTally};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 

@@ -14,7 +14,7 @@ mod start_up;
 mod troubles;
 
 use deltabench_driver::{Lane, LaneSpec, SliceOutcome, SliceRequest};
-use deltabench_model::pgbench::ScriptTally;
+use deltabench_model::slice::ScriptTally;
 use deltabench_testkit::FakeServer;
 use deltabench_workload::executable::{Executable, Slot, Statement, Step, TableChoice, Value};
 use hdrhistogram::Histogram;

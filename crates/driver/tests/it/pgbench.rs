@@ -3,7 +3,7 @@
 use crate::programs::{executable, setup};
 use crate::{PATIENCE, slice};
 use deltabench_driver::{Client, Lane, LaneSpec, SliceOutcome};
-use deltabench_model::pgbench::{PgbenchSetup, QueryMode};
+use deltabench_model::work::pgbench::{PgbenchSetup, QueryMode};
 use deltabench_testkit::Cluster;
 use deltabench_workload::executable::Executable;
 use deltabench_workload::pgbench::builtin;

@@ -3,11 +3,11 @@
 use crate::puppet::{Puppet, Reply};
 use crate::{PATIENCE, decoded, slice};
 use deltabench_driver::{Lane, LaneSpec, SliceOutcome, WireError};
-use deltabench_model::pgbench::{
-    PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables, QueryMode,
-};
 use deltabench_model::plan::WorkloadSource;
 use deltabench_model::slice::VoidReason;
+use deltabench_model::work::pgbench::{
+    PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables, QueryMode,
+};
 use deltabench_workload::executable::Executable;
 use deltabench_workload::pgbench::Program;
 use std::time::{Duration, Instant};
@@ -483,7 +483,7 @@ fn what_is_due_later_than_the_latency_limit_is_skipped_and_counted() {
             1,
         );
         assert_eq!((outcome.failed, &outcome.void), (0, &None));
-        let count = |of: fn(&deltabench_model::pgbench::ScriptTally) -> u64| -> u64 {
+        let count = |of: fn(&deltabench_model::slice::ScriptTally) -> u64| -> u64 {
             outcome.scripts.iter().map(of).sum()
         };
         let (skipped, late) = (count(|tally| tally.skipped), count(|tally| tally.late));

@@ -2,7 +2,7 @@
 //!
 //! Source: docs/sources/rocksdb-db-bench.md, for leveled compaction.
 
-use deltabench_model::rocksdb::{
+use deltabench_model::work::rocksdb::{
     BLOCK_CACHE, BlockCache, MULTI_READ_BATCH, RocksdbSetup, RocksdbStep, SEEK_NEXTS,
 };
 use std::collections::BTreeSet;

@@ -3,7 +3,7 @@
 use crate::protocol::{StepOrder, TurnOrder};
 use crate::spec::EngineError;
 use crate::testing::Bench;
-use deltabench_model::rocksdb::{BlockCache, RocksdbStep};
+use deltabench_model::work::rocksdb::{BlockCache, RocksdbStep};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 

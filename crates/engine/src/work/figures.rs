@@ -4,8 +4,8 @@ use super::hand::FOUND_IN_MEMTABLES;
 use super::{idle, meters};
 use crate::library::Database;
 use crate::stats_text::{self, StatsText};
-use deltabench_model::rocksdb::StepFigures;
 use deltabench_model::units::to_f64;
+use deltabench_model::work::rocksdb::StepFigures;
 use std::collections::BTreeMap;
 
 /// All that adds up, at one moment.

@@ -3,7 +3,7 @@
 use crate::place::Place;
 use deltabench_engine::{StepOrder, TurnOrder};
 use deltabench_model::installation::Engine as Kind;
-use deltabench_model::rocksdb::RocksdbStep;
+use deltabench_model::work::rocksdb::RocksdbStep;
 use std::path::Path;
 
 /// Set where no `db_bench` is installed: then nothing is tested here.

@@ -1,7 +1,7 @@
 //! A worker to give orders to, with a database in a directory of its own.
 
 use deltabench_engine::{Answer, OpenOrder, Opened, Order, StepOrder, TurnOrder, Turned};
-use deltabench_model::rocksdb::{
+use deltabench_model::work::rocksdb::{
     BlockCache, RocksdbSetup, RocksdbStep, RocksdbWorkload, StepFigures, WRITER_BYTES_PER_SECOND,
 };
 use std::io::{BufRead, BufReader, Write};

@@ -3,7 +3,7 @@
 use crate::lab::setup;
 use deltabench_engine::{Engine, EngineError, EngineSpec, Opened};
 use deltabench_model::installation::{Engine as Kind, Installation, Origin};
-use deltabench_model::rocksdb::{BlockCache, RocksdbSetup};
+use deltabench_model::work::rocksdb::{BlockCache, RocksdbSetup};
 use deltabench_server::ServerUser;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use crate::lab::libraries;
 use crate::place::Place;
 use deltabench_engine::{EngineError, StepOrder, TurnOrder};
 use deltabench_model::installation::Engine as Kind;
-use deltabench_model::rocksdb::RocksdbStep;
+use deltabench_model::work::rocksdb::RocksdbStep;
 use std::path::PathBuf;
 use std::time::Duration;
 

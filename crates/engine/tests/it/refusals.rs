@@ -2,7 +2,7 @@
 
 use crate::lab::{KEYS, Worker, has_hyper_clock, libraries, one_thread, opening, setup};
 use deltabench_engine::{Answer, Order, TurnOrder};
-use deltabench_model::rocksdb::{BlockCache, RocksdbStep, RocksdbWorkload};
+use deltabench_model::work::rocksdb::{BlockCache, RocksdbStep, RocksdbWorkload};
 use std::path::Path;
 
 fn options(all: &[(&str, &str)]) -> Vec<(String, String)> {

@@ -3,8 +3,8 @@
 use crate::lab::{KEYS, Worker, has_hyper_clock, libraries, one_thread, opening, setup};
 use deltabench_engine::{StepOrder, Turned};
 use deltabench_model::plan::Group;
-use deltabench_model::rocksdb::{BlockCache, RocksdbStep, RocksdbWorkload, SEEK_NEXTS};
 use deltabench_model::units::to_f64;
+use deltabench_model::work::rocksdb::{BlockCache, RocksdbStep, RocksdbWorkload, SEEK_NEXTS};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 
@@ -196,7 +196,7 @@ fn a_writer_beside_readers_writes_and_is_not_counted() {
         "{figures:?}"
     );
 
-    let silent = deltabench_model::rocksdb::RocksdbSetup {
+    let silent = deltabench_model::work::rocksdb::RocksdbSetup {
         writer_bytes_per_second: 0,
         ..setup()
     };

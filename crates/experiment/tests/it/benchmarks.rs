@@ -1,9 +1,9 @@
 //! `[pgbench]` and `[insert]`.
 
 use crate::{HEAD, refused, with};
-use deltabench_experiment::{Chosen, Experiment, Part, PgbenchScale, ScriptMix, ScriptName};
-use deltabench_model::insert::{InsertStep, Pacing};
-use deltabench_model::pgbench::{PartitionMethod, QueryMode};
+use deltabench_experiment::{Chosen, Experiment, Part, ScaleFactor, ScriptMix, ScriptName};
+use deltabench_model::work::insert::{InsertStep, Pacing};
+use deltabench_model::work::pgbench::{PartitionMethod, QueryMode};
 use proptest::prelude::*;
 
 const SERVER: &str = "servers = [{ target = \"postgres:18\", configuration = \"cx10a\" }]\n";
@@ -37,13 +37,13 @@ fn coordinates(parts: &[Part]) -> Vec<String> {
 #[test]
 fn a_file_without_either_has_neither() {
     let plain = study("");
-    assert_eq!((plain.pgbench, plain.insert), (None, None));
+    assert_eq!((plain.kinds.pgbench, plain.kinds.insert), (None, None));
     assert_eq!(plain.workloads.chosen, Chosen::Quick);
 }
 
 #[test]
 fn pgbench_is_as_pgbench_is_when_nothing_is_said() {
-    let pgbench = study("[pgbench]\n").pgbench.unwrap();
+    let pgbench = study("[pgbench]\n").kinds.pgbench.unwrap();
     let script = script("tpcb-like", 1);
     assert_eq!(pgbench.mixes.len(), 1);
     assert_eq!(pgbench.mixes[0].scripts, [script]);
@@ -52,7 +52,7 @@ fn pgbench_is_as_pgbench_is_when_nothing_is_said() {
     assert!(!pgbench.writes && pgbench.latency_limit_ms.is_none());
     assert_eq!(
         study("[pgbench]\n").parts()[0].scale,
-        PgbenchScale::Factor(1)
+        ScaleFactor::Factor(1)
     );
 }
 
@@ -76,7 +76,7 @@ latency_limit = "1.5s"
 writes = true
 "#,
     )
-    .pgbench
+    .kinds.pgbench
     .unwrap();
     let alone = |name: &str| ScriptMix {
         name: None,
@@ -153,14 +153,14 @@ fn scales_and_rows_are_axes_where_the_file_has_them() {
         ]
     );
     assert_eq!(parts.len(), 8);
-    let scales: Vec<PgbenchScale> = parts.iter().map(|part| part.scale).take(4).collect();
+    let scales: Vec<ScaleFactor> = parts.iter().map(|part| part.scale).take(4).collect();
     assert_eq!(
         scales,
         [
-            PgbenchScale::SMALL,
-            PgbenchScale::HalfMemory,
-            PgbenchScale::Factor(40),
-            PgbenchScale::TwiceMemory
+            ScaleFactor::SMALL,
+            ScaleFactor::HalfMemory,
+            ScaleFactor::Factor(40),
+            ScaleFactor::TwiceMemory
         ]
     );
     let parts = study("[insert]\nrows = [1000, 20_000]\n").parts();
@@ -175,7 +175,7 @@ fn scales_and_steps_can_be_picked() {
     assert_eq!(only("scale=half*").unwrap().parts().len(), 1);
     assert_eq!(
         only("scale=1_0").unwrap().parts()[0].scale,
-        PgbenchScale::SMALL
+        ScaleFactor::SMALL
     );
     let idle = only("scale=11").unwrap_err().to_string();
     assert!(idle.contains("scale: 10, half-memory"), "{idle}");
@@ -187,7 +187,7 @@ fn scales_and_steps_can_be_picked() {
 #[test]
 fn the_insert_benchmark_has_all_steps_when_nothing_is_said() {
     let written = study("[insert]\n");
-    let insert = written.insert.as_ref().unwrap();
+    let insert = written.kinds.insert.as_ref().unwrap();
     assert_eq!(insert.steps, InsertStep::published(&[100, 500, 1000]));
     assert_eq!((insert.clients, insert.write_rows), (1, 1_000_000));
     assert_eq!((insert.query_seconds, insert.pacing), (120, Pacing::Spread));
@@ -204,7 +204,7 @@ fn every_key_of_insert_is_told_as_written() {
          placebo = false\n[measurement]\nblocks = 3\n\
          [scale.tiny]\ninsert.steps = [\"l.i0\", \"l.x\", \"qp7\"]\n",
     );
-    let insert = written.insert.clone().unwrap();
+    let insert = written.kinds.insert.clone().unwrap();
     assert_eq!(insert.steps, InsertStep::published(&[50]));
     assert_eq!(
         (insert.clients, written.workloads.clients.clone()),
@@ -221,7 +221,11 @@ fn every_key_of_insert_is_told_as_written() {
         InsertStep::Index,
         InsertStep::Point(7),
     ];
-    assert_eq!(tiny.insert.unwrap().steps, steps, "instead of the rates");
+    assert_eq!(
+        tiny.kinds.insert.unwrap().steps,
+        steps,
+        "instead of the rates"
+    );
 }
 
 /// What a file says, and what the problem must then say.

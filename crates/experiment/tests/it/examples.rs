@@ -1,10 +1,10 @@
 //! The published studies of `examples/`.
 
-use deltabench_experiment::{Chosen, Experiment, PgbenchScale, Rocksdb};
-use deltabench_model::insert::{InsertStep, Pacing};
-use deltabench_model::rocksdb::{RocksdbStep, RocksdbWorkload};
+use deltabench_experiment::{Chosen, Experiment, Rocksdb, ScaleFactor};
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::count;
+use deltabench_model::work::insert::{InsertStep, Pacing};
+use deltabench_model::work::rocksdb::{RocksdbStep, RocksdbWorkload};
 use std::path::PathBuf;
 
 /// Every file of `examples/` and its text.
@@ -69,12 +69,12 @@ fn tiny_needs_no_build_but_where_builds_are_what_is_compared() {
             assert!(tiny.servers().iter().all(prebuilt), "{name}");
         }
         assert!((2..=5).contains(&tiny.servers().len()), "{name}");
-        match (&tiny.pgbench, &tiny.insert) {
+        match (&tiny.kinds.pgbench, &tiny.kinds.insert) {
             (Some(pgbench), _) => {
                 let cells = pgbench.mixes.len() * tiny.workloads.clients.len();
                 assert!((2..=4).contains(&cells), "{name}: {cells} cells");
                 let scale = tiny.parts()[0].scale;
-                assert_eq!(scale, PgbenchScale::Factor(2), "{name}");
+                assert_eq!(scale, ScaleFactor::Factor(2), "{name}");
             }
             (_, Some(insert)) => {
                 let waiting = insert.steps.iter().filter(|step| step.queries()).count();
@@ -83,8 +83,8 @@ fn tiny_needs_no_build_but_where_builds_are_what_is_compared() {
                 let rows = tiny.parts()[0].rows * u64::from(insert.clients);
                 assert!((100_000..=400_000).contains(&rows), "{name}");
             }
-            (None, None) if tiny.rocksdb.is_some() => {
-                let seconds = tiny.rocksdb.as_ref().map(|rocksdb| rocksdb.seconds);
+            (None, None) if tiny.kinds.rocksdb.is_some() => {
+                let seconds = tiny.kinds.rocksdb.as_ref().map(|rocksdb| rocksdb.seconds);
                 assert_eq!(seconds, Some(1), "{name}");
                 let keys = tiny.parts()[0].rows;
                 assert!((20_000..=200_000).contains(&keys), "{name}: {keys} keys");
@@ -149,13 +149,21 @@ fn paper_is_as_large_as_published() {
         assert_eq!(paper.parts().len(), parts, "{name}");
         assert_eq!(paper.workloads.clients, clients, "{name}");
         let variants = paper.workloads.variants.len();
-        let steps = paper.insert.as_ref().map_or(0, |insert| insert.steps.len());
-        let scripts = paper.pgbench.as_ref().map_or(0, |own| own.mixes.len());
+        let steps = paper
+            .kinds
+            .insert
+            .as_ref()
+            .map_or(0, |insert| insert.steps.len());
+        let scripts = paper
+            .kinds
+            .pgbench
+            .as_ref()
+            .map_or(0, |own| own.mixes.len());
         let measured = |rocksdb: &Rocksdb| {
             let measured = rocksdb.steps.iter().filter(|step| step.is_measured());
             measured.count()
         };
-        let links = paper.rocksdb.as_ref().map_or(0, measured);
+        let links = paper.kinds.rocksdb.as_ref().map_or(0, measured);
         let found = match &paper.workloads.chosen {
             Chosen::Named(names) => Some(names.len() + variants + steps + scripts + links),
             Chosen::Published | Chosen::Quick => None,
@@ -175,7 +183,7 @@ fn the_insert_benchmark_is_as_large_as_published() {
         let examples = examples();
         let (_, text) = examples.iter().find(|(other, _)| other == name).unwrap();
         let paper = at(name, text, "paper");
-        let insert = paper.insert.as_ref().unwrap();
+        let insert = paper.kinds.insert.as_ref().unwrap();
         assert_eq!(insert.steps, InsertStep::published(&[100, 500, 1000]));
         assert_eq!((insert.query_seconds, insert.pacing), (1800, Pacing::Burst));
         (paper.parts()[0].rows, insert.write_rows)
@@ -201,7 +209,7 @@ fn rocksdb_is_as_large_as_published() {
         ("paper-32", (50 * M, 24, 90, 8)),
     ] {
         let paper = at(name, text, scale);
-        let rocksdb = paper.rocksdb.as_ref().unwrap();
+        let rocksdb = paper.kinds.rocksdb.as_ref().unwrap();
         let cache = rocksdb.cache_bytes.unwrap() >> 30;
         let found = (
             paper.parts()[0].rows,

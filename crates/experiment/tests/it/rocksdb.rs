@@ -2,7 +2,7 @@
 
 use crate::{HEAD, refused};
 use deltabench_experiment::{Chosen, Experiment, Part};
-use deltabench_model::rocksdb::RocksdbWorkload;
+use deltabench_model::work::rocksdb::RocksdbWorkload;
 
 /// A file that measures RocksDB.
 fn rocksdb_file(servers: &str, rest: &str) -> String {
@@ -26,7 +26,7 @@ fn every_key_of_rocksdb_is_told_as_written() {
          options = { allow_mmap_reads = true, ttl = 0 }\n[scale.tiny]\nrocksdb.keys = 1000\n",
     );
     let written = crate::read(&text);
-    let rocksdb = written.rocksdb.clone().unwrap();
+    let rocksdb = written.kinds.rocksdb.clone().unwrap();
     assert_eq!(rocksdb.workload, RocksdbWorkload::Iobuf);
     assert_eq!((rocksdb.value_bytes, rocksdb.seconds), (100, 3));
     assert_eq!(rocksdb.writer_bytes_per_second, 1 << 20);

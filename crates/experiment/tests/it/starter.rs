@@ -76,7 +76,7 @@ fn the_insert_benchmark_of_the_starter_can_be_asked_for() {
     let servers = "[[servers]]\ntarget = \"postgres:17\"\nconfiguration = \"cx10a\"\n";
     let text = without(&others).replace("\nrates =", "\n# rates =") + servers;
     let experiment = Experiment::read("s.toml", &text, None).unwrap();
-    let insert = experiment.insert.unwrap();
+    let insert = experiment.kinds.insert.unwrap();
     assert_eq!(insert.steps.len(), 3);
     assert_eq!(insert.long_transaction_seconds, Some(60));
     assert_eq!(experiment.workloads.chosen, Chosen::NONE);
@@ -89,7 +89,7 @@ fn rocksdb_of_the_starter_can_be_asked_for() {
     let (own, _) = behind.split_once("\n[data]").unwrap();
     let text = format!("{}[rocksdb]{own}\n", crate::HEAD);
     let experiment = Experiment::read("s.toml", &text, None).unwrap();
-    let rocksdb = experiment.rocksdb.as_ref().unwrap();
+    let rocksdb = experiment.kinds.rocksdb.as_ref().unwrap();
     assert_eq!((rocksdb.steps.len(), rocksdb.options.len()), (3, 1));
     assert_eq!(rocksdb.cache_bytes, Some(1 << 30));
     assert_eq!(experiment.workloads.clients, [1, 4]);
@@ -99,7 +99,7 @@ fn rocksdb_of_the_starter_can_be_asked_for() {
 #[test]
 fn what_the_starter_explains_can_be_asked_for() {
     let experiment = Experiment::read("s.toml", &without(&["[insert", "[rocksdb"]), None).unwrap();
-    let pgbench = experiment.pgbench.as_ref().unwrap();
+    let pgbench = experiment.kinds.pgbench.as_ref().unwrap();
     assert_eq!((pgbench.mixes.len(), experiment.parts().len()), (3, 2));
     assert_eq!(experiment.servers().len(), 2 + 3 + 1);
     assert_eq!(experiment.workloads.variants.len(), 2);

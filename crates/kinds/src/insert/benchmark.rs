@@ -8,12 +8,12 @@ use super::blocks::BlockState;
 use super::reading::InsertReader;
 use super::{outlook, setup};
 use deltabench_compare::Reader;
-use deltabench_model::insert::InsertSetup;
 use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
 use deltabench_model::work::Work;
+use deltabench_model::work::insert::InsertSetup;
 use deltabench_run::benchmark::{Benchmark, Blocks};
 use deltabench_run::occupancy::{
     AtOnce, DISK_BESIDE, MEMORY_BESIDE, Needs, Occupancy, PlannedTime,

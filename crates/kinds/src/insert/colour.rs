@@ -2,8 +2,8 @@
 
 use super::{InsertReport, StepFigures};
 use deltabench_compare::thresholds::{BAND_HIGH, BAND_LOW, RANGE_ALIKE, RANGE_END};
-use deltabench_model::insert::InsertRole;
 use deltabench_model::plan::Role;
+use deltabench_model::work::insert::InsertRole;
 
 /// Where an absolute value stands among those of all servers.
 ///

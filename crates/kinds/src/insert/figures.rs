@@ -5,9 +5,9 @@ use super::response::{ResponseTimes, response_times};
 use super::{Quartile, Service, ShareColour, colour, metrics, notes, service};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Ratio, Verdict};
 use deltabench_compare::thresholds::{LEVEL_DIFFERENT, MIN_BLOCKS};
-use deltabench_model::insert::{InsertSecond, InsertSetup, InsertStep};
 use deltabench_model::plan::{CellId, Plan, PlannedServer, Role, ServerId};
 use deltabench_model::units::{count, seconds, to_f64};
+use deltabench_model::work::insert::{InsertSecond, InsertSetup, InsertStep};
 use deltabench_stats::student::t_interval;
 use deltabench_stats::summary::mean;
 

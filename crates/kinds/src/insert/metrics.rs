@@ -2,8 +2,8 @@
 
 use super::PassFigures;
 use super::record::StepRecord;
-use deltabench_model::insert::{InsertRole, InsertSecond, InsertSetup, InsertStep};
 use deltabench_model::units::{count, index, micros, seconds, to_f64, to_u64};
+use deltabench_model::work::insert::{InsertRole, InsertSecond, InsertSetup, InsertStep};
 use deltabench_stats::summary::{mean, median};
 
 /// How the figures of several passes become one.
@@ -447,7 +447,7 @@ impl Pass<'_> {
 
     fn trouble(&self, key: &str) -> Option<f64> {
         let roles = &self.record.roles;
-        let sum = |of: fn(&deltabench_model::insert::RoleTally) -> u64| {
+        let sum = |of: fn(&deltabench_model::work::insert::RoleTally) -> u64| {
             (!roles.is_empty()).then(|| to_f64(roles.iter().map(of).sum()))
         };
         match key {

@@ -4,8 +4,8 @@ use super::{
     INSERT_METRICS, InsertReport, NAMED, PassFigures, ServerFigures, StepColumn, StepFigures,
 };
 use deltabench_compare::thresholds::{DELETE_CPU_FACTOR, LAG_SECONDS};
-use deltabench_model::insert::{InsertSetup, Pacing, SLA_SHARE};
 use deltabench_model::plan::Plan;
+use deltabench_model::work::insert::{InsertSetup, Pacing, SLA_SHARE};
 
 /// In the order of what matters most for the verdicts.
 pub(super) fn notes(plan: &Plan, setup: &InsertSetup, report: &InsertReport) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! How long a pass takes, said before it is begun.
 
-use deltabench_model::insert::{InsertSetup, InsertStep};
 use deltabench_model::units::to_f64;
+use deltabench_model::work::insert::{InsertSetup, InsertStep};
 
 // Rates of all clients together are assumed: between what two cores did while other programs wanted them
 // (load average 9: 24,000 to 48,000 rows, 90,000 to 200,000 indexed, 6600 to 11,000 and 3400 to 4600 written)

@@ -1,10 +1,10 @@
 //! What one step came to on one server, as it is stored.
 
-use deltabench_model::insert::{InsertRole, InsertSecond, RoleTally};
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::record::Record;
 use deltabench_model::slice::{Slice, VoidReason};
+use deltabench_model::work::insert::{InsertRole, InsertSecond, RoleTally};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -2,8 +2,8 @@
 
 use super::Quartile;
 use super::record::StepRecord;
-use deltabench_model::insert::{InsertRole, RoleTally};
 use deltabench_model::units::{micros, to_f64};
+use deltabench_model::work::insert::{InsertRole, RoleTally};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 

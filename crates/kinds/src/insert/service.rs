@@ -3,9 +3,9 @@
 use super::record::StepRecord;
 use deltabench_compare::reading::Unfit;
 use deltabench_compare::words;
-use deltabench_model::insert::{InsertRole, InsertSetup, InsertStep, SLA_SHARE};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::units::{count, seconds, to_f64};
+use deltabench_model::work::insert::{InsertRole, InsertSetup, InsertStep, SLA_SHARE};
 use deltabench_stats::summary::mean;
 
 /// Background inserts of a step on a server.

@@ -1,11 +1,13 @@
 //! Which settings of the Insert Benchmark can be measured, and what cells and room they come to.
 
-use deltabench_model::insert::{InsertSetup, InsertStep, LARGE_BATCH, LOAD_BATCH, SMALL_BATCH};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{
     CacheState, Cell, CellOrder, DataState, Group, PublishedRate, Stopping,
 };
 use deltabench_model::problem::Problem;
+use deltabench_model::work::insert::{
+    InsertSetup, InsertStep, LARGE_BATCH, LOAD_BATCH, SMALL_BATCH,
+};
 use deltabench_run::planning::{Request, Selection};
 
 /// Rows that each client has to load at least: fewer are gone before a step has begun.
@@ -273,8 +275,8 @@ pub fn cells(setup: &InsertSetup) -> Vec<Cell> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use deltabench_model::insert::Pacing;
     use deltabench_model::units::to_u64;
+    use deltabench_model::work::insert::Pacing;
 
     pub(crate) fn setup() -> InsertSetup {
         InsertSetup {

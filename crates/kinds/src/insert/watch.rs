@@ -4,8 +4,8 @@
 //! second which there are. CPU time is the kernel's sum over the tree of processes, ended ones included, from
 //! which nothing is lost; switches and waits for a core are those of processes that were seen.
 
-use deltabench_model::insert::InsertRole;
 use deltabench_model::units::{to_f64, to_u64};
+use deltabench_model::work::insert::InsertRole;
 use deltabench_observe::{DeviceClock, ObserveError, ServerCounters, SliceCosts, SliceMeters};
 use deltabench_proc::{Process, process_tree};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! What a reader should know of what was measured with pgbench's scripts.
 
 use deltabench_model::finding::{Finding, Severity};
-use deltabench_model::pgbench::{PgbenchMix, PgbenchSetup};
 use deltabench_model::plan::{Plan, PlannedServer};
+use deltabench_model::work::pgbench::{PgbenchMix, PgbenchSetup};
 
 /// Statements that make transactions of clients wait for each other at a branch.
 fn writes_branches(mix: &PgbenchMix) -> bool {

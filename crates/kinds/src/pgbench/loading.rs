@@ -3,9 +3,9 @@
 use super::plans::plans;
 use super::script::program;
 use deltabench_driver::admin::Client;
-use deltabench_model::pgbench::{PgbenchSetup, PgbenchTables, QueryMode};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
+use deltabench_model::work::pgbench::{PgbenchSetup, PgbenchTables, QueryMode};
 use deltabench_run::admin::{failed, number, query, run, text};
 use deltabench_run::benchmark::OwnTables;
 use deltabench_run::load::durable;

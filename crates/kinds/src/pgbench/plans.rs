@@ -2,8 +2,8 @@
 
 use super::script::program;
 use deltabench_driver::admin::Client;
-use deltabench_model::pgbench::{PgbenchScript, PgbenchSetup};
 use deltabench_model::problem::Problem;
+use deltabench_model::work::pgbench::{PgbenchScript, PgbenchSetup};
 use deltabench_run::readback::shape;
 use deltabench_workload::executable::Draws;
 use deltabench_workload::pgbench::{Action, Player, Program, SqlStatement};
@@ -150,7 +150,7 @@ fn answer(
 mod tests {
     use super::*;
     use crate::pgbench::tests::{setup, source};
-    use deltabench_model::pgbench::QueryMode;
+    use deltabench_model::work::pgbench::QueryMode;
 
     #[test]
     fn statements_of_a_pipeline_have_their_values_in_them() {

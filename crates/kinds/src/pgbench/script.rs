@@ -1,8 +1,8 @@
 //! A text of the user's as a script of its own.
 
-use deltabench_model::pgbench::{PgbenchMix, PgbenchScript, PgbenchSetup, QueryMode};
 use deltabench_model::plan::WorkloadSource;
 use deltabench_model::problem::Problem;
+use deltabench_model::work::pgbench::{PgbenchMix, PgbenchScript, PgbenchSetup, QueryMode};
 use deltabench_workload::pgbench::{Player, Program};
 
 /// A text as a script that is sent in this mode, with the variables of a setup.

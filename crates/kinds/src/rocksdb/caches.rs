@@ -4,8 +4,8 @@ use super::StepColumn;
 use deltabench_compare::Pairs;
 use deltabench_compare::comparison::{Comparison, Ratio};
 use deltabench_model::plan::{Plan, PlannedServer, Role, ServerId};
-use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache};
 use deltabench_model::slice::Slice;
+use deltabench_model::work::rocksdb::{BLOCK_CACHE, BlockCache};
 
 /// Two targets that differ in their block cache alone.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,8 +3,10 @@
 use deltabench_model::installation::Engine;
 use deltabench_model::plan::{CacheState, CellOrder, DataState, Plan, Transport};
 use deltabench_model::problem::Problem;
-use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache, RocksdbSetup, RocksdbStep, check_option};
 use deltabench_model::units::{count, to_f64, to_u64};
+use deltabench_model::work::rocksdb::{
+    BLOCK_CACHE, BlockCache, RocksdbSetup, RocksdbStep, check_option,
+};
 use deltabench_run::planning::{Request, Selection, ServerWish};
 
 /// Keys at least: fewer are one file, and a step is over before it has begun.
@@ -240,9 +242,9 @@ mod tests {
     use crate::rocksdb::benchmark::Rocksdb;
     use crate::targets::check_targets;
     use deltabench_model::plan::Stopping;
-    use deltabench_model::rocksdb::RocksdbWorkload;
     use deltabench_model::target::TargetSpec;
     use deltabench_model::work::Work;
+    use deltabench_model::work::rocksdb::RocksdbWorkload;
     use deltabench_run::benchmark::Benchmark;
     use deltabench_run::planning::plan;
     use deltabench_workload::Library;

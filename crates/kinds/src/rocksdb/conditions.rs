@@ -1,14 +1,14 @@
 //! What a reader should know of the engines of a run, and of the host under them.
 
+use super::fairness::{EngineFacts, fairness};
 use super::workers::cache_of;
-use deltabench_compare::fairness::engine::{EngineFacts, fairness};
 use deltabench_engine::Opened;
 use deltabench_model::fact::HostFacts;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::Setting;
 use deltabench_model::plan::{Plan, PlannedServer, Role, ServerId};
-use deltabench_model::rocksdb::RocksdbSetup;
 use deltabench_model::units::{count, index};
+use deltabench_model::work::rocksdb::RocksdbSetup;
 use std::path::Path;
 
 /// Kind of the finding that cores are few.

@@ -1,7 +1,7 @@
 //! What is stored of engines and of steps that are not measured.
 
 use deltabench_model::fact::{Fact, FactKind};
-use deltabench_model::rocksdb::StepFigures;
+use deltabench_model::work::rocksdb::StepFigures;
 use serde::{Deserialize, Serialize};
 
 /// What an engine took and what it left out.

@@ -8,9 +8,9 @@ use deltabench_compare::comparison::{
 use deltabench_compare::{is_pooled, is_whole_step};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::plan::{CellId, Plan, PlannedServer, Role, ServerId};
-use deltabench_model::rocksdb::{BLOCK_CACHE, RocksdbStep};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
+use deltabench_model::work::rocksdb::{BLOCK_CACHE, RocksdbStep};
 use deltabench_stats::summary::geometric_mean;
 use std::collections::BTreeMap;
 

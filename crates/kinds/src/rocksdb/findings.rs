@@ -8,9 +8,9 @@ use deltabench_compare::words;
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
-use deltabench_model::rocksdb::RocksdbStep;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, index, to_f64};
+use deltabench_model::work::rocksdb::RocksdbStep;
 
 /// All of them, for each candidate against the base.
 pub(super) fn findings(plan: &Plan, slices: &[Slice], counters: &[VisitCounters]) -> Vec<Finding> {

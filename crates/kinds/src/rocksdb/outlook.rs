@@ -2,8 +2,8 @@
 
 use super::chain::{rounds_of, tried_seconds};
 use deltabench_model::plan::Plan;
-use deltabench_model::rocksdb::{RocksdbSetup, RocksdbStep};
 use deltabench_model::units::{count, to_f64, to_u64};
+use deltabench_model::work::rocksdb::{RocksdbSetup, RocksdbStep};
 
 // Rates of one target are assumed: about half of what two cores did with nothing else to do.
 

@@ -4,9 +4,9 @@ use super::StepColumn;
 use deltabench_compare::latency::merge;
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::plan::{CellId, ServerId};
-use deltabench_model::rocksdb::{RocksdbSetup, StepFigures};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{micros, seconds, to_f64};
+use deltabench_model::work::rocksdb::{RocksdbSetup, StepFigures};
 use hdrhistogram::serialization::Deserializer;
 use std::collections::BTreeMap;
 

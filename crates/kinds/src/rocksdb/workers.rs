@@ -5,9 +5,11 @@ use deltabench_engine::{
 };
 use deltabench_model::plan::{Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache, RocksdbSetup, RocksdbStep, StepFigures};
 use deltabench_model::slice::VoidReason;
 use deltabench_model::units::index;
+use deltabench_model::work::rocksdb::{
+    BLOCK_CACHE, BlockCache, RocksdbSetup, RocksdbStep, StepFigures,
+};
 use deltabench_observe::Postmaster;
 use deltabench_run::fleet::Host;
 use deltabench_run::limits::FleetLimits;

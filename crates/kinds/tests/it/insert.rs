@@ -11,10 +11,10 @@ use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_kinds::insert::{
     INSERT_METRICS, InsertReport, Quartile, ShareColour, StepFigures, StepRecord,
 };
-use deltabench_model::insert::{InsertRole, InsertStep};
 use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::slice::VoidReason;
 use deltabench_model::units::{index, to_f64};
+use deltabench_model::work::insert::{InsertRole, InsertStep};
 
 fn figures<'a>(report: &'a InsertReport, server: ServerId, step: &str) -> &'a StepFigures {
     let place = report

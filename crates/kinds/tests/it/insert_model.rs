@@ -6,14 +6,14 @@ use deltabench_compare::comparison::Comparison;
 use deltabench_compare::{Reading, Records, analyse};
 use deltabench_kinds::insert::{InsertReport, StepRecord, insert_report};
 use deltabench_model::counter::VisitCounters;
-use deltabench_model::insert::{
-    InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally,
-};
 use deltabench_model::plan::{Cell, CellId, Group, Plan, PublishedRate, ServerId};
 use deltabench_model::record::Record;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{seconds, to_f64, to_u64};
 use deltabench_model::work::Work;
+use deltabench_model::work::insert::{
+    InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally,
+};
 
 /// All steps with one rate, two clients.
 pub fn setup() -> InsertSetup {

@@ -2,11 +2,11 @@
 
 use crate::lab::{Lab, cell, executables, installations, plan, value};
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
-use deltabench_model::pgbench::{
-    PartitionMethod, PgbenchMix, PgbenchSetup, PgbenchTables, QueryMode,
-};
 use deltabench_model::plan::{Cell, DataState, WorkloadSource};
 use deltabench_model::work::Work;
+use deltabench_model::work::pgbench::{
+    PartitionMethod, PgbenchMix, PgbenchSetup, PgbenchTables, QueryMode,
+};
 use deltabench_run::load::address_for;
 use deltabench_run::schedule::BlockSchedule;
 use deltabench_workload::pgbench::builtin;

@@ -4,18 +4,18 @@ use crate::builder::{BASE, CANDIDATE, histogram, installation, metric, only_cell
 use crate::calibration_model::Simulation;
 use deltabench_compare::Records;
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
-use deltabench_compare::fairness::engine::{EngineFacts, fairness};
+use deltabench_kinds::rocksdb::fairness::{EngineFacts, fairness};
 use deltabench_kinds::rocksdb::{RocksdbReport, rocksdb_report};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::{Build, Engine, Installation, Setting};
 use deltabench_model::plan::{CellId, Plan, PlannedServer, Role, ServerId};
-use deltabench_model::rocksdb::{
-    BLOCK_CACHE, BlockCache, RocksdbSetup, RocksdbStep, RocksdbWorkload, WRITER_BYTES_PER_SECOND,
-};
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::to_u64;
 use deltabench_model::work::Work;
+use deltabench_model::work::rocksdb::{
+    BLOCK_CACHE, BlockCache, RocksdbSetup, RocksdbStep, RocksdbWorkload, WRITER_BYTES_PER_SECOND,
+};
 
 /// A plan of these steps, by these numbers of threads.
 fn rocksdb(steps: &[RocksdbStep], threads: &[u32]) -> Plan {

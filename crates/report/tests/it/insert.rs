@@ -3,9 +3,9 @@
 use crate::full::Full;
 use crate::insert_fixture::{changed, insert_run};
 use deltabench_kinds::insert::shown::check_steps;
-use deltabench_model::insert::InsertSetup;
 use deltabench_model::plan::Plan;
 use deltabench_model::work::Work;
+use deltabench_model::work::insert::InsertSetup;
 use deltabench_report::{Format, TerminalOptions, html, json, markdown, render};
 use serde_json::Value;
 

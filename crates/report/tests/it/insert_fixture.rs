@@ -8,12 +8,12 @@ use deltabench_kinds::insert::shown::figures;
 use deltabench_kinds::insert::{InsertReport, Settled, insert_report};
 use deltabench_kinds::reader;
 use deltabench_model::counter::Mark;
-use deltabench_model::insert::{
-    InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally,
-};
 use deltabench_model::plan::{Cell, CellId, Group, Plan, PublishedRate, ServerId};
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_model::work::Work;
+use deltabench_model::work::insert::{
+    InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally,
+};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 

@@ -2,11 +2,11 @@
 
 use crate::pgbench_fixture::{CLIENTS, analysed, plan, setup, slices};
 use deltabench_kinds::pgbench::shown::{check_pgbench, pgbench};
-use deltabench_model::pgbench::{PgbenchSetup, QueryMode};
 use deltabench_model::plan::{Plan, Role};
 use deltabench_model::slice::{ErrorCount, Slice};
 use deltabench_model::units::to_f64;
 use deltabench_model::work::Work;
+use deltabench_model::work::pgbench::{PgbenchSetup, QueryMode};
 use deltabench_report::{Format, StudyContext, StudyFormat, TerminalOptions, render, render_study};
 use serde_json::Value;
 

@@ -6,13 +6,13 @@ use deltabench_compare::analyse;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{StudyRun, grids_of};
 use deltabench_kinds::pgbench::shown::figures;
-use deltabench_model::pgbench::{
-    PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables, QueryMode, ScriptTally,
-};
 use deltabench_model::plan::{Cell, Group, Plan, Role, WorkloadSource};
-use deltabench_model::slice::Slice;
+use deltabench_model::slice::{ScriptTally, Slice};
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_model::work::Work;
+use deltabench_model::work::pgbench::{
+    PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables, QueryMode,
+};
 use deltabench_report::ReportContext;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};

@@ -4,7 +4,7 @@ use crate::full::{Full, full};
 use crate::rocksdb_fixture::{changed, rocksdb_run};
 use deltabench_compare::study::{Axis, StudyRun, study};
 use deltabench_kinds::rocksdb::shown::check_rocksdb;
-use deltabench_model::rocksdb::RocksdbStep;
+use deltabench_model::work::rocksdb::RocksdbStep;
 use deltabench_report::{
     Format, StudyContext, StudyFormat, TerminalOptions, costs_table, html, json, markdown, render,
     render_study,

@@ -4,22 +4,22 @@ use crate::fixture;
 use crate::full::Full;
 use deltabench_compare::absolute::results;
 use deltabench_compare::costs::Machine;
-use deltabench_compare::fairness::engine::{EngineFacts, fairness};
 use deltabench_compare::study::{StudyRun, grids_of};
 use deltabench_compare::{Records, add_costs, analyse};
 use deltabench_kinds::reader;
+use deltabench_kinds::rocksdb::fairness::{EngineFacts, fairness};
 use deltabench_kinds::rocksdb::shown::figures;
 use deltabench_kinds::rocksdb::{RocksdbReport, rocksdb_report};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::Finding;
 use deltabench_model::installation::{Build, Engine, Installation, Origin, Setting};
 use deltabench_model::plan::{CellId, Plan, PlannedServer, Role, ServerId};
-use deltabench_model::rocksdb::{
-    BLOCK_CACHE, BlockCache, RocksdbSetup, RocksdbStep, RocksdbWorkload, WRITER_BYTES_PER_SECOND,
-};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{index, to_f64, to_u64};
 use deltabench_model::work::Work;
+use deltabench_model::work::rocksdb::{
+    BLOCK_CACHE, BlockCache, RocksdbSetup, RocksdbStep, RocksdbWorkload, WRITER_BYTES_PER_SECOND,
+};
 use deltabench_report::ServerFacts;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};

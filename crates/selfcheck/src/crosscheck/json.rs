@@ -5,7 +5,7 @@ use super::pgbench::{PgbenchFound, PgbenchRequest, ScriptCrosscheck};
 use super::tables::TablesFound;
 use super::{CrosscheckRequest, WorkloadCrosscheck};
 use deltabench_compare::thresholds::CROSSCHECK_MARGIN;
-use deltabench_model::pgbench::QueryMode;
+use deltabench_model::work::pgbench::QueryMode;
 use serde::Serialize;
 
 /// Name and version of the JSON of a crosscheck with sysbench.

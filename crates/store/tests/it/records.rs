@@ -1,8 +1,8 @@
 use crate::data::plan;
-use deltabench_model::insert::{InsertSetup, InsertStep, Pacing};
 use deltabench_model::record::Record;
 use deltabench_model::slice::VoidReason;
 use deltabench_model::work::Work;
+use deltabench_model::work::insert::{InsertSetup, InsertStep, Pacing};
 use deltabench_store::{RunState, Store, StoreError};
 
 fn record(server: u32, cell: u32, operations: u64) -> Record {

@@ -1,8 +1,7 @@
 use crate::data::{plan, slice};
 use deltabench_model::fact::TimeUp;
-use deltabench_model::pgbench::ScriptTally;
 use deltabench_model::problem::Problem;
-use deltabench_model::slice::{ErrorCount, Slice, VoidReason};
+use deltabench_model::slice::{ErrorCount, ScriptTally, Slice, VoidReason};
 use deltabench_store::{FILE_NAME, RunState, Store, StoreError};
 use proptest::collection::vec;
 use proptest::option;

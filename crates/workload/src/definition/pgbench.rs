@@ -3,9 +3,9 @@
 use super::{Definition, Rate};
 use crate::executable::{Executable, Script};
 use crate::pgbench::Program;
-use deltabench_model::pgbench::{PgbenchMix, PgbenchSetup};
 use deltabench_model::plan::Group;
 use deltabench_model::problem::Problem;
+use deltabench_model::work::pgbench::{PgbenchMix, PgbenchSetup};
 
 /// The workload that a mix is.
 ///

@@ -1,6 +1,6 @@
 //! What `dateandtime` of a row is.
 
-use deltabench_model::insert::InsertStep;
+use deltabench_model::work::insert::InsertStep;
 use std::io::Write as _;
 use time::OffsetDateTime;
 

@@ -1,8 +1,8 @@
 //! The scripts that pgbench has built in, in `workloads/pgbench`.
 
-use deltabench_model::pgbench::PgbenchScript;
 use deltabench_model::plan::WorkloadSource;
 use deltabench_model::problem::{Problem, nearest};
+use deltabench_model::work::pgbench::PgbenchScript;
 
 macro_rules! script {
     ($name:literal, $called:literal) => {

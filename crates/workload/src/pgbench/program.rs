@@ -5,9 +5,9 @@ use super::script::{Builder, Command, Kind, is_variable_name};
 use super::sql::Template;
 use super::value::Value;
 use super::variable::Variable;
-use deltabench_model::pgbench::{PgbenchMix, PgbenchScript, PgbenchSetup, QueryMode};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::to_u64;
+use deltabench_model::work::pgbench::{PgbenchMix, PgbenchScript, PgbenchSetup, QueryMode};
 
 /// All scripts of a mix, parsed for a mode.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,8 +5,8 @@ use super::parser::{self, Mistake};
 use super::scan::{End, Opaque, Scanner, Source, Sql};
 use super::sql::{MOST_PARAMETERS, Template, copies_to_client, writes};
 use super::{Capture, SqlStatement};
-use deltabench_model::pgbench::QueryMode;
 use deltabench_model::problem::{Problem, nearest};
+use deltabench_model::work::pgbench::QueryMode;
 use std::time::Duration;
 
 /// A step of a script.

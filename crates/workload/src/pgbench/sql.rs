@@ -2,7 +2,7 @@
 
 use super::parser::is_name_letter;
 use super::scan::{Opaque, Sql, name_length};
-use deltabench_model::pgbench::QueryMode;
+use deltabench_model::work::pgbench::QueryMode;
 
 /// Parameters of one statement, as in pgbench.
 pub(crate) const MOST_PARAMETERS: usize = 255;

@@ -7,8 +7,8 @@
 //!
 //! Source: what pgbench of PostgreSQL 18 sends; the tests hold it.
 
-use deltabench_model::pgbench::{PartitionMethod, PgbenchTables};
 use deltabench_model::problem::Problem;
+use deltabench_model::work::pgbench::{PartitionMethod, PgbenchTables};
 use std::io::Write;
 
 /// Rows of `pgbench_accounts` for each unit of scale.

@@ -3,11 +3,11 @@
 use super::value::Value;
 use super::{Action, Player, Program, ScriptError};
 use crate::executable::Draws;
-use deltabench_model::pgbench::{
-    PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables, QueryMode,
-};
 use deltabench_model::plan::WorkloadSource;
 use deltabench_model::problem::Problem;
+use deltabench_model::work::pgbench::{
+    PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables, QueryMode,
+};
 
 mod drawing;
 mod playing;

@@ -1,9 +1,9 @@
 //! Mixes of pgbench's scripts as workloads.
 
-use deltabench_model::pgbench::{
+use deltabench_model::plan::{DataSize, Group, WorkloadSource};
+use deltabench_model::work::pgbench::{
     PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables, QueryMode,
 };
-use deltabench_model::plan::{DataSize, Group, WorkloadSource};
 use deltabench_workload::executable::Draws;
 use deltabench_workload::pgbench::{Action, Player, builtin, builtin_names};
 use deltabench_workload::{Definition, Library};

@@ -6,9 +6,9 @@ use crate::insert::{
     INSERT_METRICS, InsertReport, PassFigures, ServerFigures, StepColumn, StepFigures,
 };
 use deltabench_model::figures::{Block, Figures, Fold, PageSection, PassSeries, StepSeries};
-use deltabench_model::insert::InsertSecond;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::table::{Span, SpanForm, Table, Tone};
+use deltabench_model::work::insert::InsertSecond;
 use deltabench_report::resolved;
 
 /// Figures of the metrics line that a terminal shows; the page has all.

@@ -5,8 +5,8 @@ use crate::insert::{
     BUCKETS, INSERT_METRICS, InsertMetric, InsertReport, Quartile, ResponseTimes, ServerFigures,
     ShareColour, StepColumn, StepFigures,
 };
-use deltabench_model::insert::InsertRole;
 use deltabench_model::table::{Bar, Cell, Column, Line, Look, Span, SpanForm, Table, Tone};
+use deltabench_model::work::insert::InsertRole;
 use deltabench_report::table::tone;
 use deltabench_report::words as house;
 

@@ -5,9 +5,9 @@ use crate::insert::{
     StepFigures,
 };
 use deltabench_compare::comparison::Verdict;
-use deltabench_model::insert::{InsertSetup, InsertStep, Pacing, SLA_SHARE};
 use deltabench_model::plan::{Plan, Role};
 use deltabench_model::units::count;
+use deltabench_model::work::insert::{InsertSetup, InsertStep, Pacing, SLA_SHARE};
 use deltabench_report::words::{self, plural};
 
 /// What stands where there is nothing.

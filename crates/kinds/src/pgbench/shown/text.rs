@@ -1,10 +1,11 @@
 //! What each server did, as pgbench 18 prints it at the end of a run, so that what reads that reads this.
 
 use deltabench_compare::absolute::{CellResult, Progress, add, mean_and_stddev, progress};
-use deltabench_model::pgbench::{PgbenchMix, PgbenchSetup, ScriptTally};
 use deltabench_model::plan::{Cell, CellId, Plan, Role, ServerId};
 use deltabench_model::problem::Problem;
+use deltabench_model::slice::ScriptTally;
 use deltabench_model::units::{index, to_f64, to_u64};
+use deltabench_model::work::pgbench::{PgbenchMix, PgbenchSetup};
 
 /// For each cell and server the text of pgbench 18, with a `progress:` line for each `every` seconds of
 /// measured time if wanted.

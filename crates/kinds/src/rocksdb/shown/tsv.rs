@@ -4,8 +4,8 @@ use super::tables;
 use crate::rocksdb::{RocksdbReport, StepBlock, StepColumn, TargetFigures};
 use deltabench_model::plan::{Plan, Role};
 use deltabench_model::problem::Problem;
-use deltabench_model::rocksdb::{RocksdbSetup, RocksdbStep};
 use deltabench_model::table::{Cell, Column, Line, Table};
+use deltabench_model::work::rocksdb::{RocksdbSetup, RocksdbStep};
 use deltabench_report::table::tab_separated;
 use deltabench_report::words as house;
 

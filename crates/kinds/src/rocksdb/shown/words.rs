@@ -2,7 +2,7 @@
 
 use crate::rocksdb::{RocksdbReport, StepColumn};
 use deltabench_model::plan::Plan;
-use deltabench_model::rocksdb::{MULTI_READ_BATCH, RocksdbSetup, RocksdbStep};
+use deltabench_model::work::rocksdb::{MULTI_READ_BATCH, RocksdbSetup, RocksdbStep};
 use deltabench_report::words;
 
 /// How the table of throughput is read, whatever the steps.

@@ -1,7 +1,7 @@
 //! `deltabench compare`.
 
-use super::conditions::Conditions;
-use super::shape::Shape;
+use crate::arguments::conditions::Conditions;
+use crate::arguments::shape::Shape;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 

@@ -1,9 +1,11 @@
 //! `deltabench insert`: the Insert Benchmark on two servers or more.
 
+pub mod arguments;
+pub mod experiment;
 mod outlook;
 mod sizes;
 
-use crate::arguments::insert::InsertArguments;
+use self::arguments::InsertArguments;
 use crate::arguments::shape::{Ending, InconclusiveWord, PlacementWord, Shape};
 use crate::config::Config;
 use crate::console::{print_stdout, say};
@@ -11,11 +13,11 @@ use crate::failure::Failure;
 use crate::ready::{Ready, Sides};
 use crate::request::{time, without_workloads};
 use deltabench_kinds::insert::setup::check;
-use deltabench_model::insert::{InsertSetup, InsertStep, Pacing};
 use deltabench_model::plan::{DataSize, Stopping, Timing};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::to_u64;
 use deltabench_model::work::Work;
+use deltabench_model::work::insert::{InsertSetup, InsertStep, Pacing};
 use deltabench_run::planning::Request;
 use sizes::Preset;
 

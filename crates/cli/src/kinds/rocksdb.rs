@@ -1,11 +1,13 @@
 //! `deltabench rocksdb`: versions and block caches of RocksDB, with the steps of `db_bench` in turns.
 
+pub mod arguments;
+pub mod experiment;
 mod outlook;
 mod sizes;
 mod targets;
 
+use self::arguments::{ChainArguments, Exactness, RocksdbArguments};
 use crate::arguments::conditions::{AS_IS, CacheWord, HugePagesWord, LimitArguments, Servers};
-use crate::arguments::rocksdb::{ChainArguments, Exactness, RocksdbArguments};
 use crate::arguments::shape::Ending;
 use crate::clock::seed_from_clock;
 use crate::config::Config;
@@ -23,12 +25,12 @@ use deltabench_model::plan::{
     CellOrder, DataSize, DataState, Observing, Placement, Timing, Transport,
 };
 use deltabench_model::problem::{Problem, nearest};
-use deltabench_model::rocksdb::{RocksdbSetup, RocksdbStep, RocksdbWorkload, check_option};
 use deltabench_model::work::Work;
+use deltabench_model::work::rocksdb::{RocksdbSetup, RocksdbStep, RocksdbWorkload, check_option};
 use deltabench_run::planning::{self, Request, Selection};
 use deltabench_workload::Library;
 use sizes::Preset;
-pub use sizes::SLICE_MS;
+
 use targets::{Sides, specs};
 
 /// Bytes of a key, as published.
@@ -256,17 +258,20 @@ fn request(arguments: &RocksdbArguments) -> Result<Request, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arguments::{Arguments, Command};
     use clap::Parser;
     use deltabench_model::plan::Stopping;
 
+    #[derive(Debug, Parser)]
+    struct Alone {
+        /// Its options
+        #[command(flatten)]
+        arguments: RocksdbArguments,
+    }
+
     fn asked(options: &str) -> Result<Request, Problem> {
-        let words = ["deltabench", "rocksdb", "6.29.5", "10.2.1"];
+        let words = ["rocksdb", "6.29.5", "10.2.1"];
         let words = words.into_iter().chain(options.split_whitespace());
-        match Arguments::try_parse_from(words).unwrap().command {
-            Command::Rocksdb(arguments) => request(&arguments),
-            other => panic!("{other:?}"),
-        }
+        request(&Alone::try_parse_from(words).unwrap().arguments)
     }
 
     fn setup(options: &str) -> RocksdbSetup {

@@ -4,8 +4,8 @@ use crate::amounts::{gigabytes, size, span, thousands};
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_kinds::rocksdb::{in_memory, outlook};
 use deltabench_model::plan::Plan;
-use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache, RocksdbSetup};
 use deltabench_model::units::{count, to_f64};
+use deltabench_model::work::rocksdb::{BLOCK_CACHE, BlockCache, RocksdbSetup};
 use deltabench_observe::read_host;
 
 /// Lines about what is going to be done, how long it takes and what room it needs.

@@ -1,12 +1,12 @@
 //! Which libraries are measured, with which block caches.
 
-use crate::arguments::rocksdb::BlockCacheWord;
+use super::arguments::BlockCacheWord;
 use crate::console::say;
 use deltabench_kinds::targets::check_targets;
 use deltabench_model::installation::{Engine, Installation};
 use deltabench_model::problem::Problem;
-use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache};
 use deltabench_model::target::TargetSpec;
+use deltabench_model::work::rocksdb::{BLOCK_CACHE, BlockCache};
 use deltabench_run::planning::ServerWish;
 
 /// What is measured, the base first.

@@ -1,19 +1,16 @@
 //! From a part of an experiment to a request: as `deltabench compare` would have it with the same options.
 
-use super::benchmarks::benchmarks;
-use crate::arguments::compare::{Compare, OrderWord, StateWord};
+use super::arguments::{Compare, OrderWord, StateWord};
+use super::request;
 use crate::arguments::conditions::{CacheWord, Checksums, TransportWord};
 use crate::arguments::shape::PlacementWord;
-use crate::arguments::{Arguments, Command};
-use crate::clock::seed_from_clock;
-use crate::compare::request;
 use clap::Parser;
 use deltabench_experiment as experiment;
 use deltabench_experiment::{Chosen, Experiment, Part};
 use deltabench_model::plan::{CacheState, CellOrder, DataState, Placement, Transport};
 use deltabench_model::problem::Problem;
 use deltabench_run::planning::{Request, Selection};
-use deltabench_workload::{Library, mix};
+use deltabench_workload::Library;
 use std::path::Path;
 
 /// The request of one part. `directory` is that of the experiment's file: what the file names is relative to
@@ -54,31 +51,23 @@ pub fn request_of(
         let source = library.variant(&variant.of, &variant.parameters)?;
         request.sources.push(source);
     }
-    benchmarks(experiment, part, directory, &mut request)?;
     Ok(request)
 }
 
-/// The seed of a part: the first has the experiment's own, so that a file of one part is a `compare` with
-/// that seed.
-pub fn seed_of(experiment: &Experiment) -> impl Fn(u32) -> u64 + use<> {
-    let first = experiment.measurement.seed.unwrap_or_else(seed_from_clock);
-    move |part| match part {
-        0 | 1 => first,
-        // As wide as seeds from the clock: readers of JSON keep 53 bits.
-        part => mix(first, &[u64::from(part)]) >> 11,
-    }
+/// `deltabench compare` alone.
+#[derive(Debug, Parser)]
+struct Alone {
+    /// Its options
+    #[command(flatten)]
+    compare: Compare,
 }
 
 /// Options as they are when nothing is said.
 fn by_default() -> Result<Compare, Problem> {
-    let parsed = Arguments::try_parse_from(["deltabench", "compare", "base", "candidate"]);
-    match parsed.map(|arguments| arguments.command) {
-        Ok(Command::Compare(compare)) => Ok(*compare),
-        Ok(_) => Err(Problem::new("`compare` is another command")),
-        Err(error) => {
-            Err(Problem::new("the options of `compare` have changed").detail(error.to_string()))
-        }
-    }
+    let parsed = Alone::try_parse_from(["compare", "base", "candidate"]);
+    parsed.map(|alone| alone.compare).map_err(|error| {
+        Problem::new("the options of `compare` have changed").detail(error.to_string())
+    })
 }
 
 fn workloads(experiment: &Experiment, directory: &Path, compare: &mut Compare) {

@@ -1,6 +1,6 @@
 //! Sizes that hold where nothing else is asked for.
 
-use crate::arguments::rocksdb::PublishedWord;
+use super::arguments::PublishedWord;
 
 /// Sizes of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -38,11 +38,11 @@ const NEEDED: [(&str, &str); 4] = [
     ),
     (
         "error_if_exists",
-        "whether a database is there already is known to deltabench",
+        "deltabench knows whether a database exists",
     ),
     (
         "create_if_missing",
-        "whether a database is there already is known to deltabench",
+        "deltabench knows whether a database exists",
     ),
 ];
 

@@ -137,30 +137,3 @@ impl PgbenchSetup {
         self.mixes.iter().any(|mix| mix.name == workload)
     }
 }
-
-/// What the transactions of one script of a mix came to in a slice.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct ScriptTally {
-    /// Index in [`PgbenchMix::scripts`].
-    pub script: u32,
-    /// Transactions that succeeded.
-    pub operations: u64,
-    /// Transactions that failed for serialization, after all tries.
-    pub serialization_failures: u64,
-    /// Transactions that failed for a deadlock, after all tries.
-    pub deadlock_failures: u64,
-    /// Transactions that failed otherwise.
-    pub other_failures: u64,
-    /// Transactions that were tried more than once.
-    pub retried: u64,
-    /// Tries beyond the first.
-    pub retries: u64,
-    /// Transactions that were due too late to meet the latency limit, and were not begun.
-    pub skipped: u64,
-    /// Transactions that took longer than the latency limit; the skipped ones are not in it.
-    pub late: u64,
-    /// Sum of the latencies of those that succeeded, microseconds.
-    pub latency_sum_us: f64,
-    /// Sum of the squares of these latencies.
-    pub latency_square_sum_us2: f64,
-}

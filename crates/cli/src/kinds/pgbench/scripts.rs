@@ -1,9 +1,9 @@
 //! Which scripts are sent, with what weights, and what their workloads are called.
 
-use crate::arguments::pgbench::Scripts;
+use super::arguments::Scripts;
 use crate::request::source;
-use deltabench_model::pgbench::{PgbenchMix, PgbenchScript};
 use deltabench_model::problem::Problem;
+use deltabench_model::work::pgbench::{PgbenchMix, PgbenchScript};
 use deltabench_workload::pgbench::builtin;
 use std::path::Path;
 

@@ -1,17 +1,19 @@
 //! `deltabench pgbench`: pgbench's scripts on its tables, on two servers or more.
 
+pub mod arguments;
 mod elsewhere;
+pub mod experiment;
 pub mod scripts;
 
-use crate::arguments::pgbench::{PartitionWord, PgbenchArguments, TableArguments};
+use self::arguments::{PartitionWord, PgbenchArguments, TableArguments};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::ready::{Sides, carry_out};
 use crate::request::{source, without_workloads};
-use deltabench_model::pgbench::{PartitionMethod, PgbenchSetup, PgbenchTables, QueryMode};
 use deltabench_model::plan::DataSize;
 use deltabench_model::problem::Problem;
 use deltabench_model::work::Work;
+use deltabench_model::work::pgbench::{PartitionMethod, PgbenchSetup, PgbenchTables, QueryMode};
 use deltabench_run::planning::Request;
 use deltabench_workload::pgbench::is_variable_name;
 use deltabench_workload::pgbench::tables::{ACCOUNTS, table_names};

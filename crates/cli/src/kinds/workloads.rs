@@ -1,9 +1,12 @@
 //! `deltabench compare`: sysbench's workloads on two servers or more.
 
-use crate::arguments::compare::{Compare, OrderWord, StateWord};
+pub mod arguments;
+pub mod experiment;
+
+use self::arguments::{Compare, OrderWord, StateWord};
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::pgbench;
+use crate::kinds::pgbench;
 use crate::ready::{Sides, carry_out};
 use crate::request::{source, without_workloads};
 use deltabench_model::plan::{CellOrder, DataSize, DataState};

@@ -1,6 +1,6 @@
 //! Options of pgbench that have another name here, or no place: refused with what to use instead.
 
-use crate::arguments::pgbench::Elsewhere;
+use super::arguments::Elsewhere;
 use deltabench_model::problem::Problem;
 
 impl Elsewhere {
@@ -93,7 +93,7 @@ impl Elsewhere {
         })
     }
 
-    /// What is told.
+    /// What pgbench would print.
     fn of_reports(&self) -> Option<Problem> {
         if self.progress.is_some() {
             return Some(refused(

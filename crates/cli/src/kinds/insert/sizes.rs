@@ -1,9 +1,9 @@
 //! Sizes: as they are written, and as presets have them.
 
-use crate::arguments::insert::PublishedWord;
+use super::arguments::PublishedWord;
 use deltabench_document::amounts::whole_number;
-use deltabench_model::insert::Pacing;
 use deltabench_model::problem::Problem;
+use deltabench_model::work::insert::Pacing;
 
 /// Sizes that hold where nothing else is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]

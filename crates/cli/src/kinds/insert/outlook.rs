@@ -4,10 +4,10 @@ use crate::amounts::{gigabytes, span, thousands};
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_kinds::insert::outlook::pass_seconds;
 use deltabench_kinds::run_half;
-use deltabench_model::insert::{InsertSetup, InsertStep};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64};
+use deltabench_model::work::insert::{InsertSetup, InsertStep};
 use deltabench_run::estimate::estimate;
 use deltabench_run::fleet::Host;
 

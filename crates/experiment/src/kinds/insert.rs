@@ -1,12 +1,25 @@
 //! `[insert]`: the sizes of the Insert Benchmark.
 
 use crate::excludes::{Excluded, excludes};
-use crate::keys;
 use crate::syntax;
 use deltabench_document::Section;
-use deltabench_model::insert::{InsertStep, Pacing};
 use deltabench_model::problem::{Problem, nearest};
+use deltabench_model::work::insert::{InsertStep, Pacing};
 
+/// Of `[insert]`.
+pub(crate) const KEYS: [&str; 11] = [
+    "clients",
+    "rows",
+    "write_rows",
+    "rates",
+    "seconds",
+    "steps",
+    "shared_table",
+    "pacing",
+    "settle_seconds",
+    "long_transaction",
+    "placebo",
+];
 /// Clients, each of which has up to four connections.
 const CLIENTS: std::ops::RangeInclusive<i64> = 1..=1000;
 /// Rows of one client.
@@ -19,7 +32,7 @@ const RATES: std::ops::RangeInclusive<i64> = 1..=1_000_000;
 const SECONDS: std::ops::RangeInclusive<i64> = 1..=604_800;
 
 /// Rows that each client loads when nothing is said: as `deltabench insert` has it, like all that follows.
-pub const DEFAULT_INSERT_ROWS: u64 = 4_000_000;
+pub const DEFAULT_ROWS: u64 = 4_000_000;
 /// Rows that each client inserts in the steps that write.
 const DEFAULT_WRITE_ROWS: u64 = 1_000_000;
 /// Seconds of a step of queries.
@@ -53,7 +66,7 @@ pub(crate) fn insert(root: &Section<'_>) -> Result<Option<Insert>, Problem> {
     let Some(section) = root.section("insert", "[insert]")? else {
         return Ok(None);
     };
-    section.allow(&keys::INSERT)?;
+    section.allow(&KEYS)?;
     excludes(root, &EXCLUDED)?;
     configured(root)?;
     let long_transaction_seconds = match section.text("long_transaction")? {

@@ -1,9 +1,9 @@
 //! `deltabench rocksdb`.
 
-use super::conditions::Output;
-use super::shape::InconclusiveWord;
+use crate::arguments::conditions::Output;
+use crate::arguments::shape::InconclusiveWord;
 use clap::{Args, ValueEnum};
-use deltabench_model::rocksdb::RocksdbWorkload;
+use deltabench_model::work::rocksdb::RocksdbWorkload;
 use std::path::PathBuf;
 
 /// `deltabench rocksdb`.

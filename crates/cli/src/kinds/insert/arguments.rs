@@ -1,8 +1,8 @@
 //! `deltabench insert`.
 
-use super::conditions::Conditions;
+use crate::arguments::conditions::Conditions;
 use clap::{Args, ValueEnum};
-use deltabench_model::insert::Pacing;
+use deltabench_model::work::insert::Pacing;
 
 /// `deltabench insert`.
 #[derive(Debug, Args)]

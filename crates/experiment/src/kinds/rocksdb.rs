@@ -1,18 +1,32 @@
 //! `[rocksdb]`: what is done with RocksDB, in place of workloads.
 
 use crate::excludes::{Excluded, excludes};
-use crate::keys;
 use crate::settings;
 use deltabench_document::Section;
 use deltabench_document::amounts;
+use deltabench_model::installation::Engine;
 use deltabench_model::problem::Problem;
-use deltabench_model::rocksdb::{
-    BlockCache, RocksdbStep, RocksdbWorkload, WRITER_BYTES_PER_SECOND, check_option,
-};
 use deltabench_model::target::TargetSpec;
+use deltabench_model::work::rocksdb::{
+    BLOCK_CACHE, BlockCache, RocksdbStep, RocksdbWorkload, WRITER_BYTES_PER_SECOND, check_option,
+};
 
+/// Of `[rocksdb]`.
+pub(crate) const KEYS: [&str; 11] = [
+    "workload",
+    "keys",
+    "value_bytes",
+    "threads",
+    "seconds",
+    "writer_rate",
+    "steps",
+    "cache_size",
+    "background_jobs",
+    "options",
+    "placebo",
+];
 /// Keys of a database.
-pub(crate) const KEYS: std::ops::RangeInclusive<i64> = 1000..=100_000_000_000;
+pub(crate) const KEY_COUNT: std::ops::RangeInclusive<i64> = 1000..=100_000_000_000;
 /// Bytes of a value.
 const VALUE_BYTES: std::ops::RangeInclusive<i64> = 8..=1_048_576;
 /// Threads of a step.
@@ -61,7 +75,7 @@ pub(crate) fn rocksdb(root: &Section<'_>) -> Result<Option<Rocksdb>, Problem> {
     let Some(section) = root.section("rocksdb", "[rocksdb]")? else {
         return Ok(None);
     };
-    section.allow(&keys::ROCKSDB)?;
+    section.allow(&KEYS)?;
     excludes(root, &EXCLUDED)?;
     let workloads = RocksdbWorkload::ALL.map(|workload| (workload.word(), workload));
     Ok(Some(Rocksdb {
@@ -181,10 +195,69 @@ const EXCLUDED: Excluded = Excluded {
     ],
 };
 
+/// Refuses targets that the file does not measure, and keys that they do not have; `wanted`: whether it
+/// measures RocksDB.
+pub(crate) fn check_targets(
+    section: &Section<'_>,
+    targets: &[TargetSpec],
+    wanted: bool,
+) -> Result<(), Problem> {
+    let strange = |target: &&TargetSpec| (target.engine() != Engine::Postgres) != wanted;
+    let at = |key: &str| section.value(key).map(|(_, at)| at);
+    match (targets.iter().find(strange), at("target")) {
+        (Some(target), Some(at)) if wanted => {
+            return Err(section
+                .problem_at(
+                    at,
+                    format!("{target} is a server, and [rocksdb] is measured"),
+                )
+                .hint("write for example target = \"rocksdb:10.2.1\", or leave [rocksdb] out"));
+        }
+        (Some(target), Some(at)) => {
+            return Err(section
+                .problem_at(at, format!("{target} is no server"))
+                .hint("RocksDB is measured by [rocksdb] in place of [workloads]"));
+        }
+        _ => {}
+    }
+    if let (true, Some(at)) = (wanted, at("configuration")) {
+        return Err(section
+            .problem_at(at, "`configuration` is one of servers")
+            .hint("options of RocksDB are `options` of [rocksdb] and `settings` of [[servers]]"));
+    }
+    if let (false, Some(at)) = (wanted, at(BLOCK_CACHE)) {
+        return Err(section.problem_at(at, "`block_cache` is for targets of RocksDB"));
+    }
+    Ok(())
+}
+
+/// The block caches and options of an entry of RocksDB: the cache varies slowest.
+pub(crate) fn of_servers(
+    section: &Section<'_>,
+    targets: &[TargetSpec],
+) -> Result<Vec<settings::Swept>, Problem> {
+    let words = match section.texts(BLOCK_CACHE)? {
+        None => vec![BlockCache::Lru.word().to_owned()],
+        Some(words) => {
+            for (word, at) in &words {
+                check_cache(section, word, targets, *at)?;
+            }
+            words.iter().map(|(word, _)| (*word).to_owned()).collect()
+        }
+    };
+    let own = settings::own(section, settings::Booleans::Words)?;
+    for (name, _) in &own {
+        check_option(name).map_err(|problem| section.wrap(section.place(), problem))?;
+    }
+    let mut all = vec![(BLOCK_CACHE.to_owned(), words)];
+    all.extend(own);
+    Ok(all)
+}
+
 /// The block cache's word, and whether the targets can have it as far as they tell their versions.
 ///
 /// Errors: a word that is none, a target that is too old for it.
-pub(crate) fn check_cache(
+fn check_cache(
     section: &Section<'_>,
     word: &str,
     targets: &[TargetSpec],

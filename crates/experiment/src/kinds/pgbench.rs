@@ -1,13 +1,31 @@
 //! `[pgbench]`: its tables, its scripts, and how they are sent.
 
-use crate::keys;
 use crate::syntax;
 use deltabench_document::{Placed, Section, Value};
-use deltabench_model::pgbench::{PartitionMethod, PgbenchTables, QueryMode};
 use deltabench_model::problem::Problem;
+use deltabench_model::work::pgbench::{PartitionMethod, PgbenchTables, QueryMode};
 use std::fmt::{self, Display};
 use toml::de::DeValue;
 
+/// Of `[pgbench]`.
+pub(crate) const KEYS: [&str; 14] = [
+    "scripts",
+    "mode",
+    "scale",
+    "fillfactor",
+    "foreign_keys",
+    "partitions",
+    "partition_method",
+    "unlogged",
+    "server_side",
+    "init",
+    "variables",
+    "max_tries",
+    "latency_limit",
+    "writes",
+];
+/// Of a mix of scripts of `[pgbench]`.
+pub(crate) const MIX_KEYS: [&str; 2] = ["name", "scripts"];
 /// Scale factors: 100,000 rows of accounts each; more than these could not be counted.
 const SCALE: std::ops::RangeInclusive<i64> = 1..=90_000;
 /// Percent of a page that is filled.
@@ -21,9 +39,12 @@ const WEIGHT_MAX: u32 = 2_147_483_647;
 /// The script that `pgbench` sends when none is named.
 const DEFAULT_SCRIPT: &str = "tpcb-like";
 
+/// Scale of the tables of a file that names none: as pgbench has it.
+pub(crate) const DEFAULT_SCALE: ScaleFactor = ScaleFactor::Factor(1);
+
 /// A scale factor: a number, or what it is a share of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PgbenchScale {
+pub enum ScaleFactor {
     /// So much.
     Factor(u32),
     /// Tables of about half of the memory that a server has.
@@ -32,7 +53,7 @@ pub enum PgbenchScale {
     TwiceMemory,
 }
 
-impl PgbenchScale {
+impl ScaleFactor {
     /// The published studies' small tables.
     pub const SMALL: Self = Self::Factor(10);
     /// The words for scales; numbers come beside them.
@@ -53,7 +74,7 @@ impl PgbenchScale {
     }
 }
 
-impl Display for PgbenchScale {
+impl Display for ScaleFactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Factor(factor) => write!(f, "{factor}"),
@@ -115,7 +136,7 @@ pub(crate) fn pgbench(root: &Section<'_>) -> Result<Option<Pgbench>, Problem> {
     let Some(section) = root.section("pgbench", "[pgbench]")? else {
         return Ok(None);
     };
-    section.allow(&keys::PGBENCH)?;
+    section.allow(&KEYS)?;
     let latency_limit_ms = match section.text("latency_limit")? {
         None => None,
         Some((text, at)) => Some(
@@ -201,7 +222,7 @@ fn variables(section: &Section<'_>) -> Result<Vec<(String, String)>, Problem> {
 }
 
 /// The values of `scale`, in the order of the file.
-pub(crate) fn scales(section: &Section<'_>) -> Result<Option<Vec<PgbenchScale>>, Problem> {
+pub(crate) fn scales(section: &Section<'_>) -> Result<Option<Vec<ScaleFactor>>, Problem> {
     let key = "scale";
     let Some(values) = section.one_or_many(key)? else {
         return Ok(None);
@@ -218,18 +239,18 @@ fn scale(
     section: &Section<'_>,
     key: &str,
     (value, at): Placed<Value<'_>>,
-) -> Result<PgbenchScale, Problem> {
+) -> Result<ScaleFactor, Problem> {
     let word = match value {
         DeValue::String(word) => word,
         DeValue::Integer(_) => {
             let factor = section.as_whole(key, (value, at), &SCALE)?;
             let factor = u32::try_from(factor)
                 .map_err(|_| section.problem_at(at, format!("`{key}` is out of range")))?;
-            return Ok(PgbenchScale::Factor(factor));
+            return Ok(ScaleFactor::Factor(factor));
         }
         other => return Err(section.wrong_type(key, at, "a whole number or a word", other)),
     };
-    let known = PgbenchScale::WORDS;
+    let known = ScaleFactor::WORDS;
     match known.iter().find(|(name, _)| *name == word.trim()) {
         Some((_, scale)) => Ok(*scale),
         None => {
@@ -311,7 +332,7 @@ fn single(
 
 /// A workload of several scripts.
 fn mix(section: &Section<'_>) -> Result<ScriptMix, Problem> {
-    section.allow(&keys::MIX)?;
+    section.allow(&MIX_KEYS)?;
     let (name, at) = match section.text("name")? {
         Some(named) => named,
         None => return Err(section.problem("key `name` is missing")),

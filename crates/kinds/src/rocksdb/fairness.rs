@@ -1,9 +1,9 @@
 //! What differs between two libraries besides what was asked.
 
-use super::only_in;
+use deltabench_compare::fairness::only_in;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::installation::{Build, Installation, Setting};
-use deltabench_model::rocksdb::{BLOCK_CACHE, BlockCache};
+use deltabench_model::work::rocksdb::{BLOCK_CACHE, BlockCache};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known of one target of the run.
@@ -27,8 +27,9 @@ pub struct EngineFacts<'a> {
 
 /// Everything that differs, in a fixed order: build, options, block cache.
 ///
-/// Shape: as [`super::fairness`]. Kinds: `same-binary`, `build-unknown`, `compiler-differs`,
-///        `compression-differs`, `options-left-out`, `options-differ`, `options-differ-harmless`,
+/// Shape: as [`deltabench_compare::fairness::fairness`]. Kinds: `same-binary`, `build-unknown`,
+///        `compiler-differs`, `compression-differs`, `options-left-out`, `options-differ`,
+///        `options-differ-harmless`,
 ///        `options-only-in-base`, `options-only-in-candidate`, `block-cache-not-as-asked`,
 ///        `block-cache-differs`.
 /// Source: `.comment` of the library; the options file that RocksDB writes beside a database.

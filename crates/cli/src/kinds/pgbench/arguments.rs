@@ -1,9 +1,9 @@
 //! `deltabench pgbench`.
 
-use super::conditions::Conditions;
-use super::shape::Shape;
+use crate::arguments::conditions::Conditions;
+use crate::arguments::shape::Shape;
 use clap::{Args, ValueEnum};
-use deltabench_model::pgbench::QueryMode;
+use deltabench_model::work::pgbench::QueryMode;
 use deltabench_workload::pgbench::tables::SCALE_MAX;
 use std::path::PathBuf;
 

@@ -1,0 +1,87 @@
+//! The kinds of benchmark as users ask for them: commands, and tables of an experiment file.
+//!
+//! A new kind is a folder here, a row of [`Command`] with a line in [`measure`], and a line in [`request_of`]
+//! where experiment files have a table for it.
+
+mod chain;
+pub mod insert;
+pub mod pgbench;
+pub mod rocksdb;
+pub mod workloads;
+
+use crate::config::Config;
+use crate::failure::Failure;
+use clap::Subcommand;
+use deltabench_experiment::{Experiment, Part};
+use deltabench_model::problem::Problem;
+use deltabench_model::work::Work;
+use deltabench_run::planning::Request;
+use deltabench_workload::Library;
+use insert::arguments::InsertArguments;
+use pgbench::arguments::PgbenchArguments;
+use rocksdb::arguments::RocksdbArguments;
+use std::path::Path;
+use workloads::arguments::Compare;
+
+/// The commands that measure.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compare servers: which workloads got slower, by how much, with error bars
+    #[command(after_help = "Example: deltabench compare postgres:17 postgres:18 --quick")]
+    Compare(Box<Compare>),
+    /// Compare servers with pgbench's scripts: your own files or the built-in ones, on tables as `pgbench -i`
+    /// makes them
+    #[command(
+        after_help = "Example: deltabench pgbench postgres:17 postgres:18 -c 1,4 -b select-only\n         \
+                      deltabench pgbench postgres:17 postgres:18 -f my.sql@3 -b simple-update@1"
+    )]
+    Pgbench(Box<PgbenchArguments>),
+    /// Compare servers with the Insert Benchmark: load, indexes, writes, then queries beside a fixed rate of
+    /// inserts and deletes
+    #[command(
+        after_help = "Example: deltabench insert postgres:17 postgres:18 --quick\n         \
+                      deltabench insert postgres:17 postgres:18 --rows 20M --passes 6 --dry-run"
+    )]
+    Insert(Box<InsertArguments>),
+    /// Compare versions of RocksDB, or its block caches, with the steps of db_bench in alternating turns
+    #[command(
+        after_help = "Example: deltabench rocksdb rocksdb:6.29.5 rocksdb:10.2.1 --quick\n         \
+                      deltabench rocksdb rocksdb:10.2.1 --block-cache lru,hyper-clock --threads 1,4"
+    )]
+    Rocksdb(Box<RocksdbArguments>),
+}
+
+/// Measures what was asked for.
+pub fn measure(command: Command, config: &Config) -> Result<u8, Failure> {
+    match command {
+        Command::Compare(arguments) => workloads::compare(&arguments, config),
+        Command::Pgbench(arguments) => pgbench::pgbench(&arguments, config),
+        Command::Insert(arguments) => insert::insert(*arguments, config),
+        Command::Rocksdb(arguments) => rocksdb::rocksdb(&arguments, config),
+    }
+}
+
+/// The request of one part of an experiment. `directory` is that of the experiment's file: what the file
+/// names is relative to it.
+///
+/// Errors: files that cannot be read, workloads and parameters that are not there, shares, sizes and times
+/// that mean nothing.
+pub fn request_of(
+    experiment: &Experiment,
+    part: &Part,
+    seed: u64,
+    directory: &Path,
+    library: &Library,
+) -> Result<Request, Problem> {
+    let mut request =
+        workloads::experiment::request_of(experiment, part, seed, directory, library)?;
+    pgbench::experiment::apply(experiment, part, directory, &mut request)?;
+    insert::experiment::apply(experiment, part, &mut request);
+    rocksdb::experiment::apply(experiment, part, &mut request);
+    Ok(request)
+}
+
+/// Where a part stands, with what a word of its file came to beside it.
+pub fn coordinates(part: &Part, work: &Work) -> Vec<(String, String)> {
+    pgbench::experiment::coordinates(part, work.pgbench())
+}
