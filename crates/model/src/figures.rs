@@ -14,8 +14,8 @@ pub struct Figures {
     pub page: Vec<PageSection>,
     /// Second by second, for the page's script.
     pub series: Vec<StepSeries>,
-    /// Fields of the JSON report: name, and value as indented JSON.
-    pub json: Vec<(&'static str, String)>,
+    /// Fields of the JSON report.
+    pub json: Vec<(&'static str, serde_json::Value)>,
     /// Forms of a report that only this kind has: name on the command line, and text.
     pub formats: Vec<(&'static str, String)>,
     /// What was asked for, instead of the rows for servers: name and value.

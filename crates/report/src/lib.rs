@@ -5,7 +5,7 @@
 //! no order that changes between two calls. Nothing is judged here; every verdict and reason comes from the
 //! comparison. A value that is not known is left out or called unknown, never 0.
 //!
-//! The JSON is a contract (see [`mod@format`] and [`mod@study_format`]): fields are added, never renamed.
+//! The JSON is a contract (`docs/reference/report.schema.json`): fields are added, never renamed.
 
 mod again;
 mod axis;
@@ -16,7 +16,6 @@ mod context;
 mod costs;
 mod csv;
 mod figures;
-pub mod format;
 mod grids;
 mod html;
 mod json;
@@ -45,11 +44,10 @@ pub use context::{
 pub use costs::costs_table;
 pub use csv::csv;
 pub use html::html;
-pub use json::{JsonVersion, json};
+pub use json::{JsonVersion, json, known, unless_empty};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use render::{Format, render};
-pub use study::format as study_format;
 pub use study::{StudyContext, StudyFormat, StudyRunFacts, render_study};
 pub use summary::summary;
 pub use terminal::{TerminalOptions, terminal};

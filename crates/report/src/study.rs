@@ -4,7 +4,6 @@
 
 mod context;
 mod csv;
-pub mod format;
 mod json;
 mod lead;
 mod markdown;

@@ -3,7 +3,6 @@
 
 mod csv;
 mod figures;
-pub mod format;
 mod json;
 mod tables;
 mod words;

@@ -1,7 +1,6 @@
 //! pgbench's scripts in a report: what each came to on each server, and pgbench's own form of it.
 
 mod figures;
-pub mod format;
 mod text;
 
 pub use figures::figures;

@@ -2,7 +2,6 @@
 //! that `db_bench`'s scripts write.
 
 mod figures;
-pub mod format;
 mod json;
 mod tables;
 mod tsv;

@@ -38,7 +38,7 @@ pub fn figures(plan: &Plan, report: &InsertReport) -> Figures {
             blocks: page(plan, report),
         }],
         series: series(report),
-        json: vec![("insert", json::text(plan, report))],
+        json: vec![("insert", json::insert(plan, report))],
         formats: vec![("steps", csv::steps_csv(report))],
         left_out: left_out(report),
         ..Figures::default()

@@ -1,12 +1,12 @@
 //! What a report shows of pgbench's scripts beside the verdicts.
 
-use super::format::{PgbenchScript, script};
 use super::text::{ScriptResult, pgbench, script_rows};
 use deltabench_compare::absolute::CellResult;
 use deltabench_model::figures::{Block, Figures, PageSection};
 use deltabench_model::plan::Plan;
 use deltabench_model::table::{Cell, Column, Line, Look, Table};
-use deltabench_report::words;
+use deltabench_report::{known, words};
+use serde_json::{Value, json};
 
 const LEGEND: &str = "Everything that was sent, disturbed or not; latency is the mean with the standard \
                       deviation of single transactions, no interval. Shares are of all transactions, failed \
@@ -24,10 +24,9 @@ pub fn figures(plan: &Plan, results: &[CellResult]) -> Figures {
     if rows.is_empty() {
         return figures;
     }
-    let scripts: Vec<PgbenchScript> = rows.iter().map(script).collect();
-    // Strings and numbers alone: they always have a form in JSON.
-    let json = serde_json::to_string_pretty(&scripts).unwrap_or_default();
-    figures.json.push(("pgbench", json));
+    figures
+        .json
+        .push(("pgbench", rows.iter().map(json).collect()));
     figures.page.push(PageSection {
         id: "scripts",
         heading: "pgbench: scripts",
@@ -38,6 +37,32 @@ pub fn figures(plan: &Plan, results: &[CellResult]) -> Figures {
         ],
     });
     figures
+}
+
+/// A script in the JSON report (`docs/reference/report.schema.json`).
+fn json(row: &ScriptResult) -> Value {
+    let tally = &row.tally;
+    known(json!({
+        "cell": row.cell,
+        "workload": row.workload,
+        "clients": row.clients,
+        "server": row.server_id,
+        "server_name": row.server,
+        "script": row.script,
+        "weight": row.weight,
+        "share": row.share,
+        "transactions": tally.operations,
+        "tps": words::finite(row.tps),
+        "latency_us_average": row.latency_us.and_then(|(mean, _)| words::finite(mean)),
+        "latency_us_stddev": row.latency_us.and_then(|(_, stddev)| words::finite(stddev)),
+        "failed": row.failed,
+        "serialization_failures": tally.serialization_failures,
+        "deadlock_failures": tally.deadlock_failures,
+        "retried": tally.retried,
+        "retries": tally.retries,
+        "skipped": tally.skipped,
+        "late": tally.late,
+    }))
 }
 
 const HEADS: [&str; 9] = [

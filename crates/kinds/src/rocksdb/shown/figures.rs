@@ -22,7 +22,7 @@ pub fn figures(run: &str, plan: &Plan, report: &RocksdbReport) -> Figures {
             name: Some("RocksDB"),
             blocks: page(plan, report),
         }],
-        json: vec![("rocksdb", json::text(plan, report))],
+        json: vec![("rocksdb", json::rocksdb(plan, report))],
         formats: vec![("rocksdb", tsv::rocksdb_tsv(run, plan, report))],
         setup: words::setup_rows(plan),
         ..Figures::default()

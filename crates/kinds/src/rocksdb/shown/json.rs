@@ -1,70 +1,54 @@
-//! The figures as the JSON report has them.
+//! The figures as the JSON report has them (`docs/reference/report.schema.json`).
 
-use super::format::{
-    Rocksdb, RocksdbBlock, RocksdbCacheRatio, RocksdbCaches, RocksdbStep, RocksdbTarget,
-};
 use crate::rocksdb::{CachePair, RocksdbReport, StepBlock, TargetFigures, TargetStep};
 use deltabench_model::plan::Plan;
 use deltabench_model::units::seconds;
 use deltabench_report::words::{self, finite};
+use deltabench_report::{known, unless_empty};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The figures as indented JSON.
-pub(super) fn text(plan: &Plan, report: &RocksdbReport) -> String {
-    // Strings, numbers and lists alone: they always have a form in JSON.
-    serde_json::to_string_pretty(&rocksdb(plan, report)).unwrap_or_default()
-}
-
-fn rocksdb(plan: &Plan, report: &RocksdbReport) -> Rocksdb {
+pub(super) fn rocksdb(plan: &Plan, report: &RocksdbReport) -> Value {
     let steps = report.steps.iter().enumerate().map(|(place, column)| {
         let rows = report.targets.iter();
-        RocksdbStep {
-            step: column.step.name(),
-            threads: column.threads,
-            cell: column.cell,
-            targets: rows
-                .filter_map(|row| Some(target(row, row.steps.get(place)?)))
-                .collect(),
-        }
+        let targets = rows.filter_map(|row| Some(target(row, row.steps.get(place)?)));
+        json!({
+            "step": column.step.name(),
+            "threads": column.threads,
+            "cell": column.cell,
+            "targets": targets.collect::<Value>(),
+        })
     });
-    Rocksdb {
-        // Numbers, words and lists alone: they always have a form in JSON.
-        setup: serde_json::to_value(plan.work.rocksdb()).unwrap_or_default(),
-        steps: steps.collect(),
-        caches: report
-            .caches
-            .iter()
-            .map(|pair| caches(report, pair))
-            .collect(),
-    }
+    let caches = report.caches.iter().map(|pair| caches(report, pair));
+    known(json!({
+        "setup": plan.work.rocksdb(),
+        "steps": steps.collect::<Value>(),
+        "caches": unless_empty(caches),
+    }))
 }
 
-fn target(row: &TargetFigures, step: &TargetStep) -> RocksdbTarget {
-    RocksdbTarget {
-        server: row.server,
-        target: row.name.clone(),
-        role: words::role(row.role),
-        version: row.version.clone(),
-        throughput: step.throughput.and_then(finite),
-        blocks: step.blocks.iter().map(block).collect(),
-    }
+fn target(row: &TargetFigures, step: &TargetStep) -> Value {
+    known(json!({
+        "server": row.server,
+        "target": row.name,
+        "role": words::role(row.role),
+        "version": row.version,
+        "throughput": step.throughput.and_then(finite),
+        "blocks": step.blocks.iter().map(block).collect::<Value>(),
+    }))
 }
 
-fn block(block: &StepBlock) -> RocksdbBlock {
-    RocksdbBlock {
-        block: block.block + 1,
-        started_unix_ms: block.started_ns / 1_000_000,
-        operations: block.operations,
-        seconds: seconds(block.duration_ns),
-        turns: block.turns.clone(),
-        published: published(block),
-        figures: block
-            .figures
-            .iter()
-            .filter(|(_, value)| value.is_finite())
-            .map(|(key, value)| (key.clone(), *value))
-            .collect(),
-    }
+fn block(block: &StepBlock) -> Value {
+    let figures = block.figures.iter().filter(|(_, value)| value.is_finite());
+    json!({
+        "block": block.block + 1,
+        "started_unix_ms": block.started_ns / 1_000_000,
+        "operations": block.operations,
+        "seconds": seconds(block.duration_ns),
+        "turns": block.turns,
+        "published": published(block),
+        "figures": figures.collect::<BTreeMap<_, _>>(),
+    })
 }
 
 fn published(block: &StepBlock) -> BTreeMap<&'static str, f64> {
@@ -92,23 +76,22 @@ fn published(block: &StepBlock) -> BTreeMap<&'static str, f64> {
         .collect()
 }
 
-fn caches(report: &RocksdbReport, pair: &CachePair) -> RocksdbCaches {
+fn caches(report: &RocksdbReport, pair: &CachePair) -> Value {
     let steps = report.steps.iter().zip(&pair.ratios);
-    RocksdbCaches {
-        target: pair.name.clone(),
-        lru: pair.lru,
-        hyper_clock: pair.hyper_clock,
-        steps: steps
-            .filter_map(|(column, ratio)| {
-                let ratio = ratio.as_ref()?;
-                let ends = words::ci95(ratio);
-                Some(RocksdbCacheRatio {
-                    cell: column.cell,
-                    ratio: finite(ratio.estimate)?,
-                    low: ends.map(|(low, _)| low),
-                    high: ends.map(|(_, high)| high),
-                })
-            })
-            .collect(),
-    }
+    let steps = steps.filter_map(|(column, ratio)| {
+        let ratio = ratio.as_ref()?;
+        let ends = words::ci95(ratio);
+        Some(known(json!({
+            "cell": column.cell,
+            "ratio": finite(ratio.estimate)?,
+            "low": ends.map(|(low, _)| low),
+            "high": ends.map(|(_, high)| high),
+        })))
+    });
+    json!({
+        "target": pair.name,
+        "lru": pair.lru,
+        "hyper_clock": pair.hyper_clock,
+        "steps": steps.collect::<Value>(),
+    })
 }
