@@ -152,10 +152,10 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'a str>,
     /// Each workload, with its clients where there are more than one.
-    workloads: Vec<Row<'a>>,
+    workloads: Vec<RateJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    all: Option<Row<'a>>,
-    runs: Vec<RunRow<'a>>,
+    all: Option<RateJson<'a>>,
+    runs: Vec<LedgerRun<'a>>,
     /// Cells of other hosts.
     elsewhere: u64,
     /// Cells with too few blocks to be called different.
@@ -163,7 +163,7 @@ struct Document<'a> {
 }
 
 #[derive(Serialize)]
-struct RunRow<'a> {
+struct LedgerRun<'a> {
     run: &'a str,
     cells: u64,
     flagged: u64,
@@ -172,7 +172,7 @@ struct RunRow<'a> {
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct RateJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     workload: Option<&'a str>,
     cells: u64,
@@ -186,7 +186,7 @@ struct Row<'a> {
 }
 
 fn json<'a>(counted: &Placebos<'a>) -> Result<String, Failure> {
-    let row = |row: &'_ FalseAlarmRate| Row {
+    let row = |row: &'_ FalseAlarmRate| RateJson {
         workload: None,
         cells: row.total,
         flagged: row.flagged(),
@@ -195,7 +195,7 @@ fn json<'a>(counted: &Placebos<'a>) -> Result<String, Failure> {
         rate_upper95: row.upper95,
         symmetry_p: row.symmetry_p,
     };
-    let run = |run: &CountedRun<'a>| RunRow {
+    let run = |run: &CountedRun<'a>| LedgerRun {
         run: run.run,
         cells: run.cells,
         flagged: run.flagged,
@@ -211,7 +211,7 @@ fn json<'a>(counted: &Placebos<'a>) -> Result<String, Failure> {
             .rows
             .iter()
             .filter_map(|of| {
-                Some(Row {
+                Some(RateJson {
                     workload: Some(of.workload.as_deref()?),
                     ..row(of)
                 })

@@ -8,7 +8,7 @@ mod bare;
 mod selfbench;
 
 pub use selfbench::{
-    Rival, SelfbenchCell, SelfbenchRound, SelfbenchRow, SelfbenchSpec, selfbench_client,
+    PeerComparison, Rival, SelfbenchCell, SelfbenchRound, SelfbenchSpec, selfbench_client,
 };
 
 use crate::sys;

@@ -71,7 +71,7 @@ impl Experiment {
         let read = |scale: Option<&str>| {
             let body = scale::at_scale(file, &table, scale)?;
             experiment(document, &body, scale, &scales)
-                .map_err(|problem| scale::told(problem, scale))
+                .map_err(|problem| scale::with_scale(problem, scale))
         };
         let written = read(None)?;
         let mut asked = match scale {

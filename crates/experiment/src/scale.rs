@@ -136,7 +136,7 @@ fn lay<'a>(body: &mut DeTable<'a>, over: &DeTable<'a>) {
 }
 
 /// `problem` with the scale that was read, if it was one.
-pub(crate) fn told(problem: Problem, scale: Option<&str>) -> Problem {
+pub(crate) fn with_scale(problem: Problem, scale: Option<&str>) -> Problem {
     let Some(scale) = scale else {
         return problem;
     };

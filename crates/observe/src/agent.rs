@@ -28,7 +28,7 @@ use deltabench_model::units::to_f64;
 use deltabench_proc::host::boot_id;
 use far::{now_ns, other_version};
 use link::Link;
-use protocol::{Ask, Backends, PROTOCOL, Samples, Told, VERSION};
+use protocol::{Answer, Ask, Backends, PROTOCOL, Samples, VERSION};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -108,21 +108,21 @@ impl Agent {
             protocol: PROTOCOL,
             version: VERSION.to_owned(),
         };
-        let told = match link.ask(hello, GREETING) {
-            Ok(told) => told,
+        let answer = match link.ask(hello, GREETING) {
+            Ok(answer) => answer,
             Err(lost) => return Err(link.close(host, lost)),
         };
-        let hello = match told {
-            Told::Hello(hello)
+        let hello = match answer {
+            Answer::Hello(hello)
                 if (hello.protocol, hello.version.as_str()) == (PROTOCOL, VERSION) =>
             {
                 hello
             }
-            Told::Hello(hello) => {
+            Answer::Hello(hello) => {
                 let theirs = (hello.protocol, hello.version.as_str());
                 return Err(upgrade(host, other_version(theirs.0, theirs.1)));
             }
-            Told::Refused(refusal) => return Err(upgrade(host, refusal.into())),
+            Answer::Refused(refusal) => return Err(upgrade(host, refusal.into())),
             _ => return Err(link.close(host, link::Lost::Nonsense)),
         };
         let round_trip_ns = match round_trip(&mut link) {
@@ -182,8 +182,8 @@ impl Agent {
     ///
     /// Errors: an agent that is lost.
     pub fn host_facts(&self) -> Result<HostFacts, Problem> {
-        self.ask(Ask::Facts, |told| match told {
-            Told::Facts(facts) => Some(*facts),
+        self.ask(Ask::Facts, |answer| match answer {
+            Answer::Facts(facts) => Some(*facts),
             _ => None,
         })
     }
@@ -228,8 +228,8 @@ impl Agent {
             user: user.to_owned(),
             database: database.to_owned(),
         });
-        self.ask(ask, |told| match told {
-            Told::Postmaster(pid) => Some(pid),
+        self.ask(ask, |answer| match answer {
+            Answer::Postmaster(pid) => Some(pid),
             _ => None,
         })
     }
@@ -238,8 +238,8 @@ impl Agent {
     ///
     /// Errors: a lost agent; a server that has ended.
     pub fn processes(&self, postmaster: u32) -> Result<Vec<u32>, Problem> {
-        self.ask(Ask::Processes { postmaster }, |told| match told {
-            Told::Processes(pids) => Some(pids),
+        self.ask(Ask::Processes { postmaster }, |answer| match answer {
+            Answer::Processes(pids) => Some(pids),
             _ => None,
         })
     }
@@ -253,8 +253,8 @@ impl Agent {
             postmasters: postmasters.to_vec(),
             device,
         };
-        let (meters, sources) = self.ask(ask, |told| match told {
-            Told::Meters { meters, sources } => Some((meters, sources)),
+        let (meters, sources) = self.ask(ask, |answer| match answer {
+            Answer::Meters { meters, sources } => Some((meters, sources)),
             _ => None,
         })?;
         Ok(RemoteMeters::new(self.clone(), meters, sources))
@@ -268,8 +268,8 @@ impl Agent {
             postmaster,
             backends: backends.to_vec(),
         };
-        let counters = self.ask(ask, |told| match told {
-            Told::Counters(counters) => Some(counters),
+        let counters = self.ask(ask, |answer| match answer {
+            Answer::Counters(counters) => Some(counters),
             _ => None,
         })?;
         Ok(RemoteCounters::new(self.clone(), counters))
@@ -284,7 +284,7 @@ impl Agent {
             servers,
             interval_ms: u64::try_from(interval.as_millis()).unwrap_or(u64::MAX),
         };
-        self.ask(ask, |told| matches!(told, Told::Done).then_some(()))
+        self.ask(ask, |answer| matches!(answer, Answer::Done).then_some(()))
     }
 
     /// The samples since they were taken out last, in order of time, with their moments on our clock: each is
@@ -295,8 +295,8 @@ impl Agent {
         let mut all = Vec::new();
         for _ in 0..BATCHES_MAX {
             let asked = now_ns();
-            let some = self.ask(Ask::Samples, |told| match told {
-                Told::Samples(samples) => Some(samples),
+            let some = self.ask(Ask::Samples, |answer| match answer {
+                Answer::Samples(samples) => Some(samples),
                 _ => None,
             })?;
             let between = asked + now_ns().saturating_sub(asked) / 2;
@@ -311,12 +311,12 @@ impl Agent {
     }
 
     /// Asks for something; `take` picks it out of the right kind of answer.
-    fn ask<T>(&self, ask: Ask, take: impl Fn(Told) -> Option<T>) -> Result<T, Problem> {
-        let told = self.0.ask(ask)?;
-        if let Told::Refused(refusal) = told {
+    fn ask<T>(&self, ask: Ask, take: impl Fn(Answer) -> Option<T>) -> Result<T, Problem> {
+        let answer = self.0.ask(ask)?;
+        if let Answer::Refused(refusal) = answer {
             return Err(refusal.into());
         }
-        take(told).ok_or_else(|| self.0.lose(link::Lost::Nonsense))
+        take(answer).ok_or_else(|| self.0.lose(link::Lost::Nonsense))
     }
 
     /// Keeps a refusal for [`Agent::news`]; a loss is there already.
@@ -349,7 +349,7 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ask(&self, ask: Ask) -> Result<Told, Problem> {
+    fn ask(&self, ask: Ask) -> Result<Answer, Problem> {
         let mut state = self.state();
         let Some(link) = &mut state.link else {
             return Err(Problem::new(format!(
@@ -357,10 +357,10 @@ impl Inner {
                 self.about.host
             )));
         };
-        let told = link.ask(ask, ANSWER);
+        let answer = link.ask(ask, ANSWER);
         state.asked = Instant::now();
         drop(state);
-        told.map_err(|lost| self.lose(lost))
+        answer.map_err(|lost| self.lose(lost))
     }
 
     /// Gives the link up.

@@ -1,7 +1,7 @@
 //! What on this host spoils measurements: what was seen, what that does to results, and how to mend it.
 
 mod disk;
-mod mood;
+mod load;
 mod processor;
 mod room;
 
@@ -95,7 +95,7 @@ pub fn preflight(
 ) -> Vec<Check> {
     let mut checks = processor::checks(facts);
     checks.extend(room::checks(facts, sample));
-    checks.extend(mood::checks(facts, sample));
+    checks.extend(load::checks(facts, sample));
     checks.extend(disk.map(disk::checks).unwrap_or_default());
     checks
 }

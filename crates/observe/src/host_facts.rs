@@ -1,4 +1,4 @@
-//! What kind of machine this is, and in which mood.
+//! What kind of machine this is, and what else it does.
 
 use crate::perf::hardware_counters;
 use deltabench_model::fact::HostFacts;

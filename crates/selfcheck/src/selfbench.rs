@@ -4,7 +4,7 @@ mod collecting;
 
 use crate::{MeanRatio, server};
 use deltabench_driver::peer::{
-    Peer, PeerOutcome, PeerWork, SelfbenchCell, SelfbenchRound, SelfbenchRow, SelfbenchSpec,
+    Peer, PeerComparison, PeerOutcome, PeerWork, SelfbenchCell, SelfbenchRound, SelfbenchSpec,
     selfbench_client,
 };
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
@@ -54,7 +54,7 @@ pub fn selfbench(
     request: &SelfbenchRequest,
     host: &Host,
     note: &mut dyn FnMut(String),
-) -> Result<Vec<SelfbenchRow>, Problem> {
+) -> Result<Vec<PeerComparison>, Problem> {
     let cores = own_affinity().unwrap_or_default();
     let clients = request.clients.iter().copied().max().unwrap_or(1);
     let plan = plan(&request.installation, clients, request.seed);
@@ -95,7 +95,7 @@ fn measure(
     address: &Address,
     cores: &[usize],
     note: &mut dyn FnMut(String),
-) -> Result<Vec<SelfbenchRow>, Problem> {
+) -> Result<Vec<PeerComparison>, Problem> {
     let login = &address.login;
     let mut rows = Vec::new();
     for &clients in &request.clients {
@@ -231,7 +231,7 @@ pub struct PeerJson {
 impl SelfbenchJson {
     /// What came out of a request.
     #[must_use]
-    pub fn of(request: &SelfbenchRequest, measured: &[SelfbenchRow]) -> Self {
+    pub fn of(request: &SelfbenchRequest, measured: &[PeerComparison]) -> Self {
         Self {
             format: FORMAT.0,
             version: FORMAT.1,
@@ -243,7 +243,7 @@ impl SelfbenchJson {
 }
 
 impl PeerJson {
-    fn of(measured: &SelfbenchRow) -> Self {
+    fn of(measured: &PeerComparison) -> Self {
         let cpu = |outcome: &PeerOutcome| {
             to_f64(outcome.client_cpu_ns) / 1e3 / to_f64(outcome.operations).max(1.0)
         };

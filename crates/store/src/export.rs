@@ -47,7 +47,7 @@ impl Kind {
 
 /// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Column {
+pub struct ExportColumn {
     /// Its name.
     pub name: &'static str,
     /// Its type.
@@ -58,13 +58,13 @@ pub struct Column {
 
 /// A table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Table {
+pub struct ExportTable {
     /// Its name.
     pub name: &'static str,
     /// What a row is.
     pub meaning: &'static str,
     /// Its columns, in order.
-    pub columns: &'static [Column],
+    pub columns: &'static [ExportColumn],
 }
 
 /// A view, for files that can hold one.
@@ -131,7 +131,7 @@ impl Export {
     /// Begins an SQLite file with these tables and views.
     ///
     /// `out` is replaced when the export is finished. Errors: `File`, `Sqlite`.
-    pub fn sqlite(out: &Path, tables: &[Table], views: &[View]) -> Result<Self, ExportError> {
+    pub fn sqlite(out: &Path, tables: &[ExportTable], views: &[View]) -> Result<Self, ExportError> {
         let part = beside(out);
         let fail = |source| ExportError::Sqlite {
             path: part.clone(),
@@ -170,7 +170,7 @@ impl Export {
     /// the columns, a value that is not known is an empty field.
     ///
     /// Files of these names in `out` are replaced when the export is finished, others stay. Errors: `File`.
-    pub fn csv_directory(out: &Path, tables: &[Table]) -> Result<Self, ExportError> {
+    pub fn csv_directory(out: &Path, tables: &[ExportTable]) -> Result<Self, ExportError> {
         let part = beside(out);
         let fail = |path: &Path| {
             let path = path.to_owned();
@@ -200,7 +200,7 @@ impl Export {
     /// Errors: `Misfit`, `File`, `Sqlite`.
     pub fn rows(
         &mut self,
-        table: &Table,
+        table: &ExportTable,
         rows: impl IntoIterator<Item = Vec<Datum>>,
     ) -> Result<(), ExportError> {
         let (columns, part) = (table.columns.len(), &self.part);
@@ -400,21 +400,21 @@ impl<T: Into<Datum>> From<Option<T>> for Datum {
 mod tests {
     use super::*;
 
-    const TABLE: Table = Table {
+    const TABLE: ExportTable = ExportTable {
         name: "points",
         meaning: "a point",
         columns: &[
-            Column {
+            ExportColumn {
                 name: "x",
                 kind: Kind::Integer,
                 meaning: "where",
             },
-            Column {
+            ExportColumn {
                 name: "y",
                 kind: Kind::Real,
                 meaning: "how high",
             },
-            Column {
+            ExportColumn {
                 name: "label",
                 kind: Kind::Text,
                 meaning: "what",

@@ -19,7 +19,7 @@ use deltabench_store::export::{Datum, Export, ExportError};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 
-pub(super) type Row = Vec<Datum>;
+pub(super) type ExportRow = Vec<Datum>;
 
 /// A row from values of several types.
 macro_rules! row {
@@ -124,7 +124,7 @@ impl Rows<'_> {
         )
     }
 
-    fn run_row(&self) -> Row {
+    fn run_row(&self) -> ExportRow {
         let (plan, context) = (self.plan, self.context());
         row![
             self.run,
@@ -149,7 +149,7 @@ impl Rows<'_> {
         ]
     }
 
-    fn server_row(&self, id: ServerId, server: &PlannedServer) -> Row {
+    fn server_row(&self, id: ServerId, server: &PlannedServer) -> ExportRow {
         let told = self.context().servers.iter().find(|one| one.server == id);
         let installation = &server.installation;
         let build = told
@@ -176,7 +176,7 @@ impl Rows<'_> {
         ]
     }
 
-    fn cell_row(&self, id: CellId, cell: &Cell) -> Row {
+    fn cell_row(&self, id: CellId, cell: &Cell) -> ExportRow {
         row![
             self.run,
             id,
@@ -262,7 +262,7 @@ impl Rows<'_> {
         export.rows(&schema::ROUNDS, rounds)
     }
 
-    fn verdict_row(&self, cell: &CellComparison) -> Row {
+    fn verdict_row(&self, cell: &CellComparison) -> ExportRow {
         let speed = cell.host_speed.as_ref();
         row![
             self.run,
@@ -290,7 +290,7 @@ impl Rows<'_> {
         ]
     }
 
-    fn comparison_row(&self, cell: &CellComparison, one: &MetricComparison) -> Row {
+    fn comparison_row(&self, cell: &CellComparison, one: &MetricComparison) -> ExportRow {
         let (ci95, ci90) = (one.ratio.ci95, one.ratio.ci90);
         row![
             self.run,
@@ -310,7 +310,7 @@ impl Rows<'_> {
         ]
     }
 
-    fn cost_row(&self, cell: &CellComparison, one: &Cost) -> Row {
+    fn cost_row(&self, cell: &CellComparison, one: &Cost) -> ExportRow {
         let moved: Option<&Moved> = cell.moved.iter().find(|moved| moved.key == one.key);
         let (difference, ratio) = (&one.difference, one.ratio.as_ref());
         let ci95 = ratio.and_then(|ratio| ratio.ci95);
@@ -361,7 +361,7 @@ impl Rows<'_> {
     }
 }
 
-fn slice_row(run: &str, slice: &Slice, reader: &mut Deserializer) -> Row {
+fn slice_row(run: &str, slice: &Slice, reader: &mut Deserializer) -> ExportRow {
     let histogram: Option<Histogram<u64>> = reader
         .deserialize(&mut slice.latency_histogram.as_slice())
         .ok()
@@ -398,7 +398,7 @@ fn slice_row(run: &str, slice: &Slice, reader: &mut Deserializer) -> Row {
     ]
 }
 
-fn error_rows<'a>(run: &'a str, slice: &'a Slice) -> impl Iterator<Item = Row> + 'a {
+fn error_rows<'a>(run: &'a str, slice: &'a Slice) -> impl Iterator<Item = ExportRow> + 'a {
     slice.errors.iter().map(move |error| {
         row![
             run,
@@ -414,7 +414,10 @@ fn error_rows<'a>(run: &'a str, slice: &'a Slice) -> impl Iterator<Item = Row> +
     })
 }
 
-fn counter_rows<'a>(run: &'a str, visit: &'a VisitCounters) -> impl Iterator<Item = Row> + 'a {
+fn counter_rows<'a>(
+    run: &'a str,
+    visit: &'a VisitCounters,
+) -> impl Iterator<Item = ExportRow> + 'a {
     visit.values.iter().map(move |(key, value)| {
         row![
             run,
@@ -428,7 +431,7 @@ fn counter_rows<'a>(run: &'a str, visit: &'a VisitCounters) -> impl Iterator<Ite
     })
 }
 
-fn sample_rows<'a>(run: &'a str, sample: &'a Sample) -> impl Iterator<Item = Row> + 'a {
+fn sample_rows<'a>(run: &'a str, sample: &'a Sample) -> impl Iterator<Item = ExportRow> + 'a {
     sample.values.iter().map(move |(key, value)| {
         let (series, server) = of_server(key);
         row![run, sample.at_ns, sample.over_ns, series, server, *value]

@@ -1,44 +1,44 @@
 //! The tables of an export. Published: columns are added at the end, never renamed.
 
-use deltabench_store::export::{Column, Kind, Table, View};
+use deltabench_store::export::{ExportColumn, ExportTable, Kind, View};
 
 /// Name and version, in the table `export`. A column that is added leaves the version; one that changes its
 /// meaning raises it.
 pub const FORMAT: (&str, u32) = ("deltabench.export", 1);
 
-const fn integer(name: &'static str, meaning: &'static str) -> Column {
-    Column {
+const fn integer(name: &'static str, meaning: &'static str) -> ExportColumn {
+    ExportColumn {
         name,
         kind: Kind::Integer,
         meaning,
     }
 }
 
-const fn real(name: &'static str, meaning: &'static str) -> Column {
-    Column {
+const fn real(name: &'static str, meaning: &'static str) -> ExportColumn {
+    ExportColumn {
         name,
         kind: Kind::Real,
         meaning,
     }
 }
 
-const fn text(name: &'static str, meaning: &'static str) -> Column {
-    Column {
+const fn text(name: &'static str, meaning: &'static str) -> ExportColumn {
+    ExportColumn {
         name,
         kind: Kind::Text,
         meaning,
     }
 }
 
-const RUN: Column = text("run", "name of the run");
-const CELL: Column = integer("cell", "the cell");
-const BLOCK: Column = integer("block", "restart block, from 0");
-const SERVER: Column = integer("server", "the server");
-const CANDIDATE: Column = integer("candidate", "the server that is compared with the base");
-const METRIC: Column = text("metric", "key of the metric");
-const UNIT: Column = text("unit", "unit of the absolute values");
+const RUN: ExportColumn = text("run", "name of the run");
+const CELL: ExportColumn = integer("cell", "the cell");
+const BLOCK: ExportColumn = integer("block", "restart block, from 0");
+const SERVER: ExportColumn = integer("server", "the server");
+const CANDIDATE: ExportColumn = integer("candidate", "the server that is compared with the base");
+const METRIC: ExportColumn = text("metric", "key of the metric");
+const UNIT: ExportColumn = text("unit", "unit of the absolute values");
 
-pub const EXPORT: Table = Table {
+pub const EXPORT: ExportTable = ExportTable {
     name: "export",
     meaning: "What wrote this; one row.",
     columns: &[
@@ -51,7 +51,7 @@ pub const EXPORT: Table = Table {
     ],
 };
 
-pub const RUNS: Table = Table {
+pub const RUNS: ExportTable = ExportTable {
     name: "runs",
     meaning: "A row for each run.",
     columns: &[
@@ -85,7 +85,7 @@ pub const RUNS: Table = Table {
     ],
 };
 
-pub const SERVERS: Table = Table {
+pub const SERVERS: ExportTable = ExportTable {
     name: "servers",
     meaning: "A row for each server of a run: the base is number 0.",
     columns: &[
@@ -111,7 +111,7 @@ pub const SERVERS: Table = Table {
     ],
 };
 
-pub const CELLS: Table = Table {
+pub const CELLS: ExportTable = ExportTable {
     name: "cells",
     meaning: "A row for each cell: a workload at a number of clients.",
     columns: &[
@@ -139,7 +139,7 @@ pub const CELLS: Table = Table {
     ],
 };
 
-pub const VERDICTS: Table = Table {
+pub const VERDICTS: ExportTable = ExportTable {
     name: "verdicts",
     meaning: "A row for each cell and candidate, the placebo included: what was found.",
     columns: &[
@@ -192,7 +192,7 @@ pub const VERDICTS: Table = Table {
     ],
 };
 
-pub const COMPARISONS: Table = Table {
+pub const COMPARISONS: ExportTable = ExportTable {
     name: "comparisons",
     meaning: "A row for each cell, candidate (the placebo included) and metric: the relative values.",
     columns: &[
@@ -222,7 +222,7 @@ pub const COMPARISONS: Table = Table {
     ],
 };
 
-pub const COSTS: Table = Table {
+pub const COSTS: ExportTable = ExportTable {
     name: "costs",
     meaning: "A row for each cell, candidate (the placebo included) and cost that both sides have.",
     columns: &[
@@ -254,7 +254,7 @@ pub const COSTS: Table = Table {
     ],
 };
 
-pub const BLOCKS: Table = Table {
+pub const BLOCKS: ExportTable = ExportTable {
     name: "blocks",
     meaning: "A row for each cell, candidate, metric and block behind an interval: the sample.",
     columns: &[
@@ -270,7 +270,7 @@ pub const BLOCKS: Table = Table {
     ],
 };
 
-pub const BLOCK_RATES: Table = Table {
+pub const BLOCK_RATES: ExportTable = ExportTable {
     name: "block_rates",
     meaning: "A row for each cell, candidate and block: throughput of both sides.",
     columns: &[
@@ -283,7 +283,7 @@ pub const BLOCK_RATES: Table = Table {
     ],
 };
 
-pub const ROUNDS: Table = Table {
+pub const ROUNDS: ExportTable = ExportTable {
     name: "rounds",
     meaning: "A row for each cell, candidate and round that counts.",
     columns: &[
@@ -300,7 +300,7 @@ pub const ROUNDS: Table = Table {
     ],
 };
 
-pub const SLICES: Table = Table {
+pub const SLICES: ExportTable = ExportTable {
     name: "slices",
     meaning: "A row for each slice, as measured: one server doing one piece of work.",
     columns: &[
@@ -349,7 +349,7 @@ pub const SLICES: Table = Table {
     ],
 };
 
-pub const SLICE_ERRORS: Table = Table {
+pub const SLICE_ERRORS: ExportTable = ExportTable {
     name: "slice_errors",
     meaning: "A row for each slice and SQLSTATE that servers answered with.",
     columns: &[
@@ -365,7 +365,7 @@ pub const SLICE_ERRORS: Table = Table {
     ],
 };
 
-pub const COUNTERS: Table = Table {
+pub const COUNTERS: ExportTable = ExportTable {
     name: "counters",
     meaning: "A row for each visit, server and counter: how far it moved, or the value of a gauge at the \
               end. What could not be read has no row.",
@@ -386,7 +386,7 @@ pub const COUNTERS: Table = Table {
     ],
 };
 
-pub const SAMPLES: Table = Table {
+pub const SAMPLES: ExportTable = ExportTable {
     name: "samples",
     meaning: "A row for each second and series of the host, or of a server.",
     columns: &[
@@ -402,7 +402,7 @@ pub const SAMPLES: Table = Table {
     ],
 };
 
-pub const MARKS: Table = Table {
+pub const MARKS: ExportTable = ExportTable {
     name: "marks",
     meaning: "A row for each thing that happened at a moment.",
     columns: &[
@@ -417,7 +417,7 @@ pub const MARKS: Table = Table {
     ],
 };
 
-pub const FINDINGS: Table = Table {
+pub const FINDINGS: ExportTable = ExportTable {
     name: "findings",
     meaning: "A row for each finding: confounders, doubts, facts of the host.",
     columns: &[
@@ -428,7 +428,7 @@ pub const FINDINGS: Table = Table {
     ],
 };
 
-pub const SETTINGS: Table = Table {
+pub const SETTINGS: ExportTable = ExportTable {
     name: "settings",
     meaning: "A row for each server and setting, as read back from the running server.",
     columns: &[
@@ -442,7 +442,7 @@ pub const SETTINGS: Table = Table {
     ],
 };
 
-pub const WITHDRAWALS: Table = Table {
+pub const WITHDRAWALS: ExportTable = ExportTable {
     name: "withdrawals",
     meaning: "A row for each withdrawal of a run or a cell.",
     columns: &[
@@ -453,7 +453,7 @@ pub const WITHDRAWALS: Table = Table {
     ],
 };
 
-pub const METRICS: Table = Table {
+pub const METRICS: ExportTable = ExportTable {
     name: "metrics",
     meaning: "A row for each metric that this version knows.",
     columns: &[
@@ -476,7 +476,7 @@ pub const METRICS: Table = Table {
     ],
 };
 
-pub const STEPS: Table = Table {
+pub const STEPS: ExportTable = ExportTable {
     name: "steps",
     meaning: "A row for each step of the Insert Benchmark on a server in a pass.",
     columns: &[
@@ -510,7 +510,7 @@ pub const STEPS: Table = Table {
     ],
 };
 
-pub const STEP_METRICS: Table = Table {
+pub const STEP_METRICS: ExportTable = ExportTable {
     name: "step_metrics",
     meaning: "A row for each figure of the metrics line of a step on a server in a pass.",
     columns: &[
@@ -527,7 +527,7 @@ pub const STEP_METRICS: Table = Table {
     ],
 };
 
-pub const STEP_SECONDS: Table = Table {
+pub const STEP_SECONDS: ExportTable = ExportTable {
     name: "step_seconds",
     meaning: "A row for each second of a step on a server in a pass, all clients together.",
     columns: &[
@@ -552,7 +552,7 @@ pub const STEP_SECONDS: Table = Table {
 };
 
 /// Every table, in the order of the published page.
-pub const TABLES: [Table; 22] = [
+pub const TABLES: [ExportTable; 22] = [
     EXPORT,
     RUNS,
     SERVERS,

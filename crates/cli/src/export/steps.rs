@@ -1,6 +1,6 @@
 //! The rows of steps of the Insert Benchmark.
 
-use super::rows::{Row, row};
+use super::rows::{ExportRow, row};
 use super::schema;
 use deltabench_kinds::insert::{INSERT_METRICS, InsertReport, PassFigures};
 use deltabench_model::plan::{CellId, ServerId};
@@ -47,7 +47,7 @@ fn places<'a>(run: &'a str, report: &'a InsertReport) -> Vec<Place<'a>> {
     report.servers.iter().flat_map(of).collect()
 }
 
-fn step_row(place: &Place<'_>) -> Row {
+fn step_row(place: &Place<'_>) -> ExportRow {
     let pass = place.pass;
     row![
         place.run,
@@ -68,7 +68,7 @@ fn step_row(place: &Place<'_>) -> Row {
     ]
 }
 
-fn metric_rows<'a>(place: &'a Place<'_>) -> impl Iterator<Item = Row> + 'a {
+fn metric_rows<'a>(place: &'a Place<'_>) -> impl Iterator<Item = ExportRow> + 'a {
     let all = INSERT_METRICS.iter().zip(&place.pass.metrics);
     all.filter_map(move |(metric, value)| {
         let (run, pass) = (place.run, place.pass.pass);
@@ -85,7 +85,7 @@ fn metric_rows<'a>(place: &'a Place<'_>) -> impl Iterator<Item = Row> + 'a {
     })
 }
 
-fn second_rows<'a>(place: &'a Place<'_>) -> impl Iterator<Item = Row> + 'a {
+fn second_rows<'a>(place: &'a Place<'_>) -> impl Iterator<Item = ExportRow> + 'a {
     let all = (0_u32..).zip(&place.pass.seconds);
     all.map(move |(second, one)| {
         row![

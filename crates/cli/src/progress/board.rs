@@ -28,12 +28,12 @@ struct Last {
     open_cells: u32,
     remaining_seconds: f64,
     cells: usize,
-    rows: Vec<Row>,
+    rows: Vec<OpenCell>,
 }
 
 /// A cell and candidate that is still measured.
 #[derive(Debug)]
-struct Row {
+struct OpenCell {
     name: String,
     estimate: String,
     /// Half the width of the interval in percent; absent before there is one.
@@ -58,8 +58,8 @@ impl Board {
         let several = several(comparison);
         let open = |cell: &&CellComparison| progress.open_cells > 0 && is_open(cell, comparison);
         let rows = comparison.cells.iter().filter(open);
-        let rows: Vec<Row> = rows
-            .map(|cell| Row::new(cell, comparison, several))
+        let rows: Vec<OpenCell> = rows
+            .map(|cell| OpenCell::new(cell, comparison, several))
             .collect();
         let before = self.last.take();
         let closed = comparison.cells.iter().filter(|cell| {
@@ -134,7 +134,7 @@ impl Board {
     }
 }
 
-impl Row {
+impl OpenCell {
     fn new(cell: &CellComparison, comparison: &Comparison, several: bool) -> Self {
         let aim = match comparison.stopping {
             Stopping::Precision { half_width } => half_width,

@@ -17,13 +17,13 @@ use std::sync::atomic::Ordering;
 /// All tables of the step.
 #[derive(Debug)]
 pub struct Indexing {
-    tables: Vec<Table>,
+    tables: Vec<IndexedTable>,
     poller: Poller,
 }
 
 /// One table.
 #[derive(Debug)]
-struct Table {
+struct IndexedTable {
     link: Link,
     number: u32,
     /// What is to be sent, the next one last.
@@ -67,7 +67,7 @@ impl Indexing {
             let indexes = index_sql(number).into_iter();
             left.extend(indexes.map(|sql| (Kind::Index, sql.into_bytes())));
             left.reverse();
-            tables.push(Table {
+            tables.push(IndexedTable {
                 link,
                 number,
                 left,
@@ -103,7 +103,11 @@ impl Indexing {
             interrupted,
             indexed: fault.is_none() && !interrupted,
             fault,
-            unanswered: self.tables.iter().filter_map(Table::unanswered).collect(),
+            unanswered: self
+                .tables
+                .iter()
+                .filter_map(IndexedTable::unanswered)
+                .collect(),
             inserted: self.tables.iter().map(|table| table.inserted).collect(),
             deleted: Vec::new(),
         }
@@ -132,7 +136,7 @@ impl Indexing {
         }
         let now_ns = clock.now();
         let limit_ns = u64::try_from(spec.op_timeout.as_nanos()).unwrap_or(u64::MAX);
-        let stalled = |table: &&Table| {
+        let stalled = |table: &&IndexedTable| {
             let since = table.under_way.map(|(_, sent_ns)| sent_ns);
             since.is_some_and(|sent_ns| now_ns.saturating_sub(sent_ns) > limit_ns)
         };
@@ -143,7 +147,7 @@ impl Indexing {
     }
 }
 
-impl Table {
+impl IndexedTable {
     fn name(&self) -> String {
         format!("making the indexes of {}", table_name(self.number))
     }

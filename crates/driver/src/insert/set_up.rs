@@ -6,7 +6,7 @@ use super::link::{Link, Width, look_up, parse, run};
 use super::long::Long;
 use super::pace::Pace;
 use super::station::Station;
-use super::table::Table;
+use super::table::InsertTable;
 use super::tally::StepTally;
 use super::traffic::Traffic;
 use super::{StepSpec, Work, deletes};
@@ -99,10 +99,14 @@ impl SetUp<'_, '_> {
     }
 
     /// A table, from 1, and its newest key.
-    fn table(&mut self, number: u32, tally: &mut StepTally) -> Result<(Table, i64), WireError> {
+    fn table(
+        &mut self,
+        number: u32,
+        tally: &mut StepTally,
+    ) -> Result<(InsertTable, i64), WireError> {
         let step = self.spec.step;
         if !deletes(step) {
-            return Ok((Table::new(number, None, 0), 0));
+            return Ok((InsertTable::new(number, None, 0), 0));
         }
         let mut session = self.open(None)?;
         let mut ask = |sql: &str| {
@@ -116,7 +120,7 @@ impl SetUp<'_, '_> {
             InsertStep::Point(_) => ask(&benchmark::max_sql(number))?,
             _ => 0,
         };
-        let table = Table::new(number, Some(Link::new(session)), oldest);
+        let table = InsertTable::new(number, Some(Link::new(session)), oldest);
         Ok((table, newest))
     }
 

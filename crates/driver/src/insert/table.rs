@@ -13,7 +13,7 @@ const DELETES_PER_LOOK_UP: u32 = 1000;
 
 /// A table.
 #[derive(Debug)]
-pub struct Table {
+pub struct InsertTable {
     /// Its number, from 1.
     pub number: u32,
     look_up: Option<LookUp>,
@@ -48,7 +48,7 @@ pub enum Ask {
     Newest(usize),
 }
 
-impl Table {
+impl InsertTable {
     /// A table, from 1, whose oldest row has that key.
     pub fn new(number: u32, look_up: Option<Link>, oldest: i64) -> Self {
         Self {

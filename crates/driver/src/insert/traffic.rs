@@ -3,7 +3,7 @@
 use super::client::Client;
 use super::long::Long;
 use super::station::Station;
-use super::table::{Ask, Table};
+use super::table::{Ask, InsertTable};
 use super::tally::{Fault, StepTally};
 use super::{End, LOOK, StepSpec, waiting};
 use crate::error::WireError;
@@ -28,7 +28,7 @@ pub struct Traffic {
     step: InsertStep,
     calendar: Calendar,
     clients: Vec<Client>,
-    tables: Vec<Table>,
+    tables: Vec<InsertTable>,
     long: Option<Long>,
     poller: Poller,
     clock: Clock,
@@ -41,7 +41,7 @@ impl Traffic {
         step: InsertStep,
         calendar: Calendar,
         clients: Vec<Client>,
-        tables: Vec<Table>,
+        tables: Vec<InsertTable>,
         long: Option<Long>,
         mut poller: Poller,
     ) -> Result<Self, WireError> {
@@ -365,7 +365,7 @@ impl Traffic {
 
     fn unanswered(&self) -> Vec<BackendKey> {
         let stations = self.clients.iter().flat_map(Client::stations);
-        let look_ups = self.tables.iter().filter_map(Table::unanswered);
+        let look_ups = self.tables.iter().filter_map(InsertTable::unanswered);
         stations
             .filter_map(Station::unanswered)
             .chain(look_ups.map(|(key, _)| key))

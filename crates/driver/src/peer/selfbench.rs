@@ -45,7 +45,7 @@ pub struct SelfbenchCell {
 
 /// A comparison with one peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SelfbenchRow {
+pub struct PeerComparison {
     /// What was compared.
     pub cell: SelfbenchCell,
     /// With whom.
@@ -97,7 +97,7 @@ impl Rival {
 pub fn selfbench_client(
     spec: &SelfbenchSpec<'_>,
     place: &mut dyn FnMut(&SelfbenchCell) -> Result<Vec<usize>, Problem>,
-) -> Result<Vec<SelfbenchRow>, Problem> {
+) -> Result<Vec<PeerComparison>, Problem> {
     let peers: Vec<Peer> = spec
         .peers
         .iter()
@@ -119,15 +119,15 @@ fn compare(
     number: u64,
     peers: &[Peer],
     cores: &[usize],
-) -> Result<Vec<SelfbenchRow>, Problem> {
+) -> Result<Vec<PeerComparison>, Problem> {
     let mut rivals = vec![Contender::Bare];
     for &peer in peers {
         let run = peer_run(spec, cell, peer, cores);
         rivals.push(Contender::Peer(run, start_up(spec, &run)?));
     }
-    let mut rows: Vec<SelfbenchRow> = rivals
+    let mut rows: Vec<PeerComparison> = rivals
         .iter()
-        .map(|contender| SelfbenchRow {
+        .map(|contender| PeerComparison {
             cell: *cell,
             rival: contender.rival(),
             rounds: Vec::new(),

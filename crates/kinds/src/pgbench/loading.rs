@@ -11,7 +11,7 @@ use deltabench_run::benchmark::OwnTables;
 use deltabench_run::load::durable;
 use deltabench_workload::executable::Draws;
 use deltabench_workload::pgbench::Action;
-use deltabench_workload::pgbench::tables::{self, CopyRows, LOADED, Table};
+use deltabench_workload::pgbench::tables::{self, CopyRows, LOADED, PgbenchTable};
 
 /// Rows that are sent at once.
 const ROWS_AT_ONCE: u64 = 1000;
@@ -219,7 +219,7 @@ pub fn make_tables(client: &mut Client, wanted: &PgbenchTables) -> Result<(), Pr
 
 fn copy(
     client: &mut Client,
-    table: Table,
+    table: PgbenchTable,
     wanted: &PgbenchTables,
     version_num: u32,
 ) -> Result<(), Problem> {
@@ -231,7 +231,11 @@ fn copy(
         .map_err(|error| failed(&sql, &error))
 }
 
-fn check_rows(client: &mut Client, table: Table, wanted: &PgbenchTables) -> Result<(), Problem> {
+fn check_rows(
+    client: &mut Client,
+    table: PgbenchTable,
+    wanted: &PgbenchTables,
+) -> Result<(), Problem> {
     let (name, rows) = (table.name(), table.rows(wanted.scale));
     let found = number(client, &format!("SELECT count(*) FROM {name}"))?;
     if found == rows {

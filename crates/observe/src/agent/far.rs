@@ -3,7 +3,7 @@
 use super::find;
 use super::lines::{End, Lines};
 use super::protocol::{
-    Answer, Ask, Hello, PROTOCOL, Request, SAMPLES_AT_ONCE, Samples, Told, VERSION,
+    Answer, Ask, Hello, PROTOCOL, Reply, Request, SAMPLES_AT_ONCE, Samples, VERSION,
 };
 use crate::device::DeviceClock;
 use crate::host_facts::read_host;
@@ -56,10 +56,10 @@ pub fn serve(input: impl Into<OwnedFd>, mut output: impl Write, silence: Duratio
         let Ok(request) = serde_json::from_str::<Request>(&line) else {
             return Served::Broken;
         };
-        let told = far.answer(request.ask);
-        let answer = Answer {
+        let answer = far.answer(request.ask);
+        let answer = Reply {
             id: request.id,
-            told: told.unwrap_or_else(|problem| Told::Refused(problem.into())),
+            answer: answer.unwrap_or_else(|problem| Answer::Refused(problem.into())),
         };
         let Ok(mut answer) = serde_json::to_vec(&answer) else {
             return Served::Broken;
@@ -84,7 +84,7 @@ struct Far {
 }
 
 impl Far {
-    fn answer(&mut self, ask: Ask) -> Result<Told, Problem> {
+    fn answer(&mut self, ask: Ask) -> Result<Answer, Problem> {
         if let Ask::Hello { protocol, version } = ask {
             return self.greet(protocol, &version);
         }
@@ -92,13 +92,13 @@ impl Far {
             return Err(Problem::new("the agent has not been greeted"));
         }
         match ask {
-            Ask::Hello { .. } | Ask::Ping => Ok(Told::Done),
-            Ask::Facts => Ok(Told::Facts(Box::new(read_host()))),
+            Ask::Hello { .. } | Ask::Ping => Ok(Answer::Done),
+            Ask::Facts => Ok(Answer::Facts(Box::new(read_host()))),
             Ask::Postmaster(backends) => {
-                find::postmaster(Path::new("/proc"), &backends).map(Told::Postmaster)
+                find::postmaster(Path::new("/proc"), &backends).map(Answer::Postmaster)
             }
             Ask::Processes { postmaster } => process_tree(postmaster)
-                .map(Told::Processes)
+                .map(Answer::Processes)
                 .map_err(Problem::from),
             Ask::OpenMeters {
                 postmasters,
@@ -106,7 +106,7 @@ impl Far {
             } => self.open_meters(&postmasters, device),
             Ask::Start { meters } => {
                 self.metered(meters)?.start();
-                Ok(Told::Done)
+                Ok(Answer::Done)
             }
             Ask::End {
                 meters,
@@ -114,11 +114,11 @@ impl Far {
                 client_cpu_ns,
             } => {
                 let costs = self.metered(meters)?.end(index(active), client_cpu_ns);
-                Ok(Told::Costs(costs))
+                Ok(Answer::Costs(costs))
             }
             Ask::CloseMeters { meters } => {
                 self.meters.remove(&meters);
-                Ok(Told::Done)
+                Ok(Answer::Done)
             }
             Ask::OpenCounters {
                 postmaster,
@@ -128,33 +128,33 @@ impl Far {
                 let handle = self.handle();
                 self.counters
                     .insert(handle, counters.with_hardware(&backends));
-                Ok(Told::Counters(handle))
+                Ok(Answer::Counters(handle))
             }
             Ask::FinishCounters { counters } => {
                 let counters = self.counters.remove(&counters).ok_or_else(unknown)?;
-                Ok(Told::Values(counters.finish()))
+                Ok(Answer::Values(counters.finish()))
             }
             Ask::Watch {
                 servers,
                 interval_ms,
             } => self.watch(servers, Duration::from_millis(interval_ms)),
-            Ask::Samples => Ok(Told::Samples(self.samples())),
+            Ask::Samples => Ok(Answer::Samples(self.samples())),
         }
     }
 
-    fn greet(&mut self, protocol: u32, version: &str) -> Result<Told, Problem> {
+    fn greet(&mut self, protocol: u32, version: &str) -> Result<Answer, Problem> {
         if (protocol, version) != (PROTOCOL, VERSION) {
             return Err(other_version(protocol, version));
         }
         self.greeted = true;
-        Ok(Told::Hello(Hello {
+        Ok(Answer::Hello(Hello {
             protocol: PROTOCOL,
             version: VERSION.to_owned(),
             boot: boot_id(),
         }))
     }
 
-    fn open_meters(&mut self, postmasters: &[u32], device: bool) -> Result<Told, Problem> {
+    fn open_meters(&mut self, postmasters: &[u32], device: bool) -> Result<Answer, Problem> {
         let mut meters = SliceMeters::open_hands_off(postmasters).map_err(Problem::from)?;
         let data = postmasters.first().filter(|_| device).copied().map(data_of);
         if let Some(device) = data.and_then(|data| DeviceClock::of(&data)) {
@@ -163,7 +163,7 @@ impl Far {
         let sources = meters.sources();
         let handle = self.handle();
         self.meters.insert(handle, meters);
-        Ok(Told::Meters {
+        Ok(Answer::Meters {
             meters: handle,
             sources,
         })
@@ -182,7 +182,7 @@ impl Far {
         &mut self,
         servers: Vec<(ServerId, u32)>,
         interval: Duration,
-    ) -> Result<Told, Problem> {
+    ) -> Result<Answer, Problem> {
         if self.sampler.is_none() {
             // Without a server there is no telling where the data is; the host can be watched without.
             let data = servers.first().map(|&(_, pid)| data_of(pid));
@@ -192,7 +192,7 @@ impl Far {
         if let Some(sampler) = &self.sampler {
             sampler.set_servers(servers);
         }
-        Ok(Told::Done)
+        Ok(Answer::Done)
     }
 
     fn samples(&mut self) -> Samples {

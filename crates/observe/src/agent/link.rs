@@ -1,7 +1,7 @@
 //! The near side's pipes to a far side: a request, its answer, a time limit.
 
 use super::lines::{End, Lines};
-use super::protocol::{Answer, Ask, Request, Told};
+use super::protocol::{Answer, Ask, Reply, Request};
 use super::ssh::Session;
 use deltabench_model::problem::Problem;
 use std::fs::File;
@@ -34,7 +34,7 @@ impl Link {
     /// Sends a request and waits for its answer.
     ///
     /// Errors: why no answer came in time; not a refusal, which is an answer.
-    pub(super) fn ask(&mut self, ask: Ask, limit: Duration) -> Result<Told, Lost> {
+    pub(super) fn ask(&mut self, ask: Ask, limit: Duration) -> Result<Answer, Lost> {
         self.requests += 1;
         let first = self.requests == 1;
         let request = Request {
@@ -53,8 +53,8 @@ impl Link {
                 End::Silent => Lost::Silent(limit),
                 End::Nonsense => Lost::Nonsense,
             })?;
-            match serde_json::from_str::<Answer>(&line) {
-                Ok(answer) if answer.id == self.requests => return Ok(answer.told),
+            match serde_json::from_str::<Reply>(&line) {
+                Ok(reply) if reply.id == self.requests => return Ok(reply.answer),
                 Err(_) if first && noise < NOISE => noise += 1,
                 _ => return Err(Lost::Nonsense),
             }

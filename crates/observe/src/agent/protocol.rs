@@ -26,9 +26,11 @@ pub(crate) struct Request {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Answer {
+pub(crate) struct Reply {
     pub(crate) id: u64,
-    pub(crate) told: Told,
+    // Its name on the wire stays, so that a far side of another version can say which it is.
+    #[serde(rename = "told")]
+    pub(crate) answer: Answer,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -71,7 +73,7 @@ pub(crate) enum Ask {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Told {
+pub(crate) enum Answer {
     Hello(Hello),
     /// Nothing to say but that it was done.
     Done,

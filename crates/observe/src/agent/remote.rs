@@ -1,7 +1,7 @@
 //! What the far side has opened, as the near side holds it.
 
 use super::Agent;
-use super::protocol::{Ask, Told};
+use super::protocol::{Answer, Ask};
 use crate::slice_meters::{MeterSources, SliceCosts};
 use deltabench_model::units::count;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl RemoteMeters {
         let ask = Ask::Start {
             meters: self.meters,
         };
-        let done = |told| matches!(told, Told::Done).then_some(());
+        let done = |answer| matches!(answer, Answer::Done).then_some(());
         self.started = self.heard(ask, done).is_some();
     }
 
@@ -62,14 +62,14 @@ impl RemoteMeters {
             active: count(active),
             client_cpu_ns: if here { client_cpu_ns } else { 0 },
         };
-        let costs = |told| match told {
-            Told::Costs(costs) => Some(costs),
+        let costs = |answer| match answer {
+            Answer::Costs(costs) => Some(costs),
             _ => None,
         };
         self.heard(ask, costs).flatten()
     }
 
-    fn heard<T>(&self, ask: Ask, take: impl Fn(Told) -> Option<T>) -> Option<T> {
+    fn heard<T>(&self, ask: Ask, take: impl Fn(Answer) -> Option<T>) -> Option<T> {
         let heard = self.agent.ask(ask, take);
         heard.map_err(|problem| self.agent.note(&problem)).ok()
     }
@@ -83,7 +83,7 @@ impl Drop for RemoteMeters {
         // An agent that is lost has forgotten them anyway.
         let _ = self
             .agent
-            .ask(ask, |told| matches!(told, Told::Done).then_some(()));
+            .ask(ask, |answer| matches!(answer, Answer::Done).then_some(()));
     }
 }
 
@@ -105,8 +105,8 @@ impl RemoteCounters {
         let ask = Ask::FinishCounters {
             counters: self.counters,
         };
-        let values = self.agent.ask(ask, |told| match told {
-            Told::Values(values) => Some(values),
+        let values = self.agent.ask(ask, |answer| match answer {
+            Answer::Values(values) => Some(values),
             _ => None,
         });
         values

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::agent::lines::Lines;
-use crate::agent::protocol::{Answer, Hello, Request};
+use crate::agent::protocol::{Hello, Reply, Request};
 use crate::host_facts::read_host;
 use crate::slice_meters::tests::Worker;
 use deltabench_driver::admin::Client;
@@ -51,9 +51,9 @@ fn scripted(script: impl FnOnce(UnixStream) + Send + 'static) -> Result<Agent, P
     Agent::greet("there", link)
 }
 
-fn told(far: &mut UnixStream, id: u64, told: Told) {
-    let answer = serde_json::to_string(&Answer { id, told }).unwrap();
-    writeln!(far, "{answer}").unwrap();
+fn told(far: &mut UnixStream, id: u64, answer: Answer) {
+    let reply = serde_json::to_string(&Reply { id, answer }).unwrap();
+    writeln!(far, "{reply}").unwrap();
 }
 
 #[test]
@@ -189,12 +189,12 @@ fn another_version_is_refused_on_either_side() {
     let (near, thread) = far(LONG);
     let mut raw = link(&near);
     let early = raw.ask(Ask::Facts, LONG).unwrap();
-    assert!(matches!(early, Told::Refused(_)), "not greeted yet");
+    assert!(matches!(early, Answer::Refused(_)), "not greeted yet");
     let hello = Ask::Hello {
         protocol: PROTOCOL,
         version: "0.0.1".to_owned(),
     };
-    let Told::Refused(refusal) = raw.ask(hello, LONG).unwrap() else {
+    let Answer::Refused(refusal) = raw.ask(hello, LONG).unwrap() else {
         panic!("taken for the same version")
     };
     let problem = upgrade("db", refusal.into()).to_string();
@@ -211,7 +211,7 @@ fn another_version_is_refused_on_either_side() {
             version: VERSION.to_owned(),
             boot: None,
         };
-        told(&mut far, 1, Told::Hello(hello));
+        told(&mut far, 1, Answer::Hello(hello));
         far.read_to_end(&mut Vec::new()).unwrap();
     };
     let problem = scripted(newer).unwrap_err();
@@ -261,13 +261,13 @@ fn an_answer_to_another_question_is_a_loss() {
         for line in BufReader::new(far).lines() {
             let request: Request = serde_json::from_str(&line.unwrap()).unwrap();
             let answer = match request.ask {
-                Ask::Hello { protocol, version } => Told::Hello(Hello {
+                Ask::Hello { protocol, version } => Answer::Hello(Hello {
                     protocol,
                     version,
                     boot: None,
                 }),
-                Ask::Ping => Told::Done,
-                _ => Told::Postmaster(1),
+                Ask::Ping => Answer::Done,
+                _ => Answer::Postmaster(1),
             };
             told(&mut output, request.id, answer);
         }
@@ -285,17 +285,17 @@ fn samples_without_end_are_a_loss() {
         for line in BufReader::new(far).lines() {
             let request: Request = serde_json::from_str(&line.unwrap()).unwrap();
             let answer = match request.ask {
-                Ask::Hello { protocol, version } => Told::Hello(Hello {
+                Ask::Hello { protocol, version } => Answer::Hello(Hello {
                     protocol,
                     version,
                     boot: None,
                 }),
-                Ask::Samples => Told::Samples(Samples {
+                Ask::Samples => Answer::Samples(Samples {
                     now_ns: 1,
                     samples: Vec::new(),
                     more: true,
                 }),
-                _ => Told::Done,
+                _ => Answer::Done,
             };
             told(&mut output, request.id, answer);
         }

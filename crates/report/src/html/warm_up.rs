@@ -7,7 +7,7 @@ use deltabench_model::units::{count, to_f64};
 use maud::{Markup, html};
 use std::fmt::Write;
 
-/// Size of the picture in its own units; the page stretches it.
+/// Size of the chart in its own units; the page stretches it.
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 100.0;
 

@@ -2,7 +2,7 @@
 //! them.
 //!
 //! The order is pgbench's: [`drop_sql`], [`create_sql`]; in one transaction [`truncate_sql`] and the rows,
-//! which are [`CopyRows`] of each of [`LOADED`] after its [`Table::copy_sql`], or [`server_side_sql`]; then
+//! which are [`CopyRows`] of each of [`LOADED`] after its [`PgbenchTable::copy_sql`], or [`server_side_sql`]; then
 //! [`vacuum_sql`], [`primary_keys_sql`], [`foreign_keys_sql`].
 //!
 //! Source: what pgbench of PostgreSQL 18 sends; the tests hold it.
@@ -22,7 +22,7 @@ const BIGINT_SCALE: u32 = 20_000;
 
 /// One of the tables that rows are loaded into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Table {
+pub enum PgbenchTable {
     /// `pgbench_branches`.
     Branches,
     /// `pgbench_tellers`.
@@ -32,9 +32,13 @@ pub enum Table {
 }
 
 /// The tables that rows are loaded into, in pgbench's order.
-pub const LOADED: [Table; 3] = [Table::Branches, Table::Tellers, Table::Accounts];
+pub const LOADED: [PgbenchTable; 3] = [
+    PgbenchTable::Branches,
+    PgbenchTable::Tellers,
+    PgbenchTable::Accounts,
+];
 
-impl Table {
+impl PgbenchTable {
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -193,7 +197,7 @@ fn partition_values(tables: &PgbenchTables, partition: u32) -> String {
             format!("with (modulus {partitions}, remainder {})", partition - 1)
         }
         PartitionMethod::Range => {
-            let size = Table::Accounts
+            let size = PgbenchTable::Accounts
                 .rows(tables.scale)
                 .div_ceil(u64::from(partitions));
             let end = |partition: u32| u64::from(partition) * size + 1;
@@ -214,7 +218,7 @@ fn partition_values(tables: &PgbenchTables, partition: u32) -> String {
 /// Rows of a table in COPY's text format, some at a time.
 #[derive(Debug, Clone)]
 pub struct CopyRows {
-    table: Table,
+    table: PgbenchTable,
     /// The row before the next.
     done: u64,
     end: u64,
@@ -223,7 +227,7 @@ pub struct CopyRows {
 impl CopyRows {
     /// All rows of a table at a scale.
     #[must_use]
-    pub fn new(table: Table, scale: u32) -> Self {
+    pub fn new(table: PgbenchTable, scale: u32) -> Self {
         Self {
             table,
             done: 0,
@@ -238,10 +242,14 @@ impl CopyRows {
         for before in self.done..end {
             // Into a Vec nothing can fail to be written.
             let _ = match self.table {
-                Table::Branches => writeln!(out, "{}\t0\t\\N", before + 1),
-                Table::Tellers => writeln!(out, "{}\t{}\t0\t\\N", before + 1, before / TELLERS + 1),
+                PgbenchTable::Branches => writeln!(out, "{}\t0\t\\N", before + 1),
+                PgbenchTable::Tellers => {
+                    writeln!(out, "{}\t{}\t0\t\\N", before + 1, before / TELLERS + 1)
+                }
                 // The filler is an empty text, which the column's type pads with blanks.
-                Table::Accounts => writeln!(out, "{}\t{}\t0\t", before + 1, before / ACCOUNTS + 1),
+                PgbenchTable::Accounts => {
+                    writeln!(out, "{}\t{}\t0\t", before + 1, before / ACCOUNTS + 1)
+                }
             };
         }
         self.done = end;
@@ -252,21 +260,21 @@ impl CopyRows {
 /// The statements by which the server makes the rows itself.
 #[must_use]
 pub fn server_side_sql(tables: &PgbenchTables) -> Vec<String> {
-    let rows = |table: Table| table.rows(tables.scale);
+    let rows = |table: PgbenchTable| table.rows(tables.scale);
     vec![
         format!(
             "insert into pgbench_branches(bid,bbalance) select bid, 0 from generate_series(1, {}) as bid",
-            rows(Table::Branches)
+            rows(PgbenchTable::Branches)
         ),
         format!(
             "insert into pgbench_tellers(tid,bid,tbalance) \
              select tid, (tid - 1) / {TELLERS} + 1, 0 from generate_series(1, {}) as tid",
-            rows(Table::Tellers)
+            rows(PgbenchTable::Tellers)
         ),
         format!(
             "insert into pgbench_accounts(aid,bid,abalance,filler) \
              select aid, (aid - 1) / {ACCOUNTS} + 1, 0, '' from generate_series(1, {}) as aid",
-            rows(Table::Accounts)
+            rows(PgbenchTable::Accounts)
         ),
     ]
 }
@@ -328,9 +336,9 @@ pub fn estimate_bytes(tables: &PgbenchTables) -> u64 {
     let fill = u64::from(tables.fillfactor);
     let all = LOADED.map(|table| {
         let bytes = match table {
-            Table::Branches => BRANCH_ROW,
-            Table::Tellers => TELLER_ROW,
-            Table::Accounts => ACCOUNT_ROW,
+            PgbenchTable::Branches => BRANCH_ROW,
+            PgbenchTable::Tellers => TELLER_ROW,
+            PgbenchTable::Accounts => ACCOUNT_ROW,
         };
         let rows = table.rows(tables.scale);
         // An index has a page that describes it.
@@ -412,7 +420,7 @@ mod tests {
         let statements = create_sql(&hashed, 110_000).unwrap();
         assert!(statements[5].contains("for values with (modulus 2, remainder 1)"));
         assert!(
-            !Table::Accounts
+            !PgbenchTable::Accounts
                 .copy_sql(&hashed, 180_006)
                 .contains("freeze")
         );
@@ -449,25 +457,25 @@ mod tests {
 
     #[test]
     fn rows_come_in_pieces_and_are_all_there() {
-        let all = |table: Table, scale: u32, rows: u64| {
+        let all = |table: PgbenchTable, scale: u32, rows: u64| {
             let mut out = Vec::new();
             let mut copy = CopyRows::new(table, scale);
             while copy.fill(rows, &mut out) {}
             String::from_utf8(out).unwrap()
         };
-        assert_eq!(all(Table::Branches, 2, 1), "1\t0\t\\N\n2\t0\t\\N\n");
-        let tellers = all(Table::Tellers, 2, 7);
+        assert_eq!(all(PgbenchTable::Branches, 2, 1), "1\t0\t\\N\n2\t0\t\\N\n");
+        let tellers = all(PgbenchTable::Tellers, 2, 7);
         assert_eq!(tellers.lines().count(), 20);
         assert!(tellers.starts_with("1\t1\t0\t\\N\n") && tellers.ends_with("\n20\t2\t0\t\\N\n"));
-        let accounts = all(Table::Accounts, 2, 30_000);
+        let accounts = all(PgbenchTable::Accounts, 2, 30_000);
         assert_eq!(accounts.lines().count(), 200_000);
         assert_eq!(accounts.lines().nth(100_000), Some("100001\t2\t0\t"));
-        assert_eq!(accounts, all(Table::Accounts, 2, 1_000_000));
+        assert_eq!(accounts, all(PgbenchTable::Accounts, 2, 1_000_000));
     }
 
     #[test]
     fn freezing_is_for_new_servers() {
-        let copy = |version| Table::Accounts.copy_sql(&tables(), version);
+        let copy = |version| PgbenchTable::Accounts.copy_sql(&tables(), version);
         assert_eq!(copy(130_000), "copy pgbench_accounts from stdin");
         assert_eq!(
             copy(140_000),
