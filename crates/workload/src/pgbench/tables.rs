@@ -2,8 +2,8 @@
 //! them.
 //!
 //! The order is pgbench's: [`drop_sql`], [`create_sql`]; in one transaction [`truncate_sql`] and the rows,
-//! which are [`CopyRows`] of each of [`LOADED`] after its [`PgbenchTable::copy_sql`], or [`server_side_sql`]; then
-//! [`vacuum_sql`], [`primary_keys_sql`], [`foreign_keys_sql`].
+//! which are [`CopyRows`] of each of [`LOADED`] after its [`PgbenchTable::copy_sql`], or [`server_side_sql`];
+//! then [`vacuum_sql`], [`primary_keys_sql`], [`foreign_keys_sql`].
 //!
 //! Source: what pgbench of PostgreSQL 18 sends; the tests hold it.
 
