@@ -43,7 +43,6 @@ impl Cache {
     ///
     /// `$DELTABENCH_CACHE`; else `/var/cache/deltabench` for root, whose servers run as another user that
     /// cannot read root's home; else `$XDG_CACHE_HOME/deltabench` or `~/.cache/deltabench`.
-    #[must_use]
     pub fn default_root() -> PathBuf {
         root_for(our_user() == Some(0), |name| {
             std::env::var_os(name)
@@ -82,7 +81,6 @@ impl Cache {
     }
 
     /// The cache's directory, absolute.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }

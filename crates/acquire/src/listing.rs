@@ -46,7 +46,6 @@ pub enum KnownFrom {
     OldList(String),
     /// The list that came with deltabench, since no other could be had; the reason.
     BuiltInList(String),
-    /// It is on the disk.
     Disk,
 }
 

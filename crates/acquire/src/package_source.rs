@@ -16,7 +16,6 @@ pub(crate) enum PackageSourceError {
     /// The client ran and failed; what it said is mostly a network failure.
     #[error("{client}: {said}")]
     Unreachable {
-        /// Which client.
         client: &'static str,
         /// Its own words.
         said: String,

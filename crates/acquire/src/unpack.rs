@@ -18,7 +18,6 @@ pub(crate) enum UnpackError {
     /// The archive could not be opened or read.
     #[error("cannot read {path}: {said}")]
     Archive {
-        /// The archive.
         path: PathBuf,
         /// The reader's words.
         said: String,
@@ -26,15 +25,12 @@ pub(crate) enum UnpackError {
     /// A file of the tree could not be written.
     #[error("cannot write {path}: {source}")]
     Write {
-        /// The file.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
     /// An entry that a server tree never has: it reaches outside or is no file, directory or link.
     #[error("{path} holds an entry that is refused: {entry} ({why})")]
     Refused {
-        /// The archive.
         path: PathBuf,
         /// The entry's name.
         entry: String,

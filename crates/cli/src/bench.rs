@@ -32,7 +32,6 @@ const UNFIT: u8 = 4;
 
 /// A run that was measured, as far as it came.
 pub struct Measured {
-    /// How it ended.
     pub end: SessionEnd,
     /// What it says by itself.
     pub judged: Judged,

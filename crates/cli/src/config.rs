@@ -12,7 +12,6 @@ const KEYS: [&str; 4] = ["mirror", "cache", "source_mirror", "jobs"];
 /// What every command needs to know.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Results.
     pub lab: PathBuf,
     /// Downloads and initialised directories.
     pub cache: PathBuf,

@@ -30,7 +30,6 @@ use std::path::Path;
 
 /// An experiment with all its runs planned.
 struct Planned {
-    /// Name of this execution.
     execution: String,
     /// Runs by name, in the order of their parts.
     runs: Vec<(String, Plan)>,

@@ -30,7 +30,6 @@ pub struct Sides<'a> {
     pub base: &'a str,
     /// The sides in question; may be none where the command allows it.
     pub candidates: &'a [String],
-    /// What is held.
     pub conditions: &'a Conditions,
 }
 

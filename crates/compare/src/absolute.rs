@@ -15,11 +15,8 @@ use std::collections::BTreeMap;
 /// What a server did in a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellResult {
-    /// The cell.
     pub cell: CellId,
-    /// The server.
     pub server: ServerId,
-    /// All of it.
     pub total: Tally,
     /// By restart block, in order.
     pub blocks: Vec<(u32, Tally)>,
@@ -36,7 +33,6 @@ pub struct CellResult {
 pub struct Tally {
     /// Measured time: the sum over slices.
     pub seconds: f64,
-    /// Operations that succeeded.
     pub operations: u64,
     /// Operations that ended with a server error.
     pub failed: u64,
@@ -46,7 +42,6 @@ pub struct Tally {
 
 impl Tally {
     /// Operations per second; absent where no time was measured.
-    #[must_use]
     pub fn per_second(&self) -> Option<f64> {
         (self.seconds > 0.0).then(|| to_f64(self.operations) / self.seconds)
     }
@@ -55,11 +50,9 @@ impl Tally {
 /// Latency, microseconds, from histograms: exact to a thousandth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latency {
-    /// Mean.
     pub average_us: f64,
     /// Standard deviation.
     pub stddev_us: f64,
-    /// Median.
     pub p50_us: f64,
     /// 95th percentile.
     pub p95_us: f64,
@@ -72,9 +65,7 @@ pub struct Latency {
 pub struct Moment {
     /// Start, nanoseconds since the Unix epoch.
     pub started_ns: u64,
-    /// Its length.
     pub seconds: f64,
-    /// Operations that succeeded.
     pub operations: u64,
     /// Operations that ended with a server error.
     pub failed: u64,
@@ -97,7 +88,6 @@ pub struct Progress {
     pub at_seconds: f64,
     /// Its length, seconds: at least what was asked for, but for the last.
     pub seconds: f64,
-    /// Operations that succeeded.
     pub operations: u64,
     /// Operations that ended with a server error.
     pub failed: u64,
@@ -115,7 +105,6 @@ pub struct Progress {
 
 /// Whether reports of a plan show absolute numbers: it has scripts, or some workload at several
 /// numbers of clients. Those of passes are shown in their own way.
-#[must_use]
 pub fn is_shown(plan: &Plan) -> bool {
     let mut known: BTreeMap<&str, u32> = BTreeMap::new();
     let several_clients = plan.cells.iter().any(|cell| {
@@ -132,7 +121,6 @@ type Rounds<'a> = BTreeMap<(u32, u32), &'a Slice>;
 ///
 /// Shape: slices in any order; of two slices of the same place the later one counts, as in
 ///        [`crate::analyse()`].
-#[must_use]
 pub fn results(slices: &[Slice]) -> Vec<CellResult> {
     let mut places: BTreeMap<(CellId, ServerId), Rounds<'_>> = BTreeMap::new();
     for slice in slices {
@@ -278,7 +266,6 @@ pub fn add(sum: &mut ScriptTally, tally: &ScriptTally) {
 }
 
 /// Mean and standard deviation from a count and two sums, as pgbench makes them; absent without a value.
-#[must_use]
 pub fn mean_and_stddev(operations: u64, sum: f64, squares: f64) -> Option<(f64, f64)> {
     let n = to_f64(operations);
     (operations > 0).then(|| {
@@ -289,7 +276,6 @@ pub fn mean_and_stddev(operations: u64, sum: f64, squares: f64) -> Option<(f64, 
 }
 
 /// A series in intervals of at least `every` seconds of measured time; slices are never cut.
-#[must_use]
 pub fn progress(series: &[Moment], every: f64) -> Vec<Progress> {
     let mut done = Vec::new();
     let mut at = 0.0;

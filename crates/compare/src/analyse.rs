@@ -37,7 +37,6 @@ use std::collections::BTreeSet;
 ///         and `candidate` are plain totals of the same rounds, so their quotient is near `ratio` but not
 ///         equal to it.
 /// Source: docs/sources/statistics.md; the formulas are in docs/measuring.md.
-#[must_use]
 pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Comparison {
     let Reading {
         mut findings,

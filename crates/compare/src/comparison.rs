@@ -28,7 +28,6 @@ impl Metric {
     ];
 
     /// The key in JSON and CSV.
-    #[must_use]
     pub fn key(self) -> &'static str {
         match self {
             Self::Throughput => "throughput",
@@ -39,7 +38,6 @@ impl Metric {
     }
 
     /// The unit of absolute values.
-    #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
             Self::Throughput => "ops/s",
@@ -49,7 +47,6 @@ impl Metric {
     }
 
     /// Which way is good.
-    #[must_use]
     pub fn better(self) -> Better {
         match self {
             Self::Throughput => Better::Higher,
@@ -75,7 +72,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// The word in files.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Regression => "regression",
@@ -102,7 +98,6 @@ pub struct Ratio {
 /// One metric of one cell and candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricComparison {
-    /// Which metric.
     pub metric: Metric,
     /// Absolute value on the base.
     pub base: f64,
@@ -120,17 +115,12 @@ pub struct MetricComparison {
 /// One cell and one candidate (or the placebo) against the base.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellComparison {
-    /// The cell.
     pub cell: CellId,
-    /// Workload name.
     pub workload: String,
-    /// Family.
     pub group: Group,
-    /// Clients.
     pub clients: u32,
     /// The side compared with the base.
     pub candidate: ServerId,
-    /// Its name.
     pub candidate_name: String,
     /// The answer, as listed among all cells: a regression or improvement only where
     /// [`CellComparison::p_bh`] is at most 5 %.
@@ -199,7 +189,6 @@ pub struct CellComparison {
 
 impl CellComparison {
     /// One of its metrics; `None` where it could not be compared.
-    #[must_use]
     pub fn metric(&self, wanted: Metric) -> Option<&MetricComparison> {
         self.metrics.iter().find(|found| found.metric == wanted)
     }
@@ -208,11 +197,9 @@ impl CellComparison {
 /// Throughput and CPU of one block on both sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BlockRate {
-    /// Restart block.
     pub block: u32,
     /// Throughput of the base, ops/s.
     pub base: f64,
-    /// Of the candidate.
     pub candidate: f64,
     /// CPU of base and candidate for an operation, microseconds; absent where the block has none.
     pub server_cpu_us: Option<(f64, f64)>,
@@ -223,9 +210,7 @@ pub struct BlockRate {
 pub struct LatencyCurves {
     /// Percentiles, 0 to 100: denser towards 100, up to where a side has ten slower operations.
     pub percentiles: Vec<f64>,
-    /// The base, microseconds.
     pub base_us: Vec<f64>,
-    /// The candidate.
     pub candidate_us: Vec<f64>,
 }
 
@@ -236,7 +221,6 @@ pub struct Cost {
     pub key: String,
     /// On the base, in the metric's unit.
     pub base: f64,
-    /// On the candidate.
     pub candidate: f64,
     /// candidate - base with its 95 % interval, in the metric's unit: also where one of them is 0.
     pub difference: Difference,
@@ -258,7 +242,6 @@ pub struct Difference {
 /// A cost that moved, and how surprising that is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moved {
-    /// Key of the cost.
     pub key: String,
     /// How many times the placebo's own typical move of this cost it moved; infinite where the placebo's
     /// never moves.
@@ -277,7 +260,6 @@ pub struct Moved {
 pub struct Detection {
     /// The look, from 1.
     pub look: u32,
-    /// Blocks behind it.
     pub blocks: u32,
     /// Throughput as estimated there.
     pub throughput: Ratio,
@@ -297,7 +279,6 @@ pub enum DetectionOutcome {
     },
     /// Same direction, one-sided p at most 2.5 %.
     Recurred {
-        /// That p.
         p: f64,
     },
     /// Not so: the cell is inconclusive, or equal where the fresh blocks show that.
@@ -321,7 +302,6 @@ pub enum Confirmation {
 
 impl Confirmation {
     /// The word in files.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Recurred => "recurred",
@@ -366,7 +346,6 @@ pub struct HostSpeed {
 pub struct Dependence {
     /// The ratio where the host was fast.
     pub fast: Ratio,
-    /// The ratio where it was slow.
     pub slow: Ratio,
     /// Two-sided p of "both are the same", of this cell and metric alone.
     pub p: f64,
@@ -375,7 +354,6 @@ pub struct Dependence {
 /// Both primary metrics.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimates {
-    /// Throughput.
     pub throughput: Ratio,
     /// CPU per operation, where known.
     pub server_cpu: Option<Ratio>,
@@ -386,7 +364,6 @@ pub struct Estimates {
 pub struct GroupSummary {
     /// The side compared with the base.
     pub candidate: ServerId,
-    /// Its name.
     pub candidate_name: String,
     /// The group; absent for all cells.
     pub group: Option<Group>,
@@ -403,9 +380,7 @@ pub struct GroupSummary {
 /// The log-ratios of one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RoundRatio {
-    /// Restart block.
     pub block: u32,
-    /// Round in the visit.
     pub round: u32,
     /// ln(candidate / base) of throughput.
     pub throughput: f64,
@@ -437,7 +412,6 @@ pub struct PlaceboSummary {
     pub server_cpu: Option<Ratio>,
     /// Cells in which the placebo was called different.
     pub flagged: u32,
-    /// Cells judged.
     pub cells: u32,
 }
 

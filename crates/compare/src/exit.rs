@@ -20,7 +20,6 @@ use crate::gate::{GateResult, gate_results};
 /// the placebo's never do. 2 is for bad requests and is not given here.
 /// A run of one server, without candidates, ends with 0 if it measured something: nothing was asked.
 /// Source: docs/sources/statistics.md#verdict, docs/sources/statistics.md#many-cells.
-#[must_use]
 pub fn exit_code(comparison: &Comparison) -> u8 {
     let cells = &comparison.cells;
     if cells.is_empty() {

@@ -19,11 +19,9 @@ mod values;
 pub struct ServerFacts<'a> {
     /// Its name in sentences, for example `base` or `postgres:18.6`.
     pub name: String,
-    /// What it runs.
     pub installation: &'a Installation,
     /// `pg_settings` of the running server.
     pub settings: &'a [Setting],
-    /// Whether data checksums are on.
     pub data_checksums: bool,
     /// Settings that were asked for on this server, in order; later ones win.
     pub asked_settings: &'a [(String, String)],
@@ -42,7 +40,6 @@ pub struct ServerFacts<'a> {
 ///        `defaults-differ`, `settings-only-in-base`, `settings-only-in-candidate`,
 ///        `relation-size-differs`.
 /// Source: `version()`, the views `pg_config` and `pg_settings` (PostgreSQL manual, 54).
-#[must_use]
 pub fn fairness(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> Vec<Finding> {
     let mut findings = build::findings(base, candidate);
     findings.extend(checksums(base, candidate));

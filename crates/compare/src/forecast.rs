@@ -48,7 +48,6 @@ pub struct PrecisionForecast {
 /// fixed part is loading and the like.
 /// Source: B = ⌈t²(0.975; B−1)·sd²/h²⌉, at least [`MIN_BLOCKS`]; h = ln(1 + half-width). Upper limit of sd:
 /// χ². docs/sources/statistics.md#blocks.
-#[must_use]
 pub fn forecast(
     sd_block_throughput: Option<f64>,
     sd_block_cpu: Option<f64>,
@@ -66,7 +65,6 @@ pub fn forecast(
 }
 
 /// Standard deviation between blocks of a metric's log-ratio; `None` with fewer than two blocks.
-#[must_use]
 pub fn block_sd(cell: &CellComparison, metric: Metric) -> Option<f64> {
     let found = cell.metrics.iter().find(|value| value.metric == metric)?;
     sample_sd(&found.blocks)
@@ -74,13 +72,11 @@ pub fn block_sd(cell: &CellComparison, metric: Metric) -> Option<f64> {
 
 impl Forecast {
     /// The table, [`HALF_WIDTHS`] in order.
-    #[must_use]
     pub fn rows(&self) -> Vec<PrecisionForecast> {
         HALF_WIDTHS.iter().map(|&half| self.row(half)).collect()
     }
 
     /// The time for any half-width, as a share.
-    #[must_use]
     pub fn row(&self, half_width: f64) -> PrecisionForecast {
         PrecisionForecast {
             half_width,
@@ -91,7 +87,6 @@ impl Forecast {
 
     /// The narrowest half-width of throughput that a budget likely buys, as a share; absent where it does not
     /// buy [`MIN_BLOCKS`] blocks, or nothing is known.
-    #[must_use]
     pub fn half_width_in(&self, minutes: f64) -> Option<f64> {
         let fits = |half: f64| {
             let found = self.minutes(self.sd_throughput, half);
@@ -105,7 +100,6 @@ impl Forecast {
 
     /// Why a budget does not fit the precision asked for: `unfit: ±2 % needs 3.3 h; CPU per operation ±2 % in
     /// 8 min`; `None` where it likely fits, or nothing is known.
-    #[must_use]
     pub fn unfit(&self, half_width: f64, budget_minutes: f64) -> Option<String> {
         let _ = self.sd_throughput?;
         let row = self.row(half_width);
@@ -128,13 +122,11 @@ impl Forecast {
     }
 
     /// The table in a line: `±5 %: 3 min, ±3 %: 4 min, …`, of throughput; what cannot be had is left out.
-    #[must_use]
     pub fn throughput_line(&self) -> String {
         self.line(|row| row.throughput)
     }
 
     /// The same for CPU per operation.
-    #[must_use]
     pub fn server_cpu_line(&self) -> String {
         self.line(|row| row.server_cpu)
     }
@@ -169,7 +161,6 @@ impl Forecast {
 }
 
 /// Minutes as `40 s`, `8 min` or `3.3 h`.
-#[must_use]
 pub fn duration(minutes: f64) -> String {
     if minutes < 0.95 {
         format!("{:.0} s", (minutes * 6.0).ceil() * 10.0)

@@ -32,7 +32,6 @@ pub enum GateResult {
 ///   end of the 90 % interval, lies above it; with looks, that of the 95 % interval)? It fails where such a
 ///   loss is shown, family-wise (Holm). Passing needs no correction: *every* cell has to pass
 ///   (intersection-union).
-#[must_use]
 pub fn gate_results(comparison: &Comparison) -> Vec<GateResult> {
     let cells = &comparison.cells;
     if let Some(margin) = comparison.gate.not_worse_than {
@@ -51,7 +50,6 @@ pub fn gate_results(comparison: &Comparison) -> Vec<GateResult> {
 }
 
 /// Whether a cell is as fast as the base with more CPU for each operation.
-#[must_use]
 pub fn costs_more(cell: &CellComparison) -> bool {
     let cpu = cell.metric(Metric::ServerCpuPerOperation);
     let verdict = cpu.and_then(|found| found.verdict);
@@ -111,7 +109,6 @@ fn loss_p(cell: &CellComparison, bound: f64) -> Option<f64> {
 /// Shape:  `gate passed: …`, `gate failed: …` with the cells that fail it, or `gate open: …`; what has no
 /// answer is counted in each. The same answer as [`crate::exit_code`], which also knows unfit hosts and empty
 ///         runs.
-#[must_use]
 pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
     let Gate {
         on,

@@ -173,7 +173,6 @@ fn changed(cells: &[CellComparison]) -> Option<Finding> {
 /// What looks at the servers' cores, one before each visit, say of the machine.
 ///
 /// Shape: times of a step of arithmetic and of a random access to 64 MB, nanoseconds, in any order.
-#[must_use]
 pub fn core_speeds(arithmetic_ns: &[f64], memory_ns: &[f64]) -> Option<Finding> {
     let (fast, slow) = ends(arithmetic_ns)?;
     let (near, far) = ends(memory_ns)?;

@@ -92,7 +92,6 @@ fn block_value(block: &MergedBlock, q: f64) -> Option<BlockValue> {
 }
 
 /// One histogram of many; `None` for none, for an empty one or for bytes that are no histogram.
-#[must_use]
 pub fn merge<'a>(
     reader: &mut Deserializer,
     serialized: impl Iterator<Item = &'a [u8]>,

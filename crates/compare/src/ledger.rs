@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 /// What one placebo cell of one run said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Workload of the cell.
     pub workload: String,
     /// Its verdict; of a placebo every regression and improvement is a false alarm.
     pub verdict: Verdict,
@@ -34,13 +33,11 @@ pub struct FalseAlarmRate {
 
 impl FalseAlarmRate {
     /// Cells called different.
-    #[must_use]
     pub fn flagged(&self) -> u64 {
         self.regressions + self.improvements
     }
 
     /// Whether slower and faster differ by more than chance: one side is preferred.
-    #[must_use]
     pub fn prefers_a_side(&self) -> bool {
         self.symmetry_p < LOPSIDED
     }
@@ -60,7 +57,6 @@ impl FalseAlarmRate {
 /// Shape:  any order; the last row is always there, for nothing with a bound of 1.
 /// Source: bound: Clopper & Pearson 1934, so 0 of 300 is below 1 % (rule of three). Symmetry: exact binomial
 ///         test. docs/sources/statistics.md#placebo.
-#[must_use]
 pub fn summarise(entries: &[Entry]) -> Vec<FalseAlarmRate> {
     let row = |workload: Option<&String>| FalseAlarmRate {
         workload: workload.cloned(),

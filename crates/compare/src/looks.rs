@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// Shape:  rising, without repeats; at most five. A plan of fewer than seven blocks has one look, at its end.
 /// Source: docs/sources/statistics.md#looking-early; spending functions let looks lie anywhere.
-#[must_use]
 pub fn looks(max_blocks: u32) -> Vec<u32> {
     let first = u32::try_from(count(MIN_BLOCKS)).unwrap_or(u32::MAX);
     if max_blocks <= first {
@@ -37,7 +36,6 @@ pub fn looks(max_blocks: u32) -> Vec<u32> {
 /// stays decided: a shorter plan has spent more of the error by then. Unchanged where the plan was carried
 /// out.
 /// Source: Lan & DeMets 1983; docs/sources/statistics.md#looking-early.
-#[must_use]
 pub fn ended_after(stopping: &Stopping, blocks: u32) -> Stopping {
     let Stopping::Sequential { looks } = stopping else {
         return stopping.clone();

@@ -150,7 +150,6 @@ impl<'a> Index<'a> {
 
 /// Whether a cell is measured in whole steps. Where an embedded engine is written to, a turn is a whole step:
 /// what delays its writers goes by the clock, so it cannot be stopped and go on.
-#[must_use]
 pub fn is_whole_step(plan: &Plan, cell: &Cell) -> bool {
     plan.has_whole_steps() || (plan.work.is_embedded() && cell.writes)
 }
@@ -159,7 +158,6 @@ pub fn is_whole_step(plan: &Plan, cell: &Cell) -> bool {
 /// together: trimming would cut just these.
 ///
 /// Visits from cold caches are about their first rounds.
-#[must_use]
 pub fn is_pooled(plan: &Plan, cell: &Cell) -> bool {
     plan.cache == CacheState::Cold || plan.work.comes_in_bursts(&cell.workload)
 }

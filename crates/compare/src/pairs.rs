@@ -13,7 +13,6 @@ pub struct Pairs<'a>(Index<'a>);
 
 impl<'a> Pairs<'a> {
     /// Shape: slices as [`crate::analyse()`] takes them.
-    #[must_use]
     pub fn new(plan: &Plan, slices: &'a [Slice]) -> Self {
         Self(Index::new(plan, slices))
     }
@@ -21,7 +20,6 @@ impl<'a> Pairs<'a> {
     /// Throughput of the second over that of the first in a cell, with its intervals over blocks; absent
     /// where a side has nothing. `level` is that of the interval that is printed as the 95 % one, as
     /// [`crate::comparison::CellComparison::interval_level`] has it.
-    #[must_use]
     pub fn throughput(
         &self,
         cell: CellId,

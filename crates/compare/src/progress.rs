@@ -28,7 +28,6 @@ use deltabench_model::units::count;
 ///
 /// Shape:  slices in any order, as [`crate::analyse()`] takes them.
 /// Source: docs/sources/statistics.md#looking-early; levels and rules are in docs/measuring.md.
-#[must_use]
 pub fn progress(plan: &Plan, slices: &[Slice]) -> Vec<CellProgress> {
     let index = Index::new(plan, slices);
     let cells = (0..).zip(&plan.cells).map(|(cell, _)| {

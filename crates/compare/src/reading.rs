@@ -18,7 +18,6 @@ pub struct Records<'a> {
     pub slices: &'a [Slice],
     /// What was noted of host, servers and data.
     pub findings: &'a [Finding],
-    /// What was counted in visits.
     pub counters: &'a [VisitCounters],
     /// Whole pieces of work, of kinds that record such.
     pub records: &'a [Record],
@@ -40,7 +39,6 @@ pub struct Reading {
 
 impl Reading {
     /// What was recorded, as it is.
-    #[must_use]
     pub fn of(records: &Records<'_>) -> Self {
         Self {
             findings: records.findings.to_vec(),

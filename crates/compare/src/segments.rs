@@ -11,7 +11,6 @@ use deltabench_stats::student::t_quantile;
 /// Throughput at a number of clients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Clients.
     pub clients: u32,
     /// Transactions or operations per second.
     pub tps: f64,
@@ -40,7 +39,6 @@ impl Slope {
     const KNOWN: [Self; 4] = [Self::Linear, Self::Growing, Self::Flat, Self::Dropping];
 
     /// The word in files.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Linear => "linear",
@@ -66,7 +64,6 @@ impl Slope {
 /// A part of the line with one slope.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Segment {
-    /// How it goes on.
     pub slope: Slope,
     /// The number of clients where it begins: the first that is of it. The first segment begins at the first
     /// point.
@@ -91,7 +88,6 @@ pub struct Segment {
 ///         is named only if the interval over the whole segment has no exponent of the other side of it:
 ///         growth excludes 0, a drop excludes 0, linear growth excludes what is flat, and flat is within
 ///         ±[`SEGMENT_FLAT_WIDEST`].
-#[must_use]
 pub fn segments(points: &[Point]) -> Vec<Segment> {
     let line = Line::new(points);
     let last = line.points.len().saturating_sub(1);
@@ -121,7 +117,6 @@ pub fn segments(points: &[Point]) -> Vec<Segment> {
 }
 
 /// The same in words: `linear to 4, flat to 16, drops from 20 (-12 % at 32)`.
-#[must_use]
 pub fn words(segments: &[Segment]) -> String {
     let last = segments.len().saturating_sub(1);
     let texts = segments.iter().enumerate().map(|(place, segment)| {

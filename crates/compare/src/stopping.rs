@@ -56,7 +56,6 @@ impl CellProgress {
 pub(crate) struct StoppingState {
     /// What is still to be measured.
     pub(crate) progress: CellProgress,
-    /// Looks made.
     pub(crate) looks: usize,
     /// The look that decided, from 1.
     pub(crate) decided_at: Option<usize>,

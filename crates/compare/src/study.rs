@@ -33,9 +33,7 @@ mod spreads;
 pub struct StudyRun<'a> {
     /// Its name in the lab.
     pub run: &'a str,
-    /// The plan.
     pub plan: &'a Plan,
-    /// What it says.
     pub comparison: &'a Comparison,
     /// What its servers did in absolute numbers ([`crate::absolute::results`]); may be empty: then there are
     /// no latencies in its grids.
@@ -51,12 +49,10 @@ pub struct StudyRun<'a> {
 pub enum Axis {
     /// The servers of a run: versions, builds, configurations, settings.
     Servers,
-    /// Numbers of clients.
     Clients,
     /// Values of what only another run can vary (rows, memory, storage), by its name in
     /// [`deltabench_model::plan::ExperimentPart::coordinates`].
     Part,
-    /// Machines.
     Host,
 }
 
@@ -79,19 +75,16 @@ pub struct Study {
 /// Rows of workloads, columns along an axis, figures relative to one of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StudyTable {
-    /// What the columns are.
     pub axis: Axis,
     /// The name of the axis: `server`, `clients`, `storage`, `host`.
     pub axis_name: String,
     /// One line, for example `throughput relative to postgres:14.0, 4 clients, storage gp3-3000`.
     pub title: String,
-    /// What is shown.
     pub metric: Metric,
     /// What does the work of its rows: `client` or `thread`.
     pub worker: &'static str,
     /// Where this table stands on the other axes, for example `("clients", "4")`.
     pub coordinates: Vec<(String, String)>,
-    /// The columns.
     pub columns: Vec<Column>,
     /// Which of them the figures are relative to: its own are exactly 1.
     pub base: usize,
@@ -107,7 +100,6 @@ pub struct StudyTable {
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// Its head.
     pub name: String,
     /// What a month of it costs, where a storage profile says so.
     pub cost_per_month: Option<f64>,
@@ -118,7 +110,6 @@ pub struct Column {
 pub struct StudyRow {
     /// Workload, with what else tells rows apart: `point-query`, `point-query, postgres:18.6`.
     pub name: String,
-    /// Its family.
     pub group: Group,
     /// One for each column; absent where nothing was measured.
     pub figures: Vec<Option<Figure>>,
@@ -160,7 +151,6 @@ pub struct Grid {
     pub workload: String,
     /// What its rows count: `client` or `thread`.
     pub worker: &'static str,
-    /// Its family.
     pub group: Group,
     /// Where the grid stands on the other axes, for example `("scale", "10")`.
     pub coordinates: Vec<(String, String)>,
@@ -172,7 +162,6 @@ pub struct Grid {
 
 impl Study {
     /// What does the work of all its tables: as theirs where all are alike, else `client`.
-    #[must_use]
     pub fn worker(&self) -> &'static str {
         one_worker(self.tables.iter().map(|table| table.worker))
     }
@@ -189,7 +178,6 @@ fn one_worker(mut workers: impl Iterator<Item = &'static str>) -> &'static str {
 /// A server or a machine in a grid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GridColumn {
-    /// Its head.
     pub name: String,
     /// One for each number of clients; absent where nothing was measured.
     pub points: Vec<Option<GridPoint>>,
@@ -244,15 +232,11 @@ pub struct GroupSpread {
 /// Of the figures of a group's rows; those that are unfit are left out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Rows.
     pub count: u32,
     /// Arithmetic mean.
     pub average: f64,
-    /// Median.
     pub median: f64,
-    /// Smallest.
     pub min: f64,
-    /// Largest.
     pub max: f64,
     /// Standard deviation of the sample; absent with fewer than two rows.
     pub stddev: Option<f64>,

@@ -252,7 +252,6 @@ pub const PRACTICE_CHANGE: f64 = 0.05;
 /// of the same change get the same verdict: the band is 1/(1+δ) … 1+δ. For δ = 3 % its lower end is −2.91 %,
 /// so "no change beyond ±3 %" is never said of a loss of more than 2.91 %.
 /// Source: as the 0.80 … 1.25 band of bioequivalence; docs/sources/statistics.md#paired-log-ratios.
-#[must_use]
 pub fn log_delta(delta: f64) -> f64 {
     delta.ln_1p()
 }

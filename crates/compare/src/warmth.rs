@@ -11,7 +11,6 @@ use deltabench_stats::steady::steady;
 ///
 /// Shape: time of an operation in each slice, any unit, in order; fewer than six are never steady.
 /// Source: docs/sources/statistics.md#warm-up.
-#[must_use]
 pub fn is_steady(time_per_operation: &[f64], delta: f64) -> bool {
     let logs: Vec<f64> = time_per_operation.iter().map(|time| time.ln()).collect();
     let tolerance = TREND_SHARE * log_delta(delta);

@@ -3,7 +3,6 @@
 use deltabench_model::plan::Plan;
 
 /// A share as `3.4 %`; two decimals below 0.1 %, so that a small number is not printed as zero.
-#[must_use]
 pub fn percent(share: f64) -> String {
     let value = 100.0 * share;
     if value.abs() < 0.095 {
@@ -14,7 +13,6 @@ pub fn percent(share: f64) -> String {
 }
 
 /// A share with its sign, `+3.4 %`.
-#[must_use]
 pub fn signed(share: f64) -> String {
     let text = percent(share);
     if share < 0.0 {
@@ -25,27 +23,23 @@ pub fn signed(share: f64) -> String {
 }
 
 /// A share with its sign and without the unit, for the ends of an interval: `+3.4`.
-#[must_use]
 pub fn bare(share: f64) -> String {
     let text = signed(share);
     text.trim_end_matches(" %").to_owned()
 }
 
 /// The ends of an interval of ratios: `[-0.6, +0.1]`, in percent.
-#[must_use]
 pub fn ends((low, high): (f64, f64)) -> String {
     format!("[{}, {}]", bare(low - 1.0), bare(high - 1.0))
 }
 
 /// A threshold, without needless zeros: `3 %`, `2.5 %`.
-#[must_use]
 pub fn threshold(share: f64) -> String {
     let text = format!("{:.2}", 100.0 * share);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// `1 more block`, `12 more blocks`.
-#[must_use]
 pub fn more_blocks(number: usize) -> String {
     if number == 1 {
         "1 more block".to_owned()
@@ -55,7 +49,6 @@ pub fn more_blocks(number: usize) -> String {
 }
 
 /// `p = 0.0123`, or `p < 0.0001`.
-#[must_use]
 pub fn p(p: f64) -> String {
     if p < 0.0001 {
         "p < 0.0001".to_owned()
@@ -65,7 +58,6 @@ pub fn p(p: f64) -> String {
 }
 
 /// `1 client`, `4 clients`.
-#[must_use]
 pub fn things(number: u32, one: &str) -> String {
     if number == 1 {
         format!("1 {one}")
@@ -75,13 +67,11 @@ pub fn things(number: u32, one: &str) -> String {
 }
 
 /// `4 clients`, or `4 threads` where that is what does the plan's work.
-#[must_use]
 pub fn workers(plan: &Plan, number: u32) -> String {
     things(number, plan.work.worker())
 }
 
 /// The distance of a ratio from 1, without sign.
-#[must_use]
 pub fn distance(ratio: f64) -> f64 {
     (ratio - 1.0).abs()
 }

@@ -3,7 +3,6 @@
 use deltabench_model::units::{to_f64, to_u64};
 
 /// `512MB`, `2GB`, `1.5GiB`; all units count in powers of 1024, as databases' do.
-#[must_use]
 pub fn bytes(text: &str) -> Option<u64> {
     let lower = text.trim().to_ascii_lowercase();
     let split = lower.find(|c: char| c.is_ascii_alphabetic())?;
@@ -21,7 +20,6 @@ pub fn bytes(text: &str) -> Option<u64> {
 }
 
 /// `400k`, `20M`, `1.5G`, `4000000`: a whole number, units in powers of 1000.
-#[must_use]
 pub fn whole_number(text: &str) -> Option<u64> {
     let text = text.trim();
     let units = [('k', 1e3), ('M', 1e6), ('G', 1e9)];
@@ -46,13 +44,11 @@ fn whole(number: &str, factor: f64) -> Option<u64> {
 }
 
 /// `90s`, `15m`, `1.5h` as seconds: one or more.
-#[must_use]
 pub fn seconds(text: &str) -> Option<f64> {
     with_unit(text, &[("s", 1.0), ("m", 60.0), ("h", 3600.0)]).filter(|seconds| *seconds >= 1.0)
 }
 
 /// `60s`, `5m` as seconds: a whole number of them, one or more.
-#[must_use]
 pub fn whole_seconds(text: &str) -> Option<u32> {
     let units = [("s", 1), ("m", 60), ("h", 3600)];
     let found = units.into_iter().find_map(|(unit, seconds)| {
@@ -63,7 +59,6 @@ pub fn whole_seconds(text: &str) -> Option<u32> {
 }
 
 /// `50ms`, `1.5s` as milliseconds: more than none.
-#[must_use]
 pub fn milliseconds(text: &str) -> Option<f64> {
     with_unit(text, &[("ms", 1.0), ("s", 1000.0)]).filter(|milliseconds| *milliseconds > 0.0)
 }
@@ -81,7 +76,6 @@ fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<f64> {
 }
 
 /// `3%` or `3` as 3.
-#[must_use]
 pub fn percent(text: &str) -> Option<f64> {
     let number: f64 = text.trim_end_matches('%').trim().parse().ok()?;
     number.is_finite().then_some(number)

@@ -10,7 +10,6 @@ use toml::de::DeTable;
 pub struct Document<'a> {
     /// How problems call it.
     pub file: &'a str,
-    /// What is in it.
     pub text: &'a str,
 }
 
@@ -27,14 +26,12 @@ impl<'a> Document<'a> {
     }
 
     /// `problem` with the place of byte `offset` in front.
-    #[must_use]
     pub fn at(self, offset: usize, mut problem: Problem) -> Problem {
         problem.error = format!("{}:{}: {}", self.file, self.line(offset), problem.error);
         problem
     }
 
     /// The line of a byte, from 1.
-    #[must_use]
     pub fn line(self, offset: usize) -> u64 {
         let before = self.text.bytes().take(offset);
         count(before.filter(|&byte| byte == b'\n').count()) + 1

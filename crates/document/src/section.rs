@@ -25,7 +25,6 @@ pub struct Section<'a> {
 
 impl<'a> Section<'a> {
     /// A table that problems call `name` and that stands at byte `at`.
-    #[must_use]
     pub fn new(document: Document<'a>, name: String, at: usize, table: &'a DeTable<'a>) -> Self {
         Self {
             document,
@@ -36,25 +35,21 @@ impl<'a> Section<'a> {
     }
 
     /// The file that it is in.
-    #[must_use]
     pub fn document(&self) -> Document<'a> {
         self.document
     }
 
     /// The line on which it begins.
-    #[must_use]
     pub fn line(&self) -> u64 {
         self.line_of(self.at)
     }
 
     /// The line of a byte.
-    #[must_use]
     pub fn line_of(&self, at: usize) -> u64 {
         self.document.line(at)
     }
 
     /// Its keys and values, in the order of the file.
-    #[must_use]
     pub fn entries(&self) -> Vec<(Placed<&'a str>, Placed<Value<'a>>)> {
         let mut entries: Vec<_> = self
             .table
@@ -69,13 +64,11 @@ impl<'a> Section<'a> {
     }
 
     /// How problems call it.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The byte at which it stands.
-    #[must_use]
     pub fn place(&self) -> usize {
         self.at
     }
@@ -100,34 +93,29 @@ impl<'a> Section<'a> {
     }
 
     /// A problem with the section as a whole.
-    #[must_use]
     pub fn problem(&self, what: impl Display) -> Problem {
         self.problem_at(self.at, what)
     }
 
     /// A problem with what stands at `at`.
-    #[must_use]
     pub fn problem_at(&self, at: usize, what: impl Display) -> Problem {
         self.document
             .at(at, Problem::new(format!("{}: {what}", self.name)))
     }
 
     /// Puts name and place in front of a problem found inside a value of this section.
-    #[must_use]
     pub fn wrap(&self, at: usize, mut problem: Problem) -> Problem {
         problem.error = format!("{}: {}", self.name, problem.error);
         self.document.at(at, problem)
     }
 
     /// "must be this, not that".
-    #[must_use]
     pub fn wrong_type(&self, key: &str, at: usize, wanted: &str, found: Value<'_>) -> Problem {
         let found = described(found);
         self.problem_at(at, format!("`{key}` must be {wanted}, not {found}"))
     }
 
     /// A word that is none of those known.
-    #[must_use]
     pub fn unknown_word(&self, at: usize, key: &str, word: &str, known: &[&str]) -> Problem {
         let problem = Problem::new(format!("unknown {key} \"{word}\""))
             .detail(format!("known: {}", known.join(", ")));
@@ -141,13 +129,11 @@ impl<'a> Section<'a> {
     }
 
     /// The value of `key`, if there is one.
-    #[must_use]
     pub fn value(&self, key: &str) -> Option<Placed<Value<'a>>> {
         self.table.get(key).map(placed)
     }
 
     /// Where `key` itself stands; past everything when it is absent.
-    #[must_use]
     pub fn place_of(&self, key: &str) -> usize {
         let found = self.table.get_key_value(key);
         found.map_or(usize::MAX, |(key, _)| key.span().start)
@@ -505,7 +491,6 @@ fn placed<'a>(value: &'a Spanned<DeValue<'a>>) -> Placed<Value<'a>> {
 }
 
 /// The number, if it is one of 64 bits.
-#[must_use]
 pub fn whole(integer: &DeInteger<'_>) -> Option<i64> {
     i64::from_str_radix(integer.as_str(), integer.radix()).ok()
 }

@@ -106,7 +106,6 @@ impl Client {
     }
 
     /// Process id of the server process behind this connection.
-    #[must_use]
     pub fn backend_pid(&self) -> u32 {
         self.session.pid()
     }

@@ -46,7 +46,6 @@ struct Steps {
     requests: Requests,
     /// The steps of the operation drawn last.
     drawn: Range<usize>,
-    /// Which of them is next.
     next: usize,
     /// The connection's number among those to its server, from 0.
     client: u32,

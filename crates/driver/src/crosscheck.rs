@@ -33,9 +33,7 @@ pub struct ScriptRun<'a> {
     pub options: &'a [(&'a str, u64)],
     /// Rows of `sbtest1`.
     pub rows: u64,
-    /// Events in all.
     pub events: u64,
-    /// Seed of its parameters.
     pub seed: u64,
     /// Cores it may use; none means all.
     pub affinity: &'a [usize],
@@ -43,7 +41,6 @@ pub struct ScriptRun<'a> {
 
 impl ScriptRun<'_> {
     /// What is typed after `sysbench` to have the same events again, without the connection.
-    #[must_use]
     pub fn arguments(&self) -> Vec<String> {
         let mut options = vec![("tables", 1), ("table_size", self.rows)];
         for (name, value) in self.options {
@@ -106,13 +103,9 @@ pub fn sysbench_version() -> Result<String, Problem> {
 /// One run of our own client.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnRun<'a> {
-    /// What it does.
     pub executable: &'a Executable,
-    /// Connections.
     pub clients: u32,
-    /// Operations in all.
     pub operations: u64,
-    /// Seed of its parameters.
     pub seed: u64,
     /// Cores it may use; none means all.
     pub affinity: &'a [usize],

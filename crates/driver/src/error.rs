@@ -18,7 +18,6 @@ pub struct ServerError {
     pub severity: String,
     /// Five characters, for example `42P01`.
     pub sqlstate: String,
-    /// One line.
     pub message: String,
     /// The server's detail, if any.
     pub detail: Option<String>,
@@ -55,13 +54,11 @@ impl ServerError {
     }
 
     /// Whether the same work may succeed another time: a serialization failure or a deadlock.
-    #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(self.sqlstate.as_str(), SERIALIZATION | DEADLOCK)
     }
 
     /// Whether the server ends the connection after it.
-    #[must_use]
     pub fn is_fatal(&self) -> bool {
         matches!(self.severity.as_str(), "FATAL" | "PANIC")
     }
@@ -79,7 +76,6 @@ pub enum WireError {
     /// No connection.
     #[error("cannot connect to {endpoint}: {source}")]
     Connect {
-        /// The address.
         endpoint: String,
         /// The system's reason.
         source: io::Error,
@@ -87,7 +83,6 @@ pub enum WireError {
     /// A connection, but not encrypted as it was asked for.
     #[error("cannot connect to {endpoint}: {failure}")]
     Tls {
-        /// The address.
         endpoint: String,
         /// What is in the way.
         failure: TlsFailure,
@@ -98,13 +93,11 @@ pub enum WireError {
     /// The server closed the connection.
     #[error("the server closed the connection while {doing}")]
     Closed {
-        /// What was going on.
         doing: String,
     },
     /// The connection broke.
     #[error("the connection failed while {doing}: {source}")]
     Io {
-        /// What was going on.
         doing: String,
         /// The system's reason.
         source: io::Error,
@@ -112,15 +105,12 @@ pub enum WireError {
     /// Nothing came in time.
     #[error("no answer within {limit:?} while {doing}")]
     Timeout {
-        /// What was going on.
         doing: String,
-        /// The time limit.
         limit: Duration,
     },
     /// The server's answer is not the protocol.
     #[error("the server's answer makes no sense: {what}")]
     Protocol {
-        /// What was seen.
         what: String,
     },
     /// The server wants a password and there is none, or a method that we do not speak.
@@ -132,17 +122,13 @@ pub enum WireError {
     /// The session has another `search_path` than was asked for with the start-up message.
     #[error("search_path is {found}, not {asked} as asked for at log-in")]
     SearchPath {
-        /// The address.
         endpoint: String,
-        /// What was asked for.
         asked: String,
-        /// What the session has.
         found: String,
     },
     /// The workload itself cannot be sent.
     #[error("workload {workload}: {what}")]
     Workload {
-        /// Its name.
         workload: String,
         /// What is wrong with it.
         what: String,
@@ -152,16 +138,13 @@ pub enum WireError {
     At {
         /// Index in [`LaneSpec::servers`](crate::LaneSpec::servers).
         server: usize,
-        /// Its address.
         endpoint: String,
-        /// The error.
         error: Box<WireError>,
     },
 }
 
 impl WireError {
     /// The SQLSTATE, when a server reported the error.
-    #[must_use]
     pub fn sqlstate(&self) -> Option<&str> {
         match self {
             Self::Server(error) => Some(&error.sqlstate),
@@ -171,7 +154,6 @@ impl WireError {
     }
 
     /// The same as a [`Problem`] that starts with `what` could not be done.
-    #[must_use]
     pub fn problem(&self, what: &str) -> Problem {
         let problem = Problem::new(what.to_owned()).detail(self.to_string());
         match self.server_error().and_then(|error| error.hint.as_deref()) {

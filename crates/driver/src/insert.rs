@@ -66,9 +66,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// One step on one server.
 #[derive(Debug)]
 pub struct StepSpec<'a> {
-    /// The benchmark.
     pub setup: &'a InsertSetup,
-    /// Which step of it.
     pub step: InsertStep,
     /// Where the server listens.
     pub endpoint: &'a Endpoint,
@@ -92,13 +90,11 @@ pub struct InsertPosition {
     steps: u32,
     /// Seconds of the calendar that are over.
     second: u64,
-    /// Rows in each table.
     rows: Vec<u64>,
 }
 
 impl InsertPosition {
     /// Rows in each table: inserted and not deleted.
-    #[must_use]
     pub fn rows(&self) -> &[u64] {
         &self.rows
     }
@@ -121,7 +117,6 @@ impl InsertPosition {
 /// Look-ups of the oldest and newest keys of tables, those before the step included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LookUps {
-    /// How many.
     pub count: u64,
     /// How long all of them took, nanoseconds.
     pub total_ns: u64,
@@ -172,7 +167,6 @@ pub struct StepOutcome {
 }
 
 /// Connections that a step opens at most, those for look-ups and a long transaction included.
-#[must_use]
 pub fn connections(setup: &InsertSetup, step: InsertStep) -> u32 {
     let roles = u32::try_from(roles(step).len()).unwrap_or(u32::MAX);
     let deletes = deletes(step);
@@ -255,28 +249,24 @@ impl<'a> StepRunner<'a> {
     }
 
     /// Process ids of the server's ends of all connections.
-    #[must_use]
     pub fn backend_pids(&self) -> Vec<u32> {
         self.pids.iter().map(|(_, pid)| *pid).collect()
     }
 
     /// Process ids of the server's ends of one role's connections. Those for look-ups have no role; the
     /// indexes are made by those that insert.
-    #[must_use]
     pub fn backend_pids_of(&self, role: InsertRole) -> Vec<u32> {
         let of_role = |(of, pid): &(Option<InsertRole>, u32)| (*of == Some(role)).then_some(*pid);
         self.pids.iter().filter_map(of_role).collect()
     }
 
     /// Does the step in this thread, and disconnects.
-    #[must_use]
     pub fn run(self) -> StepOutcome {
         self.run_and_then(|_| {})
     }
 
     /// As [`StepRunner::run`]. Between the last answer and the end of the connections, whose processes take
     /// what the kernel counts of them along, `counted` hears the CPU of this thread, nanoseconds.
-    #[must_use]
     pub fn run_and_then(self, counted: impl FnOnce(u64)) -> StepOutcome {
         let Self {
             spec,

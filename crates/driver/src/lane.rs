@@ -155,13 +155,11 @@ impl Lane {
     }
 
     /// Process ids of the server processes behind the connections; empty while the server is not usable.
-    #[must_use]
     pub fn backend_pids(&self, server: usize) -> &[u32] {
         self.links.get(server).map_or(&[], |link| &link.pids)
     }
 
     /// Whether the server has open connections that can be used.
-    #[must_use]
     pub fn is_usable(&self, server: usize) -> bool {
         self.links
             .get(server)
@@ -233,7 +231,6 @@ impl Lane {
     }
 
     /// Latencies of the last slice.
-    #[must_use]
     pub fn histogram(&self) -> &Histogram<u64> {
         &self.histogram
     }

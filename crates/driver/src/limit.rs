@@ -24,7 +24,6 @@ pub struct ClientLoad {
     /// Open loop only: the client's own lag, nanoseconds; for several slices, a typical one or the largest,
     /// as the caller likes.
     pub schedule_lag_ns: Option<u64>,
-    /// Median latency, nanoseconds.
     pub median_latency_ns: u64,
 }
 
@@ -50,7 +49,6 @@ pub enum ClientLimit {
 ///
 /// A server that is told to be slower than it is by a client without time to spare looks like every other
 /// server behind that client: differences vanish.
-#[must_use]
 pub fn client_limited(load: &ClientLoad) -> Option<ClientLimit> {
     if let Some(lag_ns) = load.schedule_lag_ns {
         let tenth = deltabench_model::units::to_u64(to_f64(load.median_latency_ns) * LAG_SHARE);

@@ -27,7 +27,6 @@ pub struct Passwords {
 /// What was found for a login.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Found {
-    /// The password.
     pub password: Option<String>,
     /// Why a file was not looked at, in words.
     pub warning: Option<String>,
@@ -53,7 +52,6 @@ impl fmt::Debug for Found {
 
 impl Passwords {
     /// Those of this process's environment.
-    #[must_use]
     pub fn from_environment() -> Self {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let home = || set("HOME").map(|home| PathBuf::from(home).join(".pgpass"));
@@ -64,7 +62,6 @@ impl Passwords {
     }
 
     /// The password for a login; none where nothing fits.
-    #[must_use]
     pub fn find(&self, endpoint: &Endpoint, user: &str, database: &str) -> Found {
         if self.given.is_some() {
             return Found {

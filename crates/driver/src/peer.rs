@@ -58,11 +58,8 @@ pub enum PeerWork {
 /// One run of a peer.
 #[derive(Debug, Clone, Copy)]
 pub struct PeerRun<'a> {
-    /// The tool.
     pub peer: Peer,
-    /// What it does.
     pub work: PeerWork,
-    /// Connections.
     pub clients: u32,
     /// Operations in all; pgbench rounds down to a multiple of `clients`.
     pub operations: u64,
@@ -75,7 +72,6 @@ pub struct PeerRun<'a> {
 /// What a run came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerOutcome {
-    /// Operations done.
     pub operations: u64,
     /// Their time by the tool's own account, nanoseconds.
     pub duration_ns: u64,
@@ -88,7 +84,6 @@ impl Peer {
     pub const ALL: [Self; 2] = [Self::Sysbench, Self::Pgbench];
 
     /// Its name, which is also its program.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Sysbench => "sysbench",
@@ -100,7 +95,6 @@ impl Peer {
     ///
     /// Debian's `/usr/bin/pgbench` is a Perl script that looks for the real one, so that one is looked for
     /// first.
-    #[must_use]
     pub fn program(self) -> Option<PathBuf> {
         let mut places: Vec<PathBuf> = Vec::new();
         if self == Self::Pgbench {
@@ -193,7 +187,6 @@ impl PeerWork {
     ];
 
     /// Its name.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Point => "point",
@@ -213,7 +206,6 @@ impl PeerWork {
     }
 
     /// The same for a [`Lane`](crate::Lane).
-    #[must_use]
     pub fn executable(self, rows: u64) -> Executable {
         let high = i64::try_from(rows).unwrap_or(i64::MAX);
         let one = Value::Uniform {

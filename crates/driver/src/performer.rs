@@ -33,7 +33,6 @@ pub enum Turn {
     Answer,
     /// Time to pass.
     Rest(Duration),
-    /// Nothing: it is done.
     Done,
     /// Nothing: it has failed, perhaps inside a transaction that is still open.
     Failed(Box<ServerError>),

@@ -97,7 +97,6 @@ enum Form {
 struct Text {
     /// The statements it can be, in pieces.
     candidates: Vec<(usize, Vec<OwnedPiece>)>,
-    /// Which of them it is.
     chosen: usize,
     values: Vec<Literal>,
 }

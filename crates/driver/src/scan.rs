@@ -34,7 +34,6 @@ pub enum Progress {
 enum Waiting {
     /// Nothing was asked.
     No,
-    /// Rows are counted.
     Count,
     /// Rows and their columns are kept.
     Keep,
@@ -45,9 +44,7 @@ enum Waiting {
 pub enum Transaction {
     /// None open.
     Idle,
-    /// Open.
     Open,
-    /// Open and failed.
     Failed,
 }
 

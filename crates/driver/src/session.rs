@@ -26,7 +26,6 @@ const LARGEST_MESSAGE: usize = 64 << 20;
 pub struct Message {
     /// Its first byte.
     pub tag: u8,
-    /// Its body.
     pub body: Vec<u8>,
 }
 

@@ -31,7 +31,6 @@ pub struct SliceRequest {
 pub struct SliceOutcome {
     /// First send to last answer, nanoseconds.
     pub duration_ns: u64,
-    /// Operations that succeeded.
     pub operations: u64,
     /// Operations that ended with a server error.
     pub failed: u64,
@@ -118,7 +117,6 @@ impl Clock {
 /// Counts of a slice under way.
 #[derive(Debug)]
 pub struct Tally<'a> {
-    /// Clock of the slice.
     pub clock: Clock,
     /// Operations begun.
     pub sent: u64,
@@ -144,7 +142,6 @@ pub struct Tally<'a> {
 /// What became of the operations of one script.
 #[derive(Debug)]
 struct ScriptCount {
-    /// How many were begun.
     begun: u64,
     tally: ScriptTally,
 }

@@ -11,7 +11,6 @@ use std::time::Duration;
 pub enum Wait {
     /// Until bytes come or the socket's time limit is over.
     Block,
-    /// Not at all.
     Never,
 }
 

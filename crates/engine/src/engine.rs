@@ -46,7 +46,6 @@ impl<'i> Engine<'i> {
     }
 
     /// Process id of the worker; 0 for a `db_bench` between its steps, which has no process then.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         match &self.inner {
             Inner::Worker(worker) => worker.pid(),

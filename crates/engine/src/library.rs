@@ -31,7 +31,6 @@ pub const SHARD_BITS: c_int = 6;
 
 /// A loaded library.
 pub struct Library {
-    /// Its functions.
     interface: Interface,
 }
 

@@ -41,7 +41,6 @@ pub enum Purpose {
 
 /// Options that a library took.
 pub struct Taken {
-    /// They themselves.
     pub options: Options,
     /// Those that it does not know, with its words.
     pub left_out: Vec<(String, String)>,

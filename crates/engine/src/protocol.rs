@@ -28,13 +28,11 @@ pub enum Order {
 /// How to open a database.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenOrder {
-    /// The shared library.
     pub library: PathBuf,
     /// Directory of the database; made here, and empty.
     pub directory: PathBuf,
     /// Sizes and common options.
     pub setup: RocksdbSetup,
-    /// Which block cache.
     pub cache: BlockCache,
     /// Options of this target, by their names in option files; they win over those of the setup.
     pub options: Vec<(String, String)>,
@@ -43,9 +41,7 @@ pub struct OpenOrder {
 /// A step to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepOrder {
-    /// Which one.
     pub step: RocksdbStep,
-    /// By how many threads.
     pub threads: u32,
     /// Seed of its keys: the same for all targets of a block.
     pub seed: u64,
@@ -74,22 +70,17 @@ pub struct TurnOrder {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// The database is open.
     Opened(Box<Opened>),
     /// A step that is not measured is done.
     Prepared {
         /// How long it took, nanoseconds.
         duration_ns: u64,
-        /// What moved.
         figures: StepFigures,
     },
     /// A step can be measured.
     Ready,
-    /// A turn is done.
     Turned(Box<Turned>),
-    /// A step is over.
     Finished(StepFigures),
-    /// The database is closed.
     Closed,
     /// The order could not be carried out; the library's own words. The worker goes on listening.
     Failed(String),

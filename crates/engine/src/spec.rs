@@ -11,7 +11,6 @@ use std::time::Duration;
 /// What to start.
 #[derive(Clone, Copy)]
 pub struct EngineSpec<'a, 'i> {
-    /// The target.
     pub installation: &'a Installation,
     /// The program started with the argument `engine-worker`: `/proc/self/exe` is this program itself. Not
     /// used for a `db_bench`.
@@ -20,11 +19,9 @@ pub struct EngineSpec<'a, 'i> {
     pub directory: &'a Path,
     /// What the engine writes to standard error goes here, and all that a `db_bench` says.
     pub log: &'a Path,
-    /// Who runs it.
     pub user: &'a ServerUser,
     /// Sizes and common options.
     pub setup: &'a RocksdbSetup,
-    /// Which block cache.
     pub cache: BlockCache,
     /// Options of this target, by their names in option files.
     pub options: &'a [(String, String)],
@@ -80,7 +77,6 @@ impl Patience {
 pub struct Prepared {
     /// How long it took, nanoseconds.
     pub duration_ns: u64,
-    /// What moved.
     pub figures: StepFigures,
 }
 

@@ -14,7 +14,6 @@ pub struct StatsText {
     pub uptime_seconds: Option<f64>,
     /// Bytes that compactions and flushes wrote.
     pub compaction_write_bytes: Option<f64>,
-    /// Bytes that compactions read.
     pub compaction_read_bytes: Option<f64>,
     /// Time of compactions and flushes, summed over their threads.
     pub compaction_seconds: Option<f64>,
@@ -48,7 +47,6 @@ const TB: f64 = 1_099_511_627_776.0;
 /// Reads the text. Where it holds several reports, one after the other, the last one counts.
 ///
 /// Source: `internal_stats.cc` of RocksDB 6 to 10, as recorded beside this file. All sizes are of 1024.
-#[must_use]
 pub fn parse(text: &str) -> StatsText {
     let mut stats = StatsText::default();
     let mut columns: Vec<&str> = Vec::new();

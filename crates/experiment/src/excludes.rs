@@ -5,7 +5,6 @@ use deltabench_model::problem::Problem;
 
 /// What a section and others exclude.
 pub(crate) struct Excluded {
-    /// The section.
     pub(crate) by: &'static str,
     /// Sections, and what to do instead.
     pub(crate) sections: &'static [(&'static str, &'static str)],

@@ -24,13 +24,11 @@ pub const FORMAT: (&str, u32) = ("deltabench.experiment", 1);
 pub struct Experiment {
     /// Its name: letters, digits, `-` and `_`.
     pub name: String,
-    /// What it is about.
     pub about: Option<String>,
     /// Who published it.
     pub source: Option<String>,
     /// How problems call the file.
     pub file: String,
-    /// Its text.
     pub text: String,
     /// The scale that was asked for; absent: as written.
     pub scale: Option<String>,
@@ -92,7 +90,6 @@ impl Experiment {
     }
 
     /// The servers in the order of the file, each combination of targets, configurations and settings one.
-    #[must_use]
     pub fn servers(&self) -> &[Server] {
         &self.servers
     }
@@ -100,7 +97,6 @@ impl Experiment {
     /// The runs: every combination of rows or keys, tables, scale, memory, storage and repetition.
     ///
     /// Shape: the axis that comes first in the file varies slowest, repetitions fastest.
-    #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         self.axes.parts()
     }

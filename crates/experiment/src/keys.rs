@@ -72,7 +72,6 @@ pub(crate) const MEASUREMENT: [&str; 15] = [
 
 /// Every table of the format with its keys, for documents and tests: `("measurement", ["blocks", …])`. The
 /// table of the whole file is `""`.
-#[must_use]
 pub fn known_keys() -> Vec<(&'static str, Vec<&'static str>)> {
     let mut root = ROOT.to_vec();
     root.push(crate::scale::SCALE);

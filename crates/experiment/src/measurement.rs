@@ -42,7 +42,6 @@ pub struct Measurement {
     pub rate: Option<f64>,
     /// How the client reaches the servers.
     pub transport: Transport,
-    /// Data checksums.
     pub checksums: Checksums,
     /// Where client and server run; absent: same core for one client, split for more.
     pub placement: Option<Placement>,

@@ -25,7 +25,6 @@ enum Kind {
     Server,
     /// A coordinate of servers: `configuration`, `io_workers`.
     Coordinate(String),
-    /// An axis of parts.
     Part(String),
 }
 
@@ -93,7 +92,6 @@ impl Experiment {
     }
 
     /// Whether a workload is among those that were asked for.
-    #[must_use]
     pub fn wants_workload(&self, name: &str) -> bool {
         self.only_workloads.is_empty() || self.only_workloads.iter().any(|only| matches(only, name))
     }

@@ -35,7 +35,6 @@ pub enum BuildSystem {
 pub struct OwnBuild {
     /// What targets have after their `+`.
     pub name: String,
-    /// What runs the build.
     pub system: BuildSystem,
     /// Flags of the compiler; absent: the build system's own.
     pub cflags: Option<String>,

@@ -36,7 +36,6 @@ pub struct Part {
     /// Rows of each table; of the Insert Benchmark those that each client loads; of RocksDB
     /// its keys.
     pub rows: u64,
-    /// Tables.
     pub tables: u32,
     /// Scale of pgbench's tables; of no meaning without them.
     pub scale: ScaleFactor,
@@ -46,7 +45,6 @@ pub struct Part {
     pub storage: Option<String>,
     /// Which repetition, from 1; each is a load of its own.
     pub repetition: u32,
-    /// Of how many.
     pub of_repetitions: u32,
     /// Where it stands on the axes that have more than one value in the file, in the order of the file:
     /// `("rows", "1000000")`, `("memory", "2GB")`, `("storage", "as-is")`.

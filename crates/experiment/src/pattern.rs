@@ -1,7 +1,6 @@
 //! Patterns with `*`.
 
 /// Whether `text` is what `pattern` says; `*` stands for anything, also for nothing.
-#[must_use]
 pub fn matches(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();

@@ -25,7 +25,6 @@ const RESERVED: [&str; 2] = ["base", "placebo"];
 pub struct Server {
     /// As the file has it.
     pub label: Option<String>,
-    /// What it runs.
     pub target: TargetSpec,
     /// Its named configuration; absent: the product's steady settings.
     pub configuration: Option<String>,
@@ -44,7 +43,6 @@ pub struct Server {
 impl Server {
     /// Its label, else its target as asked for with what tells it apart from the other servers of the file:
     /// `postgres:18 cx10c_c8r32 io_workers=4`.
-    #[must_use]
     pub fn name(&self) -> String {
         self.name_as(&self.target.to_string())
     }
@@ -76,7 +74,6 @@ fn joined(target: &str, marks: &[String]) -> String {
 ///
 /// Shape: one label for each server, in the same order; all are different. A server with a label of its own
 /// keeps it. Where two targets came to the same version, what was asked for stands behind it in parentheses.
-#[must_use]
 pub fn labels(servers: &[(&Server, &str)]) -> Vec<String> {
     let mut labels: Vec<String> = servers
         .iter()

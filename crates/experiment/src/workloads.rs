@@ -27,7 +27,6 @@ pub enum Chosen {
 
 impl Workloads {
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.chosen == Chosen::NONE && self.files.is_empty() && self.variants.is_empty()
     }
@@ -41,7 +40,6 @@ impl Chosen {
 /// A built-in workload with other sizes: one of `[[workloads.variant]]`, or of its lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variant {
-    /// The workload.
     pub of: String,
     /// Its parameters that have another value, in the order of the file.
     pub parameters: Vec<(String, i64)>,
@@ -50,7 +48,6 @@ pub struct Variant {
 /// All of `[workloads]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Workloads {
-    /// Of the built-in ones.
     pub chosen: Chosen,
     /// Files of the user's own, as written: relative to the experiment's file.
     pub files: Vec<String>,

@@ -39,9 +39,7 @@ pub enum Unread {
     /// What functions took is not what the file says was counted.
     #[error("functions of part {number} sum to {sum} instructions, and its last line says {total}")]
     Sum {
-        /// The part.
         number: u32,
-        /// Of all functions.
         sum: i64,
         /// As the file says.
         total: i64,

@@ -19,13 +19,11 @@ use deltabench_model::work::Work;
 use deltabench_run::benchmark::Benchmark;
 
 /// How the records of a kind are read.
-#[must_use]
 pub fn reader(work: &Work) -> &'static dyn Reader {
     run_half(work).reader()
 }
 
 /// The half of a kind that measures.
-#[must_use]
 pub fn run_half(work: &Work) -> &'static dyn Benchmark {
     match work {
         Work::Workloads(_) => &workloads::Workloads,

@@ -24,13 +24,9 @@ pub struct Shown {
 /// A run that was judged.
 #[derive(Debug, Clone, Copy)]
 pub struct JudgedRun<'a> {
-    /// Its name.
     pub run: &'a str,
-    /// Its plan.
     pub plan: &'a Plan,
-    /// What was recorded.
     pub records: Records<'a>,
-    /// What that says.
     pub comparison: &'a Comparison,
     /// What its servers did in absolute numbers; empty where no report shows it.
     pub results: &'a [CellResult],

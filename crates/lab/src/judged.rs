@@ -16,7 +16,6 @@ use deltabench_store::Store;
 use std::collections::BTreeMap;
 
 /// The name of the run that confirms another.
-#[must_use]
 pub fn confirmation_name(run: &str) -> String {
     format!("{run}-confirm")
 }
@@ -64,19 +63,16 @@ impl Judged {
     }
 
     /// The run's name.
-    #[must_use]
     pub fn run(&self) -> &str {
         &self.run
     }
 
     /// The plan that it is judged by.
-    #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
     /// What the run says, whatever was said about it since.
-    #[must_use]
     pub fn into_comparison(self) -> Comparison {
         self.comparison
     }

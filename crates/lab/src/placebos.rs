@@ -92,7 +92,6 @@ pub struct Placebos<'a> {
 /// A run that the ledger comes from.
 #[derive(Debug)]
 pub struct CountedRun<'a> {
-    /// Its name.
     pub run: &'a str,
     /// Placebo cells that were judged.
     pub cells: u64,

@@ -65,7 +65,6 @@ fn is_withdrawn(invalidations: &[Invalidation], cell: CellId) -> bool {
 }
 
 /// The plan's name of a cell, as it is written to withdraw it.
-#[must_use]
 pub fn cell_label(cell: &Cell) -> String {
     format!("{}@{}", cell.workload, cell.clients)
 }

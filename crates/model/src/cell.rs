@@ -17,13 +17,11 @@ pub enum Group {
     Range,
     /// Ranges with aggregation, sorting or several statements.
     RangeAgg,
-    /// Anything that writes.
     Write,
 }
 
 impl Group {
     /// The word used in files and tables.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Point => "point",
@@ -47,7 +45,6 @@ pub enum DataState {
 
 impl DataState {
     /// The word used in files and tables.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Fresh => "fresh",
@@ -104,6 +101,5 @@ pub struct Cell {
 pub struct WorkloadSource {
     /// How problems call it.
     pub file: String,
-    /// Its text.
     pub text: String,
 }

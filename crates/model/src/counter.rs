@@ -10,9 +10,7 @@ use std::collections::BTreeMap;
 /// [`crate::metric::MetricInfo::counter`], and `wait:TYPE:EVENT` for sampled waits (nanoseconds).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VisitCounters {
-    /// Which server.
     pub server: ServerId,
-    /// Which cell.
     pub cell: CellId,
     /// Restart block, from 0.
     pub block: u32,
@@ -37,11 +35,8 @@ pub struct Sample {
 /// One column of the series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesInfo {
-    /// Key.
     pub key: &'static str,
-    /// Unit.
     pub unit: &'static str,
-    /// What it says.
     pub meaning: &'static str,
 }
 

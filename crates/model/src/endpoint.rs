@@ -10,16 +10,13 @@ use std::path::{Path, PathBuf};
 pub enum Endpoint {
     /// The local socket `DIRECTORY/.s.PGSQL.PORT`.
     Unix {
-        /// Directory of the socket.
         directory: PathBuf,
         /// Port number in the socket's name.
         port: u16,
     },
-    /// TCP.
     Tcp {
         /// Host name or address.
         host: String,
-        /// Port.
         port: u16,
         /// Whether the connection is encrypted.
         tls: Tls,
@@ -29,7 +26,6 @@ pub enum Endpoint {
 /// Encryption of a TCP connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Tls {
-    /// None.
     #[default]
     Off,
     /// TLS if the server does it; its certificate is not verified.
@@ -46,7 +42,6 @@ pub enum Tls {
 
 impl Endpoint {
     /// Whether the server's processes are on this machine, as far as the address tells.
-    #[must_use]
     pub fn is_local(&self) -> bool {
         match self {
             Self::Unix { .. } => true,
@@ -105,7 +100,6 @@ impl fmt::Display for Endpoint {
 pub struct Login {
     /// Role name.
     pub user: String,
-    /// Database name.
     pub database: String,
     /// Password, for servers that ask for one.
     pub password: Option<String>,

@@ -33,11 +33,8 @@ pub enum FactKind {
     Data,
     /// What an embedded engine said of itself.
     Engine,
-    /// What the pilot found.
     Pilot,
-    /// How a visit began.
     VisitStart,
-    /// What settling took.
     Settled,
     /// A step that was carried out and not measured.
     Prepared,
@@ -47,7 +44,6 @@ pub enum FactKind {
 
 impl FactKind {
     /// The store's word.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Machine => "machine",
@@ -93,13 +89,11 @@ impl Fact for MachineName {
 pub struct HostFacts {
     /// Model name of the first core.
     pub cpu_model: Option<String>,
-    /// Cores online.
     pub online_cores: u64,
     /// Cores that this process may run on.
     pub allowed_cores: Option<u64>,
     /// Cores' worth of CPU time that its cgroups allow; absent without a limit.
     pub cpu_quota_cores: Option<f64>,
-    /// Kernel release.
     pub kernel: Option<String>,
     /// Main memory, bytes.
     pub memory_bytes: Option<u64>,
@@ -113,7 +107,6 @@ pub struct HostFacts {
     pub turbo: Option<bool>,
     /// Whether two hardware threads share a core.
     pub smt: Option<bool>,
-    /// NUMA nodes online.
     pub numa_nodes: Option<u64>,
     /// Setting of transparent huge pages: `always`, `madvise` or `never`.
     pub transparent_huge_pages: Option<String>,
@@ -185,7 +178,6 @@ impl Fact for Settings {
 /// How a visit began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VisitStart {
-    /// The cell.
     pub cell: CellId,
     /// Its warm-up; absent where there was none.
     pub warm_up: Option<WarmUp>,
@@ -218,7 +210,6 @@ pub struct CoreSpeed {
 
 impl CoreSpeed {
     /// How many times as long the slow moments of the look took as the fast ones.
-    #[must_use]
     pub fn swing(&self) -> f64 {
         let [fast, _, slow] = self.arithmetic_ns;
         slow / fast
@@ -228,9 +219,7 @@ impl CoreSpeed {
 /// What settling took on a server, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Settled {
-    /// Vacuum of all tables.
     pub vacuum_seconds: f64,
-    /// The checkpoint after it.
     pub checkpoint_seconds: f64,
     /// All of it, with the wait at the end.
     pub seconds: f64,

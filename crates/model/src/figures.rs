@@ -6,11 +6,8 @@ use crate::table::{Span, Table};
 /// All that a report says of a run besides the comparison and the plan, because of the kind of benchmark.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figures {
-    /// On a terminal.
     pub terminal: Vec<Block>,
-    /// In Markdown.
     pub markdown: Vec<Block>,
-    /// On a page.
     pub page: Vec<PageSection>,
     /// Second by second, for the page's script.
     pub series: Vec<StepSeries>,
@@ -31,24 +28,20 @@ pub struct Figures {
 pub struct PageSection {
     /// Its place on the page.
     pub id: &'static str,
-    /// Its heading.
     pub heading: &'static str,
     /// Its name in the way through the page; absent for one that stands among the details.
     pub name: Option<&'static str>,
-    /// What it says.
     pub blocks: Vec<Block>,
 }
 
 /// A part of what is shown.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
-    /// A heading.
     Heading(String),
     /// A sentence or a few; where it is empty an empty line.
     Text(String),
     /// How what stands there is read.
     Legend(Vec<Span>),
-    /// A table.
     Table(Table),
     /// Each of them is to be minded.
     Notes(Vec<String>),
@@ -65,22 +58,18 @@ pub enum Block {
 /// What can be opened.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fold {
-    /// What is in it.
     pub title: String,
     /// A few words more.
     pub subtitle: String,
-    /// Class on a page.
     pub class: &'static str,
     /// Whether it is open at first.
     pub open: bool,
-    /// What is in it.
     pub blocks: Vec<Block>,
 }
 
 /// Values in order, a line for each repetition.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Curves {
-    /// Whose they are.
     pub title: String,
     /// What is drawn, for who hears the page.
     pub label: String,
@@ -97,9 +86,7 @@ pub struct Curves {
 /// A step on every server, second by second.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StepSeries {
-    /// The step's name.
     pub name: String,
-    /// By server.
     pub servers: Vec<(ServerId, Vec<PassSeries>)>,
 }
 

@@ -19,7 +19,6 @@ pub enum Severity {
 pub struct Finding {
     /// Stable kebab-case key, for example `compiler-differs`.
     pub kind: String,
-    /// How much it matters.
     pub severity: Severity,
     /// One sentence with the facts in it.
     pub text: String,
@@ -27,7 +26,6 @@ pub struct Finding {
 
 impl Finding {
     /// A new finding.
-    #[must_use]
     pub fn new(kind: &str, severity: Severity, text: impl Into<String>) -> Self {
         Self {
             kind: kind.to_owned(),

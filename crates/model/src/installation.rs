@@ -59,7 +59,6 @@ pub struct Installation {
     /// Where it is, if it is a server that deltabench does not start.
     #[serde(default)]
     pub remote: Option<Remote>,
-    /// What it is.
     #[serde(default)]
     pub engine: Engine,
 }
@@ -77,7 +76,6 @@ pub struct Recipe {
     pub options: Vec<String>,
     /// `CFLAGS`; empty: what the build system takes by itself.
     pub cflags: String,
-    /// `LDFLAGS`.
     pub ldflags: String,
     /// First line of `CC --version`.
     pub compiler: String,
@@ -90,7 +88,6 @@ pub struct Recipe {
 pub struct Remote {
     /// Host name, address, or directory of a local socket (starts with `/`).
     pub host: String,
-    /// Port.
     pub port: u16,
     /// Role that deltabench logs in as.
     pub user: String,
@@ -108,7 +105,6 @@ pub struct Remote {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RemoteTls {
-    /// Never.
     Disable,
     /// If the server can.
     #[default]

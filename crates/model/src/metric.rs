@@ -7,9 +7,7 @@
 /// Which way a metric gets better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
-    /// Larger is better.
     Higher,
-    /// Smaller is better.
     Lower,
 }
 
@@ -37,7 +35,6 @@ pub struct MetricInfo {
     pub key: &'static str,
     /// Column head, for example `cs/o`.
     pub name: &'static str,
-    /// Unit of the value.
     pub unit: &'static str,
     /// Which way is good; absent where neither is.
     pub better: Option<Better>,
@@ -47,7 +44,6 @@ pub struct MetricInfo {
     pub counter: &'static str,
     /// Value = counter / operations x this.
     pub scale: f64,
-    /// What is read.
     pub source: &'static str,
     /// Versions of PostgreSQL, engines or hosts that have it.
     pub versions: &'static str,
@@ -56,7 +52,6 @@ pub struct MetricInfo {
 }
 
 /// The metric with that key.
-#[must_use]
 pub fn metric(key: &str) -> Option<&'static MetricInfo> {
     METRICS.iter().find(|metric| metric.key == key)
 }

@@ -29,7 +29,6 @@ pub enum Role {
 pub struct PlannedServer {
     /// Its place in the comparison.
     pub role: Role,
-    /// What it runs.
     pub installation: Installation,
     /// CPU that every message from a client costs this server on top, nanoseconds: a known slowdown, made on
     /// purpose to see whether it is found. Absent for a server as it is.
@@ -73,7 +72,6 @@ pub struct Adapted {
 
 impl PlannedServer {
     /// A server as it comes: no settings, no label.
-    #[must_use]
     pub fn new(role: Role, installation: Installation) -> Self {
         Self {
             role,
@@ -88,7 +86,6 @@ impl PlannedServer {
 
     /// Its label, else what it runs with the settings of its own: `postgres:18.6`, `postgres:18.6 (jit =
     /// on)`.
-    #[must_use]
     pub fn name(&self) -> String {
         if let Some(label) = &self.label {
             return label.clone();
@@ -127,7 +124,6 @@ pub enum Stopping {
     Fixed,
     /// Looks after these numbers of blocks, in rising order; a cell with an answer leaves the plan.
     Sequential {
-        /// Blocks of each look.
         looks: Vec<u32>,
     },
     /// A cell leaves the plan when its interval is narrow enough.
@@ -164,7 +160,6 @@ pub enum CellOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
-    /// Local socket.
     #[default]
     Socket,
     /// TCP on the loopback address.
@@ -176,9 +171,7 @@ pub enum Transport {
 /// Cores given by hand instead of drawn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pins {
-    /// Cores of the servers.
     pub server: Vec<usize>,
-    /// Cores of the client.
     pub client: Vec<usize>,
 }
 
@@ -215,7 +208,6 @@ pub enum CacheState {
 
 impl CacheState {
     /// The word used in files and tables.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::AsIs => "as-is",
@@ -230,7 +222,6 @@ impl CacheState {
 pub struct Limits {
     /// Memory of each server with its page cache, bytes; absent: no limit.
     pub memory_bytes: Option<u64>,
-    /// Its device.
     pub storage: Option<StorageProfile>,
     /// Whether to run, and say so, where the machine does not allow these limits.
     pub or_without: bool,
@@ -257,7 +248,6 @@ impl Default for Observing {
 /// Durations and counts that shape the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// Restart blocks.
     pub blocks: u32,
     /// Aim for the length of one slice, ms. The work of a slice is fixed from it at the start of each visit.
     pub slice_ms: u32,
@@ -276,9 +266,7 @@ pub struct Timing {
 /// The data every server is loaded with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataSize {
-    /// Number of tables.
     pub tables: u32,
-    /// Rows of each table.
     pub rows: u64,
 }
 
@@ -295,7 +283,6 @@ pub struct ExperimentPart {
     pub scale: Option<String>,
     /// Which part, from 1.
     pub part: u32,
-    /// Of how many.
     pub of: u32,
     /// Which of the repetitions of these coordinates, from 1; each has a load of its own.
     pub repetition: u32,
@@ -318,9 +305,7 @@ pub struct Plan {
     pub seed: u64,
     /// Base, placebo and candidates, in that order.
     pub servers: Vec<PlannedServer>,
-    /// What is measured.
     pub cells: Vec<Cell>,
-    /// Data set.
     pub data: DataSize,
     /// Measurement shape.
     pub timing: Timing,
@@ -380,7 +365,6 @@ pub struct Plan {
 ///
 /// Version 1 had a key for each kind of benchmark, of which at most one was not null, in the place of `work`.
 /// What is of no known version stays as it is.
-#[must_use]
 pub fn upgraded(mut plan: Value) -> Value {
     let Some(fields) = plan.as_object_mut() else {
         return plan;
@@ -408,26 +392,22 @@ pub fn upgraded(mut plan: Value) -> Value {
 
 impl Plan {
     /// Whether a block has one slice of each server in a cell: a whole step, of minutes.
-    #[must_use]
     pub fn has_whole_steps(&self) -> bool {
         let external = |server: &PlannedServer| server.installation.engine == Engine::DbBench;
         self.work.has_passes() || self.servers.iter().any(external)
     }
 
     /// Index of the base server.
-    #[must_use]
     pub fn base(&self) -> ServerId {
         self.find(Role::Base).unwrap_or(0)
     }
 
     /// Index of the placebo server, if the run has one.
-    #[must_use]
     pub fn placebo(&self) -> Option<ServerId> {
         self.find(Role::Placebo)
     }
 
     /// Indices of the candidates, in the order asked for.
-    #[must_use]
     pub fn candidates(&self) -> Vec<ServerId> {
         (0..)
             .zip(&self.servers)
@@ -437,7 +417,6 @@ impl Plan {
     }
 
     /// The name of a server in tables and files: `base`, `placebo` or the candidate's resolved target.
-    #[must_use]
     pub fn server_name(&self, id: ServerId) -> String {
         match self.servers.get(crate::units::index(u64::from(id))) {
             Some(s) if s.role == Role::Candidate => s.name(),
@@ -447,7 +426,6 @@ impl Plan {
     }
 
     /// Placement of a cell.
-    #[must_use]
     pub fn placement(&self, cell: &Cell) -> Placement {
         if cell.clients == 1 {
             self.placement_single

@@ -18,7 +18,6 @@ pub struct Problem {
 
 impl Problem {
     /// A problem with only its first line.
-    #[must_use]
     pub fn new(error: impl Into<String>) -> Self {
         Self {
             error: error.into(),
@@ -64,7 +63,6 @@ impl std::error::Error for Problem {}
 /// The candidate nearest to `wanted`, for "did you mean" hints; `None` when nothing is near.
 ///
 /// Source: Damerau-Levenshtein distance, at most a third of the wanted name's length and at least 2.
-#[must_use]
 pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (wanted.chars().count() / 3).max(2);
     known

@@ -47,19 +47,16 @@ pub struct Node {
 
 impl Profile {
     /// The function of a node; the nodes of a profile have one each.
-    #[must_use]
     pub fn function(&self, node: &Node) -> Option<&Function> {
         self.functions.get(place(node.function))
     }
 
     /// Instructions of all nodes together.
-    #[must_use]
     pub fn total(&self) -> i64 {
         self.nodes.iter().map(|node| node.instructions).sum()
     }
 
     /// Instructions of each node with all that it calls, in the order of the nodes.
-    #[must_use]
     pub fn inclusive(&self) -> Vec<i64> {
         let mut sums: Vec<i64> = self.nodes.iter().map(|node| node.instructions).collect();
         for (index, node) in self.nodes.iter().enumerate().skip(1).rev() {
@@ -78,13 +75,11 @@ impl Profile {
     }
 
     /// What is left of it after `empty` is taken away, path by path; the operations stay.
-    #[must_use]
     pub fn minus(&self, empty: &Self) -> Self {
         self.merged(empty, -1).of(self.operations)
     }
 
     /// Both together, path by path, with the operations of both.
-    #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         self.merged(other, 1).of(self.operations + other.operations)
     }
@@ -108,7 +103,6 @@ pub struct Grower {
 
 impl Grower {
     /// Begins with a root of that name.
-    #[must_use]
     pub fn new(root: &str) -> Self {
         let function = Function {
             name: root.to_owned(),
@@ -196,7 +190,6 @@ impl Grower {
     }
 
     /// The profile, without paths on which nothing was done and functions that no path has.
-    #[must_use]
     pub fn grown(self) -> Profile {
         let nodes = &self.profile.nodes;
         let mut wanted: Vec<bool> = nodes

@@ -10,9 +10,7 @@ use crate::slice::VoidReason;
 pub struct Record {
     /// What the payload is, for example `insert-step`: a word of the kind that wrote it.
     pub kind: String,
-    /// Which server.
     pub server: ServerId,
-    /// Which cell.
     pub cell: CellId,
     /// Block, from 0.
     pub block: u32,

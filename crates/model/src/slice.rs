@@ -17,7 +17,6 @@ pub enum VoidReason {
 
 impl VoidReason {
     /// The word stored and printed.
-    #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
             Self::ServerLost => "server-lost",
@@ -27,7 +26,6 @@ impl VoidReason {
     }
 
     /// The reason with that word.
-    #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         [Self::ServerLost, Self::Stalled, Self::NothingDone]
             .into_iter()
@@ -51,9 +49,7 @@ pub struct ErrorCount {
 /// Identity: `operations + failed` = the operations sent; the histogram holds exactly `operations` values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slice {
-    /// Which server.
     pub server: ServerId,
-    /// Which cell.
     pub cell: CellId,
     /// Restart block, from 0.
     pub block: u32,
@@ -67,7 +63,6 @@ pub struct Slice {
     pub started_ns: u64,
     /// First send to last answer, nanoseconds.
     pub duration_ns: u64,
-    /// Operations that succeeded.
     pub operations: u64,
     /// Operations that ended with a server error.
     pub failed: u64,

@@ -28,7 +28,6 @@ pub struct Look {
     pub folded: bool,
     /// Whether heads stay on one line and columns that do not fit follow at once, as in published reports.
     pub compact: bool,
-    /// Class on a page.
     pub class: &'static str,
     /// Whether names are numbers.
     pub numbered: bool,
@@ -37,7 +36,6 @@ pub struct Look {
 /// A column of figures.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Column {
-    /// Its head.
     pub head: String,
     /// The unit below the head; empty for none.
     pub unit: String,
@@ -50,7 +48,6 @@ pub struct Column {
 /// On which side the texts of a column stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Align {
-    /// Numbers.
     #[default]
     Right,
     /// Words, and numbers with words.
@@ -62,7 +59,6 @@ pub enum Align {
 pub enum Line {
     /// What the rows below have in common.
     Heading(String),
-    /// A row.
     Row(Row),
 }
 
@@ -93,11 +89,9 @@ pub struct Cell {
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Span {
-    /// The words.
     pub text: String,
     /// What its colour says.
     pub tone: Option<Tone>,
-    /// How it is set.
     pub form: SpanForm,
 }
 
@@ -112,7 +106,6 @@ pub enum SpanForm {
         /// The sign; empty for none.
         sign: &'static str,
     },
-    /// Smaller.
     Small,
     /// Read out, and not seen: what a colour or sign says.
     Spoken,
@@ -154,7 +147,6 @@ pub struct Bar {
 
 impl Column {
     /// A column of numbers under a head.
-    #[must_use]
     pub fn of(head: impl Into<String>) -> Self {
         Self {
             head: head.into(),
@@ -163,7 +155,6 @@ impl Column {
     }
 
     /// A column of words under a head.
-    #[must_use]
     pub fn of_words(head: impl Into<String>) -> Self {
         Self {
             align: Align::Left,
@@ -174,7 +165,6 @@ impl Column {
 
 impl Line {
     /// A row of figures.
-    #[must_use]
     pub fn row(name: impl Into<String>, cells: Vec<Cell>) -> Self {
         Self::Row(Row {
             name: name.into(),
@@ -208,7 +198,6 @@ impl Cell {
     }
 
     /// What is seen of it, without form.
-    #[must_use]
     pub fn text(&self) -> String {
         self.spans
             .iter()
@@ -229,7 +218,6 @@ impl<T: Into<String>> From<T> for Cell {
 
 impl Span {
     /// In a form, with a colour where it has one.
-    #[must_use]
     pub fn set(text: impl Into<String>, form: SpanForm, tone: Option<Tone>) -> Self {
         Self {
             text: text.into(),
@@ -239,7 +227,6 @@ impl Span {
     }
 
     /// Sign and words.
-    #[must_use]
     pub fn seen(&self) -> String {
         match self.form {
             SpanForm::Strong { sign } if !sign.is_empty() => format!("{sign} {}", self.text),

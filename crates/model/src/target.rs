@@ -27,7 +27,6 @@ pub struct Release {
 
 impl Release {
     /// A number that orders majors: 906 for 9.6, 1000 for 10, 1800 for 18.
-    #[must_use]
     pub fn major_rank(&self) -> u32 {
         let mut parts = self
             .major
@@ -107,7 +106,6 @@ pub enum TargetSpec {
 
 impl TargetSpec {
     /// What it is.
-    #[must_use]
     pub fn engine(&self) -> Engine {
         match self {
             Self::Rocksdb(_) | Self::RocksdbPath(_) => Engine::Rocksdb,
@@ -118,7 +116,6 @@ impl TargetSpec {
 
     /// The version of RocksDB, as an installation has it, as far as the text says it: 0 for a series, a file
     /// or a server.
-    #[must_use]
     pub fn rocksdb_version(&self) -> u32 {
         match self {
             Self::Rocksdb(version) if !version.is_series() => version.number(),

@@ -39,28 +39,24 @@ impl Default for Work {
 
 impl Work {
     /// Workloads with the scripts of pgbench among them.
-    #[must_use]
     pub fn scripts(pgbench: Option<PgbenchSetup>) -> Self {
         Self::Workloads(WorkloadsSetup { pgbench })
     }
 
     /// Whether the work is done by the targets themselves, in processes that deltabench starts: no server, no
     /// client, no SQL.
-    #[must_use]
     pub fn is_embedded(&self) -> bool {
         matches!(self, Self::Rocksdb(_))
     }
 
     /// Whether a workload comes in bursts that belong to it: beside a writer of RocksDB a flush, with the
     /// compaction that it brings on, falls into one turn of eight or so.
-    #[must_use]
     pub fn comes_in_bursts(&self, workload: &str) -> bool {
         let step = || RocksdbStep::from_name(workload);
         self.is_embedded() && step().is_some_and(RocksdbStep::beside_a_writer)
     }
 
     /// What the numbers of a cell's clients count: `client`, or `thread` where there are no clients.
-    #[must_use]
     pub fn worker(&self) -> &'static str {
         if self.is_embedded() {
             "thread"
@@ -70,7 +66,6 @@ impl Work {
     }
 
     /// What is compared: `server`, or `target` where there are no servers.
-    #[must_use]
     pub fn subject(&self) -> &'static str {
         if self.is_embedded() {
             "target"
@@ -80,7 +75,6 @@ impl Work {
     }
 
     /// What its setup is called where two plans differ in it.
-    #[must_use]
     pub fn title(&self) -> &'static str {
         match self {
             Self::Workloads(_) => "pgbench",
@@ -90,31 +84,26 @@ impl Work {
     }
 
     /// Whether it has scripts, of which reports show absolute numbers.
-    #[must_use]
     pub fn has_scripts(&self) -> bool {
         self.pgbench().is_some()
     }
 
     /// Whether a workload is a mix of its scripts.
-    #[must_use]
     pub fn has_script(&self, workload: &str) -> bool {
         self.pgbench().is_some_and(|setup| setup.has(workload))
     }
 
     /// The scale factor of its tables, where they have one.
-    #[must_use]
     pub fn scale(&self) -> Option<u32> {
         Some(self.pgbench()?.tables.scale)
     }
 
     /// Whether a block is one pass of whole steps on each server, one server after another.
-    #[must_use]
     pub fn has_passes(&self) -> bool {
         matches!(self, Self::Insert(_))
     }
 
     /// What is done with pgbench, if anything is.
-    #[must_use]
     pub fn pgbench(&self) -> Option<&PgbenchSetup> {
         match self {
             Self::Workloads(setup) => setup.pgbench.as_ref(),
@@ -123,7 +112,6 @@ impl Work {
     }
 
     /// The Insert Benchmark's setup, if that is what is done.
-    #[must_use]
     pub fn insert(&self) -> Option<&InsertSetup> {
         match self {
             Self::Insert(setup) => Some(setup),
@@ -132,7 +120,6 @@ impl Work {
     }
 
     /// The chain of RocksDB, if that is what is done.
-    #[must_use]
     pub fn rocksdb(&self) -> Option<&RocksdbSetup> {
         match self {
             Self::Rocksdb(setup) => Some(setup),

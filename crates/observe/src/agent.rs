@@ -157,20 +157,17 @@ impl Agent {
     }
 
     /// What is known of it.
-    #[must_use]
     pub fn about(&self) -> &AgentFacts {
         &self.0.about
     }
 
     /// Whether it has been lost.
-    #[must_use]
     pub fn is_lost(&self) -> bool {
         self.0.state().link.is_none()
     }
 
     /// What has gone wrong since this was asked last, each thing once: an agent that was lost, a server that
     /// cannot be read.
-    #[must_use]
     pub fn news(&self) -> Vec<Finding> {
         let mut state = self.0.state();
         let news = state.said.get(state.told..).unwrap_or_default().to_vec();
@@ -189,7 +186,6 @@ impl Agent {
     }
 
     /// What spoils measurements on its host, and a round trip that is long beside slices of this length.
-    #[must_use]
     pub fn findings(&self, facts: &HostFacts, slice: Duration) -> Vec<Finding> {
         let host = &self.0.about.host;
         let mut findings: Vec<Finding> = preflight(facts, None, None)

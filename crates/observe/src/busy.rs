@@ -24,7 +24,6 @@ pub enum BusySource {
 
 impl BusySource {
     /// The word stored and printed.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::CgroupV1 => "cgroup-v1",

@@ -47,13 +47,11 @@ impl ServerCgroup {
     }
 
     /// Version of the interface.
-    #[must_use]
     pub fn kind(&self) -> CgroupKind {
         self.kind
     }
 
     /// Its directory.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }

@@ -33,7 +33,6 @@ pub struct Check {
     pub title: &'static str,
     /// What was seen, with its numbers.
     pub seen: String,
-    /// What it came to.
     pub outcome: Outcome,
     /// What it does to results; empty when fine or unknown.
     pub effect: String,
@@ -70,7 +69,6 @@ impl Check {
     }
 
     /// The finding that is kept with a run; `None` when fine or unknown.
-    #[must_use]
     pub fn finding(&self) -> Option<Finding> {
         match self.outcome {
             Outcome::Found(severity) => Some(Finding::new(
@@ -87,7 +85,6 @@ impl Check {
 ///
 /// Without a sample, other load and steal are judged by what the kernel averaged before; without a disk,
 /// nothing is said about one. Take all of them before the servers start, or the load is our own.
-#[must_use]
 pub fn preflight(
     facts: &HostFacts,
     sample: Option<&HostSample>,
@@ -101,7 +98,6 @@ pub fn preflight(
 }
 
 /// What [`preflight`] finds in the facts alone, to be kept with a run.
-#[must_use]
 pub fn host_findings(facts: &HostFacts) -> Vec<Finding> {
     preflight(facts, None, None)
         .iter()

@@ -33,7 +33,6 @@ const HOPS: u32 = 10_000;
 /// takes 30 ms before, and the walk some more after.
 ///
 /// The first look of a process takes some 20 ms more, and its 64 MB stay.
-#[must_use]
 pub fn core_speed(length: Duration) -> CoreSpeed {
     let began = Instant::now();
     while began.elapsed() < RAMP {

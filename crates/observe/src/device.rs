@@ -21,7 +21,6 @@ pub struct DeviceClock {
 impl DeviceClock {
     /// The device of the file system that a directory is on, or what exists above it. `None` where that is no
     /// single block device: tmpfs, overlay, network, btrfs.
-    #[must_use]
     pub fn of(data_dir: &Path) -> Option<Self> {
         let facts = data_dir
             .ancestors()
@@ -31,7 +30,6 @@ impl DeviceClock {
     }
 
     /// Its name, for example `nvme0n1p2`.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -30,7 +30,6 @@ pub struct DiskFacts {
 pub struct Fsync {
     /// How often it was tried.
     pub count: u64,
-    /// Median, nanoseconds.
     pub median_ns: u64,
     /// 99th percentile, nanoseconds.
     pub p99_ns: u64,
@@ -39,7 +38,6 @@ pub struct Fsync {
 impl DiskFacts {
     /// Looks at the disk of a directory, which need not exist yet, and writes to it for as long as
     /// `fsync_for`: one page again and again, in a file that is removed afterwards.
-    #[must_use]
     pub fn probe(directory: &Path, fsync_for: Duration) -> Self {
         let Some(directory) = directory
             .ancestors()

@@ -20,15 +20,12 @@ pub enum ObserveError {
     /// A file of `/proc`, `/sys` or a cgroup says something else than the kernel's documentation.
     #[error("{} is not as expected: {found:?}", path.display())]
     Format {
-        /// The file.
         path: PathBuf,
-        /// Its beginning.
         found: String,
     },
     /// There is no such process, or it has ended.
     #[error("process {pid} is gone")]
     Gone {
-        /// Its id.
         pid: u32,
     },
     /// The kernel refused an affinity.
@@ -36,7 +33,6 @@ pub enum ObserveError {
     Pin {
         /// Thread id; 0 is the calling thread.
         tid: u32,
-        /// Cores asked for.
         cores: Vec<usize>,
         /// Why not.
         source: std::io::Error,

@@ -21,7 +21,6 @@ pub struct HostReading {
 
 impl HostReading {
     /// What passed since an earlier reading. The kernel may correct its counts downwards; that counts as 0.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             busy_ns: self.busy_ns.saturating_sub(earlier.busy_ns),
@@ -33,7 +32,6 @@ impl HostReading {
 /// CPU that neither server nor client used: busy time of the host less theirs, at least 0.
 ///
 /// Units: nanoseconds of the same span. Resolution: that of [`HostClock::busy_source`].
-#[must_use]
 pub fn foreign_cpu_ns(busy_ns: u64, server_cpu_ns: u64, client_cpu_ns: u64) -> u64 {
     busy_ns.saturating_sub(server_cpu_ns.saturating_add(client_cpu_ns))
 }
@@ -62,13 +60,11 @@ impl HostClock {
     }
 
     /// Length of one tick, nanoseconds: the resolution of stolen time, and of busy time without a cgroup.
-    #[must_use]
     pub fn tick_ns(&self) -> u64 {
         self.tick_ns
     }
 
     /// Where busy time comes from, to be kept with the run.
-    #[must_use]
     pub fn busy_source(&self) -> BusySource {
         self.fine
             .as_ref()
@@ -76,7 +72,6 @@ impl HostClock {
     }
 
     /// Smallest step of busy time, nanoseconds.
-    #[must_use]
     pub fn busy_resolution_ns(&self) -> u64 {
         match self.busy_source() {
             BusySource::CgroupV1 => 1,

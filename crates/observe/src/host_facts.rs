@@ -11,7 +11,6 @@ use std::fs;
 use std::path::Path;
 
 /// Reads the facts of this host.
-#[must_use]
 pub fn read_host() -> HostFacts {
     HostFacts {
         hardware_counters: hardware_counters(),
@@ -67,7 +66,6 @@ fn read_below(root: &Path) -> HostFacts {
 
 /// How this host is called in ledgers: by its name and kind, so that a machine that got another processor is
 /// another host.
-#[must_use]
 pub fn machine_name() -> String {
     let facts = read_host();
     let parts = [

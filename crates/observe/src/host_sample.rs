@@ -49,7 +49,6 @@ impl HostSample {
     /// Looks for so long, asleep. `None` on a host without `/proc/stat`.
     ///
     /// Resolution: a neighbour's CPU counts in ticks of 10 ms, so 2 s tell 0.5 % of a core.
-    #[must_use]
     pub fn take(length: Duration, online_cores: u64) -> Option<Self> {
         let mut clock = HostClock::open().ok()?;
         let mut pressure = PressureClock::open();

@@ -43,9 +43,7 @@ pub struct AppliedLimits {
 /// A memory limit as the kernel has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedMemory {
-    /// Version of the interface.
     pub interface: CgroupKind,
-    /// Memory that was asked for, bytes.
     pub asked_bytes: u64,
     /// Part of it in huge pages, which the kernel does not count, bytes.
     pub beside_bytes: u64,
@@ -58,9 +56,7 @@ pub struct AppliedMemory {
 /// Limits of a device as the kernel has them; absent fields are no limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedStorage {
-    /// Version of the interface.
     pub interface: CgroupKind,
-    /// Name of the profile.
     pub profile: String,
     /// The device, `major:minor`.
     pub device: String,
@@ -83,7 +79,6 @@ pub struct AppliedStorage {
 pub struct LimitReading {
     /// Memory counted against the limit, bytes.
     pub memory_bytes: Option<u64>,
-    /// Page cache in it, bytes.
     pub page_cache_bytes: Option<u64>,
     /// How often memory had to be taken back because of the limit.
     pub limit_hits: Option<u64>,
@@ -91,9 +86,7 @@ pub struct LimitReading {
     pub killed: Option<u64>,
     /// Reads that reached the limited device.
     pub reads: Option<u64>,
-    /// Writes that reached it.
     pub writes: Option<u64>,
-    /// Bytes read.
     pub read_bytes: Option<u64>,
     /// Bytes written.
     pub write_bytes: Option<u64>,
@@ -142,7 +135,6 @@ impl LimitPlan {
     }
 
     /// The directories that [`LimitPlan::create`] will make, to be noted before it does.
-    #[must_use]
     pub fn directories(&self, name: &str) -> Vec<PathBuf> {
         let memory = self.memory.iter().map(|(place, _)| place);
         let storage = self.storage.iter().map(|(place, ..)| place);
@@ -205,13 +197,11 @@ pub struct ServerLimits {
 
 impl ServerLimits {
     /// The groups that the server's first process has to be in; its children follow it.
-    #[must_use]
     pub fn groups(&self) -> &[PathBuf] {
         &self.applied.groups
     }
 
     /// What is set.
-    #[must_use]
     pub fn applied(&self) -> &AppliedLimits {
         &self.applied
     }
@@ -247,7 +237,6 @@ impl ServerLimits {
     }
 
     /// What the server has done so far.
-    #[must_use]
     pub fn read(&self) -> LimitReading {
         let mut reading = LimitReading::default();
         if let Some((kind, group)) = &self.memory {

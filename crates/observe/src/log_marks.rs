@@ -13,7 +13,6 @@ use time::{Date, Month, Time};
 ///
 /// Source: runtime-config-logging.html; `LogCheckpointStart` and `LogCheckpointEnd` in xlog.c,
 /// `heap_vacuum_rel` in vacuumlazy.c and `do_analyze_rel` in analyze.c of 9.6 to 18.
-#[must_use]
 pub fn marks(server: ServerId, log: &str) -> Vec<Mark> {
     let mut lines = log.lines().peekable();
     let mut found = Vec::new();

@@ -22,7 +22,6 @@ pub enum CpuSource {
 
 impl CpuSource {
     /// The word stored and printed.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Schedstat => "schedstat",
@@ -45,7 +44,6 @@ pub struct CpuReading {
 
 impl CpuReading {
     /// What was spent since an earlier reading of the same meter.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let passed = |now: Option<u64>, then: Option<u64>| {
             now.zip(then).map(|(now, then)| now.saturating_sub(then))
@@ -69,7 +67,6 @@ pub struct Changes {
 
 impl Changes {
     /// Whether nothing came and nothing went.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.appeared.is_empty() && self.vanished.is_empty()
     }
@@ -157,7 +154,6 @@ impl CpuMeter {
     }
 
     /// Where the figures come from, to be kept with the run.
-    #[must_use]
     pub fn source(&self) -> CpuSource {
         match &self.inner {
             Inner::Schedstat(_) => CpuSource::Schedstat,
@@ -169,7 +165,6 @@ impl CpuMeter {
     }
 
     /// How many processes the server had at the last refresh.
-    #[must_use]
     pub fn process_count(&self) -> usize {
         self.processes.len()
     }

@@ -45,7 +45,6 @@ impl From<SliceCosts> for MachineCosts {
 pub struct MachineSources {
     /// Host of the agent; absent for this machine.
     pub host: Option<String>,
-    /// The sources.
     #[serde(flatten)]
     pub sources: MeterSources,
 }
@@ -130,7 +129,6 @@ impl Meters {
     }
 
     /// Where the figures come from, machine by machine.
-    #[must_use]
     pub fn sources(&self) -> Vec<MachineSources> {
         let sources = self.machines.iter().map(|machine| match machine {
             Machine::Local(meters) => MachineSources {

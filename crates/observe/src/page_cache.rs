@@ -18,9 +18,7 @@ const PASSES: usize = 3;
 /// How much of a directory's files is in the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CachedFiles {
-    /// Files.
     pub files: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// Bytes of them in the page cache.
     pub resident_bytes: u64,
@@ -29,9 +27,7 @@ pub struct CachedFiles {
 /// What dropping a directory's pages came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DroppedPages {
-    /// Files.
     pub files: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// Bytes in the page cache before.
     pub resident_before: u64,

@@ -20,7 +20,6 @@ pub enum PerfScope {
 
 impl PerfScope {
     /// The word stored and printed.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::UserAndKernel => "user-and-kernel",
@@ -77,13 +76,11 @@ impl PerfCounters {
     /// Counts instructions, cycles, branch misses, last-level cache misses and data TLB load misses of these
     /// processes. `None` where the machine has none of these events, they are not allowed, or none of the
     /// processes exists.
-    #[must_use]
     pub fn open(pids: &[u32]) -> Option<Self> {
         Self::open_events(HARDWARE, pids)
     }
 
     /// Whose work is counted.
-    #[must_use]
     pub fn scope(&self) -> PerfScope {
         self.scope
     }
@@ -91,7 +88,6 @@ impl PerfCounters {
     /// Counts since it was opened, over all processes, by the keys of
     /// [`deltabench_model::metric::MetricInfo::counter`]. An event that never had its turn is absent. What a
     /// process did before it ended stays counted.
-    #[must_use]
     pub fn read(&mut self) -> BTreeMap<String, f64> {
         let mut values = BTreeMap::new();
         for (event, files) in &mut self.open {

@@ -19,7 +19,6 @@ pub enum Postmaster {
 
 impl Postmaster {
     /// Its number, if it is a process of this machine.
-    #[must_use]
     pub fn local_pid(&self) -> Option<u32> {
         match self {
             Self::Local(pid) => Some(*pid),
@@ -29,7 +28,6 @@ impl Postmaster {
 
     /// Whether both are known and the same process: two targets in one server. What its processes did over a
     /// visit then is the work of both.
-    #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Local(one), Self::Local(two)) => one == two,
@@ -42,7 +40,6 @@ impl Postmaster {
 
     /// The main process of the same server after a restart that was not ours, by its backends as
     /// [`Agent::find`]; unknown if the agent does not find it, which [`Agent::news`] tells.
-    #[must_use]
     pub fn found_again(&self, backends: &[u32], user: &str, database: &str) -> Self {
         match self {
             Self::Remote(agent, _) => match noted(agent, agent.find(backends, user, database)) {
@@ -54,7 +51,6 @@ impl Postmaster {
     }
 
     /// It and all processes below it; empty if nobody can tell.
-    #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         match self {
             Self::Local(pid) => process_tree(*pid).unwrap_or_default(),
@@ -65,7 +61,6 @@ impl Postmaster {
 
     /// Counts its processes from now on, and hardware events of these backends; absent where they cannot be
     /// counted.
-    #[must_use]
     pub fn counters(&self, backends: &[u32]) -> Option<Counters> {
         match self {
             Self::Local(pid) => {
@@ -88,7 +83,6 @@ pub(crate) fn noted<T>(agent: &Agent, told: Result<T, Problem>) -> Option<T> {
 /// Counters of a server's processes on one machine or another.
 #[derive(Debug)]
 pub enum Counters {
-    /// On this one.
     Local(ServerCounters),
     /// On that of an agent.
     Remote(RemoteCounters),
@@ -96,7 +90,6 @@ pub enum Counters {
 
 impl Counters {
     /// A last reading: how far each counter has moved, and the size of the memory.
-    #[must_use]
     pub fn finish(self) -> BTreeMap<String, f64> {
         match self {
             Self::Local(counters) => counters.finish(),

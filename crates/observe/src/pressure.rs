@@ -15,7 +15,6 @@ pub struct PressureClock {
 
 impl PressureClock {
     /// Opens it; `None` where the kernel keeps no pressure, or is told not to (`psi=0`).
-    #[must_use]
     pub fn open() -> Option<Self> {
         Self::open_at(Path::new("/proc/pressure/cpu"))
     }

@@ -71,7 +71,6 @@ pub enum ProfileScope {
 
 impl ProfileScope {
     /// The word stored and printed.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Core => "core",
@@ -80,7 +79,6 @@ impl ProfileScope {
     }
 
     /// The scope that is stored by this word.
-    #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         [Self::Core, Self::Process]
             .into_iter()
@@ -88,7 +86,6 @@ impl ProfileScope {
     }
 
     /// What the reader of such a profile must know.
-    #[must_use]
     pub fn warning(self) -> Option<&'static str> {
         match self {
             Self::Core => None,
@@ -118,7 +115,6 @@ pub struct ProfileSpec<'a> {
 /// What one reading of the rings gave beside samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Drained {
-    /// Samples.
     pub samples: u64,
     /// Samples that had no room.
     pub lost: u64,
@@ -199,7 +195,6 @@ impl Profiler {
     }
 
     /// Whose time is sampled.
-    #[must_use]
     pub fn scope(&self) -> ProfileScope {
         self.scope
     }
@@ -267,7 +262,6 @@ fn attributes(spec: &ProfileSpec<'_>) -> Attributes {
 }
 
 /// Nanoseconds between samples: a prime, so that they never go in step with anything that ticks.
-#[must_use]
 pub fn period_ns(rate: u32) -> u64 {
     let wanted = to_u64(1e9 / f64::from(rate.max(1)));
     (2..=wanted).rev().find(|&n| is_prime(n)).unwrap_or(2)

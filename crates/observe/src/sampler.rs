@@ -72,19 +72,16 @@ impl Sampler {
     }
 
     /// The samples since they were taken out last, in order of time.
-    #[must_use]
     pub fn drain(&self) -> Vec<Sample> {
         std::mem::take(&mut self.shared.state().samples)
     }
 
     /// CPU of its thread up to its latest sample, nanoseconds.
-    #[must_use]
     pub fn cpu_ns(&self) -> u64 {
         self.shared.cpu_ns.load(Ordering::Relaxed)
     }
 
     /// Ends the thread at once and gives the samples that were not taken out.
-    #[must_use]
     pub fn stop(mut self) -> Vec<Sample> {
         self.end();
         self.drain()

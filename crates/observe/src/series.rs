@@ -26,7 +26,6 @@ pub struct Series {
 #[derive(Debug)]
 struct There {
     agent: Agent,
-    /// The first of its servers.
     first: ServerId,
     /// Of servers that are not sampled any more.
     samples: Vec<Sample>,
@@ -79,7 +78,6 @@ impl Series {
     }
 
     /// The samples since they were taken out last, in order of time.
-    #[must_use]
     pub fn drain(&mut self) -> Vec<Sample> {
         let mut all = self.here.drain();
         for there in &mut self.there {

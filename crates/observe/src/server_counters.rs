@@ -121,7 +121,6 @@ impl ServerCounters {
     /// Cost: of [`ServerCounters::read`], and up to 20 ms for the memory: 46 ms were measured with 512 MB of
     /// shared buffers that 8 backends had read all through, 3.6 GB mapped in all. Memory is absent where more
     /// than 1.6 GB is mapped.
-    #[must_use]
     pub fn finish(mut self) -> BTreeMap<String, f64> {
         let mut values = self.read();
         let tree = process_tree(self.postmaster).unwrap_or_default();

@@ -37,7 +37,6 @@ const MS: f64 = 1e6;
 /// The statistics of a server of this version, about the database that it is asked in.
 ///
 /// Shape: `version_num` as the server counts: 90624, 180006. Source: see the module.
-#[must_use]
 pub fn stat_queries(version_num: u32) -> Vec<StatQuery> {
     let mut queries = vec![database(), tables(), wal_position(version_num)];
     if version_num >= 140_000 {
@@ -55,7 +54,6 @@ pub fn stat_queries(version_num: u32) -> Vec<StatQuery> {
 /// Whoever reads counts, autovacuum too.
 ///
 /// Shape: `version_num` as the server counts.
-#[must_use]
 pub fn readings_apart(version_num: u32) -> Duration {
     if version_num >= 150_000 {
         Duration::ZERO
@@ -76,7 +74,6 @@ pub fn fold(query: &StatQuery, row: &[Option<String>], into: &mut BTreeMap<Strin
 
 /// How far each counter moved between two readings; a size keeps its later value. A counter that went down
 /// was reset in between and is absent.
-#[must_use]
 pub fn moved(
     before: &BTreeMap<String, f64>,
     after: &BTreeMap<String, f64>,

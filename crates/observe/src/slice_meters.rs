@@ -111,7 +111,6 @@ impl SliceMeters {
     }
 
     /// Where the figures come from.
-    #[must_use]
     pub fn sources(&self) -> MeterSources {
         MeterSources {
             server_cpu: self.servers.first().map(CpuMeter::source),

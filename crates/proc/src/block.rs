@@ -13,7 +13,6 @@ const SECTOR: u64 = 512;
 pub struct DeviceCosts {
     /// Read requests that it answered.
     pub reads: u64,
-    /// Bytes read.
     pub read_bytes: u64,
     /// Write requests that it answered.
     pub writes: u64,
@@ -39,7 +38,6 @@ pub struct DeviceReading {
 impl DeviceReading {
     /// Reads the `stat` of a device: the fields that kernels of all ages have are reads, merged, sectors, ms,
     /// the same four of writes, requests in flight, ms with a request, ms of requests.
-    #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut fields = numbers(bytes);
         let mut next = || fields.next();
@@ -61,7 +59,6 @@ impl DeviceReading {
     }
 
     /// What passed since an earlier reading; a count that fell is nothing.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let costs = |now: &DeviceCosts, then: &DeviceCosts| DeviceCosts {
             reads: now.reads.saturating_sub(then.reads),
@@ -80,13 +77,11 @@ impl DeviceReading {
 }
 
 /// The directory of a device, a whole disk or a partition, below `/sys`.
-#[must_use]
 pub fn device_dir(root: &Path, (major, minor): (u32, u32)) -> PathBuf {
     root.join(format!("sys/dev/block/{major}:{minor}"))
 }
 
 /// The disk that a device is, or is a partition of: its `major:minor` and its name.
-#[must_use]
 pub fn whole_disk(root: &Path, numbers: (u32, u32)) -> Option<(String, String)> {
     let given = fs::canonicalize(device_dir(root, numbers)).ok()?;
     let disk = if given.join("partition").exists() {

@@ -34,7 +34,6 @@ pub fn members(dir: &Path) -> Result<BTreeSet<u32>, ProcError> {
 }
 
 /// The words of a file in a group that lists controllers; none if it cannot be read.
-#[must_use]
 pub fn controllers(dir: &Path, file: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(dir.join(file)).unwrap_or_default();
     text.split_ascii_whitespace().map(str::to_owned).collect()
@@ -42,7 +41,6 @@ pub fn controllers(dir: &Path, file: &str) -> BTreeSet<String> {
 
 /// CPU of all processes that are or were in a group, nanoseconds: `cpuacct.usage` of version 1, `cpu.stat` of
 /// version 2.
-#[must_use]
 pub fn usage_ns(kind: CgroupKind, bytes: &[u8]) -> Option<u64> {
     match kind {
         CgroupKind::V1 => numbers(bytes).next(),
@@ -134,7 +132,6 @@ fn find_mount<'a>(
 
 /// A process's path in the hierarchy with CPU accounting, from lines `id:controllers:path`; version 2 has
 /// id 0 and no controllers.
-#[must_use]
 pub fn membership(kind: CgroupKind, lines: &str) -> Option<String> {
     membership_of(kind, "cpuacct", lines)
 }
@@ -155,7 +152,6 @@ fn membership_of(kind: CgroupKind, controller: &str, lines: &str) -> Option<Stri
 ///
 /// Source: cgroup-v2.rst, `cpu.max`; sched-bwc.rst, `cpu.cfs_quota_us`. A limit on a group holds for all
 /// below it.
-#[must_use]
 pub fn cpu_quota(root: &Path) -> Option<f64> {
     let quotas = own_groups(root, "cpu").filter_map(|(kind, dir)| {
         let text = |name: &str| fs::read_to_string(dir.join(name)).ok();
@@ -200,7 +196,6 @@ fn quota_cores(words: &str) -> Option<f64> {
 }
 
 /// The value of a device in a file of version 1: `254:0 2000`, or with an operation `254:0 Read 123`.
-#[must_use]
 pub fn device_value_v1(text: &str, device: &str, operation: Option<&str>) -> Option<u64> {
     text.lines().find_map(|line| {
         let mut words = line.split_ascii_whitespace();
@@ -217,7 +212,6 @@ pub fn device_value_v1(text: &str, device: &str, operation: Option<&str>) -> Opt
 }
 
 /// The value of a device in a file of version 2: `254:0 rbps=max wbps=max riops=2000 wiops=max`.
-#[must_use]
 pub fn device_value_v2(text: &str, device: &str, key: &str) -> Option<u64> {
     let line = text
         .lines()

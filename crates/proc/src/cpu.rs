@@ -22,7 +22,6 @@ pub struct HostTicks {
 
 impl HostTicks {
     /// Reads the beginning of the file.
-    #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let line = bytes.split(|&byte| byte == b'\n').next()?;
         let mut fields = numbers(line.strip_prefix(b"cpu ")?);
@@ -39,27 +38,23 @@ impl HostTicks {
     }
 
     /// Ticks in which a core ran anything.
-    #[must_use]
     pub fn busy(&self) -> u64 {
         self.user + self.system
     }
 
     /// All of them.
-    #[must_use]
     pub fn all(&self) -> u64 {
         self.busy() + self.idle + self.iowait + self.steal.unwrap_or(0)
     }
 }
 
 /// Switches between tasks since the start of the machine, in the whole of `/proc/stat`.
-#[must_use]
 pub fn host_switches(stat: &[u8]) -> Option<u64> {
     let mut lines = stat.split(|&byte| byte == b'\n');
     lines.find_map(|line| numbers(line.strip_prefix(b"ctxt ")?).next())
 }
 
 /// Lines `cpu0`, `cpu1`, … of `/proc/stat`; only cores online have one.
-#[must_use]
 pub fn online_cores(stat: &str) -> u64 {
     let core = |line: &&str| {
         line.strip_prefix("cpu")
@@ -69,7 +64,6 @@ pub fn online_cores(stat: &str) -> u64 {
 }
 
 /// What the kernel says of its cores; empty where it does not.
-#[must_use]
 pub fn cpuinfo() -> String {
     std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default()
 }
@@ -82,13 +76,11 @@ pub fn first_core(cpuinfo: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The value of this name for the first core.
-#[must_use]
 pub fn cpuinfo_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     first_core(cpuinfo).find_map(|(key, value)| (key == name).then_some(value))
 }
 
 /// How many numbers a kernel list such as `0-3,8` holds.
-#[must_use]
 pub fn list_length(list: &str) -> Option<u64> {
     list.trim()
         .split(',')
@@ -115,7 +107,6 @@ pub struct Schedstat {
 
 impl Schedstat {
     /// Reads the line.
-    #[must_use]
     pub fn parse(line: &[u8]) -> Option<Self> {
         let mut fields = numbers(line);
         Some(Self {

@@ -19,15 +19,12 @@ pub enum ProcError {
     /// A file says something else than the kernel's documentation.
     #[error("{} is not as expected: {found:?}", path.display())]
     Format {
-        /// The file.
         path: PathBuf,
-        /// Its beginning.
         found: String,
     },
     /// There is no such process, or it has ended.
     #[error("process {pid} is gone")]
     Gone {
-        /// Its id.
         pid: u32,
     },
 }

@@ -5,7 +5,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Name of this machine as the kernel has it.
-#[must_use]
 pub fn host_name() -> Option<String> {
     word_in(Path::new("/proc/sys/kernel/hostname"))
 }
@@ -13,13 +12,11 @@ pub fn host_name() -> Option<String> {
 /// This start of this kernel, by which two sides can tell that they are on one machine.
 ///
 /// Source: random(4), `/proc/sys/kernel/random/boot_id`.
-#[must_use]
 pub fn boot_id() -> Option<String> {
     word_in(Path::new("/proc/sys/kernel/random/boot_id"))
 }
 
 /// The user that we run as.
-#[must_use]
 pub fn our_user() -> Option<u32> {
     let own = std::fs::metadata("/proc/self").ok()?;
     Some(own.uid())

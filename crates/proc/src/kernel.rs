@@ -4,13 +4,11 @@ use crate::file::{number_in, word_in};
 use std::path::Path;
 
 /// Its release, such as `6.18.4-arch1-1`.
-#[must_use]
 pub fn release() -> Option<String> {
     word_in(Path::new("/proc/sys/kernel/osrelease"))
 }
 
 /// Major and minor number of a release.
-#[must_use]
 pub fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
@@ -20,7 +18,6 @@ pub fn version(release: &str) -> Option<(u32, u32)> {
 /// the kernel), and 3 (nothing) on some distributions.
 ///
 /// Source: perf_event_open(2), `/proc/sys/kernel/perf_event_paranoid`.
-#[must_use]
 pub fn perf_event_paranoid() -> Option<i32> {
     word_in(Path::new("/proc/sys/kernel/perf_event_paranoid"))?
         .parse()
@@ -30,7 +27,6 @@ pub fn perf_event_paranoid() -> Option<i32> {
 /// The most samples in a second that the kernel takes before it throttles.
 ///
 /// Source: perf_event_open(2), `/proc/sys/kernel/perf_event_max_sample_rate`.
-#[must_use]
 pub fn perf_event_max_sample_rate() -> Option<u64> {
     number_in(Path::new("/proc/sys/kernel/perf_event_max_sample_rate"))
 }
@@ -38,7 +34,6 @@ pub fn perf_event_max_sample_rate() -> Option<u64> {
 /// The kernel's functions by their first address, ascending; empty where it hides them.
 ///
 /// Source: `proc_kallsyms`(5): addresses are 0 for those who may not see them (`kptr_restrict`).
-#[must_use]
 pub fn functions() -> Vec<(u64, String)> {
     let text = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     functions_in(&text)

@@ -21,7 +21,6 @@ impl CodeMapping {
     pub const VDSO: &'static str = "[vdso]";
 
     /// Whether an address lies in it.
-    #[must_use]
     pub fn holds(&self, address: u64) -> bool {
         (self.start..self.end).contains(&address)
     }
@@ -56,14 +55,12 @@ impl CodeMapping {
 
 impl Process {
     /// The code that is mapped into it, ascending; absent if it has ended or is not ours to look at.
-    #[must_use]
     pub fn code(&self) -> Option<Vec<CodeMapping>> {
         let text = self.text("maps")?;
         Some(text.lines().filter_map(CodeMapping::parse).collect())
     }
 
     /// Bytes of its memory; absent if it has ended, is not ours to look at, or has none there.
-    #[must_use]
     pub fn memory(&self, from: u64, length: usize) -> Option<Vec<u8>> {
         use std::os::unix::fs::FileExt;
         let file = std::fs::File::open(self.path("mem")).ok()?;

@@ -9,14 +9,12 @@ use std::path::Path;
 ///
 /// Source: proc_meminfo(5). `Cached` holds shared memory, and with it the servers' shared buffers, which are
 /// no page cache.
-#[must_use]
 pub fn page_cache_bytes(meminfo: &str) -> Option<u64> {
     let of = |name: &str| number(meminfo, name);
     Some((of("Cached")? + of("Buffers")?).saturating_sub(of("Shmem")?))
 }
 
 /// Huge pages that nobody has and nobody was promised, in a text of `/proc/meminfo`.
-#[must_use]
 pub fn free_huge_pages(meminfo: &str) -> u64 {
     let count = |name: &str| number(meminfo, name).unwrap_or(0);
     count("HugePages_Free").saturating_sub(count("HugePages_Rsvd"))
@@ -24,7 +22,6 @@ pub fn free_huge_pages(meminfo: &str) -> u64 {
 
 /// Memory that programs can still have, in bytes, counting the limit of our control group; `None` where the
 /// host does not tell.
-#[must_use]
 pub fn memory_available() -> Option<u64> {
     available_below(Path::new("/"))
 }
@@ -36,7 +33,6 @@ fn available_below(root: &Path) -> Option<u64> {
 }
 
 /// Pages that went to swap or came from it since the start of the machine. Source: proc_vmstat(5).
-#[must_use]
 pub fn swapped_pages() -> Option<u64> {
     let text = fs::read_to_string("/proc/vmstat").ok()?;
     Some(number(&text, "pswpin")? + number(&text, "pswpout")?)

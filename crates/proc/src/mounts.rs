@@ -12,7 +12,6 @@ pub struct Mount {
 }
 
 /// The mounts that this process sees, for [`mount_of`]; empty where the kernel does not tell.
-#[must_use]
 pub fn mounts(root: &Path) -> String {
     std::fs::read_to_string(root.join("proc/self/mountinfo")).unwrap_or_default()
 }
@@ -20,7 +19,6 @@ pub fn mounts(root: &Path) -> String {
 /// The mount with the longest path that fits a directory, the last of these if several cover each other.
 ///
 /// Source: proc_pid_mountinfo(5): field 5 is the mount point; type and source follow ` - `.
-#[must_use]
 pub fn mount_of(mounts: &str, directory: &Path) -> Option<Mount> {
     let fitting = |line: &str| {
         let (place, rest) = line.split_once(" - ")?;

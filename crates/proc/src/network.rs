@@ -15,7 +15,6 @@ impl Traffic {
     /// Reads `/proc/net/dev`.
     ///
     /// Source: proc_pid_net(5): two head lines; after each name 8 numbers received, 8 sent, bytes first.
-    #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut sum = Self::default();
         for line in bytes.split(|&byte| byte == b'\n').skip(2) {

@@ -5,13 +5,11 @@
 use crate::file::numbers;
 
 /// `total` of the line `some`, nanoseconds.
-#[must_use]
 pub fn total_ns(bytes: &[u8]) -> Option<u64> {
     numbers(some(bytes, b"total=")?).next()?.checked_mul(1000)
 }
 
 /// `avg10` of the line `some`: the share of the last 10 s, percent.
-#[must_use]
 pub fn avg10(text: &str) -> Option<f64> {
     let word = some(text.as_bytes(), b"avg10=")?;
     std::str::from_utf8(word).ok()?.parse().ok()

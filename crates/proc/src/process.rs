@@ -19,13 +19,11 @@ pub struct Process {
 
 impl Process {
     /// The process with this number.
-    #[must_use]
     pub fn of(pid: u32) -> Self {
         Self::below(Path::new(PROC), pid)
     }
 
     /// The same in a directory that looks like `/proc`.
-    #[must_use]
     pub fn below(proc: &Path, pid: u32) -> Self {
         Self {
             dir: proc.join(pid.to_string()),
@@ -33,7 +31,6 @@ impl Process {
     }
 
     /// A thread, by the files that threads have too.
-    #[must_use]
     pub fn thread(pid: u32, tid: u32) -> Self {
         Self {
             dir: thread_dir(pid, tid),
@@ -41,7 +38,6 @@ impl Process {
     }
 
     /// The calling thread.
-    #[must_use]
     pub fn own_thread() -> Self {
         Self {
             dir: Path::new(PROC).join("thread-self"),
@@ -57,7 +53,6 @@ impl Process {
     }
 
     /// Its line of `stat`.
-    #[must_use]
     pub fn stat(&self) -> Option<Stat> {
         Stat::parse(&fs::read(self.dir.join("stat")).ok()?)
     }
@@ -75,26 +70,22 @@ impl Process {
     }
 
     /// Its line of `stat`, and the name of its program in there.
-    #[must_use]
     pub fn stat_and_name(&self) -> Option<(Stat, String)> {
         let line = fs::read(self.dir.join("stat")).ok()?;
         Some((Stat::parse(&line)?, name_in_stat(&line)?))
     }
 
     /// Its `status`, in which [`field`] and [`number`] find lines.
-    #[must_use]
     pub fn status(&self) -> Option<String> {
         self.text("status")
     }
 
     /// Voluntary and involuntary switches of a thread.
-    #[must_use]
     pub fn switches(&self) -> Option<(u64, u64)> {
         switches(&self.status()?)
     }
 
     /// The user that it runs as.
-    #[must_use]
     pub fn real_uid(&self) -> Option<u32> {
         let status = self.status()?;
         let first = field(&status, "Uid")?.split_ascii_whitespace().next();
@@ -102,13 +93,11 @@ impl Process {
     }
 
     /// Its name, as the kernel has it: at most 15 characters.
-    #[must_use]
     pub fn name(&self) -> Option<String> {
         Some(self.text("comm")?.trim().to_owned())
     }
 
     /// Its command line or title, with blanks for the ends of words.
-    #[must_use]
     pub fn title(&self) -> Option<String> {
         let bytes = fs::read(self.dir.join("cmdline")).ok()?;
         let text = String::from_utf8_lossy(&bytes).replace('\0', " ");
@@ -117,7 +106,6 @@ impl Process {
     }
 
     /// Whether it was started with a variable of this value.
-    #[must_use]
     pub fn has_variable(&self, name: &str, value: &str) -> bool {
         let wanted = format!("{name}={value}");
         fs::read(self.dir.join("environ")).is_ok_and(|environment| {
@@ -128,13 +116,11 @@ impl Process {
     }
 
     /// The program that it runs.
-    #[must_use]
     pub fn program(&self) -> Option<PathBuf> {
         fs::read_link(self.dir.join("exe")).ok()
     }
 
     /// A path that leads to where it works, for as long as it lives.
-    #[must_use]
     pub fn directory(&self) -> PathBuf {
         self.dir.join("cwd")
     }
@@ -150,27 +136,23 @@ impl Process {
     }
 
     /// CPU and waiting of its main thread.
-    #[must_use]
     pub fn schedstat(&self) -> Option<Schedstat> {
         Schedstat::parse(&fs::read(self.dir.join("schedstat")).ok()?)
     }
 
     /// Resident memory, bytes. Source: proc_pid_statm(5), the second number.
-    #[must_use]
     pub fn resident_bytes(&self) -> Option<u64> {
         let statm = fs::read(self.dir.join("statm")).ok()?;
         resident_pages(&statm)?.checked_mul(page_bytes())
     }
 
     /// The most memory that it had at once, bytes.
-    #[must_use]
     pub fn largest_resident_bytes(&self) -> Option<u64> {
         number(&self.status()?, "VmHWM")
     }
 
     /// Its memory, with what it shares divided among those who share it, bytes; 0 while it ends. The kernel
     /// walks every page for that.
-    #[must_use]
     pub fn proportional_bytes(&self) -> Option<u64> {
         match fs::read_to_string(self.dir.join("smaps_rollup")) {
             // A process that is ending has no memory any more.
@@ -183,7 +165,6 @@ impl Process {
     }
 
     /// What it has read and written.
-    #[must_use]
     pub fn io(&self) -> Option<Io> {
         Io::parse(&self.text("io")?)
     }
@@ -211,7 +192,6 @@ pub struct Io {
 
 impl Io {
     /// Reads the text of the file.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Some(Self {
             read_bytes: number(text, "read_bytes")?,
@@ -222,7 +202,6 @@ impl Io {
 }
 
 /// The second number of `statm`: resident memory in pages.
-#[must_use]
 pub fn resident_pages(statm: &[u8]) -> Option<u64> {
     numbers(statm).nth(1)
 }
@@ -243,7 +222,6 @@ fn mapped(maps: &str) -> Vec<String> {
 
 /// Whether a process does not exist, or has run its last instruction: [`Stat::has_ended`]. A file that cannot
 /// be read is one of a process that is gone.
-#[must_use]
 pub fn has_ended(pid: u32) -> bool {
     Process::of(pid).stat().is_none_or(|stat| stat.has_ended())
 }
@@ -282,7 +260,6 @@ pub fn threads(pid: u32) -> Result<Vec<u32>, ProcError> {
 }
 
 /// The directory of a thread in `/proc`.
-#[must_use]
 pub fn thread_dir(pid: u32, tid: u32) -> PathBuf {
     task_dir(pid).join(tid.to_string())
 }

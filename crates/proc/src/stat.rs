@@ -31,7 +31,6 @@ pub struct Stat {
 
 impl Stat {
     /// Reads the line.
-    #[must_use]
     pub fn parse(line: &[u8]) -> Option<Self> {
         let (_, rest) = split(line)?;
         let mut words = rest
@@ -61,7 +60,6 @@ impl Stat {
     /// A zombie (`Z`) waits to be reaped by its parent; a dead process (`X`, before Linux 3.14 also `x`) has
     /// been, or needs nobody to do so, and is seen for a moment only. Neither works, holds memory or answers,
     /// and no signal reaches it, so to whoever waits for an end both are the same.
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
     }

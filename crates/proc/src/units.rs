@@ -1,7 +1,6 @@
 //! Units that the kernel counts in.
 
 /// Length of one clock tick of user space, nanoseconds.
-#[must_use]
 pub fn tick_ns() -> u64 {
     // SAFETY: plain query without pointers.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
@@ -16,7 +15,6 @@ pub fn tick_ns() -> u64 {
 /// Size of a page of memory.
 ///
 /// Units: bytes.
-#[must_use]
 pub fn page_bytes() -> u64 {
     // SAFETY: plain query without pointers.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };

@@ -110,7 +110,6 @@ pub(crate) fn text_bar(ratio: &Ratio, delta: Option<f64>, limit: f64, width: usi
 /// and ┊ at ±δ; ‹ and › where it is cut.
 ///
 /// Units: `delta` is a share; the axis goes from 1 - `limit` to 1 + `limit`.
-#[must_use]
 pub fn interval_bar(ratio: &Ratio, delta: f64, limit: f64, width: usize) -> String {
     text_bar(ratio, Some(delta), limit, width)
 }

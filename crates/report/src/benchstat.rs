@@ -18,7 +18,6 @@ use deltabench_model::plan::{CellId, DataState, Plan};
 /// benchstat does not pair the blocks, and knows neither placebo nor δ: its intervals are wider than ours,
 /// and its word is not the gate's.
 /// Source: the Go project's proposal 14313, "Go Benchmark Data Format", and `benchstat -h`.
-#[must_use]
 pub fn benchstat(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
     let mut lines = vec![
         configuration("deltabench", &context.deltabench_version),

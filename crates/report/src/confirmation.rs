@@ -16,7 +16,6 @@ pub(crate) enum ConfirmationStatus {
     FreshBlocks,
     /// Fresh blocks are still to come, or a fresh load could not tell.
     NotYet,
-    /// It did not.
     DidNotRecur,
 }
 

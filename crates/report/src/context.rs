@@ -52,7 +52,6 @@ pub struct ReportContext {
 /// A withdrawal of a confirming run: it neither confirms nor refutes any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfirmationWithdrawn {
-    /// The confirming run.
     pub run: String,
     /// The cell of it, in the words of the confirming run's plan; absent for the whole run.
     pub cell: Option<String>,
@@ -85,7 +84,6 @@ pub struct LedgerLine {
 /// How the servers of a cell became warm.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CellWarmUp {
-    /// The cell.
     pub cell: CellId,
     /// Visits whose warm-up is known.
     pub visits: u32,
@@ -99,9 +97,7 @@ pub struct CellWarmUp {
 /// What one started server said of itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerFacts {
-    /// Which server.
     pub server: ServerId,
-    /// How it was compiled.
     pub build: Option<Build>,
     /// Its settings as read back.
     pub settings: Vec<Setting>,
@@ -134,7 +130,6 @@ pub(crate) fn planned_cell(plan: &Plan, id: CellId) -> Option<&Cell> {
 }
 
 /// The resolved target of a server, with the settings that it alone has, for sentences.
-#[must_use]
 pub fn resolved(plan: &Plan, id: ServerId) -> String {
     planned(plan, id).map_or_else(|| "unknown".to_owned(), PlannedServer::name)
 }

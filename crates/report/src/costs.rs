@@ -50,7 +50,6 @@ const MACHINE_CPU: &str = "machine_cpu_percent_per_op";
 pub(crate) struct Figure {
     /// On the base, for a published unit of work.
     pub(crate) base: f64,
-    /// On the candidate.
     pub(crate) candidate: f64,
     /// candidate / base; absent where one of them may be 0.
     pub(crate) ratio: Option<Ratio>,

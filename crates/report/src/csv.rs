@@ -15,7 +15,6 @@ use deltabench_model::plan::Plan;
 /// Units: as the column `unit` says, for the published figures as `published_unit` says (they are on the
 ///        lines of throughput only); ratios are candidate / base, differences candidate - base; δ is a
 ///        share. What is not known or does not apply is an empty field.
-#[must_use]
 pub fn csv(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
     let mut lines = Vec::new();
     for cell in comparison.cells.iter().chain(&comparison.placebo_cells) {

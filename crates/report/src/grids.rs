@@ -21,7 +21,6 @@ pub(crate) enum Value {
     Throughput,
     /// Mean latency.
     Average,
-    /// Median.
     P50,
     /// 95th percentile.
     P95,

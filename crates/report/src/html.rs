@@ -43,7 +43,6 @@ const SCRIPT: &str = include_str!("../web/dist/report.js");
 const SCRIPT_HASH: &str = include_str!("../web/dist/report.sha256");
 
 /// The report as one self-contained HTML file.
-#[must_use]
 pub fn html(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
     let summary = summary(comparison, plan);
     let title = summary.split(": ").next().unwrap_or_default().to_owned();

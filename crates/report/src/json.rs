@@ -36,7 +36,6 @@ pub enum JsonVersion {
 
 impl JsonVersion {
     /// The version of this number; the current one for numbers that there are not.
-    #[must_use]
     pub fn of(number: u8) -> Self {
         match number {
             1 => Self::One,
@@ -45,7 +44,6 @@ impl JsonVersion {
     }
 
     /// The version that a report is written in.
-    #[must_use]
     pub fn of_report(text: &str) -> Self {
         let report: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
         let number = report.get("version").and_then(serde_json::Value::as_u64);
@@ -56,7 +54,6 @@ impl JsonVersion {
 }
 
 /// The JSON report of a version, indented, with a line break at the end.
-#[must_use]
 pub fn json(
     version: JsonVersion,
     comparison: &Comparison,
@@ -68,7 +65,6 @@ pub fn json(
 }
 
 /// An object without those of its own fields that are not known.
-#[must_use]
 pub fn known(mut object: Value) -> Value {
     if let Value::Object(fields) = &mut object {
         fields.retain(|_, value| !value.is_null());

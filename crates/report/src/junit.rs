@@ -28,7 +28,6 @@ use deltabench_model::units::count;
 /// If nothing at all was measured, every case is an `error`.
 /// Source: the attributes and elements of the schema that Jenkins and others validate against; there are no
 ///         times in it, since a cell's rounds are spread over the whole run.
-#[must_use]
 pub fn junit(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
     let judged: Vec<(&CellComparison, GateResult)> =
         std::iter::zip(&comparison.cells, gate_results(comparison)).collect();
@@ -66,7 +65,6 @@ pub fn junit(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> S
 enum Outcome {
     Passed,
     Skipped,
-    /// With its type.
     Failure(&'static str),
     Error,
 }

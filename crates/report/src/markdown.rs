@@ -33,7 +33,6 @@ const COSTS_WIDTH: usize = 120;
 ///
 /// Shape: at most 65 000 characters: the longest lists are cut, and say so. Long parts are folded. Columns
 ///        that would be empty or say the usual in every row are left out.
-#[must_use]
 pub fn markdown(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
     let mut sections = vec![
         opening(comparison, plan, context),

@@ -12,7 +12,6 @@ pub(crate) struct Published {
     pub(crate) base: Option<f64>,
     /// On the candidate; absent likewise.
     pub(crate) candidate: Option<f64>,
-    /// The published unit.
     pub(crate) unit: String,
     /// Published units of one operation.
     pub(crate) per_operation: f64,

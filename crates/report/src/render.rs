@@ -41,7 +41,6 @@ impl Format {
     ];
 
     /// Its name on the command line.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -57,7 +56,6 @@ impl Format {
 }
 
 /// The report in one form; the same to the byte for the same arguments.
-#[must_use]
 pub fn render(
     format: Format,
     comparison: &Comparison,

@@ -47,7 +47,6 @@ impl StudyFormat {
     ];
 
     /// Its name on the command line.
-    #[must_use]
     pub fn word(self) -> &'static str {
         Format::from(self).word()
     }
@@ -96,7 +95,6 @@ impl TryFrom<Format> for StudyFormat {
 ///
 /// Shape: text has lines of at most `options.width` columns wherever names allow; the other forms do not look
 ///        at `options`.
-#[must_use]
 pub fn render_study(
     format: StudyFormat,
     study: &Study,

@@ -13,7 +13,6 @@ use deltabench_model::plan::{Plan, ServerId};
 /// placebo and host.
 ///
 /// Shape: no line break at the end; several candidates are separated by line breaks.
-#[must_use]
 pub fn summary(comparison: &Comparison, plan: &Plan) -> String {
     let lines: Vec<String> = plan
         .candidates()

@@ -13,7 +13,6 @@ use deltabench_compare::comparison::Verdict;
 use deltabench_model::table::Tone;
 
 /// The colour of a verdict.
-#[must_use]
 pub fn tone(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Regression => Tone::Worse,

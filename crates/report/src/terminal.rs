@@ -31,7 +31,6 @@ const REASON: usize = 24;
 /// findings.
 ///
 /// Shape: lines of at most `width` columns wherever the words allow; the summary is one line however long.
-#[must_use]
 pub fn terminal(
     comparison: &Comparison,
     plan: &Plan,

@@ -44,7 +44,6 @@ pub fn paint(verdict: Verdict) -> &'static str {
 }
 
 /// The word of a role in files.
-#[must_use]
 pub fn role(role: Role) -> &'static str {
     match role {
         Role::Base => "base",
@@ -54,7 +53,6 @@ pub fn role(role: Role) -> &'static str {
 }
 
 /// A value that is a number.
-#[must_use]
 pub fn finite(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
 }

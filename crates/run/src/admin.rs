@@ -48,13 +48,11 @@ pub fn number(client: &mut Client, sql: &str) -> Result<u64, Problem> {
 }
 
 /// The first field of a row.
-#[must_use]
 pub fn text(row: Vec<Option<String>>) -> String {
     row.into_iter().next().flatten().unwrap_or_default()
 }
 
 /// What a server answered to a statement, as a problem.
-#[must_use]
 pub fn failed(sql: &str, error: &WireError) -> Problem {
     Problem::new("a server refused a set-up statement").detail(format!("{error}\nin: {sql}"))
 }

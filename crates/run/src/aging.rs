@@ -56,13 +56,10 @@ const QUIET_INTERVALS: u32 = 4;
 /// What one workload of the write phase did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgingStep {
-    /// Its name.
     pub workload: String,
     /// Operations for each row of the tables.
     pub operations_per_row: f64,
-    /// Operations done.
     pub operations: u64,
-    /// What they took.
     pub seconds: f64,
 }
 

@@ -7,13 +7,11 @@ use deltabench_model::plan::PublishedRate;
 /// Where a run stands after a block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockProgress {
-    /// Blocks done.
     pub done: u32,
     /// Most blocks of a cell.
     pub planned: u32,
     /// Cells that go on in the next block.
     pub open_cells: u32,
-    /// Cells of the plan.
     pub cells: u32,
     /// Seconds since this session began, set-up included.
     pub elapsed_seconds: f64,
@@ -30,17 +28,13 @@ pub struct BlockProgress {
 pub struct StepProgress {
     /// Block, from 0: one pass on every server.
     pub block: u32,
-    /// Blocks of the plan.
     pub blocks: u32,
     /// The server's name.
     pub server: String,
-    /// The step's.
     pub step: String,
-    /// What it took.
     pub seconds: f64,
     /// Its throughput, in published units.
     pub rate: f64,
-    /// The unit.
     pub unit: String,
     /// Rows inserted beside queries per second, by all clients, and how many should be.
     pub background: Option<(f64, f64)>,

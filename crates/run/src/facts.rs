@@ -16,7 +16,6 @@ pub struct Conditions {
     pub buffers: Option<Buffers>,
     /// How many servers run at a time.
     pub residence: Occupancy,
-    /// Limits, by server.
     pub limits: Vec<AppliedLimits>,
     /// What caches hold when a visit starts.
     pub cache: CacheState,
@@ -25,7 +24,6 @@ pub struct Conditions {
 /// The buffers of servers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Buffers {
-    /// Whether they are in huge pages.
     pub huge_pages: bool,
     /// Their size; absent without a server of our own.
     pub shared_buffers_mb: Option<u64>,

@@ -184,25 +184,21 @@ impl<'a> Fleet<'a> {
     }
 
     /// Whether the servers have huge pages.
-    #[must_use]
     pub fn has_huge_pages(&self) -> bool {
         self.huge_pages.is_some()
     }
 
     /// Whether all servers run at a time or one.
-    #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         self.occupancy
     }
 
     /// `shared_buffers` of every server, MB.
-    #[must_use]
     pub fn shared_buffers_mb(&self) -> u64 {
         self.shared_buffers_mb
     }
 
     /// Settings that the server in `place` was started with.
-    #[must_use]
     pub fn asked_settings(&self, place: usize) -> &[(String, String)] {
         self.settings.get(place).map_or(&[], Vec::as_slice)
     }
@@ -470,13 +466,11 @@ impl<'a> Fleet<'a> {
     }
 
     /// The directory that holds all data directories.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         self.workspace.directory()
     }
 
     /// The log of the cluster that plays `server` in a block, from all blocks so far; empty if there is none.
-    #[must_use]
     pub fn log(&self, schedule: &BlockSchedule, server: ServerId) -> String {
         self.own(place_of(schedule, server))
             .and_then(|cluster| std::fs::read(cluster.log_path()).ok())
@@ -486,7 +480,6 @@ impl<'a> Fleet<'a> {
     }
 
     /// The last lines of the log of the cluster that plays `server` in a block; empty if there is none.
-    #[must_use]
     pub fn log_tail(&self, schedule: &BlockSchedule, server: ServerId) -> String {
         self.own(place_of(schedule, server))
             .map_or(String::new(), |cluster| cluster.log_tail(LOG_LINES))

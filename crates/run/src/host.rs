@@ -10,7 +10,6 @@ pub enum HugePagesWish {
     Try,
     /// Or the run is refused.
     On,
-    /// Never.
     Off,
 }
 
@@ -21,8 +20,6 @@ pub struct Host {
     pub workspaces: PathBuf,
     /// Cache of initialised data directories.
     pub cache: PathBuf,
-    /// Who runs the servers.
     pub user: ServerUser,
-    /// Huge pages.
     pub huge_pages: HugePagesWish,
 }

@@ -252,26 +252,22 @@ fn partial(applied: &AppliedLimits) -> Vec<Finding> {
 
 impl FleetLimits {
     /// What is set for the server in each data directory; empty without limits.
-    #[must_use]
     pub fn applied(&self) -> Vec<AppliedLimits> {
         let applied = self.groups.iter().map(ServerLimits::applied);
         applied.cloned().collect()
     }
 
     /// What is to be known about them so far.
-    #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
     /// Those of the server in a place; none without limits.
-    #[must_use]
     pub fn of(&self, place: usize) -> Option<&ServerLimits> {
         self.groups.get(place)
     }
 
     /// What the groups of a place have counted so far.
-    #[must_use]
     pub fn read(&self, place: usize) -> Option<LimitReading> {
         self.of(place).map(ServerLimits::read)
     }

@@ -20,7 +20,6 @@ const STRATEGY_SINCE: u32 = 150_000;
 /// States that the plan's cells start from, the fresh one first.
 ///
 /// Shape: the fresh one is always there, since the aged one is made from it.
-#[must_use]
 pub fn states(plan: &Plan) -> Vec<DataState> {
     let aged = plan.cells.iter().any(|cell| cell.state == DataState::Aged);
     let all = [Some(DataState::Fresh), aged.then_some(DataState::Aged)];
@@ -28,7 +27,6 @@ pub fn states(plan: &Plan) -> Vec<DataState> {
 }
 
 /// States that cells read where they are kept.
-#[must_use]
 pub fn states_read(plan: &Plan) -> Vec<DataState> {
     let is_read = |state: &DataState| {
         let reads = |cell: &&Cell| !uses_work(plan.order, cell) && cell.state == *state;
@@ -39,7 +37,6 @@ pub fn states_read(plan: &Plan) -> Vec<DataState> {
 
 /// A server's address for the clients of a cell: with the database or schema of its tables, and the password
 /// where there is one.
-#[must_use]
 pub fn address_for(address: &Address, order: CellOrder, cell: &Cell) -> Address {
     let login = Login {
         password: address.login.password.clone(),
@@ -135,7 +132,6 @@ impl DataSet {
     }
 
     /// Rows of all tables whose number is known before they are made.
-    #[must_use]
     pub fn rows(&self, plan: &Plan) -> u64 {
         let sysbench = match self.sbtest {
             Some(_) => plan.data.rows.saturating_mul(u64::from(plan.data.tables)),
@@ -334,7 +330,6 @@ const INDEX_CLEANUP_SINCE: u32 = 120_000;
 /// checkpoint, which is ours to ask for on servers of our own only.
 ///
 /// Source: docs/sources/sysbench-microbenchmarks.md#after-the-writes.
-#[must_use]
 pub fn settle_sql(version_num: u32, tables: &[String], own: bool) -> Vec<String> {
     let options = if version_num >= INDEX_CLEANUP_SINCE {
         "ANALYZE, INDEX_CLEANUP ON"
@@ -470,7 +465,6 @@ fn prewarm(site: &Site, tables: Tables) -> Result<(), Problem> {
 /// Rows and bytes of the tables in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct StateSize {
-    /// Which state.
     pub state: DataState,
     /// Rows of all tables, counted.
     pub rows: u64,

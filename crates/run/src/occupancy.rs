@@ -39,7 +39,6 @@ pub const DISK_BESIDE: u64 = 256 << 20;
 const WAL_STEADY: u64 = 8 << 30;
 
 /// Most WAL that a server keeps: its `max_wal_size`, which a load or the write phase may exceed a little.
-#[must_use]
 pub fn wal_max(plan: &Plan) -> u64 {
     let asked = |settings: &[(String, String)]| {
         let mut found = settings.iter().rev();
@@ -108,7 +107,6 @@ pub struct PlannedTime {
 }
 
 /// Shared buffers that hold so many bytes, in steps of 64 MB.
-#[must_use]
 pub fn fitting_mb(bytes: u64) -> u64 {
     // A tenth more, since the bytes are an estimate, and room for what the server needs itself.
     let megabytes = bytes / (1 << 20) * 11 / 10 + 128;

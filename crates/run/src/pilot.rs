@@ -54,7 +54,6 @@ pub struct PilotSpec<'a, 'f, 'p> {
     pub fleet: &'f mut Fleet<'p>,
     /// Its workloads, compiled.
     pub executables: &'a [Executable],
-    /// Cores to pin to.
     pub cores: &'a [usize],
     /// Set when the user wants to stop.
     pub interrupted: &'a AtomicBool,

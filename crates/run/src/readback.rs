@@ -17,9 +17,7 @@ use deltabench_workload::executable::Executable;
 /// What one server is, read back from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerReadback {
-    /// How it was compiled.
     pub build: Build,
-    /// All settings.
     pub settings: Vec<Setting>,
     /// Bytes of its tables and indexes after loading.
     pub relation_bytes: u64,
@@ -82,7 +80,6 @@ fn is_remote(server: &PlannedServer) -> bool {
 
 /// Findings about data that should be the same on all servers: rows that differ in number, and an aged state
 /// that takes more or less room. That the fresh state does is told by [`deltabench_compare::fairness()`].
-#[must_use]
 pub fn data_findings(plan: &Plan, readbacks: &[ServerReadback]) -> Vec<Finding> {
     let base = plan.base();
     let Some(ours) = readbacks.get(index(u64::from(base))) else {
@@ -137,7 +134,6 @@ fn plans(client: &mut Client, executable: &Executable) -> Result<Vec<String>, Pr
 }
 
 /// An answer to EXPLAIN without what depends on parameters.
-#[must_use]
 pub fn shape(rows: Vec<Vec<Option<String>>>) -> String {
     let lines = rows.into_iter().map(text);
     let kept: Vec<String> = lines.filter(|line| !line.contains("Cond:")).collect();

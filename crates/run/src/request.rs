@@ -13,7 +13,6 @@ use deltabench_model::work::Work;
 pub struct Request {
     /// Whether comparing a target with itself is meant.
     pub same_target: bool,
-    /// Which workloads.
     pub selection: Selection,
     /// The user's own workloads; measured beside the selection.
     pub sources: Vec<WorkloadSource>,
@@ -27,9 +26,7 @@ pub struct Request {
     pub transport: Transport,
     /// Cores given by hand.
     pub pins: Option<Pins>,
-    /// Client counts.
     pub clients: Vec<u32>,
-    /// Data set.
     pub data: DataSize,
     /// Shape of the measurement.
     pub timing: Timing,
@@ -68,14 +65,12 @@ pub enum Selection {
     Quick,
     /// All of the published studies.
     All,
-    /// These.
     Named(Vec<String>),
 }
 
 /// A server as it was asked for: base or candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerWish {
-    /// What it runs.
     pub installation: Installation,
     /// What tables call it; absent: what it runs with its settings.
     pub label: Option<String>,
@@ -89,7 +84,6 @@ pub struct ServerWish {
 
 impl ServerWish {
     /// A server as it comes.
-    #[must_use]
     pub fn plain(installation: Installation) -> Self {
         Self {
             installation,
@@ -124,7 +118,6 @@ impl ServerWish {
 }
 
 /// The largest client count of a request.
-#[must_use]
 pub fn most_clients(request: &Request) -> u32 {
     request.clients.iter().copied().max().unwrap_or(0)
 }

@@ -46,7 +46,6 @@ pub struct BlockSchedule {
     pub start_order: Vec<usize>,
     /// Which cluster (data directory) plays each server: servers of one installation swap theirs.
     pub slots: Vec<usize>,
-    /// Port of each server.
     pub ports: Vec<u16>,
     /// Bytes of padding in the environment of each server: it moves the stack. None but in a confirmation.
     pub padding: Vec<usize>,
@@ -62,7 +61,6 @@ const PADDING_MAX: usize = 4096;
 
 impl BlockSchedule {
     /// The schedule of `block`.
-    #[must_use]
     pub fn of(plan: &Plan, block: u32) -> Self {
         let servers = plan.servers.len();
         let key = [u64::from(block)];
@@ -133,7 +131,6 @@ pub struct VisitSchedule {
 
 impl VisitSchedule {
     /// The schedule of the visit to `cell` in `block`, on a host with these `cores`.
-    #[must_use]
     pub fn of(plan: &Plan, block: u32, cell_id: CellId, cell: &Cell, cores: &[usize]) -> Self {
         let key = [u64::from(block), u64::from(cell_id)];
         let mut rotation: Vec<ServerId> = (0..).take(plan.servers.len()).collect();
@@ -182,7 +179,6 @@ impl VisitSchedule {
 }
 
 /// Operations of each slice of a round, from the visit's calibrated `operations`, with the plan's jitter.
-#[must_use]
 pub fn jittered(plan: &Plan, block: u32, cell: CellId, round: u32, operations: u64) -> u64 {
     let key = [u64::from(block), u64::from(cell), u64::from(round)];
     let jitter = plan.timing.slice_jitter;
@@ -191,7 +187,6 @@ pub fn jittered(plan: &Plan, block: u32, cell: CellId, round: u32, operations: u
 }
 
 /// Seed of the parameter stream that every server gets in a round; never the same in two rounds.
-#[must_use]
 pub fn parameters(plan: &Plan, block: u32, cell: CellId, round: u32) -> u64 {
     let key = [u64::from(block), u64::from(cell), u64::from(round)];
     draw(plan, purpose::PARAMETERS, &key).random()
@@ -201,7 +196,6 @@ pub fn parameters(plan: &Plan, block: u32, cell: CellId, round: u32) -> u64 {
 ///
 /// Shape: over as many blocks as there are servers, each stands in each place once; for two servers and an
 /// even number of blocks, each is first as often as the other.
-#[must_use]
 pub fn pass_order(plan: &Plan, block: u32) -> Vec<ServerId> {
     let servers = u32::try_from(plan.servers.len()).unwrap_or(u32::MAX).max(1);
     let (group, place) = (u64::from(block / servers), block % servers);
@@ -215,13 +209,11 @@ pub fn pass_order(plan: &Plan, block: u32) -> Vec<ServerId> {
 }
 
 /// Seed of the rows and keys of the Insert Benchmark in a block: the same for every server.
-#[must_use]
 pub fn pass_seed(plan: &Plan, block: u32) -> u64 {
     draw(plan, purpose::ROWS, &[u64::from(block)]).random()
 }
 
 /// The order in which servers have their turns in a round of a step of RocksDB: another in each round.
-#[must_use]
 pub fn turn_order(plan: &Plan, block: u32, cell: CellId, round: u32) -> Vec<ServerId> {
     let key = [u64::from(block), u64::from(cell), u64::from(round)];
     let mut order: Vec<ServerId> = (0..).take(plan.servers.len()).collect();
@@ -230,7 +222,6 @@ pub fn turn_order(plan: &Plan, block: u32, cell: CellId, round: u32) -> Vec<Serv
 }
 
 /// Seed of the keys of the step in this place of the chain of RocksDB: the same for every server of a block.
-#[must_use]
 pub fn step_seed(plan: &Plan, block: u32, place: u64) -> u64 {
     draw(plan, purpose::STEP, &[u64::from(block), place]).random()
 }

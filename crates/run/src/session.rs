@@ -40,7 +40,6 @@ pub enum SessionEnd {
 
 /// One session of a run: all of it, or what was left.
 pub struct Session<'a> {
-    /// The plan, as stored.
     pub plan: &'a Plan,
     /// What is special about its kind of benchmark.
     pub benchmark: &'a dyn Benchmark,
@@ -58,7 +57,6 @@ pub struct Session<'a> {
     pub interrupted: &'a AtomicBool,
     /// Who hears about progress.
     pub observer: &'a mut dyn Observer,
-    /// What time it is.
     pub clock: &'a dyn Clock,
     /// When the session began, by that clock.
     pub began: Duration,

@@ -42,7 +42,6 @@ pub(crate) enum Tables {
 }
 
 /// Whether a cell uses tables that are made anew for it, rather than those that its state is kept in.
-#[must_use]
 pub fn uses_work(order: CellOrder, cell: &Cell) -> bool {
     cell.writes || order == CellOrder::Published
 }
@@ -94,7 +93,6 @@ pub enum Home {
 pub struct Schemas {
     /// How to log in, without the search path.
     pub(crate) login: Login,
-    /// The schema of what is kept.
     pub(crate) kept: String,
     /// The comment that marks both as ours.
     pub(crate) mark: String,

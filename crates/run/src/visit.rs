@@ -57,13 +57,11 @@ pub const FIRST_WARMUP_ROUND: u32 = 1 << 24;
 /// A running server as a visit needs it.
 #[derive(Debug, Clone)]
 pub struct Address {
-    /// Where it listens.
     pub endpoint: Endpoint,
     /// How to log in; the search path names the cell's tables.
     pub login: Login,
     /// Its main process, where somebody can tell.
     pub postmaster: Postmaster,
-    /// Where its tables are.
     pub home: Home,
 }
 
@@ -88,13 +86,9 @@ impl Address {
 
 /// A visit to carry out.
 pub struct Visit<'a> {
-    /// The plan.
     pub plan: &'a Plan,
-    /// Block.
     pub block: u32,
-    /// Cell.
     pub cell_id: CellId,
-    /// The cell itself.
     pub cell: &'a Cell,
     /// Its workload, compiled.
     pub executable: &'a Executable,
@@ -130,7 +124,6 @@ pub enum VisitEnd {
 /// What a visit came to, beside its slices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VisitReport {
-    /// How it ended.
     pub end: VisitEnd,
     /// Its warm-up; absent if it ended before.
     pub warm_up: Option<WarmUp>,
@@ -372,7 +365,6 @@ pub fn host_problem(error: impl std::fmt::Display) -> Problem {
 
 /// Whether a process has ended, or does so in a moment: a main process outlives the backend whose connection
 /// broke.
-#[must_use]
 pub fn is_dying(pid: u32) -> bool {
     let until = Instant::now() + DYING;
     while !has_ended(pid) {

@@ -29,9 +29,7 @@ const SCOUT_BLOCKS: u32 = 2;
 pub struct CalibrationRun {
     /// Number, from 1; 0 is the scout.
     pub number: u32,
-    /// Seed of its plan.
     pub seed: u64,
-    /// Most blocks.
     pub blocks: u32,
     /// CPU that every packet costs the candidate on top, nanoseconds; base and placebo get 0, so that all
     /// three have the library. Absent: nobody has it.
@@ -73,7 +71,6 @@ pub struct Calibration {
 
 impl Calibration {
     /// One of which nothing is done yet.
-    #[must_use]
     pub fn new(request: CalibrationRequest) -> Self {
         Self {
             request,
@@ -86,7 +83,6 @@ impl Calibration {
     /// The run to carry out next; `None` after the last one.
     ///
     /// A slowdown needs a scout first: how much CPU a share of an operation is depends on how long it takes.
-    #[must_use]
     pub fn next_run(&self) -> Option<CalibrationRun> {
         let scouting = self.request.share.is_some() && self.burn_ns.is_none();
         let (number, blocks, burn_ns) = match scouting {
@@ -125,7 +121,6 @@ impl Calibration {
     }
 
     /// What came out so far; `None` before the first run that counts has begun.
-    #[must_use]
     pub fn outcome(&self) -> Option<Outcome<'_>> {
         let scouted = self.request.share.is_none() || self.burn_ns.is_some();
         scouted.then_some(Outcome {
@@ -166,7 +161,6 @@ pub struct Outcome<'a> {
 
 impl<'a> Outcome<'a> {
     /// The workloads, each once.
-    #[must_use]
     pub fn workloads(&self) -> Vec<&'a str> {
         let mut seen = BTreeSet::new();
         let names = self.trials.iter().map(|trial| trial.workload.as_str());
@@ -174,7 +168,6 @@ impl<'a> Outcome<'a> {
     }
 
     /// The trials of a workload, counted.
-    #[must_use]
     pub fn of(&self, workload: &str) -> Tally {
         tally(
             self.trials
@@ -184,7 +177,6 @@ impl<'a> Outcome<'a> {
     }
 
     /// Runs that have a trial.
-    #[must_use]
     pub fn runs(&self) -> usize {
         let numbers: BTreeSet<u32> = self.trials.iter().map(|trial| trial.run).collect();
         numbers.len()
@@ -295,7 +287,6 @@ impl From<&Tally> for Counts {
 
 impl<'a> CalibrationJson<'a> {
     /// That of a target.
-    #[must_use]
     pub fn of(target: &'a str, outcome: &Outcome<'a>) -> Self {
         Self {
             format: FORMAT.0,

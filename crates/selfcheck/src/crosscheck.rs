@@ -53,11 +53,9 @@ pub struct CrosscheckRequest {
     pub installation: Installation,
     /// The workloads, from [`packaged::chosen`].
     pub workloads: Vec<Definition>,
-    /// Rounds of each.
     pub rounds: u32,
     /// Seconds of our own client in a round.
     pub seconds: f64,
-    /// Rows of the table.
     pub rows: u64,
     /// Seed of orders and keys.
     pub seed: u64,
@@ -88,7 +86,6 @@ pub fn check(rounds: u32, seconds: f64, rows: u64) -> Result<(), Problem> {
 /// What was found of one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkloadCrosscheck {
-    /// Its name.
     pub workload: String,
     /// What sysbench's package has for it.
     pub packaged: Packaged,
@@ -107,7 +104,6 @@ pub struct Measured {
     pub own: Profile,
     /// What the other tool sends.
     pub peer: Profile,
-    /// The rounds.
     pub rounds: Vec<CrosscheckRound>,
 }
 
@@ -208,7 +204,6 @@ enum Peer<'a> {
         options: &'static [(&'static str, u64)],
         rows: u64,
     },
-    /// pgbench.
     Pgbench(pgbench::Script<'a>),
 }
 

@@ -132,17 +132,13 @@ pub struct PairVerdict {
     pub practice_ratio: f64,
     /// The p of a difference.
     pub practice_p: f64,
-    /// The same by deltabench.
     pub deltabench_ratio: Option<f64>,
-    /// Its interval.
     pub deltabench_ci95: Option<(f64, f64)>,
-    /// Its verdict.
     pub deltabench_verdict: &'static str,
 }
 
 impl PairVerdict {
     /// What both say of a pair, the practice by [`judged`]; `None` where deltabench compared nothing.
-    #[must_use]
     pub fn of(
         pair: u32,
         (practice_ratio, practice_p): (f64, f64),
@@ -196,7 +192,6 @@ struct FalseAlarms {
 
 impl<'a> PracticeJson<'a> {
     /// Pairs of a target with itself, so many seconds of sysbench on each.
-    #[must_use]
     pub fn of(target: &'a str, seconds: u32, pairs: &'a [PairVerdict]) -> Self {
         let called = CalledDifferent::of(pairs);
         Self {
@@ -217,19 +212,16 @@ impl<'a> PracticeJson<'a> {
 /// How many pairs were called different.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CalledDifferent {
-    /// Pairs.
     pub pairs: u64,
     /// By the p of the practice.
     pub by_p: u64,
     /// By its sizes alone.
     pub by_change: u64,
-    /// By deltabench.
     pub by_deltabench: u64,
 }
 
 impl CalledDifferent {
     /// Those of so many pairs.
-    #[must_use]
     pub fn of(pairs: &[PairVerdict]) -> Self {
         let different = |called: fn(&PairVerdict) -> bool| {
             count(pairs.iter().filter(|pair| called(pair)).count())
@@ -243,7 +235,6 @@ impl CalledDifferent {
     }
 
     /// The upper end of the exact 95 % interval of the share that so many pairs are.
-    #[must_use]
     pub fn at_most(&self, different: u64) -> f64 {
         clopper_pearson(different, self.pairs, LEVEL_DIFFERENT).high
     }

@@ -15,7 +15,6 @@ pub struct MeanRatio {
 
 impl MeanRatio {
     /// That of rounds whose ratios have these logarithms.
-    #[must_use]
     pub fn of_logs(logs: &[f64]) -> Self {
         let interval = t_interval(logs, LEVEL_DIFFERENT).ok();
         Self {

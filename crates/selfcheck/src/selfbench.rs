@@ -195,7 +195,6 @@ fn plan(installation: &Installation, clients: u32, seed: u64) -> Plan {
 pub struct SelfbenchJson {
     format: &'static str,
     version: u32,
-    /// The server.
     pub target: String,
     /// Paired rounds of each comparison.
     pub rounds: u32,
@@ -206,9 +205,7 @@ pub struct SelfbenchJson {
 /// Our client beside another.
 #[derive(Debug, Serialize)]
 pub struct PeerJson {
-    /// What was done.
     pub workload: &'static str,
-    /// Connections.
     pub clients: u32,
     /// Where client and server ran.
     pub placement: Placement,
@@ -216,21 +213,16 @@ pub struct PeerJson {
     pub peer: &'static str,
     /// CPU of our client, microseconds per operation.
     pub client_cpu_us_per_op: f64,
-    /// CPU of the other.
     pub peer_cpu_us_per_op: f64,
-    /// Ours / theirs.
     pub client_cpu_ratio: f64,
-    /// Its interval.
     pub client_cpu_ci95: Option<[f64; 2]>,
     /// Operations per second, ours / theirs.
     pub throughput_ratio: f64,
-    /// Its interval.
     pub throughput_ci95: Option<[f64; 2]>,
 }
 
 impl SelfbenchJson {
     /// What came out of a request.
-    #[must_use]
     pub fn of(request: &SelfbenchRequest, measured: &[PeerComparison]) -> Self {
         Self {
             format: FORMAT.0,

@@ -81,7 +81,6 @@ impl Burn {
     ///
     /// Give all servers of a comparison one, those that are not slowed down with 0: then the library is in
     /// all of them, and their environments have the same size, which moves the stack and with it the timing.
-    #[must_use]
     pub fn environment(&self, ns: u64) -> Vec<(String, String)> {
         vec![
             (PRELOAD.to_owned(), self.library.display().to_string()),

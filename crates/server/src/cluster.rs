@@ -272,20 +272,17 @@ impl Cluster {
     }
 
     /// Where the server listens; absent while it is not running.
-    #[must_use]
     pub fn endpoint(&self) -> Option<Endpoint> {
         self.running().map(|running| running.endpoint.clone())
     }
 
     /// The server as it was last started; absent while it is not running. A server that died since is
     /// still here until [`Cluster::stop`].
-    #[must_use]
     pub fn running(&self) -> Option<&Running> {
         self.server.as_ref().map(|server| &server.running)
     }
 
     /// Process id of the postmaster; absent while it is not running.
-    #[must_use]
     pub fn postmaster_pid(&self) -> Option<u32> {
         self.running().map(|running| running.postmaster_pid)
     }
@@ -298,25 +295,21 @@ impl Cluster {
     }
 
     /// The last lines that the server logged since its latest start.
-    #[must_use]
     pub fn log_tail(&self, lines: usize) -> String {
         log::last_lines(&log::since(&self.log_path(), self.log_start), lines)
     }
 
     /// The log of all starts. It goes with the workspace: copy it to keep it.
-    #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.directory.join("server.log")
     }
 
     /// The data directory.
-    #[must_use]
     pub fn data_dir(&self) -> PathBuf {
         self.directory.join("data")
     }
 
     /// Disk space of data directory and log, in bytes.
-    #[must_use]
     pub fn bytes_on_disk(&self) -> u64 {
         tree::bytes_on_disk(&self.directory)
     }

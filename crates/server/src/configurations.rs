@@ -156,7 +156,6 @@ impl Configurations {
     }
 
     /// Whether a name is that of a file to read rather than of something known.
-    #[must_use]
     pub fn is_file(name: &str) -> bool {
         Path::new(name)
             .extension()
@@ -175,14 +174,12 @@ impl Configurations {
     }
 
     /// Names that can be chosen, sorted.
-    #[must_use]
     pub fn names(&self) -> Vec<&str> {
         let names = self.known.keys().map(String::as_str);
         names.filter(|name| !PARTS.contains(name)).collect()
     }
 
     /// What a configuration is, in one line, if its file says so.
-    #[must_use]
     pub fn title(&self, name: &str) -> Option<&str> {
         self.known.get(name)?.title.as_deref()
     }

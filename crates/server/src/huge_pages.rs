@@ -141,13 +141,11 @@ impl HugePages {
     }
 
     /// Pages that the servers need, estimated generously.
-    #[must_use]
     pub fn needed(&self) -> u64 {
         self.needed
     }
 
     /// Pages that were added to the machine's and will be given back.
-    #[must_use]
     pub fn added(&self) -> u64 {
         self.added
     }

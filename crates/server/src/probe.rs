@@ -18,7 +18,6 @@ const LONGEST_MESSAGE: u32 = 64 << 10;
 /// What the server said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// Ready for queries.
     Ready,
     /// Nobody listens, or it is still starting.
     NotYet,

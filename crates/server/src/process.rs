@@ -86,7 +86,6 @@ impl Handle {
 
     /// Waits until the process has ended (it may still have to be reaped); false when `limit` passes
     /// first.
-    #[must_use]
     pub fn wait(&self, limit: Duration) -> bool {
         if let Some(pidfd) = &self.pidfd
             && let Ok(ended) = kernel::pidfd_wait(pidfd, limit)

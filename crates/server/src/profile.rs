@@ -15,7 +15,6 @@ pub struct BaseSettings {
 /// The steady profile for a server of this version, with what each run works out for itself.
 ///
 /// Shape: `version_num` as the server counts: 90624, 180006.
-#[must_use]
 pub fn base_settings(
     version_num: u32,
     shared_buffers_mb: u64,
@@ -38,7 +37,6 @@ pub fn base_settings(
 /// server, and what each run works out for itself where the configuration leaves it out or has it `auto`.
 ///
 /// Shape: `configuration` is what [`adapt`](crate::adapt) made of it for the server.
-#[must_use]
 pub fn settings_under(
     configuration: &[(String, String)],
     shared_buffers_mb: u64,

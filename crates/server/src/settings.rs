@@ -29,7 +29,6 @@ enum Dimension {
 /// `ms`).
 ///
 /// Source: PostgreSQL manual, "Parameter Names and Values"; unit names are case-sensitive, as there.
-#[must_use]
 pub fn normalise(value: &str, unit: Option<&str>) -> Normal {
     let value = value.trim();
     if let Some((number, suffix)) = split_number(value) {
@@ -54,7 +53,6 @@ pub fn normalise(value: &str, unit: Option<&str>) -> Normal {
 
 /// An amount of memory in whole megabytes, rounded up; `None` if it is not one. Without a unit it
 /// counts 8 kB blocks, as `shared_buffers` does.
-#[must_use]
 pub fn megabytes(value: &str) -> Option<u64> {
     match normalise(value, Some("8kB")) {
         Normal::Bytes(bytes) if bytes >= 0.0 => Some(to_u64((bytes / 1_048_576.0).ceil())),
@@ -66,7 +64,6 @@ pub fn megabytes(value: &str) -> Option<u64> {
 /// win.
 ///
 /// Shape: `actual` is all of `pg_settings`.
-#[must_use]
 pub fn unmet(asked: &[(String, String)], actual: &[Setting]) -> Vec<String> {
     let mut failures = Vec::new();
     for (place, (name, value)) in asked.iter().enumerate() {

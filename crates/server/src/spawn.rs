@@ -21,9 +21,7 @@ use std::process::{Child, Command, Stdio};
 pub struct Launch<'a> {
     /// Its file; `/proc/self/exe` is this program itself, even where the user could not reach its file.
     pub program: &'a Path,
-    /// What it is told.
     pub arguments: Vec<OsString>,
-    /// Who runs it.
     pub user: &'a ServerUser,
     /// Working directory; inside the workspace, so that a sweep knows the process from its first moment.
     pub directory: &'a Path,

@@ -22,7 +22,6 @@ const DRAFT_AGE: Duration = Duration::from_secs(600);
 /// A process is stopped only if it is a `postgres`, or was started as an engine ([`crate::ENGINE_MARK`]),
 /// that runs as that workspace's server user with its working directory inside that workspace, whose maker
 /// neither holds the lock on its owner file nor runs under its pid and start time.
-#[must_use]
 pub fn sweep(parent: &Path) -> Vec<String> {
     if !parent.exists() {
         return Vec::new();

@@ -69,7 +69,6 @@ impl Template {
     }
 
     /// The data directory; ours, to be copied, never to be started.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }

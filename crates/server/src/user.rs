@@ -8,9 +8,7 @@ use std::path::Path;
 /// The account that servers run as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerUser {
-    /// Account name.
     pub name: String,
-    /// User id.
     pub uid: u32,
     /// Primary group id; servers have no other groups.
     pub gid: u32,

@@ -69,7 +69,6 @@ impl Drop for Inner {
 impl Workspace {
     /// Where workspaces go unless told otherwise: `/var/tmp/deltabench` when servers run as another
     /// user (who may not be able to reach the lab), else `clusters` in the lab directory.
-    #[must_use]
     pub fn default_parent(user: &ServerUser, lab: &Path) -> PathBuf {
         if user.switched {
             PathBuf::from("/var/tmp/deltabench")
@@ -127,13 +126,11 @@ impl Workspace {
     }
 
     /// The workspace itself.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.inner.directory
     }
 
     /// Where all servers of the run have their sockets; only the server user and root can enter.
-    #[must_use]
     pub fn socket_dir(&self) -> &Path {
         &self.inner.sockets
     }

@@ -41,7 +41,6 @@ impl Between {
     ///
     /// # Panics
     /// If a level is outside 0..1.
-    #[must_use]
     pub fn interval(&self, level: f64, within: f64) -> Interval {
         let half = |spread: Option<Spread>, level: f64| {
             assert!(
@@ -60,7 +59,6 @@ impl Between {
     }
 
     /// Two-sided p of "it is zero": the larger one of what groups and values say.
-    #[must_use]
     pub fn p(&self) -> f64 {
         let p = |spread: Spread| {
             if spread.error > 0.0 {
@@ -76,7 +74,6 @@ impl Between {
     }
 
     /// Whether it holds between groups, and not only inside of one.
-    #[must_use]
     pub fn holds_between(&self) -> bool {
         self.between.is_some()
     }

@@ -13,7 +13,6 @@ use statrs::function::beta::beta_reg;
 ///
 /// # Panics
 /// If there are more successes than trials, or `level` is outside 0..1.
-#[must_use]
 pub fn clopper_pearson(successes: u64, trials: u64, level: f64) -> Interval {
     assert!(
         level > 0.0 && level < 1.0,
@@ -42,7 +41,6 @@ pub fn clopper_pearson(successes: u64, trials: u64, level: f64) -> Interval {
 ///
 /// Shape:  1 when there are none.
 /// Source: exact binomial (sign) test; as `scipy.stats.binomtest(first, first + second)`.
-#[must_use]
 pub fn symmetry_p(first: u64, second: u64) -> f64 {
     if first == second {
         return 1.0;

@@ -10,7 +10,6 @@ use statrs::function::gamma::{gamma_lr, gamma_ur};
 ///
 /// # Panics
 /// If `p` or `df` is outside its range.
-#[must_use]
 pub fn chi_square_quantile(p: f64, df: f64) -> f64 {
     assert!(
         p > 0.0 && p < 1.0,
@@ -50,7 +49,6 @@ pub fn chi_square_quantile(p: f64, df: f64) -> f64 {
 /// Shape:  `df` is the number of values less one, above zero; `level` between 0 and 1.
 /// Units:  those of `sd`.
 /// Source: s·√(df / χ²(1 − level; df)), exact for normal values.
-#[must_use]
 pub fn sd_at_most(sd: f64, df: f64, level: f64) -> f64 {
     sd * (df / chi_square_quantile(1.0 - level, df)).sqrt()
 }

@@ -39,13 +39,11 @@ pub struct Interval {
 
 impl Interval {
     /// Half of its length.
-    #[must_use]
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
     }
 
     /// Whether `value` lies in it, ends included.
-    #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -55,8 +53,6 @@ impl Interval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{have} values, {need} needed")]
 pub struct TooFew {
-    /// How many there are.
     pub have: usize,
-    /// How many it takes.
     pub need: usize,
 }

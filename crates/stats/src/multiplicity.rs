@@ -6,7 +6,6 @@ use crate::number::real;
 ///
 /// Shape:  as many as `p`, same order; each at least its p and at most 1. No assumption on dependence.
 /// Source: Holm 1979; as R's `p.adjust(p, "holm")`.
-#[must_use]
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![1.0; p.len()];
     let mut highest = 0.0_f64;
@@ -26,7 +25,6 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 /// Shape:  as many as `p`, same order; each at least its p and at most 1. For independent or positively
 ///         dependent tests.
 /// Source: Benjamini & Hochberg 1995; as R's `p.adjust(p, "BH")` and `scipy.stats.false_discovery_control`.
-#[must_use]
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![1.0; p.len()];
     let mut lowest = 1.0_f64;
@@ -44,7 +42,6 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
 ///
 /// Shape:  both between 0 and 1; so is the result.
 /// Source: Fisher 1932 for two: c·(1 − ln c) with c the product.
-#[must_use]
 pub fn fisher_of_two(first: f64, second: f64) -> f64 {
     let product = first * second;
     if product > 0.0 {

@@ -7,7 +7,6 @@ use statrs::function::gamma::gamma_ur;
 /// Shape:  any z, infinite too.
 /// Source: Q(1/2, z²/2)/2 with the regularised incomplete gamma function (Abramowitz & Stegun 26.2.30),
 ///         computed as a tail, so that small probabilities keep their digits.
-#[must_use]
 pub fn normal_tail(z: f64) -> f64 {
     // Beyond, the tail is below the smallest f64.
     let x = z.abs().min(40.0).powi(2) / 2.0;
@@ -22,7 +21,6 @@ pub fn normal_tail(z: f64) -> f64 {
 ///
 /// # Panics
 /// If `p` is outside its range.
-#[must_use]
 pub fn normal_quantile(p: f64) -> f64 {
     assert!(
         p > 0.0 && p < 1.0,

@@ -14,7 +14,6 @@ use crate::number::real;
 ///
 /// # Panics
 /// If an argument is outside its range.
-#[must_use]
 pub fn obrien_fleming(alpha: f64, fraction: f64) -> f64 {
     check(alpha, fraction);
     2.0 * normal_tail(normal_quantile(1.0 - alpha / 2.0) / fraction.sqrt())
@@ -27,7 +26,6 @@ pub fn obrien_fleming(alpha: f64, fraction: f64) -> f64 {
 ///
 /// # Panics
 /// If an argument is outside its range.
-#[must_use]
 pub fn power_family(alpha: f64, exponent: f64, fraction: f64) -> f64 {
     check(alpha, fraction);
     alpha * fraction.powf(exponent)
@@ -64,7 +62,6 @@ pub enum Sides {
 ///
 /// # Panics
 /// If fractions do not rise.
-#[must_use]
 pub fn nominal_levels(looks: &[(f64, f64)], sides: Sides) -> Vec<f64> {
     let mut levels = Vec::with_capacity(looks.len());
     let mut before: Option<Walk> = None;

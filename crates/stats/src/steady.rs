@@ -79,7 +79,6 @@ fn truncation(values: &[f64]) -> usize {
 /// Median of the slopes of all pairs of consecutive values, per step; 0 for fewer than two.
 ///
 /// Source: Theil 1950, Sen 1968; as `scipy.stats.theilslopes`.
-#[must_use]
 pub fn slope(values: &[f64]) -> f64 {
     let pairs = pairs(values);
     let slopes: Vec<f64> = pairs

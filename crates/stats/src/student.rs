@@ -14,7 +14,6 @@ use statrs::function::gamma::ln_gamma;
 ///
 /// # Panics
 /// If `df` is not above zero.
-#[must_use]
 pub fn t_cdf(t: f64, df: f64) -> f64 {
     let tail = upper_tail(t.abs(), df);
     if t > 0.0 { 1.0 - tail } else { tail }
@@ -44,7 +43,6 @@ fn upper_tail(t: f64, df: f64) -> f64 {
 ///
 /// # Panics
 /// If `p` or `df` is outside its range.
-#[must_use]
 pub fn t_quantile(p: f64, df: f64) -> f64 {
     assert!(
         p > 0.0 && p < 1.0,
@@ -166,7 +164,6 @@ fn two_sided(difference: f64, error: f64, df: f64) -> f64 {
 pub struct Welch {
     /// mean(second) − mean(first).
     pub difference: f64,
-    /// Interval for the difference.
     pub interval: Interval,
     /// Degrees of freedom, Welch-Satterthwaite.
     pub df: f64,

@@ -6,7 +6,6 @@ use crate::number::{floor, real};
 ///
 /// Units: those of the values.
 /// Source: the sum is compensated (Neumaier 1974), so that the result hardly depends on the order.
-#[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| sum(values) / real(values.len()))
 }
@@ -31,7 +30,6 @@ fn sum(values: &[f64]) -> f64 {
 ///
 /// Units: those of the values.
 /// Source: two passes, the second over deviations from the mean, against cancellation.
-#[must_use]
 pub fn sample_sd(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -45,7 +43,6 @@ pub fn sample_sd(values: &[f64]) -> Option<f64> {
 }
 
 /// Median: the middle value, or the mean of the middle two; `None` for no values.
-#[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
@@ -59,7 +56,6 @@ pub fn median(values: &[f64]) -> Option<f64> {
 ///
 /// # Panics
 /// If `q` is not a share.
-#[must_use]
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     assert!(
         (0.0..=1.0).contains(&q),
@@ -84,7 +80,6 @@ pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
 ///
 /// # Panics
 /// If `share` is outside 0..0.5.
-#[must_use]
 pub fn trimmed_mean(values: &[f64], share: f64) -> Option<f64> {
     assert!(
         (0.0..0.5).contains(&share),
@@ -99,7 +94,6 @@ pub fn trimmed_mean(values: &[f64], share: f64) -> Option<f64> {
 ///
 /// Units: those of the values.
 /// Source: exp of the mean of the logarithms.
-#[must_use]
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     let logs: Option<Vec<f64>> = values
         .iter()

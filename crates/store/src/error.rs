@@ -9,7 +9,6 @@ pub enum StoreError {
     /// The lab directory could not be made or read.
     #[error("cannot use the lab directory {path}: {source}")]
     Directory {
-        /// The directory.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -23,7 +22,6 @@ pub enum StoreError {
     /// The file is from a newer version.
     #[error("{path} was written by a newer deltabench; upgrade")]
     Newer {
-        /// The file.
         path: PathBuf,
         /// Number of its newest migration.
         found: u32,
@@ -33,21 +31,16 @@ pub enum StoreError {
     /// The file is not a store of deltabench.
     #[error("{path} is not a deltabench store")]
     Foreign {
-        /// The file.
         path: PathBuf,
     },
     /// No run has this name.
     #[error("there is no run `{run}` in {path}")]
     UnknownRun {
-        /// The file.
         path: PathBuf,
-        /// The name.
         run: String,
     },
-    /// The disk is full.
     #[error("no space left to write {path}")]
     Full {
-        /// The file.
         path: PathBuf,
         /// What SQLite said.
         source: rusqlite::Error,
@@ -55,7 +48,6 @@ pub enum StoreError {
     /// The database could not do it: I/O, permissions, a lock held for too long.
     #[error("cannot {action} {path}: {source}")]
     Sqlite {
-        /// The file.
         path: PathBuf,
         /// What was being done, for example `append a slice to`.
         action: &'static str,
@@ -65,7 +57,6 @@ pub enum StoreError {
     /// A stored value is not what this version writes.
     #[error("{path} holds a record that cannot be read: {what}")]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// Which record, and what is wrong with it.
         what: String,
@@ -73,9 +64,7 @@ pub enum StoreError {
     /// The caller broke the order of calls or gave a value that cannot be stored.
     #[error("cannot store this in {path}: {what}")]
     Misuse {
-        /// The file.
         path: PathBuf,
-        /// What was wrong.
         what: String,
     },
 }

@@ -18,7 +18,6 @@ pub enum Datum {
     Integer(i64),
     /// A measured or computed value.
     Real(f64),
-    /// Words.
     Text(String),
 }
 
@@ -29,13 +28,11 @@ pub enum Kind {
     Integer,
     /// 64-bit floating point.
     Real,
-    /// Text.
     Text,
 }
 
 impl Kind {
     /// The word in schemas.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Integer => "integer",
@@ -48,20 +45,15 @@ impl Kind {
 /// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportColumn {
-    /// Its name.
     pub name: &'static str,
-    /// Its type.
     pub kind: Kind,
-    /// What it says.
     pub meaning: &'static str,
 }
 
 /// A table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportTable {
-    /// Its name.
     pub name: &'static str,
-    /// What a row is.
     pub meaning: &'static str,
     /// Its columns, in order.
     pub columns: &'static [ExportColumn],
@@ -70,9 +62,7 @@ pub struct ExportTable {
 /// A view, for files that can hold one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
-    /// Its name.
     pub name: &'static str,
-    /// What a row is.
     pub meaning: &'static str,
     /// The query behind it.
     pub sql: &'static str,
@@ -84,7 +74,6 @@ pub enum ExportError {
     /// A file or directory could not be made or written.
     #[error("cannot write {path}: {source}")]
     File {
-        /// Which.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -92,7 +81,6 @@ pub enum ExportError {
     /// SQLite could not do it.
     #[error("cannot write {path}: {source}")]
     Sqlite {
-        /// The file.
         path: PathBuf,
         /// What SQLite said.
         source: rusqlite::Error,
@@ -100,11 +88,9 @@ pub enum ExportError {
     /// A row is not of its table.
     #[error("a row of {found} values for table {table}, which has {columns} columns")]
     Misfit {
-        /// The table.
         table: &'static str,
         /// Values of the row.
         found: usize,
-        /// Columns of the table.
         columns: usize,
     },
 }

@@ -19,9 +19,7 @@ pub struct RecordedRatio {
 pub struct PlaceboResult {
     /// The cell in the run's plan.
     pub cell: CellId,
-    /// Its workload.
     pub workload: String,
-    /// Its clients.
     pub clients: u32,
     /// State of its tables: `fresh` or `aged`.
     pub state: String,
@@ -31,7 +29,6 @@ pub struct PlaceboResult {
     pub throughput: Option<RecordedRatio>,
     /// Server CPU per operation; absent where the host cannot tell.
     pub server_cpu: Option<RecordedRatio>,
-    /// Blocks behind it.
     pub blocks: u32,
     /// How the cell's measurement ended: `fixed`, `sequential`, `precision`.
     pub stopping: String,
@@ -48,7 +45,6 @@ pub struct LedgerLine {
     pub run: String,
     /// Version of deltabench that judged it.
     pub written_by: String,
-    /// What it says.
     pub result: PlaceboResult,
 }
 

@@ -19,7 +19,6 @@ pub struct RunLock {
 
 impl RunLock {
     /// The lock file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

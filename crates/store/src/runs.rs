@@ -25,7 +25,6 @@ pub enum RunState {
 
 impl RunState {
     /// The word stored and printed.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Planned => "planned",
@@ -62,13 +61,10 @@ pub struct RunSummary {
     pub state_unix_ms: i64,
     /// The base: its label, or what it runs.
     pub base: String,
-    /// The candidates.
     pub candidates: Vec<String>,
-    /// Number of cells.
     pub cells: u64,
     /// Blocks in which every cell of the plan was visited; by every server where blocks are passes.
     pub blocks_done: u64,
-    /// Blocks planned.
     pub blocks_planned: u32,
     /// Visits completed, over all blocks; good records where blocks are passes.
     pub visits_done: u64,
@@ -79,7 +75,6 @@ pub struct RunSummary {
 /// What a name in the lab stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// One run.
     Run(String),
     /// An execution of an experiment: its name and its runs, in the order of their parts.
     Execution(String, Vec<String>),

@@ -27,7 +27,6 @@ pub struct Recorded<T> {
     pub server: Option<ServerId>,
     /// The block it was true in, if not for the whole run.
     pub block: Option<u32>,
-    /// The fact.
     pub fact: T,
 }
 
@@ -105,7 +104,6 @@ impl Store {
     }
 
     /// The file's path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

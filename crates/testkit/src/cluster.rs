@@ -31,7 +31,6 @@ impl Cluster {
     /// Starts one for each `path:` target of [`TARGETS_VARIABLE`]; says on stderr when there are none.
     ///
     /// `hba` holds lines for `pg_hba.conf`, before the one that trusts everybody else on the local socket.
-    #[must_use]
     pub fn for_each_target(hba: &str, settings: &[&str]) -> Vec<Self> {
         let targets = std::env::var(TARGETS_VARIABLE).unwrap_or_default();
         let specs = targets
@@ -55,7 +54,6 @@ impl Cluster {
     }
 
     /// Makes and starts a cluster with the programs of `bin`.
-    #[must_use]
     pub fn start(bin: &Path, hba: &str, settings: &[&str]) -> Self {
         let directory = scratch();
         let data = directory.join("data");
@@ -123,7 +121,6 @@ impl Cluster {
     }
 
     /// Its local socket.
-    #[must_use]
     pub fn endpoint(&self) -> Endpoint {
         Endpoint::Unix {
             directory: self.directory.clone(),
@@ -132,7 +129,6 @@ impl Cluster {
     }
 
     /// Its port on 127.0.0.1, for a cluster that was started with `listen_addresses=127.0.0.1`.
-    #[must_use]
     pub fn tcp_endpoint(&self) -> Endpoint {
         Endpoint::Tcp {
             host: "127.0.0.1".into(),
@@ -142,7 +138,6 @@ impl Cluster {
     }
 
     /// The same with TLS, for a cluster that was started with `ssl=on` too.
-    #[must_use]
     pub fn tls_endpoint(&self) -> Endpoint {
         Endpoint::Tcp {
             host: "127.0.0.1".into(),
@@ -152,13 +147,11 @@ impl Cluster {
     }
 
     /// The certificate of a cluster that was started with `ssl=on`: its own, for `localhost`.
-    #[must_use]
     pub fn certificate(&self) -> PathBuf {
         self.directory.join("data/server.crt")
     }
 
     /// Its superuser, who needs no password.
-    #[must_use]
     pub fn login(&self) -> Login {
         Login {
             user: "postgres".into(),
@@ -170,7 +163,6 @@ impl Cluster {
     }
 
     /// Process id of the postmaster.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.server.id()
     }

@@ -22,45 +22,36 @@ pub enum Trouble {
     },
     /// This one execution is answered late.
     Freeze {
-        /// The execution.
         at: u64,
-        /// How late.
         pause: Duration,
     },
     /// From this execution on, no connection is answered for a while.
     FreezeAll {
         /// First execution without an answer.
         at: u64,
-        /// For how long.
         pause: Duration,
     },
     /// This execution is answered by closing the connection, and no new one is taken.
     Die {
-        /// The execution.
         at: u64,
     },
     /// This execution is answered by FATAL 57P01, and then the connection is closed.
     Terminate {
-        /// The execution.
         at: u64,
     },
     /// This execution is answered by these bytes and nothing else.
     Lie {
-        /// The execution.
         at: u64,
-        /// The bytes.
         bytes: Vec<u8>,
     },
     /// This execution's answer lacks its ReadyForQuery.
     NotReady {
-        /// The execution.
         at: u64,
     },
     /// Every `every`-th execution that is neither BEGIN nor COMMIT fails.
     Fail {
         /// Distance between failures.
         every: u64,
-        /// What is reported.
         sqlstate: &'static str,
     },
     /// Each execution is preceded by a notice and a changed setting.
@@ -86,9 +77,7 @@ pub enum Authentication {
 /// How a fake server behaves.
 #[derive(Debug, Clone, Default)]
 pub struct Behaviour {
-    /// Rows in each answer.
     pub rows: u64,
-    /// Bytes of each row.
     pub row_bytes: usize,
     /// Pause before each answer.
     pub pause: Duration,
@@ -107,7 +96,6 @@ pub struct Record {
     pub binds: Vec<Vec<u8>>,
     /// SQL of prepared statements by name, with the OIDs of their parameters.
     pub statements: HashMap<String, (String, Vec<u32>)>,
-    /// Simple queries.
     pub queries: Vec<String>,
     /// Parameters of start-up messages.
     pub start_ups: Vec<Vec<(String, String)>>,
@@ -148,7 +136,6 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl FakeServer {
     /// Starts listening.
-    #[must_use]
     pub fn start(behaviour: Behaviour) -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let directory =
@@ -169,7 +156,6 @@ impl FakeServer {
     }
 
     /// Where it listens.
-    #[must_use]
     pub fn endpoint(&self) -> Endpoint {
         Endpoint::Unix {
             directory: self.directory.clone(),
@@ -178,7 +164,6 @@ impl FakeServer {
     }
 
     /// A login it takes.
-    #[must_use]
     pub fn login(&self) -> Login {
         Login {
             user: "fake".into(),
@@ -190,25 +175,21 @@ impl FakeServer {
     }
 
     /// Endpoint and login.
-    #[must_use]
     pub fn address(&self) -> (Endpoint, Login) {
         (self.endpoint(), self.login())
     }
 
     /// What it has been sent so far.
-    #[must_use]
     pub fn record(&self) -> Record {
         self.shared.record.lock().unwrap().clone()
     }
 
     /// Executions so far.
-    #[must_use]
     pub fn executions(&self) -> u64 {
         self.shared.executions.load(Ordering::SeqCst)
     }
 
     /// Waits until there were this many CancelRequests; false if that takes longer than five seconds.
-    #[must_use]
     pub fn was_cancelled(&self, times: usize) -> bool {
         let record = self.shared.record.lock().unwrap();
         let limit = Duration::from_secs(5);
@@ -221,7 +202,6 @@ impl FakeServer {
     }
 
     /// Waits until every connection that was made has ended; false if that takes longer than five seconds.
-    #[must_use]
     pub fn all_closed(&self) -> bool {
         let open = self.shared.open.lock().unwrap();
         let limit = Duration::from_secs(5);

@@ -14,7 +14,6 @@ pub enum Chore {
     Vacuum,
     /// `ANALYZE` of each table.
     Analyze,
-    /// `CHECKPOINT`.
     Checkpoint,
     /// The published step after a write phase: vacuum and analyze, checkpoint, then wait until
     /// [`settle_seconds`] have passed since its start.
@@ -28,7 +27,6 @@ pub enum Chore {
 impl Chore {
     /// The statements to run in order, on a connection whose `search_path` is the schema of the tables;
     /// `tables` are their names. None of them may run inside a transaction.
-    #[must_use]
     pub fn statements(&self, tables: &[String]) -> Vec<String> {
         let each = |verb: &str| -> Vec<String> {
             tables
@@ -55,7 +53,6 @@ impl Chore {
     }
 
     /// Seconds that the chore takes at least, its statements included.
-    #[must_use]
     pub fn seconds(&self, size: &DataSize) -> u64 {
         match self {
             Self::Settle => settle_seconds(size),
@@ -69,7 +66,6 @@ const TABLE: &str = "{table}";
 
 /// How long the published step after a write phase takes: 60 s and one more for each million rows of all
 /// tables, at most 20 minutes.
-#[must_use]
 pub fn settle_seconds(size: &DataSize) -> u64 {
     let rows = size.rows.saturating_mul(u64::from(size.tables));
     (rows / 1_000_000)

@@ -63,11 +63,9 @@ pub struct Definition {
 /// What published studies count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rate {
-    /// SQL statements.
     Statements,
     /// Rows of a table for each operation, in thousands, of one client.
     RowsOfOneClient,
-    /// Transactions.
     Transactions,
 }
 
@@ -88,44 +86,37 @@ impl Definition {
     }
 
     /// The definition as it was written; of a mix, its scripts.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// The file it was read from, as problems call it.
-    #[must_use]
     pub fn file(&self) -> &str {
         &self.file
     }
 
     /// The sizes that can be asked for with other values, as [`crate::Library::variant`] takes them, and what
     /// they are; in the order of the file.
-    #[must_use]
     pub fn varied(&self) -> &[(String, i64)] {
         &self.varied
     }
 
     /// The state of the tables it must start from; absent: whatever the user chooses.
-    #[must_use]
     pub fn state(&self) -> Option<DataState> {
         self.state
     }
 
     /// The user's own tables; absent: the tables of sysbench.
-    #[must_use]
     pub fn tables(&self) -> Option<&[TableDefinition]> {
         self.tables.as_deref()
     }
 
     /// Whether it is a mix of pgbench's scripts, which run on pgbench's tables and the user's own.
-    #[must_use]
     pub fn is_pgbench(&self) -> bool {
         self.program.is_some()
     }
 
     /// The names of its tables, without a schema.
-    #[must_use]
     pub fn table_names(&self, size: &DataSize) -> Vec<String> {
         match &self.tables {
             Some(own) => own.iter().map(|table| table.name.clone()).collect(),
@@ -134,13 +125,11 @@ impl Definition {
     }
 
     /// What is done before each visit, in order.
-    #[must_use]
     pub fn before(&self) -> &[Chore] {
         &self.before
     }
 
     /// What is done after each visit, in order.
-    #[must_use]
     pub fn after(&self) -> &[Chore] {
         &self.after
     }
@@ -148,7 +137,6 @@ impl Definition {
     /// SQL statements of one operation; `BEGIN` and `COMMIT` count, as in published studies.
     ///
     /// Shape: of a mix, the nearest whole number to the mean.
-    #[must_use]
     pub fn statements_per_operation(&self) -> u32 {
         u32::try_from(to_u64(self.mean_statements())).unwrap_or(u32::MAX)
     }
@@ -171,7 +159,6 @@ impl Definition {
     ///
     /// Units: throughput of all clients in operations per second times `per_operation` is the published
     /// figure.
-    #[must_use]
     pub fn published_rate(&self, size: &DataSize, clients: u32) -> PublishedRate {
         match self.rate {
             Rate::Statements => PublishedRate {

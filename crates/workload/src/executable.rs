@@ -14,7 +14,6 @@ use std::ops::Range;
 /// A workload for given table sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Executable {
-    /// Name of the workload.
     pub name: String,
     /// Every statement that any step can send; the prepared ones are prepared once per connection.
     pub statements: Vec<Statement>,
@@ -34,7 +33,6 @@ pub struct Executable {
 
 impl Executable {
     /// A workload of one script.
-    #[must_use]
     pub fn single(
         name: &str,
         statements: Vec<Statement>,
@@ -90,7 +88,6 @@ impl Script {
 /// A statement with `$1 …` placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// SQL text.
     pub sql: String,
     /// Type of each placeholder, in order.
     pub slots: Vec<Slot>,
@@ -100,7 +97,6 @@ pub struct Statement {
 
 impl Statement {
     /// A statement that is prepared once per connection.
-    #[must_use]
     pub fn prepared(sql: impl Into<String>, slots: Vec<Slot>) -> Self {
         Self {
             sql: sql.into(),
@@ -110,7 +106,6 @@ impl Statement {
     }
 
     /// The text between the placeholders, and the placeholders; what stands between quotes is text.
-    #[must_use]
     pub fn pieces(&self) -> Vec<Piece<'_>> {
         let mut pieces = Vec::new();
         let mut quote = None;
@@ -193,9 +188,7 @@ pub enum TableChoice {
 pub enum Value {
     /// `count` independent uniform integers in `low..=high`.
     Uniform {
-        /// Smallest value.
         low: i64,
-        /// Largest value.
         high: i64,
         /// Placeholders filled.
         count: u32,
@@ -204,7 +197,6 @@ pub enum Value {
     Zipf {
         /// Most frequent value: rank 1.
         low: i64,
-        /// Distribution of the rank.
         rank: Zipf,
         /// Placeholders filled.
         count: u32,
@@ -213,7 +205,6 @@ pub enum Value {
     Sequence(Sequence),
     /// `start, start+1, …`: the same on every operation.
     Consecutive {
-        /// First value.
         start: i64,
         /// Placeholders filled.
         count: u32,
@@ -229,21 +220,17 @@ pub enum Value {
     },
     /// Groups of random digits joined by `-`, as sysbench writes `c` and `pad`: one text placeholder.
     Digits {
-        /// Number of groups.
         groups: u32,
-        /// Digits in each.
         width: u32,
     },
     /// Random lower-case letters: one text placeholder.
     Letters {
-        /// How many.
         length: u32,
     },
     /// Another value, with the same draw wherever it stands in an operation.
     Shared {
         /// Tells the shared values of a workload apart.
         number: u32,
-        /// What is drawn.
         value: Box<Value>,
     },
 }
@@ -262,7 +249,6 @@ pub struct Sequence {
 impl Sequence {
     /// The value with this number, from 0.
     #[inline]
-    #[must_use]
     pub fn value(&self, number: u64) -> i64 {
         let number = if number < self.count {
             number
@@ -287,7 +273,6 @@ pub struct Draws {
 
 impl Draws {
     /// The draws of a seed; `first_operation` operations of this cell came before.
-    #[must_use]
     pub fn new(seed: u64, first_operation: u64) -> Self {
         Self {
             random: stream(seed, &[]),
@@ -317,7 +302,6 @@ pub trait Outbox {
 
 impl Value {
     /// Number of placeholders it fills.
-    #[must_use]
     pub fn slots(&self) -> usize {
         match self {
             Self::Uniform { count, .. }

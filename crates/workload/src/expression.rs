@@ -10,9 +10,7 @@ const MAX_BYTES: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Expression {
     Number(i64),
-    /// Rows of each table.
     Rows,
-    /// Tables.
     Tables,
     Binary(Box<Self>, Operator, Box<Self>),
 }

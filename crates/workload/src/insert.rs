@@ -33,13 +33,11 @@ const CUSTOMERS: u32 = 100_000;
 const PRICES: u32 = 500;
 
 /// The name of a table, from 1: `pi1`.
-#[must_use]
 pub fn table_name(table: u32) -> String {
     format!("pi{table}")
 }
 
 /// What makes a table: it has a primary key and no other index.
-#[must_use]
 pub fn create_sql(table: u32) -> [String; 2] {
     let name = table_name(table);
     [
@@ -53,7 +51,6 @@ pub fn create_sql(table: u32) -> [String; 2] {
 }
 
 /// What makes its three secondary indexes, in order.
-#[must_use]
 pub fn index_sql(table: u32) -> [String; 3] {
     let name = table_name(table);
     [
@@ -65,19 +62,16 @@ pub fn index_sql(table: u32) -> [String; 3] {
 }
 
 /// What asks for the oldest row's key.
-#[must_use]
 pub fn min_sql(table: u32) -> String {
     format!("SELECT min(transactionid) FROM {}", table_name(table))
 }
 
 /// What asks for the newest row's key.
-#[must_use]
 pub fn max_sql(table: u32) -> String {
     format!("SELECT max(transactionid) FROM {}", table_name(table))
 }
 
 /// What a long transaction reads.
-#[must_use]
 pub fn glance_sql(table: u32) -> String {
     format!("SELECT * FROM {} LIMIT 1", table_name(table))
 }

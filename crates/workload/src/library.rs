@@ -204,14 +204,12 @@ impl Library {
     }
 
     /// All definitions, in report order.
-    #[must_use]
     pub fn all(&self) -> &[Definition] {
         &self.definitions
     }
 
     /// The 32 rows of published reports, in report order; where the published test does not measure what
     /// its name says, the one that does.
-    #[must_use]
     pub fn sysbench(&self) -> Vec<&Definition> {
         self.definitions
             .iter()
@@ -221,7 +219,6 @@ impl Library {
     }
 
     /// The published tests on freshly loaded tables, in report order.
-    #[must_use]
     pub fn pre(&self) -> Vec<&Definition> {
         let built_in = self.definitions.iter().take(self.built_in);
         built_in.skip(BUILTIN.len()).collect()
@@ -293,7 +290,6 @@ impl Library {
     }
 
     /// The user's own, in the order in which they were added.
-    #[must_use]
     pub fn own(&self) -> Vec<&Definition> {
         let own = self.definitions.iter().skip(self.built_in);
         own.filter(|definition| definition.state().is_none())
@@ -301,7 +297,6 @@ impl Library {
     }
 
     /// The state of the tables that the workload of that name must start from, if it must.
-    #[must_use]
     pub fn state(&self, name: &str) -> Option<DataState> {
         let mut definitions = self.definitions.iter();
         definitions
@@ -310,7 +305,6 @@ impl Library {
     }
 
     /// The few that stand for the rest when minutes count, in report order.
-    #[must_use]
     pub fn quick(&self) -> Vec<&Definition> {
         self.definitions
             .iter()

@@ -22,7 +22,6 @@ pub struct Permutation {
 
 impl Permutation {
     /// The permutation of a seed.
-    #[must_use]
     pub fn new(count: u64, seed: u64) -> Self {
         let bits = u64::BITS - count.saturating_sub(1).leading_zeros();
         let mut keys = [0; ROUNDS];
@@ -38,7 +37,6 @@ impl Permutation {
 
     /// Where `number` goes; `number` must be below the count.
     #[inline]
-    #[must_use]
     pub fn place(&self, number: u64) -> u64 {
         if number >= self.count {
             return number;

@@ -8,18 +8,13 @@ use WarmUpClients::{AsMeasured, OnePerTable};
 pub enum PublishedStep {
     /// Load that nothing is reported of.
     WarmUp {
-        /// What is sent.
         workload: &'static str,
-        /// By how many clients.
         clients: WarmUpClients,
-        /// For how long.
         length: StepLength,
     },
     /// A row of the report.
     Measure {
-        /// What is sent.
         workload: &'static str,
-        /// For how long.
         length: StepLength,
     },
     /// Vacuum and analyze every table, checkpoint, wait: [`crate::Chore::Settle`].
@@ -42,13 +37,11 @@ pub enum StepLength {
     Read,
     /// The time of a write test.
     Write,
-    /// So many seconds.
     Seconds(u32),
 }
 
 impl PublishedStep {
     /// The workload that is measured, if one is.
-    #[must_use]
     pub fn measured(self) -> Option<&'static str> {
         match self {
             Self::Measure { workload, .. } => Some(workload),
@@ -63,13 +56,11 @@ impl PublishedStep {
 /// Shape: the tests on fresh tables between the first and the last of their kind are switched off in the
 /// published script today; they stand where they ran.
 /// Source: reference of the published tests, section 1.6 (order since April 2025).
-#[must_use]
 pub fn published_order() -> &'static [PublishedStep] {
     ORDER
 }
 
 /// The write phase that comes before the published read tests, in order.
-#[must_use]
 pub fn write_phase() -> Vec<&'static str> {
     let phase = ORDER.iter().filter_map(|step| match *step {
         PublishedStep::Measure { workload, .. } => Some(workload),

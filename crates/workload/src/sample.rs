@@ -19,7 +19,6 @@ pub struct Sample {
 
 impl Executable {
     /// The first operation of each script that a seed draws, for people to read.
-    #[must_use]
     pub fn samples(&self, seed: u64) -> Vec<Sample> {
         if let Some(program) = &self.program {
             return of_program(program, seed);
@@ -45,14 +44,12 @@ impl Executable {
     }
 
     /// The statements of [`Executable::samples`], one script after the other.
-    #[must_use]
     pub fn sample_sql(&self, seed: u64) -> Vec<String> {
         let samples = self.samples(seed).into_iter();
         samples.flat_map(|sample| sample.statements).collect()
     }
 
     /// SQL statements of one operation, `BEGIN` and `COMMIT` too: the mean over the scripts.
-    #[must_use]
     pub fn statements_per_operation(&self) -> f64 {
         if let Some(program) = &self.program {
             return program.mean_statements();

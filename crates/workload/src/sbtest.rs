@@ -41,13 +41,11 @@ pub struct Sbtest {
 
 impl Sbtest {
     /// The data set of that size from that seed.
-    #[must_use]
     pub fn new(size: DataSize, seed: u64) -> Self {
         Self { size, seed }
     }
 
     /// Bytes that all tables and indexes take when freshly loaded.
-    #[must_use]
     pub fn estimate_bytes(size: &DataSize) -> u64 {
         // A table of one row still has a page in each of heap, two indexes with their meta pages, and two
         // maps.
@@ -57,7 +55,6 @@ impl Sbtest {
     }
 
     /// Statements that create an empty table without indexes; `schema` must exist.
-    #[must_use]
     pub fn create_sql(&self, schema: &str, table: u32) -> Vec<String> {
         vec![format!(
             "CREATE TABLE {} (id SERIAL, k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, \
@@ -67,7 +64,6 @@ impl Sbtest {
     }
 
     /// The statement that takes the bytes of [`Sbtest::rows`].
-    #[must_use]
     pub fn copy_sql(&self, schema: &str, table: u32) -> String {
         format!(
             "COPY {} (id, k, c, pad) FROM STDIN",
@@ -76,7 +72,6 @@ impl Sbtest {
     }
 
     /// Statements for the loaded table: primary key, index on `k`, and the next value of `id`.
-    #[must_use]
     pub fn index_sql(&self, schema: &str, table: u32) -> Vec<String> {
         let name = qualified(schema, table);
         let text = name.replace('\'', "''");
@@ -96,7 +91,6 @@ impl Sbtest {
     ///
     /// Shape: rows are frozen too, because versions from 16 on freeze of their own accord and earlier ones
     /// do not.
-    #[must_use]
     pub fn settle_sql(&self, schema: &str, table: u32) -> Vec<String> {
         vec![format!(
             "VACUUM (FREEZE, ANALYZE) {}",
@@ -105,7 +99,6 @@ impl Sbtest {
     }
 
     /// The rows of a table (from 1), as COPY text.
-    #[must_use]
     pub fn rows(&self, table: u32) -> Rows {
         Rows {
             random: stream(self.seed, &[DATA, u64::from(table)]),

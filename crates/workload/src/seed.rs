@@ -14,7 +14,6 @@ pub type Random = Xoshiro256PlusPlus;
 /// equal.
 /// Source: SplitMix64 as in Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA
 /// 2014.
-#[must_use]
 pub fn mix(seed: u64, parts: &[u64]) -> u64 {
     parts.iter().fold(split_mix(seed), |state, &part| {
         split_mix(split_mix(state) ^ split_mix(part))
@@ -24,7 +23,6 @@ pub fn mix(seed: u64, parts: &[u64]) -> u64 {
 /// The generator for [`mix`]`(seed, parts)`.
 ///
 /// Source: xoshiro256++ (Blackman, Vigna, 2019), its state filled from SplitMix64 as its authors advise.
-#[must_use]
 pub fn stream(seed: u64, parts: &[u64]) -> Random {
     Random::seed_from_u64(mix(seed, parts))
 }

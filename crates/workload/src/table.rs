@@ -18,7 +18,6 @@ const MAX_ROW_BYTES: u32 = 1_000_000;
 /// server, which differ between versions; hashes of the row's number do not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableDefinition {
-    /// Its name in SQL.
     pub name: String,
     /// Bytes of heap and indexes of one row, as the file estimates them.
     pub row_bytes: u32,
@@ -31,7 +30,6 @@ pub struct TableDefinition {
 
 impl TableDefinition {
     /// The statement that creates it, empty; `schema` must exist.
-    #[must_use]
     pub fn create_sql(&self, schema: &str) -> String {
         self.create.replace(TABLE, &self.qualified(schema))
     }
@@ -67,7 +65,6 @@ impl TableDefinition {
     }
 
     /// Statements for the filled table: its indexes and constraints.
-    #[must_use]
     pub fn index_sql(&self, schema: &str) -> Vec<String> {
         let table = self.qualified(schema);
         let indexes = self.indexes.iter();
@@ -75,7 +72,6 @@ impl TableDefinition {
     }
 
     /// Statements that leave it as the next measurement should find it, as [`crate::Sbtest::settle_sql`].
-    #[must_use]
     pub fn settle_sql(&self, schema: &str) -> Vec<String> {
         vec![format!(
             "VACUUM (FREEZE, ANALYZE) {}",

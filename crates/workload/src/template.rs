@@ -5,7 +5,6 @@ use deltabench_model::problem::{Problem, nearest};
 /// What a name stands for, as far as its use in SQL matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// One placeholder.
     Scalar,
     /// So many placeholders, for `IN (…)`.
     List(u32),

@@ -24,7 +24,6 @@ pub struct Zipf {
 
 impl Zipf {
     /// The distribution of `ranks` ranks (at least 1) and an exponent above 0.
-    #[must_use]
     pub fn new(ranks: u64, exponent: f64) -> Self {
         let ranks = to_f64(ranks);
         let second = integral(2.5, exponent) - density(2.0, exponent);

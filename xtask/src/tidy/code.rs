@@ -1,4 +1,4 @@
-//! Rules on Rust code: length of functions, names of modules.
+//! Rules on Rust code: length of functions, names of modules, documentation of what is public.
 
 use super::Breach;
 use std::path::Path;
@@ -65,6 +65,18 @@ impl Visitor<'_> {
         self.in_test = outer;
     }
 
+    /// What other crates use says what it is. The compiler's own lint asks for fields and variants too, and gets
+    /// their names a second time.
+    fn documented(&mut self, is_public: bool, attributes: &[syn::Attribute], name: &syn::Ident) {
+        let is_library = self.path.starts_with("crates") && !self.path.starts_with("crates/cli");
+        let says = attributes.iter().any(|one| one.path().is_ident("doc"));
+        if is_library && is_public && !self.in_test && !says {
+            let text = format!("{name} is public and has no documentation");
+            let line = name.span().start().line;
+            self.breaches.push(Breach::new(self.path, line, text));
+        }
+    }
+
     fn measure(&mut self, signature: &syn::Signature, block: &syn::Block) {
         let first = signature.fn_token.span.start().line;
         let last = block.brace_token.span.close().end().line;
@@ -113,7 +125,31 @@ pub fn attributes_and_name(item: &syn::Item) -> (&[syn::Attribute], Option<&syn:
     }
 }
 
+/// Whether an item is public everywhere; modules say what they are in their own files.
+fn is_public(item: &syn::Item) -> bool {
+    let visibility = match item {
+        syn::Item::Const(item) => &item.vis,
+        syn::Item::Enum(item) => &item.vis,
+        syn::Item::Fn(item) => &item.vis,
+        syn::Item::Static(item) => &item.vis,
+        syn::Item::Struct(item) => &item.vis,
+        syn::Item::Trait(item) => &item.vis,
+        syn::Item::Type(item) => &item.vis,
+        _ => return false,
+    };
+    matches!(visibility, syn::Visibility::Public(_))
+}
+
 impl<'ast> Visit<'ast> for Visitor<'_> {
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        if let (attributes, Some(name)) = attributes_and_name(item)
+            && !attributes.iter().any(is_test_attribute)
+        {
+            self.documented(is_public(item), attributes, name);
+        }
+        visit::visit_item(self, item);
+    }
+
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
         self.inside(&item.attrs, |visitor| {
             visitor.measure(&item.sig, &item.block);
@@ -123,6 +159,8 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
         self.inside(&item.attrs, |visitor| {
+            let is_public = matches!(item.vis, syn::Visibility::Public(_));
+            visitor.documented(is_public, &item.attrs, &item.sig.ident);
             visitor.measure(&item.sig, &item.block);
             visit::visit_impl_item_fn(visitor, item);
         });
@@ -215,6 +253,15 @@ mod tests {
             found("a.rs", &format!("#[cfg(test)]\nmod tests {{}}\n{long}")).len(),
             1
         );
+    }
+
+    #[test]
+    fn what_is_public_says_what_it_is() {
+        let text = "pub struct X { pub field: u8 }\n/// Says.\npub fn f() {}\nfn g() {}\npub(crate) fn h() {}\n\
+                    impl X { pub fn new() {} }\n#[cfg(test)]\nmod tests { pub fn i() {} }";
+        let lines = |path| -> Vec<usize> { found(path, text).iter().map(|one| one.0).collect() };
+        assert_eq!(lines("crates/x/src/a.rs"), [1, 6]);
+        assert!(lines("crates/cli/src/a.rs").is_empty());
     }
 
     #[test]

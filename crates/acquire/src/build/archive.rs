@@ -27,7 +27,6 @@ pub(super) struct Contents {
     pub version: String,
     /// As `server_version_num`.
     pub version_num: u32,
-    /// Whether it has `configure`.
     pub has_configure: bool,
     /// Whether it has `meson.build`.
     pub has_meson: bool,
@@ -81,7 +80,6 @@ fn quoted_after<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Archive {
     pub file: PathBuf,
-    /// SHA-256 of the file.
     pub sha256: String,
     /// The one directory that everything in it is below.
     pub root: PathBuf,

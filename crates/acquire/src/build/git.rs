@@ -19,9 +19,7 @@ pub(super) struct Commit {
 /// A repository, read only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Repository {
-    /// The program.
     git: PathBuf,
-    /// Where its `.git` is.
     git_dir: PathBuf,
     /// As the user calls it: the directory's name.
     name: String,

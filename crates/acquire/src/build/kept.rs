@@ -43,7 +43,6 @@ pub(crate) struct Stamp {
     pub seconds: u64,
     /// The server's own version, `17.11`.
     pub server_version: String,
-    /// As `server_version_num`.
     pub server_version_num: u32,
     /// SHA-256 of `bin/postgres`.
     pub binary_sha256: String,
@@ -67,7 +66,6 @@ pub(super) struct Made {
 /// A whole build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Build {
-    /// Its directory.
     pub dir: PathBuf,
     /// What is known of it.
     pub stamp: Stamp,

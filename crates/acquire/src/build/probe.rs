@@ -150,7 +150,6 @@ pub(super) struct Missing {
 /// The programs and libraries of this machine, as a build sees them.
 #[derive(Debug, Clone)]
 pub(super) struct Toolbox {
-    /// The search path.
     pub path: OsString,
     /// Variables that a build may see, besides its own.
     pub inherited: Vec<(OsString, OsString)>,

@@ -30,7 +30,6 @@ struct Kept {
     /// Name of the archive in the same directory.
     file: String,
     sha256: String,
-    /// Who brought it.
     from: String,
 }
 

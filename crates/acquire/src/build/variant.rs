@@ -17,7 +17,6 @@ pub enum BuildSystem {
 
 impl BuildSystem {
     /// As files and messages name it.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Configure => "configure",
@@ -31,7 +30,6 @@ impl BuildSystem {
 pub struct OptionSince {
     /// First release that gets it, as [`major_rank`](deltabench_model::target::Release::major_rank) counts.
     pub major_rank: u32,
-    /// The option.
     pub option: String,
 }
 
@@ -51,7 +49,6 @@ pub struct Variant {
     pub options_since: Vec<OptionSince>,
     /// `CFLAGS`; empty: what the build system takes by itself.
     pub cflags: String,
-    /// `LDFLAGS`.
     pub ldflags: String,
     /// The C compiler; absent: `gcc`.
     pub compiler: Option<String>,
@@ -191,7 +188,6 @@ impl Variants {
     /// Source: the published builds differ in CFLAGS only; all have `--enable-debug`, newer ones
     /// `--with-lz4`, and the 18 of `o2_nofp` `--with-liburing`. `nofp` there means that frame pointers are
     /// kept.
-    #[must_use]
     pub fn builtin() -> Self {
         const NATIVE: &str = "-O3 -march=native -mtune=native";
         let lz4 = OptionSince {
@@ -252,7 +248,6 @@ impl Variants {
     }
 
     /// All names, sorted.
-    #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.known.keys().map(String::as_str).collect()
     }

@@ -53,9 +53,7 @@ pub fn general(export: &mut Export) -> Result<(), ExportError> {
 
 /// Everything of one run.
 pub struct Rows<'a> {
-    /// Its name.
     pub run: &'a str,
-    /// Its plan.
     pub plan: &'a Plan,
     /// What was measured, and what that says.
     pub analysed: &'a Analysed,

@@ -4,7 +4,6 @@ use deltabench_model::metric::metric;
 use std::borrow::Cow;
 
 /// What a cost is called in a sentence, for example `user CPU`; an unknown key is its own label.
-#[must_use]
 pub fn label(key: &str) -> Cow<'_, str> {
     if let Some(event) = key.strip_prefix("wait:") {
         return Cow::Owned(format!("wait for {event}"));

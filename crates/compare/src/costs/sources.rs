@@ -44,7 +44,6 @@ pub struct Machine {
 
 impl Machine {
     /// The one that deltabench ran on.
-    #[must_use]
     pub fn of_client(cores: Option<u32>) -> Self {
         Self {
             cores,
@@ -224,7 +223,6 @@ impl SliceBlock {
 
 /// What was counted over the visits of a pair.
 struct Visits<'a> {
-    /// Blocks that count.
     blocks: Vec<u32>,
     base: Side<'a>,
     candidate: Side<'a>,
@@ -232,7 +230,6 @@ struct Visits<'a> {
 
 /// One server in one cell, by block.
 struct Side<'a> {
-    /// Operations of the slices.
     slices: BTreeMap<u32, u64>,
     counters: BTreeMap<u32, &'a VisitCounters>,
 }

@@ -28,7 +28,6 @@ pub struct PgbenchRun<'a> {
     pub clients: u32,
     /// Transactions in all, a multiple of `clients`.
     pub transactions: u64,
-    /// Seed of its parameters.
     pub seed: u64,
     /// Cores it may use; none means all.
     pub affinity: &'a [usize],
@@ -36,7 +35,6 @@ pub struct PgbenchRun<'a> {
 
 impl PgbenchRun<'_> {
     /// What is typed after `pgbench` to have the same transactions again, without the connection.
-    #[must_use]
     pub fn arguments(&self) -> Vec<String> {
         let each = self.transactions / u64::from(self.clients.max(1));
         let mut arguments = vec![
@@ -71,7 +69,6 @@ pub fn installed(server: &Installation) -> Result<PathBuf, Problem> {
 }
 
 /// The major version in what a pgbench says of itself; 9 for all before 10, 0 where it says none.
-#[must_use]
 pub fn major(said: &str) -> u32 {
     let after = said
         .split_once("(PostgreSQL)")

@@ -29,9 +29,7 @@ pub struct Client {
     pub table: usize,
     /// When its batches are due.
     pub pace: Pace,
-    /// Its rows.
     pub rows: Rows,
-    /// Inserts.
     pub insert: Station,
     /// Whether the next insert has been spelled out.
     pub spelled: bool,
@@ -45,14 +43,12 @@ pub struct Client {
     pub is_over: bool,
     /// When its last answer came.
     pub end_ns: u64,
-    /// Rows that it inserted.
     pub inserted: u64,
 }
 
 /// The queries of a client.
 #[derive(Debug)]
 pub struct Querying {
-    /// Its connection.
     pub station: Station,
     queries: Queries,
     /// The newest key that it knows.

@@ -24,9 +24,7 @@ pub struct InsertTable {
     deleting: u32,
     /// Whether deletes wait for a look-up.
     looking_up: bool,
-    /// Rows inserted.
     pub inserted: u64,
-    /// Rows deleted.
     pub deleted: u64,
 }
 
@@ -42,7 +40,6 @@ struct LookUp {
 /// What is looked up.
 #[derive(Debug, Clone, Copy)]
 pub enum Ask {
-    /// The oldest key.
     Oldest,
     /// The newest key, for a client.
     Newest(usize),

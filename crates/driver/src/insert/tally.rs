@@ -23,9 +23,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Why a step cannot go on.
 #[derive(Debug)]
 pub struct Fault {
-    /// For programs.
     pub void: VoidReason,
-    /// For people.
     pub detail: String,
 }
 

@@ -23,7 +23,6 @@ enum Phase {
     Resting(Operation),
     /// Waiting for the answer to the ROLLBACK after an operation failed, which is then tried again or over.
     RollingBack {
-        /// The operation.
         operation: Operation,
         /// Whether it is tried again.
         again: bool,

@@ -33,22 +33,17 @@ pub struct SelfbenchSpec<'a> {
 /// One comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SelfbenchCell {
-    /// The work.
     pub work: PeerWork,
-    /// Connections.
     pub clients: u32,
     /// Cores of client and server.
     pub placement: Placement,
-    /// Operations of one run.
     pub operations: u64,
 }
 
 /// A comparison with one peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerComparison {
-    /// What was compared.
     pub cell: SelfbenchCell,
-    /// With whom.
     pub rival: Rival,
     /// Our run and the peer's of each round.
     pub rounds: Vec<SelfbenchRound>,
@@ -59,14 +54,12 @@ pub struct PeerComparison {
 pub struct SelfbenchRound {
     /// Our own client.
     pub own: PeerOutcome,
-    /// The other.
     pub rival: PeerOutcome,
 }
 
 /// Who our client is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rival {
-    /// A tool.
     Peer(Peer),
     /// The system calls alone: the same bytes sent and received in a loop that draws nothing, reads no clock
     /// and keeps no histogram.
@@ -75,7 +68,6 @@ pub enum Rival {
 
 impl Rival {
     /// The word used in tables and files.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Peer(peer) => peer.word(),

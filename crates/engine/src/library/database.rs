@@ -338,7 +338,6 @@ impl Drop for Database {
 
 /// Keys to look up at once, with the room that the library needs for its answers.
 pub struct Lookup {
-    /// The keys.
     pub keys: Vec<Vec<u8>>,
     pointers: Vec<*const c_char>,
     lengths: Vec<usize>,

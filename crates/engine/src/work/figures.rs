@@ -29,7 +29,6 @@ pub struct Own {
     /// Time, summed over flushes and compactions, for which they were frozen, nanoseconds. The library takes
     /// it for work.
     pub suspended_job_ns: u64,
-    /// Bytes of all answers.
     pub answer_bytes: u64,
 }
 
@@ -136,7 +135,6 @@ pub fn gauges(database: &Database, knows_rss: bool) -> StepFigures {
 /// What counted turns of a step did, and what the library counted in them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counted {
-    /// Operations.
     pub operations: u64,
     /// Entries that cursors went over; 0 for steps without.
     pub moves: u64,

@@ -22,15 +22,10 @@ const COPIED_BYTES: usize = 256;
 
 /// What all threads of a database share.
 pub struct Kit {
-    /// The library.
     pub library: &'static Library,
-    /// The open database.
     pub database: Database,
-    /// How reads are done.
     pub reads: ReadOptions,
-    /// How writes are done.
     pub writes: WriteOptions,
-    /// Sizes.
     pub setup: RocksdbSetup,
     /// What values are cut from.
     pub text: Arc<[u8]>,
@@ -51,9 +46,7 @@ impl Kit {
 
 /// A turn as its threads see it together.
 pub struct Moment {
-    /// Of the step.
     pub seed: u64,
-    /// Number of the turn.
     pub number: u32,
     /// Threads that are not done yet.
     running: AtomicUsize,
@@ -97,21 +90,17 @@ impl Moment {
 
 /// One thread's part of a turn.
 pub struct Job {
-    /// Its operations.
     pub operations: u64,
     /// The first key of a load.
     pub first_key: u64,
-    /// Whether the library counts.
     pub counted: bool,
     /// Where latencies go; empty.
     pub histogram: Histogram<u64>,
-    /// The turn.
     pub moment: Arc<Moment>,
 }
 
 /// What became of it.
 pub struct Done {
-    /// Operations that succeeded.
     pub operations: u64,
     /// Operations that the library refused.
     pub failed: u64,
@@ -123,9 +112,7 @@ pub struct Done {
     pub ended: Instant,
     /// Latencies of those that succeeded, nanoseconds.
     pub histogram: Histogram<u64>,
-    /// What the library counted.
     pub counted: BTreeMap<String, u64>,
-    /// The first refusal.
     pub first_error: Option<String>,
 }
 

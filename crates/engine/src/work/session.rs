@@ -35,7 +35,6 @@ pub struct Session {
     kit: Option<Arc<Kit>>,
     step: Option<Step>,
     clock: Clock,
-    /// Bytes of all answers.
     answer_bytes: u64,
 }
 

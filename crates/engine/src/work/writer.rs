@@ -21,7 +21,6 @@ pub struct Written {
     pub operations: u64,
     /// Puts that the library refused.
     pub failed: u64,
-    /// The first refusal.
     pub first_error: Option<String>,
 }
 

@@ -41,7 +41,6 @@ const DEFAULT_SECONDS: u32 = 120;
 /// All of `[insert]` but the rows, which are an axis of parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Insert {
-    /// Clients.
     pub clients: u32,
     /// Rows that each client inserts in `l.i1` and `l.i2`.
     pub write_rows: u64,

@@ -50,7 +50,6 @@ const DEFAULT_BACKGROUND_JOBS: u32 = 2;
 pub struct Rocksdb {
     /// How the database lies to memory.
     pub workload: RocksdbWorkload,
-    /// Bytes of a value.
     pub value_bytes: u32,
     /// Thread counts, as written; those that are wanted are the clients of the workloads.
     pub threads: Vec<u32>,
@@ -58,7 +57,6 @@ pub struct Rocksdb {
     pub seconds: u32,
     /// What the writer beside readers puts per second.
     pub writer_bytes_per_second: u64,
-    /// The chain.
     pub steps: Vec<RocksdbStep>,
     /// Bytes of the block cache; absent: by workload and keys.
     pub cache_bytes: Option<u64>,

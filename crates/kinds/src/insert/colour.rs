@@ -12,7 +12,6 @@ use deltabench_model::work::insert::InsertRole;
 pub enum Quartile {
     /// In the worst quarter of the range, and more than a fifth away from the best.
     Worst,
-    /// Between.
     Between,
     /// In the best quarter of the range.
     Best,
@@ -22,7 +21,6 @@ pub enum Quartile {
 
 impl Quartile {
     /// The word in files.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Worst => "worst-quartile",
@@ -38,7 +36,6 @@ impl Quartile {
 pub enum ShareColour {
     /// At most [`BAND_LOW`]: red.
     Slower,
-    /// Between: grey.
     Between,
     /// At least [`BAND_HIGH`]: green.
     Faster,
@@ -46,7 +43,6 @@ pub enum ShareColour {
 
 impl ShareColour {
     /// The colour of a ratio, candidate / base.
-    #[must_use]
     pub fn of(ratio: f64) -> Self {
         if ratio <= BAND_LOW {
             Self::Slower

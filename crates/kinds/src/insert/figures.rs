@@ -18,7 +18,6 @@ pub struct InsertReport {
     pub steps: Vec<StepColumn>,
     /// Base, placebo and candidates, in the plan's order: its rows.
     pub servers: Vec<ServerFigures>,
-    /// Passes planned.
     pub passes_planned: u32,
     /// Passes that a verdict needs.
     pub passes_needed: u32,
@@ -32,7 +31,6 @@ pub struct InsertReport {
 /// What settling took on one server in one pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settled {
-    /// The server.
     pub server: ServerId,
     /// The pass, from 0.
     pub pass: u32,
@@ -47,9 +45,7 @@ pub struct Settled {
 /// One step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepColumn {
-    /// Its cell.
     pub cell: CellId,
-    /// What it does.
     pub step: InsertStep,
     /// Its published name.
     pub name: String,
@@ -64,7 +60,6 @@ pub struct StepColumn {
 pub struct ServerFigures {
     /// Its number in the plan.
     pub server: ServerId,
-    /// Its part.
     pub role: Role,
     /// Its name: what it runs; `placebo` for that.
     pub name: String,
@@ -119,7 +114,6 @@ pub struct PassFigures {
 
 impl PassFigures {
     /// Whether the pass alone kept its background rate; `None` where there is none to keep.
-    #[must_use]
     pub fn kept(&self, target: Option<f64>) -> Option<bool> {
         Some(service::kept(self.background?, target?))
     }
@@ -128,11 +122,9 @@ impl PassFigures {
 /// A mean over passes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Mean.
     pub mean: f64,
     /// 95 % interval of it (Student's t, cut at 0); absent with fewer than two passes.
     pub ci95: Option<(f64, f64)>,
-    /// Passes.
     pub passes: u32,
 }
 
@@ -141,11 +133,9 @@ pub struct Spread {
 pub struct RelativeStep {
     /// Throughput, candidate / base, over the passes that both have; absent without one.
     pub ratio: Option<Ratio>,
-    /// The answer.
     pub verdict: Verdict,
     /// Why, in words.
     pub reason: String,
-    /// Passes behind it.
     pub passes: u32,
     /// Whether it may be quoted: there are enough passes, and both servers kept their service level.
     pub quotable: bool,
@@ -163,7 +153,6 @@ pub struct RelativeStep {
 ///         scheduled start where there is a rate, and p50 and p99 are over all clients, not the first alone;
 ///         CPU is of the server's processes alone; who missed the service level is left out of both ends of
 ///         the quartiles.
-#[must_use]
 pub fn insert_report(
     plan: &Plan,
     steps: &[StepRecord],

@@ -9,11 +9,8 @@ use deltabench_stats::summary::{mean, median};
 /// How the figures of several passes become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fold {
-    /// Their mean.
     Mean,
-    /// The largest.
     Max,
-    /// All together.
     Sum,
 }
 
@@ -28,7 +25,6 @@ pub struct InsertMetric {
     pub published: bool,
     /// How passes are put together.
     pub fold: Fold,
-    /// What it says.
     pub meaning: &'static str,
 }
 

@@ -23,7 +23,6 @@ const WRITTEN_FEW_PER_SECOND: f64 = 6_000.0;
 const RESTART_SECONDS: f64 = 5.0;
 
 /// Seconds of one pass on one server, if background rates are kept.
-#[must_use]
 pub fn pass_seconds(setup: &InsertSetup) -> f64 {
     let clients = f64::from(setup.clients);
     let step = |step: &InsertStep| {

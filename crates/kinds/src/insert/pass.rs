@@ -49,7 +49,6 @@ pub(crate) struct Pass<'a> {
     /// The running server, with the login of the database that the tables go into.
     pub(crate) address: &'a Address,
     pub(crate) data_dir: PathBuf,
-    /// Its log.
     pub(crate) log: PathBuf,
     pub(crate) interrupted: &'a AtomicBool,
     /// Where inserts and deletes stand.

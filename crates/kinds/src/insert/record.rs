@@ -14,9 +14,7 @@ const KIND: &str = "insert-step";
 /// One step on one server in one block. Raw: written once, never edited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepRecord {
-    /// Which server.
     pub server: ServerId,
-    /// Which cell: the step.
     pub cell: CellId,
     /// Block: one pass of all steps on every server, from 0.
     pub block: u32,
@@ -34,7 +32,6 @@ pub struct StepRecord {
     pub run_queue_wait_ns: Option<u64>,
     /// Times that a process of the server was given a core.
     pub switches: Option<u64>,
-    /// CPU of the client, nanoseconds.
     pub client_cpu_ns: u64,
     /// Busy time of the host less server and client, nanoseconds.
     pub foreign_cpu_ns: Option<u64>,
@@ -82,13 +79,11 @@ impl StepRecord {
     }
 
     /// The tally of a role, if the step has it.
-    #[must_use]
     pub fn role(&self, role: InsertRole) -> Option<&RoleTally> {
         self.roles.iter().find(|tally| tally.role == role)
     }
 
     /// The role whose statements are the step's operations.
-    #[must_use]
     pub fn primary(&self) -> Option<&RoleTally> {
         self.role(InsertRole::Query)
             .or_else(|| self.role(InsertRole::Insert))
@@ -98,7 +93,6 @@ impl StepRecord {
     ///
     /// Shape: without a histogram for a step that is one operation, as `l.x` is: the statements in it are not
     ///        what it measures.
-    #[must_use]
     pub fn slice(&self) -> Slice {
         let primary = self.primary();
         let whole = self.operations <= 1 && self.role(InsertRole::Query).is_none();

@@ -32,13 +32,11 @@ pub const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 pub struct ResponseTimes {
     /// Whose statements.
     pub role: InsertRole,
-    /// Statements.
     pub statements: u64,
     /// Percent of them in each of [`BUCKETS`], and then slower than all.
     pub percent: Vec<f64>,
     /// At [`PERCENTILES`].
     pub percentiles_us: Vec<f64>,
-    /// The slowest.
     pub max_us: f64,
     /// The slowest from sending to answer.
     pub max_service_us: f64,

@@ -19,7 +19,6 @@ pub struct Service {
     pub met: bool,
     /// Passes that were below by themselves.
     pub short_passes: u32,
-    /// Passes.
     pub passes: u32,
 }
 
@@ -39,7 +38,6 @@ impl Service {
     }
 
     /// Rate / target.
-    #[must_use]
     pub fn share(&self) -> f64 {
         self.rate / self.target
     }

@@ -217,7 +217,6 @@ fn check_rates(setup: &InsertSetup) -> Result<(), Problem> {
 }
 
 /// Rows that all clients insert in a pass.
-#[must_use]
 pub fn inserted(setup: &InsertSetup) -> u64 {
     let each = setup.steps.iter().map(|step| setup.rows_of(*step));
     let each: u64 = each.fold(0, u64::saturating_add);
@@ -226,26 +225,22 @@ pub fn inserted(setup: &InsertSetup) -> u64 {
 
 /// Connections that the benchmark holds at a time: the roles of each client, the look-ups of each table, and
 /// a session with a long transaction.
-#[must_use]
 pub fn connections(setup: &InsertSetup) -> u32 {
     let long = u32::from(setup.long_transaction_seconds.is_some());
     setup.clients.saturating_mul(ROLES) + setup.tables() + long
 }
 
 /// Bytes of tables and indexes at the end of a pass at most: nothing that was deleted is used again.
-#[must_use]
 pub fn bytes(setup: &InsertSetup) -> u64 {
     inserted(setup).saturating_mul(ROW_BYTES)
 }
 
 /// Bytes of WAL that a pass writes, about.
-#[must_use]
 pub fn wal_bytes(setup: &InsertSetup) -> u64 {
     bytes(setup).saturating_mul(WAL_SHARE)
 }
 
 /// The cells of the benchmark: its steps.
-#[must_use]
 pub fn cells(setup: &InsertSetup) -> Vec<Cell> {
     let cell = |step: &InsertStep| Cell {
         workload: step.name(),

@@ -12,9 +12,7 @@ use deltabench_model::work::rocksdb::{BLOCK_CACHE, BlockCache};
 pub struct CachePair {
     /// What both run in short, with the options that both have.
     pub name: String,
-    /// The one with LRU.
     pub lru: ServerId,
-    /// The one with HyperClock.
     pub hyper_clock: ServerId,
     /// Throughput of HyperClock over LRU with the intervals over blocks at the level of the step's cells, by
     /// step as [`super::RocksdbReport::steps`]; absent where a side has nothing.

@@ -176,7 +176,6 @@ fn check_sizes(setup: &RocksdbSetup) -> Result<(), Problem> {
 
 /// Why a workload that is for data larger than memory is not what its name says, if it is not, on a host with
 /// so much memory `available`.
-#[must_use]
 pub fn in_memory(plan: &Plan, available: Option<u64>) -> Option<String> {
     let setup = plan.work.rocksdb()?;
     if !setup.workload.compresses() {

@@ -22,11 +22,9 @@ impl Fact for EngineSaid {
 /// A step that was carried out and not measured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct PreparedStep {
-    /// Its name.
     pub(super) step: String,
     /// How long it took, nanoseconds.
     pub(super) duration_ns: u64,
-    /// What moved.
     pub(super) figures: StepFigures,
 }
 

@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct EngineFacts<'a> {
     /// Its name in sentences, for example `base` or `rocksdb:10.2.1`.
     pub name: String,
-    /// What it runs.
     pub installation: &'a Installation,
     /// Options in force, by `SECTION.name`; empty where it does not tell.
     pub settings: &'a [Setting],
@@ -33,7 +32,6 @@ pub struct EngineFacts<'a> {
 ///        `options-only-in-base`, `options-only-in-candidate`, `block-cache-not-as-asked`,
 ///        `block-cache-differs`.
 /// Source: `.comment` of the library; the options file that RocksDB writes beside a database.
-#[must_use]
 pub fn fairness(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding> {
     let mut findings = builds(base, candidate);
     findings.extend(left_out(base, candidate));

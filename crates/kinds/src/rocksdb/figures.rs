@@ -28,11 +28,8 @@ pub struct RocksdbReport {
 /// One measured step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepColumn {
-    /// Its cell.
     pub cell: CellId,
-    /// What is done.
     pub step: RocksdbStep,
-    /// By how many threads.
     pub threads: u32,
     /// Whether a block's relative throughput is the trimmed mean of its paired turns, and not the quotient
     /// of what they come to together.
@@ -44,12 +41,10 @@ pub struct StepColumn {
 pub struct TargetFigures {
     /// Its number in the plan.
     pub server: ServerId,
-    /// Its part.
     pub role: Role,
     /// Its name in tables: what it runs in short, with the options that not all have: `10.2.1 hyper-clock`;
     /// `placebo` for that.
     pub name: String,
-    /// Version of the library.
     pub version: String,
     /// By step, as [`RocksdbReport::steps`].
     pub steps: Vec<TargetStep>,
@@ -73,15 +68,12 @@ pub struct TargetStep {
 pub struct RelativeStep {
     /// Throughput, candidate / base.
     pub ratio: Ratio,
-    /// The answer.
     pub verdict: Verdict,
-    /// Blocks behind it.
     pub blocks: u32,
 }
 
 impl TargetStep {
     /// Mean of a figure over the blocks that have it.
-    #[must_use]
     pub fn mean(&self, of: impl Fn(&StepBlock) -> Option<f64>) -> Option<f64> {
         let known: Vec<f64> = self.blocks.iter().filter_map(of).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / to_f64(count(known.len())))
@@ -94,7 +86,6 @@ impl TargetStep {
 ///         ignored, of two of the same place the later counts. Void slices are in no figure. `comparison` is
 ///         that of [`deltabench_compare::analyse()`].
 /// Source: docs/sources/rocksdb-db-bench.md#reporttsv.
-#[must_use]
 pub fn rocksdb_report(
     plan: &Plan,
     slices: &[Slice],

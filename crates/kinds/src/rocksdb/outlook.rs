@@ -55,7 +55,6 @@ pub struct RocksdbOutlook {
 }
 
 /// What `plan` takes, about; nothing for a plan without RocksDB.
-#[must_use]
 pub fn outlook(plan: &Plan) -> RocksdbOutlook {
     let Some(setup) = plan.work.rocksdb() else {
         return RocksdbOutlook {

@@ -17,7 +17,6 @@ pub struct StepBlock {
     pub block: u32,
     /// Start of its first turn, nanoseconds since the Unix epoch; 0 where it had none.
     pub started_ns: u64,
-    /// Threads that did it.
     pub threads: u32,
     /// Operations of its good turns.
     pub operations: u64,
@@ -36,7 +35,6 @@ pub struct StepBlock {
 /// Latency of an operation, microseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latencies {
-    /// Median.
     pub p50: f64,
     /// 99 of 100 are faster.
     pub p99: f64,
@@ -44,39 +42,33 @@ pub struct Latencies {
     pub p99_9: f64,
     /// 9999 of 10 000 are faster.
     pub p99_99: f64,
-    /// The slowest.
     pub max: f64,
 }
 
 impl StepBlock {
     /// Operations per second of the turns alone, without waiting at the end.
-    #[must_use]
     pub fn throughput(&self) -> Option<f64> {
         self.over_duration(to_f64(self.operations))
     }
 
     /// Megabytes (2^20) of keys and values per second.
-    #[must_use]
     pub fn megabytes_per_second(&self) -> Option<f64> {
         let told = self.figure("megabytes_per_second");
         told.or_else(|| self.over_duration(self.bytes / MEGABYTE))
     }
 
     /// Microseconds of an operation as its thread sees it: threads over throughput.
-    #[must_use]
     pub fn us_per_operation(&self) -> Option<f64> {
         Some(1e6 * f64::from(self.threads) / self.throughput()?)
     }
 
     /// What flushes and compactions wrote for each byte that was put; absent where nothing was. The library
     /// counts flushes among its compactions, so they are not added.
-    #[must_use]
     pub fn write_amplification(&self) -> Option<f64> {
         Some(self.figure("compaction_write_bytes")? / self.ingest_bytes()?)
     }
 
     /// Write amplification as the published script has it: flushes are in it twice.
-    #[must_use]
     pub fn published_write_amplification(&self) -> Option<f64> {
         let written = self.figure("compaction_write_bytes")? + self.figure("flush_bytes")?;
         Some(written / self.ingest_bytes()?)
@@ -87,7 +79,6 @@ impl StepBlock {
     }
 
     /// Seconds in which the target was not frozen, waiting at the end included.
-    #[must_use]
     pub fn uptime_seconds(&self) -> Option<f64> {
         let told = self.figure("uptime_seconds");
         told.or_else(|| Some(1e-9 * self.figure("active_ns")?))
@@ -95,19 +86,16 @@ impl StepBlock {
     }
 
     /// Megabytes (2^20) per second of [`StepBlock::uptime_seconds`] that compactions wrote.
-    #[must_use]
     pub fn compaction_megabytes_per_second(&self) -> Option<f64> {
         Some(self.figure("compaction_write_bytes")? / MEGABYTE / self.uptime_seconds()?)
     }
 
     /// Share of [`StepBlock::uptime_seconds`] in which writes were delayed or stopped.
-    #[must_use]
     pub fn stalled_share(&self) -> Option<f64> {
         Some(1e-9 * self.figure("stall_ns")? / self.uptime_seconds()?)
     }
 
     /// A figure by its key; absent where the target cannot tell it.
-    #[must_use]
     pub fn figure(&self, key: &str) -> Option<f64> {
         self.figures
             .get(key)

@@ -32,7 +32,6 @@ const NOT_BATCHED: (&str, &str) = (
 pub(crate) enum Stop {
     /// The user wants to stop.
     Interrupted,
-    /// A target was lost.
     Lost(ServerId, Cause),
     /// Something that is no target's fault.
     Problem(Problem),

@@ -38,7 +38,6 @@ pub(super) struct BlockState<'p> {
 enum Scouting {
     /// What was found; nothing where nothing is emptied.
     Done(Option<Scouted>),
-    /// A server was lost.
     Lost(ServerId, Cause),
 }
 

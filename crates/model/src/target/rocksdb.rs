@@ -13,19 +13,16 @@ pub struct RocksdbVersion {
 
 impl RocksdbVersion {
     /// Whether `other` is what was asked for, or one of the series.
-    #[must_use]
     pub fn is_answered_by(&self, other: &Self) -> bool {
         other.parts.starts_with(&self.parts) && (self.is_series() || self == other)
     }
 
     /// Whether it stands for the newest of a series.
-    #[must_use]
     pub fn is_series(&self) -> bool {
         self.parts.len() < 3
     }
 
     /// The series of its first number.
-    #[must_use]
     pub fn major(&self) -> Self {
         Self {
             parts: self.parts.iter().take(1).copied().collect(),
@@ -33,7 +30,6 @@ impl RocksdbVersion {
     }
 
     /// A number that orders versions: 62905 for 6.29.5, 100201 for 10.2.1.
-    #[must_use]
     pub fn number(&self) -> u32 {
         let part = |place: usize| self.parts.get(place).copied().unwrap_or(0);
         part(0) * 10_000 + part(1) * 100 + part(2)

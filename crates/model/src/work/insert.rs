@@ -34,7 +34,6 @@ pub enum InsertStep {
 
 impl InsertStep {
     /// The published name: `l.i0`, `qr100`.
-    #[must_use]
     pub fn name(self) -> String {
         match self {
             Self::LoadRows => "l.i0".to_owned(),
@@ -47,7 +46,6 @@ impl InsertStep {
     }
 
     /// The step of that name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let rate = |text: &str| text.parse().ok().filter(|rate| *rate > 0);
         match name {
@@ -64,7 +62,6 @@ impl InsertStep {
     }
 
     /// Rows that one insert of this step has.
-    #[must_use]
     pub fn batch(self) -> u32 {
         match self {
             Self::LoadRows | Self::Index => LOAD_BATCH,
@@ -74,7 +71,6 @@ impl InsertStep {
     }
 
     /// Rows per second that each client is to insert beside its queries; absent for steps without queries.
-    #[must_use]
     pub fn rate(self) -> Option<u32> {
         match self {
             Self::Range(rate) | Self::Point(rate) => Some(rate),
@@ -83,13 +79,11 @@ impl InsertStep {
     }
 
     /// Whether queries are what it measures.
-    #[must_use]
     pub fn queries(self) -> bool {
         self.rate().is_some()
     }
 
     /// The published order: the load, the writes, then range and point queries at rising rates.
-    #[must_use]
     pub fn published(rates: &[u32]) -> Vec<Self> {
         let mut steps = vec![Self::LoadRows, Self::Index, Self::WriteMany, Self::WriteFew];
         for &rate in rates {
@@ -113,7 +107,6 @@ pub enum Pacing {
 
 impl Pacing {
     /// The word in files and on the command line.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Spread => "spread",
@@ -147,19 +140,16 @@ pub struct InsertSetup {
 
 impl InsertSetup {
     /// Number of tables.
-    #[must_use]
     pub fn tables(&self) -> u32 {
         if self.shared_table { 1 } else { self.clients }
     }
 
     /// Rows that all clients together load.
-    #[must_use]
     pub fn loaded_rows(&self) -> u64 {
         self.rows.saturating_mul(u64::from(self.clients))
     }
 
     /// Rows that each client inserts in a step; for steps of queries at their rate.
-    #[must_use]
     pub fn rows_of(&self, step: InsertStep) -> u64 {
         match step {
             InsertStep::LoadRows => self.rows,
@@ -176,7 +166,6 @@ impl InsertSetup {
     ///
     /// Shape: an operation of `l.i*` is an insert statement and counts its rows; that of `l.x` is the whole
     /// step and counts all indexed rows; that of a step of queries is a query.
-    #[must_use]
     pub fn published_per_operation(&self, step: InsertStep) -> f64 {
         match step {
             InsertStep::LoadRows | InsertStep::WriteMany | InsertStep::WriteFew => {
@@ -191,7 +180,6 @@ impl InsertSetup {
     }
 
     /// Seconds of settling.
-    #[must_use]
     pub fn settle_seconds(&self) -> u64 {
         match self.settle_seconds {
             Some(seconds) => u64::from(seconds),
@@ -204,11 +192,9 @@ impl InsertSetup {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InsertRole {
-    /// Inserts rows.
     Insert,
     /// Deletes the oldest rows.
     Delete,
-    /// Queries.
     Query,
 }
 
@@ -217,7 +203,6 @@ impl InsertRole {
     pub const ALL: [Self; 3] = [Self::Insert, Self::Delete, Self::Query];
 
     /// The word in files and tables.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Insert => "insert",
@@ -230,13 +215,10 @@ impl InsertRole {
 /// What all connections of one role did in a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoleTally {
-    /// Which role.
     pub role: InsertRole,
-    /// Statements that succeeded.
     pub statements: u64,
     /// Rows inserted, deleted or returned by them.
     pub rows: u64,
-    /// Statements that failed.
     pub failed: u64,
     /// Tries beyond the first, after a serialization failure or a deadlock.
     pub retries: u64,
@@ -249,18 +231,14 @@ pub struct RoleTally {
     pub schedule_lag_ns: Option<u64>,
     /// With a rate: statements that were never sent because a second was late and is not made up.
     pub missed: u64,
-    /// Errors, by SQLSTATE.
     pub errors: Vec<ErrorCount>,
 }
 
 /// One second of a step, all clients together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct InsertSecond {
-    /// Rows inserted.
     pub inserted: u64,
-    /// Rows deleted.
     pub deleted: u64,
-    /// Queries.
     pub queries: u64,
     /// Longest response of an insert that ended in it, microseconds; 0 where none did.
     pub max_insert_us: u64,

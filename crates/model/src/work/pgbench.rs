@@ -21,7 +21,6 @@ impl QueryMode {
     pub const ALL: [Self; 3] = [Self::Simple, Self::Extended, Self::Prepared];
 
     /// The word in files and on the command line.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Simple => "simple",
@@ -38,13 +37,11 @@ pub enum PartitionMethod {
     /// By ranges of `aid`.
     #[default]
     Range,
-    /// By its hash.
     Hash,
 }
 
 impl PartitionMethod {
     /// The word in files and on the command line.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Range => "range",
@@ -64,9 +61,7 @@ pub struct PgbenchTables {
     pub foreign_keys: bool,
     /// Partitions of `pgbench_accounts`; 0: it is one table.
     pub partitions: u32,
-    /// How it is partitioned, if it is.
     pub partition_method: PartitionMethod,
-    /// Whether the tables are unlogged.
     pub unlogged: bool,
     /// Whether the server makes the rows (`-I G`) and not the client.
     pub server_side: bool,
@@ -111,9 +106,7 @@ pub struct PgbenchMix {
 /// All that a run does with pgbench.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PgbenchSetup {
-    /// The tables.
     pub tables: PgbenchTables,
-    /// The workloads.
     pub mixes: Vec<PgbenchMix>,
     /// How statements are sent.
     pub mode: QueryMode,
@@ -132,7 +125,6 @@ pub struct PgbenchSetup {
 
 impl PgbenchSetup {
     /// Whether a workload is one of its mixes.
-    #[must_use]
     pub fn has(&self, workload: &str) -> bool {
         self.mixes.iter().any(|mix| mix.name == workload)
     }

@@ -101,7 +101,6 @@ impl RocksdbWorkload {
     pub const ALL: [Self; 4] = [Self::Byrx, Self::Byos, Self::Iobuf, Self::Iodir];
 
     /// The published name.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Byrx => "byrx",
@@ -112,13 +111,11 @@ impl RocksdbWorkload {
     }
 
     /// Whether blocks are compressed with lz4.
-    #[must_use]
     pub fn compresses(self) -> bool {
         matches!(self, Self::Iobuf | Self::Iodir)
     }
 
     /// Whether files are read and written past the page cache.
-    #[must_use]
     pub fn direct(self) -> bool {
         self == Self::Iodir
     }
@@ -137,7 +134,6 @@ pub enum BlockCache {
 
 impl BlockCache {
     /// The word in files, options and tables.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Lru => "lru",
@@ -149,7 +145,6 @@ impl BlockCache {
     ///
     /// Source: docs/sources/rocksdb-db-bench.md#block-caches: `hyper_clock_cache` is a word of `db_bench`
     /// from 7.7 on; the C interface makes one from 8.1.1 on.
-    #[must_use]
     pub fn is_in(self, engine: Engine, version_num: u32) -> bool {
         let since = match (self, engine) {
             (Self::Lru, _) => 0,
@@ -160,7 +155,6 @@ impl BlockCache {
     }
 
     /// The cache with that word.
-    #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         [Self::Lru, Self::HyperClock]
             .into_iter()
@@ -213,7 +207,6 @@ impl RocksdbStep {
     ];
 
     /// The published name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Fillseq => "fillseq",
@@ -231,19 +224,16 @@ impl RocksdbStep {
     }
 
     /// The step with that name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|step| step.name() == name)
     }
 
     /// Whether it is measured, or only brings the database into a state.
-    #[must_use]
     pub fn is_measured(self) -> bool {
         !matches!(self, Self::Drain | Self::Overwritesome | Self::FlushMtL0)
     }
 
     /// Whether its own operations are writes.
-    #[must_use]
     pub fn writes(self) -> bool {
         matches!(
             self,
@@ -252,7 +242,6 @@ impl RocksdbStep {
     }
 
     /// Whether a writer works beside its readers, at [`WRITER_BYTES_PER_SECOND`] and outside the count.
-    #[must_use]
     pub fn beside_a_writer(self) -> bool {
         matches!(
             self,
@@ -261,13 +250,11 @@ impl RocksdbStep {
     }
 
     /// Whether only one thread does it, however many are asked for.
-    #[must_use]
     pub fn single(self) -> bool {
         matches!(self, Self::Fillseq | Self::Drain | Self::FlushMtL0)
     }
 
     /// The family it is reported with.
-    #[must_use]
     pub fn group(self) -> Group {
         match self {
             Self::Readrandom | Self::Multireadrandom | Self::Readwhilewriting => Group::Point,
@@ -279,7 +266,6 @@ impl RocksdbStep {
     }
 
     /// The steps whose results are published, with those that bring the database into their states.
-    #[must_use]
     pub fn published() -> Vec<Self> {
         Self::ALL
             .into_iter()
@@ -298,9 +284,7 @@ impl RocksdbStep {
 pub struct RocksdbSetup {
     /// How the database lies to memory.
     pub workload: RocksdbWorkload,
-    /// Keys that are loaded.
     pub keys: u64,
-    /// Bytes of a key.
     pub key_bytes: u32,
     /// Bytes of a value; half of them can be compressed away.
     pub value_bytes: u32,
@@ -310,7 +294,6 @@ pub struct RocksdbSetup {
     pub seconds: u32,
     /// What the writer beside readers puts, bytes per second.
     pub writer_bytes_per_second: u64,
-    /// The chain.
     pub steps: Vec<RocksdbStep>,
     /// Bytes of the block cache.
     pub cache_bytes: u64,
@@ -323,9 +306,7 @@ pub struct RocksdbSetup {
 /// One link of the chain: a step by so many threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainLink {
-    /// What is done.
     pub step: RocksdbStep,
-    /// Threads that do it.
     pub threads: u32,
     /// The cell that it is; absent for steps that only make a state.
     pub cell: Option<CellId>,
@@ -333,7 +314,6 @@ pub struct ChainLink {
 
 impl RocksdbSetup {
     /// All links, in the order in which a database goes through them.
-    #[must_use]
     pub fn chain(&self) -> Vec<ChainLink> {
         let mut chain = Vec::new();
         let mut next: CellId = 0;
@@ -359,7 +339,6 @@ impl RocksdbSetup {
     }
 
     /// The cells of the measured links, in order: [`ChainLink::cell`] is their index.
-    #[must_use]
     pub fn cells(&self) -> Vec<Cell> {
         let measured = self.chain().into_iter().filter(|link| link.cell.is_some());
         measured
@@ -383,7 +362,6 @@ impl RocksdbSetup {
     ///
     /// Source: published, byrx has all data in it; the others have 20 to 90 GB beside a database of several
     /// times that (docs/sources/rocksdb-db-bench.md#workloads-and-sizes).
-    #[must_use]
     pub fn usual_cache_bytes(&self) -> u64 {
         match self.workload {
             RocksdbWorkload::Byrx => self.raw_bytes() * 2,
@@ -393,7 +371,6 @@ impl RocksdbSetup {
     }
 
     /// Bytes of all keys and values.
-    #[must_use]
     pub fn raw_bytes(&self) -> u64 {
         self.keys * u64::from(self.key_bytes + self.value_bytes)
     }

@@ -20,7 +20,6 @@ pub(crate) enum End {
     Silent,
     /// It says something else.
     Nonsense,
-    /// Reading failed.
     Failed,
 }
 

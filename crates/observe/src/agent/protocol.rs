@@ -46,7 +46,6 @@ pub(crate) enum Ask {
     Postmaster(Backends),
     /// A main process and all below it.
     Processes { postmaster: u32 },
-    /// Opens meters on servers.
     OpenMeters { postmasters: Vec<u32>, device: bool },
     /// Marks the start of a slice.
     Start { meters: u64 },
@@ -56,7 +55,6 @@ pub(crate) enum Ask {
         active: u64,
         client_cpu_ns: u64,
     },
-    /// Forgets meters.
     CloseMeters { meters: u64 },
     /// Counts a server's processes from now on.
     OpenCounters { postmaster: u32, backends: Vec<u32> },
@@ -117,7 +115,6 @@ pub(crate) struct Samples {
     pub(crate) now_ns: u64,
     /// In order of time.
     pub(crate) samples: Vec<Sample>,
-    /// Whether there are more.
     pub(crate) more: bool,
 }
 

@@ -29,13 +29,11 @@ impl RemoteMeters {
     }
 
     /// The host that they are read on.
-    #[must_use]
     pub fn host(&self) -> &str {
         &self.agent.about().host
     }
 
     /// Where the figures come from.
-    #[must_use]
     pub fn sources(&self) -> &MeterSources {
         &self.sources
     }
@@ -100,7 +98,6 @@ impl RemoteCounters {
     }
 
     /// A last reading; empty if the agent is lost.
-    #[must_use]
     pub fn finish(self) -> BTreeMap<String, f64> {
         let ask = Ask::FinishCounters {
             counters: self.counters,

@@ -38,7 +38,6 @@ impl Default for Programs {
 
 impl Programs {
     /// Those of the environment: `DELTABENCH_SSH`, `DELTABENCH_AGENT_PROGRAM`.
-    #[must_use]
     pub fn from_environment() -> Self {
         let usual = Self::default();
         Self {

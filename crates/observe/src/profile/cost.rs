@@ -12,16 +12,13 @@ const RATE_MIN: u32 = 250;
 /// CPU per operation of slices with and without the event, taken in turns.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CostGuard {
-    /// With it.
     pub with: Vec<f64>,
-    /// Without it.
     pub without: Vec<f64>,
 }
 
 /// What follows from the cost of sampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateAdvice {
-    /// Sample at this rate.
     Keep(u32),
     /// Try again at this rate.
     Halve(u32),
@@ -35,14 +32,12 @@ impl CostGuard {
 
     /// What the event adds to the CPU of an operation, as a share of it: medians against each other, so that
     /// one disturbed slice on each side does no harm. Absent before both kinds have been seen.
-    #[must_use]
     pub fn cost(&self) -> Option<f64> {
         let (with, without) = (middle(&self.with)?, middle(&self.without)?);
         (without > 0.0).then(|| with / without - 1.0)
     }
 
     /// What follows for this rate; absent before both kinds have been seen.
-    #[must_use]
     pub fn advice(&self, rate: u32) -> Option<RateAdvice> {
         let cost = self.cost()?;
         Some(if cost <= DEAR || (rate <= RATE_MIN && cost <= UNFIT) {

@@ -7,7 +7,6 @@ pub struct Registers {
     pub ip: u64,
     /// The top of the stack.
     pub sp: u64,
-    /// The frame.
     pub fp: u64,
     /// Where the function returns to; 0 on machines that keep it on the stack.
     pub lr: u64,
@@ -33,13 +32,10 @@ const MODE_KERNEL: u16 = 1;
 /// One look at what a core does.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'a> {
-    /// The process.
     pub pid: u32,
-    /// The thread.
     pub tid: u32,
     /// When, nanoseconds of the kernel's own clock.
     pub time_ns: u64,
-    /// Whether it was in the kernel.
     pub in_kernel: bool,
     /// The kernel's functions on the stack, the innermost first, as addresses in words.
     chain: &'a [u8],

@@ -11,7 +11,6 @@ use std::io::Error;
 const HANGING: [(u32, u32); 2] = [(6, 16), (6, 17)];
 
 /// That an event could not be opened, and what would help.
-#[must_use]
 pub fn refused(error: &Error, scope: ProfileScope) -> Problem {
     problem_of(error, scope, kernel::perf_event_paranoid())
 }

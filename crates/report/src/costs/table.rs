@@ -36,7 +36,6 @@ enum Style {
 ///
 /// Shape: the published columns in their order; one that no cell has is left out and named below. Intervals
 ///        as far as the width allows. Lines of at most `width` columns, but names of servers are not cut.
-#[must_use]
 pub fn costs_table(
     comparison: &Comparison,
     plan: &Plan,

@@ -71,7 +71,6 @@ pub(crate) const NO_INTERVAL: &str = "±?";
 pub(crate) enum Band {
     /// At or below [`BAND_LOW`].
     Low,
-    /// Between them.
     Middle,
     /// At or above [`BAND_HIGH`].
     High,

@@ -3,13 +3,11 @@
 use deltabench_model::table::{Cell, Column, Line, Table};
 
 /// Comma-separated values (RFC 4180, line breaks as LF): the heads, then a line for each row.
-#[must_use]
 pub fn comma_separated(table: &Table) -> String {
     separated(table, ",", field)
 }
 
 /// Tab-separated values: the heads, then a line for each row. What is a tab or a line break is a blank.
-#[must_use]
 pub fn tab_separated(table: &Table) -> String {
     separated(table, "\t", |text| text.replace(['\t', '\n', '\r'], " "))
 }
@@ -56,7 +54,6 @@ fn field(text: &str) -> String {
 }
 
 /// A number with all its digits; an empty field for what is none.
-#[must_use]
 pub fn number(value: f64) -> String {
     if value.is_finite() {
         value.to_string()
@@ -66,7 +63,6 @@ pub fn number(value: f64) -> String {
 }
 
 /// The same; an empty field for what is not known.
-#[must_use]
 pub fn optional(value: Option<f64>) -> String {
     value.map(number).unwrap_or_default()
 }

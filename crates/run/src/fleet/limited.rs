@@ -51,19 +51,16 @@ impl Fleet<'_> {
 
     /// The limits of the servers as the kernel holds them, by data directory; empty without limits. All are
     /// alike but for the names of their groups.
-    #[must_use]
     pub fn applied_limits(&self) -> Vec<AppliedLimits> {
         self.limits.applied()
     }
 
     /// What is to be known about limits and caches so far.
-    #[must_use]
     pub fn limit_findings(&self) -> &[Finding] {
         self.limits.findings()
     }
 
     /// That the kernel killed processes of a server for its memory limit, in words; absent where it did not.
-    #[must_use]
     pub fn killed_by_limit(&self, schedule: &BlockSchedule, server: ServerId) -> Option<String> {
         let killed = self.limit_reading(schedule, server)?.killed?;
         (killed > 0).then(|| {
@@ -75,7 +72,6 @@ impl Fleet<'_> {
     }
 
     /// What the groups of a limited server have counted so far; absent without limits.
-    #[must_use]
     pub fn limit_reading(
         &self,
         schedule: &BlockSchedule,

@@ -17,11 +17,9 @@ use std::time::Duration;
 pub(super) enum Member {
     /// A cluster, started and stopped by us.
     Own(Box<Cluster>),
-    /// A schema.
     Remote {
         /// Place of its server in [`Fleet::remotes`].
         server: usize,
-        /// Its name.
         schema: String,
     },
 }
@@ -82,7 +80,6 @@ impl Fleet<'_> {
     }
 
     /// Whether any server of the run is one that deltabench started.
-    #[must_use]
     pub fn has_own(&self) -> bool {
         self.members
             .iter()
@@ -181,7 +178,6 @@ impl Fleet<'_> {
     }
 
     /// What is to be known about servers that were there before; nothing without any.
-    #[must_use]
     pub fn remote_findings(&self, readbacks: &[ServerReadback]) -> Vec<Finding> {
         let round_trips: Vec<f64> = readbacks
             .iter()
@@ -211,7 +207,6 @@ impl Fleet<'_> {
     }
 
     /// A finding for each server that was there before and that somebody has restarted since.
-    #[must_use]
     pub fn restart_findings(&self) -> Vec<Finding> {
         let restarted = self.remotes.iter().filter(|server| server.was_restarted());
         let finding = |server: &RemoteServer| {

@@ -19,7 +19,6 @@ const CONFIRM_SEED: u64 = 0xc0_4f_19;
 ///
 /// Everything that luck may sit in is drawn anew: the load, directories, ports, the size of the environment,
 /// every order and key.
-#[must_use]
 pub fn confirmation(run: &str, plan: &Plan, comparison: &Comparison) -> Option<Plan> {
     let small = |cell: &&CellComparison| {
         let throughput = cell.metric(Metric::Throughput);

@@ -30,7 +30,6 @@ const FORMAT: (&str, u32) = ("deltabench.schema", 1);
 pub(super) struct Mark {
     format: String,
     version: u32,
-    /// The run.
     pub(super) run: String,
     /// Name of the machine, and the kernel's id of its boot: process ids of another boot mean nothing.
     pub(super) host: String,
@@ -43,7 +42,6 @@ pub(super) struct Mark {
 /// Who made a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Maker {
-    /// This process.
     We,
     /// A process of this machine that is no more.
     Dead,

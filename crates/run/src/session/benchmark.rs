@@ -95,7 +95,6 @@ pub trait Benchmark: Sync {
 }
 
 /// The cells without an answer from these slices.
-#[must_use]
 pub fn undecided(plan: &Plan, before: &[Slice]) -> Vec<CellId> {
     (0..)
         .zip(progress(plan, before))

@@ -18,7 +18,6 @@ pub struct MachineClock(Instant);
 
 impl MachineClock {
     /// A clock that begins now.
-    #[must_use]
     pub fn begin() -> Self {
         Self(Instant::now())
     }

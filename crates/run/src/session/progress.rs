@@ -44,7 +44,6 @@ impl RunProgress {
     }
 
     /// Whether a place is done, or given up.
-    #[must_use]
     pub fn is_done(&self, block: u32, cell: CellId) -> bool {
         self.done.contains(&(block, cell))
     }

@@ -9,7 +9,6 @@ const AT_A_COLON: &str = "at or near \":\"";
 /// Why a server was lost to a visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
-    /// In a word.
     pub reason: VoidReason,
     /// The facts behind it, where there are some.
     pub detail: Option<String>,

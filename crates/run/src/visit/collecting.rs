@@ -169,7 +169,6 @@ impl Collecting {
 
 /// What one connection set did.
 pub(super) struct Sums {
-    /// Operations of each server.
     pub(super) operations: u64,
     /// The device while a server's slices ran.
     pub(super) device: BTreeMap<ServerId, DeviceCosts>,
@@ -253,7 +252,6 @@ impl Tally {
 }
 
 /// What a server answers to these queries in the database of the address; absent if it refuses one.
-#[must_use]
 pub fn statistics(address: &Address, queries: &[StatQuery]) -> Option<Values> {
     let mut client = connect(&address.endpoint, &address.login).ok()?;
     client.set_timeout(Some(OPERATION_TIMEOUT)).ok()?;

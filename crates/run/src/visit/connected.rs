@@ -67,7 +67,6 @@ pub(super) struct Connected<'a, 'v> {
 /// The work of one slice.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SliceWork {
-    /// Operations.
     pub(super) operations: u64,
     /// Seconds that the base takes for them, about: more than asked for where one operation takes longer.
     pub(super) seconds: f64,

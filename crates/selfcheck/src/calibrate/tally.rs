@@ -10,7 +10,6 @@ use deltabench_stats::binomial::clopper_pearson;
 pub struct Size {
     /// The true ratio, candidate / base; 1.0 in an A/A run.
     pub truth: f64,
-    /// The estimated one.
     pub estimate: f64,
     /// Its 95 % interval; absent with fewer than two blocks.
     pub ci95: Option<(f64, f64)>,
@@ -37,11 +36,9 @@ impl Size {
 pub struct Trial {
     /// Number of the run, from 1.
     pub run: u32,
-    /// Workload.
     pub workload: String,
     /// What the product said.
     pub verdict: Verdict,
-    /// Throughput.
     pub throughput: Size,
     /// CPU per operation, where the host can tell.
     pub server_cpu: Option<Size>,
@@ -107,7 +104,6 @@ pub fn burn_for(time_ns: f64, share: f64) -> f64 {
 /// Trials of one workload, or of all, counted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tally {
-    /// Trials.
     pub trials: u64,
     /// Called slower.
     pub regressions: u64,
@@ -119,7 +115,6 @@ pub struct Tally {
     pub open: u64,
     /// Measured under other load.
     pub contended: u64,
-    /// Throughput.
     pub throughput: Option<Sizes>,
     /// CPU per operation.
     pub server_cpu: Option<Sizes>,
@@ -134,7 +129,6 @@ pub struct Sizes {
     pub estimate: f64,
     /// Intervals that held the truth.
     pub covered: u64,
-    /// Intervals there were.
     pub intervals: u64,
 }
 

@@ -20,7 +20,6 @@ const SYSBENCH: &str = "sysbench";
 /// One workload.
 #[derive(Debug, Serialize)]
 pub struct WorkloadFinding {
-    /// Its name.
     pub workload: String,
     /// Why there is nothing to compare with.
     pub no_script: Option<&'static str>,
@@ -28,7 +27,6 @@ pub struct WorkloadFinding {
     pub script: Option<&'static str>,
     /// What one would type after `sysbench`.
     pub sysbench_arguments: Option<String>,
-    /// What was found.
     #[serde(flatten)]
     pub finding: Option<Finding>,
 }
@@ -50,26 +48,19 @@ pub struct Finding {
     pub statements: Vec<Statement>,
     /// What is sent once for each connection.
     pub once_per_connection: Both<Vec<String>>,
-    /// Statements of an operation.
     pub calls_per_operation: Both<f64>,
     /// Transactions of an operation, where they were counted.
     pub transactions_per_operation: Both<Option<f64>>,
-    /// Throughput.
     pub operations_per_second: Both<f64>,
-    /// CPU of the client.
     pub client_cpu_us_per_op: Both<f64>,
     /// Execution time by the server's own account.
     pub server_us_per_op: Both<f64>,
-    /// The ratio of throughput.
     #[serde(flatten)]
     pub throughput: Throughput,
     /// The ratio of execution time.
     pub server_time_ratio: f64,
-    /// Its interval.
     pub server_time_ci95: Option<[f64; 2]>,
-    /// The ratio of the clients' CPU.
     pub client_cpu_ratio: f64,
-    /// Its interval.
     pub client_cpu_ci95: Option<[f64; 2]>,
     /// What the ratio of throughput comes to.
     pub speed: Speed,
@@ -78,20 +69,16 @@ pub struct Finding {
 /// The ratio of throughput, as it is and without what the clients themselves cost.
 #[derive(Debug, Serialize)]
 pub struct Throughput {
-    /// Ours / theirs.
     pub throughput_ratio: f64,
-    /// Its interval.
     pub throughput_ci95: Option<[f64; 2]>,
     /// The same if the clients cost nothing.
     pub less_client_ratio: f64,
-    /// Its interval.
     pub less_client_ci95: Option<[f64; 2]>,
 }
 
 /// A value of each side.
 #[derive(Debug)]
 pub struct Both<T> {
-    /// That of deltabench.
     pub own: T,
     /// That of the other tool.
     pub peer: T,
@@ -111,7 +98,6 @@ impl<T: Serialize> Serialize for Both<T> {
 /// A statement that both sides send, or one.
 #[derive(Debug, Serialize)]
 pub struct Statement {
-    /// Its text.
     pub sql: String,
     /// How often each side sends it.
     #[serde(flatten)]
@@ -123,11 +109,9 @@ pub struct Statement {
 pub struct Rates {
     /// What the server calls it.
     pub query_id: String,
-    /// Calls of an operation.
     pub calls_per_operation: f64,
     /// Rows touched or returned.
     pub rows_per_call: Option<f64>,
-    /// Plans that were made.
     pub plans_per_call: Option<f64>,
 }
 
@@ -147,7 +131,6 @@ pub enum Speed {
 
 impl WorkloadFinding {
     /// What was measured of a workload, judged.
-    #[must_use]
     pub fn of(row: &WorkloadCrosscheck) -> Self {
         let (script, no_script) = match row.packaged {
             Packaged::Script { script, .. } => (Some(script), None),
@@ -166,7 +149,6 @@ impl WorkloadFinding {
     }
 
     /// Whether SQL or counts differ.
-    #[must_use]
     pub fn differs(&self) -> bool {
         self.finding.as_ref().is_some_and(Finding::differs)
     }
@@ -174,7 +156,6 @@ impl WorkloadFinding {
 
 impl Finding {
     /// What was found; `name` is what the other side is called.
-    #[must_use]
     pub fn of(measured: &Measured, name: &'static str) -> Self {
         let (own, peer) = (&measured.own, &measured.peer);
         let found = differences(own, peer);
@@ -219,7 +200,6 @@ impl Finding {
     }
 
     /// Whether SQL or counts differ.
-    #[must_use]
     pub fn differs(&self) -> bool {
         !(self.same_sql && self.same_counts)
     }

@@ -22,25 +22,20 @@ const PGBENCH: &str = "pgbench";
 pub struct CrosscheckJson {
     format: &'static str,
     version: u32,
-    /// The server.
     pub target: String,
     /// What sysbench says it is.
     pub sysbench: String,
-    /// Rows of the table.
     pub table_rows: u64,
-    /// Rounds of each workload.
     pub rounds: u32,
     /// Seed of keys and orders.
     pub seed: u64,
     /// How far the sides may be apart in speed.
     pub margin: f64,
-    /// The workloads.
     pub rows: Vec<WorkloadFinding>,
 }
 
 impl CrosscheckJson {
     /// What came out of a request.
-    #[must_use]
     pub fn of(request: &CrosscheckRequest, sysbench: String, rows: &[WorkloadCrosscheck]) -> Self {
         Self {
             format: FORMAT.0,
@@ -63,7 +58,6 @@ impl CrosscheckJson {
     }
 
     /// Whether SQL or counts differ anywhere.
-    #[must_use]
     pub fn differs(&self) -> bool {
         self.rows.iter().any(WorkloadFinding::differs)
     }
@@ -74,15 +68,12 @@ impl CrosscheckJson {
 pub struct PgbenchCrosscheckJson {
     format: &'static str,
     version: u32,
-    /// The server.
     pub target: String,
     /// What pgbench says it is.
     pub pgbench: String,
-    /// Where it is.
     pub program: String,
     /// Scale factor of the tables.
     pub scale: u32,
-    /// Rounds of each script.
     pub rounds: u32,
     /// Seed of keys and orders.
     pub seed: u64,
@@ -97,7 +88,6 @@ pub struct PgbenchCrosscheckJson {
 pub struct TablesJson {
     /// What was typed after `pgbench`.
     pub pgbench_arguments: String,
-    /// Facts that both have.
     pub same_facts: u64,
     /// Facts that only ours have.
     pub only_deltabench: Vec<String>,
@@ -110,24 +100,20 @@ pub struct TablesJson {
 /// One script, mode and number of clients.
 #[derive(Debug, Serialize)]
 pub struct ScriptFinding {
-    /// Its name.
     pub script: &'static str,
     /// How statements were sent.
     pub mode: QueryMode,
-    /// Connections.
     pub clients: u32,
     /// What one would type after `pgbench`.
     pub pgbench_arguments: String,
     /// Clients divided by throughput, as pgbench computes its average; ours and theirs.
     pub latency_ms: [f64; 2],
-    /// What was found.
     #[serde(flatten)]
     pub finding: Finding,
 }
 
 impl PgbenchCrosscheckJson {
     /// What came out of a request.
-    #[must_use]
     pub fn of(request: &PgbenchRequest, pgbench: String, found: PgbenchFound) -> Self {
         Self {
             format: PGBENCH_FORMAT.0,
@@ -144,7 +130,6 @@ impl PgbenchCrosscheckJson {
     }
 
     /// Whether tables, SQL or counts differ anywhere.
-    #[must_use]
     pub fn differs(&self) -> bool {
         self.tables.iter().any(TablesJson::differ)
             || self.rows.iter().any(|row| row.finding.differs())
@@ -163,7 +148,6 @@ impl TablesJson {
     }
 
     /// Whether one side has a fact that the other has not.
-    #[must_use]
     pub fn differ(&self) -> bool {
         !(self.only_deltabench.is_empty() && self.only_pgbench.is_empty())
     }

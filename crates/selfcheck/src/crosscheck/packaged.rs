@@ -130,7 +130,6 @@ const TABLE: [(&str, Packaged); 35] = [
 ];
 
 /// What the package has for a workload; `None` for one that is not known here.
-#[must_use]
 pub fn packaged(workload: &str) -> Option<Packaged> {
     let mut table = TABLE.iter();
     table
@@ -139,7 +138,6 @@ pub fn packaged(workload: &str) -> Option<Packaged> {
 }
 
 /// The workloads of the files that only a crosscheck uses.
-#[must_use]
 pub(crate) fn extra_sources() -> Vec<WorkloadSource> {
     let source = |(file, text): &(&str, &str)| WorkloadSource {
         file: (*file).to_owned(),

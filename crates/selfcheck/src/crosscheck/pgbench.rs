@@ -60,9 +60,7 @@ pub struct PgbenchRequest {
     pub scripts: Vec<&'static str>,
     /// Ways of sending.
     pub modes: Vec<QueryMode>,
-    /// Client counts.
     pub clients: Vec<u32>,
-    /// Rounds of each.
     pub rounds: u32,
     /// Seconds of our own client in a round.
     pub seconds: f64,
@@ -86,11 +84,9 @@ pub struct PgbenchFound {
 /// What was found of one script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptCrosscheck {
-    /// Its name.
     pub script: &'static str,
     /// How statements were sent.
     pub mode: QueryMode,
-    /// Connections.
     pub clients: u32,
     /// The two sides.
     pub measured: Measured,

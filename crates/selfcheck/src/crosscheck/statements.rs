@@ -15,9 +15,7 @@ pub struct StatementCount {
     pub id: String,
     /// The normalised text, blanks made one.
     pub text: String,
-    /// `calls`.
     pub calls: u64,
-    /// `rows`.
     pub rows: u64,
     /// Time of execution, milliseconds.
     pub time_ms: f64,
@@ -30,7 +28,6 @@ pub struct StatementCount {
 pub struct Counted {
     /// Operations that the side did.
     pub operations: u64,
-    /// Statements, by text.
     pub statements: Vec<StatementCount>,
     /// Transactions of the database; absent where they were not looked at.
     pub transactions: Option<u64>,
@@ -38,7 +35,6 @@ pub struct Counted {
 
 impl Counted {
     /// Time of execution of all statements, milliseconds.
-    #[must_use]
     pub fn time_ms(&self) -> f64 {
         self.statements
             .iter()
@@ -61,7 +57,6 @@ pub struct Profile {
     pub statements: Vec<StatementRate>,
     /// Texts of the others.
     pub once: Vec<String>,
-    /// Transactions for each operation.
     pub transactions: Option<f64>,
 }
 
@@ -72,7 +67,6 @@ pub struct StatementRate {
     pub id: String,
     /// The normalised text, blanks made one.
     pub text: String,
-    /// Calls for each operation.
     pub calls: f64,
     /// Rows for each call in each long run; empty for a statement that was not called.
     pub rows: Vec<f64>,
@@ -82,7 +76,6 @@ pub struct StatementRate {
 
 impl Profile {
     /// The profile from one short run and some longer ones, each on a connection of its own.
-    #[must_use]
     pub fn of(short: &Counted, long: &[Counted]) -> Self {
         let mut ids: BTreeMap<&str, &str> = BTreeMap::new();
         for statement in long.iter().flat_map(|run| &run.statements) {
@@ -111,7 +104,6 @@ impl Profile {
     }
 
     /// Calls of all statements for each operation.
-    #[must_use]
     pub fn calls(&self) -> f64 {
         self.statements
             .iter()
@@ -179,17 +171,14 @@ pub enum Difference {
     OnlyOn {
         /// Whether it is our own client.
         own: bool,
-        /// The statement.
         text: String,
     },
     /// The same text, but not the same statement to the server: other types of parameters.
     OtherTypes {
-        /// The statement.
         text: String,
     },
     /// A statement is sent more often for each operation by one side.
     Calls {
-        /// The statement.
         text: String,
         /// Our own client's calls.
         own: f64,
@@ -207,14 +196,12 @@ pub enum Difference {
 
 impl Difference {
     /// Whether it is one of numbers, not of SQL.
-    #[must_use]
     pub fn is_of_counts(&self) -> bool {
         matches!(self, Self::Calls { .. } | Self::Transactions { .. })
     }
 }
 
 /// What two sides do not send alike; empty if they send the same.
-#[must_use]
 pub fn differences(own: &Profile, peer: &Profile) -> Vec<Difference> {
     let mut found = Vec::new();
     for statement in &own.statements {
@@ -247,7 +234,6 @@ pub fn differences(own: &Profile, peer: &Profile) -> Vec<Difference> {
 }
 
 /// The same statement on the other side: by id, else by text.
-#[must_use]
 pub fn find<'a>(profile: &'a Profile, wanted: &StatementRate) -> Option<&'a StatementRate> {
     let statements = || profile.statements.iter();
     statements()
@@ -256,7 +242,6 @@ pub fn find<'a>(profile: &'a Profile, wanted: &StatementRate) -> Option<&'a Stat
 }
 
 /// A text with every run of blanks made one.
-#[must_use]
 pub(crate) fn one_line(text: &str) -> String {
     text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }

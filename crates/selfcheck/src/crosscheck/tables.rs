@@ -47,9 +47,7 @@ pub struct TablesFound {
 /// The pgbench that is compared with, and the server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Judge<'a> {
-    /// The program.
     pub(super) program: &'a Path,
-    /// Its major version.
     pub(super) major: u32,
     /// The server's `server_version_num`.
     pub(super) version_num: u32,

@@ -28,7 +28,6 @@ const CURRENT_SINCE: u32 = 150_000;
 const STALE: Duration = Duration::from_millis(600);
 
 /// Settings that the server needs to be watched.
-#[must_use]
 pub(crate) fn settings(version_num: u32) -> Vec<(String, String)> {
     let library = ("shared_preload_libraries", "pg_stat_statements");
     let plans = ("pg_stat_statements.track_planning", "on");

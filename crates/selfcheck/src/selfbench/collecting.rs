@@ -23,9 +23,7 @@ const PILOT: u64 = 20_000;
 /// Throughput of two slices with the same operations, ops/s.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CollectingPair {
-    /// With the sampler.
     pub with: f64,
-    /// Without it.
     pub without: f64,
 }
 
@@ -34,7 +32,6 @@ pub struct CollectingPair {
 pub struct CollectingCost {
     /// Pairs of slices, in order.
     pub pairs: Vec<CollectingPair>,
-    /// Samples taken.
     pub samples: u64,
     /// CPU of the sampler's thread, as a share of one core while it ran.
     pub sampler_share: f64,
@@ -42,7 +39,6 @@ pub struct CollectingCost {
 
 impl CollectingCost {
     /// Throughput with the sampler / without it.
-    #[must_use]
     pub fn ratio(&self) -> MeanRatio {
         let log = |pair: &CollectingPair| (pair.with / pair.without).ln();
         MeanRatio::of_logs(&self.pairs.iter().map(log).collect::<Vec<f64>>())

@@ -51,7 +51,6 @@ pub fn adapt(
 }
 
 /// Whether the run works a setting out.
-#[must_use]
 pub fn is_auto(name: &str, value: &str) -> bool {
     let named = WORKED_OUT
         .iter()
@@ -60,7 +59,6 @@ pub fn is_auto(name: &str, value: &str) -> bool {
 }
 
 /// What became of a setting, in one line.
-#[must_use]
 pub fn tell(adapted: &Adapted) -> String {
     let pair = |(name, value): &(String, String)| format!("{name} = {value}");
     let became: Vec<String> = adapted.became.iter().map(pair).collect();

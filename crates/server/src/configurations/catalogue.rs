@@ -70,13 +70,11 @@ impl Catalogue {
     }
 
     /// The server, as problems call it: `postgres:17.11`.
-    #[must_use]
     pub fn server(&self) -> &str {
         &self.server
     }
 
     /// `server_version_num`.
-    #[must_use]
     pub fn version_num(&self) -> u32 {
         self.version_num
     }
@@ -87,7 +85,6 @@ impl Catalogue {
     }
 
     /// What it lists of a setting, whatever the case of the name.
-    #[must_use]
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries.get(&name.to_ascii_lowercase())
     }

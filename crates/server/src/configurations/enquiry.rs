@@ -8,7 +8,6 @@ use std::process::{Command, Output, Stdio};
 /// What a server program answers to values for its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It takes them.
     Taken,
     /// It does not, in its words.
     Refused(String),

@@ -3,7 +3,6 @@
 /// Type of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// On or off.
     Boolean,
     /// A whole number, of units if it has some.
     Integer,
@@ -22,7 +21,6 @@ pub struct Entry {
     pub name: String,
     /// When it may be changed: `postmaster`, `sighup`, `user`, ...
     pub context: String,
-    /// Type.
     pub kind: Kind,
     /// Least value, in the setting's own unit, which is not listed.
     pub minimum: Option<f64>,

@@ -55,7 +55,6 @@ pub(crate) fn period(name: &str) -> Option<Period> {
 
 /// Settings by the version that brought them, and by the last version that had them, oldest first: what is
 /// left out of configurations elsewhere.
-#[must_use]
 pub fn changes() -> Vec<(&'static str, Vec<&'static str>, Vec<&'static str>)> {
     let mut versions: Vec<&str> = periods()
         .flat_map(|period| [period.first, period.last])

@@ -25,7 +25,6 @@ pub(super) struct Renamed {
 /// What the value of a renamed setting becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
-    /// The same.
     Same,
     /// Segments of WAL become megabytes.
     Segments,
@@ -195,12 +194,10 @@ fn size_mb(value: &str) -> Option<u64> {
 pub struct Translation {
     /// What is asked for, and where it is not possible.
     pub asked: String,
-    /// What it becomes.
     pub becomes: String,
 }
 
 /// Everything that [`adapt`](crate::adapt) does but leave out what a version does not have; in Markdown.
-#[must_use]
 pub fn translations() -> Vec<Translation> {
     let renamed = RENAMED.iter().flat_map(|renamed| {
         let since = branch(renamed.since);

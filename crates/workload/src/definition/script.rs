@@ -29,7 +29,6 @@ impl ScriptDefinition {
 /// A statement of an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct StepDefinition {
-    /// How problems call it.
     pub(super) called: String,
     pub(super) template: Template,
     pub(super) repeat: u32,

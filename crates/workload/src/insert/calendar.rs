@@ -22,7 +22,6 @@ pub struct Calendar {
 
 impl Calendar {
     /// The calendar of a step that begins `first` seconds after the benchmark did.
-    #[must_use]
     pub fn new(step: InsertStep, first: u64) -> Self {
         let rows_per_second = match step {
             InsertStep::LoadRows | InsertStep::Index => 20_000,
@@ -38,13 +37,11 @@ impl Calendar {
     }
 
     /// The second of a client's batch, counted from 0; since the start of the benchmark.
-    #[must_use]
     pub fn second(&self, batch: u64) -> u64 {
         self.first + batch.saturating_mul(self.batch) / self.rows_per_second
     }
 
     /// Where the calendar of the next step begins if each client inserts so many batches in this one.
-    #[must_use]
     pub fn end(&self, batches: u64) -> u64 {
         self.second(batches.saturating_sub(1)) + 1
     }

@@ -13,9 +13,7 @@ const QUERIES: u64 = 1;
 /// One of the range queries; index-only scans where the server sees fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RangeQuery {
-    /// By product.
     Market,
-    /// By cash register.
     Register,
     /// By price, date and customer.
     Pdc,
@@ -26,7 +24,6 @@ impl RangeQuery {
     pub const ALL: [Self; 3] = [Self::Market, Self::Register, Self::Pdc];
 
     /// The statement; its parameter is an `int`.
-    #[must_use]
     pub fn sql(self, table: u32) -> String {
         let (columns, condition) = match self {
             Self::Market => ("productid, customerid, price", "productid >= $1"),
@@ -50,7 +47,6 @@ impl RangeQuery {
 }
 
 /// The point query: [`POINT_KEYS`] keys.
-#[must_use]
 pub fn point_sql(table: u32) -> String {
     let keys: Vec<String> = (1..=POINT_KEYS).map(|key| format!("${key}")).collect();
     format!(
@@ -68,7 +64,6 @@ pub struct Queries {
 
 impl Queries {
     /// The queries of a client, from 0, in the step with that number in the order of the benchmark.
-    #[must_use]
     pub fn new(seed: u64, client: u32, step: u32) -> Self {
         let parts = [u64::from(client), u64::from(step), QUERIES];
         Self {

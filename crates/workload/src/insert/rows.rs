@@ -27,7 +27,6 @@ pub struct Filler(Arc<[u8]>);
 
 impl Filler {
     /// The text of a seed.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut random = stream(seed, &[FILLER_STREAM]);
         let mut text = Vec::with_capacity(FILLER);
@@ -61,7 +60,6 @@ pub struct Rows {
 
 impl Rows {
     /// The rows of a client, from 0, in the step with that number in the order of the benchmark.
-    #[must_use]
     pub fn new(seed: u64, client: u32, step: u32, filler: Filler) -> Self {
         let parts = [u64::from(client), u64::from(step), ROWS];
         Self {

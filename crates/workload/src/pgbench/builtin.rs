@@ -22,7 +22,6 @@ const SCRIPTS: [(&str, &str, &str); 3] = [
 ];
 
 /// The names of the built-in scripts, as pgbench lists them.
-#[must_use]
 pub fn builtin_names() -> [&'static str; 3] {
     SCRIPTS.map(|(name, ..)| name)
 }

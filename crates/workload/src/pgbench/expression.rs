@@ -7,7 +7,6 @@ use crate::seed::Random;
 /// An expression of `\set`, `\if` or `\elif`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expression {
-    /// Always this.
     Constant(Value),
     /// The value of this variable.
     Variable(usize),

@@ -26,7 +26,6 @@ pub enum Action {
     SyncPipeline,
     /// Send a sync and read all results.
     EndPipeline,
-    /// The transaction is done.
     Done,
 }
 
@@ -77,7 +76,6 @@ pub struct Player {
 
 impl Player {
     /// A client, by its number on its server from 0; no transaction has begun.
-    #[must_use]
     pub fn new(program: &Program, client: u32) -> Self {
         let random = Random::seed_from_u64(0);
         let most = program.scripts.iter().map(|script| script.assigned.len());
@@ -153,7 +151,6 @@ impl Player {
     }
 
     /// Which script was drawn, of [`Program::scripts`].
-    #[must_use]
     pub fn script(&self) -> usize {
         self.script
     }
@@ -290,7 +287,6 @@ impl Player {
     /// Appends the text of parameter `n` (from 0) of the statement that was last to be sent; false if it is
     /// null, because its variable was never set. A variable that is null is the text `NULL`, as in pgbench.
     #[inline]
-    #[must_use]
     pub fn write_parameter(&self, program: &Program, n: usize, out: &mut Vec<u8>) -> bool {
         let variable = program
             .templates

@@ -22,7 +22,6 @@ pub struct Program {
     /// Transactions that take longer count as late, nanoseconds.
     pub latency_limit_ns: Option<u64>,
     pub(crate) statements: Vec<SqlStatement>,
-    /// Of all statements.
     pub(crate) templates: Vec<Template>,
     /// What variables are called, by number.
     pub(crate) names: Vec<String>,
@@ -131,7 +130,6 @@ impl Program {
     }
 
     /// SQL commands of all scripts, numbered across them.
-    #[must_use]
     pub fn statements(&self) -> &[SqlStatement] {
         &self.statements
     }
@@ -139,7 +137,6 @@ impl Program {
     /// Whether a statement changes data, as far as its words tell, or the user says that scripts do.
     ///
     /// Shape: what a function does is not seen.
-    #[must_use]
     pub fn writes(&self) -> bool {
         self.writes
     }
@@ -147,7 +144,6 @@ impl Program {
     /// SQL statements of one transaction, the mean over the scripts by weight; `BEGIN` and `END` count.
     ///
     /// Shape: all branches of an `\if` count, because which are taken is not known before.
-    #[must_use]
     pub fn mean_statements(&self) -> f64 {
         let weight = |script: usize| {
             let script = self.scripts.get(script);

@@ -44,14 +44,12 @@ impl Source<'_> {
 pub(crate) enum Opaque {
     /// Within quotes of any kind.
     Quotes,
-    /// A comment.
     Comment,
 }
 
 /// An SQL command as it is sent, before variables are looked for.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Sql {
-    /// Its text.
     pub(crate) text: String,
     /// Byte of the script at which it begins.
     pub(crate) at: usize,
@@ -65,11 +63,9 @@ pub(crate) struct Sql {
 /// What ended an SQL command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Its semicolon.
     Semicolon,
     /// A backslash, which begins a meta command; the byte of it.
     Backslash(usize),
-    /// The end of the script.
     Script,
 }
 
@@ -79,7 +75,6 @@ pub(crate) struct Scanner<'a> {
     source: Source<'a>,
     /// Byte of the script.
     pub(crate) at: usize,
-    /// Brackets that are open.
     brackets: u32,
     /// `begin` and `case` of a function's body that are open.
     bodies: u32,

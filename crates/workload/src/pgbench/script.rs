@@ -14,14 +14,12 @@ use std::time::Duration;
 pub(crate) struct Command {
     /// Where it stands in its file.
     pub(crate) line: u32,
-    /// What it does.
     pub(crate) kind: Kind,
 }
 
 /// What a step does.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
-    /// `\set`.
     Set {
         variable: usize,
         expression: Expression,
@@ -35,7 +33,6 @@ pub(crate) enum Kind {
     Jump(usize),
     /// Sends this statement of the program.
     Send(usize),
-    /// `\sleep`.
     Sleep(Time),
     /// `\startpipeline`.
     StartPipeline,
@@ -120,7 +117,6 @@ impl Builder {
 }
 
 /// Whether a variable can be called that.
-#[must_use]
 pub fn is_variable_name(name: &str) -> bool {
     name.chars().all(parser::is_name_letter)
         && name.starts_with(|first: char| !first.is_ascii_digit())
@@ -128,7 +124,6 @@ pub fn is_variable_name(name: &str) -> bool {
 
 /// An `\if` that is open.
 struct Branches {
-    /// Its byte.
     at: usize,
     /// The condition that does not know yet where to go if it does not hold.
     condition: Option<usize>,

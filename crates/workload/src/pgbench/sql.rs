@@ -10,13 +10,10 @@ pub(crate) const MOST_PARAMETERS: usize = 255;
 /// Part of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Piece {
-    /// As it is.
     Text(String),
     /// `:name`.
     Variable {
-        /// Its number.
         variable: usize,
-        /// With the colon.
         written: String,
     },
 }

@@ -23,11 +23,8 @@ const BIGINT_SCALE: u32 = 20_000;
 /// One of the tables that rows are loaded into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PgbenchTable {
-    /// `pgbench_branches`.
     Branches,
-    /// `pgbench_tellers`.
     Tellers,
-    /// `pgbench_accounts`.
     Accounts,
 }
 
@@ -40,7 +37,6 @@ pub const LOADED: [PgbenchTable; 3] = [
 
 impl PgbenchTable {
     /// Its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Branches => "pgbench_branches",
@@ -50,7 +46,6 @@ impl PgbenchTable {
     }
 
     /// Its rows at a scale.
-    #[must_use]
     pub fn rows(self, scale: u32) -> u64 {
         let each = match self {
             Self::Branches => 1,
@@ -61,7 +56,6 @@ impl PgbenchTable {
     }
 
     /// The statement that takes its rows: with `freeze` from PostgreSQL 14 on, except into partitions.
-    #[must_use]
     pub fn copy_sql(self, tables: &PgbenchTables, version_num: u32) -> String {
         let partitioned = self == Self::Accounts && tables.partitions > 0;
         let freeze = if version_num >= 140_000 && !partitioned {
@@ -74,7 +68,6 @@ impl PgbenchTable {
 }
 
 /// The names of all tables, without a schema. A partition is no table of its own here.
-#[must_use]
 pub fn table_names() -> [&'static str; 4] {
     [
         "pgbench_accounts",
@@ -131,13 +124,11 @@ fn version_name(version_num: u32) -> String {
 }
 
 /// The statement that removes tables that are there; one for all, because of foreign keys.
-#[must_use]
 pub fn drop_sql() -> &'static str {
     "drop table if exists pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers"
 }
 
 /// The statement that empties them; in the transaction that loads rows, so that they can come frozen.
-#[must_use]
 pub fn truncate_sql() -> &'static str {
     "truncate table pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers"
 }
@@ -226,7 +217,6 @@ pub struct CopyRows {
 
 impl CopyRows {
     /// All rows of a table at a scale.
-    #[must_use]
     pub fn new(table: PgbenchTable, scale: u32) -> Self {
         Self {
             table,
@@ -258,7 +248,6 @@ impl CopyRows {
 }
 
 /// The statements by which the server makes the rows itself.
-#[must_use]
 pub fn server_side_sql(tables: &PgbenchTables) -> Vec<String> {
     let rows = |table: PgbenchTable| table.rows(tables.scale);
     vec![
@@ -280,7 +269,6 @@ pub fn server_side_sql(tables: &PgbenchTables) -> Vec<String> {
 }
 
 /// The statements that vacuum and analyze; outside of a transaction.
-#[must_use]
 pub fn vacuum_sql() -> Vec<String> {
     ["branches", "tellers", "accounts", "history"]
         .map(|table| format!("vacuum analyze pgbench_{table}"))
@@ -288,7 +276,6 @@ pub fn vacuum_sql() -> Vec<String> {
 }
 
 /// The statements that make primary keys.
-#[must_use]
 pub fn primary_keys_sql() -> Vec<String> {
     [("branches", "bid"), ("tellers", "tid"), ("accounts", "aid")]
         .map(|(table, key)| format!("alter table pgbench_{table} add primary key ({key})"))
@@ -296,7 +283,6 @@ pub fn primary_keys_sql() -> Vec<String> {
 }
 
 /// The statements that make foreign keys; none if the tables have none.
-#[must_use]
 pub fn foreign_keys_sql(tables: &PgbenchTables) -> Vec<String> {
     if !tables.foreign_keys {
         return Vec::new();
@@ -327,7 +313,6 @@ const BRANCH_ROW: u64 = 36;
 const ENTRY: (u64, u64) = (20, 90);
 
 /// About how large tables and indexes are when they have been made, bytes; history is empty then.
-#[must_use]
 pub fn estimate_bytes(tables: &PgbenchTables) -> u64 {
     let pages = |rows: u64, bytes: u64, fill: u64| {
         let each = ((PAGE.0 - PAGE.1) * fill / 100 / bytes).max(1);

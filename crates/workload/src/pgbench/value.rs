@@ -10,9 +10,7 @@ pub(crate) enum Value {
     Null,
     /// True or false.
     Boolean(bool),
-    /// A 64-bit integer.
     Integer(i64),
-    /// A double.
     Double(f64),
 }
 

@@ -8,9 +8,7 @@ use deltabench_model::work::insert::Pacing;
 /// Sizes that hold where nothing else is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Preset {
-    /// Clients.
     pub clients: u32,
-    /// Rows that each loads.
     pub rows: u64,
     /// Rows that each writes in l.i1 and l.i2.
     pub write_rows: u64,
@@ -20,7 +18,6 @@ pub struct Preset {
     pub settle_seconds: Option<u32>,
     /// How rates are kept.
     pub pacing: Pacing,
-    /// Passes.
     pub passes: u32,
 }
 

@@ -7,7 +7,6 @@ use super::arguments::PublishedWord;
 pub struct Preset {
     /// Threads of the steps that are not single.
     pub threads: u32,
-    /// Keys.
     pub keys: u64,
     /// Seconds of a timed step.
     pub seconds: u32,
@@ -15,7 +14,6 @@ pub struct Preset {
     pub cache_bytes: Option<u64>,
     /// Threads for flushes and compactions.
     pub background_jobs: u32,
-    /// Blocks.
     pub blocks: u32,
     /// Length of a turn.
     pub slice_ms: u32,

@@ -26,7 +26,6 @@ pub fn check_steps(plan: &Plan) -> Result<(), Problem> {
 ///
 /// Units: in the names of the columns where they are not those of
 ///        [`crate::insert::INSERT_METRICS`]. What is not known is an empty field.
-#[must_use]
 pub fn steps_csv(report: &InsertReport) -> String {
     let metrics = INSERT_METRICS.iter().map(|metric| metric.key);
     let mut lines = Vec::new();

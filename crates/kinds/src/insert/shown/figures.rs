@@ -26,7 +26,6 @@ const SHOWN: [&str; 10] = [
 ];
 
 /// The tables in every form, the files, and which cells are in no mean.
-#[must_use]
 pub fn figures(plan: &Plan, report: &InsertReport) -> Figures {
     Figures {
         terminal: terminal(plan, report),

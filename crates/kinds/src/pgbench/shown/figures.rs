@@ -13,7 +13,6 @@ const LEGEND: &str = "Everything that was sent, disturbed or not; latency is the
                       and skipped ones included.";
 
 /// The scripts on the page and in files, and pgbench's own form.
-#[must_use]
 pub fn figures(plan: &Plan, results: &[CellResult]) -> Figures {
     let rows = script_rows(plan, results);
     let mut figures = Figures {

@@ -13,7 +13,6 @@ use deltabench_model::work::pgbench::{PgbenchMix, PgbenchSetup};
 /// Shape: before each text stands a line that begins with `#` and tells cell and server, unless there is only
 ///        one of both. The placebo is left out: it is the base again. Two lines of pgbench are not there: the
 ///        initial connection time and the average schedule lag of a rate, which are not measured.
-#[must_use]
 pub fn pgbench(plan: &Plan, results: &[CellResult], every: Option<f64>) -> String {
     let Some(setup) = plan.work.pgbench() else {
         return String::new();

@@ -11,7 +11,6 @@ use deltabench_report::words as house;
 const COLUMNS: usize = 8;
 
 /// The tables in every form, the files, and what was asked for.
-#[must_use]
 pub fn figures(run: &str, plan: &Plan, report: &RocksdbReport) -> Figures {
     Figures {
         terminal: terminal(plan, report),

@@ -64,7 +64,6 @@ const COLUMNS: &str = "ops_sec\tmb_sec\tlsm_sz\tblob_sz\tc_wgb\tw_amp\tc_mbps\tc
 ///         `c_wsecs`, `c_csecs`, `u_cpu`, `s_cpu` and `rss` have more digits, and `uptime` is that of a step
 ///         and not of a database, since here a database goes through all steps; `job_id` tells targets and
 ///         blocks apart; `githash` is never known.
-#[must_use]
 pub fn rocksdb_tsv(run: &str, plan: &Plan, report: &RocksdbReport) -> String {
     let Some(setup) = plan.work.rocksdb() else {
         return String::new();
