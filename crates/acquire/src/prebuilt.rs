@@ -98,6 +98,7 @@ pub(crate) struct Prebuilt<'a> {
 }
 
 impl<'a> Prebuilt<'a> {
+    /// The binaries of a product, from the package source that this machine has.
     pub fn new(product: Product, cache: &'a Cache, sources: &Sources) -> Result<Self, Problem> {
         let platform = Platform::here()?;
         let search = std::env::var_os("PATH");
@@ -118,6 +119,7 @@ impl<'a> Prebuilt<'a> {
         })
     }
 
+    /// What is fetched.
     pub fn product(&self) -> Product {
         self.product
     }
@@ -129,6 +131,7 @@ impl<'a> Prebuilt<'a> {
         }
     }
 
+    /// The binaries of this platform that are here already.
     pub fn cached(&self) -> Vec<Cached> {
         self.cache.cached(self.product, self.platform)
     }

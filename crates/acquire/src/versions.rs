@@ -108,6 +108,7 @@ impl Version {
         }
     }
 
+    /// What the versions are of.
     pub fn product(&self) -> Product {
         match self {
             Self::Postgres(_) => Product::Postgres,

@@ -20,8 +20,8 @@ use deltabench_model::units::{micros, to_f64};
 use deltabench_run::planning::{self, Request, ServerWish};
 use deltabench_run::session::SessionEnd;
 use deltabench_selfcheck::calibrate::{
-    Calibration, CalibrationJson, CalibrationRequest, CalibrationRun, INJECTABLE, Outcome, Sizes,
-    Tally, Trial, share_interval, tally,
+    Calibration, CalibrationRequest, CalibrationRun, INJECTABLE, Outcome, Sizes, Tally, Trial,
+    calibration_json, share_interval, tally,
 };
 use deltabench_workload::Library;
 
@@ -136,7 +136,7 @@ fn measured(
 
 fn publish(arguments: &CalibrateArguments, outcome: &Outcome<'_>) -> Result<(), Failure> {
     let lines = page(&arguments.target, outcome, width().min(WIDEST)).join("\n");
-    let json = CalibrationJson::of(&arguments.target, outcome);
+    let json = calibration_json(&arguments.target, outcome);
     match &arguments.json {
         Some(path) if is_stdout(path) => say(&lines),
         _ => print_stdout(&lines)?,
@@ -339,8 +339,7 @@ mod tests {
             text.contains("disturbed most rounds of 3 of 3 cells"),
             "{text}"
         );
-        let value: serde_json::Value =
-            serde_json::to_value(CalibrationJson::of("postgres:18", &outcome)).unwrap();
+        let value: serde_json::Value = calibration_json("postgres:18", &outcome);
         assert_eq!(value["all"]["regressions"], 2);
         assert_eq!(value["trials"][2]["verdict"], "inconclusive");
         assert_eq!(value["all"]["throughput"]["covered"], 2);

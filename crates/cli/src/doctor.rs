@@ -3,17 +3,18 @@
 use crate::arguments::selfcheck::DoctorArguments;
 use crate::clock::{now, run_name};
 use crate::config::Config;
-use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
+use crate::console::{check_writable, is_stdout, print_stdout, say, to_json, width, write_file};
 use crate::failure::Failure;
 use crate::host::swept_host;
 use crate::interrupt;
 use crate::request::pilot_request;
 use crate::targets::resolve_servers;
 use crate::text::{colour, paragraph};
-use deltabench_compare::forecast::{Minutes, PrecisionForecast, duration};
+use deltabench_compare::forecast::{Minutes, duration};
 use deltabench_kinds::run_half;
-use deltabench_model::fact::{CoreSpeed, HostFacts};
+use deltabench_model::fact::HostFacts;
 use deltabench_model::finding::Severity;
+use deltabench_model::json::{known, unless_blank, unless_empty};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
 use deltabench_observe::{Check, DiskFacts, HostSample, Outcome, preflight, read_host};
@@ -22,11 +23,8 @@ use deltabench_run::fleet::Host;
 use deltabench_run::pilot::{self, Pilot};
 use deltabench_run::planning::{self, ServerWish};
 use deltabench_workload::Library;
-use serde::Serialize;
+use serde_json::{Value, json};
 use std::time::Duration;
-
-/// Name and version of the JSON.
-const FORMAT: (&str, u32) = ("deltabench.doctor", 1);
 
 /// How long the disk is written to.
 const FSYNC_FOR: Duration = Duration::from_secs(1);
@@ -233,137 +231,67 @@ fn summary(seen: &Examination) -> String {
     format!("unfit ({}){with}", why.join(", "))
 }
 
-fn pilot_rows(pilot: &Pilot) -> Vec<PilotRow> {
-    let row = |row: &PrecisionForecast| PilotRow {
-        half_width: row.half_width,
-        throughput_minutes: row.throughput.map(|found| found.likely),
-        server_cpu_minutes: row.server_cpu.map(|found| found.likely),
-    };
-    pilot.forecast.rows().iter().map(row).collect()
-}
-
-/// The file.
-#[derive(Serialize)]
-struct Document<'a> {
-    format: &'static str,
-    version: u32,
-    deltabench_version: &'static str,
-    /// Whether this host can be measured on.
-    fit: bool,
-    host: &'a HostFacts,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sample: Option<Sample<'a>>,
-    disk: Disk<'a>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pilot: Vec<PilotRow>,
-    checks: Vec<Line<'a>>,
-}
-
-/// Minutes to an interval of this half-width; absent where it cannot be had.
-#[derive(Serialize)]
-struct PilotRow {
-    half_width: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    throughput_minutes: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server_cpu_minutes: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct Sample<'a> {
-    seconds: f64,
-    foreign_percent: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    steal_percent: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pressure_percent: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    swapped_pages: Option<u64>,
-    /// Names of programs that used CPU with the percent of one core that they used, most first.
-    neighbours: Vec<(&'a str, f64)>,
-    /// Nanoseconds of the same arithmetic in fast, usual and slow moments, and of a random access.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    core_speed: Option<CoreSpeed>,
-}
-
-#[derive(Serialize)]
-struct Disk<'a> {
-    directory: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file_system: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    free_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fsync_count: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fsync_median_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fsync_p99_ns: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    kind: &'static str,
-    /// `ok`, `unknown`, `note`, `confounder` or `unfit`.
-    outcome: &'static str,
-    seen: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    effect: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    fix: &'a str,
-}
-
 fn json(seen: &Examination) -> Result<String, Failure> {
+    let sample = seen.sample.as_ref().map(|sample| {
+        // Names of programs that used CPU with the percent of one core that they used, most first.
+        let neighbours = sample.neighbours.iter();
+        let neighbours = neighbours.map(|one| json!([one.name, one.core_percent]));
+        known(json!({
+            "seconds": sample.seconds,
+            "foreign_percent": sample.foreign_percent,
+            "steal_percent": sample.steal_percent,
+            "pressure_percent": sample.pressure_percent,
+            "swapped_pages": sample.swapped_pages,
+            "neighbours": neighbours.collect::<Value>(),
+            "core_speed": sample.core_speed,
+        }))
+    });
     let fsync = seen.disk.fsync;
-    let document = Document {
-        format: FORMAT.0,
-        version: FORMAT.1,
-        deltabench_version: env!("CARGO_PKG_VERSION"),
-        fit: seen.fit(),
-        host: &seen.facts,
-        sample: seen.sample.as_ref().map(|sample| Sample {
-            seconds: sample.seconds,
-            foreign_percent: sample.foreign_percent,
-            steal_percent: sample.steal_percent,
-            pressure_percent: sample.pressure_percent,
-            swapped_pages: sample.swapped_pages,
-            neighbours: sample
-                .neighbours
-                .iter()
-                .map(|neighbour| (neighbour.name.as_str(), neighbour.core_percent))
-                .collect(),
-            core_speed: sample.core_speed,
-        }),
-        disk: Disk {
-            directory: seen.disk.directory.display().to_string(),
-            file_system: seen.disk.file_system.as_deref(),
-            free_bytes: seen.disk.free_bytes,
-            fsync_count: fsync.map(|fsync| fsync.count),
-            fsync_median_ns: fsync.map(|fsync| fsync.median_ns),
-            fsync_p99_ns: fsync.map(|fsync| fsync.p99_ns),
-        },
-        pilot: seen.pilot.as_ref().map(pilot_rows).unwrap_or_default(),
-        checks: seen.checks.iter().map(line).collect(),
-    };
-    serde_json::to_string_pretty(&document).map_err(|error| {
-        Failure::Failed(Problem::new("cannot write JSON").detail(error.to_string()))
-    })
+    let disk = known(json!({
+        "directory": seen.disk.directory.display().to_string(),
+        "file_system": seen.disk.file_system,
+        "free_bytes": seen.disk.free_bytes,
+        "fsync_count": fsync.map(|fsync| fsync.count),
+        "fsync_median_ns": fsync.map(|fsync| fsync.median_ns),
+        "fsync_p99_ns": fsync.map(|fsync| fsync.p99_ns),
+    }));
+    let forecast = seen.pilot.iter().flat_map(|pilot| pilot.forecast.rows());
+    // Minutes to an interval of this half-width; absent where it cannot be had.
+    let pilot = forecast.map(|row| {
+        known(json!({
+            "half_width": row.half_width,
+            "throughput_minutes": row.throughput.map(|found| found.likely),
+            "server_cpu_minutes": row.server_cpu.map(|found| found.likely),
+        }))
+    });
+    to_json(&known(json!({
+        "format": "deltabench.doctor",
+        "version": 1,
+        "deltabench_version": env!("CARGO_PKG_VERSION"),
+        "fit": seen.fit(),
+        "host": seen.facts,
+        "sample": sample,
+        "disk": disk,
+        "pilot": unless_empty(pilot),
+        "checks": seen.checks.iter().map(line).collect::<Value>(),
+    })))
 }
 
-fn line(check: &Check) -> Line<'_> {
-    Line {
-        kind: check.kind,
-        outcome: match check.outcome {
-            Outcome::Fine => "ok",
-            Outcome::Unknown => "unknown",
-            Outcome::Found(Severity::Note) => "note",
-            Outcome::Found(Severity::Confounder) => "confounder",
-            Outcome::Found(Severity::Unfit) => "unfit",
-        },
-        seen: &check.seen,
-        effect: &check.effect,
-        fix: &check.fix,
-    }
+fn line(check: &Check) -> Value {
+    let outcome = match check.outcome {
+        Outcome::Fine => "ok",
+        Outcome::Unknown => "unknown",
+        Outcome::Found(Severity::Note) => "note",
+        Outcome::Found(Severity::Confounder) => "confounder",
+        Outcome::Found(Severity::Unfit) => "unfit",
+    };
+    known(json!({
+        "kind": check.kind,
+        "outcome": outcome,
+        "seen": check.seen,
+        "effect": unless_blank(&check.effect),
+        "fix": unless_blank(&check.fix),
+    }))
 }
 
 /// Half a minute of base against placebo, to say how long answers take on this host.

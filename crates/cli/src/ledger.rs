@@ -2,19 +2,16 @@
 
 use crate::arguments::results::LedgerArguments;
 use crate::config::Config;
-use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
+use crate::console::{check_writable, is_stdout, print_stdout, say, to_json, width, write_file};
 use crate::failure::Failure;
 use crate::store::{open, store_problem};
 use crate::text::{paragraph, table};
 use deltabench_compare::ledger::FalseAlarmRate;
 use deltabench_lab::{CountedRun, Placebos};
-use deltabench_model::problem::Problem;
+use deltabench_model::json::known;
 use deltabench_model::units::to_f64;
 use deltabench_observe::machine_name;
-use serde::Serialize;
-
-/// Name and version of the JSON.
-const FORMAT: (&str, u32) = ("deltabench.ledger", 1);
+use serde_json::{Value, json};
 
 /// Runs named on the terminal; the JSON names all.
 const RUNS_NAMED: usize = 10;
@@ -142,89 +139,43 @@ fn run_lines(runs: &[CountedRun<'_>]) -> Vec<String> {
     lines
 }
 
-/// The file.
-#[derive(Serialize)]
-struct Document<'a> {
-    format: &'static str,
-    version: u32,
-    deltabench_version: &'static str,
-    /// The host that is counted; absent for all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<&'a str>,
-    /// Each workload, with its clients where there are more than one.
-    workloads: Vec<RateJson<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    all: Option<RateJson<'a>>,
-    runs: Vec<LedgerRun<'a>>,
-    /// Cells of other hosts.
-    elsewhere: u64,
-    /// Cells with too few blocks to be called different.
-    too_short: u64,
-}
-
-#[derive(Serialize)]
-struct LedgerRun<'a> {
-    run: &'a str,
-    cells: u64,
-    flagged: u64,
-    deltabench_version: &'a str,
-    finished_unix_ms: i64,
-}
-
-#[derive(Serialize)]
-struct RateJson<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    workload: Option<&'a str>,
-    cells: u64,
-    flagged: u64,
-    regressions: u64,
-    improvements: u64,
-    /// Exact one-sided upper 95 % bound of the rate of false alarms, as a share.
-    rate_upper95: f64,
-    /// Two-sided p of "slower and faster are equally likely".
-    symmetry_p: f64,
-}
-
-fn json<'a>(counted: &Placebos<'a>) -> Result<String, Failure> {
-    let row = |row: &'_ FalseAlarmRate| RateJson {
-        workload: None,
-        cells: row.total,
-        flagged: row.flagged(),
-        regressions: row.regressions,
-        improvements: row.improvements,
-        rate_upper95: row.upper95,
-        symmetry_p: row.symmetry_p,
+fn json(counted: &Placebos<'_>) -> Result<String, Failure> {
+    let rate = |workload: Option<&str>, row: &FalseAlarmRate| {
+        known(json!({
+            "workload": workload,
+            "cells": row.total,
+            "flagged": row.flagged(),
+            "regressions": row.regressions,
+            "improvements": row.improvements,
+            // Exact one-sided upper 95 % bound of the rate of false alarms, as a share.
+            "rate_upper95": row.upper95,
+            // Two-sided p of "slower and faster are equally likely".
+            "symmetry_p": row.symmetry_p,
+        }))
     };
-    let run = |run: &CountedRun<'a>| LedgerRun {
-        run: run.run,
-        cells: run.cells,
-        flagged: run.flagged,
-        deltabench_version: run.written_by,
-        finished_unix_ms: run.finished_unix_ms,
-    };
-    let document = Document {
-        format: FORMAT.0,
-        version: FORMAT.1,
-        deltabench_version: env!("CARGO_PKG_VERSION"),
-        host: counted.host,
-        workloads: counted
-            .rows
-            .iter()
-            .filter_map(|of| {
-                Some(RateJson {
-                    workload: Some(of.workload.as_deref()?),
-                    ..row(of)
-                })
-            })
-            .collect(),
-        all: counted.rows.last().filter(|all| all.total > 0).map(row),
-        runs: counted.runs.iter().map(run).collect(),
-        elsewhere: counted.elsewhere,
-        too_short: counted.too_short,
-    };
-    serde_json::to_string_pretty(&document).map_err(|error| {
-        Failure::Failed(Problem::new("cannot write JSON").detail(error.to_string()))
-    })
+    let workloads = counted.rows.iter();
+    let workloads = workloads.filter_map(|of| Some(rate(Some(of.workload.as_deref()?), of)));
+    let all = counted.rows.last().filter(|all| all.total > 0);
+    let runs = counted.runs.iter().map(|run| {
+        json!({
+            "run": run.run,
+            "cells": run.cells,
+            "flagged": run.flagged,
+            "deltabench_version": run.written_by,
+            "finished_unix_ms": run.finished_unix_ms,
+        })
+    });
+    to_json(&known(json!({
+        "format": "deltabench.ledger",
+        "version": 1,
+        "deltabench_version": env!("CARGO_PKG_VERSION"),
+        "host": counted.host,
+        "workloads": workloads.collect::<Value>(),
+        "all": all.map(|all| rate(None, all)),
+        "runs": runs.collect::<Value>(),
+        "elsewhere": counted.elsewhere,
+        "too_short": counted.too_short,
+    })))
 }
 
 #[cfg(test)]

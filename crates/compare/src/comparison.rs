@@ -278,9 +278,7 @@ pub enum DetectionOutcome {
         blocks_left: u32,
     },
     /// Same direction, one-sided p at most 2.5 %.
-    Recurred {
-        p: f64,
-    },
+    Recurred { p: f64 },
     /// Not so: the cell is inconclusive, or equal where the fresh blocks show that.
     DidNotRecur {
         /// The one-sided p of the direction that was found.

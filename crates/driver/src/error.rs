@@ -92,9 +92,7 @@ pub enum WireError {
     Server(ServerError),
     /// The server closed the connection.
     #[error("the server closed the connection while {doing}")]
-    Closed {
-        doing: String,
-    },
+    Closed { doing: String },
     /// The connection broke.
     #[error("the connection failed while {doing}: {source}")]
     Io {
@@ -104,15 +102,10 @@ pub enum WireError {
     },
     /// Nothing came in time.
     #[error("no answer within {limit:?} while {doing}")]
-    Timeout {
-        doing: String,
-        limit: Duration,
-    },
+    Timeout { doing: String, limit: Duration },
     /// The server's answer is not the protocol.
     #[error("the server's answer makes no sense: {what}")]
-    Protocol {
-        what: String,
-    },
+    Protocol { what: String },
     /// The server wants a password and there is none, or a method that we do not speak.
     #[error("cannot authenticate: {what}")]
     Authentication {

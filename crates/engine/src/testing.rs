@@ -89,7 +89,7 @@ impl Bench {
         }
     }
 
-    pub fn spec(&self) -> EngineSpec<'_, '_> {
+    pub(crate) fn spec(&self) -> EngineSpec<'_, '_> {
         EngineSpec {
             installation: &self.installation,
             worker: &self.installation.bin_dir,
@@ -105,7 +105,7 @@ impl Bench {
         }
     }
 
-    pub fn start(&self) -> Result<(Engine<'_>, Opened), EngineError> {
+    pub(crate) fn start(&self) -> Result<(Engine<'_>, Opened), EngineError> {
         Engine::start(self.spec())
     }
 

@@ -13,6 +13,7 @@ pub mod figures;
 pub mod finding;
 pub mod installation;
 pub mod invalidation;
+pub mod json;
 pub mod metric;
 pub mod plan;
 pub mod problem;

@@ -123,9 +123,7 @@ pub enum Stopping {
     #[default]
     Fixed,
     /// Looks after these numbers of blocks, in rising order; a cell with an answer leaves the plan.
-    Sequential {
-        looks: Vec<u32>,
-    },
+    Sequential { looks: Vec<u32> },
     /// A cell leaves the plan when its interval is narrow enough.
     Precision {
         /// Half-width of the interval to reach, as a share.

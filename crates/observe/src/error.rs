@@ -19,15 +19,10 @@ pub enum ObserveError {
     },
     /// A file of `/proc`, `/sys` or a cgroup says something else than the kernel's documentation.
     #[error("{} is not as expected: {found:?}", path.display())]
-    Format {
-        path: PathBuf,
-        found: String,
-    },
+    Format { path: PathBuf, found: String },
     /// There is no such process, or it has ended.
     #[error("process {pid} is gone")]
-    Gone {
-        pid: u32,
-    },
+    Gone { pid: u32 },
     /// The kernel refused an affinity.
     #[error("cannot pin thread {tid} to cores {cores:?}")]
     Pin {

@@ -18,15 +18,10 @@ pub enum ProcError {
     },
     /// A file says something else than the kernel's documentation.
     #[error("{} is not as expected: {found:?}", path.display())]
-    Format {
-        path: PathBuf,
-        found: String,
-    },
+    Format { path: PathBuf, found: String },
     /// There is no such process, or it has ended.
     #[error("process {pid} is gone")]
-    Gone {
-        pid: u32,
-    },
+    Gone { pid: u32 },
 }
 
 impl ProcError {

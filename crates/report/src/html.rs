@@ -46,7 +46,7 @@ const SCRIPT_HASH: &str = include_str!("../web/dist/report.sha256");
 pub fn html(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
     let summary = summary(comparison, plan);
     let title = summary.split(": ").next().unwrap_or_default().to_owned();
-    let data = data::json(
+    let data = data::text(
         comparison,
         plan,
         context,

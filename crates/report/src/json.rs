@@ -20,6 +20,7 @@ use deltabench_compare::{exit_code, gate_line};
 use deltabench_model::counter::Mark;
 use deltabench_model::installation::Remote;
 use deltabench_model::invalidation::Invalidation;
+use deltabench_model::json::{known, unless_blank, unless_empty};
 use deltabench_model::plan::{ConfigurationUse, ExperimentPart, Group, Plan, ServerId, Stopping};
 use serde_json::{Value, json};
 pub(crate) use version2::{Names, written};
@@ -64,20 +65,6 @@ pub fn json(
     written(version, report, &Names::of(plan))
 }
 
-/// An object without those of its own fields that are not known.
-pub fn known(mut object: Value) -> Value {
-    if let Value::Object(fields) = &mut object {
-        fields.retain(|_, value| !value.is_null());
-    }
-    object
-}
-
-/// A list that is left out where it has nothing.
-pub fn unless_empty(list: impl Iterator<Item = Value>) -> Option<Value> {
-    let list: Vec<Value> = list.collect();
-    (!list.is_empty()).then_some(Value::Array(list))
-}
-
 fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Value {
     let cells = Cells { plan, context };
     let candidates = plan.candidates().into_iter();
@@ -89,7 +76,7 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Valu
         "format": "deltabench.report",
         "version": 1,
         "run": context.run,
-        "state": Some(&context.state).filter(|state| !state.is_empty()),
+        "state": unless_blank(&context.state),
         "summary": summary(comparison, plan),
         "exit_code": exit_code(comparison),
         "started_unix_ms": context.started_unix_ms,

@@ -44,7 +44,7 @@ pub use context::{
 pub use costs::costs_table;
 pub use csv::csv;
 pub use html::html;
-pub use json::{JsonVersion, json, known, unless_empty};
+pub use json::{JsonVersion, json};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use render::{Format, render};

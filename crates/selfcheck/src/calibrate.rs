@@ -8,15 +8,13 @@ mod tally;
 pub use tally::{Size, Sizes, Tally, Trial, share_interval, tally};
 
 use deltabench_compare::comparison::{Comparison, Metric};
+use deltabench_model::json::known;
 use deltabench_model::plan::{Plan, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{to_f64, to_u64};
-use serde::Serialize;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tally::{burn_for, packets, trials};
-
-/// Name and version of the JSON.
-const FORMAT: (&str, u32) = ("deltabench.calibration", 1);
 
 /// Slowdowns that can be asked for, as a share of throughput.
 pub const INJECTABLE: std::ops::RangeInclusive<f64> = 0.001..=0.5;
@@ -183,142 +181,66 @@ impl<'a> Outcome<'a> {
     }
 }
 
-/// All that came out, as it is written.
-#[derive(Debug, Serialize)]
-pub struct CalibrationJson<'a> {
-    format: &'static str,
-    version: u32,
-    deltabench_version: &'static str,
-    target: &'a str,
-    runs: usize,
-    /// Share of throughput asked for; absent in A/A runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    injected: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    burn_ns_per_packet: Option<u64>,
-    workloads: Vec<WorkloadCounts<'a>>,
-    all: Counts,
-    trials: Vec<TrialRow<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct WorkloadCounts<'a> {
-    workload: &'a str,
-    #[serde(flatten)]
-    counts: Counts,
-}
-
-#[derive(Debug, Serialize)]
-struct Counts {
-    cells: u64,
-    regressions: u64,
-    improvements: u64,
-    no_change: u64,
-    open: u64,
-    /// Cells of which other load disturbed most rounds: the truth of their throughput is not known.
-    contended: u64,
-    /// Exact 95 % interval of the share of cells called slower.
-    regression_share_ci95: (f64, f64),
-    #[serde(skip_serializing_if = "Option::is_none")]
-    throughput: Option<SizeRow>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server_cpu_us_per_op: Option<SizeRow>,
-}
-
-/// Geometric means of ratios, candidate / base.
-#[derive(Debug, Serialize)]
-struct SizeRow {
-    truth: f64,
-    estimate: f64,
-    covered: u64,
-    intervals: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct TrialRow<'a> {
-    run: u32,
-    workload: &'a str,
-    verdict: &'static str,
-    contended: bool,
-    throughput: RatioRow,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server_cpu_us_per_op: Option<RatioRow>,
-}
-
-#[derive(Debug, Serialize)]
-struct RatioRow {
-    truth: f64,
-    estimate: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ci95: Option<(f64, f64)>,
-}
-
-impl From<Size> for RatioRow {
-    fn from(size: Size) -> Self {
-        Self {
-            truth: size.truth,
-            estimate: size.estimate,
-            ci95: size.ci95,
+/// All that came out of a target, as it is written.
+pub fn calibration_json(target: &str, outcome: &Outcome<'_>) -> Value {
+    let workloads = outcome.workloads().into_iter().map(|workload| {
+        let mut counted = json!({"workload": workload});
+        if let (Value::Object(all), Value::Object(counts)) =
+            (&mut counted, counts(&outcome.of(workload)))
+        {
+            all.extend(counts);
         }
-    }
+        counted
+    });
+    let trials = outcome.trials.iter().map(|trial| {
+        known(json!({
+            "run": trial.run,
+            "workload": trial.workload,
+            "verdict": trial.verdict.word(),
+            "contended": trial.contended,
+            "throughput": size(&trial.throughput),
+            "server_cpu_us_per_op": trial.server_cpu.as_ref().map(size),
+        }))
+    });
+    known(json!({
+        "format": "deltabench.calibration",
+        "version": 1,
+        "deltabench_version": env!("CARGO_PKG_VERSION"),
+        "target": target,
+        "runs": outcome.runs(),
+        "injected": outcome.share,
+        "burn_ns_per_packet": outcome.burn_ns,
+        "workloads": workloads.collect::<Value>(),
+        "all": counts(&tally(outcome.trials.iter())),
+        "trials": trials.collect::<Value>(),
+    }))
 }
 
-impl From<&Tally> for Counts {
-    fn from(counted: &Tally) -> Self {
-        let row = |sizes: Sizes| SizeRow {
-            truth: sizes.truth,
-            estimate: sizes.estimate,
-            covered: sizes.covered,
-            intervals: sizes.intervals,
-        };
-        Self {
-            cells: counted.trials,
-            regressions: counted.regressions,
-            improvements: counted.improvements,
-            no_change: counted.no_change,
-            open: counted.open,
-            contended: counted.contended,
-            regression_share_ci95: share_interval(counted.regressions, counted.trials),
-            throughput: counted.throughput.map(row),
-            server_cpu_us_per_op: counted.server_cpu.map(row),
-        }
-    }
+fn counts(counted: &Tally) -> Value {
+    let sizes = |sizes: Sizes| {
+        json!({
+            "truth": sizes.truth,
+            "estimate": sizes.estimate,
+            "covered": sizes.covered,
+            "intervals": sizes.intervals,
+        })
+    };
+    known(json!({
+        "cells": counted.trials,
+        "regressions": counted.regressions,
+        "improvements": counted.improvements,
+        "no_change": counted.no_change,
+        "open": counted.open,
+        // Other load disturbed most of their rounds: the truth of their throughput is not known.
+        "contended": counted.contended,
+        "regression_share_ci95": share_interval(counted.regressions, counted.trials),
+        "throughput": counted.throughput.map(sizes),
+        "server_cpu_us_per_op": counted.server_cpu.map(sizes),
+    }))
 }
 
-impl<'a> CalibrationJson<'a> {
-    /// That of a target.
-    pub fn of(target: &'a str, outcome: &Outcome<'a>) -> Self {
-        Self {
-            format: FORMAT.0,
-            version: FORMAT.1,
-            deltabench_version: env!("CARGO_PKG_VERSION"),
-            target,
-            runs: outcome.runs(),
-            injected: outcome.share,
-            burn_ns_per_packet: outcome.burn_ns,
-            workloads: outcome
-                .workloads()
-                .into_iter()
-                .map(|workload| WorkloadCounts {
-                    workload,
-                    counts: Counts::from(&outcome.of(workload)),
-                })
-                .collect(),
-            all: Counts::from(&tally(outcome.trials.iter())),
-            trials: outcome
-                .trials
-                .iter()
-                .map(|trial| TrialRow {
-                    run: trial.run,
-                    workload: &trial.workload,
-                    verdict: trial.verdict.word(),
-                    contended: trial.contended,
-                    throughput: trial.throughput.into(),
-                    server_cpu_us_per_op: trial.server_cpu.map(RatioRow::from),
-                })
-                .collect(),
-        }
-    }
+fn size(size: &Size) -> Value {
+    known(json!({"truth": size.truth, "estimate": size.estimate, "ci95": size.ci95}))
 }
 
 #[cfg(test)]

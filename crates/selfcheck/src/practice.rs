@@ -16,11 +16,9 @@ use deltabench_stats::binomial::clopper_pearson;
 use deltabench_stats::student::welch;
 use deltabench_stats::summary::mean;
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Name and version of the JSON.
-const FORMAT: (&str, u32) = ("deltabench.practice", 1);
 
 /// Operations per second, one value for each second of a run.
 pub type Seconds = Vec<f64>;
@@ -172,41 +170,21 @@ impl PairVerdict {
     }
 }
 
-/// All pairs, as they are written.
-#[derive(Debug, Serialize)]
-pub struct PracticeJson<'a> {
-    format: &'static str,
-    version: u32,
-    target: &'a str,
-    seconds: u32,
-    pairs: &'a [PairVerdict],
-    false_alarms: FalseAlarms,
-}
-
-#[derive(Debug, Serialize)]
-struct FalseAlarms {
-    t_test: u64,
-    five_percent: u64,
-    deltabench: u64,
-}
-
-impl<'a> PracticeJson<'a> {
-    /// Pairs of a target with itself, so many seconds of sysbench on each.
-    pub fn of(target: &'a str, seconds: u32, pairs: &'a [PairVerdict]) -> Self {
-        let called = CalledDifferent::of(pairs);
-        Self {
-            format: FORMAT.0,
-            version: FORMAT.1,
-            target,
-            seconds,
-            pairs,
-            false_alarms: FalseAlarms {
-                t_test: called.by_p,
-                five_percent: called.by_change,
-                deltabench: called.by_deltabench,
-            },
-        }
-    }
+/// Pairs of a target with itself, so many seconds of sysbench on each, as they are written.
+pub fn practice_json(target: &str, seconds: u32, pairs: &[PairVerdict]) -> Value {
+    let called = CalledDifferent::of(pairs);
+    json!({
+        "format": "deltabench.practice",
+        "version": 1,
+        "target": target,
+        "seconds": seconds,
+        "pairs": pairs,
+        "false_alarms": {
+            "t_test": called.by_p,
+            "five_percent": called.by_change,
+            "deltabench": called.by_deltabench,
+        },
+    })
 }
 
 /// How many pairs were called different.

@@ -30,15 +30,10 @@ pub enum StoreError {
     },
     /// The file is not a store of deltabench.
     #[error("{path} is not a deltabench store")]
-    Foreign {
-        path: PathBuf,
-    },
+    Foreign { path: PathBuf },
     /// No run has this name.
     #[error("there is no run `{run}` in {path}")]
-    UnknownRun {
-        path: PathBuf,
-        run: String,
-    },
+    UnknownRun { path: PathBuf, run: String },
     #[error("no space left to write {path}")]
     Full {
         path: PathBuf,
@@ -63,10 +58,7 @@ pub enum StoreError {
     },
     /// The caller broke the order of calls or gave a value that cannot be stored.
     #[error("cannot store this in {path}: {what}")]
-    Misuse {
-        path: PathBuf,
-        what: String,
-    },
+    Misuse { path: PathBuf, what: String },
 }
 
 impl StoreError {

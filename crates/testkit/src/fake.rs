@@ -21,10 +21,7 @@ pub enum Trouble {
         from: u64,
     },
     /// This one execution is answered late.
-    Freeze {
-        at: u64,
-        pause: Duration,
-    },
+    Freeze { at: u64, pause: Duration },
     /// From this execution on, no connection is answered for a while.
     FreezeAll {
         /// First execution without an answer.
@@ -32,22 +29,13 @@ pub enum Trouble {
         pause: Duration,
     },
     /// This execution is answered by closing the connection, and no new one is taken.
-    Die {
-        at: u64,
-    },
+    Die { at: u64 },
     /// This execution is answered by FATAL 57P01, and then the connection is closed.
-    Terminate {
-        at: u64,
-    },
+    Terminate { at: u64 },
     /// This execution is answered by these bytes and nothing else.
-    Lie {
-        at: u64,
-        bytes: Vec<u8>,
-    },
+    Lie { at: u64, bytes: Vec<u8> },
     /// This execution's answer lacks its ReadyForQuery.
-    NotReady {
-        at: u64,
-    },
+    NotReady { at: u64 },
     /// Every `every`-th execution that is neither BEGIN nor COMMIT fails.
     Fail {
         /// Distance between failures.

@@ -219,14 +219,9 @@ pub enum Value {
         add: i64,
     },
     /// Groups of random digits joined by `-`, as sysbench writes `c` and `pad`: one text placeholder.
-    Digits {
-        groups: u32,
-        width: u32,
-    },
+    Digits { groups: u32, width: u32 },
     /// Random lower-case letters: one text placeholder.
-    Letters {
-        length: u32,
-    },
+    Letters { length: u32 },
     /// Another value, with the same draw wherever it stands in an operation.
     Shared {
         /// Tells the shared values of a workload apart.

@@ -65,8 +65,8 @@ impl Visitor<'_> {
         self.in_test = outer;
     }
 
-    /// What other crates use says what it is. The compiler's own lint asks for fields and variants too, and gets
-    /// their names a second time.
+    /// What other crates use says what it is. The compiler's own lint asks for fields and variants too, and
+    /// gets their names a second time.
     fn documented(&mut self, is_public: bool, attributes: &[syn::Attribute], name: &syn::Ident) {
         let is_library = self.path.starts_with("crates") && !self.path.starts_with("crates/cli");
         let says = attributes.iter().any(|one| one.path().is_ident("doc"));
@@ -257,8 +257,9 @@ mod tests {
 
     #[test]
     fn what_is_public_says_what_it_is() {
-        let text = "pub struct X { pub field: u8 }\n/// Says.\npub fn f() {}\nfn g() {}\npub(crate) fn h() {}\n\
-                    impl X { pub fn new() {} }\n#[cfg(test)]\nmod tests { pub fn i() {} }";
+        let text = "pub struct X { pub field: u8 }\n/// Says.\npub fn f() {}\nfn g() {}\n\
+                    pub(crate) fn h() {}\nimpl X { pub fn new() {} }\n\
+                    #[cfg(test)]\nmod tests { pub fn i() {} }";
         let lines = |path| -> Vec<usize> { found(path, text).iter().map(|one| one.0).collect() };
         assert_eq!(lines("crates/x/src/a.rs"), [1, 6]);
         assert!(lines("crates/cli/src/a.rs").is_empty());

@@ -36,6 +36,7 @@ pub(super) struct Order {
 }
 
 impl Order {
+    /// A build of this source by the spec; of a release where there is one.
     pub fn new(
         spec: &BuildSpec,
         release: Option<&Release>,

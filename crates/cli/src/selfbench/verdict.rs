@@ -18,7 +18,7 @@ use deltabench_model::problem::Problem;
 use deltabench_run::planning::{self, ServerWish};
 use deltabench_run::session::SessionEnd;
 use deltabench_selfcheck::practice::{
-    CalledDifferent, PairVerdict, PracticeJson, judged, sequential,
+    CalledDifferent, PairVerdict, judged, practice_json, sequential,
 };
 use deltabench_workload::Library;
 
@@ -140,7 +140,7 @@ fn publish(arguments: &SelfbenchVerdict, pairs: &[PairVerdict]) -> Result<u8, Fa
     ];
     print_stdout(&lines.join("\n"))?;
     if let Some(path) = &arguments.json {
-        let json = PracticeJson::of(&arguments.target, seconds, pairs);
+        let json = practice_json(&arguments.target, seconds, pairs);
         write_file(path, &format!("{}\n", to_json(&json)?))?;
     }
     Ok(0)

@@ -37,7 +37,10 @@ pub(crate) struct Reply {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ask {
     /// Must come first.
-    Hello { protocol: u32, version: String },
+    Hello {
+        protocol: u32,
+        version: String,
+    },
     /// Keeps the far side waiting for more.
     Ping,
     /// Facts about the host.
@@ -45,21 +48,35 @@ pub(crate) enum Ask {
     /// The main process of the server that has these backends.
     Postmaster(Backends),
     /// A main process and all below it.
-    Processes { postmaster: u32 },
-    OpenMeters { postmasters: Vec<u32>, device: bool },
+    Processes {
+        postmaster: u32,
+    },
+    OpenMeters {
+        postmasters: Vec<u32>,
+        device: bool,
+    },
     /// Marks the start of a slice.
-    Start { meters: u64 },
+    Start {
+        meters: u64,
+    },
     /// What happened since.
     End {
         meters: u64,
         active: u64,
         client_cpu_ns: u64,
     },
-    CloseMeters { meters: u64 },
+    CloseMeters {
+        meters: u64,
+    },
     /// Counts a server's processes from now on.
-    OpenCounters { postmaster: u32, backends: Vec<u32> },
+    OpenCounters {
+        postmaster: u32,
+        backends: Vec<u32>,
+    },
     /// A last reading.
-    FinishCounters { counters: u64 },
+    FinishCounters {
+        counters: u64,
+    },
     /// Samples the host and these servers from now on, and no others.
     Watch {
         servers: Vec<(ServerId, u32)>,

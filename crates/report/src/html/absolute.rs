@@ -7,7 +7,7 @@ use deltabench_compare::absolute::{CellResult, Progress, progress};
 use deltabench_model::plan::Plan;
 use deltabench_model::units::{index, to_f64};
 use maud::{Markup, html};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 /// Points of a course, and those of all courses of a page.
 const POINTS: f64 = 60.0;
@@ -37,21 +37,8 @@ pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
     }
 }
 
-/// The course of a cell as the script has it.
-#[derive(Serialize)]
-pub(super) struct ProgressData {
-    name: String,
-    servers: Vec<ServerProgress>,
-}
-
-#[derive(Serialize)]
-struct ServerProgress {
-    name: String,
-    /// Seconds at the end, operations per second, mean latency in microseconds.
-    points: Vec<(Option<Number>, Option<Number>, Option<Number>)>,
-}
-
-pub(super) fn data(plan: &Plan, context: &ReportContext) -> Vec<ProgressData> {
+/// The course of each cell as the script has it.
+pub(super) fn data(plan: &Plan, context: &ReportContext) -> Value {
     let by_cell = context.results.chunk_by(|one, two| one.cell == two.cell);
     let courses = by_cell.filter_map(|results| {
         let cell = plan.cells.get(index(u64::from(results.first()?.cell)))?;
@@ -59,23 +46,21 @@ pub(super) fn data(plan: &Plan, context: &ReportContext) -> Vec<ProgressData> {
         let rate = cell
             .rate
             .map_or(String::new(), |rate| format!(", {rate} ops/s"));
-        let servers = results.iter().map(|result| ServerProgress {
+        let servers = results.iter().map(|result| {
             // The placebo runs what the base runs.
-            name: if Some(result.server) == plan.placebo() {
-                "placebo".to_owned()
-            } else {
-                resolved(plan, result.server)
-            },
-            points: points(result),
+            let name = match Some(result.server) == plan.placebo() {
+                true => "placebo".to_owned(),
+                false => resolved(plan, result.server),
+            };
+            json!({"name": name, "points": points(result)})
         });
-        Some(ProgressData {
-            name: format!("{}, {clients}{rate}", cell.workload),
-            servers: servers.collect(),
-        })
+        let name = format!("{}, {clients}{rate}", cell.workload);
+        Some(json!({"name": name, "servers": servers.collect::<Value>()}))
     });
     courses.collect()
 }
 
+/// Seconds at the end, operations per second, mean latency in microseconds.
 fn points(result: &CellResult) -> Vec<(Option<Number>, Option<Number>, Option<Number>)> {
     let every = result.total.seconds / POINTS;
     let number = |value: f64| Number::new(value, 4);

@@ -8,12 +8,9 @@ pub(in crate::html) mod number;
 mod series;
 
 use self::number::{Interval, Number, difference, interval};
-use self::series::{Series, marks, series};
-use super::absolute::{self, ProgressData};
-use super::anchor;
-use super::grids::{self, GridData};
-use super::steps::{self, StepsData};
+use self::series::{marks, series};
 use super::strips::{by_block, folded};
+use super::{absolute, anchor, grids, steps};
 use crate::conditions::Conditions;
 use crate::confirmation;
 use crate::context::{ReportContext, resolved};
@@ -25,8 +22,8 @@ use deltabench_compare::comparison::{
     Verdict,
 };
 use deltabench_model::metric::{self, Better, METRICS};
-use deltabench_model::plan::{Plan, Role};
-use serde::Serialize;
+use deltabench_model::plan::{Group, Plan, Role};
+use serde_json::{Value, json};
 
 /// Digits of absolute values, of ratios.
 pub(super) const VALUE_DIGITS: usize = 5;
@@ -34,93 +31,8 @@ pub(super) const RATIO_DIGITS: usize = 6;
 /// Digits of latency curves, which are only drawn.
 const CURVE_DIGITS: usize = 4;
 
-#[derive(Serialize)]
-struct Page {
-    base: String,
-    /// What does the work of a cell: `client` or `thread`.
-    worker: &'static str,
-    sides: Vec<Side>,
-    verdicts: Vec<VerdictHead>,
-    groups: Vec<(&'static str, &'static str)>,
-    metrics: Vec<MetricHead>,
-    /// The placebo over all cells, by the metrics.
-    placebo: Vec<Option<Interval>>,
-    means: Vec<Mean>,
-    cells: Vec<Cell>,
-    series: Option<Series>,
-    marks: Vec<series::MarkAt>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    steps: Option<StepsData>,
-    grids: Vec<GridData>,
-    course: Vec<ProgressData>,
-}
-
-#[derive(Serialize)]
-struct Side {
-    id: u32,
-    name: String,
-    role: &'static str,
-}
-
-#[derive(Serialize)]
-pub(super) struct VerdictHead {
-    key: &'static str,
-    word: &'static str,
-    sign: &'static str,
-    class: &'static str,
-}
-
-#[derive(Serialize)]
-struct MetricHead {
-    key: String,
-    name: String,
-    unit: String,
-    better: Option<&'static str>,
-    meaning: String,
-    /// Whether it is one that the whole comparison has, with a δ; else it is a cost.
-    compared: bool,
-}
-
-#[derive(Serialize)]
-struct Mean {
-    candidate: u32,
-    group: Option<&'static str>,
-    words: String,
-    ratios: Vec<Option<Interval>>,
-}
-
-#[derive(Serialize)]
-struct Cell {
-    id: String,
-    cell: u32,
-    name: String,
-    workload: String,
-    clients: u32,
-    group: &'static str,
-    candidate: u32,
-    verdict: &'static str,
-    marks: String,
-    reason: String,
-    delta: Number,
-    withdrawn: Option<String>,
-    /// What stands instead of relative throughput where that cannot be told.
-    withheld: Option<String>,
-    /// By the metrics that are compared.
-    values: Vec<Option<Value>>,
-    /// The same of the placebo, ratios alone.
-    placebo: Vec<Option<Interval>>,
-    /// The figure that published studies print: base, candidate, unit.
-    published: Option<(Option<Number>, Option<Number>, String)>,
-    costs: Vec<CostRow>,
-    /// Block, base, candidate.
-    rates: Vec<(u32, Option<Number>, Option<Number>)>,
-    latency: Option<[Vec<Option<Number>>; 3]>,
-    /// Rounds by metric, throughput and CPU.
-    rounds: [Option<Rounds>; 2],
-}
-
 /// Base, candidate, ratio, the metric's own verdict.
-type Value = (
+type MetricValue = (
     Option<Number>,
     Option<Number>,
     Interval,
@@ -128,8 +40,7 @@ type Value = (
 );
 
 /// Metric, base, candidate, difference, ratio, the placebo's ratio, place among what moved.
-#[derive(Serialize)]
-struct CostRow(
+type CostRow = (
     usize,
     Option<Number>,
     Option<Number>,
@@ -139,19 +50,8 @@ struct CostRow(
     Option<usize>,
 );
 
-/// Rounds of all blocks: what [`super::strips`] draws, in hundredths of a percent.
-#[derive(Serialize)]
-struct Rounds {
-    fold: u32,
-    blocks: Vec<BlockRounds>,
-}
-
-/// Number, value, part, rounds.
-#[derive(Serialize)]
-struct BlockRounds(u32, Option<i64>, &'static str, Vec<Option<i64>>);
-
 /// The value, ready to stand inside a script element.
-pub(super) fn json(
+pub(super) fn text(
     comparison: &Comparison,
     plan: &Plan,
     context: &ReportContext,
@@ -178,71 +78,72 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn page(&self) -> Page {
-        let servers = (0..).zip(&self.plan.servers);
-        let sides: Vec<Side> = servers
-            .map(|(id, server)| Side {
-                id,
-                name: side_name(self.plan, id, server.role),
-                role: words::role(server.role),
-            })
+    fn page(&self) -> Value {
+        let servers = || (0..).zip(&self.plan.servers);
+        let names: Vec<String> = servers()
+            .map(|(id, server)| side_name(self.plan, id, server.role))
             .collect();
-        let names: Vec<String> = sides.iter().map(|side| side.name.clone()).collect();
-        let of_metrics = |read: &dyn Fn(Metric) -> Option<Interval>| Metric::ALL.map(read).to_vec();
-        let placebo = self.comparison.placebo.as_ref();
-        Page {
-            base: resolved(self.plan, self.plan.base()),
-            worker: words::worker(self.plan),
-            sides,
-            verdicts: VERDICTS.into_iter().map(verdict_head).collect(),
-            groups: words::GROUPS
-                .map(|group| (group.word(), words::heading_in(self.plan, group)))
-                .to_vec(),
-            metrics: self.metrics(),
-            placebo: of_metrics(&|metric| {
-                let placebo = placebo?;
-                match metric {
-                    Metric::Throughput => {
-                        let few = withheld::of_placebo(self.plan, self.comparison);
-                        interval(&placebo.throughput).filter(|_| few.is_none())
-                    }
-                    Metric::ServerCpuPerOperation => interval(placebo.server_cpu.as_ref()?),
-                    Metric::LatencyP50 | Metric::LatencyP99 => None,
-                }
-            }),
-            means: self.means(),
-            cells: self
-                .comparison
-                .cells
-                .iter()
-                .map(|cell| self.cell(cell))
-                .collect(),
-            series: series(&names, &self.context.samples),
-            marks: marks(&self.context.samples, &self.context.marks),
-            steps: steps::data(self.context),
-            grids: grids::data(&self.context.grids),
-            course: absolute::data(self.plan, self.context),
+        let sides = servers().zip(&names);
+        let sides = sides.map(|((id, server), name)| {
+            json!({"id": id, "name": name, "role": words::role(server.role)})
+        });
+        let groups = words::GROUPS.map(|group| (group.word(), words::heading_in(self.plan, group)));
+        let cells = self.comparison.cells.iter().map(|cell| self.cell(cell));
+        let steps = steps::data(self.context);
+        let has_steps = steps.is_some();
+        let mut page = json!({
+            "base": resolved(self.plan, self.plan.base()),
+            // What does the work of a cell: `client` or `thread`.
+            "worker": words::worker(self.plan),
+            "sides": sides.collect::<Value>(),
+            "verdicts": VERDICTS.map(verdict_head),
+            "groups": groups,
+            "metrics": self.metrics(),
+            "placebo": Metric::ALL.map(|metric| self.placebo(metric)),
+            "means": self.means(),
+            "cells": cells.collect::<Value>(),
+            "series": series(&names, &self.context.samples),
+            "marks": marks(&self.context.samples, &self.context.marks),
+            "steps": steps,
+            "grids": grids::data(&self.context.grids),
+            "course": absolute::data(self.plan, self.context),
+        });
+        if let (Value::Object(fields), false) = (&mut page, has_steps) {
+            fields.shift_remove("steps");
+        }
+        page
+    }
+
+    /// The placebo over all cells.
+    fn placebo(&self, metric: Metric) -> Option<Interval> {
+        let placebo = self.comparison.placebo.as_ref()?;
+        match metric {
+            Metric::Throughput => {
+                let few = withheld::of_placebo(self.plan, self.comparison);
+                interval(&placebo.throughput).filter(|_| few.is_none())
+            }
+            Metric::ServerCpuPerOperation => interval(placebo.server_cpu.as_ref()?),
+            Metric::LatencyP50 | Metric::LatencyP99 => None,
         }
     }
 
-    fn metrics(&self) -> Vec<MetricHead> {
+    /// Those that the whole comparison has, with a δ, and then the costs.
+    fn metrics(&self) -> Value {
         let compared = Metric::ALL.iter().map(|one| {
-            let info = metric::metric(one.key());
-            MetricHead {
-                key: one.key().to_owned(),
-                name: metric_name(*one).to_owned(),
-                unit: words_unit(one.unit()),
-                better: Some(better(one.better())),
-                meaning: info.map_or_else(String::new, |info| info.meaning.to_owned()),
-                compared: true,
-            }
+            json!({
+                "key": one.key(),
+                "name": metric_name(*one),
+                "unit": words_unit(one.unit()),
+                "better": better(one.better()),
+                "meaning": metric::metric(one.key()).map_or("", |info| info.meaning),
+                "compared": true,
+            })
         });
-        compared
-            .chain(self.costs.iter().map(|key| cost_head(key)))
-            .collect()
+        let costs = self.costs.iter().map(|key| cost_head(key));
+        compared.chain(costs).collect()
     }
 
-    fn means(&self) -> Vec<Mean> {
+    fn means(&self) -> Value {
         let candidates = self.plan.candidates().into_iter();
         let shown =
             candidates.flat_map(|candidate| shown_summaries(self.comparison, self.plan, candidate));
@@ -251,59 +152,54 @@ impl Maker<'_> {
             .collect()
     }
 
-    fn cell(&self, cell: &CellComparison) -> Cell {
+    fn cell(&self, cell: &CellComparison) -> Value {
         let placebo = self.comparison.placebo_cells.iter();
         let placebo = placebo.into_iter().find(|other| other.cell == cell.cell);
         let told = |cell: &CellComparison, metric| {
             metric != Metric::Throughput || withheld::of_cell(self.plan, cell.blocks).is_none()
         };
-        Cell {
-            id: anchor(cell),
-            cell: cell.cell,
-            name: self.conditions.label(cell),
-            workload: cell.workload.clone(),
-            clients: cell.clients,
-            group: cell.group.word(),
-            candidate: cell.candidate,
-            verdict: cell.verdict.word(),
-            marks: confirmation::marks(cell),
-            reason: super::reason(cell),
-            delta: Number::new(cell.delta, RATIO_DIGITS).unwrap_or_default(),
-            withdrawn: withdrawn::of_cell(self.context, cell.cell),
-            values: Metric::ALL
-                .map(|metric| {
-                    let found = words::metric(cell, metric);
-                    found.filter(|_| told(cell, metric)).map(value)
-                })
-                .to_vec(),
-            withheld: withheld::of_cell(self.plan, cell.blocks),
-            placebo: Metric::ALL
-                .map(|metric| {
-                    let placebo = placebo.filter(|placebo| told(placebo, metric))?;
-                    interval(&words::metric(placebo, metric)?.ratio)
-                })
-                .to_vec(),
-            published: published(cell, self.plan)
-                .filter(crate::published::Published::differs)
-                .map(|figure| {
-                    (
-                        absolute(figure.base),
-                        absolute(figure.candidate),
-                        figure.unit,
-                    )
-                }),
-            costs: self.cost_rows(cell, placebo),
-            rates: cell
-                .rates
-                .iter()
-                .map(|rate| (rate.block, figure(rate.base), figure(rate.candidate)))
-                .collect(),
-            latency: cell.latency.as_ref().map(curves),
-            rounds: [
+        let values = Metric::ALL.map(|metric| {
+            let found = words::metric(cell, metric);
+            found.filter(|_| told(cell, metric)).map(value)
+        });
+        let of_placebo = Metric::ALL.map(|metric| {
+            let placebo = placebo.filter(|placebo| told(placebo, metric))?;
+            interval(&words::metric(placebo, metric)?.ratio)
+        });
+        let figures = published(cell, self.plan).filter(crate::published::Published::differs);
+        let rates = cell.rates.iter();
+        let rates: Vec<(u32, Option<Number>, Option<Number>)> = rates
+            .map(|rate| (rate.block, figure(rate.base), figure(rate.candidate)))
+            .collect();
+        json!({
+            "id": anchor(cell),
+            "cell": cell.cell,
+            "name": self.conditions.label(cell),
+            "workload": cell.workload,
+            "clients": cell.clients,
+            "group": cell.group.word(),
+            "candidate": cell.candidate,
+            "verdict": cell.verdict.word(),
+            "marks": confirmation::marks(cell),
+            "reason": super::reason(cell),
+            "delta": Number::new(cell.delta, RATIO_DIGITS).unwrap_or_default(),
+            "withdrawn": withdrawn::of_cell(self.context, cell.cell),
+            // What stands instead of relative throughput where that cannot be told.
+            "withheld": withheld::of_cell(self.plan, cell.blocks),
+            // By the metrics that are compared; of the placebo ratios alone.
+            "values": values,
+            "placebo": of_placebo,
+            "published": figures.map(|figure| {
+                (absolute(figure.base), absolute(figure.candidate), figure.unit)
+            }),
+            "costs": self.cost_rows(cell, placebo),
+            "rates": rates,
+            "latency": cell.latency.as_ref().map(curves),
+            "rounds": [
                 self.rounds(cell, Metric::Throughput),
                 self.rounds(cell, Metric::ServerCpuPerOperation),
             ],
-        }
+        })
     }
 
     fn cost_rows(&self, cell: &CellComparison, placebo: Option<&CellComparison>) -> Vec<CostRow> {
@@ -314,7 +210,7 @@ impl Maker<'_> {
         let rows = cell.costs.iter().filter_map(|cost| {
             let place = self.costs.iter().position(|key| *key == cost.key)?;
             let moved = cell.moved.iter().position(|moved| moved.key == cost.key);
-            Some(CostRow(
+            Some((
                 Metric::ALL.len() + place,
                 figure(cost.base),
                 figure(cost.candidate),
@@ -327,25 +223,20 @@ impl Maker<'_> {
         rows.collect()
     }
 
-    fn rounds(&self, cell: &CellComparison, wanted: Metric) -> Option<Rounds> {
+    /// Rounds of all blocks: what [`super::strips`] draws, in hundredths of a percent. A block is its number,
+    /// value, part and rounds.
+    fn rounds(&self, cell: &CellComparison, wanted: Metric) -> Option<Value> {
         let metric = words::metric(cell, wanted)?;
         let blocks = by_block(cell, metric, super::strips::value_of(wanted)?);
         let (fold, dots) = folded(&blocks, self.dots);
         let rows = blocks.iter().zip(dots).map(|(block, dots)| {
             let hundredths = number::hundredths_of_percent;
-            BlockRounds(
-                block.number,
-                hundredths(block.value),
-                block.part.words().trim(),
-                dots.into_iter()
-                    .map(|log| log.and_then(hundredths))
-                    .collect(),
-            )
+            let dots = dots.into_iter().map(|log| log.and_then(hundredths));
+            let dots: Vec<Option<i64>> = dots.collect();
+            let value = hundredths(block.value);
+            json!([block.number, value, block.part.words().trim(), dots])
         });
-        Some(Rounds {
-            fold,
-            blocks: rows.collect(),
-        })
+        Some(json!({"fold": fold, "blocks": rows.collect::<Value>()}))
     }
 }
 
@@ -357,13 +248,13 @@ pub(super) const VERDICTS: [Verdict; 5] = [
     Verdict::Unfit,
 ];
 
-pub(super) fn verdict_head(verdict: Verdict) -> VerdictHead {
-    VerdictHead {
-        key: verdict.word(),
-        word: words::verdict(verdict),
-        sign: words::sign(verdict),
-        class: super::class(verdict),
-    }
+pub(super) fn verdict_head(verdict: Verdict) -> Value {
+    json!({
+        "key": verdict.word(),
+        "word": words::verdict(verdict),
+        "sign": words::sign(verdict),
+        "class": super::class(verdict),
+    })
 }
 
 fn side_name(plan: &Plan, id: u32, role: Role) -> String {
@@ -396,7 +287,7 @@ pub(super) fn words_unit(unit: &str) -> String {
     }
 }
 
-fn value(metric: &MetricComparison) -> Value {
+fn value(metric: &MetricComparison) -> MetricValue {
     let ratio = interval(&metric.ratio).unwrap_or_default();
     (
         figure(metric.base),
@@ -428,16 +319,16 @@ fn curves(latency: &LatencyCurves) -> [Vec<Option<Number>>; 3] {
     ]
 }
 
-fn mean(summary: &GroupSummary, comparison: &Comparison, context: &ReportContext) -> Mean {
-    Mean {
-        candidate: summary.candidate,
-        group: summary.group.map(deltabench_model::plan::Group::word),
-        words: withdrawn::mean_name(summary, comparison, context),
-        ratios: vec![
+fn mean(summary: &GroupSummary, comparison: &Comparison, context: &ReportContext) -> Value {
+    json!({
+        "candidate": summary.candidate,
+        "group": summary.group.map(Group::word),
+        "words": withdrawn::mean_name(summary, comparison, context),
+        "ratios": [
             interval(&summary.throughput),
             summary.server_cpu.as_ref().and_then(interval),
         ],
-    }
+    })
 }
 
 /// The costs that some cell has, in the registry's order, then sampled waits by name.
@@ -455,24 +346,24 @@ fn cost_keys(comparison: &Comparison) -> Vec<&str> {
     known.chain(others).collect()
 }
 
-fn cost_head(key: &str) -> MetricHead {
+fn cost_head(key: &str) -> Value {
     let Some(info) = metric::metric(key) else {
         let name = key.strip_prefix("wait:").unwrap_or(key);
-        return MetricHead {
-            key: key.to_owned(),
-            name: format!("wait {}", name.replacen(':', " ", 1)),
-            unit: "µs/op".to_owned(),
-            better: Some(better(Better::Lower)),
-            meaning: "time that backends waited for this, sampled".to_owned(),
-            compared: false,
-        };
+        return json!({
+            "key": key,
+            "name": format!("wait {}", name.replacen(':', " ", 1)),
+            "unit": "µs/op",
+            "better": better(Better::Lower),
+            "meaning": "time that backends waited for this, sampled",
+            "compared": false,
+        });
     };
-    MetricHead {
-        key: info.key.to_owned(),
-        name: words_unit(info.name).replace(" us/o", " µs/o"),
-        unit: words_unit(info.unit),
-        better: info.better.map(better),
-        meaning: info.meaning.to_owned(),
-        compared: false,
-    }
+    json!({
+        "key": info.key,
+        "name": words_unit(info.name).replace(" us/o", " µs/o"),
+        "unit": words_unit(info.unit),
+        "better": info.better.map(better),
+        "meaning": info.meaning,
+        "compared": false,
+    })
 }

@@ -8,7 +8,7 @@ use deltabench_compare::comparison::Verdict;
 use deltabench_compare::segments;
 use deltabench_compare::study::{Absolute, Grid, GridPoint};
 use maud::{Markup, html};
-use serde::Serialize;
+use serde_json::{Value as Json, json};
 
 /// Grids that are open at first.
 const OPEN: usize = 8;
@@ -56,61 +56,36 @@ fn article(place: usize, grid: &Grid) -> Markup {
     }
 }
 
-/// A grid as the script has it.
-#[derive(Serialize)]
-pub(super) struct GridData {
-    title: String,
-    /// What its rows count: `client` or `thread`.
-    worker: &'static str,
-    clients: Vec<u32>,
-    columns: Vec<ColumnData>,
-}
-
-#[derive(Serialize)]
-struct ColumnData {
-    name: String,
-    points: Vec<Option<PointData>>,
-}
-
 /// Value with the ends of its interval.
 type Ends = (Option<Number>, Option<Number>, Option<Number>);
 
-/// Values by [`Value::ALL`], what throughput is relative to the first column, verdict.
-#[derive(Serialize)]
-struct PointData(
-    [Option<Ends>; 5],
-    Option<super::data::number::Interval>,
-    Option<&'static str>,
-);
-
-pub(super) fn data(grids: &[Grid]) -> Vec<GridData> {
-    let all = grids.iter().map(|grid| GridData {
-        title: grid.title.clone(),
-        worker: grid.worker,
-        clients: grid.clients.clone(),
-        columns: grid
-            .columns
-            .iter()
-            .map(|column| ColumnData {
-                name: column.name.clone(),
-                points: column
-                    .points
-                    .iter()
-                    .map(|one| one.as_ref().map(point))
-                    .collect(),
-            })
-            .collect(),
+/// Grids as the script has them.
+pub(super) fn data(grids: &[Grid]) -> Json {
+    let all = grids.iter().map(|grid| {
+        let columns = grid.columns.iter().map(|column| {
+            let points: Vec<Option<Json>> = column
+                .points
+                .iter()
+                .map(|one| one.as_ref().map(point))
+                .collect();
+            json!({"name": column.name, "points": points})
+        });
+        json!({
+            "title": grid.title,
+            "worker": grid.worker,
+            "clients": grid.clients,
+            "columns": columns.collect::<Json>(),
+        })
     });
     all.collect()
 }
 
-fn point(point: &GridPoint) -> PointData {
+/// Values by [`Value::ALL`], what throughput is relative to the first column, verdict.
+fn point(point: &GridPoint) -> Json {
+    let values = Value::ALL.map(|value| value.of(point).map(|absolute| ends(&absolute)));
     let relative = point.relative.as_ref();
-    PointData(
-        Value::ALL.map(|value| value.of(point).map(|absolute| ends(&absolute))),
-        relative.and_then(super::data::number::interval),
-        point.verdict.map(Verdict::word),
-    )
+    let relative = relative.and_then(super::data::number::interval);
+    json!([values, relative, point.verdict.map(Verdict::word)])
 }
 
 fn ends(absolute: &Absolute) -> Ends {

@@ -6,7 +6,7 @@ use deltabench_model::counter::Mark;
 use deltabench_model::figures::{PassSeries, StepSeries};
 use deltabench_model::plan::ServerId;
 use deltabench_model::units::{count, index, seconds, to_f64};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 /// Numbers of all series together: with more the page would take seconds to open.
 const BUDGET: usize = 240_000;
@@ -19,65 +19,25 @@ const MARKS: usize = 60;
 /// Kind of the marks that are all drawn.
 const CHECKPOINT: &str = "checkpoint";
 
-/// What the script draws from.
-#[derive(Serialize)]
-pub(super) struct StepsData {
-    steps: Vec<Step>,
-}
-
-#[derive(Serialize)]
-struct Step {
-    name: String,
-    servers: Vec<Server>,
-}
-
-#[derive(Serialize)]
-struct Server {
-    server: ServerId,
-    passes: Vec<Pass>,
-}
-
 /// A value for each point; what is not known is drawn as a gap.
 type Line = Vec<Option<Number>>;
 
-#[derive(Serialize)]
-struct Pass {
-    pass: u32,
-    /// Seconds in a point: rates are their mean, times their maximum.
-    fold: usize,
-    /// Rates per second and slowest responses in milliseconds of inserts, deletes and queries; empty for
-    /// what the step does not have.
-    roles: [(Line, Line); 3],
-    /// Seconds from the start, kind.
-    marks: Vec<(Option<Number>, String)>,
-    /// Marks that are not checkpoints, if some of them are not drawn.
-    thinned: Option<usize>,
-}
-
 /// Nothing for runs of anything else.
-pub(super) fn data(context: &ReportContext) -> Option<StepsData> {
+pub(super) fn data(context: &ReportContext) -> Option<Value> {
     let series = &context.figures.series;
     if series.is_empty() {
         return None;
     }
     let points = points(series);
-    let steps = series.iter().map(|step| Step {
-        name: step.name.clone(),
-        servers: step
-            .servers
-            .iter()
-            .map(|(id, passes)| Server {
-                server: *id,
-                passes: passes
-                    .iter()
-                    .map(|one| pass(*id, one, points, &context.marks))
-                    .collect(),
-            })
-            .collect(),
+    let steps = series.iter().map(|step| {
+        let servers = step.servers.iter().map(|(id, passes)| {
+            let passes = passes.iter();
+            let passes = passes.map(|one| pass(*id, one, points, &context.marks));
+            json!({"server": id, "passes": passes.collect::<Value>()})
+        });
+        json!({"name": step.name, "servers": servers.collect::<Value>()})
     });
-    Some(StepsData {
-        steps: steps.collect(),
-    })
+    Some(json!({"steps": steps.collect::<Value>()}))
 }
 
 /// Points that each series may have.
@@ -88,10 +48,15 @@ fn points(series: &[StepSeries]) -> usize {
     (BUDGET / (6 * passes.max(1))).clamp(POINTS.0, POINTS.1)
 }
 
-fn pass(server: ServerId, pass: &PassSeries, points: usize, marks: &[Mark]) -> Pass {
+/// The seconds of a pass: `fold` of them are a point.
+///
+/// Rates are the mean of a point, times its maximum: `roles` has both for inserts, deletes and queries (per
+/// second, milliseconds), empty for what the step lacks. `thinned` counts marks that are not checkpoints, if
+/// some of them are not drawn.
+fn pass(server: ServerId, pass: &PassSeries, points: usize, marks: &[Mark]) -> Value {
     // A second that was cut short has no rate.
     let whole = index(pass.duration_ns / 1_000_000_000).max(1);
-    let lines = |seconds: &Vec<(u64, u64)>| {
+    let lines = |seconds: &Vec<(u64, u64)>| -> (Line, Line) {
         let all = seconds.get(..whole).unwrap_or(seconds);
         let fold = all.len().div_ceil(points).max(1);
         if all
@@ -118,19 +83,17 @@ fn pass(server: ServerId, pass: &PassSeries, points: usize, marks: &[Mark]) -> P
     let within =
         |mark: &&Mark| mark.server == Some(server) && (pass.started_ns..end).contains(&mark.at_ns);
     let (drawn, thinned) = thin(marks.iter().filter(within).collect());
-    Pass {
-        pass: pass.pass,
-        fold: seconds_drawn.unwrap_or(0).div_ceil(points).max(1),
-        roles: pass.roles.each_ref().map(lines),
-        marks: drawn
-            .into_iter()
-            .map(|mark| {
-                let at = seconds(mark.at_ns - pass.started_ns);
-                (Number::new(at, DIGITS), mark.kind.clone())
-            })
-            .collect(),
-        thinned,
-    }
+    let drawn = drawn.into_iter().map(|mark| {
+        let at = seconds(mark.at_ns - pass.started_ns);
+        json!([Number::new(at, DIGITS), mark.kind])
+    });
+    json!({
+        "pass": pass.pass,
+        "fold": seconds_drawn.unwrap_or(0).div_ceil(points).max(1),
+        "roles": pass.roles.each_ref().map(lines),
+        "marks": drawn.collect::<Value>(),
+        "thinned": thinned,
+    })
 }
 
 /// All checkpoints, and of the others every so many that at most [`MARKS`] are left; how many those were, if

@@ -29,7 +29,7 @@ pub(crate) fn study(study: &Study, context: &StudyContext) -> String {
         style: STYLE,
         body: sections(study, context),
         name: "study",
-        data: &data::json(study),
+        data: &data::text(study),
     })
 }
 

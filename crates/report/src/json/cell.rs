@@ -1,6 +1,6 @@
 //! The cells of the JSON report.
 
-use super::{costs, finite, interval, known, relative, unless_empty};
+use super::{costs, finite, interval, relative};
 use crate::confirmation::ConfirmationStatus;
 use crate::context::{CellWarmUp, ReportContext, planned_cell};
 use crate::published::published;
@@ -9,6 +9,7 @@ use deltabench_compare::comparison::{
     CellComparison, Confirmation, Dependence, Detection, DetectionOutcome, Estimates, HostSpeed,
     Interference, Metric, MetricComparison, Verdict,
 };
+use deltabench_model::json::{known, unless_empty};
 use deltabench_model::plan::Plan;
 use serde_json::{Value, json};
 

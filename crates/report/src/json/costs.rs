@@ -1,8 +1,9 @@
 //! Costs, rates and latency of a cell in the JSON report.
 
-use super::{finite, interval, known};
+use super::{finite, interval};
 use crate::costs::unit;
 use deltabench_compare::comparison::{Better, BlockRate, Cost, LatencyCurves, Moved};
+use deltabench_model::json::known;
 use serde_json::{Value, json};
 
 pub(super) fn better(better: Better) -> &'static str {

@@ -3,12 +3,13 @@
 use super::context::{StudyContext, StudyRunFacts};
 use super::lead::{counts, extremes, sentence};
 use super::words as study_words;
-use crate::json::{JsonVersion, Names, interval, known, relative, unless_empty, written};
+use crate::json::{JsonVersion, Names, interval, relative, written};
 use crate::words::finite;
 use deltabench_compare::comparison::Verdict;
 use deltabench_compare::study::{
     Absolute, Figure, Grid, GridColumn, GridPoint, GroupSpread, Study, StudyRow, StudyTable,
 };
+use deltabench_model::json::{known, unless_blank, unless_empty};
 use deltabench_model::plan::Group;
 use serde_json::{Value, json};
 
@@ -25,7 +26,7 @@ fn report(study: &Study, context: &StudyContext) -> Value {
         "format": "deltabench.study",
         "version": 1,
         "name": study.name,
-        "execution": text(&context.execution),
+        "execution": unless_blank(&context.execution),
         "about": context.about,
         "source": context.source,
         "scale": context.scale,
@@ -46,11 +47,6 @@ fn report(study: &Study, context: &StudyContext) -> Value {
         "spreads": study.spreads.iter().map(spread).collect::<Value>(),
         "runs": context.runs.iter().map(run).collect::<Value>(),
     }))
-}
-
-/// A text that is left out where it is empty.
-fn text(text: &str) -> Option<&str> {
-    Some(text).filter(|text| !text.is_empty())
 }
 
 fn table(table: &StudyTable) -> Value {
@@ -173,12 +169,12 @@ fn spread(spread: &GroupSpread) -> Value {
 fn run(run: &StudyRunFacts) -> Value {
     known(json!({
         "run": run.run,
-        "state": text(&run.state),
+        "state": unless_blank(&run.state),
         "part": run.part.map(|(part, _)| part),
         "of": run.part.map(|(_, of)| of),
         "repetition": (run.repetition > 0).then_some(run.repetition),
         "coordinates": run.coordinates,
-        "host": text(&run.host),
+        "host": unless_blank(&run.host),
         "withdrawn": run.withdrawn,
     }))
 }

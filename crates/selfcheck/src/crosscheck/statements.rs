@@ -174,9 +174,7 @@ pub enum Difference {
         text: String,
     },
     /// The same text, but not the same statement to the server: other types of parameters.
-    OtherTypes {
-        text: String,
-    },
+    OtherTypes { text: String },
     /// A statement is sent more often for each operation by one side.
     Calls {
         text: String,

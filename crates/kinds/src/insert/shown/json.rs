@@ -4,10 +4,10 @@ use crate::insert::{
     BUCKETS, INSERT_METRICS, InsertReport, PassFigures, Quartile, RelativeStep, ResponseTimes,
     ServerFigures, StepFigures,
 };
+use deltabench_model::json::{known, unless_empty};
 use deltabench_model::plan::Plan;
 use deltabench_model::units::seconds;
 use deltabench_report::words::{self, finite};
-use deltabench_report::{known, unless_empty};
 use serde_json::{Value, json};
 
 pub(super) fn insert(plan: &Plan, report: &InsertReport) -> Value {

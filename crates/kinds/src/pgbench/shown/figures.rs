@@ -3,9 +3,10 @@
 use super::text::{ScriptResult, pgbench, script_rows};
 use deltabench_compare::absolute::CellResult;
 use deltabench_model::figures::{Block, Figures, PageSection};
+use deltabench_model::json::known;
 use deltabench_model::plan::Plan;
 use deltabench_model::table::{Cell, Column, Line, Look, Table};
-use deltabench_report::{known, words};
+use deltabench_report::words;
 use serde_json::{Value, json};
 
 const LEGEND: &str = "Everything that was sent, disturbed or not; latency is the mean with the standard \

@@ -1,10 +1,10 @@
 //! The figures as the JSON report has them (`docs/reference/report.schema.json`).
 
 use crate::rocksdb::{CachePair, RocksdbReport, StepBlock, TargetFigures, TargetStep};
+use deltabench_model::json::{known, unless_empty};
 use deltabench_model::plan::Plan;
 use deltabench_model::units::seconds;
 use deltabench_report::words::{self, finite};
-use deltabench_report::{known, unless_empty};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
