@@ -103,7 +103,6 @@ fn relation_size(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> Option<
 }
 
 /// `only base has A, B; only postgres:18 has C`; the half without items is left out.
-#[must_use]
 pub fn only_in(base: &str, candidate: &str, left: &[String], right: &[String]) -> String {
     let half = |name: &str, items: &[String]| {
         (!items.is_empty()).then(|| format!("only {name} has {}", items.join(", ")))

@@ -29,7 +29,6 @@ pub(crate) const SCALED: &str = "pgbench";
 
 /// How large the data are: an axis of parts.
 pub(crate) struct Size {
-    /// Its table.
     pub(crate) table: &'static str,
     /// The key, which is the axis too.
     pub(crate) key: &'static str,

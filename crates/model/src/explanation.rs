@@ -14,7 +14,6 @@ pub struct Explanation {
     pub frames: Vec<Frame>,
     /// What accounts for most of the difference, largest first. No two share an instruction.
     pub lines: Vec<Line>,
-    /// How many functions differ.
     pub functions: FunctionCounts,
 }
 
@@ -31,27 +30,21 @@ pub struct Frame {
     pub object: String,
     /// On which sides a function of that name is called at all, on whatever path.
     pub known: Known,
-    /// On the base.
     pub base: Taken,
-    /// On the candidate.
     pub candidate: Taken,
 }
 
 /// On which sides a function is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
-    /// On both.
     Both,
-    /// It vanished.
     Base,
-    /// It is new.
     Candidate,
 }
 
 /// What a function took on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Taken {
-    /// Instructions of its own.
     pub own: i64,
     /// With those of what it calls.
     pub all: i64,
@@ -74,9 +67,7 @@ pub struct Line {
     pub base: i64,
     /// Instructions on the candidate, likewise.
     pub candidate: i64,
-    /// Calls on the base.
     pub base_calls: i64,
-    /// Calls on the candidate.
     pub candidate_calls: i64,
     /// Larger parts of it, further down. They are in the figures above.
     pub inner: Vec<Self>,
@@ -98,7 +89,6 @@ pub enum Place {
 pub struct FunctionCounts {
     /// Functions of both sides.
     pub all: u64,
-    /// Those that differ.
     pub differ: u64,
     /// Those of them that differ by less than one instruction in an operation.
     pub slightly: u64,
@@ -106,14 +96,12 @@ pub struct FunctionCounts {
 
 impl Explanation {
     /// Instructions of both sides.
-    #[must_use]
     pub fn total(&self) -> (i64, i64) {
         let root = self.frames.first();
         root.map_or((0, 0), |root| (root.base.all, root.candidate.all))
     }
 
     /// What the lines come to, of the difference of both sides: 1.0 is all of it. Absent if both are equal.
-    #[must_use]
     pub fn accounted(&self) -> Option<f64> {
         let (base, candidate) = self.total();
         let told: i64 = self.lines.iter().map(Line::difference).sum();
@@ -125,7 +113,6 @@ impl Explanation {
 
 impl Frame {
     /// Instructions that the candidate takes more, here and below.
-    #[must_use]
     pub fn difference(&self) -> i64 {
         self.candidate.all - self.base.all
     }
@@ -133,7 +120,6 @@ impl Frame {
 
 impl Line {
     /// Instructions that the candidate takes more.
-    #[must_use]
     pub fn difference(&self) -> i64 {
         self.candidate - self.base
     }

@@ -45,7 +45,6 @@ pub(crate) const DEFAULT_SCALE: ScaleFactor = ScaleFactor::Factor(1);
 /// A scale factor: a number, or what it is a share of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScaleFactor {
-    /// So much.
     Factor(u32),
     /// Tables of about half of the memory that a server has.
     HalfMemory,
@@ -64,7 +63,6 @@ impl ScaleFactor {
     ];
 
     /// Times the memory of a server; absent for a scale that does not depend on it.
-    #[must_use]
     pub fn times_memory(self) -> Option<f64> {
         match self {
             Self::Factor(_) => None,
@@ -95,7 +93,6 @@ pub struct ScriptName {
 
 impl ScriptName {
     /// Whether it is the name of a file and not of a built-in script.
-    #[must_use]
     pub fn is_file(&self) -> bool {
         self.name.contains(['/', '.'])
     }
@@ -106,14 +103,12 @@ impl ScriptName {
 pub struct ScriptMix {
     /// Its name; absent: it is called as its script.
     pub name: Option<String>,
-    /// Its scripts.
     pub scripts: Vec<ScriptName>,
 }
 
 /// All of `[pgbench]` but the scale, which is an axis of parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pgbench {
-    /// The workloads.
     pub mixes: Vec<ScriptMix>,
     /// How statements are sent.
     pub mode: QueryMode,
@@ -121,7 +116,6 @@ pub struct Pgbench {
     pub tables: PgbenchTables,
     /// A file of SQL that runs after the tables are made, relative to the experiment's.
     pub init: Option<String>,
-    /// Variables of the scripts.
     pub variables: Vec<(String, String)>,
     /// Most tries of a transaction that failed for serialization or a deadlock; 0: any number.
     pub max_tries: u32,
