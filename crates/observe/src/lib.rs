@@ -49,6 +49,7 @@ mod series;
 mod server_counters;
 pub mod server_stats;
 mod slice_meters;
+pub mod unwind;
 
 pub use affinity::{own_affinity, pin_self, pin_tree, restore};
 pub use busy::BusySource;

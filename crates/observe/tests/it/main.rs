@@ -1,6 +1,7 @@
 //! What only a whole program can show: readings allocate nothing; real servers.
 
 mod real;
+mod sampled;
 
 use deltabench_observe::{DeviceClock, Meters, Postmaster, SliceMeters};
 use std::alloc::{GlobalAlloc, Layout, System};
