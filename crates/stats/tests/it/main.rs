@@ -12,3 +12,4 @@ mod between;
 mod coverage;
 mod properties;
 mod reference;
+mod shares;
