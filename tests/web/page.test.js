@@ -28,6 +28,31 @@ describe('the report page', () => {
     });
   });
 
+  it('draws where instructions went, and is led by the keyboard and by a name', async () => {
+    await on('explained', {}, async (page) => {
+      const chart = page.locator('#flame-1');
+      await chart.scrollIntoViewIfNeeded();
+      await page.waitForSelector('#flame-1 svg');
+      const frames = async () => Number((await chart.getAttribute('aria-label')).match(/(\d+) frames/)[1]);
+      const whole = await frames();
+      assert.ok(whole > 200, `${whole} frames`);
+      const said = () => page.locator('.flame .said').textContent();
+      await chart.focus();
+      await page.keyboard.press('ArrowDown');
+      assert.match(await said(), /^\w+: \d+ → \d+ instructions, [+−]/);
+      await page.keyboard.press('Enter');
+      assert.ok(await frames() < whole);
+      await page.keyboard.press('Escape');
+      assert.equal(await frames(), whole);
+      await page.selectOption('[data-widths]', 'difference');
+      await page.fill('[data-find]', 'LWLock');
+      assert.match(await said(), /frames hold .*: \+108 instructions/);
+      const [file] = await Promise.all([page.waitForEvent('download'), page.click('[data-file=folded]')]);
+      assert.match(file.suggestedFilename(), /\.folded$/);
+      await picture(page, 'explained');
+    });
+  });
+
   it('shows sentence, table, forest, findings and provenance without a script', async () => {
     await on('rich', { javaScriptEnabled: false }, async (page) => {
       assert.match(await page.locator('h1').first().textContent(), /slower/);

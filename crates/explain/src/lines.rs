@@ -246,6 +246,7 @@ impl<'a> Search<'a> {
             candidate: 0,
             base_calls: 0,
             candidate_calls: 0,
+            time: None,
             inner: Vec::new(),
         };
         for unit in called.iter().filter_map(|unit| self.unit(*unit)) {
@@ -419,6 +420,7 @@ impl<'a> Search<'a> {
             candidate: figure(candidate),
             base_calls: base.calls,
             candidate_calls: candidate.calls,
+            time: None,
             inner: Vec::new(),
         }
     }

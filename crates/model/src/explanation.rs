@@ -1,12 +1,26 @@
 //! Where a difference went: both profiles as one tree, and the lines that say most of it.
 
+use crate::cell::{CellId, ServerId};
 use crate::profile::NodeId;
+
+/// A cell of a run, explained.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExplainedCell {
+    /// Which cell.
+    pub cell: CellId,
+    /// The candidate; the other side is the base.
+    pub candidate: ServerId,
+    /// Where the difference went.
+    pub explanation: Explanation,
+    /// What weakens it, in words.
+    pub notes: Vec<String>,
+}
 
 /// Instructions of a cell on the base and on a candidate, explained.
 ///
 /// Shape: the first frame is the root and a frame comes after its parent; every instruction is in one frame.
 /// Units: all figures are of `operations` operations together; divide by that for one of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// How many operations the figures are of.
     pub operations: u64,
@@ -53,7 +67,7 @@ pub struct Taken {
 }
 
 /// A part of the difference that one place accounts for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     /// What kind of place it is.
     pub place: Place,
@@ -69,8 +83,46 @@ pub struct Line {
     pub candidate: i64,
     pub base_calls: i64,
     pub candidate_calls: i64,
+    /// What was sampled of its time; absent where it was not.
+    pub time: Option<TimeChange>,
     /// Larger parts of it, further down. They are in the figures above.
     pub inner: Vec<Self>,
+}
+
+/// Sampled time of a place, in nanoseconds per operation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimeChange {
+    /// On the base.
+    pub base_ns: f64,
+    /// On the candidate.
+    pub candidate_ns: f64,
+    /// Lower end of the interval of the difference.
+    pub low_ns: f64,
+    /// Upper end.
+    pub high_ns: f64,
+}
+
+/// What sampled time says to a count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agreement {
+    /// The interval leaves out zero on the count's side.
+    Agrees,
+    /// It holds zero.
+    Open,
+    /// It leaves out zero on the other side.
+    Against,
+}
+
+impl TimeChange {
+    /// What it says to a counted difference.
+    #[must_use]
+    pub fn agreement(&self, counted: i64) -> Agreement {
+        match counted {
+            _ if self.low_ns <= 0.0 && self.high_ns >= 0.0 => Agreement::Open,
+            more if (more > 0) == (self.low_ns > 0.0) => Agreement::Agrees,
+            _ => Agreement::Against,
+        }
+    }
 }
 
 /// What kind of place a line speaks of.

@@ -3,6 +3,7 @@
 use deltabench_compare::absolute::CellResult;
 use deltabench_compare::study::Grid;
 use deltabench_model::counter::{Mark, Sample};
+use deltabench_model::explanation::ExplainedCell;
 use deltabench_model::figures::Figures;
 use deltabench_model::installation::{Build, Setting};
 use deltabench_model::invalidation::Invalidation;
@@ -47,6 +48,8 @@ pub struct ReportContext {
     pub grids: Vec<Grid>,
     /// What the kind of benchmark shows beside the verdicts.
     pub figures: Figures,
+    /// Where instructions went, in the cells that were explained.
+    pub explained: Vec<ExplainedCell>,
 }
 
 /// A withdrawal of a confirming run: it neither confirms nor refutes any more.
@@ -112,6 +115,11 @@ impl ReportContext {
 
     pub(crate) fn facts(&self, id: ServerId) -> Option<&ServerFacts> {
         self.servers.iter().find(|facts| facts.server == id)
+    }
+
+    pub(crate) fn explained(&self, cell: CellId, candidate: ServerId) -> Option<&ExplainedCell> {
+        let mut cells = self.explained.iter();
+        cells.find(|found| found.cell == cell && found.candidate == candidate)
     }
 
     pub(crate) fn warm_up(&self, cell: CellId) -> Option<&CellWarmUp> {

@@ -9,6 +9,7 @@ mod absolute;
 mod cards;
 mod charts;
 mod data;
+mod explained;
 mod forest;
 mod grids;
 mod lead;
@@ -140,6 +141,7 @@ fn sections(
         (figures::page(&context.figures, false))
         (forest::section(comparison, plan, context))
         (numbers::section(comparison, plan, context))
+        (explained::section(plan, context))
         (ground(comparison, plan, context))
         (findings(comparison))
         (grids::section(&context.grids))

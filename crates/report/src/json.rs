@@ -6,6 +6,7 @@
 
 mod cell;
 mod costs;
+pub(crate) mod explain;
 mod version2;
 
 use crate::context::{ConfirmationWithdrawn, DeltaChosen, ReportContext, planned};

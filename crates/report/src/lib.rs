@@ -15,6 +15,7 @@ mod confirmation;
 mod context;
 mod costs;
 mod csv;
+mod explained;
 mod figures;
 mod grids;
 mod html;
@@ -43,6 +44,7 @@ pub use context::{
 };
 pub use costs::costs_table;
 pub use csv::csv;
+pub use explained::{explained_json, explained_markdown, explained_text};
 pub use html::html;
 pub use json::{JsonVersion, json};
 pub use junit::junit;

@@ -12,7 +12,7 @@ use crate::confirmation::legend;
 use crate::context::{ReportContext, planned, resolved};
 use crate::remarks::{remarks, totals, troubles};
 use crate::summary::summary;
-use crate::{costs, figures, grids, origin, withdrawn, words};
+use crate::{costs, explained, figures, grids, origin, withdrawn, words};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::gate_line;
 use deltabench_model::finding::Severity;
@@ -20,11 +20,9 @@ use deltabench_model::installation::Engine;
 use deltabench_model::plan::Plan;
 use quoting::Fence;
 pub(crate) use quoting::{escape, fenced};
-use section::{Section, fit};
+use section::{LIMIT, Section, fit};
 use table::CellTable;
 
-/// Most characters of the whole: what a comment on a pull request may have.
-pub(crate) const LIMIT: usize = 65_000;
 /// Columns of the table of costs: as wide as a page shows without scrolling.
 const COSTS_WIDTH: usize = 120;
 
@@ -42,6 +40,7 @@ pub fn markdown(comparison: &Comparison, plan: &Plan, context: &ReportContext) -
     if context.figures.grids_in_text {
         sections.extend(grids::markdown(&context.grids));
     }
+    sections.extend(explained::sections(context, plan));
     sections.extend([
         rates::section(comparison, plan, context),
         cells(comparison, plan, context),

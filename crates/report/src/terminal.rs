@@ -8,7 +8,7 @@ use crate::grids;
 use crate::lines::{left, wrapped};
 use crate::remarks::{explanations, remarks, totals, troubles};
 use crate::summary::{shown_summaries, summary};
-use crate::{figures, withdrawn, withheld, words};
+use crate::{explained, figures, withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric, Ratio};
 use deltabench_model::finding::Severity;
 use deltabench_model::plan::{Group, Plan, ServerId};
@@ -63,8 +63,10 @@ pub fn terminal(
     lines.push(String::new());
     lines.extend(table.legend());
     lines.extend(figures::terminal(&context.figures, table.width));
+    let explained = context.explained.iter();
     let sentences = explanations(comparison, plan)
         .into_iter()
+        .chain(explained.filter_map(|cell| explained::sentence(cell, plan)))
         .chain(remarks(comparison, plan, context))
         .chain(totals(comparison, plan, context))
         .chain(troubles(comparison, plan, context))

@@ -10,7 +10,7 @@ mod series;
 use self::number::{Interval, Number, difference, interval};
 use self::series::{marks, series};
 use super::strips::{by_block, folded};
-use super::{absolute, anchor, grids, steps};
+use super::{absolute, anchor, explained, grids, steps};
 use crate::conditions::Conditions;
 use crate::confirmation;
 use crate::context::{ReportContext, resolved};
@@ -110,6 +110,10 @@ impl Maker<'_> {
         });
         if let (Value::Object(fields), false) = (&mut page, has_steps) {
             fields.shift_remove("steps");
+        }
+        if let (Value::Object(fields), false) = (&mut page, self.context.explained.is_empty()) {
+            let explained = explained::data(self.plan, &self.context.explained);
+            fields.insert("explained".to_owned(), explained);
         }
         page
     }

@@ -4,6 +4,7 @@ use super::{link, typeset};
 use crate::conditions::Conditions;
 use crate::confirmation::{ConfirmationStatus, marks};
 use crate::context::ReportContext;
+use crate::explained::in_short;
 use crate::remarks::changed;
 use crate::summary::{nothing_found, unchanged_delta};
 use crate::{withdrawn, words};
@@ -108,6 +109,7 @@ fn change(
         |metric| words::metric(cell, metric).map(|found| words::change_interval(&found.ratio));
     let status = ConfirmationStatus::of(cell);
     let gone = withdrawn::of_cell(context, cell.cell);
+    let explained = context.explained(cell.cell, cell.candidate);
     html! {
         li {
             span class=(super::class(cell.verdict)) aria-hidden="true" {
@@ -121,6 +123,11 @@ fn change(
             }
             @if let Some(text) = figure(Metric::ServerCpuPerOperation) {
                 ", CPU/op " (typeset(&text))
+            }
+            @if let Some(found) = explained {
+                @if let Some(text) = in_short(&found.explanation) {
+                    "; " a href={ "#" (super::explained::anchor(found)) } { (typeset(&text)) }
+                }
             }
             @if let Some(status) = status { "; " (status.phrase()) }
             @if let Some(reason) = gone { "; " b.worse { "withdrawn" } ": " (reason) }
@@ -146,6 +153,7 @@ pub(super) fn way(plan: &Plan, context: &ReportContext) -> Markup {
     places.extend([
         ("cells", "cells", true),
         ("values", "values", true),
+        ("explained", "where it went", !context.explained.is_empty()),
         ("findings", "findings", true),
         ("grids", by_workers.as_str(), !context.grids.is_empty()),
         ("charts", "charts", true),

@@ -1,5 +1,6 @@
 //! The cells of the JSON report.
 
+use super::explain::explain;
 use super::{costs, finite, interval, relative};
 use crate::confirmation::ConfirmationStatus;
 use crate::context::{CellWarmUp, ReportContext, planned_cell};
@@ -69,6 +70,7 @@ impl Cells<'_> {
             "costs": unless_empty(cell.costs.iter().map(costs::cost)),
             "moved": unless_empty(cell.moved.iter().map(costs::moved)),
             "explanation": cell.explanation,
+            "explain": self.context.explained(cell.cell, cell.candidate).map(explain),
             "rates": unless_empty(cell.rates.iter().map(costs::block_rate)),
             "latency": cell.latency.as_ref().and_then(costs::latency),
             "withdrawn": withdrawn::of_cell(self.context, cell.cell),

@@ -40,6 +40,8 @@ impl Section {
     }
 }
 
+/// Most characters of the whole: what a comment on a pull request may have.
+pub(crate) const LIMIT: usize = 65_000;
 /// Characters that the count of what was left out may take, in each section.
 const NOTE: usize = 120;
 

@@ -478,6 +478,7 @@ fn facts(server: u32, version: &str, compiler: &str, concurrency: &str) -> Serve
 
 pub fn context() -> ReportContext {
     ReportContext {
+        explained: Vec::new(),
         run: "20251121-1043-7f3a".to_owned(),
         state: "finished".to_owned(),
         started_unix_ms: Some(1_763_721_780_000),

@@ -5,6 +5,8 @@ mod claims;
 #[cfg(test)]
 mod costs_fixture;
 #[cfg(test)]
+mod explained;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod forms;

@@ -106,6 +106,7 @@ fn pages_for_browsers_can_be_written() {
         ("nothing", nothing().page()),
         ("started", started().page()),
         ("many", crate::made::many().page()),
+        ("explained", crate::explained::explained().page()),
         ("rocksdb", crate::rocksdb::page()),
         ("study", crate::study::page(&crate::study_fixture::large())),
         (

@@ -18,6 +18,7 @@ export const placebo = raw.placebo.map(interval);
 export const means = raw.means.map((mean) => ({ ...mean, ratios: mean.ratios.map(interval) }));
 export const series = raw.series;
 export const gridList = raw.grids;
+export const explained = raw.explained ?? [];
 export const courseList = raw.course;
 export const steps = raw.steps ?? null;
 export const marks = raw.marks.map(([at, kind, server, text]) => ({ at, kind, server, text }));

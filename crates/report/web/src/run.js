@@ -3,6 +3,7 @@
 import { cards } from './cards.js';
 import { course } from './course.js';
 import { start } from './filter.js';
+import { flames } from './flame.js';
 import { forest } from './forest.js';
 import { grids } from './grids.js';
 import { host } from './host.js';
@@ -12,7 +13,7 @@ import { bars, overCandidates, overClients } from './published.js';
 import { table } from './table.js';
 
 export function run() {
-  for (const part of [forest, table, cards, bars, overClients, overCandidates, () => grids(gridList), () => course(courseList), host, steps, start]) {
+  for (const part of [forest, table, cards, bars, overClients, overCandidates, () => grids(gridList), () => course(courseList), host, steps, flames, start]) {
     try {
       part();
     } catch (error) {

@@ -1,0 +1,144 @@
+//! Where instructions went, from counts of real servers: a point query 200 times on 17.11 and 18.6.
+
+use crate::fixture::{comparison, context, plan};
+use crate::full::Full;
+use deltabench_compare::comparison::Verdict;
+use deltabench_explain::{LINES, explain};
+use deltabench_model::explanation::{ExplainedCell, TimeChange};
+use deltabench_model::profile::Profile;
+use deltabench_report::{
+    JsonVersion, TerminalOptions, explained_json, explained_markdown, explained_text, html, json,
+    markdown, terminal,
+};
+use serde_json::Value;
+
+const BASE: &str = include_str!("../../../explain/tests/data/postgres/point-query-17.11.json");
+const CANDIDATE: &str = include_str!("../../../explain/tests/data/postgres/point-query-18.6.json");
+
+fn cells() -> Vec<ExplainedCell> {
+    let read = |text: &str| serde_json::from_str::<Profile>(text).unwrap();
+    let mut changed = comparison().cells.into_iter();
+    let changed = changed
+        .find(|cell| cell.verdict == Verdict::Regression)
+        .unwrap();
+    vec![ExplainedCell {
+        cell: changed.cell,
+        candidate: changed.candidate,
+        explanation: explain(&read(BASE), &read(CANDIDATE), LINES),
+        notes: vec!["no kernel: system calls are not in these counts".to_owned()],
+    }]
+}
+
+/// A run with an explained cell.
+pub fn explained() -> Full {
+    let mut context = context();
+    context.explained = cells();
+    Full {
+        plan: plan(),
+        comparison: comparison(),
+        context,
+    }
+}
+
+#[test]
+fn the_text_says_where_and_why_with_figures_that_add_up() {
+    insta::assert_snapshot!(explained_text(&cells(), &plan(), 110));
+}
+
+#[test]
+fn markdown_has_the_same_places() {
+    let text = explained_markdown(&cells(), &plan());
+    assert!(
+        text.contains("| LockAcquireExtended, wherever it is called | 649 | 996 | +347 |"),
+        "{text}"
+    );
+    let whole = explained();
+    let report = markdown(&whole.comparison, &whole.plan, &whole.context);
+    assert!(report.contains("### Where the instructions went"));
+}
+
+#[test]
+fn time_stands_beside_the_count_and_says_whether_it_agrees() {
+    let said = |low_ns, high_ns| {
+        let mut cells = cells();
+        let lines = &mut cells[0].explanation.lines;
+        let lock = lines
+            .iter_mut()
+            .find(|line| line.names == ["LockAcquireExtended"]);
+        lock.unwrap().time = Some(TimeChange {
+            base_ns: 46.0,
+            candidate_ns: 67.0,
+            low_ns,
+            high_ns,
+        });
+        let text = explained_text(&cells, &plan(), 400);
+        let line = text
+            .lines()
+            .find(|line| line.contains("LockAcquireExtended"));
+        line.unwrap().split("time ").nth(1).unwrap().to_owned()
+    };
+    assert_eq!(said(7.0, 36.0), "46 → 67 ns, +21 [+7, +36], agrees");
+    assert!(said(-7.0, 36.0).ends_with("[-7, +36], inconclusive"));
+    assert!(said(-36.0, -7.0).ends_with("[-36, -7], against"));
+}
+
+#[test]
+fn json_has_it_beside_the_cell_and_the_command_alone() {
+    let whole = explained();
+    let report = json(
+        JsonVersion::Two,
+        &whole.comparison,
+        &whole.plan,
+        &whole.context,
+    );
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let mut cells = report["cells"].as_array().unwrap().iter();
+    let beside = cells.find_map(|cell| cell.get("explain")).unwrap();
+    assert_eq!(beside["unit"], "instructions per operation");
+    let alone: Value =
+        serde_json::from_str(&explained_json("r", &whole.context.explained, &whole.plan)).unwrap();
+    assert_eq!(&alone["cells"][0]["explain"], beside);
+    let lines = beside["lines"].as_array().unwrap();
+    let sum: f64 = lines
+        .iter()
+        .map(|line| line["difference"].as_f64().unwrap())
+        .sum();
+    let whole = beside["candidate"].as_f64().unwrap() - beside["base"].as_f64().unwrap();
+    assert!((sum / whole - beside["accounted"].as_f64().unwrap()).abs() < 1e-9);
+}
+
+#[test]
+fn the_page_has_a_panel_whose_frames_sum_to_the_cell() {
+    let whole = explained();
+    let page = html(&whole.comparison, &whole.plan, &whole.context);
+    assert!(page.contains("id=\"explained\"") && page.contains("data-flame=\"0\""));
+    let (_, rest) = page
+        .split_once("<script id=\"data\" type=\"application/json\">")
+        .unwrap();
+    let data: Value = serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
+    let frames = data["explained"][0]["frames"].as_array().unwrap();
+    let sum = |column: usize| {
+        frames
+            .iter()
+            .map(|frame| frame[column].as_i64().unwrap())
+            .sum::<i64>()
+    };
+    let (base, candidate) = whole.context.explained[0].explanation.total();
+    assert_eq!((sum(2), sum(3)), (base, candidate));
+}
+
+#[test]
+fn the_lines_of_a_run_name_where_most_of_it_went() {
+    let whole = explained();
+    let options = TerminalOptions {
+        width: 100,
+        colour: false,
+    };
+    let text = terminal(&whole.comparison, &whole.plan, &whole.context, options);
+    assert!(text.contains("where it went: "), "{text}");
+    let page = html(&whole.comparison, &whole.plan, &whole.context);
+    assert!(
+        page.contains("+2.5\u{a0}% instructions, the largest part in"),
+        "no head line"
+    );
+}
