@@ -205,10 +205,8 @@ fn requests(
     parts.sort_by_key(|part| part.repetition);
     for part in parts {
         let request = kinds::request_of(experiment, &part, seed(part.number), directory, library)?;
-        let library = library
-            .clone()
-            .with_sources(&request.sources)?
-            .with_pgbench(request.work.pgbench())?;
+        let library = library.clone();
+        let library = library.extended(&request.sources, &request.work)?;
         let kind = run_half(&request.work);
         let cells = kind.cells(&request, &library)?;
         let mut names: Vec<&str> = cells.iter().map(|cell| cell.workload.as_str()).collect();
@@ -269,9 +267,7 @@ fn plan(
     };
     for (part, request) in requests {
         let number = part.number;
-        let library = Library::builtin()?
-            .with_sources(&request.sources)?
-            .with_pgbench(request.work.pgbench())?;
+        let library = Library::builtin()?.extended(&request.sources, &request.work)?;
         let (wishes, left_out) = found.wishes(request.limits.memory_bytes, &request.settings)?;
         let [base, candidates @ ..] = wishes.as_slice() else {
             return Err(Problem::new("no server is left"));

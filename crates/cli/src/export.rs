@@ -2,7 +2,6 @@
 
 mod rows;
 pub mod schema;
-mod steps;
 
 use crate::arguments::results::{ExportArguments, ExportFormat};
 use crate::config::Config;
@@ -29,9 +28,10 @@ pub fn export(arguments: &ExportArguments, config: &Config) -> Result<u8, Failur
         }
     }
     check(&arguments.out, arguments.format, arguments.force).map_err(Failure::Refused)?;
+    let tables = schema::tables();
     let mut export = match arguments.format {
-        ExportFormat::Sqlite => Export::sqlite(&arguments.out, &schema::TABLES, &schema::VIEWS),
-        ExportFormat::CsvDir => Export::csv_directory(&arguments.out, &schema::TABLES),
+        ExportFormat::Sqlite => Export::sqlite(&arguments.out, &tables, &schema::VIEWS),
+        ExportFormat::CsvDir => Export::csv_directory(&arguments.out, &tables),
     }
     .map_err(unwritten)?;
     general(&mut export).map_err(unwritten)?;
@@ -273,7 +273,7 @@ mod tests {
         }
         let read = |path: std::path::PathBuf| std::fs::read(&path).unwrap();
         assert_eq!(read(out("a.sqlite")), read(out("b.sqlite")));
-        for table in schema::TABLES {
+        for table in schema::tables() {
             let name = format!("{}.csv", table.name);
             let text = read(out("a").join(&name));
             assert_eq!(text, read(out("b").join(&name)), "{name}");

@@ -13,7 +13,9 @@ use crate::study::{self, Wanted};
 use crate::targets::resolve;
 use crate::text::colour;
 use deltabench_acquire::{Availability, Cache};
+use deltabench_kinds::shown::WithProgress;
 use deltabench_lab::Analysed;
+
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_report::{DeltaChosen, TerminalOptions};
@@ -22,14 +24,14 @@ use std::collections::HashSet;
 
 /// `deltabench report`.
 pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
-    if arguments.costs && arguments.format != Format::Text {
+    if arguments.costs && !arguments.format.is_text() {
         return Err(Failure::Refused(
             Problem::new("--costs is a table for the terminal")
                 .detail("every other form of the report has the costs in it already")
                 .hint("leave out --costs, or --format"),
         ));
     }
-    check_progress(arguments).map_err(Failure::Refused)?;
+    let with_progress = with_progress(arguments).map_err(Failure::Refused)?;
     if let Some(path) = &arguments.out {
         console::check_writable(path).map_err(Failure::Refused)?;
     }
@@ -39,14 +41,8 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     };
     let store = open(config)?;
     let mut plan = store.plan(&run).map_err(store_problem)?;
-    if arguments.format == Format::Pgbench {
-        deltabench_kinds::pgbench::shown::check_pgbench(&plan).map_err(Failure::Refused)?;
-    }
-    if arguments.format == Format::Steps {
-        deltabench_kinds::insert::shown::check_steps(&plan).map_err(Failure::Refused)?;
-    }
-    if arguments.format == Format::Rocksdb {
-        deltabench_kinds::rocksdb::shown::check_rocksdb(&plan).map_err(Failure::Refused)?;
+    if let Format::OfKind(form) = arguments.format {
+        (form.check)(&plan).map_err(Failure::Refused)?;
     }
     let chosen = arguments.delta.as_deref().map(percent).transpose();
     let delta_chosen = chosen.map_err(Failure::Refused)?.map(|chosen| DeltaChosen {
@@ -69,8 +65,8 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     };
     let text = if arguments.costs {
         deltabench_report::costs_table(&comparison, &plan, &context, options)
-    } else if arguments.progress.is_some() {
-        deltabench_kinds::pgbench::shown::pgbench(&plan, &context.results, arguments.progress)
+    } else if let Some((write, seconds)) = with_progress {
+        write(&plan, &context.results, seconds)
     } else {
         let format = arguments.form();
         deltabench_report::render(format, &comparison, &plan, &context, options)
@@ -82,21 +78,27 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     Ok(deltabench_compare::exit_code(&comparison))
 }
 
-/// Errors: progress lines in another form than pgbench's, or for no time.
-fn check_progress(arguments: &Report) -> Result<(), Problem> {
+/// What writes progress lines, and for how many seconds each; absent where none were asked for.
+///
+/// Errors: progress lines in a form that has none, or for no time.
+fn with_progress(arguments: &Report) -> Result<Option<(WithProgress, f64)>, Problem> {
     let Some(seconds) = arguments.progress else {
-        return Ok(());
+        return Ok(None);
     };
-    if arguments.format != Format::Pgbench {
+    let form = match arguments.format {
+        Format::OfKind(form) => form.with_progress,
+        Format::House(_) => None,
+    };
+    let Some(write) = form else {
         return Err(Problem::new("--progress is for pgbench's own form")
             .detail("the page has the course of each cell in it already")
             .hint("add --format pgbench, or leave out --progress"));
-    }
+    };
     if !(seconds.is_finite() && seconds > 0.0) {
         return Err(Problem::new(format!("--progress {seconds} is no time"))
             .hint("give seconds above 0, for example --progress 5"));
     }
-    Ok(())
+    Ok(Some((write, seconds)))
 }
 
 /// `deltabench list`.
@@ -154,11 +156,8 @@ pub fn targets(arguments: &Targets, config: &Config) -> Result<u8, Failure> {
             Availability::Installed(bin) => (format!("installed in {}", bin.display()), false),
             Availability::Built(bin) => (format!("built, in {}", bin.display()), false),
         };
-        let series = target.target.parse::<TargetSpec>().map(|spec| match spec {
-            TargetSpec::Prebuilt(release) => release.major,
-            TargetSpec::Rocksdb(version) => TargetSpec::Rocksdb(version.major()).to_string(),
-            other => other.to_string(),
-        });
+        let series = target.target.parse::<TargetSpec>();
+        let series = series.map(|spec| spec.series());
         let newest = series.is_ok_and(|series| series_seen.insert(series));
         if arguments.all || newest || !fetchable {
             lines.push(format!(

@@ -5,13 +5,11 @@ mod screen;
 
 use crate::console::say;
 use board::Board;
-use deltabench_compare::comparison::{CellComparison, Comparison, Metric, MetricComparison};
+use deltabench_compare::comparison::{Comparison, Metric, MetricComparison};
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_model::plan::PublishedRate;
 use deltabench_model::units::{count, index};
-use deltabench_model::work::insert::SLA_SHARE;
-use deltabench_model::work::rocksdb::RocksdbStep;
-use deltabench_run::events::{BlockProgress, Observer, StepProgress};
+use deltabench_run::events::{BlockProgress, Observer};
 use deltabench_run::pilot::Pilot;
 use screen::Screen;
 use std::io::{IsTerminal, Stderr};
@@ -121,16 +119,16 @@ impl Observer for Progress {
         }
     }
 
-    fn step(&mut self, step: &StepProgress) {
-        self.say(&step_line(step));
-    }
-
     fn block(&mut self, progress: &BlockProgress) {
         let Some(live) = &mut self.live else {
             if let Some(comparison) = &progress.comparison
                 && shows_table(progress)
             {
-                say(&table(comparison, progress.passes.as_deref()));
+                say(&table(
+                    comparison,
+                    progress.passes.as_deref(),
+                    progress.worker,
+                ));
             }
             say(&line(progress));
             return;
@@ -156,33 +154,8 @@ fn shows_table(progress: &BlockProgress) -> bool {
     now && progress.cells > 1 && progress.open_cells > 0
 }
 
-/// A step of the Insert Benchmark, in a line.
-fn step_line(step: &StepProgress) -> String {
-    let head = format!(
-        "pass {}/{}, {}: {:<6}",
-        step.block + 1,
-        step.blocks,
-        step.server,
-        step.step
-    );
-    if let Some(void) = &step.void {
-        return format!("{head} does not count: {void}");
-    }
-    let mut line = format!(
-        "{head} {:>7.1} s {:>9.0} {}",
-        step.seconds, step.rate, step.unit
-    );
-    if let Some((kept, target)) = step.background {
-        line.push_str(&format!(", {kept:.0} of {target:.0} rows/s beside"));
-        if kept < SLA_SHARE * target {
-            line.push_str(" (SLA missed)");
-        }
-    }
-    line
-}
-
 /// A row for each cell and candidate: what is known so far, in the units of passes where blocks are passes.
-fn table(comparison: &Comparison, passes: Option<&[PublishedRate]>) -> String {
+fn table(comparison: &Comparison, passes: Option<&[PublishedRate]>, worker: &str) -> String {
     let width = comparison
         .cells
         .iter()
@@ -210,21 +183,13 @@ fn table(comparison: &Comparison, passes: Option<&[PublishedRate]>) -> String {
             "  {:<width$} {:>3} {}{}  {:>9.0} {unit}  {}  {change}",
             cell.workload,
             cell.clients,
-            worker(cell),
+            worker,
             if cell.clients == 1 { " " } else { "s" },
             throughput.base * factor,
             cell.candidate_name,
         ));
     }
     lines.join("\n")
-}
-
-/// What does the work of a cell.
-fn worker(cell: &CellComparison) -> &'static str {
-    match RocksdbStep::from_name(&cell.workload) {
-        Some(_) => "thread",
-        None => "client",
-    }
 }
 
 fn percent(metric: &MetricComparison) -> String {
@@ -339,38 +304,13 @@ mod tests {
     use deltabench_testkit::small_run::{plan, slices};
 
     #[test]
-    fn a_step_says_what_it_came_to_and_whether_its_rate_was_kept() {
-        let mut step = StepProgress {
-            block: 0,
-            blocks: 3,
-            server: "base".to_owned(),
-            step: "qr100".to_owned(),
-            seconds: 20.04,
-            rate: 5432.1,
-            unit: "queries/s".to_owned(),
-            background: Some((96.0, 100.0)),
-            void: None,
-        };
-        assert_eq!(
-            step_line(&step),
-            "pass 1/3, base: qr100     20.0 s      5432 queries/s, 96 of 100 rows/s beside"
-        );
-        step.background = Some((94.0, 100.0));
-        assert!(step_line(&step).ends_with("(SLA missed)"));
-        step.void = Some("no answer".to_owned());
-        assert_eq!(
-            step_line(&step),
-            "pass 1/3, base: qr100  does not count: no answer"
-        );
-    }
-
-    #[test]
     fn a_block_line_says_how_far_and_how_long() {
         let progress = BlockProgress {
             done: 3,
             planned: 14,
             open_cells: 5,
             cells: 8,
+            worker: "client",
             elapsed_seconds: 60.0,
             remaining_seconds: 220.0,
             passes: None,
@@ -396,6 +336,7 @@ mod tests {
             planned: 8,
             open_cells: 3,
             cells: 3,
+            worker: "client",
             elapsed_seconds: 60.0,
             remaining_seconds: 220.0,
             passes: Some(vec![rows; 3]),
@@ -410,7 +351,11 @@ mod tests {
             line(&few),
             "block 2/8: cannot tell before 6 passes; 3 cells open, at most 4 min left"
         );
-        let rows = table(few.comparison.as_ref().unwrap(), few.passes.as_deref());
+        let rows = table(
+            few.comparison.as_ref().unwrap(),
+            few.passes.as_deref(),
+            "client",
+        );
         // 10,000 operations per second of 100 rows each.
         assert!(rows.contains(" 1000000 rows/s "), "{rows}");
         assert!(rows.contains("cannot tell (2 of 6 passes)"), "{rows}");
@@ -420,12 +365,13 @@ mod tests {
         let rows = table(
             enough.comparison.as_ref().unwrap(),
             enough.passes.as_deref(),
+            "client",
         );
         assert!(
             rows.contains("rows/s") && rows.contains("-10.0 %"),
             "{rows}"
         );
-        let blocks = table(enough.comparison.as_ref().unwrap(), None);
+        let blocks = table(enough.comparison.as_ref().unwrap(), None, "client");
         assert!(blocks.contains(" 10000 ops/s "), "{blocks}");
     }
 

@@ -68,8 +68,7 @@ impl Ready {
             Destinations::check(&conditions.output, config).map_err(Failure::Refused)?;
         let library = Library::builtin().map_err(Failure::Failed)?;
         let library = library
-            .with_sources(&request.sources)
-            .and_then(|library| library.with_pgbench(request.work.pgbench()))
+            .extended(&request.sources, &request.work)
             .map_err(Failure::Refused)?;
         let kind = run_half(&request.work);
         kind.check(&request, &library).map_err(Failure::Refused)?;

@@ -4,10 +4,10 @@ use crate::config::Config;
 use crate::console::say;
 use deltabench_acquire::Cache;
 use deltabench_kinds::targets::check_targets;
-use deltabench_model::installation::{Engine, Installation, Origin};
+use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::plan::{Plan, PlannedServer};
 use deltabench_model::problem::Problem;
-use deltabench_model::target::{BuildSource, Release, TargetSpec};
+use deltabench_model::target::TargetSpec;
 use deltabench_run::remote;
 
 /// Finds every target; also the place where downloads and builds happen, and where servers that are there
@@ -22,12 +22,8 @@ pub fn resolve(specs: &[TargetSpec], config: &Config) -> Result<Vec<Installation
     // What needs no download is looked at first: a wrong path should not cost a minute of fetching, nor a
     // missing compiler or any of these several minutes of building.
     deltabench_acquire::check(specs, &cache, &config.sources)?;
-    let is_at_hand = |spec: &&TargetSpec| {
-        !matches!(
-            spec,
-            TargetSpec::Prebuilt(_) | TargetSpec::Built(_) | TargetSpec::Rocksdb(_)
-        )
-    };
+    let is_at_hand =
+        |spec: &&TargetSpec| !matches!(spec.origin(), Origin::Prebuilt | Origin::Built);
     for spec in specs.iter().filter(is_at_hand) {
         find(spec, &mut progress)?;
     }
@@ -60,9 +56,9 @@ pub fn known_or_named(target: &TargetSpec, config: &Config) -> Installation {
     here.unwrap_or_else(|| Installation {
         asked: target.to_string(),
         resolved: target.to_string(),
-        origin: origin(target),
+        origin: target.origin(),
         bin_dir: target.to_string().into(),
-        version_num: version_num(target),
+        version_num: target.version_num(),
         version: String::new(),
         binary_sha256: String::new(),
         build: None,
@@ -72,39 +68,12 @@ pub fn known_or_named(target: &TargetSpec, config: &Config) -> Installation {
     })
 }
 
-fn origin(target: &TargetSpec) -> Origin {
-    match target {
-        TargetSpec::Prebuilt(_) | TargetSpec::Rocksdb(_) => Origin::Prebuilt,
-        TargetSpec::Path(_) | TargetSpec::RocksdbPath(_) | TargetSpec::DbBench(_) => Origin::Path,
-        TargetSpec::Installed(_) => Origin::Installed,
-        TargetSpec::Built(_) => Origin::Built,
-        TargetSpec::Dsn(_) => Origin::Remote,
-    }
-}
-
-/// As far as the target says it.
-fn version_num(target: &TargetSpec) -> u32 {
-    let number = |release: &Release| release.major_rank() * 100 + release.minor.unwrap_or(0);
-    match target {
-        TargetSpec::Prebuilt(release) | TargetSpec::Installed(release) => number(release),
-        TargetSpec::Built(build) => match &build.source {
-            BuildSource::Release(release) => number(release),
-            _ => 0,
-        },
-        target => target.rocksdb_version(),
-    }
-}
-
 /// A run's binaries must be the ones it began with.
 pub fn check_still_there(plan: &Plan) -> Result<(), Problem> {
     let own = |server: &&PlannedServer| server.installation.remote.is_none();
     for server in plan.servers.iter().filter(own) {
         let installation = &server.installation;
-        let binary = match installation.engine {
-            Engine::Postgres => installation.bin_dir.join("postgres"),
-            // It is the file itself.
-            Engine::Rocksdb | Engine::DbBench => installation.bin_dir.clone(),
-        };
+        let binary = installation.binary();
         let now = deltabench_acquire::sha256_of(&binary)?;
         if now != installation.binary_sha256 {
             return Err(

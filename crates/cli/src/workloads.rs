@@ -33,7 +33,7 @@ fn list(library: &Library) -> Result<String, Failure> {
     let names = |definitions: Vec<&Definition>| -> Vec<String> {
         definitions.iter().map(|one| one.name.clone()).collect()
     };
-    let (quick, all) = (names(library.quick()), names(library.sysbench()));
+    let (quick, all) = (names(library.quick()), names(library.published()));
     let mut lines = vec![format!(
         "{:<24} {:<10} {:>10}  {:<6} {:<9} sql",
         "workload", "group", "statements", "writes", "sets"
@@ -105,7 +105,7 @@ fn blank(sql: &str) -> String {
 fn show(definition: &Definition) -> Result<String, Failure> {
     let samples = definition.sample(&SIZE, 1).map_err(Failure::Failed)?;
     let mut text = definition.text().trim_end().to_owned();
-    let (mark, size) = if definition.is_pgbench() {
+    let (mark, size) = if definition.is_script() {
         ("--", "pgbench's tables at scale 1".to_owned())
     } else {
         let size = format!("{} table of {} rows", SIZE.tables, SIZE.rows);

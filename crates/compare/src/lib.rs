@@ -59,6 +59,6 @@ pub use looks::{ended_after, looks};
 pub use pairing::{is_pooled, is_whole_step};
 pub use pairs::Pairs;
 pub use progress::progress;
-pub use reading::{Reader, Reading, Records};
+pub use reading::{Reader, Reading, ReadsToo, Records};
 pub use stopping::CellProgress;
 pub use warmth::is_steady;

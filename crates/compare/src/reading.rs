@@ -58,8 +58,23 @@ impl From<Vec<Finding>> for Reading {
     }
 }
 
+/// What a kind reads of a run besides slices and findings, to say after each block where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReadsToo {
+    /// What was counted in visits.
+    pub counters: bool,
+    /// Whole pieces of work.
+    pub records: bool,
+}
+
 /// How the records of a kind of benchmark are read.
 pub trait Reader: Sync {
+    /// What [`Reader::read`] looks at beside slices and findings; the rest need not be read from the store
+    /// while a run goes on.
+    fn reads_too(&self) -> ReadsToo {
+        ReadsToo::default()
+    }
+
     /// The slices that whole records stand for, in the same order.
     ///
     /// Errors: a record that cannot be read.

@@ -19,7 +19,7 @@
 mod excludes;
 mod experiment;
 mod keys;
-mod kinds;
+pub mod kinds;
 mod measurement;
 mod only;
 mod own;
@@ -33,7 +33,6 @@ mod workloads;
 
 pub use experiment::{Experiment, FORMAT};
 pub use keys::known_keys;
-pub use kinds::{Insert, Kinds, Pgbench, Rocksdb, ScaleFactor, ScriptMix, ScriptName};
 pub use measurement::{Checksums, Measurement};
 pub use own::{BuildSystem, OwnBuild, OwnConfiguration};
 pub use part::{DEFAULT_ROWS, Part};

@@ -13,6 +13,7 @@ mod metrics;
 mod notes;
 pub mod outlook;
 mod pass;
+mod progress;
 mod reading;
 mod record;
 mod response;

@@ -5,7 +5,7 @@
 //! deadlines, losses and resuming are the same for all and not here. [`reader`] is what is needed to read its
 //! records: figures, findings, and what must not be judged.
 //!
-//! A new kind is a folder here, a row of [`Work`] and a line in [`run_half`].
+//! A new kind is a folder here, a row of [`Work`] and a line in [`run_half`] and [`show_half`].
 
 pub mod insert;
 pub mod pgbench;
@@ -17,10 +17,32 @@ pub mod workloads;
 use deltabench_compare::Reader;
 use deltabench_model::work::Work;
 use deltabench_run::benchmark::Benchmark;
+use deltabench_store::export::ExportTable;
+use shown::{Form, Show};
+
+/// Forms of a report that only some kind has, in the order of the help.
+pub const FORMS: [Form; 3] = [
+    pgbench::shown::FORM,
+    insert::shown::FORM,
+    rocksdb::shown::FORM,
+];
+
+/// Tables of an export that only some kind has.
+pub const TABLES: [ExportTable; 3] = insert::shown::TABLES;
 
 /// How the records of a kind are read.
 pub fn reader(work: &Work) -> &'static dyn Reader {
     run_half(work).reader()
+}
+
+/// The half of a kind that speaks of its runs.
+#[must_use]
+pub fn show_half(work: &Work) -> &'static dyn Show {
+    match work {
+        Work::Workloads(_) => &workloads::Workloads,
+        Work::Insert(_) => &insert::Insert,
+        Work::Rocksdb(_) => &rocksdb::Rocksdb,
+    }
 }
 
 /// The half of a kind that measures.

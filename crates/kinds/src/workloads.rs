@@ -9,6 +9,7 @@ mod cells;
 mod takes;
 
 use crate::pgbench::{self, PgbenchData};
+use crate::shown::{JudgedRun, Show, Shown};
 use blocks::BlockState;
 use deltabench_compare::Reader;
 use deltabench_model::finding::Finding;
@@ -19,6 +20,7 @@ use deltabench_run::load::DataSet;
 use deltabench_run::occupancy::{Needs, Occupancy, PlannedTime};
 use deltabench_run::planning::{self, Request, ServerWish};
 use deltabench_run::session::Session;
+use deltabench_store::Store;
 use deltabench_workload::Library;
 use std::sync::Arc;
 use takes::{needs_of, time_of};
@@ -37,6 +39,37 @@ impl Workloads {
 pub struct WorkloadsReader;
 
 impl Reader for WorkloadsReader {}
+
+impl Show for Workloads {
+    fn block(&self, plan: &Plan) -> String {
+        format!(
+            "at most {} blocks, {} s on each server in a visit",
+            plan.timing.blocks, plan.timing.visit_seconds
+        )
+    }
+
+    /// `2 x 1000000`, `scale 10`, or both.
+    fn data(&self, plan: &Plan) -> String {
+        let rows = format!("{} x {}", plan.data.tables, plan.data.rows);
+        let Some(setup) = plan.work.pgbench() else {
+            return rows;
+        };
+        let scale = format!("scale {}", setup.tables.scale);
+        if plan.cells.iter().all(|cell| setup.has(&cell.workload)) {
+            return scale;
+        }
+        format!("{rows}, {scale}")
+    }
+
+    fn shown(&self, judged: &JudgedRun<'_>, _: &Store) -> Result<Shown, Problem> {
+        let scripts = judged.plan.work.has_scripts();
+        let figures = scripts.then(|| pgbench::shown::figures(judged.plan, judged.results));
+        Ok(Shown {
+            figures: figures.unwrap_or_default(),
+            ..Shown::default()
+        })
+    }
+}
 
 impl Benchmark for Workloads {
     fn check(&self, request: &Request, library: &Library) -> Result<(), Problem> {

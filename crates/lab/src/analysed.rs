@@ -7,7 +7,8 @@ use crate::{placebos, store_problem};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{Grid, StudyRun, grids_of};
 use deltabench_compare::{absolute, confirm};
-use deltabench_kinds::shown::{JudgedRun, Shown, shown};
+use deltabench_kinds::show_half;
+use deltabench_kinds::shown::{JudgedRun, Shown};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::fact::{FactKind, MachineName, Settings, WarmUp};
 use deltabench_model::plan::{CellId, Plan, ServerId};
@@ -76,7 +77,7 @@ impl Analysed {
             results: &context.results,
             cores: records.machines.first().and_then(|machine| machine.cores),
         };
-        let mut shown = shown(&judged, store)?;
+        let mut shown = show_half(&plan.work).shown(&judged, store)?;
         context.figures = std::mem::take(&mut shown.figures);
         Ok(Self {
             plan,

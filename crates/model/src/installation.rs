@@ -32,6 +32,24 @@ pub enum Engine {
     DbBench,
 }
 
+impl Engine {
+    /// Whether a shared library is measured.
+    #[must_use]
+    pub fn is_library(self) -> bool {
+        self == Self::Rocksdb
+    }
+
+    /// What the file is called whose hash an installation has.
+    #[must_use]
+    pub fn file(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Rocksdb => "library",
+            Self::DbBench => "db_bench",
+        }
+    }
+}
+
 /// A resolved target: a tree with `bin/postgres` and `bin/initdb`, and its provenance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Installation {
@@ -61,6 +79,17 @@ pub struct Installation {
     pub remote: Option<Remote>,
     #[serde(default)]
     pub engine: Engine,
+}
+
+impl Installation {
+    /// The file whose hash it has.
+    #[must_use]
+    pub fn binary(&self) -> PathBuf {
+        match self.engine {
+            Engine::Postgres => self.bin_dir.join("postgres"),
+            Engine::Rocksdb | Engine::DbBench => self.bin_dir.clone(),
+        }
+    }
 }
 
 /// What a build from source was made of and how: together they are its key in the cache.

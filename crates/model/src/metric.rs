@@ -121,7 +121,7 @@ const DATABASE: &str = "pg_stat_database";
 const TABLES: &str = "pg_stat_user_tables";
 const WAL: &str = "pg_stat_wal";
 const IO: &str = "pg_stat_io, relations only";
-const ROCKSDB: &str = "RocksDB";
+const LIBRARY: &str = "RocksDB";
 const COMPACTIONS: &str = "rocksdb.stats, rocksdb.cfstats";
 const PROPERTIES: &str = "properties of the database; rocksdb.stats of a db_bench";
 const RUSAGE: &str = "getrusage(2) of its process";
@@ -543,7 +543,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("compaction_write_kb_per_op", "compw KB/o", "KB/op"),
         ("compaction_write_bytes", KB),
         COMPACTIONS,
-        ROCKSDB,
+        LIBRARY,
         "bytes that flushes and compactions wrote",
     ),
     counted(
@@ -551,7 +551,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("compaction_read_kb_per_op", "compr KB/o", "KB/op"),
         ("compaction_read_bytes", KB),
         COMPACTIONS,
-        ROCKSDB,
+        LIBRARY,
         "bytes that compactions read",
     ),
     counted(
@@ -559,7 +559,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("compaction_us_per_op", "comp us/o", "us/op"),
         ("compaction_ns", US),
         COMPACTIONS,
-        ROCKSDB,
+        LIBRARY,
         "time that flushes and compactions took, added up over their threads",
     ),
     counted(
@@ -567,7 +567,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("compaction_cpu_us_per_op", "comp cpu us/o", "us/op"),
         ("compaction_cpu_ns", US),
         COMPACTIONS,
-        ROCKSDB,
+        LIBRARY,
         "CPU of flushes and compactions",
     ),
     counted(
@@ -575,7 +575,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("flush_kb_per_op", "flush KB/o", "KB/op"),
         ("flush_bytes", KB),
         COMPACTIONS,
-        ROCKSDB,
+        LIBRARY,
         "bytes that flushes of memtables wrote",
     ),
     neutral(counted(
@@ -583,7 +583,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("ingest_kb_per_op", "ingest KB/o", "KB/op"),
         ("ingest_bytes", KB),
         COMPACTIONS,
-        ROCKSDB,
+        LIBRARY,
         "bytes that were put, those of a writer beside the readers included",
     )),
     counted(
@@ -591,7 +591,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("log_write_kb_per_op", "log KB/o", "KB/op"),
         ("wal_write_bytes", KB),
         COMPACTIONS,
-        ROCKSDB,
+        LIBRARY,
         "bytes written to the write-ahead log",
     ),
     counted(
@@ -599,7 +599,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("stall_us_per_op", "stall us/o", "us/op"),
         ("stall_ns", US),
         COMPACTIONS,
-        ROCKSDB,
+        LIBRARY,
         "time in which writes were delayed or stopped until compactions had caught up",
     ),
     counted(
@@ -607,7 +607,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("stalls_per_op", "stalls/o", "/op"),
         ("stalls", 1.0),
         COMPACTIONS,
-        ROCKSDB,
+        LIBRARY,
         "times that writes were delayed or stopped",
     ),
     counted(
@@ -615,7 +615,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("process_written_kb_per_op", "written KB/o", "KB/op"),
         ("process_written_bytes", KB),
         "/proc/PID/io of its process; ru_oublock of a db_bench",
-        ROCKSDB,
+        LIBRARY,
         "bytes that its process wrote, to the page cache or past it",
     ),
     counted(
@@ -623,7 +623,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("step_user_us_per_op", "step user us/o", "us/op"),
         ("user_cpu_ns", US),
         RUSAGE,
-        ROCKSDB,
+        LIBRARY,
         "CPU of the whole step outside the kernel, its wait for compactions included",
     ),
     counted(
@@ -631,7 +631,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("step_system_us_per_op", "step sys us/o", "us/op"),
         ("system_cpu_ns", US),
         RUSAGE,
-        ROCKSDB,
+        LIBRARY,
         "CPU of the whole step inside the kernel, its wait for compactions included",
     ),
     counted(
@@ -639,7 +639,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("drain_us_per_op", "drain us/o", "us/op"),
         ("drain_ns", US),
         "clock of its process",
-        ROCKSDB,
+        LIBRARY,
         "time that the step waited for compactions at its end",
     ),
     neutral(counted(
@@ -647,7 +647,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("block_cache_hits_per_op", "bc hit/o", "/op"),
         ("block_cache_hits", 1.0),
         PERF_CONTEXT,
-        ROCKSDB,
+        LIBRARY,
         "blocks found in the block cache",
     )),
     counted(
@@ -655,7 +655,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("block_cache_misses_per_op", "bc miss/o", "/op"),
         ("block_cache_misses", 1.0),
         PERF_CONTEXT,
-        ROCKSDB,
+        LIBRARY,
         "blocks that had to be read from files",
     ),
     counted(
@@ -663,7 +663,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("key_comparisons_per_op", "cmp/o", "/op"),
         ("key_comparisons", 1.0),
         PERF_CONTEXT,
-        ROCKSDB,
+        LIBRARY,
         "comparisons of keys",
     ),
     neutral(counted(
@@ -671,7 +671,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("bloom_hits_per_op", "bloom/o", "/op"),
         ("bloom_hits", 1.0),
         PERF_CONTEXT,
-        ROCKSDB,
+        LIBRARY,
         "files that a bloom filter let a key look into",
     )),
     neutral(counted(
@@ -679,7 +679,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("memtable_hits_per_op", "mem hit/o", "/op"),
         ("memtable_hits", 1.0),
         PERF_CONTEXT,
-        ROCKSDB,
+        LIBRARY,
         "keys found in a memtable",
     )),
     counted(
@@ -687,7 +687,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("skipped_keys_per_op", "skip/o", "/op"),
         ("skipped_keys", 1.0),
         PERF_CONTEXT,
-        ROCKSDB,
+        LIBRARY,
         "entries that an iterator stepped over because newer ones hide them",
     ),
     counted(
@@ -695,7 +695,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("lsm_mb", "LSM MB", "MB"),
         ("lsm_bytes", MB),
         PROPERTIES,
-        ROCKSDB,
+        LIBRARY,
         "size of all table files at the end of a step",
     ),
     counted(
@@ -703,7 +703,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("l0_files", "L0 files", "files"),
         ("l0_files", 1.0),
         PROPERTIES,
-        ROCKSDB,
+        LIBRARY,
         "files in level 0 at the end of a step: each is one more to look into",
     ),
     neutral(counted(
@@ -711,7 +711,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("block_cache_mb", "bc MB", "MB"),
         ("block_cache_bytes", MB),
         "property of the block cache",
-        ROCKSDB,
+        LIBRARY,
         "what the block cache holds at the end of a step",
     )),
     counted(
@@ -719,7 +719,7 @@ pub const METRICS: &[MetricInfo] = &[
         ("largest_rss_mb", "RSS MB", "MB"),
         ("largest_rss_bytes", MB),
         "/proc/PID/status of its process",
-        ROCKSDB,
+        LIBRARY,
         "largest memory of its process so far",
     ),
 ];

@@ -7,7 +7,7 @@ mod rocksdb;
 pub use build::{BuildSource, BuildSpec};
 pub use rocksdb::RocksdbVersion;
 
-use crate::installation::{Engine, Remote};
+use crate::installation::{Engine, Origin, Remote};
 use crate::problem::{Problem, nearest};
 use std::fmt;
 use std::path::PathBuf;
@@ -111,6 +111,42 @@ impl TargetSpec {
             Self::Rocksdb(_) | Self::RocksdbPath(_) => Engine::Rocksdb,
             Self::DbBench(_) => Engine::DbBench,
             _ => Engine::Postgres,
+        }
+    }
+
+    /// Where its binaries come from.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        match self {
+            Self::Prebuilt(_) | Self::Rocksdb(_) => Origin::Prebuilt,
+            Self::Path(_) | Self::RocksdbPath(_) | Self::DbBench(_) => Origin::Path,
+            Self::Installed(_) => Origin::Installed,
+            Self::Built(_) => Origin::Built,
+            Self::Dsn(_) => Origin::Remote,
+        }
+    }
+
+    /// The version as an installation has it, as far as the text says it; 0 where it says nothing.
+    #[must_use]
+    pub fn version_num(&self) -> u32 {
+        let number = |release: &Release| release.major_rank() * 100 + release.minor.unwrap_or(0);
+        match self {
+            Self::Prebuilt(release) | Self::Installed(release) => number(release),
+            Self::Built(build) => match &build.source {
+                BuildSource::Release(release) => number(release),
+                _ => 0,
+            },
+            _ => self.rocksdb_version(),
+        }
+    }
+
+    /// What all versions of a series are called whose newest one it may be: `18`, `rocksdb:10`.
+    #[must_use]
+    pub fn series(&self) -> String {
+        match self {
+            Self::Prebuilt(release) => release.major.clone(),
+            Self::Rocksdb(version) => Self::Rocksdb(version.major()).to_string(),
+            other => other.to_string(),
         }
     }
 

@@ -31,6 +31,29 @@ pub struct WorkloadsSetup {
     pub pgbench: Option<PgbenchSetup>,
 }
 
+/// What those who judge and report ask of a kind, whatever it is; a row for each in [`Work`].
+struct Traits {
+    /// What its setup is called where two plans differ in it.
+    title: &'static str,
+    /// Whether an engine inside processes of ours is measured.
+    embedded: bool,
+    /// Whether a block is one pass of whole steps on each server.
+    passes: bool,
+    /// Whether a workload comes in bursts.
+    bursts: fn(&str) -> bool,
+}
+
+impl Default for Traits {
+    fn default() -> Self {
+        Self {
+            title: "",
+            embedded: false,
+            passes: false,
+            bursts: |_| false,
+        }
+    }
+}
+
 impl Default for Work {
     fn default() -> Self {
         Self::Workloads(WorkloadsSetup::default())
@@ -43,17 +66,38 @@ impl Work {
         Self::Workloads(WorkloadsSetup { pgbench })
     }
 
+    fn traits(&self) -> Traits {
+        match self {
+            Self::Workloads(_) => Traits {
+                title: "pgbench",
+                ..Traits::default()
+            },
+            Self::Insert(_) => Traits {
+                title: "Insert Benchmark",
+                passes: true,
+                ..Traits::default()
+            },
+            Self::Rocksdb(_) => Traits {
+                title: "RocksDB",
+                embedded: true,
+                bursts: |workload| {
+                    RocksdbStep::from_name(workload).is_some_and(RocksdbStep::beside_a_writer)
+                },
+                ..Traits::default()
+            },
+        }
+    }
+
     /// Whether the work is done by the targets themselves, in processes that deltabench starts: no server, no
     /// client, no SQL.
     pub fn is_embedded(&self) -> bool {
-        matches!(self, Self::Rocksdb(_))
+        self.traits().embedded
     }
 
-    /// Whether a workload comes in bursts that belong to it: beside a writer of RocksDB a flush, with the
+    /// Whether a workload comes in bursts that belong to it: beside a writer of an engine a flush, with the
     /// compaction that it brings on, falls into one turn of eight or so.
     pub fn comes_in_bursts(&self, workload: &str) -> bool {
-        let step = || RocksdbStep::from_name(workload);
-        self.is_embedded() && step().is_some_and(RocksdbStep::beside_a_writer)
+        (self.traits().bursts)(workload)
     }
 
     /// What the numbers of a cell's clients count: `client`, or `thread` where there are no clients.
@@ -76,11 +120,7 @@ impl Work {
 
     /// What its setup is called where two plans differ in it.
     pub fn title(&self) -> &'static str {
-        match self {
-            Self::Workloads(_) => "pgbench",
-            Self::Insert(_) => "Insert Benchmark",
-            Self::Rocksdb(_) => "RocksDB",
-        }
+        self.traits().title
     }
 
     /// Whether it has scripts, of which reports show absolute numbers.
@@ -100,7 +140,7 @@ impl Work {
 
     /// Whether a block is one pass of whole steps on each server, one server after another.
     pub fn has_passes(&self) -> bool {
-        matches!(self, Self::Insert(_))
+        self.traits().passes
     }
 
     /// What is done with pgbench, if anything is.

@@ -16,7 +16,6 @@ use crate::{costs, explained, figures, grids, origin, withdrawn, words};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::gate_line;
 use deltabench_model::finding::Severity;
-use deltabench_model::installation::Engine;
 use deltabench_model::plan::Plan;
 use quoting::Fence;
 pub(crate) use quoting::{escape, fenced};
@@ -171,11 +170,7 @@ fn again(plan: &Plan, context: &ReportContext) -> Section {
         let binary = if sha256.is_empty() {
             String::new()
         } else {
-            let what = match server.installation.engine {
-                Engine::Postgres => "postgres",
-                Engine::Rocksdb => "library",
-                Engine::DbBench => "db_bench",
-            };
+            let what = server.installation.engine.file();
             format!(", SHA-256 of its {what} {}", escape(sha256))
         };
         let mut lines = vec![format!("- {side}: {}{binary}", escape(&resolved(plan, id)))];

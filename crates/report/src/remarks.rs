@@ -9,7 +9,6 @@ use deltabench_compare::comparison::{
 };
 use deltabench_compare::gate_line;
 use deltabench_compare::thresholds::{GATE_FALSE, LISTED_FALSE};
-use deltabench_model::installation::Engine;
 use deltabench_model::plan::{Plan, Role, Stopping};
 use deltabench_model::units::{count, to_f64};
 
@@ -218,8 +217,8 @@ pub(crate) fn layout(plan: &Plan) -> Option<String> {
     let base = hash(plan.base());
     let candidates = plan.candidates();
     let other = candidates.iter().filter(|id| hash(**id) != base).count();
-    let library = planned(plan, plan.base())
-        .is_some_and(|server| server.installation.engine == Engine::Rocksdb);
+    let library =
+        planned(plan, plan.base()).is_some_and(|server| server.installation.engine.is_library());
     let whose = match (other, candidates.len()) {
         (0, _) => return None,
         (_, 1) if library => "both libraries'",

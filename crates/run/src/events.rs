@@ -13,33 +13,16 @@ pub struct BlockProgress {
     /// Cells that go on in the next block.
     pub open_cells: u32,
     pub cells: u32,
+    /// What the numbers of a cell's clients count: `client` or `thread`.
+    pub worker: &'static str,
     /// Seconds since this session began, set-up included.
     pub elapsed_seconds: f64,
     /// Seconds that will be left at most, at the pace so far.
     pub remaining_seconds: f64,
-    /// In the Insert Benchmark, whose blocks are passes: how published studies count each cell's work.
+    /// Where blocks are passes: how published studies count each cell's work.
     pub passes: Option<Vec<PublishedRate>>,
     /// What the data say so far; absent until there is something to compare.
     pub comparison: Option<Comparison>,
-}
-
-/// What a step of the Insert Benchmark came to on one server.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StepProgress {
-    /// Block, from 0: one pass on every server.
-    pub block: u32,
-    pub blocks: u32,
-    /// The server's name.
-    pub server: String,
-    pub step: String,
-    pub seconds: f64,
-    /// Its throughput, in published units.
-    pub rate: f64,
-    pub unit: String,
-    /// Rows inserted beside queries per second, by all clients, and how many should be.
-    pub background: Option<(f64, f64)>,
-    /// Why it does not count.
-    pub void: Option<String>,
 }
 
 /// Receiver of a run's progress.
@@ -48,10 +31,6 @@ pub trait Observer {
     fn note(&mut self, text: &str);
     /// A visit has ended: `done` of `planned` cells of block `block` (from 0).
     fn visit(&mut self, block: u32, done: u32, planned: u32);
-    /// A step of the Insert Benchmark has ended on one server.
-    fn step(&mut self, step: &StepProgress) {
-        let _ = step;
-    }
     /// The pilot has ended.
     fn pilot(&mut self, pilot: &Pilot);
     /// A block has ended.

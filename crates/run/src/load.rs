@@ -74,11 +74,11 @@ impl DataSet {
             return Ok(Self::default());
         }
         let wanted = of_kind.as_ref().is_some_and(|own| own.needs_usual());
-        let mut sysbench = wanted || states(plan).contains(&DataState::Aged);
+        let mut usual = wanted || states(plan).contains(&DataState::Aged);
         let mut own: Vec<TableDefinition> = Vec::new();
         for cell in &plan.cells {
             let definition = library.get(&cell.workload)?;
-            sysbench |= definition.tables().is_none();
+            usual |= definition.tables().is_none();
             for table in definition.tables().unwrap_or_default() {
                 match own.iter().find(|known| known.name == table.name) {
                     Some(known) if !same(known, table, plan)? => {
@@ -89,10 +89,10 @@ impl DataSet {
                 }
             }
         }
-        if sysbench && let Some(taken) = own.iter().find(|table| table.name.starts_with("sbtest")) {
+        if usual && let Some(taken) = own.iter().find(|table| table.name.starts_with("sbtest")) {
             return Err(clash(&taken.name, "a workload and sysbench bring along"));
         }
-        let sbtest = sysbench.then(|| Sbtest::new(plan.data.clone(), plan.seed));
+        let sbtest = usual.then(|| Sbtest::new(plan.data.clone(), plan.seed));
         Ok(Self {
             sbtest,
             own,
@@ -133,7 +133,7 @@ impl DataSet {
 
     /// Rows of all tables whose number is known before they are made.
     pub fn rows(&self, plan: &Plan) -> u64 {
-        let sysbench = match self.sbtest {
+        let usual = match self.sbtest {
             Some(_) => plan.data.rows.saturating_mul(u64::from(plan.data.tables)),
             None => 0,
         };
@@ -142,7 +142,7 @@ impl DataSet {
             .iter()
             .filter_map(|table| table.rows(&plan.data).ok());
         let of_kind = self.of_kind.as_ref().map_or(0, |tables| tables.rows());
-        own.fold(sysbench.saturating_add(of_kind), u64::saturating_add)
+        own.fold(usual.saturating_add(of_kind), u64::saturating_add)
     }
 
     /// Bytes of all tables and indexes of one server when freshly loaded.

@@ -21,6 +21,17 @@ pub enum Datum {
     Text(String),
 }
 
+/// A row, in the order of the columns.
+pub type ExportRow = Vec<Datum>;
+
+/// A row from values of several types.
+#[macro_export]
+macro_rules! row {
+    ($($value:expr),* $(,)?) => {
+        vec![$($crate::export::Datum::from($value)),*]
+    };
+}
+
 /// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -49,6 +60,47 @@ pub struct ExportColumn {
     pub kind: Kind,
     pub meaning: &'static str,
 }
+
+/// A column of whole numbers.
+#[must_use]
+pub const fn integer(name: &'static str, meaning: &'static str) -> ExportColumn {
+    ExportColumn {
+        name,
+        kind: Kind::Integer,
+        meaning,
+    }
+}
+
+/// A column of measured or computed values.
+#[must_use]
+pub const fn real(name: &'static str, meaning: &'static str) -> ExportColumn {
+    ExportColumn {
+        name,
+        kind: Kind::Real,
+        meaning,
+    }
+}
+
+/// A column of words.
+#[must_use]
+pub const fn text(name: &'static str, meaning: &'static str) -> ExportColumn {
+    ExportColumn {
+        name,
+        kind: Kind::Text,
+        meaning,
+    }
+}
+
+/// The run that a row is of.
+pub const RUN: ExportColumn = text("run", "name of the run");
+/// The cell.
+pub const CELL: ExportColumn = integer("cell", "the cell");
+/// The restart block.
+pub const BLOCK: ExportColumn = integer("block", "restart block, from 0");
+/// The server.
+pub const SERVER: ExportColumn = integer("server", "the server");
+/// The unit of absolute values.
+pub const UNIT: ExportColumn = text("unit", "unit of the absolute values");
 
 /// A table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

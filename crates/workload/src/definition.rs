@@ -112,7 +112,8 @@ impl Definition {
     }
 
     /// Whether it is a mix of pgbench's scripts, which run on pgbench's tables and the user's own.
-    pub fn is_pgbench(&self) -> bool {
+    #[must_use]
+    pub fn is_script(&self) -> bool {
         self.program.is_some()
     }
 

@@ -6,6 +6,7 @@ use crate::varied;
 use deltabench_document::Document;
 use deltabench_model::plan::{DataState, Plan, WorkloadSource};
 use deltabench_model::problem::{Problem, nearest};
+use deltabench_model::work::Work;
 use deltabench_model::work::pgbench::{PgbenchMix, PgbenchSetup, PgbenchTables, QueryMode};
 
 macro_rules! sysbench {
@@ -88,9 +89,14 @@ impl Library {
     ///
     /// Errors: those of [`Library::with_sources`] and [`Library::with_pgbench`].
     pub fn of_plan(plan: &Plan) -> Result<Self, Problem> {
-        Self::builtin()?
-            .with_sources(&plan.workloads)?
-            .with_pgbench(plan.work.pgbench())
+        Self::builtin()?.extended(&plan.workloads, &plan.work)
+    }
+
+    /// This library with what a request or plan brings along: the user's files and pgbench's scripts.
+    ///
+    /// Errors: those of [`Library::with_sources`] and [`Library::with_pgbench`].
+    pub fn extended(self, sources: &[WorkloadSource], work: &Work) -> Result<Self, Problem> {
+        self.with_sources(sources)?.with_pgbench(work.pgbench())
     }
 
     /// This library with a definition for each mix of scripts.
@@ -210,7 +216,8 @@ impl Library {
 
     /// The 32 rows of published reports, in report order; where the published test does not measure what
     /// its name says, the one that does.
-    pub fn sysbench(&self) -> Vec<&Definition> {
+    #[must_use]
+    pub fn published(&self) -> Vec<&Definition> {
         self.definitions
             .iter()
             .take(BUILTIN.len())

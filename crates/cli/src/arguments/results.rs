@@ -1,9 +1,13 @@
 //! What is done with runs in the lab: `resume`, `confirm`, `report`, `export`, `invalidate`, `ledger`.
 
 use super::conditions::{Output, Servers};
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
+use deltabench_kinds::FORMS;
+use deltabench_kinds::shown::Form;
 use deltabench_report::JsonVersion;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 /// `deltabench resume`.
 #[derive(Debug, Args)]
@@ -44,7 +48,7 @@ pub struct Report {
     #[arg(long, value_enum)]
     pub by: Option<By>,
     /// Form of the report
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
     /// Version of the JSON report: 1 for scripts that were written for it
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
@@ -141,46 +145,74 @@ impl From<By> for deltabench_compare::study::Axis {
 }
 
 /// Form of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy)]
 pub enum Format {
-    /// Table for a terminal.
-    #[value(alias = "terminal")]
-    Text,
-    /// The JSON contract.
-    Json,
-    /// One offline page.
-    Html,
-    /// For a pull request or a blog post.
-    Markdown,
-    /// A row for each cell and metric.
-    Csv,
-    /// Test cases for CI: JUnit's XML.
-    Junit,
-    /// Go's benchmark format, for benchstat.
-    Benchstat,
-    /// What pgbench prints at the end of a run, for each server and cell.
-    Pgbench,
-    /// A row for each server, step and pass of the Insert Benchmark.
-    Steps,
-    /// report.tsv of the scripts around db_bench: a row for each target, step and block of RocksDB.
-    Rocksdb,
+    /// One that every run has.
+    House(deltabench_report::Format),
+    /// One that some kind of benchmark has.
+    OfKind(Form),
+}
+
+impl Format {
+    /// Whether it is the table for a terminal.
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::House(deltabench_report::Format::Text))
+    }
+}
+
+/// Every form, those of kinds last.
+static FORMATS: LazyLock<Vec<Format>> = LazyLock::new(|| {
+    use deltabench_report::Format as House;
+    let house = [
+        House::Text,
+        House::Json(JsonVersion::Two),
+        House::Html,
+        House::Markdown,
+        House::Csv,
+        House::Junit,
+        House::Benchstat,
+    ];
+    let of_kinds = FORMS.map(Format::OfKind);
+    house
+        .map(Format::House)
+        .into_iter()
+        .chain(of_kinds)
+        .collect()
+});
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        &FORMATS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        use deltabench_report::Format as House;
+        let house = match self {
+            Self::OfKind(form) => return Some(PossibleValue::new(form.name).help(form.about)),
+            Self::House(house) => house,
+        };
+        let value = PossibleValue::new(house.word());
+        Some(match house {
+            House::Text => value.help("Table for a terminal").alias("terminal"),
+            House::Json(_) => value.help("The JSON contract"),
+            House::Html => value.help("One offline page"),
+            House::Markdown => value.help("For a pull request or a blog post"),
+            House::Csv => value.help("A row for each cell and metric"),
+            House::Junit => value.help("Test cases for CI: JUnit's XML"),
+            House::Benchstat => value.help("Go's benchmark format, for benchstat"),
+            House::OfKind(_) => return None,
+        })
+    }
 }
 
 impl Report {
     /// The form that was asked for.
     pub fn form(&self) -> deltabench_report::Format {
-        use deltabench_report::Format as Form;
+        use deltabench_report::Format as House;
         match self.format {
-            Format::Text => Form::Text,
-            Format::Json => Form::Json(JsonVersion::of(self.json_version)),
-            Format::Html => Form::Html,
-            Format::Markdown => Form::Markdown,
-            Format::Csv => Form::Csv,
-            Format::Junit => Form::Junit,
-            Format::Benchstat => Form::Benchstat,
-            Format::Pgbench => Form::OfKind("pgbench"),
-            Format::Steps => Form::OfKind("steps"),
-            Format::Rocksdb => Form::OfKind("rocksdb"),
+            Format::House(House::Json(_)) => House::Json(JsonVersion::of(self.json_version)),
+            Format::House(house) => house,
+            Format::OfKind(form) => House::OfKind(form.name),
         }
     }
 }

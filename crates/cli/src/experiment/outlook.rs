@@ -4,11 +4,10 @@ use crate::amounts::gigabytes;
 use crate::console::print_stdout;
 use crate::failure::Failure;
 use deltabench_experiment::Experiment;
-use deltabench_kinds::run_half;
+use deltabench_kinds::{run_half, show_half};
 use deltabench_model::installation::Engine;
 use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
-use deltabench_model::work::Work;
 use deltabench_run::estimate::{Estimate, estimate};
 use deltabench_run::fleet::Host;
 use deltabench_run::occupancy::Occupancy;
@@ -123,41 +122,8 @@ fn cells(plan: &Plan) -> Vec<String> {
             true => format!("threads: {}", clients.join(", ")),
             false => format!("clients: {}", clients.join(", ")),
         },
-        match &plan.work {
-            Work::Rocksdb(setup) => format!(
-                "{} blocks of {}, {} s of each timed step on each target, in turns of {} ms",
-                plan.timing.blocks,
-                setup.workload.word(),
-                setup.seconds,
-                plan.timing.slice_ms
-            ),
-            Work::Insert(setup) => format!(
-                "{} passes of these steps on each server, one server after another; each client writes {} \
-                 rows to the {} that it loads",
-                plan.timing.blocks, setup.write_rows, setup.rows
-            ),
-            Work::Workloads(_) => format!(
-                "at most {} blocks, {} s on each server in a visit",
-                plan.timing.blocks, plan.timing.visit_seconds
-            ),
-        },
+        show_half(&plan.work).block(plan),
     ]
-}
-
-/// `2 x 1000000`, `scale 10`, or both.
-fn tables(plan: &Plan) -> String {
-    if let Some(setup) = plan.work.rocksdb() {
-        return format!("{} keys", setup.keys);
-    }
-    let rows = format!("{} x {}", plan.data.tables, plan.data.rows);
-    let Some(setup) = plan.work.pgbench() else {
-        return rows;
-    };
-    let scale = format!("scale {}", setup.tables.scale);
-    if plan.cells.iter().all(|cell| setup.has(&cell.workload)) {
-        return scale;
-    }
-    format!("{rows}, {scale}")
 }
 
 /// A line for each part, and why one cannot be done. What one takes that does not fit is told too: so it can
@@ -178,7 +144,11 @@ fn parts(runs: &[(String, Plan)], host: &Host) -> (Vec<String>, Option<Problem>)
         let found = match estimate(plan, run_half(&plan.work), host) {
             Ok(found) => found,
             Err(problem) => {
-                rows.push(vec![name(plan), tables(plan), "cannot be".to_owned()]);
+                rows.push(vec![
+                    name(plan),
+                    show_half(&plan.work).data(plan),
+                    "cannot be".to_owned(),
+                ]);
                 refused.get_or_insert(problem);
                 continue;
             }
@@ -187,7 +157,7 @@ fn parts(runs: &[(String, Plan)], host: &Host) -> (Vec<String>, Option<Problem>)
         total += found.set_up + found.measuring;
         let mut row = vec![
             name(plan),
-            tables(plan),
+            show_half(&plan.work).data(plan),
             memory(&found),
             gigabytes(found.disk_bytes),
             span(found.set_up),

@@ -1,6 +1,6 @@
 //! The rows of an export: a run's records and its comparison, value by value.
 
-use super::{schema, steps, unwritten};
+use super::{schema, unwritten};
 use crate::failure::Failure;
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Confirmation, Cost, MetricComparison, Moved, Verdict,
@@ -15,19 +15,10 @@ use deltabench_model::plan::{Cell, CellId, Plan, PlannedServer, Role, ServerId, 
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::micros;
 use deltabench_report::ReportContext;
-use deltabench_store::export::{Datum, Export, ExportError};
+use deltabench_store::export::{Export, ExportError, ExportRow};
+use deltabench_store::row;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
-
-pub(super) type ExportRow = Vec<Datum>;
-
-/// A row from values of several types.
-macro_rules! row {
-    ($($value:expr),* $(,)?) => {
-        vec![$(Datum::from($value)),*]
-    };
-}
-pub(super) use row;
 
 /// What is the same for every run.
 pub fn general(export: &mut Export) -> Result<(), ExportError> {
@@ -346,7 +337,10 @@ impl Rows<'_> {
             export.rows(&schema::SLICE_ERRORS, errors)?;
             let counted = counters.iter().flat_map(|one| counter_rows(run, one));
             export.rows(&schema::COUNTERS, counted)?;
-            steps::write(export, run, self.analysed.shown.insert.as_ref())?;
+            let of_kind = self.analysed.shown.exported.as_ref();
+            for (table, rows) in of_kind.map_or_else(Vec::new, |own| own.rows(run)) {
+                export.rows(&table, rows)?;
+            }
             let sampled = samples.iter().flat_map(|one| sample_rows(run, one));
             export.rows(&schema::SAMPLES, sampled)?;
             let marked = marks.iter().map(|one| {

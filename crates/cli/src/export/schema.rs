@@ -1,42 +1,16 @@
 //! The tables of an export. Published: columns are added at the end, never renamed.
 
-use deltabench_store::export::{ExportColumn, ExportTable, Kind, View};
+use deltabench_kinds::TABLES;
+use deltabench_store::export::{
+    BLOCK, CELL, ExportColumn, ExportTable, RUN, SERVER, UNIT, View, integer, real, text,
+};
 
 /// Name and version, in the table `export`. A column that is added leaves the version; one that changes its
 /// meaning raises it.
 pub const FORMAT: (&str, u32) = ("deltabench.export", 1);
 
-const fn integer(name: &'static str, meaning: &'static str) -> ExportColumn {
-    ExportColumn {
-        name,
-        kind: Kind::Integer,
-        meaning,
-    }
-}
-
-const fn real(name: &'static str, meaning: &'static str) -> ExportColumn {
-    ExportColumn {
-        name,
-        kind: Kind::Real,
-        meaning,
-    }
-}
-
-const fn text(name: &'static str, meaning: &'static str) -> ExportColumn {
-    ExportColumn {
-        name,
-        kind: Kind::Text,
-        meaning,
-    }
-}
-
-const RUN: ExportColumn = text("run", "name of the run");
-const CELL: ExportColumn = integer("cell", "the cell");
-const BLOCK: ExportColumn = integer("block", "restart block, from 0");
-const SERVER: ExportColumn = integer("server", "the server");
 const CANDIDATE: ExportColumn = integer("candidate", "the server that is compared with the base");
 const METRIC: ExportColumn = text("metric", "key of the metric");
-const UNIT: ExportColumn = text("unit", "unit of the absolute values");
 
 pub const EXPORT: ExportTable = ExportTable {
     name: "export",
@@ -476,106 +450,27 @@ pub const METRICS: ExportTable = ExportTable {
     ],
 };
 
-pub const STEPS: ExportTable = ExportTable {
-    name: "steps",
-    meaning: "A row for each step of the Insert Benchmark on a server in a pass.",
-    columns: &[
-        RUN,
-        CELL,
-        BLOCK,
-        SERVER,
-        integer("position", "place of the server in the pass, from 0"),
-        text("step", "published name: `l.i0`, `qr100`"),
-        integer("started_ns", "start, nanoseconds since 1970"),
-        integer("duration_ns", "first send to last answer"),
-        real(
-            "throughput",
-            "rows inserted or indexed per second, or queries per second",
-        ),
-        text("unit", "`rows/s` or `queries/s`"),
-        real(
-            "background",
-            "rows inserted per second beside queries; null where there are none",
-        ),
-        real("background_target", "how many were asked for"),
-        integer(
-            "sla_met",
-            "1 if that is at least 95 % of it, else 0; null where there is no rate",
-        ),
-        integer(
-            "disturbed",
-            "1 if other load disturbed it, which takes nothing away, else 0",
-        ),
-        text("void", "why it does not count; null for a good one"),
-    ],
-};
-
-pub const STEP_METRICS: ExportTable = ExportTable {
-    name: "step_metrics",
-    meaning: "A row for each figure of the metrics line of a step on a server in a pass.",
-    columns: &[
-        RUN,
-        CELL,
-        BLOCK,
-        SERVER,
-        text(
-            "metric",
-            "published name where it has one: `cpupq`, `wkbpi`",
-        ),
-        UNIT,
-        real("value", "the figure"),
-    ],
-};
-
-pub const STEP_SECONDS: ExportTable = ExportTable {
-    name: "step_seconds",
-    meaning: "A row for each second of a step on a server in a pass, all clients together.",
-    columns: &[
-        RUN,
-        CELL,
-        BLOCK,
-        SERVER,
-        integer(
-            "second",
-            "from the start of the step, from 0; the last may be cut short",
-        ),
-        integer("inserted", "rows inserted"),
-        integer("deleted", "rows deleted"),
-        integer("queries", "queries"),
-        integer(
-            "max_insert_us",
-            "longest response of an insert that ended in it; 0 where none did",
-        ),
-        integer("max_delete_us", "of a delete"),
-        integer("max_query_us", "of a query"),
-    ],
-};
-
 /// Every table, in the order of the published page.
-pub const TABLES: [ExportTable; 22] = [
-    EXPORT,
-    RUNS,
-    SERVERS,
-    CELLS,
-    VERDICTS,
-    COMPARISONS,
-    COSTS,
-    BLOCKS,
-    BLOCK_RATES,
-    ROUNDS,
-    SLICES,
-    SLICE_ERRORS,
-    COUNTERS,
-    STEPS,
-    STEP_METRICS,
-    STEP_SECONDS,
-    SAMPLES,
-    MARKS,
-    FINDINGS,
-    SETTINGS,
-    WITHDRAWALS,
-    METRICS,
-];
+#[must_use]
+pub fn tables() -> Vec<ExportTable> {
+    let measured = [
+        EXPORT,
+        RUNS,
+        SERVERS,
+        CELLS,
+        VERDICTS,
+        COMPARISONS,
+        COSTS,
+        BLOCKS,
+        BLOCK_RATES,
+        ROUNDS,
+        SLICES,
+        SLICE_ERRORS,
+        COUNTERS,
+    ];
+    let beside = [SAMPLES, MARKS, FINDINGS, SETTINGS, WITHDRAWALS, METRICS];
+    [&measured[..], &TABLES, &beside].concat()
+}
 
 /// Views over them; only in an SQLite file.
 pub const VIEWS: [View; 2] = [

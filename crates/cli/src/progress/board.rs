@@ -1,6 +1,6 @@
 //! What the live progress shows: how each open cell's interval closes.
 
-use super::{minutes, percent, worker};
+use super::{minutes, percent};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Metric, MetricComparison, Verdict,
 };
@@ -56,21 +56,22 @@ impl Board {
             return Vec::new();
         };
         let several = several(comparison);
+        let name = |cell: &CellComparison| name(cell, progress.worker, several);
         let open = |cell: &&CellComparison| progress.open_cells > 0 && is_open(cell, comparison);
         let rows = comparison.cells.iter().filter(open);
         let rows: Vec<OpenCell> = rows
-            .map(|cell| OpenCell::new(cell, comparison, several))
+            .map(|cell| OpenCell::new(name(cell), cell, comparison))
             .collect();
         let before = self.last.take();
         let closed = comparison.cells.iter().filter(|cell| {
-            let name = name(cell, several);
+            let name = name(cell);
             let was_open = before
                 .as_ref()
                 .is_some_and(|last| last.rows.iter().any(|row| row.name == name));
             was_open && !open(cell)
         });
         let said = closed
-            .map(|cell| format!("{}: {}", name(cell, several), answer(cell)))
+            .map(|cell| format!("{}: {}", name(cell), answer(cell)))
             .collect();
         self.last = Some(Last {
             planned: progress.planned,
@@ -135,7 +136,7 @@ impl Board {
 }
 
 impl OpenCell {
-    fn new(cell: &CellComparison, comparison: &Comparison, several: bool) -> Self {
+    fn new(name: String, cell: &CellComparison, comparison: &Comparison) -> Self {
         let aim = match comparison.stopping {
             Stopping::Precision { half_width } => half_width,
             _ => cell.delta,
@@ -143,7 +144,7 @@ impl OpenCell {
         let throughput = throughput(cell);
         let interval = throughput.and_then(|metric| metric.ratio.ci95);
         Self {
-            name: name(cell, several),
+            name,
             estimate: throughput.map_or_else(|| "not measured".to_owned(), percent),
             half_width: interval.map(|(low, high)| (high - low) / 2.0),
             aim,
@@ -191,14 +192,13 @@ fn several(comparison: &Comparison) -> bool {
     cells.any(|cell| Some(cell.candidate) != first)
 }
 
-fn name(cell: &CellComparison, several: bool) -> String {
+fn name(cell: &CellComparison, worker: &str, several: bool) -> String {
     let on = if several {
         format!(" on {}", cell.candidate_name)
     } else {
         String::new()
     };
     let s = if cell.clients == 1 { "" } else { "s" };
-    let worker = worker(cell);
     format!("{} at {} {worker}{s}{on}", cell.workload, cell.clients)
 }
 
@@ -226,6 +226,7 @@ mod tests {
         }
         change(&mut comparison);
         BlockProgress {
+            worker: "client",
             done: 3,
             planned: 8,
             open_cells: 3,
@@ -240,11 +241,15 @@ mod tests {
     #[test]
     fn steps_of_rocksdb_have_threads() {
         let mut board = Board::default();
-        board.block(&progress(|comparison| {
-            for cell in &mut comparison.cells {
-                cell.workload = "readwhilewriting".to_owned();
-            }
-        }));
+        let threads = BlockProgress {
+            worker: "thread",
+            ..progress(|comparison| {
+                for cell in &mut comparison.cells {
+                    cell.workload = "readwhilewriting".to_owned();
+                }
+            })
+        };
+        board.block(&threads);
         let lines = board.lines(10).join("\n");
         assert!(lines.contains("readwhilewriting at 4 threads"), "{lines}");
         assert!(!lines.contains("client"), "{lines}");

@@ -1,7 +1,8 @@
 //! `[pgbench]` and `[insert]`.
 
 use crate::{HEAD, refused, with};
-use deltabench_experiment::{Chosen, Experiment, Part, ScaleFactor, ScriptMix, ScriptName};
+use deltabench_experiment::kinds::{ScaleFactor, ScriptMix, ScriptName};
+use deltabench_experiment::{Chosen, Experiment, Part};
 use deltabench_model::work::insert::{InsertStep, Pacing};
 use deltabench_model::work::pgbench::{PartitionMethod, QueryMode};
 use proptest::prelude::*;

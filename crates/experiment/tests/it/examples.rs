@@ -1,6 +1,7 @@
 //! The published studies of `examples/`.
 
-use deltabench_experiment::{Chosen, Experiment, Rocksdb, ScaleFactor};
+use deltabench_experiment::kinds::{Rocksdb, ScaleFactor};
+use deltabench_experiment::{Chosen, Experiment};
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::count;
 use deltabench_model::work::insert::{InsertStep, Pacing};

@@ -114,6 +114,10 @@ impl Benchmark for Insert {
         )
     }
 
+    fn begun_again(&self) -> &'static str {
+        "passes that lost their server are begun again"
+    }
+
     fn begin<'a>(&self, session: &mut Session<'a>) -> Result<Box<dyn Blocks + 'a>, Problem> {
         let setup = setup_of(&session.plan.work)?;
         Ok(Box::new(BlockState::create(setup, session)?))

@@ -1,17 +1,16 @@
 //! The passes of a block: on which servers, in which order, and what is kept of them.
 
 use super::pass::{Pass, SettleEnd, StepEnd, open_passes, steps};
+use super::progress::progress_of;
 use super::record::StepRecord;
 use deltabench_driver::insert::InsertPosition;
 use deltabench_model::fact::HostFacts;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::VoidReason;
-use deltabench_model::units::{index, seconds, to_f64};
 use deltabench_model::work::insert::{InsertSetup, InsertStep};
 use deltabench_observe::Series;
 use deltabench_run::benchmark::{BlockEnd, Blocks};
-use deltabench_run::events::StepProgress;
 use deltabench_run::fleet::Fleet;
 use deltabench_run::load::address_for;
 use deltabench_run::schedule::BlockSchedule;
@@ -261,7 +260,7 @@ impl BlockState<'_> {
         let done = turn.position * steps + record.cell + 1;
         session
             .observer
-            .step(&progress_of(session.plan, self.setup, record, step));
+            .note(&progress_of(session.plan, self.setup, record, step).line());
         session.observer.visit(turn.block, done, steps * servers);
         Ok(())
     }
@@ -292,32 +291,5 @@ fn lost_or(problem: Problem, cell: CellId, address: &Address) -> Result<PassEnd,
     match address.postmaster.local_pid() {
         Some(pid) if is_dying(pid) => Ok(PassEnd::Lost(cell, VoidReason::ServerLost.into())),
         _ => Err(problem),
-    }
-}
-
-fn progress_of(
-    plan: &Plan,
-    setup: &InsertSetup,
-    record: &StepRecord,
-    step: InsertStep,
-) -> StepProgress {
-    let cell = plan.cells.get(index(u64::from(record.cell)));
-    let took = seconds(record.duration_ns);
-    let factor = setup.published_per_operation(step);
-    let rate = to_f64(record.operations) * factor / took.max(1e-9);
-    let inserted: u64 = record.seconds.iter().map(|second| second.inserted).sum();
-    StepProgress {
-        block: record.block,
-        blocks: plan.timing.blocks,
-        server: plan.server_name(record.server),
-        step: step.name(),
-        seconds: took,
-        rate,
-        unit: cell.map_or_else(String::new, |cell| cell.published.unit.clone()),
-        background: step.rate().map(|target| {
-            let wanted = f64::from(target) * f64::from(setup.clients);
-            (to_f64(inserted) / took.max(1e-9), wanted)
-        }),
-        void: record.void_detail.clone().filter(|_| record.void.is_some()),
     }
 }

@@ -4,7 +4,7 @@ use super::record::StepRecord;
 use super::record::steps;
 use super::{NAMED, service};
 use deltabench_compare::interference::disturbed;
-use deltabench_compare::{Reader, Reading, Records};
+use deltabench_compare::{Reader, Reading, ReadsToo, Records};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::Plan;
@@ -18,6 +18,13 @@ use deltabench_model::units::index;
 pub struct InsertReader;
 
 impl Reader for InsertReader {
+    fn reads_too(&self) -> ReadsToo {
+        ReadsToo {
+            records: true,
+            ..ReadsToo::default()
+        }
+    }
+
     fn slices(&self, records: &[Record]) -> Result<Vec<Slice>, Problem> {
         Ok(steps(records)?.iter().map(StepRecord::slice).collect())
     }

@@ -3,5 +3,14 @@
 mod figures;
 mod text;
 
+use crate::shown::Form;
 pub use figures::figures;
-pub use text::{check_pgbench, pgbench};
+pub use text::pgbench;
+
+/// As the program prints it.
+pub const FORM: Form = Form {
+    name: "pgbench",
+    about: "What pgbench prints at the end of a run, for each server and cell",
+    check: text::check_pgbench,
+    with_progress: Some(|plan, results, seconds| pgbench(plan, results, Some(seconds))),
+};

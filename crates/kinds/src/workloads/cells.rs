@@ -36,7 +36,7 @@ fn workload_names(request: &Request, library: &Library) -> Result<Vec<String>, P
             published_names(|name| asked.iter().any(|other| other == name))
         }
         Selection::Quick => library.quick().iter().map(name).collect(),
-        Selection::All => library.sysbench().iter().map(name).collect(),
+        Selection::All => library.published().iter().map(name).collect(),
         Selection::Named(names) => names.clone(),
     };
     for source in &request.sources {

@@ -10,7 +10,7 @@ use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::work::Work;
 use deltabench_model::work::insert::{InsertRole, InsertSetup, InsertStep, Pacing};
-use deltabench_run::events::{BlockProgress, Observer, StepProgress};
+use deltabench_run::events::{BlockProgress, Observer};
 use deltabench_run::pilot::Pilot;
 use deltabench_run::schedule::pass_order;
 use deltabench_run::session::{Clock, MachineClock, Session, SessionEnd};
@@ -42,7 +42,8 @@ fn small(installations: &[&Installation], blocks: u32) -> Plan {
 /// Hears of steps, and interrupts, or kills a server, before a given one.
 #[derive(Default)]
 struct Ear<'a> {
-    steps: Vec<StepProgress>,
+    /// Steps that have ended.
+    steps: usize,
     notes: Vec<String>,
     blocks: Vec<BlockProgress>,
     interrupt_after: Option<(usize, &'a AtomicBool)>,
@@ -56,31 +57,42 @@ struct Ear<'a> {
 impl Observer for Ear<'_> {
     fn note(&mut self, text: &str) {
         self.notes.push(text.to_owned());
+        // `pass 1/2, base: l.i0  …`
+        let step = text.strip_prefix("pass ").and_then(|text| {
+            let (pass, rest) = text.split_once('/')?;
+            let (server, step) = rest.split_once(", ")?.1.split_once(": ")?;
+            Some((pass.parse::<u32>().ok()?, server, step))
+        });
+        if let Some((pass, server, step)) = step {
+            self.step(pass - 1, server, step);
+        }
     }
     fn visit(&mut self, _: u32, done: u32, planned: u32) {
         assert!(done <= planned);
     }
     fn pilot(&mut self, _: &Pilot) {}
-    fn step(&mut self, step: &StepProgress) {
-        self.steps.push(step.clone());
-        if let Some(directory) = self.watched.as_ref().filter(|_| step.step == "l.i0") {
+    fn block(&mut self, progress: &BlockProgress) {
+        self.blocks.push(progress.clone());
+    }
+}
+
+impl Ear<'_> {
+    fn step(&mut self, block: u32, server: &str, step: &str) {
+        self.steps += 1;
+        if let Some(directory) = self.watched.as_ref().filter(|_| step.starts_with("l.i0 ")) {
             let found = databases_below(directory);
-            self.databases
-                .push((step.block, step.server.clone(), found));
+            self.databases.push((block, server.to_owned(), found));
         }
         if let Some((after, flag)) = self.interrupt_after
-            && self.steps.len() == after
+            && self.steps == after
         {
             flag.store(true, Ordering::Relaxed);
         }
         if let Some((after, directory)) = &self.kill_after
-            && self.steps.len() == *after
+            && self.steps == *after
         {
             kill_server_below(directory);
         }
-    }
-    fn block(&mut self, progress: &BlockProgress) {
-        self.blocks.push(progress.clone());
     }
 }
 
@@ -279,7 +291,7 @@ fn every_version_has_its_pass_in_the_drawn_order_and_all_that_a_step_is_about_is
         .map(|mark| mark.kind)
         .collect();
     assert!(kinds.contains(&"checkpoint".to_owned()), "{kinds:?}");
-    assert_eq!(ear.steps.len(), steps.len());
+    assert_eq!(ear.steps, steps.len());
     assert_eq!(ear.blocks.len(), 2);
     assert!(ear.blocks[1].comparison.is_some() && ear.blocks[1].open_cells == 0);
 }
@@ -307,7 +319,7 @@ fn an_interrupted_pass_is_begun_again_and_complete_ones_are_kept() {
     let mut ear = Ear::default();
     let end = go_on(&plan, &lab, &mut store, &mut ear, &stop);
     assert_eq!(end, Ok(SessionEnd::Finished));
-    assert_eq!(ear.steps.len(), plan.cells.len(), "one pass is measured");
+    assert_eq!(ear.steps, plan.cells.len(), "one pass is measured");
     let after = steps_of(&store);
     assert_eq!(after.len(), 2 * plan.cells.len());
     assert_eq!(of(&after, 0, order[0]), of(&before, 0, order[0]));

@@ -2,7 +2,7 @@
 
 use crate::full::Full;
 use crate::insert_fixture::{changed, insert_run};
-use deltabench_kinds::insert::shown::check_steps;
+use deltabench_kinds::insert::shown::FORM;
 use deltabench_model::plan::Plan;
 use deltabench_model::work::Work;
 use deltabench_model::work::insert::InsertSetup;
@@ -230,7 +230,7 @@ fn a_run_of_anything_else_says_nothing_of_it() {
     );
     assert!(!text.contains("\"insert\":"));
     assert!(!page(&full).contains("id=\"insert\""));
-    assert!(check_steps(&full.plan).is_err());
+    assert!((FORM.check)(&full.plan).is_err());
     assert_eq!(form(Format::OfKind("steps"), &full, 80), "");
 }
 

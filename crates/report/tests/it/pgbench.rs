@@ -1,7 +1,7 @@
 //! What reports say of pgbench's scripts: its own text form, line by line beside a real one, grids, scripts.
 
 use crate::pgbench_fixture::{CLIENTS, analysed, plan, setup, slices};
-use deltabench_kinds::pgbench::shown::{check_pgbench, pgbench};
+use deltabench_kinds::pgbench::shown::{FORM, pgbench};
 use deltabench_model::plan::{Plan, Role};
 use deltabench_model::slice::{ErrorCount, Slice};
 use deltabench_model::units::to_f64;
@@ -235,9 +235,9 @@ fn progress_is_measured_time_and_loses_nothing() {
 #[test]
 fn runs_without_scripts_are_refused_in_this_form() {
     let plan = crate::fixture::plan();
-    let problem = check_pgbench(&plan).unwrap_err();
+    let problem = (FORM.check)(&plan).unwrap_err();
     assert!(problem.hint.unwrap().contains("deltabench pgbench"));
-    assert!(check_pgbench(&crate::pgbench_fixture::plan(&[1])).is_ok());
+    assert!((FORM.check)(&crate::pgbench_fixture::plan(&[1])).is_ok());
     assert_eq!(pgbench(&plan, &[], None), "");
 }
 

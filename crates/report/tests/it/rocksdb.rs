@@ -3,7 +3,7 @@
 use crate::full::{Full, full};
 use crate::rocksdb_fixture::{changed, rocksdb_run};
 use deltabench_compare::study::{Axis, StudyRun, study};
-use deltabench_kinds::rocksdb::shown::check_rocksdb;
+use deltabench_kinds::rocksdb::shown::FORM;
 use deltabench_model::work::rocksdb::RocksdbStep;
 use deltabench_report::{
     Format, StudyContext, StudyFormat, TerminalOptions, costs_table, html, json, markdown, render,
@@ -71,9 +71,9 @@ fn the_published_file_of_two_blocks() {
 #[test]
 fn the_published_file_is_of_rocksdb_alone() {
     let other = full();
-    assert!(check_rocksdb(&other.plan).is_err());
+    assert!((FORM.check)(&other.plan).is_err());
     assert_eq!(form(Format::OfKind("rocksdb"), &other, 80), "");
-    assert!(check_rocksdb(&rocksdb_run(2).plan).is_ok());
+    assert!((FORM.check)(&rocksdb_run(2).plan).is_ok());
 }
 
 #[test]

@@ -81,6 +81,11 @@ pub trait Benchmark: Sync {
         format!("{visits} visits are done")
     }
 
+    /// What is said before postponed blocks are begun again.
+    fn begun_again(&self) -> &'static str {
+        "what lost its server is begun again"
+    }
+
     /// Refuses to measure the regressions of a run again by themselves.
     ///
     /// Errors: why that would say nothing new.

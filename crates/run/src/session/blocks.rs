@@ -48,8 +48,7 @@ impl Session<'_> {
             if progress.postponed.is_empty() {
                 return Ok(SessionEnd::Finished);
             }
-            self.observer
-                .note("passes that lost their server are begun again");
+            self.observer.note(self.benchmark.begun_again());
         }
     }
 
@@ -111,16 +110,23 @@ impl Session<'_> {
 
     /// What the data say so far, as the report will.
     fn comparison(&self, slices: &[Slice]) -> Result<Comparison, Problem> {
+        let reader = self.benchmark.reader();
+        let read_too = reader.reads_too();
         let findings = self.store.findings(self.run).map_err(store_problem)?;
-        let counters = self.store.counters(self.run).map_err(store_problem)?;
-        let recorded = self.store.records(self.run).map_err(store_problem)?;
+        let (mut counters, mut recorded) = (Vec::new(), Vec::new());
+        if read_too.counters {
+            counters = self.store.counters(self.run).map_err(store_problem)?;
+        }
+        if read_too.records {
+            recorded = self.store.records(self.run).map_err(store_problem)?;
+        }
         let records = Records {
             slices,
             findings: &findings,
             counters: &counters,
             records: &recorded,
         };
-        let reading = self.benchmark.reader().read(self.plan, &records)?;
+        let reading = reader.read(self.plan, &records)?;
         Ok(analyse(self.plan, slices, reading))
     }
 
@@ -149,6 +155,7 @@ impl Session<'_> {
             planned: timing.blocks,
             open_cells: u32::try_from(open.len()).unwrap_or(u32::MAX),
             cells: u32::try_from(cells.len()).unwrap_or(u32::MAX),
+            worker: self.plan.work.worker(),
             elapsed_seconds: elapsed,
             remaining_seconds: remaining,
             passes: (self.plan.work.has_passes())

@@ -97,7 +97,7 @@ fn the_published_order_measures_each_of_the_47_once() {
     assert_eq!(measured.len(), 47);
     let found: BTreeSet<&str> = measured.iter().copied().collect();
     let wanted: BTreeSet<String> = library
-        .sysbench()
+        .published()
         .iter()
         .chain(&library.pre())
         .map(|definition| match definition.name.as_str() {
@@ -150,7 +150,7 @@ fn files_of_the_user_come_after_and_may_not_take_a_name() {
         library.names().collect::<Vec<_>>()[48..],
         ["mine", "mine.pre", "other"]
     );
-    let same = |l: &Library| (l.quick().len(), l.pre().len(), l.sysbench().len());
+    let same = |l: &Library| (l.quick().len(), l.pre().len(), l.published().len());
     assert_eq!(
         same(&library),
         (8, 15, 32),

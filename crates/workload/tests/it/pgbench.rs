@@ -63,7 +63,7 @@ fn the_built_in_mixes_are_workloads_like_others() {
         ("pgbench-select-only", Group::Point, 1),
     ] {
         let definition = library.get(name).unwrap();
-        assert!(definition.is_pgbench());
+        assert!(definition.is_script());
         assert_eq!(definition.group, group);
         assert_eq!(definition.writes, group == Group::Write);
         assert_eq!(definition.statements_per_operation(), statements);
@@ -82,7 +82,7 @@ fn the_built_in_mixes_are_workloads_like_others() {
         );
         assert!((executable.statements_per_operation() - f64::from(statements)).abs() < 1e-9);
     }
-    assert!(!library.get("point-query").unwrap().is_pgbench());
+    assert!(!library.get("point-query").unwrap().is_script());
     let twice = library.with_pgbench(Some(&setup)).unwrap_err().to_string();
     assert!(
         twice.contains("there is a workload `pgbench-tpcb-like` already"),

@@ -309,7 +309,7 @@ fn spelled(row: &Row) -> Vec<String> {
 fn the_default_set_has_the_32_published_rows_in_the_order_of_reports() {
     let library = Library::builtin().unwrap();
     let found: Vec<(&str, &str, Group)> = library
-        .sysbench()
+        .published()
         .iter()
         .map(|d| (d.name.as_str(), d.published.as_deref().unwrap(), d.group))
         .collect();

@@ -186,7 +186,7 @@ fn a_variant_is_a_file_of_the_users() {
     let with = library.clone().with_sources(&sources).unwrap();
     let own: Vec<&str> = with.own().iter().map(|own| own.name.as_str()).collect();
     assert_eq!(own, ["read-only-range=500", "update-inlist-count=3"]);
-    assert_eq!(with.sysbench().len(), 32);
+    assert_eq!(with.published().len(), 32);
     assert_eq!(
         with.state("read-only-range=500.pre"),
         Some(DataState::Fresh)

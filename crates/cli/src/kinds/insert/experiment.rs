@@ -1,7 +1,8 @@
 //! `[insert]` of an experiment, as a request has it.
 
 use crate::kinds::chain::needed;
-use deltabench_experiment::{Experiment, Insert, Part};
+use deltabench_experiment::kinds::Insert;
+use deltabench_experiment::{Experiment, Part};
 use deltabench_model::plan::{DataSize, Placement, Stopping, Timing};
 use deltabench_model::work::Work;
 use deltabench_model::work::insert::InsertSetup;

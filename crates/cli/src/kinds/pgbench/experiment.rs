@@ -2,7 +2,8 @@
 
 use super::scripts::{built_in, of_file};
 use crate::request::source;
-use deltabench_experiment::{Experiment, Part, Pgbench, ScaleFactor, ScriptMix, ScriptName};
+use deltabench_experiment::kinds::{Pgbench, ScaleFactor, ScriptMix, ScriptName};
+use deltabench_experiment::{Experiment, Part};
 use deltabench_model::plan::DataSize;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{to_f64, to_u64};

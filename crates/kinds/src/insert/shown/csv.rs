@@ -12,7 +12,7 @@ use deltabench_report::words;
 /// Whether a plan has steps of the Insert Benchmark.
 ///
 /// Errors: for a run of anything else.
-pub fn check_steps(plan: &Plan) -> Result<(), Problem> {
+pub(super) fn check_steps(plan: &Plan) -> Result<(), Problem> {
     if plan.work.has_passes() {
         return Ok(());
     }

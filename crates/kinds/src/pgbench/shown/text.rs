@@ -46,7 +46,7 @@ pub fn pgbench(plan: &Plan, results: &[CellResult], every: Option<f64>) -> Strin
 /// Refuses runs that have nothing to show in this form.
 ///
 /// Errors: none of the run's cells is a pgbench script.
-pub fn check_pgbench(plan: &Plan) -> Result<(), Problem> {
+pub(super) fn check_pgbench(plan: &Plan) -> Result<(), Problem> {
     match plan.work.pgbench() {
         Some(_) => Ok(()),
         None => Err(Problem::new("this run has no report in pgbench's own form")

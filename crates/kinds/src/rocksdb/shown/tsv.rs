@@ -12,7 +12,7 @@ use deltabench_report::words as house;
 /// Whether a plan has steps of RocksDB.
 ///
 /// Errors: for a run of anything else.
-pub fn check_rocksdb(plan: &Plan) -> Result<(), Problem> {
+pub(super) fn check_rocksdb(plan: &Plan) -> Result<(), Problem> {
     if plan.work.is_embedded() {
         return Ok(());
     }
