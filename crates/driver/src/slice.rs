@@ -53,15 +53,9 @@ pub struct SliceOutcome {
     pub void: Option<VoidReason>,
     /// The facts behind `void`, for people.
     pub void_detail: Option<String>,
-    /// Latency of the operation that succeeded first, nanoseconds: the price of a switch to a cold server.
-    pub first_op_ns: Option<u64>,
-    /// Most operations that were under way at once.
-    pub max_in_flight: u32,
     /// Open loop only: the longest that an operation was sent after its scheduled start although a
     /// connection was free, nanoseconds: the client's own lag.
     pub schedule_lag_ns: Option<u64>,
-    /// Open loop only: most operations that were due and waited for a free connection.
-    pub longest_queue: Option<u64>,
 }
 
 impl SliceOutcome {
@@ -85,10 +79,7 @@ impl SliceOutcome {
             errors: Vec::new(),
             void: Some(VoidReason::ServerLost),
             void_detail: Some(detail),
-            first_op_ns: None,
-            max_in_flight: 0,
             schedule_lag_ns: None,
-            longest_queue: None,
         }
     }
 }
@@ -122,15 +113,10 @@ pub struct Tally<'a> {
     pub sent: u64,
     /// Operations that were due too late to be begun.
     pub skipped: u64,
-    /// Most operations that were under way at once.
-    pub max_in_flight: u32,
     /// The client's lag behind the schedule, if there is one.
     pub schedule_lag_ns: Option<u64>,
-    /// Most operations that waited for a connection, if there is a schedule.
-    pub longest_queue: Option<u64>,
     operations: u64,
     failed: u64,
-    first_op_ns: Option<u64>,
     errors: Vec<ErrorCount>,
     histogram: &'a mut Histogram<u64>,
     /// By script, of a program.
@@ -167,12 +153,9 @@ impl<'a> Tally<'a> {
             clock: Clock::start(),
             sent: 0,
             skipped: 0,
-            max_in_flight: 0,
             schedule_lag_ns: None,
-            longest_queue: None,
             operations: 0,
             failed: 0,
-            first_op_ns: None,
             errors: Vec::new(),
             histogram,
             scripts: counts(program),
@@ -218,9 +201,6 @@ impl<'a> Tally<'a> {
     /// An operation succeeded.
     #[inline]
     pub fn succeeded(&mut self, script: usize, latency_ns: u64) {
-        if self.operations == 0 {
-            self.first_op_ns = Some(latency_ns);
-        }
         self.operations += 1;
         self.histogram.saturating_record(latency_ns);
         if let Some(ScriptCount { tally, .. }) = self.scripts.get_mut(script) {
@@ -279,10 +259,7 @@ impl<'a> Tally<'a> {
             errors: self.errors,
             void,
             void_detail,
-            first_op_ns: self.first_op_ns,
-            max_in_flight: self.max_in_flight,
             schedule_lag_ns: self.schedule_lag_ns,
-            longest_queue: self.longest_queue,
         }
     }
 

@@ -126,7 +126,6 @@ impl Schedule {
     ) -> Self {
         sys::exact_timers();
         tally.schedule_lag_ns = Some(0);
-        tally.longest_queue = Some(0);
         let start_ns = tally.clock.now();
         Self {
             start_ns,
@@ -139,11 +138,6 @@ impl Schedule {
     /// When an operation is due; they are counted from 0.
     fn due_ns(&self, operation: u64) -> u64 {
         self.start_ns + to_u64(to_f64(operation) * self.period_ns)
-    }
-
-    /// How many operations are due by then.
-    fn due_by(&self, now_ns: u64) -> u64 {
-        to_u64(to_f64(now_ns.saturating_sub(self.start_ns)) / self.period_ns) + 1
     }
 }
 
@@ -244,11 +238,6 @@ impl Pool<'_, '_, '_> {
             schedule.free.pop_front();
             let lag_ns = now_ns.saturating_sub(due_ns.max(free_ns));
             self.tally.schedule_lag_ns = self.tally.schedule_lag_ns.max(Some(lag_ns));
-            let due = schedule.due_by(*now_ns).min(self.work.operations);
-            // This one has waited too if it was due before the connection was free.
-            let punctual = u64::from(due_ns >= free_ns);
-            let waiting = due.saturating_sub(self.tally.taken() + punctual);
-            self.tally.longest_queue = self.tally.longest_queue.max(Some(waiting));
             let (operation, turn) = self.begin(connection, due_ns, *now_ns)?;
             self.carry_on(connection, at, operation, turn, now_ns)?;
             *now_ns = self.tally.clock.now();
@@ -281,7 +270,6 @@ impl Pool<'_, '_, '_> {
         self.tally.begun(connection.script());
         self.beat();
         self.in_flight += 1;
-        self.tally.max_in_flight = self.tally.max_in_flight.max(self.in_flight);
         let operation = Operation {
             due_ns,
             sent_ns: now_ns,

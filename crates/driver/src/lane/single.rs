@@ -11,7 +11,6 @@ use std::time::Duration;
 
 /// Does all operations, one after the other.
 pub fn run(connection: &mut Connection, work: Work<'_>, tally: &mut Tally<'_>) -> Result<(), Loss> {
-    tally.max_in_flight = u32::from(work.operations > 0);
     let mut single = Single {
         work,
         tally,

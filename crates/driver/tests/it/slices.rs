@@ -26,11 +26,6 @@ fn a_slice_does_exactly_what_it_is_asked_and_counts_the_rows() {
             assert_eq!(outcome.rows, 3 * operations);
             assert_eq!(outcome.void, None);
             assert_eq!(server.executions() - before, operations);
-            assert_eq!(
-                u64::from(outcome.max_in_flight),
-                operations.min(u64::from(clients))
-            );
-            assert_eq!(outcome.first_op_ns.is_some(), operations > 0);
             assert!(operations == 0 || outcome.client_cpu_ns > 0);
         }
     }
