@@ -4,7 +4,7 @@
 //! Nothing is compared here. Every slice that is not void counts, disturbed or not: these are counts of what
 //! was sent, where a comparison trims and leaves out. So throughput here and there differs a little.
 
-use crate::latency::merge;
+use crate::histograms::merge;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::{ErrorCount, ScriptTally, Slice};
 use deltabench_model::units::{micros, seconds, to_f64};

@@ -7,6 +7,7 @@ use crate::multiple::adjust;
 use crate::noise::cell_delta;
 use crate::pace::seconds_per_block;
 use crate::pairing::{CellRounds, Index};
+use crate::parallel;
 use crate::reading::{Reading, Unfit};
 use crate::sample::log_ratios;
 use crate::side::Side;
@@ -49,8 +50,8 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
     let index = Index::new(plan, slices);
     let mut sides = Vec::new();
     let mut placebo_sides = Vec::new();
-    for (id, _) in (0..).zip(&plan.cells) {
-        let cell = CellSides::new(plan, &index, id);
+    let ids: Vec<CellId> = (0..).take(plan.cells.len()).collect();
+    for cell in parallel::map(&ids, |id| CellSides::new(plan, &index, *id)) {
         let suspicion = cell.suspicion.as_deref();
         sides.extend(cell.candidates.into_iter().map(|side| Side {
             comparison: trust(side.comparison, suspicion, host_ok),

@@ -6,8 +6,9 @@ mod labels;
 mod moved;
 mod sources;
 
-use crate::comparison::{CellComparison, Comparison, Cost};
+use crate::comparison::{CellComparison, Comparison, Cost, Moved};
 use crate::judge::Levels;
+use crate::parallel;
 use blocks::CostSample;
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::metric::METRICS;
@@ -41,36 +42,35 @@ pub fn add_costs(
 ) {
     let sources = Sources::new(plan, slices, counters, machines);
     let of = |cell: &CellComparison| sources.sampled(cell.cell, cell.candidate);
-    let placebo: Vec<(CellId, Sampled)> = comparison
-        .placebo_cells
-        .iter()
-        .map(|cell| (cell.cell, of(cell)))
-        .collect();
-    for (cell, (id, sampled)) in comparison.placebo_cells.iter_mut().zip(&placebo) {
-        // A placebo that is asked how surprising it is must not be its own measure.
-        let others: Vec<&[CostSample]> = placebo
-            .iter()
-            .filter(|(other, _)| other != id)
-            .map(|(_, sampled)| sampled.samples.as_slice())
-            .collect();
-        fill(cell, sampled, &others);
-    }
-    let all: Vec<&[CostSample]> = placebo
-        .iter()
-        .map(|(_, sampled)| sampled.samples.as_slice())
-        .collect();
-    for cell in &mut comparison.cells {
-        let sampled = of(cell);
-        fill(cell, &sampled, &all);
+    let placebo = parallel::map(&comparison.placebo_cells, |cell| (cell.cell, of(cell)));
+    // A placebo that is asked how surprising it is must not be its own measure.
+    let others = |id: Option<CellId>| -> Vec<&[CostSample]> {
+        let others = placebo.iter().filter(|(other, _)| Some(*other) != id);
+        others.map(|(_, one)| one.samples.as_slice()).collect()
+    };
+    let pairs: Vec<_> = comparison.placebo_cells.iter().zip(&placebo).collect();
+    let of_placebo = parallel::map(&pairs, |(cell, (id, sampled))| {
+        told(cell, sampled, &others(Some(*id)))
+    });
+    let all = others(None);
+    let of_cells = parallel::map(&comparison.cells, |cell| told(cell, &of(cell), &all));
+    let cells = { comparison.placebo_cells.iter_mut() }.chain(&mut comparison.cells);
+    for (cell, (costs, moved, explanation)) in cells.zip(of_placebo.into_iter().chain(of_cells)) {
+        (cell.costs, cell.moved, cell.explanation) = (costs, moved, explanation);
     }
 }
 
-fn fill(cell: &mut CellComparison, sampled: &Sampled, placebo: &[&[CostSample]]) {
+/// The costs of a cell, what moved, and that in words.
+fn told(
+    cell: &CellComparison,
+    sampled: &Sampled,
+    placebo: &[&[CostSample]],
+) -> (Vec<Cost>, Vec<Moved>, Option<String>) {
     let levels = Levels::printing(cell.interval_level);
-    cell.costs = costs(&sampled.samples, levels);
+    let costs = costs(&sampled.samples, levels);
     let shifts = moved::shifts(cell, &sampled.samples, placebo);
-    cell.explanation = explain::explain(cell, sampled, &shifts, levels);
-    cell.moved = moved::listed(&shifts);
+    let explanation = explain::explain(cell, sampled, &shifts, levels);
+    (costs, moved::listed(&shifts), explanation)
 }
 
 fn costs(samples: &[CostSample], levels: Levels) -> Vec<Cost> {

@@ -1,6 +1,7 @@
 //! Quantiles of latency, block by block and of all blocks together.
 
 use crate::comparison::LatencyCurves;
+use crate::histograms::merge;
 use crate::pairing::Block;
 use crate::sample::BlockValue;
 use crate::thresholds::SLOWER_OPERATIONS;
@@ -89,23 +90,4 @@ fn block_value(block: &MergedBlock, q: f64) -> Option<BlockValue> {
         candidate,
         log_ratio,
     })
-}
-
-/// One histogram of many; `None` for none, for an empty one or for bytes that are no histogram.
-pub fn merge<'a>(
-    reader: &mut Deserializer,
-    serialized: impl Iterator<Item = &'a [u8]>,
-) -> Option<Histogram<u64>> {
-    let mut merged: Option<Histogram<u64>> = None;
-    for mut bytes in serialized {
-        let mut next: Histogram<u64> = reader.deserialize(&mut bytes).ok()?;
-        match &mut merged {
-            None => {
-                next.auto(true);
-                merged = Some(next);
-            }
-            Some(merged) => merged.add(next).ok()?,
-        }
-    }
-    merged.filter(|histogram| !histogram.is_empty())
 }

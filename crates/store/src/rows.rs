@@ -17,10 +17,18 @@ pub(crate) const INSERT_ERROR: &str = "insert into slice_error (slice, ordinal, 
 const SELECT_SLICES: &str = "select id, block, cell, round, position, server, connection, started_ns, \
     duration_ns, operations, failed, rows, server_cpu_ns, run_queue_wait_ns, client_cpu_ns, \
     foreign_cpu_ns, steal_ns, latency_histogram, void, idle_cpu_ns, switches, cpu_pressure_ns, \
-    schedule_lag_ns, scripts, void_detail from slice where run = ?1 order by id";
+    schedule_lag_ns, scripts, void_detail from slice not indexed \
+    where run = ?1 and id between ?2 and ?3 order by id";
 
-const SELECT_ERRORS: &str = "select e.slice, e.sqlstate, e.count, e.first_message from slice_error e \
-    join slice s on s.id = e.slice where s.run = ?1 order by e.slice, e.ordinal";
+const SELECT_ERRORS: &str = "select slice, sqlstate, count, first_message from slice_error \
+    where slice between ?2 and ?3 \
+    and exists (select 1 from slice where id = slice_error.slice and run = ?1) \
+    order by slice, ordinal";
+
+/// Slices of a run stand together, so they are read as they lie between the first and the last of them. By
+/// the index of the run they would have to be looked up one by one and then sorted.
+const SELECT_BOUNDS: &str =
+    "select coalesce(min(id), 0), coalesce(max(id), 0) from slice where run = ?1";
 
 impl Store {
     /// All slices of a run, in the order they were measured. Those of a visit that never ended are not
@@ -29,8 +37,12 @@ impl Store {
     /// Errors: `Damaged` for a value this version cannot read, `UnknownRun`, `Sqlite`.
     pub fn slices(&self, name: &str) -> Result<Vec<Slice>, StoreError> {
         let run = self.run_id(name)?;
-        let rows = self.collect(SELECT_SLICES, [run], read_slice)?;
-        let errors: Vec<(i64, ErrorCount)> = self.collect(SELECT_ERRORS, [run], |row| {
+        let bounds = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let bounds: Vec<(i64, i64)> = self.collect(SELECT_BOUNDS, [run], bounds)?;
+        let (first, last) = bounds.first().copied().unwrap_or_default();
+        let place = (run, first, last);
+        let rows = self.collect(SELECT_SLICES, place, read_slice)?;
+        let errors: Vec<(i64, ErrorCount)> = self.collect(SELECT_ERRORS, place, |row| {
             let error = ErrorCount {
                 sqlstate: row.get(1)?,
                 count: row.get(2)?,

@@ -118,11 +118,12 @@ impl<'a> Sources<'a> {
     }
 
     fn side(&self, server: ServerId, cell: CellId) -> Side<'_> {
-        let counters = self.counters.iter();
+        let counters = self
+            .counters
+            .range((server, cell, 0)..=(server, cell, u32::MAX));
         Side {
             slices: self.slices.operations(cell, server),
             counters: counters
-                .filter(|((s, c, _), _)| (*s, *c) == (server, cell))
                 .map(|((_, _, block), counted)| (*block, *counted))
                 .collect(),
         }

@@ -1,7 +1,7 @@
 //! What a target did in a step of a block, as published reports count it.
 
 use super::StepColumn;
-use deltabench_compare::latency::merge;
+use deltabench_compare::histograms::merge;
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::slice::Slice;
