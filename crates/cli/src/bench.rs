@@ -255,6 +255,7 @@ pub fn library_of(plan: &Plan) -> Result<Library, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_model::finding::FindingKind;
     use deltabench_model::slice::VoidReason;
 
     #[test]
@@ -271,7 +272,7 @@ mod tests {
             NOTHING_COMPARED
         );
         assert_eq!(code_alone(&[void, good.clone()], &[]), 0);
-        let unfit = Finding::new("host", Severity::Unfit, "no");
+        let unfit = Finding::new(FindingKind::own("host"), Severity::Unfit, "no");
         assert_eq!(code_alone(&[good], &[unfit]), UNFIT);
     }
 }

@@ -15,7 +15,7 @@ use crate::stopping::StoppingInput;
 use crate::summaries;
 use crate::thresholds::{MIN_BLOCKS, PLACEBO_P, PLACEBO_RELEVANCE, log_delta};
 use crate::words;
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_stats::student::t_test_p;
@@ -203,7 +203,7 @@ fn contended(plan: &Plan, cells: &[CellComparison]) -> Option<Finding> {
             "contended: other load disturbed more than half of the rounds of {}; none was left out",
             names.join(", ")
         );
-        Finding::new("contended", Severity::Note, text)
+        Finding::new(FindingKind::Contended, Severity::Note, text)
     })
 }
 

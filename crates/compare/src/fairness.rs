@@ -3,7 +3,7 @@
 //! A difference that was not asked for is measured together with the one that was. It is not refused
 //! (comparing 9.6 with 18 *means* different defaults) but it is said, with the facts, beside the numbers.
 
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Installation, Setting};
 use deltabench_model::units::to_f64;
 
@@ -54,7 +54,7 @@ fn checksums(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> Option<Find
         side.data_checksums
     });
     let differ = base.data_checksums != candidate.data_checksums;
-    differ.then(|| Finding::new("checksums-differ", Severity::Confounder, sentence))
+    differ.then(|| Finding::new(FindingKind::ChecksumsDiffer, Severity::Confounder, sentence))
 }
 
 fn huge_pages(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> Option<Finding> {
@@ -65,7 +65,8 @@ fn huge_pages(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> Option<Fin
         candidate,
         |side| side.huge_pages == Some(true),
     );
-    (left != right).then(|| Finding::new("huge-pages-differ", Severity::Confounder, sentence))
+    (left != right)
+        .then(|| Finding::new(FindingKind::HugePagesDiffer, Severity::Confounder, sentence))
 }
 
 fn on_off<'a>(
@@ -98,7 +99,7 @@ fn relation_size(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> Option<
             candidate.name,
             words::signed(change),
         );
-        Finding::new("relation-size-differs", Severity::Confounder, text)
+        Finding::new(FindingKind::RelationSizeDiffers, Severity::Confounder, text)
     })
 }
 

@@ -13,7 +13,7 @@ use crate::thresholds::{
     SPEED_SIDE, log_delta,
 };
 use crate::words;
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Plan, PlannedServer, ServerId};
 use deltabench_stats::multiplicity::holm;
 use deltabench_stats::student::welch;
@@ -150,7 +150,7 @@ impl Tested<'_> {
             self.slowdown,
             words::p(p),
         );
-        Finding::new("goes-with-host-speed", Severity::Confounder, text)
+        Finding::new(FindingKind::GoesWithHostSpeed, Severity::Confounder, text)
     }
 }
 
@@ -166,7 +166,7 @@ fn changed(cells: &[CellComparison]) -> Option<Finding> {
              one as in another, whatever the server (in half of the cells {typical:.2} times or more); \
              that is not in the ratios, but in all absolute figures"
         );
-        Finding::new("host-speed", Severity::Note, text)
+        Finding::new(FindingKind::HostSpeed, Severity::Note, text)
     })
 }
 
@@ -188,7 +188,7 @@ pub fn core_speeds(arithmetic_ns: &[f64], memory_ns: &[f64]) -> Option<Finding> 
         "before the visits, with no load of ours, the same arithmetic took {fast:.2} to {slow:.2} ns a step \
          and a random access to 64 MB {near:.0} to {far:.0} ns: {why}; steal does not count that"
     );
-    Some(Finding::new("core-speed", Severity::Note, text))
+    Some(Finding::new(FindingKind::CoreSpeed, Severity::Note, text))
 }
 
 /// The second smallest and the second largest, as one odd block or look is nobody; of more than 40 values

@@ -1,6 +1,8 @@
 //! Things worth knowing about a comparison that are not numbers of it: confounders, host facts, doubts.
 
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
 
 /// How much a finding matters to the conclusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -14,11 +16,194 @@ pub enum Severity {
     Unfit,
 }
 
+/// What findings are about, each with its word in stores and reports.
+macro_rules! kinds {
+    ($($(#[$meaning:meta])* $name:ident = $word:literal,)*) => {
+        /// What a finding is about. The word is stable: stores and reports keep it.
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(from = "String", into = "String")]
+        pub enum FindingKind {
+            $($(#[$meaning])* $name,)*
+            /// A matter of one kind of benchmark, or of another version of deltabench: its word.
+            Own(Cow<'static, str>),
+        }
+
+        impl FindingKind {
+            /// The word stored and printed.
+            pub fn word(&self) -> &str {
+                match self {
+                    $(Self::$name => $word,)*
+                    Self::Own(word) => word,
+                }
+            }
+        }
+
+        impl From<String> for FindingKind {
+            fn from(word: String) -> Self {
+                match word.as_str() {
+                    $($word => Self::$name,)*
+                    _ => Self::Own(Cow::Owned(word)),
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Two sides run the same files.
+    SameBinary = "same-binary",
+    /// How a side was compiled cannot be told.
+    BuildUnknown = "build-unknown",
+    /// Another compiler.
+    CompilerDiffers = "compiler-differs",
+    /// Other flags of the compiler.
+    CflagsDiffer = "cflags-differ",
+    /// A side is compiled with little optimisation.
+    OptimisationLow = "optimisation-low",
+    /// Other options of `configure`.
+    ConfigureDiffers = "configure-differs",
+    /// Data checksums on one side only.
+    ChecksumsDiffer = "checksums-differ",
+    /// Huge pages on one side only.
+    HugePagesDiffer = "huge-pages-differ",
+    /// A side checks its own assertions.
+    AssertionsOn = "assertions-on",
+    /// Settings in force differ that were not asked to.
+    SettingsDiffer = "settings-differ",
+    /// The same of settings that hardly move numbers.
+    SettingsDifferHarmless = "settings-differ-harmless",
+    /// Defaults differ, the values in force do not.
+    DefaultsDiffer = "defaults-differ",
+    /// Settings that the candidate does not know.
+    SettingsOnlyInBase = "settings-only-in-base",
+    /// Settings that the base does not know.
+    SettingsOnlyInCandidate = "settings-only-in-candidate",
+    /// The same rows take other room.
+    RelationSizeDiffers = "relation-size-differs",
+    /// Tables have other numbers of rows.
+    RowsDiffer = "rows-differ",
+    /// Aging left other sizes.
+    AgedSizeDiffers = "aged-size-differs",
+    /// A statement is planned otherwise.
+    PlanDiffers = "plan-differs",
+    /// Ways to the servers take other times.
+    NetworkDiffers = "network-differs",
+    /// Settings were fitted to a version.
+    ConfigurationAdapted = "configuration-adapted",
+    /// Other load disturbed most rounds, so none was left out.
+    Contended = "contended",
+    /// The host was not equally fast in all blocks.
+    HostSpeed = "host-speed",
+    /// A difference that is not the same in fast and in slow blocks.
+    GoesWithHostSpeed = "goes-with-host-speed",
+    /// Cores were not always equally fast.
+    CoreSpeed = "core-speed",
+    /// The client, not the server, set the pace.
+    ClientLimited = "client-limited",
+    /// A server went away during a run.
+    ServerLost = "server-lost",
+    /// Servers were started for their turns only.
+    Rotated = "rotated",
+    /// Shared buffers are in small pages.
+    NoHugePages = "no-huge-pages",
+    /// A limit of memory does not count huge pages.
+    MemoryBesideHugePages = "memory-beside-huge-pages",
+    /// A limit could not be set.
+    LimitsMissing = "limits-missing",
+    /// A limit of writes does not hold for all of them.
+    WriteLimitsPartial = "write-limits-partial",
+    /// The page cache could not be dropped.
+    PageCacheKept = "page-cache-kept",
+    /// An agent is far away.
+    AgentFar = "agent-far",
+    /// An agent may not read something.
+    AgentRefused = "agent-refused",
+    /// An agent went away.
+    AgentLost = "agent-lost",
+    /// CPU of somebody's server cannot be told.
+    RemoteCpuUnknown = "remote-cpu-unknown",
+    /// Somebody's server is not restarted between blocks.
+    RemoteLeftAsItIs = "remote-left-as-it-is",
+    /// A restart that was asked for did not happen.
+    RemoteNotRestarted = "remote-not-restarted",
+    /// Somebody's server was restarted meanwhile.
+    RemoteRestarted = "remote-restarted",
+    /// Servers and client have to share cores.
+    FewCores = "few-cores",
+    /// CPU time is limited.
+    CpuQuota = "cpu-quota",
+    /// The frequency of cores may change.
+    CpuGovernor = "cpu-governor",
+    /// Cores may run above their nominal frequency.
+    Turbo = "turbo",
+    /// Two hardware threads share a core.
+    Smt = "smt",
+    /// Memory is not equally near to all cores.
+    Numa = "numa",
+    /// The host is a virtual machine.
+    VirtualMachine = "virtual-machine",
+    /// The clock is slow to read.
+    ClockSource = "clock-source",
+    /// There are no hardware counters.
+    HardwareCounters = "hardware-counters",
+    /// Little memory is free.
+    FreeMemory = "free-memory",
+    /// The host swaps.
+    Swap = "swap",
+    /// The kernel makes huge pages as it likes.
+    TransparentHugePages = "transparent-huge-pages",
+    /// No huge pages are reserved.
+    HugePages = "huge-pages",
+    /// Something else is running.
+    OtherLoad = "other-load",
+    /// Tasks wait for cores.
+    CpuPressure = "cpu-pressure",
+    /// The hypervisor takes time.
+    Steal = "steal",
+    /// The file system bears on what is measured.
+    FileSystem = "file-system",
+    /// Little room on disk.
+    DiskSpace = "disk-space",
+    /// Syncing is unusually fast, slow or uneven.
+    Fsync = "fsync",
+}
+
+impl FindingKind {
+    /// That of a kind of benchmark.
+    pub const fn own(word: &'static str) -> Self {
+        Self::Own(Cow::Borrowed(word))
+    }
+}
+
+impl fmt::Display for FindingKind {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.pad(self.word())
+    }
+}
+
+impl From<FindingKind> for String {
+    fn from(kind: FindingKind) -> Self {
+        kind.word().to_owned()
+    }
+}
+
+impl PartialEq<str> for FindingKind {
+    fn eq(&self, word: &str) -> bool {
+        self.word() == word
+    }
+}
+
+impl PartialEq<&str> for FindingKind {
+    fn eq(&self, word: &&str) -> bool {
+        self.word() == *word
+    }
+}
+
 /// One finding, kept with the run and printed with every report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Stable kebab-case key, for example `compiler-differs`.
-    pub kind: String,
+    /// What it is about.
+    pub kind: FindingKind,
     pub severity: Severity,
     /// One sentence with the facts in it.
     pub text: String,
@@ -26,11 +211,32 @@ pub struct Finding {
 
 impl Finding {
     /// A new finding.
-    pub fn new(kind: &str, severity: Severity, text: impl Into<String>) -> Self {
+    pub fn new(kind: FindingKind, severity: Severity, text: impl Into<String>) -> Self {
         Self {
-            kind: kind.to_owned(),
+            kind,
             severity,
             text: text.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_its_word_in_json_and_unknown_words_stay() {
+        for word in ["compiler-differs", "a-word-of-tomorrow"] {
+            let finding = Finding::new(word.to_owned().into(), Severity::Note, "it is so");
+            let json = serde_json::to_string(&finding).unwrap();
+            let expected = format!(r#"{{"kind":"{word}","severity":"note","text":"it is so"}}"#);
+            assert_eq!(json, expected);
+            assert_eq!(serde_json::from_str::<Finding>(&json).unwrap(), finding);
+        }
+        assert_eq!(FindingKind::from("swap".to_owned()), FindingKind::Swap);
+        assert_eq!(
+            FindingKind::own("other"),
+            FindingKind::from("other".to_owned())
+        );
     }
 }

@@ -21,7 +21,7 @@ pub use ssh::Programs;
 use crate::check::{Check, preflight};
 use deltabench_model::counter::Sample;
 use deltabench_model::fact::{AgentFacts, HostFacts};
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::ServerId;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
@@ -53,12 +53,12 @@ const SLOW_SHARE: f64 = 0.2;
 
 /// What is said about a host that is no matter of the server on it: these lines are about our own process or
 /// about clusters that we start.
-const NOT_OF_SERVERS: [&str; 5] = [
-    "few-cores",
-    "cpu-quota",
-    "free-memory",
-    "huge-pages",
-    "hardware-counters",
+const NOT_OF_SERVERS: [FindingKind; 5] = [
+    FindingKind::FewCores,
+    FindingKind::CpuQuota,
+    FindingKind::FreeMemory,
+    FindingKind::HugePages,
+    FindingKind::HardwareCounters,
 ];
 
 /// The near side of an agent. Clones are the same agent; the last one to go ends it.
@@ -200,7 +200,7 @@ impl Agent {
         let reading = 2.0 * to_f64(self.0.about.round_trip_ns) / 1e9;
         if reading > SLOW_SHARE * slice.as_secs_f64() {
             findings.push(Finding::new(
-                "agent-far",
+                FindingKind::AgentFar,
                 Severity::Note,
                 format!(
                     "{host}: reading the meters takes {:.1} ms beside slices of {:.0} ms, so fewer \
@@ -323,7 +323,7 @@ impl Agent {
                 .map(|detail| format!(" ({detail})"))
                 .unwrap_or_default();
             self.0.say(Finding::new(
-                "agent-refused",
+                FindingKind::AgentRefused,
                 Severity::Note,
                 format!(
                     "{}: {}{why}; what this would have told is missing",
@@ -371,7 +371,7 @@ impl Inner {
             .map(|detail| format!(" ({detail})"))
             .unwrap_or_default();
         self.say(Finding::new(
-            "agent-lost",
+            FindingKind::AgentLost,
             Severity::Note,
             format!(
                 "{}{why}; CPU and counters of the servers on it are missing from then on",

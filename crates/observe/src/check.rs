@@ -8,7 +8,7 @@ mod room;
 use crate::disk::DiskFacts;
 use crate::host_sample::HostSample;
 use deltabench_model::fact::HostFacts;
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 
 /// What a check came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
     /// Stable kebab-case key, also that of the finding.
-    pub kind: &'static str,
+    pub kind: FindingKind,
     /// What was looked at, in a word or two.
     pub title: &'static str,
     /// What was seen, with its numbers.
@@ -41,7 +41,7 @@ pub struct Check {
 }
 
 impl Check {
-    fn fine(kind: &'static str, title: &'static str, seen: impl Into<String>) -> Self {
+    fn fine(kind: FindingKind, title: &'static str, seen: impl Into<String>) -> Self {
         Self {
             kind,
             title,
@@ -52,7 +52,7 @@ impl Check {
         }
     }
 
-    fn unknown(kind: &'static str, title: &'static str) -> Self {
+    fn unknown(kind: FindingKind, title: &'static str) -> Self {
         Self {
             outcome: Outcome::Unknown,
             ..Self::fine(kind, title, "this host does not tell")
@@ -72,7 +72,7 @@ impl Check {
     pub fn finding(&self) -> Option<Finding> {
         match self.outcome {
             Outcome::Found(severity) => Some(Finding::new(
-                self.kind,
+                self.kind.clone(),
                 severity,
                 format!("{}: {}; {}", self.seen, self.effect, self.fix),
             )),
@@ -174,12 +174,12 @@ mod tests {
         }
     }
 
-    fn found(checks: &[Check]) -> Vec<(&'static str, Severity)> {
-        let severity = |check: &Check| match check.outcome {
-            Outcome::Found(severity) => Some((check.kind, severity)),
+    fn found(checks: &[Check]) -> Vec<(&str, Severity)> {
+        let found = checks.iter().filter_map(|check| match check.outcome {
+            Outcome::Found(severity) => Some((check.kind.word(), severity)),
             _ => None,
-        };
-        checks.iter().filter_map(severity).collect()
+        });
+        found.collect()
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
         let checks = preflight(&calm(), Some(&quiet()), Some(&solid()));
         assert_eq!(found(&checks), []);
         assert!(checks.iter().all(|check| check.outcome == Outcome::Fine));
-        let mut kinds: Vec<&str> = checks.iter().map(|check| check.kind).collect();
+        let mut kinds: Vec<&str> = checks.iter().map(|check| check.kind.word()).collect();
         assert_eq!(kinds.len(), 20, "{kinds:?}");
         kinds.sort_unstable();
         kinds.dedup();

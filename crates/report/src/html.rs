@@ -31,7 +31,7 @@ use crate::summary::summary;
 use crate::typesetting::{percent, typeset};
 use crate::{figures, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::Plan;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
@@ -183,10 +183,10 @@ fn ground(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Mark
 
 /// What no measurement can repair first, then what changes how the work is done, then the rest as found.
 fn findings(comparison: &Comparison) -> Markup {
-    let rank = |finding: &&Finding| match (finding.severity, finding.kind.as_str()) {
+    let rank = |finding: &&Finding| match (finding.severity, &finding.kind) {
         (Severity::Unfit, _) => 0,
-        (_, PLAN_DIFFERS) => 1,
-        (_, DEFAULT_DIFFERS) => 2,
+        (_, FindingKind::PlanDiffers) => 1,
+        (_, FindingKind::DefaultsDiffer) => 2,
         (Severity::Confounder, _) => 3,
         (Severity::Note, _) => 4,
     };
@@ -209,11 +209,6 @@ fn findings(comparison: &Comparison) -> Markup {
         }
     }
 }
-
-/// The kind of finding that says that a server plans the statements of a cell differently.
-const PLAN_DIFFERS: &str = "plan-differs";
-/// The kind that says that a default of a setting changed between versions.
-const DEFAULT_DIFFERS: &str = "default-differs";
 
 /// Where a cell's card is in the page.
 fn anchor(cell: &CellComparison) -> String {

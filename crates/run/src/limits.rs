@@ -5,7 +5,7 @@
 //! before a limited server starts: a page counts for whoever brought it in first.
 
 use crate::host::Host;
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{CacheState, Limits, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{to_f64, to_u64};
@@ -200,7 +200,7 @@ fn missing(part: &Limits, problem: &Problem) -> Finding {
     };
     let detail = problem.detail.as_deref().unwrap_or_default();
     Finding::new(
-        "limits-missing",
+        FindingKind::LimitsMissing,
         Severity::Confounder,
         format!(
             "servers ran without the limit asked for ({what}): {}; {detail}",
@@ -218,7 +218,7 @@ fn partial(applied: &AppliedLimits) -> Vec<Finding> {
         .filter(|memory| memory.beside_bytes > 0)
     {
         findings.push(Finding::new(
-            "memory-beside-huge-pages",
+            FindingKind::MemoryBesideHugePages,
             Severity::Note,
             format!(
                 "{} of the {} MB of each server are shared memory in huge pages, which the kernel does not \
@@ -238,7 +238,7 @@ fn partial(applied: &AppliedLimits) -> Vec<Finding> {
             CgroupKind::V2 => "without memory control beside it, the kernel does not count",
         };
         findings.push(Finding::new(
-            "write-limits-partial",
+            FindingKind::WriteLimitsPartial,
             Severity::Note,
             format!(
                 "the write limits of {} hold for what a server syncs itself (WAL, checkpoints); {why} \
@@ -339,10 +339,13 @@ impl FleetLimits {
             *strange = false;
         }
         if to_f64(dropped.resident_after) > to_f64(dropped.bytes) * LEFT_SHARE
-            && !self.findings.iter().any(|f| f.kind == "page-cache-kept")
+            && !self
+                .findings
+                .iter()
+                .any(|f| f.kind == FindingKind::PageCacheKept)
         {
             self.findings.push(Finding::new(
-                "page-cache-kept",
+                FindingKind::PageCacheKept,
                 Severity::Confounder,
                 format!(
                     "the page cache kept {} of {} MB of a server's data when it was to be dropped: \
@@ -422,7 +425,10 @@ mod tests {
     #[test]
     fn what_the_limits_do_not_limit_is_told() {
         let kinds = |applied: &AppliedLimits| -> Vec<String> {
-            partial(applied).into_iter().map(|f| f.kind).collect()
+            partial(applied)
+                .iter()
+                .map(|f| f.kind.to_string())
+                .collect()
         };
         assert_eq!(
             kinds(&storage(CgroupKind::V1, false)),

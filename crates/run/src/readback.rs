@@ -7,7 +7,7 @@ use crate::remote::round_trip_us;
 use crate::site::{Home, Site, Tables};
 use deltabench_compare::thresholds::SIZE_TOLERANCE;
 use deltabench_driver::admin::Client;
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Build, Setting};
 use deltabench_model::plan::{DataState, Plan, PlannedServer};
 use deltabench_model::problem::Problem;
@@ -99,7 +99,11 @@ fn size_finding(base: &StateSize, other: &StateSize, name: &str) -> Option<Findi
     if base.rows != other.rows {
         let (ours, theirs) = (base.rows, other.rows);
         let text = format!("the {state} tables have {ours} rows in base, {theirs} in {name}");
-        return Some(Finding::new("rows-differ", Severity::Confounder, text));
+        return Some(Finding::new(
+            FindingKind::RowsDiffer,
+            Severity::Confounder,
+            text,
+        ));
     }
     let change = to_f64(other.relation_bytes) / to_f64(base.relation_bytes.max(1)) - 1.0;
     let differs = base.state == DataState::Aged && change.abs() > SIZE_TOLERANCE;
@@ -111,7 +115,7 @@ fn size_finding(base: &StateSize, other: &StateSize, name: &str) -> Option<Findi
             mebibytes(other.relation_bytes),
             change * 100.0
         );
-        Finding::new("aged-size-differs", Severity::Confounder, text)
+        Finding::new(FindingKind::AgedSizeDiffers, Severity::Confounder, text)
     })
 }
 

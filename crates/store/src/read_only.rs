@@ -68,7 +68,7 @@ impl Drop for LabCopy {
 mod tests {
     use super::*;
     use crate::{FILE_NAME, Store};
-    use deltabench_model::finding::{Finding, Severity};
+    use deltabench_model::finding::{Finding, FindingKind, Severity};
 
     #[test]
     fn a_copy_says_what_the_lab_says_and_takes_nothing_more() {
@@ -78,7 +78,7 @@ mod tests {
         let mut copy = Store::open_copy(lab.path()).unwrap();
         assert_eq!(copy.path(), file);
         assert_eq!(copy.records("r").unwrap().len(), 2);
-        let finding = Finding::new("host", Severity::Note, "no");
+        let finding = Finding::new(FindingKind::own("host"), Severity::Note, "no");
         let refused = copy.add_finding("r", &finding).unwrap_err();
         assert!(cannot_be_written(&refused), "{refused}");
         let place = copy.copy.as_ref().unwrap().directory().to_owned();

@@ -209,7 +209,7 @@ impl Store {
         self.execute(
             SQL,
             "add a finding to",
-            (run, &finding.kind, severity, &finding.text),
+            (run, finding.kind.word(), severity, &finding.text),
         )
     }
 
@@ -224,11 +224,7 @@ impl Store {
         )?;
         rows.into_iter()
             .map(|(kind, severity, text)| match severity_from(&severity) {
-                Some(severity) => Ok(Finding {
-                    kind,
-                    severity,
-                    text,
-                }),
+                Some(severity) => Ok(Finding::new(kind.into(), severity, text)),
                 None => {
                     Err(self.damaged(format!("unknown severity `{severity}` of finding `{kind}`")))
                 }

@@ -86,7 +86,7 @@ impl Rows<'_> {
             findings.map(|one| {
                 row![
                     run,
-                    one.kind.as_str(),
+                    one.kind.word(),
                     severity(one.severity),
                     one.text.as_str()
                 ]

@@ -1,7 +1,7 @@
 //! How the two were compiled.
 
 use super::{ServerFacts, only_in};
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::Build;
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
             "{} and {} run the same binary: {what}",
             base.name, candidate.name
         );
-        findings.push(Finding::new("same-binary", Severity::Note, text));
+        findings.push(Finding::new(FindingKind::SameBinary, Severity::Note, text));
     }
     let (left, right) = match (&base.installation.build, &candidate.installation.build) {
         (Some(left), Some(right)) => (left, right),
@@ -29,7 +29,11 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
                 &candidate.name
             };
             let text = format!("how {name} was compiled is not known, so builds were not compared");
-            findings.push(Finding::new("build-unknown", Severity::Note, text));
+            findings.push(Finding::new(
+                FindingKind::BuildUnknown,
+                Severity::Note,
+                text,
+            ));
             return findings;
         }
     };
@@ -38,7 +42,11 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
             "{} was compiled by {}, {} by {}",
             base.name, left.compiler, candidate.name, right.compiler
         );
-        findings.push(Finding::new("compiler-differs", Severity::Confounder, text));
+        findings.push(Finding::new(
+            FindingKind::CompilerDiffers,
+            Severity::Confounder,
+            text,
+        ));
     }
     findings.extend(flags(base, candidate, left, right));
     findings.extend(optimisation(base, candidate, left, right));
@@ -58,7 +66,7 @@ fn flags(
     let text = only_in(&base.name, &candidate.name, &left_only, &right_only);
     (!text.is_empty()).then(|| {
         Finding::new(
-            "cflags-differ",
+            FindingKind::CflagsDiffer,
             Severity::Confounder,
             format!("compiler flags differ: {text}"),
         )
@@ -140,7 +148,7 @@ fn optimisation(
     };
     let why = "not -O2 as in production, so absolute CPU per operation is pessimistic";
     Some(Finding::new(
-        "optimisation-low",
+        FindingKind::OptimisationLow,
         severity,
         format!("{text}, {why}"),
     ))
@@ -167,7 +175,7 @@ fn configure(
     };
     (!text.is_empty()).then(|| {
         Finding::new(
-            "configure-differs",
+            FindingKind::ConfigureDiffers,
             severity,
             format!("configure options differ: {text}"),
         )

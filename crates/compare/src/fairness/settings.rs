@@ -2,7 +2,7 @@
 
 use super::ServerFacts;
 use super::values::Value;
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::Setting;
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
     if left.is_empty() || right.is_empty() {
         return findings;
     }
-    let mut list = |kind: &str, severity, items: &[String], before: &str, between: &str| {
+    let mut list = |kind: FindingKind, severity, items: &[String], before: &str, between: &str| {
         if !items.is_empty() {
             let text = format!("{before}: {}", items.join(between));
             findings.push(Finding::new(kind, severity, text));
@@ -109,7 +109,7 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
     let both = Both::new(base, candidate, &left, &right);
     let before = "settings differ that were not asked to";
     list(
-        "settings-differ",
+        FindingKind::SettingsDiffer,
         Severity::Confounder,
         &both.differing,
         before,
@@ -117,7 +117,7 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
     );
     let before = "settings differ that hardly move numbers";
     list(
-        "settings-differ-harmless",
+        FindingKind::SettingsDifferHarmless,
         Severity::Note,
         &both.harmless,
         before,
@@ -128,7 +128,7 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
         base.name, candidate.name
     );
     list(
-        "defaults-differ",
+        FindingKind::DefaultsDiffer,
         Severity::Note,
         &both.defaults,
         &before,
@@ -136,7 +136,7 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
     );
     let before = format!("settings that only {} has", base.name);
     list(
-        "settings-only-in-base",
+        FindingKind::SettingsOnlyInBase,
         Severity::Note,
         &only(&left, &right),
         &before,
@@ -144,7 +144,7 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
     );
     let before = format!("settings that only {} has", candidate.name);
     list(
-        "settings-only-in-candidate",
+        FindingKind::SettingsOnlyInCandidate,
         Severity::Note,
         &only(&right, &left),
         &before,
@@ -211,7 +211,11 @@ fn assertions(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> Option<Fin
         (false, true) => format!("{} checks", candidate.name),
     };
     let text = format!("{who} assertions (debug_assertions = on), as no production build does");
-    Some(Finding::new("assertions-on", Severity::Confounder, text))
+    Some(Finding::new(
+        FindingKind::AssertionsOn,
+        Severity::Confounder,
+        text,
+    ))
 }
 
 /// All settings, without those that are ignored.

@@ -3,7 +3,7 @@
 use crate::builder::*;
 use deltabench_compare::comparison::{Comparison, Confirmation, Verdict};
 use deltabench_compare::{analyse, confirm};
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::slice::Slice;
 
 /// A run of twelve blocks.
@@ -65,7 +65,7 @@ fn a_second_run_that_cannot_tell_refutes_nothing() {
     let stays = (Some(Confirmation::Open), Verdict::Regression, 1);
     let wide = after(&second(0.99, 0.15));
     assert_eq!((wide.0, wide.1, wide.2), stays, "it holds -6 % too");
-    let unfit = Finding::new("other-load", Severity::Unfit, "somebody compiles");
+    let unfit = Finding::new(FindingKind::OtherLoad, Severity::Unfit, "somebody compiles");
     let unfit = run(true, &around(1.0, 0.01, 12), vec![unfit], |_| {});
     let unfit = after(&unfit);
     assert_eq!((unfit.0, unfit.1, unfit.2), stays);

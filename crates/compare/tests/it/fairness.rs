@@ -78,10 +78,7 @@ fn between(base: &Recorded, candidate: &Recorded) -> Vec<Finding> {
 }
 
 fn kinds(findings: &[Finding]) -> Vec<&str> {
-    findings
-        .iter()
-        .map(|finding| finding.kind.as_str())
-        .collect()
+    findings.iter().map(|finding| finding.kind.word()).collect()
 }
 
 fn text<'a>(findings: &'a [Finding], kind: &str) -> &'a str {

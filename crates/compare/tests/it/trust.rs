@@ -3,7 +3,7 @@
 use crate::builder::*;
 use deltabench_compare::comparison::{Comparison, Verdict};
 use deltabench_compare::{analyse, exit_code};
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::Role;
 
 /// Candidate and placebo with these block values in one cell.
@@ -57,7 +57,7 @@ fn what_is_open_stays_open_when_the_placebo_is_off() {
 #[test]
 fn an_unfit_host_takes_every_verdict_back() {
     let finding = Finding::new(
-        "host-busy",
+        FindingKind::own("host-busy"),
         Severity::Unfit,
         "other load took half of the CPU",
     );
@@ -71,7 +71,7 @@ fn an_unfit_host_takes_every_verdict_back() {
     );
     assert_eq!(exit_code(&comparison), 4);
 
-    let finding = Finding::new("compiler-differs", Severity::Confounder, "…");
+    let finding = Finding::new(FindingKind::CompilerDiffers, Severity::Confounder, "…");
     assert!(compare(&around(1.0, 0.01, 8), &around(1.0, 0.01, 8), vec![finding]).host_ok);
 }
 

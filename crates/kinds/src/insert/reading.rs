@@ -6,7 +6,7 @@ use super::{NAMED, service};
 use deltabench_compare::interference::disturbed;
 use deltabench_compare::{Reader, Reading, ReadsToo, Records};
 use deltabench_model::counter::VisitCounters;
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::record::Record;
@@ -100,6 +100,6 @@ fn disturbances(plan: &Plan, steps: &[StepRecord]) -> Option<Finding> {
             all.count(),
             names.join(", ")
         );
-        Finding::new("disturbed-steps", Severity::Note, text)
+        Finding::new(FindingKind::own("disturbed-steps"), Severity::Note, text)
     })
 }

@@ -1,6 +1,6 @@
 //! What a reader should know of what was measured with pgbench's scripts.
 
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Plan, PlannedServer};
 use deltabench_model::work::pgbench::{PgbenchMix, PgbenchSetup};
 
@@ -39,7 +39,11 @@ fn not_frozen(plan: &Plan, setup: &PgbenchSetup) -> Option<Finding> {
          frozen, on the others frozen",
         names.join(", ")
     );
-    Some(Finding::new("pgbench-not-frozen", Severity::Note, text))
+    Some(Finding::new(
+        FindingKind::own("pgbench-not-frozen"),
+        Severity::Note,
+        text,
+    ))
 }
 
 /// What a reader should know of what is measured with pgbench.
@@ -63,7 +67,11 @@ pub(crate) fn findings(plan: &Plan) -> Vec<Finding> {
                 many.join(", "),
                 many.last().map_or("", String::as_str),
             );
-            findings.push(Finding::new("pgbench-contention", Severity::Note, text));
+            findings.push(Finding::new(
+                FindingKind::own("pgbench-contention"),
+                Severity::Note,
+                text,
+            ));
         }
     }
     findings

@@ -7,7 +7,7 @@ use super::facts::{EngineSaid, PreparedStep};
 use super::workers::{Stop, WorkerContext, Workers};
 use deltabench_engine::StepOrder;
 use deltabench_model::fact::{Fact, HostFacts, Settings};
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::Setting;
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
@@ -98,7 +98,7 @@ impl Blocks for BlockState<'_> {
                 .filter(|finding| finding.kind != FEW_CORES);
             let crowded = few_cores(session.plan, self.setup, &host);
             let small = in_memory(session.plan, host.memory_available_bytes)
-                .map(|text| Finding::new("fits-in-memory", Severity::Note, text));
+                .map(|text| Finding::new(FindingKind::own("fits-in-memory"), Severity::Note, text));
             let own = crowded.into_iter().chain(small);
             let findings: Vec<Finding> = of_host.chain(own).chain(limits).collect();
             session.keep_findings(&findings)?;
@@ -166,7 +166,8 @@ impl Blocks for BlockState<'_> {
             Ok(BlockEnd::GoneThrough) => {
                 for words in workers.stop()? {
                     session.observer.note(&words);
-                    let finding = Finding::new("engine-not-closed", Severity::Note, words);
+                    let finding =
+                        Finding::new(FindingKind::own("engine-not-closed"), Severity::Note, words);
                     session.keep_findings(&[finding])?;
                 }
                 Ok(BlockEnd::GoneThrough)

@@ -4,7 +4,7 @@ use super::fairness::{EngineFacts, fairness};
 use super::workers::cache_of;
 use deltabench_engine::Opened;
 use deltabench_model::fact::HostFacts;
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::Setting;
 use deltabench_model::plan::{Plan, PlannedServer, Role, ServerId};
 use deltabench_model::units::{count, index};
@@ -12,7 +12,7 @@ use deltabench_model::work::rocksdb::RocksdbSetup;
 use std::path::Path;
 
 /// Kind of the finding that cores are few.
-pub(super) const FEW_CORES: &str = "few-cores";
+pub(super) const FEW_CORES: FindingKind = FindingKind::FewCores;
 
 /// Kinds of findings that follow from the files of two targets alone.
 const OF_FILES: [&str; 2] = ["options-only-in-base", "options-only-in-candidate"];
@@ -55,7 +55,11 @@ pub(super) fn warnings(plan: &Plan, opened: &[Opened]) -> Vec<Finding> {
             let name = plan.server_name(id);
             opened.warnings.iter().map(move |warning| {
                 let text = format!("{name} says of itself: {warning}");
-                Finding::new("engine-warning", Severity::Confounder, text)
+                Finding::new(
+                    FindingKind::own("engine-warning"),
+                    Severity::Confounder,
+                    text,
+                )
             })
         })
         .collect()
@@ -87,7 +91,7 @@ pub(super) fn unfair(plan: &Plan, opened: &[Opened], settings: &[Vec<Setting>]) 
         files.push(&candidate.installation.bin_dir);
         let found = fairness(&base, &candidate).into_iter();
         // The same library with another cache lacks the same options.
-        findings.extend(found.filter(|f| !(known && OF_FILES.contains(&f.kind.as_str()))));
+        findings.extend(found.filter(|f| !(known && OF_FILES.contains(&f.kind.word()))));
     }
     findings
 }
@@ -186,10 +190,10 @@ mod tests {
         let settings: Vec<Vec<Setting>> = pairs
             .map(|(server, opened)| settings_of(&setup, server, opened))
             .collect();
-        let kinds: Vec<String> = unfair(&plan, &opened, &settings)
+        let kinds: Vec<FindingKind> = unfair(&plan, &opened, &settings)
             .into_iter()
             .map(|finding| finding.kind)
-            .filter(|kind| OF_FILES.contains(&kind.as_str()))
+            .filter(|kind| OF_FILES.contains(&kind.word()))
             .collect();
         assert_eq!(kinds, OF_FILES);
     }

@@ -1,7 +1,7 @@
 //! What differs between two libraries besides what was asked.
 
 use deltabench_compare::fairness::only_in;
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Build, Installation, Setting};
 use deltabench_model::work::rocksdb::{BLOCK_CACHE, BlockCache};
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +52,7 @@ fn builds(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding> {
             "{} and {} are the same build: {what}",
             base.name, candidate.name
         );
-        return vec![Finding::new("same-binary", Severity::Note, text)];
+        return vec![Finding::new(FindingKind::SameBinary, Severity::Note, text)];
     }
     let (left, right) = match (&base.installation.build, &candidate.installation.build) {
         (Some(left), Some(right)) => (left, right),
@@ -63,7 +63,11 @@ fn builds(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding> {
                 &candidate.name
             };
             let text = format!("how {name} was compiled is not known, so builds were not compared");
-            return vec![Finding::new("build-unknown", Severity::Note, text)];
+            return vec![Finding::new(
+                FindingKind::BuildUnknown,
+                Severity::Note,
+                text,
+            )];
         }
     };
     let compilers = (left.compiler != right.compiler).then(|| {
@@ -74,7 +78,7 @@ fn builds(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding> {
             candidate.name,
             or_unknown(&right.compiler)
         );
-        Finding::new("compiler-differs", Severity::Confounder, text)
+        Finding::new(FindingKind::CompilerDiffers, Severity::Confounder, text)
     });
     let libraries = compression(base, candidate, left, right);
     compilers.into_iter().chain(libraries).collect()
@@ -115,7 +119,7 @@ fn compression(
     };
     (!text.is_empty()).then(|| {
         let text = format!("compression libraries differ: {text}");
-        Finding::new("compression-differs", severity, text)
+        Finding::new(FindingKind::own("compression-differs"), severity, text)
     })
 }
 
@@ -132,7 +136,11 @@ fn left_out(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding>
                 other.name,
                 names.join(", ")
             );
-            Finding::new("options-left-out", Severity::Confounder, text)
+            Finding::new(
+                FindingKind::own("options-left-out"),
+                Severity::Confounder,
+                text,
+            )
         })
     };
     let alone = [of(base, candidate), of(candidate, base)];
@@ -149,7 +157,7 @@ fn left_out(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding>
             candidate.name,
             both.join(", ")
         );
-        Finding::new("options-left-out", Severity::Note, text)
+        Finding::new(FindingKind::own("options-left-out"), Severity::Note, text)
     });
     alone.into_iter().flatten().chain(neither).collect()
 }
@@ -215,25 +223,25 @@ fn options(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding> 
     }
     let groups = [
         (
-            "options-differ",
+            FindingKind::own("options-differ"),
             Severity::Confounder,
             "options in force differ that were not asked to".to_owned(),
             differ,
         ),
         (
-            "options-differ-harmless",
+            FindingKind::own("options-differ-harmless"),
             Severity::Note,
             "options differ that hardly move numbers".to_owned(),
             harmless,
         ),
         (
-            "options-only-in-base",
+            FindingKind::own("options-only-in-base"),
             Severity::Note,
             format!("options that only {} has", base.name),
             alone(&left, &right),
         ),
         (
-            "options-only-in-candidate",
+            FindingKind::own("options-only-in-candidate"),
             Severity::Note,
             format!("options that only {} has", candidate.name),
             alone(&right, &left),
@@ -243,7 +251,7 @@ fn options(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding> 
         .into_iter()
         .filter(|(_, _, _, items)| !items.is_empty())
         .map(|(kind, severity, before, items)| {
-            let listed = match kind.starts_with("options-only") {
+            let listed = match kind.word().starts_with("options-only") {
                 true => first_of(&items),
                 false => items.join("; "),
             };
@@ -365,7 +373,11 @@ fn caches(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding> {
                 side.cache,
                 side.wanted.word()
             );
-            Finding::new("block-cache-not-as-asked", Severity::Confounder, text)
+            Finding::new(
+                FindingKind::own("block-cache-not-as-asked"),
+                Severity::Confounder,
+                text,
+            )
         })
         .collect();
     let asked_alike = base.wanted == candidate.wanted
@@ -377,7 +389,7 @@ fn caches(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding> {
             base.name, base.cache, candidate.name, candidate.cache
         );
         findings.push(Finding::new(
-            "block-cache-differs",
+            FindingKind::own("block-cache-differs"),
             Severity::Confounder,
             text,
         ));

@@ -6,7 +6,7 @@ use deltabench_compare::is_whole_step;
 use deltabench_compare::thresholds::{LSM_FILES, LSM_TOLERANCE, WORK_TOLERANCE};
 use deltabench_compare::words;
 use deltabench_model::counter::VisitCounters;
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, index, to_f64};
@@ -74,7 +74,7 @@ impl Sides<'_> {
             })
         });
         self.finding(
-            "other-work",
+            FindingKind::own("other-work"),
             "the same keys took another number of blocks for an operation, or found fewer or more of them in \
              the block cache, so it is not the same work",
             &texts,
@@ -120,7 +120,7 @@ impl Sides<'_> {
             (!parts.is_empty()).then(|| parts.join(", "))
         });
         self.finding(
-            "lsm-shape-differs",
+            FindingKind::own("lsm-shape-differs"),
             "the trees that were read had other shapes",
             &texts,
         )
@@ -164,7 +164,7 @@ impl Sides<'_> {
         self.plan.server_name(server)
     }
 
-    fn finding(&self, kind: &str, before: &str, texts: &[String]) -> Option<Finding> {
+    fn finding(&self, kind: FindingKind, before: &str, texts: &[String]) -> Option<Finding> {
         (!texts.is_empty()).then(|| {
             Finding::new(
                 kind,
@@ -238,6 +238,6 @@ fn disturbances(plan: &Plan, slices: &[Slice]) -> Option<Finding> {
             texts.len(),
             listed(&texts)
         );
-        Finding::new("disturbed-steps", Severity::Note, text)
+        Finding::new(FindingKind::own("disturbed-steps"), Severity::Note, text)
     })
 }

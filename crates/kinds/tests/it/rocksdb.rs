@@ -248,7 +248,7 @@ fn one_slice_is_a_block_where_a_turn_is_a_whole_step() {
 
 fn kinds(findings: &[Finding]) -> Vec<(&str, Severity)> {
     let all = findings.iter();
-    all.map(|finding| (finding.kind.as_str(), finding.severity))
+    all.map(|finding| (finding.kind.word(), finding.severity))
         .collect()
 }
 
@@ -509,7 +509,7 @@ fn a_cache_that_is_not_the_one_asked_for_is_a_confounder() {
     };
     let kind = |one: EngineFacts<'_>, two: EngineFacts<'_>| -> Vec<String> {
         let all = fairness(&one, &two).into_iter();
-        all.map(|finding| finding.kind).collect()
+        all.map(|finding| finding.kind.to_string()).collect()
     };
     let automatic = "hyper-clock (sized by itself)";
     assert_eq!(

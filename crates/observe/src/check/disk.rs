@@ -3,7 +3,7 @@
 use super::Check;
 use super::room::gibibytes;
 use crate::disk::{DiskFacts, Fsync};
-use deltabench_model::finding::Severity;
+use deltabench_model::finding::{FindingKind, Severity};
 use deltabench_model::units::to_f64;
 
 /// Data directories of three servers with small tables, their templates and WAL.
@@ -30,7 +30,7 @@ pub(super) fn checks(facts: &DiskFacts) -> Vec<Check> {
 }
 
 fn file_system(facts: &DiskFacts) -> Check {
-    const KIND: &str = "file-system";
+    const KIND: FindingKind = FindingKind::FileSystem;
     const TITLE: &str = "file system";
     const FIX: &str = "name a directory on a local disk with ext4 or xfs: --cluster-dir";
     let Some(name) = facts.file_system.as_deref() else {
@@ -66,7 +66,7 @@ fn file_system(facts: &DiskFacts) -> Check {
 }
 
 fn space(facts: &DiskFacts) -> Check {
-    const KIND: &str = "disk-space";
+    const KIND: FindingKind = FindingKind::DiskSpace;
     const TITLE: &str = "disk space";
     let Some(free) = facts.free_bytes else {
         return Check::unknown(KIND, TITLE);
@@ -85,7 +85,7 @@ fn space(facts: &DiskFacts) -> Check {
 }
 
 fn fsync(facts: &DiskFacts) -> Check {
-    const KIND: &str = "fsync";
+    const KIND: FindingKind = FindingKind::Fsync;
     const TITLE: &str = "fsync";
     let Some(Fsync {
         count,

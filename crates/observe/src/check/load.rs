@@ -4,7 +4,7 @@ use super::processor::usable_cores;
 use super::{Check, above};
 use crate::host_sample::HostSample;
 use deltabench_model::fact::HostFacts;
-use deltabench_model::finding::Severity;
+use deltabench_model::finding::{FindingKind, Severity};
 use deltabench_model::units::to_f64;
 
 /// Share of the cores' time used by others, percent. Reason: below 5 % it is a daemon now and then. From a
@@ -46,7 +46,7 @@ pub(super) fn checks(facts: &HostFacts, sample: Option<&HostSample>) -> Vec<Chec
 }
 
 fn other_load(facts: &HostFacts, sample: Option<&HostSample>) -> Check {
-    const KIND: &str = "other-load";
+    const KIND: FindingKind = FindingKind::OtherLoad;
     const TITLE: &str = "other load";
     const EFFECT: &str = "other programs compete with what is measured, which widens intervals of throughput \
                           and latency; CPU per operation suffers least";
@@ -97,7 +97,7 @@ fn names(sample: &HostSample) -> String {
 }
 
 fn pressure(facts: &HostFacts, sample: Option<&HostSample>) -> Check {
-    const KIND: &str = "cpu-pressure";
+    const KIND: FindingKind = FindingKind::CpuPressure;
     const TITLE: &str = "CPU pressure";
     let (waited, when) = match sample {
         Some(sample) => (sample.pressure_percent, "of the sample"),
@@ -125,7 +125,7 @@ fn pressure(facts: &HostFacts, sample: Option<&HostSample>) -> Check {
 }
 
 fn steal(facts: &HostFacts, sample: Option<&HostSample>) -> Check {
-    const KIND: &str = "steal";
+    const KIND: FindingKind = FindingKind::Steal;
     const TITLE: &str = "steal";
     let (stolen, when) = match sample {
         Some(sample) => (sample.steal_percent, "of the sample"),
@@ -158,7 +158,7 @@ fn steal(facts: &HostFacts, sample: Option<&HostSample>) -> Check {
 }
 
 fn core_speed(sample: Option<&HostSample>) -> Check {
-    const KIND: &str = "core-speed";
+    const KIND: FindingKind = FindingKind::CoreSpeed;
     const TITLE: &str = "core speed";
     let Some(speed) = sample.and_then(|sample| sample.core_speed) else {
         return Check::unknown(KIND, TITLE);

@@ -2,7 +2,7 @@
 
 use super::Check;
 use deltabench_model::fact::HostFacts;
-use deltabench_model::finding::Severity;
+use deltabench_model::finding::{FindingKind, Severity};
 use deltabench_model::units::to_f64;
 
 /// Cores from which client, servers and the rest of the machine do not have to share any.
@@ -33,7 +33,7 @@ pub(super) fn usable_cores(facts: &HostFacts) -> u64 {
 }
 
 fn cores(facts: &HostFacts) -> Check {
-    const KIND: &str = "few-cores";
+    const KIND: FindingKind = FindingKind::FewCores;
     const TITLE: &str = "cores";
     let usable = usable_cores(facts);
     if usable == 0 {
@@ -60,7 +60,7 @@ fn cores(facts: &HostFacts) -> Check {
 }
 
 fn quota(facts: &HostFacts) -> Check {
-    const KIND: &str = "cpu-quota";
+    const KIND: FindingKind = FindingKind::CpuQuota;
     const TITLE: &str = "CPU quota";
     let Some(quota) = facts.cpu_quota_cores else {
         return Check::fine(KIND, TITLE, "none");
@@ -87,7 +87,7 @@ fn quota(facts: &HostFacts) -> Check {
 }
 
 fn governor(facts: &HostFacts) -> Check {
-    const KIND: &str = "cpu-governor";
+    const KIND: FindingKind = FindingKind::CpuGovernor;
     const TITLE: &str = "governor";
     if facts.governors.is_empty() {
         return Check::unknown(KIND, TITLE);
@@ -104,7 +104,7 @@ fn governor(facts: &HostFacts) -> Check {
 }
 
 fn turbo(facts: &HostFacts) -> Check {
-    const KIND: &str = "turbo";
+    const KIND: FindingKind = FindingKind::Turbo;
     const TITLE: &str = "turbo";
     match facts.turbo {
         None => Check::unknown(KIND, TITLE),
@@ -118,7 +118,7 @@ fn turbo(facts: &HostFacts) -> Check {
 }
 
 fn simultaneous_threads(facts: &HostFacts) -> Check {
-    const KIND: &str = "smt";
+    const KIND: FindingKind = FindingKind::Smt;
     const TITLE: &str = "SMT";
     match facts.smt {
         None => Check::unknown(KIND, TITLE),
@@ -132,7 +132,7 @@ fn simultaneous_threads(facts: &HostFacts) -> Check {
 }
 
 fn numa(facts: &HostFacts) -> Check {
-    const KIND: &str = "numa";
+    const KIND: FindingKind = FindingKind::Numa;
     const TITLE: &str = "NUMA";
     match facts.numa_nodes {
         None => Check::unknown(KIND, TITLE),
@@ -146,7 +146,7 @@ fn numa(facts: &HostFacts) -> Check {
 }
 
 fn virtual_machine(facts: &HostFacts) -> Check {
-    const KIND: &str = "virtual-machine";
+    const KIND: FindingKind = FindingKind::VirtualMachine;
     const TITLE: &str = "virtualisation";
     match facts.virtual_machine {
         None => Check::unknown(KIND, TITLE),
@@ -160,7 +160,7 @@ fn virtual_machine(facts: &HostFacts) -> Check {
 }
 
 fn clock_source(facts: &HostFacts) -> Check {
-    const KIND: &str = "clock-source";
+    const KIND: FindingKind = FindingKind::ClockSource;
     const TITLE: &str = "clock";
     let Some(name) = facts.clock_source.as_deref() else {
         return Check::unknown(KIND, TITLE);
@@ -178,7 +178,7 @@ fn clock_source(facts: &HostFacts) -> Check {
 
 /// Only tells: no figure of a comparison is made from hardware counters.
 fn hardware_counters(facts: &HostFacts) -> Check {
-    const KIND: &str = "hardware-counters";
+    const KIND: FindingKind = FindingKind::HardwareCounters;
     const TITLE: &str = "perf counters";
     match facts.hardware_counters {
         None => Check::unknown(KIND, TITLE),

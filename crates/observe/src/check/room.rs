@@ -3,7 +3,7 @@
 use super::Check;
 use crate::host_sample::HostSample;
 use deltabench_model::fact::HostFacts;
-use deltabench_model::finding::Severity;
+use deltabench_model::finding::{FindingKind, Severity};
 use deltabench_model::units::to_f64;
 
 /// Below this base, placebo and candidate with small tables do not fit side by side.
@@ -32,7 +32,7 @@ pub(super) fn gibibytes(bytes: u64) -> String {
 }
 
 fn free_memory(facts: &HostFacts) -> Check {
-    const KIND: &str = "free-memory";
+    const KIND: FindingKind = FindingKind::FreeMemory;
     const TITLE: &str = "free memory";
     let Some(free) = facts.memory_available_bytes else {
         return Check::unknown(KIND, TITLE);
@@ -55,7 +55,7 @@ fn free_memory(facts: &HostFacts) -> Check {
 }
 
 fn swap(facts: &HostFacts, sample: Option<&HostSample>) -> Check {
-    const KIND: &str = "swap";
+    const KIND: FindingKind = FindingKind::Swap;
     const TITLE: &str = "swap";
     const FIX: &str = "free memory, then: swapoff -a && swapon -a";
     let moved = sample.and_then(|sample| sample.swapped_pages).unwrap_or(0);
@@ -78,7 +78,7 @@ fn swap(facts: &HostFacts, sample: Option<&HostSample>) -> Check {
 }
 
 fn transparent_huge_pages(facts: &HostFacts) -> Check {
-    const KIND: &str = "transparent-huge-pages";
+    const KIND: FindingKind = FindingKind::TransparentHugePages;
     const TITLE: &str = "THP";
     let Some(setting) = facts.transparent_huge_pages.as_deref() else {
         return Check::unknown(KIND, TITLE);
@@ -95,7 +95,7 @@ fn transparent_huge_pages(facts: &HostFacts) -> Check {
 }
 
 fn huge_pages(facts: &HostFacts) -> Check {
-    const KIND: &str = "huge-pages";
+    const KIND: FindingKind = FindingKind::HugePages;
     const TITLE: &str = "huge pages";
     let Some(free) = facts.huge_pages_free else {
         return Check::unknown(KIND, TITLE);

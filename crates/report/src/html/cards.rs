@@ -2,7 +2,7 @@
 
 use super::mark::background;
 use super::strips::{Block, Strip, by_block, dots, strip, value_of};
-use super::{PLAN_DIFFERS, anchor, cell_name, lead, percent, typeset, verdict, warm_up};
+use super::{anchor, cell_name, lead, percent, typeset, verdict, warm_up};
 use crate::axis::{axis_limit, position, round_limit};
 use crate::conditions::Conditions;
 use crate::confirmation::{ConfirmationStatus, look, more_minutes};
@@ -13,6 +13,7 @@ use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Detection, DetectionOutcome, Metric, MetricComparison, Verdict,
 };
+use deltabench_model::finding::FindingKind;
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::units::{count, index, to_f64};
 use maud::{Markup, html};
@@ -150,8 +151,9 @@ impl Cards<'_> {
     fn plans(&self, cell: &CellComparison) -> Markup {
         let clients = format!("{} at {} client", cell.workload, cell.clients);
         let findings = self.comparison.findings.iter();
-        let own = findings
-            .filter(|finding| finding.kind == PLAN_DIFFERS && finding.text.starts_with(&clients));
+        let own = findings.filter(|finding| {
+            finding.kind == FindingKind::PlanDiffers && finding.text.starts_with(&clients)
+        });
         html! {
             @for finding in own { p.moved { b.open { "plan differs" } " " (typeset(&finding.text)) } }
         }

@@ -4,7 +4,7 @@ use deltabench_compare::comparison::{
     CellComparison, Comparison, GroupSummary, Metric, MetricComparison, PlaceboSummary, Ratio,
     RoundRatio, Verdict, VerdictCounts,
 };
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Build, Installation, Origin, Setting};
 use deltabench_model::plan::{
     Cell, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
@@ -310,18 +310,18 @@ pub fn comparison() -> Comparison {
         host_ok: true,
         findings: vec![
             Finding::new(
-                "no-huge-pages",
+                FindingKind::NoHugePages,
                 Severity::Note,
                 "shared buffers are in 4 KiB pages: expect about twice the spread between restarts",
             ),
             Finding::new(
-                "compiler-differs",
+                FindingKind::CompilerDiffers,
                 Severity::Confounder,
                 "base was built by gcc (Ubuntu 7.5.0-3ubuntu1~18.04) 7.5.0, \
                  postgres:18.6 by gcc (Debian 12.2.0-14) 12.2.0",
             ),
             Finding::new(
-                "default-differs",
+                FindingKind::DefaultsDiffer,
                 Severity::Confounder,
                 "io_method is new in postgres:18.6 (worker); \
                  effective_io_concurrency defaults to 1 on the base and to 16 on postgres:18.6",

@@ -5,7 +5,7 @@ use deltabench_compare::comparison::{
     CellComparison, Comparison, Confirmation, Dependence, Detection, DetectionOutcome, Estimates,
     HostSpeed, Interference, Ratio, Verdict, VerdictCounts,
 };
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{DataState, Gate, Plan, PublishedRate, Stopping, Transport};
 use deltabench_report::{CellWarmUp, LedgerLine, ReportContext};
 
@@ -52,7 +52,7 @@ fn comparison() -> Comparison {
         (cell.looks, cell.decided_at) = (4, Some(4));
     }
     comparison.findings.push(Finding::new(
-        "contended",
+        FindingKind::Contended,
         Severity::Note,
         "contended: other load disturbed more than half of the rounds of update-nonindex at 1 client; none \
          was left out",

@@ -3,7 +3,7 @@ use crate::full::{Full, full};
 use crate::rich::{large, rich};
 use crate::text::two_candidates;
 use deltabench_compare::comparison::{Metric, Verdict};
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_report::{TerminalOptions, csv, html, json, markdown, summary, terminal};
 use serde_json::Value;
 
@@ -265,7 +265,7 @@ fn evil_page() -> String {
     let (mut comparison, mut plan, mut context) = (comparison(), plan(), context());
     comparison
         .findings
-        .push(Finding::new(EVIL, Severity::Note, EVIL));
+        .push(Finding::new(FindingKind::own(EVIL), Severity::Note, EVIL));
     for cell in &mut comparison.cells {
         (cell.workload, cell.reason, cell.candidate_name) =
             (EVIL.to_owned(), EVIL.to_owned(), EVIL.to_owned());

@@ -7,7 +7,7 @@ use deltabench_compare::comparison::{
     BlockRate, CellComparison, Cost, Difference, LatencyCurves, Metric, Moved, Verdict,
 };
 use deltabench_model::counter::{Mark, SERIES, Sample};
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::metric::METRICS;
 use deltabench_model::plan::Cell;
@@ -38,7 +38,7 @@ pub fn rich() -> Full {
         at_unix_ms: 1_763_800_000_000,
     }];
     run.comparison.findings.push(Finding::new(
-        "plan-differs",
+        FindingKind::PlanDiffers,
         Severity::Confounder,
         "range-covered-si at 1 clients is planned differently: Index Only Scan using k_1 on sbtest1 in base, \
          Bitmap Heap Scan on sbtest1 -> Bitmap Index Scan on k_1 in postgres:18.6",

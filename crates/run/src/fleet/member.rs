@@ -5,7 +5,7 @@ use crate::readback::ServerReadback;
 use crate::remote::{self, RemoteServer, Watcher};
 use crate::site::{Site, Tables};
 use crate::visit::Address;
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::Remote;
 use deltabench_model::plan::{DataState, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
@@ -215,7 +215,7 @@ impl Fleet<'_> {
                  two starts",
                 server.place()
             );
-            Finding::new("remote-restarted", Severity::Confounder, text)
+            Finding::new(FindingKind::RemoteRestarted, Severity::Confounder, text)
         };
         restarted.map(finding).collect()
     }

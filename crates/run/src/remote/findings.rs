@@ -4,7 +4,7 @@ use super::check::remotes;
 use super::{RemoteServer, place, same_server};
 use crate::admin::query;
 use deltabench_driver::admin::Client;
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::Remote;
 use deltabench_model::plan::{Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
@@ -51,7 +51,7 @@ fn all(plan: &Plan, prewarmed: bool, round_trips_us: &[f64]) -> Vec<Finding> {
     let mut findings = vec![
         not_restarted(plan, &whom),
         Finding::new(
-            "remote-left-as-it-is",
+            FindingKind::RemoteLeftAsItIs,
             Severity::Note,
             format!(
                 "settings, checkpoints, autovacuum and other work of {whom} are what they are; deltabench \
@@ -83,7 +83,7 @@ fn cpu_unknown(theirs: &[(&PlannedServer, &Remote)]) -> Option<Finding> {
     let whom = places(remotes.filter(|remote| remote.agent.is_none()));
     (!whom.is_empty()).then(|| {
         Finding::new(
-            "remote-cpu-unknown",
+            FindingKind::RemoteCpuUnknown,
             Severity::Note,
             format!(
                 "what {whom} spends is not seen from here: no CPU per operation, and of the counters only \
@@ -105,7 +105,7 @@ fn not_restarted(plan: &Plan, whom: &str) -> Finding {
         Severity::Note
     };
     Finding::new(
-        "remote-not-restarted",
+        FindingKind::RemoteNotRestarted,
         severity,
         format!(
             "{whom} is not restarted between blocks: what a start of the server draws (addresses, placement \
@@ -144,7 +144,7 @@ fn networks(plan: &Plan, round_trips_us: &[f64]) -> Vec<Finding> {
         let apart = (our_us - their_us).abs();
         let alike = apart <= ALIKE.1 || apart <= ALIKE.0 * our_us.min(their_us);
         findings.push(Finding::new(
-            "network-differs",
+            FindingKind::NetworkDiffers,
             if alike {
                 Severity::Note
             } else {
@@ -177,7 +177,7 @@ mod tests {
     fn found(plan: &Plan, round_trips: [f64; 3]) -> Vec<(String, Severity)> {
         let found = all(plan, true, &round_trips).into_iter();
         found
-            .map(|finding| (finding.kind, finding.severity))
+            .map(|finding| (finding.kind.to_string(), finding.severity))
             .collect()
     }
 

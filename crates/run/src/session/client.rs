@@ -4,7 +4,7 @@ use super::Session;
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::{Comparison, Metric};
 use deltabench_driver::{ClientLoad, client_limited};
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Cell, CellId, Placement};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
@@ -60,7 +60,7 @@ fn client_finding(
         median_latency_ns: to_u64(median_us * 1e3),
     })?;
     Some(Finding::new(
-        "client-limited",
+        FindingKind::ClientLimited,
         Severity::Confounder,
         format!(
             "{} at {} clients: {limit}; differences between the servers are \

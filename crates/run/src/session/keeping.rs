@@ -5,7 +5,7 @@ use crate::fleet::Fleet;
 use crate::schedule::BlockSchedule;
 use crate::visit::{Cause, VisitEnd, VisitReport};
 use deltabench_model::fact::VisitStart;
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::VoidReason;
@@ -132,7 +132,7 @@ impl Session<'_> {
     pub fn count_loss(&mut self, loss: Loss, progress: &mut RunProgress) -> Result<(), Problem> {
         progress.losses += 1;
         let text = format!("{}; {}", loss.message, loss.void);
-        let finding = Finding::new("server-lost", Severity::Confounder, text.clone());
+        let finding = Finding::new(FindingKind::ServerLost, Severity::Confounder, text.clone());
         self.store
             .add_finding(self.run, &finding)
             .map_err(store_problem)?;

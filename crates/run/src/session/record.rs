@@ -7,7 +7,7 @@ use crate::occupancy::Occupancy;
 use crate::readback::{ServerReadback, data_findings};
 use deltabench_compare::{ServerFacts, fairness};
 use deltabench_model::fact::{HostFacts, ServerHost, Settings};
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Origin, Setting};
 use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
@@ -54,7 +54,7 @@ impl Session<'_> {
         findings.extend(fleet.remote_findings(readbacks));
         if !self.plan.work.has_passes() && fleet.occupancy() == Occupancy::Rotated {
             findings.push(Finding::new(
-                "rotated",
+                FindingKind::Rotated,
                 Severity::Note,
                 "the servers do not fit into memory together, so each is started for its turns: their rounds \
                  lie seconds apart, drift of the machine widens the intervals, and visits have no \
@@ -63,7 +63,7 @@ impl Session<'_> {
         }
         if fleet.has_own() && !fleet.has_huge_pages() {
             findings.push(Finding::new(
-                "no-huge-pages",
+                FindingKind::NoHugePages,
                 Severity::Note,
                 "shared buffers are in 4 KiB pages: expect about twice the spread between restarts",
             ));
@@ -221,7 +221,8 @@ fn adapted(plan: &Plan) -> Vec<Finding> {
             server.installation.resolved,
             changed.join("; ")
         );
-        (!changed.is_empty()).then(|| Finding::new("configuration-adapted", severity, text))
+        (!changed.is_empty())
+            .then(|| Finding::new(FindingKind::ConfigurationAdapted, severity, text))
     };
     compared.filter_map(finding).collect()
 }
@@ -236,7 +237,7 @@ fn plan_findings(plan: &Plan, readbacks: &[ServerReadback]) -> Vec<Finding> {
         for ((cell, ours), theirs) in plan.cells.iter().zip(&base.plans).zip(&readback.plans) {
             if ours != theirs {
                 findings.push(Finding::new(
-                    "plan-differs",
+                    FindingKind::PlanDiffers,
                     Severity::Confounder,
                     format!(
                         "{} at {} clients is planned differently: {} in base, {} in {}",

@@ -173,7 +173,7 @@ fn what_a_machine_cannot_limit_is_refused_or_told() {
     let fleet = Fleet::create(&plan, run_half(&plan.work), "without", &host, &mut |_| {}).unwrap();
     let finding = &fleet.limit_findings()[0];
     assert_eq!(
-        (finding.kind.as_str(), finding.severity),
+        (finding.kind.word(), finding.severity),
         ("limits-missing", Severity::Confounder)
     );
     assert!(finding.text.contains("storage counting") && finding.text.contains("tmpfs"));

@@ -274,7 +274,7 @@ fn has(bytes: &[u8], wanted: &str) -> bool {
 }
 
 fn kinds(findings: &[Finding]) -> Vec<&str> {
-    findings.iter().map(|finding| &*finding.kind).collect()
+    findings.iter().map(|finding| finding.kind.word()).collect()
 }
 
 #[test]

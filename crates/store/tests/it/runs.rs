@@ -1,6 +1,6 @@
 use crate::data::{plan, slice};
 use deltabench_model::fact::{FactKind, HostFacts, TimeUp};
-use deltabench_model::finding::{Finding, Severity};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{ExperimentPart, WorkloadSource};
 use deltabench_model::problem::Problem;
 use deltabench_store::{FILE_NAME, Found, Recorded, RunState, Store, StoreError};
@@ -121,7 +121,7 @@ fn facts_and_findings_come_back_in_order_and_by_run() {
     let json = store.last_json("one", FactKind::Host).unwrap().unwrap();
     assert_eq!(json["online_cores"], 0);
     let findings = [Severity::Note, Severity::Confounder, Severity::Unfit]
-        .map(|severity| Finding::new("k", severity, "text"));
+        .map(|severity| Finding::new(FindingKind::own("k"), severity, "text"));
     for finding in &findings {
         store.add_finding("one", finding).unwrap();
     }
@@ -201,7 +201,10 @@ fn records_can_be_neither_changed_nor_deleted() {
         .unwrap();
     store.add_fact("one", (None, None), &TimeUp(1)).unwrap();
     store
-        .add_finding("one", &Finding::new("k", Severity::Note, "text"))
+        .add_finding(
+            "one",
+            &Finding::new(FindingKind::own("k"), Severity::Note, "text"),
+        )
         .unwrap();
     store.begin_visit("one", 0, 0).unwrap();
     let mut failing = slice(0, 0, 0);
