@@ -1,12 +1,13 @@
 //! What the user is told when deltabench refuses or fails: error, detail, hint.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A refusal or failure in PostgreSQL's three parts.
 ///
 /// `error` is one line, lower case, no full stop; `detail` holds the facts; `hint` is the next thing to type
 /// or do.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Problem {
     /// What is wrong, in one line.
     pub error: String,
@@ -22,6 +23,15 @@ impl Problem {
         Self {
             error: error.into(),
             detail: None,
+            hint: None,
+        }
+    }
+
+    /// A problem with the cause of an error as its facts, if it has one.
+    pub fn of(error: &dyn std::error::Error) -> Self {
+        Self {
+            error: error.to_string(),
+            detail: error.source().map(ToString::to_string),
             hint: None,
         }
     }

@@ -113,6 +113,7 @@ fn affinity_of(tid: u32) -> Result<Vec<usize>, ObserveError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_proc::ProcError;
     use std::process::{Command, Stdio};
 
     #[test]
@@ -158,7 +159,7 @@ mod tests {
         shell.wait().unwrap();
         assert!(matches!(
             pin_tree(shell.id(), &all),
-            Err(ObserveError::Gone { .. })
+            Err(ObserveError::Kernel(ProcError::Gone { .. }))
         ));
     }
 

@@ -122,7 +122,7 @@ impl Agent {
                 let theirs = (hello.protocol, hello.version.as_str());
                 return Err(upgrade(host, other_version(theirs.0, theirs.1)));
             }
-            Answer::Refused(refusal) => return Err(upgrade(host, refusal.into())),
+            Answer::Refused(refusal) => return Err(upgrade(host, refusal)),
             _ => return Err(link.close(host, link::Lost::Nonsense)),
         };
         let round_trip_ns = match round_trip(&mut link) {
@@ -310,7 +310,7 @@ impl Agent {
     fn ask<T>(&self, ask: Ask, take: impl Fn(Answer) -> Option<T>) -> Result<T, Problem> {
         let answer = self.0.ask(ask)?;
         if let Answer::Refused(refusal) = answer {
-            return Err(refusal.into());
+            return Err(refusal);
         }
         take(answer).ok_or_else(|| self.0.lose(link::Lost::Nonsense))
     }

@@ -1,6 +1,7 @@
 //! A cgroup of a server's own, for hosts whose kernel keeps no schedstat.
 
 use crate::error::ObserveError;
+use deltabench_proc::ProcError;
 use deltabench_proc::cgroup::{CgroupKind, directory_of, members, usage_ns};
 use deltabench_proc::{KernelFile, Process};
 use std::collections::BTreeSet;
@@ -82,7 +83,7 @@ impl ServerCgroup {
         let inside = members(&self.dir)?;
         for &pid in pids.difference(&inside) {
             match self.attach(pid) {
-                Ok(()) | Err(ObserveError::Gone { .. }) => {}
+                Ok(()) | Err(ObserveError::Kernel(ProcError::Gone { .. })) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -129,7 +130,7 @@ impl ServerCgroup {
             let inside = members(&self.dir)?;
             for pid in &inside {
                 match move_process(parent, *pid) {
-                    Ok(()) | Err(ObserveError::Gone { .. }) => {}
+                    Ok(()) | Err(ObserveError::Kernel(ProcError::Gone { .. })) => {}
                     Err(error) => return Err(error),
                 }
             }
@@ -156,7 +157,7 @@ impl Drop for ServerCgroup {
 fn move_process(dir: &Path, pid: u32) -> Result<(), ObserveError> {
     let path = dir.join("cgroup.procs");
     fs::write(&path, pid.to_string()).map_err(|source| match source.raw_os_error() {
-        Some(libc::ESRCH) => ObserveError::Gone { pid },
+        Some(libc::ESRCH) => ObserveError::Kernel(ProcError::Gone { pid }),
         _ => ObserveError::file("write", &path, source),
     })
 }
@@ -200,7 +201,7 @@ mod tests {
         let refused = ServerCgroup::create_below(CgroupKind::V2, &parent, "server");
         assert!(matches!(
             refused,
-            Err(ObserveError::File { action: "open", .. })
+            Err(ObserveError::Kernel(ProcError::File { action: "open", .. }))
         ));
         assert_eq!(fs::read_dir(&parent).unwrap().count(), 0);
         fs::remove_dir_all(&parent).unwrap();

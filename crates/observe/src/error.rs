@@ -2,27 +2,14 @@
 
 use deltabench_model::problem::Problem;
 use deltabench_proc::ProcError;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A failure to observe or to pin.
 #[derive(Debug, thiserror::Error)]
 pub enum ObserveError {
-    /// A file of `/proc`, `/sys` or a cgroup could not be used.
-    #[error("cannot {action} {}", path.display())]
-    File {
-        /// What was tried: `open`, `read`, `write`, `create`, `remove`.
-        action: &'static str,
-        /// The file or directory.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// A file of `/proc`, `/sys` or a cgroup says something else than the kernel's documentation.
-    #[error("{} is not as expected: {found:?}", path.display())]
-    Format { path: PathBuf, found: String },
-    /// There is no such process, or it has ended.
-    #[error("process {pid} is gone")]
-    Gone { pid: u32 },
+    /// `/proc`, `/sys` or a cgroup could not be used, or a process is gone.
+    #[error(transparent)]
+    Kernel(#[from] ProcError),
     /// The kernel refused an affinity.
     #[error("cannot pin thread {tid} to cores {cores:?}")]
     Pin {
@@ -48,38 +35,12 @@ pub enum ObserveError {
 
 impl ObserveError {
     pub(crate) fn file(action: &'static str, path: &Path, source: std::io::Error) -> Self {
-        Self::File {
-            action,
-            path: path.to_owned(),
-            source,
-        }
-    }
-}
-
-impl From<ProcError> for ObserveError {
-    fn from(error: ProcError) -> Self {
-        match error {
-            ProcError::File {
-                action,
-                path,
-                source,
-            } => Self::File {
-                action,
-                path,
-                source,
-            },
-            ProcError::Format { path, found } => Self::Format { path, found },
-            ProcError::Gone { pid } => Self::Gone { pid },
-        }
+        Self::Kernel(ProcError::file(action, path, source))
     }
 }
 
 impl From<ObserveError> for Problem {
     fn from(error: ObserveError) -> Self {
-        let problem = Self::new(error.to_string());
-        match std::error::Error::source(&error) {
-            Some(cause) => problem.detail(cause.to_string()),
-            None => problem,
-        }
+        Self::of(&error)
     }
 }

@@ -318,6 +318,7 @@ impl Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_proc::ProcError;
     use std::io::{BufRead, BufReader, Write};
     use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -549,10 +550,12 @@ mod tests {
         let last = meter.read();
         shell.end();
         assert_eq!(meter.read(), last, "the last value is kept");
-        assert!(matches!(meter.refresh(), Err(ObserveError::Gone { pid: gone }) if gone == pid));
+        assert!(
+            matches!(meter.refresh(), Err(ObserveError::Kernel(ProcError::Gone { pid: gone })) if gone == pid)
+        );
         assert!(matches!(
             CpuMeter::open(pid),
-            Err(ObserveError::Gone { .. })
+            Err(ObserveError::Kernel(ProcError::Gone { .. }))
         ));
     }
 

@@ -225,6 +225,7 @@ fn memory_of(tree: &[u32], limit: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_proc::ProcError;
     use std::fs;
     use std::io::{BufRead, BufReader, Write};
     use std::path::Path;
@@ -358,7 +359,7 @@ mod tests {
         assert_eq!(counters.read(), alive);
         assert!(matches!(
             ServerCounters::open(pid),
-            Err(ObserveError::Gone { .. })
+            Err(ObserveError::Kernel(ProcError::Gone { .. }))
         ));
     }
 

@@ -25,7 +25,8 @@ pub enum ProcError {
 }
 
 impl ProcError {
-    pub(crate) fn file(action: &'static str, path: &Path, source: std::io::Error) -> Self {
+    /// A file that could not be used.
+    pub fn file(action: &'static str, path: &Path, source: std::io::Error) -> Self {
         Self::File {
             action,
             path: path.to_owned(),
@@ -36,10 +37,6 @@ impl ProcError {
 
 impl From<ProcError> for Problem {
     fn from(error: ProcError) -> Self {
-        let problem = Self::new(error.to_string());
-        match std::error::Error::source(&error) {
-            Some(cause) => problem.detail(cause.to_string()),
-            None => problem,
-        }
+        Self::of(&error)
     }
 }

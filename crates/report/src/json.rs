@@ -7,6 +7,7 @@
 mod cell;
 mod costs;
 pub(crate) mod explain;
+mod interval;
 mod version2;
 
 use crate::context::{ConfirmationWithdrawn, DeltaChosen, ReportContext, planned};
@@ -14,46 +15,19 @@ use crate::remarks::{layout, multiplicity};
 use crate::study::json_grids;
 use crate::summary::summary;
 use crate::words::finite;
-use crate::{again, withdrawn};
+use crate::{again, means};
 use cell::Cells;
-use deltabench_compare::comparison::{Comparison, GroupSummary, PlaceboSummary, Ratio};
+use deltabench_compare::comparison::{Comparison, GroupSummary, PlaceboSummary};
 use deltabench_compare::{exit_code, gate_line};
 use deltabench_model::counter::Mark;
 use deltabench_model::installation::Remote;
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::json::{known, unless_blank, unless_empty};
 use deltabench_model::plan::{ConfigurationUse, ExperimentPart, Group, Plan, ServerId, Stopping};
+pub(crate) use interval::{interval, relative};
 use serde_json::{Value, json};
+pub use version2::JsonVersion;
 pub(crate) use version2::{Names, written};
-
-/// A version of the JSON contract.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum JsonVersion {
-    /// As it was first: pairs for intervals, places in the plan for cells, blocks from 0.
-    One,
-    /// As `docs/reference/report.schema.json` says.
-    #[default]
-    Two,
-}
-
-impl JsonVersion {
-    /// The version of this number; the current one for numbers that there are not.
-    pub fn of(number: u8) -> Self {
-        match number {
-            1 => Self::One,
-            _ => Self::Two,
-        }
-    }
-
-    /// The version that a report is written in.
-    pub fn of_report(text: &str) -> Self {
-        let report: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
-        let number = report.get("version").and_then(serde_json::Value::as_u64);
-        number.map_or_else(Self::default, |number| {
-            Self::of(u8::try_from(number).unwrap_or(0))
-        })
-    }
-}
 
 /// The JSON report of a version, indented, with a line break at the end.
 pub fn json(
@@ -195,7 +169,7 @@ fn group(summary: &GroupSummary, comparison: &Comparison, context: &ReportContex
         "group": summary.group.map(Group::word),
         "cells": summary.cells,
         "of": summary.of,
-        "void_cells": withdrawn::void_cells(summary, comparison, context),
+        "void_cells": means::void_cells(summary, comparison, context),
         "throughput": relative(&summary.throughput),
         "server_cpu_us_per_op": summary.server_cpu.as_ref().and_then(relative),
     }))
@@ -266,13 +240,6 @@ fn placebo(placebo: &PlaceboSummary) -> Value {
     }))
 }
 
-pub(crate) fn relative(ratio: &Ratio) -> Option<Value> {
-    let estimate = finite(ratio.estimate)?;
-    Some(known(
-        json!({"ratio": estimate, "ci95": interval(ratio.ci95)}),
-    ))
-}
-
 fn plan_facts(plan: &Plan) -> Value {
     let servers = (0..).zip(&plan.servers);
     let own_settings = servers.clone().filter_map(|(id, server)| {
@@ -315,9 +282,4 @@ fn counts(comparison: &Comparison) -> Value {
         "inconclusive": counts.inconclusive,
         "unfit": counts.unfit,
     })
-}
-
-pub(crate) fn interval(ends: Option<(f64, f64)>) -> Option<[f64; 2]> {
-    let (low, high) = ends?;
-    Some([finite(low)?, finite(high)?])
 }

@@ -23,6 +23,7 @@ mod json;
 mod junit;
 mod lines;
 mod markdown;
+mod means;
 mod origin;
 mod published;
 mod remarks;

@@ -12,7 +12,7 @@ use crate::confirmation::legend;
 use crate::context::{ReportContext, planned, resolved};
 use crate::remarks::{remarks, totals, troubles};
 use crate::summary::summary;
-use crate::{costs, explained, figures, grids, origin, withdrawn, words};
+use crate::{costs, explained, figures, grids, means, origin, withdrawn, words};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::gate_line;
 use deltabench_model::finding::Severity;
@@ -85,7 +85,7 @@ fn cells(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Secti
     for (mark, meaning) in legend(&comparison.cells) {
         reading.push_str(&format!("; {mark} {meaning}"));
     }
-    if let Some(meaning) = withdrawn::mean_legend(comparison, plan, context) {
+    if let Some(meaning) = means::legend(comparison, plan, context) {
         reading.push_str(&format!("; {meaning}"));
     }
     let mut head = vec![

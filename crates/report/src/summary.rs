@@ -4,7 +4,7 @@ use crate::conditions::Conditions;
 use crate::context::{ReportContext, resolved};
 use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{
-    CellComparison, Comparison, GroupSummary, Metric, MetricComparison, Verdict,
+    CellComparison, Comparison, Metric, MetricComparison, Verdict,
 };
 use deltabench_compare::costs_more;
 use deltabench_model::plan::{Plan, ServerId};
@@ -146,30 +146,6 @@ pub(crate) fn unchanged_delta(cells: &[&CellComparison], delta: f64) -> String {
     } else {
         words::deltas(same)
     }
-}
-
-/// The means worth a row: of groups with several cells if there are several groups, and of all cells. None
-/// where no cell of them can be told.
-pub(crate) fn shown_summaries<'a>(
-    comparison: &'a Comparison,
-    plan: &Plan,
-    candidate: ServerId,
-) -> Vec<&'a GroupSummary> {
-    let mut cells = comparison.cells.iter();
-    let few = |cell: &CellComparison| withheld::of_cell(plan, cell.blocks).is_some();
-    if cells.any(|cell| cell.candidate == candidate && few(cell)) {
-        return Vec::new();
-    }
-    let of: Vec<&GroupSummary> = comparison
-        .summaries
-        .iter()
-        .filter(|summary| summary.candidate == candidate)
-        .collect();
-    let groups = of.iter().filter(|summary| summary.group.is_some()).count();
-    let shown = |summary: &&GroupSummary| {
-        summary.of > 1 && summary.cells > 0 && (summary.group.is_none() || groups > 1)
-    };
-    of.into_iter().filter(shown).collect()
 }
 
 /// The cell with that verdict whose throughput is farthest from equal.

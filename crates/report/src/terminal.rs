@@ -7,8 +7,8 @@ use crate::context::{ReportContext, resolved};
 use crate::grids;
 use crate::lines::{left, wrapped};
 use crate::remarks::{explanations, remarks, totals, troubles};
-use crate::summary::{shown_summaries, summary};
-use crate::{explained, figures, withdrawn, withheld, words};
+use crate::summary::summary;
+use crate::{explained, figures, means, withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric, Ratio};
 use deltabench_model::finding::Severity;
 use deltabench_model::plan::{Group, Plan, ServerId};
@@ -173,13 +173,10 @@ impl<'a> CellTable<'a> {
 
     /// The geometric mean of a group, or of all cells, as a row without a verdict.
     fn mean(&self, candidate: ServerId, group: Option<Group>) -> Option<String> {
-        let summary = shown_summaries(self.comparison, self.conditions.plan(), candidate)
+        let summary = means::shown(self.comparison, self.conditions.plan(), candidate)
             .into_iter()
             .find(|summary| summary.group == group)?;
-        let name = format!(
-            "  {}",
-            withdrawn::mean_name(summary, self.comparison, self.context)
-        );
+        let name = format!("  {}", means::name(summary, self.comparison, self.context));
         let mut texts = vec![
             left(&name, self.workload + 2 + 2 + "clients".len()),
             left(&words::ratio_interval(&summary.throughput), self.ratio),
@@ -296,8 +293,7 @@ impl<'a> CellTable<'a> {
         for (mark, meaning) in legend(&self.comparison.cells) {
             text.push_str(&format!("; {mark} {meaning}"));
         }
-        if let Some(meaning) =
-            withdrawn::mean_legend(self.comparison, self.conditions.plan(), self.context)
+        if let Some(meaning) = means::legend(self.comparison, self.conditions.plan(), self.context)
         {
             text.push_str(&format!("; {meaning}"));
         }

@@ -2,9 +2,8 @@
 
 use crate::conditions::Conditions;
 use crate::context::{DeltaChosen, ReportContext, planned_cell};
-use crate::summary::shown_summaries;
 use crate::words;
-use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Verdict};
+use deltabench_compare::comparison::{CellComparison, Verdict};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{CellId, Plan};
 
@@ -56,63 +55,6 @@ fn chosen(delta: DeltaChosen) -> String {
 /// Whether a cell's figures are not to be used.
 pub(crate) fn is_void(cell: &CellComparison, context: &ReportContext) -> bool {
     cell.verdict == Verdict::Unfit || of_cell(context, cell.cell).is_some()
-}
-
-/// The name of a mean; × says that cells are in it which are not to be used.
-pub(crate) fn mean_name(
-    summary: &GroupSummary,
-    comparison: &Comparison,
-    context: &ReportContext,
-) -> String {
-    let name = words::mean_of(summary);
-    if has_void(summary, comparison, context) {
-        format!("{name} {}", words::sign(Verdict::Unfit))
-    } else {
-        name
-    }
-}
-
-fn has_void(summary: &GroupSummary, comparison: &Comparison, context: &ReportContext) -> bool {
-    void_cells(summary, comparison, context) > 0
-}
-
-/// How many cells of a mean are not to be used.
-pub(crate) fn void_cells(
-    summary: &GroupSummary,
-    comparison: &Comparison,
-    context: &ReportContext,
-) -> u32 {
-    let void = comparison.cells.iter().filter(|cell| {
-        cell.candidate == summary.candidate
-            && summary.group.is_none_or(|group| group == cell.group)
-            && is_void(cell, context)
-            && !context
-                .figures
-                .left_out
-                .contains(&(cell.cell, cell.candidate))
-    });
-    u32::try_from(void.count()).unwrap_or(u32::MAX)
-}
-
-/// What × behind a mean says, where one has it.
-pub(crate) fn mean_legend(
-    comparison: &Comparison,
-    plan: &Plan,
-    context: &ReportContext,
-) -> Option<String> {
-    let mut shown = comparison
-        .cells
-        .iter()
-        .map(|cell| cell.candidate)
-        .flat_map(|candidate| shown_summaries(comparison, plan, candidate));
-    shown
-        .any(|summary| has_void(summary, comparison, context))
-        .then(|| {
-            format!(
-                "{} behind a mean: unfit or withdrawn cells are in it, do not use it",
-                words::sign(Verdict::Unfit)
-            )
-        })
 }
 
 /// Why a cell is not to be used, its own withdrawal or that of the run; absent where it is.

@@ -7,30 +7,10 @@
 use crate::executable::{
     Draws, Executable, Outbox, Script, Slots, TableChoice, Value, total_weight,
 };
-use crate::seed::Random;
+use crate::seed::{Random, uniform};
 use deltabench_model::units::index;
 use rand::RngCore;
 use std::ops::Range;
-
-/// A uniform integer in `low..=high`; needs `low <= high`.
-///
-/// Source: Lemire, "Fast random integer generation in an interval", ACM TOMACS 29(1), 2019, algorithm 5.
-/// Our own, so that a newer version of a library does not change what a seed means.
-#[inline]
-pub(crate) fn uniform(random: &mut Random, low: i64, high: i64) -> i64 {
-    let width = high.wrapping_sub(low).cast_unsigned().wrapping_add(1);
-    if width == 0 {
-        return random.next_u64().cast_signed();
-    }
-    let (mut fraction, mut offset) = random.next_u64().carrying_mul(width, 0);
-    if fraction < width {
-        let threshold = width.wrapping_neg() % width;
-        while fraction < threshold {
-            (fraction, offset) = random.next_u64().carrying_mul(width, 0);
-        }
-    }
-    low.wrapping_add(offset.cast_signed())
-}
 
 /// Fills `text` with groups of `width` random digits joined by `-`.
 ///
@@ -253,58 +233,6 @@ impl Value {
 mod tests {
     use super::*;
     use crate::stream;
-    use std::collections::BTreeMap;
-
-    #[test]
-    fn uniform_reaches_both_ends_and_nothing_beyond() {
-        let mut random = stream(1, &[]);
-        let mut seen: BTreeMap<i64, u32> = BTreeMap::new();
-        for _ in 0..70_000 {
-            *seen.entry(uniform(&mut random, -3, 3)).or_default() += 1;
-        }
-        assert_eq!(
-            seen.keys().copied().collect::<Vec<_>>(),
-            [-3, -2, -1, 0, 1, 2, 3]
-        );
-        assert!(
-            seen.values().all(|count| (9_600..10_400).contains(count)),
-            "{seen:?}"
-        );
-    }
-
-    #[test]
-    fn uniform_holds_at_the_edges_of_the_type() {
-        let mut random = stream(2, &[]);
-        for (low, high) in [
-            (5, 5),
-            (i64::MIN, i64::MIN + 1),
-            (i64::MIN, i64::MAX),
-            (0, i64::MAX),
-        ] {
-            for _ in 0..1000 {
-                assert!(
-                    (low..=high).contains(&uniform(&mut random, low, high)),
-                    "{low} {high}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn uniform_is_fair_where_plain_scaling_would_not_be() {
-        // Of a width of 3 * 2^62 plain scaling would give every third value twice as often as its neighbours.
-        let mut random = stream(3, &[]);
-        let high = 3 * (1_i64 << 61) - 1;
-        let mut thirds = [0_u32; 3];
-        for _ in 0..30_000 {
-            let value = uniform(&mut random, -high - 1, high);
-            thirds[usize::try_from(value.rem_euclid(3)).unwrap()] += 1;
-        }
-        assert!(
-            thirds.iter().all(|count| (9_600..10_400).contains(count)),
-            "{thirds:?}"
-        );
-    }
 
     #[test]
     fn digits_are_uniform_in_every_place() {

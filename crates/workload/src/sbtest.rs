@@ -1,8 +1,7 @@
 //! The data that the sysbench workloads run on.
 
-use crate::draw::{digits, uniform};
-use crate::seed::Random;
-use crate::seed::stream;
+use crate::draw::digits;
+use crate::seed::{Random, stream, uniform};
 use deltabench_model::plan::DataSize;
 use deltabench_model::problem::Problem;
 use std::io::Write as _;

@@ -1,80 +1,57 @@
-//! Which crate may use which: the arrows of ARCHITECTURE.md, read from `cargo metadata`.
+//! Which crate may use which: the arrows of ARCHITECTURE.md against what `cargo metadata` says.
 
 use super::Breach;
 use anyhow::{Context, bail};
 use serde_json::Value;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Every crate of the workspace with the crates of ours it may use, top to bottom. Dependencies for tests
-/// only are free.
-const ALLOWED: [(&str, &[&str]); 22] = [
-    (
-        "deltabench",
-        &[
-            "model",
-            "stats",
-            "compare",
-            "acquire",
-            "server",
-            "workload",
-            "driver",
-            "engine",
-            "observe",
-            "run",
-            "kinds",
-            "lab",
-            "explain",
-            "store",
-            "report",
-            "experiment",
-            "selfcheck",
-            "proc",
-            "document",
-        ],
-    ),
-    (
-        "deltabench-selfcheck",
-        &[
-            "model", "stats", "workload", "driver", "observe", "compare", "run", "kinds", "proc",
-        ],
-    ),
-    (
-        "deltabench-lab",
-        &["model", "store", "compare", "kinds", "report"],
-    ),
-    (
-        "deltabench-kinds",
-        &[
-            "model", "stats", "server", "workload", "driver", "engine", "observe", "store",
-            "compare", "run", "proc", "report",
-        ],
-    ),
-    ("deltabench-report", &["model", "compare"]),
-    (
-        "deltabench-run",
-        &[
-            "model", "acquire", "server", "workload", "driver", "observe", "store", "compare",
-            "proc",
-        ],
-    ),
-    ("deltabench-explain", &["model", "stats"]),
-    ("deltabench-compare", &["model", "stats"]),
-    ("deltabench-driver", &["model", "workload"]),
-    ("deltabench-engine", &["model", "server", "proc"]),
-    ("deltabench-acquire", &["model", "proc"]),
-    ("deltabench-server", &["model", "proc"]),
-    ("deltabench-workload", &["model", "document"]),
-    ("deltabench-observe", &["model", "proc"]),
-    ("deltabench-store", &["model"]),
-    ("deltabench-experiment", &["model", "document"]),
-    ("deltabench-proc", &["model"]),
-    ("deltabench-document", &["model"]),
-    ("deltabench-model", &[]),
-    ("deltabench-stats", &[]),
-    ("deltabench-testkit", &["model", "acquire", "server"]),
-    ("xtask", &[]),
-];
+/// Where the arrows are written, a line each: crates, `->`, crates of ours that they may use.
+const DRAWN: &str = "ARCHITECTURE.md";
+/// What follows the arrow of a crate that may use all others but those after `but`.
+const EVERYTHING: &str = "everything";
+
+/// Crates with those that they may use, top to bottom.
+struct Arrows(Vec<(String, Vec<String>)>);
+
+impl Arrows {
+    fn read(text: &str) -> Self {
+        let lines = text
+            .lines()
+            .skip_while(|line| *line != "## Who may use whom");
+        let arrows = lines.filter_map(|line| line.split_once("->"));
+        let each = arrows.flat_map(|(users, used)| {
+            let used: Vec<String> = used.split_whitespace().map(str::to_owned).collect();
+            let users = users.split(',').map(|user| user.trim().to_owned());
+            users.map(move |user| (user, used.clone()))
+        });
+        Self(each.collect())
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|(user, _)| user == name)
+    }
+
+    /// Whether `user` may use `used`; absent where nothing is drawn for `user`.
+    fn allow(&self, user: &str, used: &str) -> Option<bool> {
+        let (_, drawn) = self.0.get(self.place(user)?)?;
+        let named = drawn.iter().any(|name| name == used);
+        let everything = drawn.first().is_some_and(|word| word == EVERYTHING);
+        Some(named != everything)
+    }
+
+    /// Arrows to what does not stand below.
+    fn upward(&self) -> impl Iterator<Item = String> {
+        let all = self.0.iter().enumerate();
+        let each =
+            all.flat_map(|(at, (user, drawn))| drawn.iter().map(move |used| (at, user, used)));
+        each.filter_map(|(at, user, used)| {
+            let up = self.place(used)? <= at;
+            up.then(|| format!("the arrow from {user} to {used} does not point down"))
+        })
+    }
+}
 
 pub fn check(root: &Path) -> anyhow::Result<Vec<Breach>> {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -90,10 +67,15 @@ pub fn check(root: &Path) -> anyhow::Result<Vec<Breach>> {
         );
     }
     let metadata = serde_json::from_slice(&output.stdout).context("cargo metadata is not JSON")?;
-    breaches(&metadata)
+    let text = fs::read_to_string(root.join(DRAWN)).context(DRAWN)?;
+    let arrows = Arrows::read(&text);
+    let upward = arrows
+        .upward()
+        .map(|text| Breach::new(Path::new(DRAWN), 0, text));
+    Ok(upward.chain(breaches(&metadata, &arrows)?).collect())
 }
 
-fn breaches(metadata: &Value) -> anyhow::Result<Vec<Breach>> {
+fn breaches(metadata: &Value, arrows: &Arrows) -> anyhow::Result<Vec<Breach>> {
     let packages = metadata
         .get("packages")
         .and_then(Value::as_array)
@@ -102,12 +84,12 @@ fn breaches(metadata: &Value) -> anyhow::Result<Vec<Breach>> {
     for package in packages {
         let name = word(package, "name")?;
         let path = Path::new(word(package, "manifest_path")?);
-        let Some((_, allowed)) = ALLOWED.iter().find(|(known, _)| *known == name) else {
-            let text =
-                format!("crate {name} has no place among the arrows (xtask/src/tidy/arrows.rs)");
+        let user = short(name);
+        if arrows.place(user).is_none() {
+            let text = format!("crate {name} has no place among the arrows of {DRAWN}");
             breaches.push(Breach::new(path, 0, text));
             continue;
-        };
+        }
         let dependencies = package.get("dependencies").and_then(Value::as_array);
         for dependency in
             dependencies.context("a package without dependencies in cargo metadata")?
@@ -115,14 +97,21 @@ fn breaches(metadata: &Value) -> anyhow::Result<Vec<Breach>> {
             let used = word(dependency, "name")?;
             let ours = dependency.get("path").is_some_and(Value::is_string);
             let for_tests = dependency.get("kind").and_then(Value::as_str) == Some("dev");
-            let short = used.strip_prefix("deltabench-").unwrap_or(used);
-            if ours && !for_tests && !allowed.contains(&short) {
-                let text = format!("{name} must not use {used}: no such arrow in ARCHITECTURE.md");
+            if ours && !for_tests && arrows.allow(user, short(used)) == Some(false) {
+                let text = format!("{name} must not use {used}: no such arrow in {DRAWN}");
                 breaches.push(Breach::new(path, 0, text));
             }
         }
     }
     Ok(breaches)
+}
+
+/// What ARCHITECTURE.md calls a package.
+fn short(package: &str) -> &str {
+    match package {
+        "deltabench" => "cli",
+        name => name.strip_prefix("deltabench-").unwrap_or(name),
+    }
 }
 
 fn word<'a>(value: &'a Value, key: &str) -> anyhow::Result<&'a str> {
@@ -137,12 +126,16 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn drawn() -> Arrows {
+        Arrows::read(include_str!("../../../ARCHITECTURE.md"))
+    }
+
     fn found(package: &str, used: &str, kind: Option<&str>, path: Option<&str>) -> usize {
         let dependency = json!({"name": used, "kind": kind, "path": path});
         let metadata = json!({"packages": [
             {"name": package, "manifest_path": "/x/Cargo.toml", "dependencies": [dependency]},
         ]});
-        breaches(&metadata).unwrap().len()
+        breaches(&metadata, &drawn()).unwrap().len()
     }
 
     #[test]
@@ -188,29 +181,15 @@ mod tests {
     }
 
     #[test]
-    fn the_table_itself_has_no_circle() {
-        // Top to bottom: a crate only uses crates that stand below it in the table, so nothing comes back.
-        let place = |short: &str| {
-            let name = format!("deltabench-{short}");
-            ALLOWED
-                .iter()
-                .position(|(known, _)| *known == name)
-                .unwrap()
-        };
-        for (index, (name, uses)) in ALLOWED.iter().enumerate() {
-            for used in *uses {
-                assert!(
-                    place(used) > index || *name == "deltabench-testkit",
-                    "{name} uses {used} above it"
-                );
-                assert_ne!(*used, "testkit");
-            }
-        }
+    fn what_points_up_is_found() {
+        assert_eq!(drawn().upward().next(), None);
+        let arrows = Arrows::read("## Who may use whom\na -> b\nb, c -> c\n");
+        assert_eq!(arrows.upward().count(), 1);
     }
 
     #[test]
     fn metadata_that_cannot_be_read_is_an_error() {
-        assert!(breaches(&json!({})).is_err());
-        assert!(breaches(&json!({"packages": [{"name": "x"}]})).is_err());
+        assert!(breaches(&json!({}), &drawn()).is_err());
+        assert!(breaches(&json!({"packages": [{"name": "x"}]}), &drawn()).is_err());
     }
 }

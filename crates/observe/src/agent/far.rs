@@ -59,7 +59,7 @@ pub fn serve(input: impl Into<OwnedFd>, mut output: impl Write, silence: Duratio
         let answer = far.answer(request.ask);
         let answer = Reply {
             id: request.id,
-            answer: answer.unwrap_or_else(|problem| Answer::Refused(problem.into())),
+            answer: answer.unwrap_or_else(Answer::Refused),
         };
         let Ok(mut answer) = serde_json::to_vec(&answer) else {
             return Served::Broken;

@@ -104,7 +104,7 @@ pub(crate) enum Answer {
     Counters(u64),
     Values(BTreeMap<String, f64>),
     Samples(Samples),
-    Refused(Refusal),
+    Refused(Problem),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -133,32 +133,4 @@ pub(crate) struct Samples {
     /// In order of time.
     pub(crate) samples: Vec<Sample>,
     pub(crate) more: bool,
-}
-
-/// Why something was not done.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Refusal {
-    error: String,
-    detail: Option<String>,
-    hint: Option<String>,
-}
-
-impl From<Problem> for Refusal {
-    fn from(problem: Problem) -> Self {
-        Self {
-            error: problem.error,
-            detail: problem.detail,
-            hint: problem.hint,
-        }
-    }
-}
-
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
-        Self {
-            error: refusal.error,
-            detail: refusal.detail,
-            hint: refusal.hint,
-        }
-    }
 }

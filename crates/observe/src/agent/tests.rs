@@ -197,7 +197,7 @@ fn another_version_is_refused_on_either_side() {
     let Answer::Refused(refusal) = raw.ask(hello, LONG).unwrap() else {
         panic!("taken for the same version")
     };
-    let problem = upgrade("db", refusal.into()).to_string();
+    let problem = upgrade("db", refusal).to_string();
     assert!(problem.contains("no agent on db"), "{problem}");
     assert!(
         problem.contains("0.0.1") && problem.contains(VERSION),

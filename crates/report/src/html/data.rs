@@ -7,7 +7,7 @@
 pub(in crate::html) mod number;
 mod series;
 
-use self::number::{Interval, Number, difference, interval};
+use self::number::{Interval, Number, RATIO_DIGITS, VALUE_DIGITS, difference, interval};
 use self::series::{marks, series};
 use super::strips::{by_block, folded};
 use super::{absolute, anchor, explained, grids, steps};
@@ -15,8 +15,7 @@ use crate::conditions::Conditions;
 use crate::confirmation;
 use crate::context::{ReportContext, resolved};
 use crate::published::published;
-use crate::summary::shown_summaries;
-use crate::{withdrawn, withheld, words};
+use crate::{means, withdrawn, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Cost, GroupSummary, LatencyCurves, Metric, MetricComparison,
     Verdict,
@@ -25,9 +24,6 @@ use deltabench_model::metric::{self, Better, METRICS};
 use deltabench_model::plan::{Group, Plan, Role};
 use serde_json::{Value, json};
 
-/// Digits of absolute values, of ratios.
-pub(super) const VALUE_DIGITS: usize = 5;
-pub(super) const RATIO_DIGITS: usize = 6;
 /// Digits of latency curves, which are only drawn.
 const CURVE_DIGITS: usize = 4;
 
@@ -150,7 +146,7 @@ impl Maker<'_> {
     fn means(&self) -> Value {
         let candidates = self.plan.candidates().into_iter();
         let shown =
-            candidates.flat_map(|candidate| shown_summaries(self.comparison, self.plan, candidate));
+            candidates.flat_map(|candidate| means::shown(self.comparison, self.plan, candidate));
         shown
             .map(|summary| mean(summary, self.comparison, self.context))
             .collect()
@@ -327,7 +323,7 @@ fn mean(summary: &GroupSummary, comparison: &Comparison, context: &ReportContext
     json!({
         "candidate": summary.candidate,
         "group": summary.group.map(Group::word),
-        "words": withdrawn::mean_name(summary, comparison, context),
+        "words": means::name(summary, comparison, context),
         "ratios": [
             interval(&summary.throughput),
             summary.server_cpu.as_ref().and_then(interval),

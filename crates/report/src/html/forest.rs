@@ -6,8 +6,7 @@ use crate::axis::{axis_limit, position, ticks};
 use crate::conditions::Conditions;
 use crate::confirmation::{self, CONTENDED, DRIFTING, notes};
 use crate::context::{ReportContext, resolved};
-use crate::summary::shown_summaries;
-use crate::{withdrawn, withheld, words};
+use crate::{means, withdrawn, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, GroupSummary, Metric, MetricComparison, Ratio, Verdict,
 };
@@ -111,14 +110,14 @@ impl Forest<'_> {
 
     /// The geometric mean of a group, or of all cells; nothing where it would only repeat a cell.
     fn mean(&self, candidate: ServerId, group: Option<Group>) -> Markup {
-        let shown = shown_summaries(self.comparison, self.conditions.plan(), candidate);
+        let shown = means::shown(self.comparison, self.conditions.plan(), candidate);
         let Some(summary) = shown.into_iter().find(|summary| summary.group == group) else {
             return html! {};
         };
         html! {
             tr.mean {
                 th.name scope="row" colspan="2" {
-                    (withdrawn::mean_name(summary, self.comparison, self.context))
+                    (means::name(summary, self.comparison, self.context))
                 }
                 @for column in &COLUMNS { (self.mean_plot(summary, column)) }
             }
@@ -284,7 +283,7 @@ impl Forest<'_> {
                     span { (mark) " " (meaning) } " "
                 }
                 @let plan = self.conditions.plan();
-                @if let Some(meaning) = withdrawn::mean_legend(self.comparison, plan, self.context) {
+                @if let Some(meaning) = means::legend(self.comparison, plan, self.context) {
                     span { (meaning) } " "
                 }
             }

@@ -89,7 +89,7 @@ fn point(point: &GridPoint) -> Json {
 }
 
 fn ends(absolute: &Absolute) -> Ends {
-    let number = |value: f64| Number::new(value, super::data::VALUE_DIGITS);
+    let number = |value: f64| Number::new(value, super::data::number::VALUE_DIGITS);
     (
         number(absolute.estimate),
         absolute.ci95.and_then(|(low, _)| number(low)),

@@ -6,11 +6,39 @@
 //! - A cell has an id that stays the same from run to run, `point-query@4`; all that belongs to it names that
 //!   one, and servers are named as in the rest of the report.
 
-use super::JsonVersion;
 use deltabench_compare::thresholds::{LEVEL_DIFFERENT, LEVEL_EQUIVALENT};
 use deltabench_model::plan::{DataState, Plan};
 use deltabench_model::units::index;
 use serde_json::{Map, Value, json};
+
+/// A version of the JSON contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum JsonVersion {
+    /// As it was first: pairs for intervals, places in the plan for cells, blocks from 0.
+    One,
+    /// As `docs/reference/report.schema.json` says.
+    #[default]
+    Two,
+}
+
+impl JsonVersion {
+    /// The version of this number; the current one for numbers that there are not.
+    pub fn of(number: u8) -> Self {
+        match number {
+            1 => Self::One,
+            _ => Self::Two,
+        }
+    }
+
+    /// The version that a report is written in.
+    pub fn of_report(text: &str) -> Self {
+        let report: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+        let number = report.get("version").and_then(serde_json::Value::as_u64);
+        number.map_or_else(Self::default, |number| {
+            Self::of(u8::try_from(number).unwrap_or(0))
+        })
+    }
+}
 
 /// The version of the contract.
 pub(super) const VERSION: u32 = 2;

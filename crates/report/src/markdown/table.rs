@@ -5,8 +5,7 @@ use crate::conditions::Conditions;
 use crate::confirmation::{ConfirmationStatus, marks, notes};
 use crate::context::{ReportContext, planned_cell};
 use crate::published::{Published, published};
-use crate::summary::shown_summaries;
-use crate::{withdrawn, withheld, words};
+use crate::{means, withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric};
 use deltabench_model::plan::Plan;
 
@@ -126,7 +125,7 @@ impl<'a> CellTable<'a> {
         });
         let candidates = self.plan.candidates().into_iter();
         let means =
-            candidates.flat_map(|candidate| shown_summaries(self.comparison, self.plan, candidate));
+            candidates.flat_map(|candidate| means::shown(self.comparison, self.plan, candidate));
         cells
             .chain(means.map(|summary| row(self.mean(summary))))
             .collect()
@@ -139,7 +138,7 @@ impl<'a> CellTable<'a> {
         let columns = self.columns.iter().map(|column| match column.heading {
             "workload" => format!(
                 "*{} ({of})*",
-                withdrawn::mean_name(summary, self.comparison, self.context)
+                means::name(summary, self.comparison, self.context)
             ),
             "candidate" => escape(&summary.candidate_name),
             "throughput" => words::ratio_interval(&summary.throughput),

@@ -1,9 +1,7 @@
 //! The queries and what they ask for.
 
 use super::{CASH_REGISTERS, PRICES, PRODUCTS, ROWS_PER_QUERY, table_name};
-use crate::draw::uniform;
-use crate::seed::Random;
-use crate::seed::stream;
+use crate::seed::{Random, stream, uniform};
 
 /// Keys of one point query.
 pub const POINT_KEYS: usize = 10;

@@ -2,9 +2,7 @@
 
 use super::calendar::write_time;
 use super::{CASH_REGISTERS, CUSTOMERS, PRICES, PRODUCTS};
-use crate::draw::uniform;
-use crate::seed::Random;
-use crate::seed::stream;
+use crate::seed::{Random, stream, uniform};
 use deltabench_model::units::{count, index};
 use rand::RngCore;
 use std::io::Write as _;

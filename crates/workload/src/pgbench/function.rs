@@ -3,8 +3,7 @@
 use super::hash::{fnv1a, murmur2, permute};
 use super::random::{MAX_ZIPFIAN, MIN_GAUSSIAN, MIN_ZIPFIAN, exponential, gaussian, zipfian};
 use super::value::{Fault, Value};
-use crate::draw::uniform;
-use crate::seed::Random;
+use crate::seed::{Random, uniform};
 
 /// What a call computes from its arguments. `and`, `or` and `case` are not here: they leave arguments out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,9 +7,8 @@ use super::script::{Kind, Time, is_variable_name};
 use super::sql::Piece;
 use super::value::{Fault, Value};
 use super::variable::Variable;
-use crate::draw::uniform;
 use crate::executable::Draws;
-use crate::seed::Random;
+use crate::seed::{Random, uniform};
 use rand::{RngCore, SeedableRng};
 use std::time::Duration;
 

@@ -5,6 +5,9 @@ use deltabench_compare::comparison::{Difference, Ratio};
 use deltabench_model::units::to_u64;
 use serde::{Serialize, Serializer};
 
+/// Digits of absolute values, of ratios.
+pub(in crate::html) const VALUE_DIGITS: usize = 5;
+pub(in crate::html) const RATIO_DIGITS: usize = 6;
 /// A finite number, rounded; written without a fraction where it has none.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Number(f64);
@@ -37,7 +40,7 @@ impl Serialize for Number {
 pub(crate) type Interval = (Option<Number>, Option<Number>, Option<Number>);
 
 pub(crate) fn interval(ratio: &Ratio) -> Option<Interval> {
-    let digits = super::RATIO_DIGITS;
+    let digits = RATIO_DIGITS;
     let estimate = Number::new(ratio.estimate, digits)?;
     let ends = words::ci95(ratio);
     let end = |value: Option<f64>| value.and_then(|value| Number::new(value, digits));
@@ -49,7 +52,7 @@ pub(crate) fn interval(ratio: &Ratio) -> Option<Interval> {
 }
 
 pub(super) fn difference(difference: &Difference) -> Interval {
-    let digits = super::VALUE_DIGITS;
+    let digits = VALUE_DIGITS;
     let end = |value: Option<f64>| value.and_then(|value| Number::new(value, digits));
     (
         Number::new(difference.estimate, digits),

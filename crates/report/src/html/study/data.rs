@@ -1,7 +1,7 @@
 //! What the script of a study's page draws from: its form belongs to this version's script alone.
 
-use super::super::data::number::{Number, interval};
-use super::super::data::{VALUE_DIGITS, VERDICTS, better, metric_name, verdict_head, words_unit};
+use super::super::data::number::{Number, VALUE_DIGITS, interval};
+use super::super::data::{VERDICTS, better, metric_name, verdict_head, words_unit};
 use super::super::grids;
 use crate::study::words as study_words;
 use crate::words;
