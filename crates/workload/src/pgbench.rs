@@ -27,5 +27,6 @@ mod variable;
 
 pub use builtin::{builtin, builtin_name, builtin_names};
 pub use player::{Action, Player, ScriptError};
-pub use program::{Capture, Program, ProgramScript, SqlStatement};
+pub use program::{Program, ProgramScript};
 pub use script::is_variable_name;
+pub use sql::{Capture, SqlStatement};

@@ -2,7 +2,7 @@
 
 use super::scan::Source;
 use super::script::{Builder, Command, Kind, is_variable_name};
-use super::sql::Template;
+use super::sql::{SqlStatement, Template};
 use super::value::Value;
 use super::variable::Variable;
 use deltabench_model::problem::{Problem, nearest};
@@ -42,36 +42,6 @@ pub struct ProgramScript {
     pub(crate) commands: Vec<Command>,
     /// The variables that it may set.
     pub(crate) assigned: Vec<usize>,
-}
-
-/// An SQL command of a script.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SqlStatement {
-    /// With `$1 …` where variables stand in the extended and prepared modes; in simple mode as the script has
-    /// it ([`super::Player::write_sql`] puts values in).
-    pub sql: String,
-    /// How many parameters it has; none in simple mode.
-    pub parameters: usize,
-    /// Statements that are sent at once, joined by `\;`. More than one only in simple mode.
-    pub parts: u32,
-    /// What becomes of its rows.
-    pub capture: Option<Capture>,
-    /// Which script it belongs to, of [`Program::scripts`].
-    pub script: usize,
-    /// Whether it stands between `\startpipeline` and `\endpipeline`. pgbench prepares all of these when the
-    /// pipeline starts.
-    pub pipelined: bool,
-    /// Whether it stands inside of an `\if`, so that it may never be sent.
-    pub conditional: bool,
-}
-
-/// Variables that are set from a result; `\gset` and `\aset`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Capture {
-    /// `\aset`: of each part that has rows, the last row. Otherwise the last part must have exactly one row.
-    pub all: bool,
-    /// What variables' names begin with, before the names of columns.
-    pub prefix: String,
 }
 
 /// Scripts of one mix, as in pgbench.

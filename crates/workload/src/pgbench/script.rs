@@ -3,8 +3,7 @@
 use super::expression::Expression;
 use super::parser::{self, Mistake};
 use super::scan::{End, Opaque, Scanner, Source, Sql};
-use super::sql::{MOST_PARAMETERS, Template, copies_to_client, writes};
-use super::{Capture, SqlStatement};
+use super::sql::{Capture, MOST_PARAMETERS, SqlStatement, Template, copies_to_client, writes};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::work::pgbench::QueryMode;
 use std::time::Duration;

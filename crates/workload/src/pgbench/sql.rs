@@ -4,6 +4,36 @@ use super::parser::is_name_letter;
 use super::scan::{Opaque, Sql, name_length};
 use deltabench_model::work::pgbench::QueryMode;
 
+/// An SQL command of a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SqlStatement {
+    /// With `$1 …` where variables stand in the extended and prepared modes; in simple mode as the script has
+    /// it ([`super::Player::write_sql`] puts values in).
+    pub sql: String,
+    /// How many parameters it has; none in simple mode.
+    pub parameters: usize,
+    /// Statements that are sent at once, joined by `\;`. More than one only in simple mode.
+    pub parts: u32,
+    /// What becomes of its rows.
+    pub capture: Option<Capture>,
+    /// Which script it belongs to, of [`super::Program::scripts`].
+    pub script: usize,
+    /// Whether it stands between `\startpipeline` and `\endpipeline`. pgbench prepares all of these when the
+    /// pipeline starts.
+    pub pipelined: bool,
+    /// Whether it stands inside of an `\if`, so that it may never be sent.
+    pub conditional: bool,
+}
+
+/// Variables that are set from a result; `\gset` and `\aset`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capture {
+    /// `\aset`: of each part that has rows, the last row. Otherwise the last part must have exactly one row.
+    pub all: bool,
+    /// What variables' names begin with, before the names of columns.
+    pub prefix: String,
+}
+
 /// Parameters of one statement, as in pgbench.
 pub(crate) const MOST_PARAMETERS: usize = 255;
 
