@@ -6,7 +6,6 @@ use crate::profile::NodeId;
 /// A cell of a run, explained.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExplainedCell {
-    /// Which cell.
     pub cell: CellId,
     /// The candidate; the other side is the base.
     pub candidate: ServerId,
@@ -92,9 +91,7 @@ pub struct Line {
 /// Sampled time of a place, in nanoseconds per operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimeChange {
-    /// On the base.
     pub base_ns: f64,
-    /// On the candidate.
     pub candidate_ns: f64,
     /// Lower end of the interval of the difference.
     pub low_ns: f64,
@@ -115,7 +112,6 @@ pub enum Agreement {
 
 impl TimeChange {
     /// What it says to a counted difference.
-    #[must_use]
     pub fn agreement(&self, counted: i64) -> Agreement {
         match counted {
             _ if self.low_ns <= 0.0 && self.high_ns >= 0.0 => Agreement::Open,

@@ -51,7 +51,6 @@ pub struct StackReader {
 
 impl StackReader {
     /// One that has read nothing but the kernel's functions, which takes a tenth of a second.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             binaries: Binaries::default(),
@@ -78,13 +77,11 @@ pub struct StackCounts {
 
 impl StackCounts {
     /// All samples.
-    #[must_use]
     pub fn samples(&self) -> u64 {
         self.stacks.values().sum()
     }
 
     /// Share of stacks that reach their main function; absent without samples.
-    #[must_use]
     pub fn complete(&self) -> Option<f64> {
         use deltabench_model::units::to_f64;
         let samples = self.samples();
@@ -120,7 +117,6 @@ struct LoadedFile {
 
 impl ServerStacks {
     /// Of a server with these processes.
-    #[must_use]
     pub fn of(pids: &[u32], reader: &mut StackReader) -> Self {
         let mut stacks = Self {
             unwinder: NativeUnwinder::new(),
@@ -178,7 +174,6 @@ impl ServerStacks {
     }
 
     /// Whether code of an unknown file is running: time to look again.
-    #[must_use]
     pub fn is_unknown(&self, sample: &Sample<'_>) -> bool {
         sample.registers.is_some_and(|registers| {
             !self
@@ -208,7 +203,6 @@ impl ServerStacks {
     }
 
     /// What was counted; from here on it counts from 0.
-    #[must_use]
     pub fn take(&mut self) -> StackCounts {
         std::mem::take(&mut self.counts)
     }

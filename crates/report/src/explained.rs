@@ -150,7 +150,6 @@ pub(crate) fn sections(context: &ReportContext, plan: &Plan) -> Vec<Section> {
 }
 
 /// All cells as text for a terminal, with an empty line between them.
-#[must_use]
 pub fn explained_text(cells: &[ExplainedCell], plan: &Plan, width: usize) -> String {
     let cells = cells.iter().map(|cell| {
         let mut text = terminal(cell, plan, width).join("\n");
@@ -161,14 +160,12 @@ pub fn explained_text(cells: &[ExplainedCell], plan: &Plan, width: usize) -> Str
 }
 
 /// All cells as Markdown.
-#[must_use]
 pub fn explained_markdown(cells: &[ExplainedCell], plan: &Plan) -> String {
     let sections = cells.iter().flat_map(|cell| markdown(cell, plan));
     fit(sections.collect(), LIMIT)
 }
 
 /// All cells as JSON: which cell, and what its `explain` in the report of a run says.
-#[must_use]
 pub fn explained_json(run: &str, cells: &[ExplainedCell], plan: &Plan) -> String {
     let cells = cells.iter().map(|cell| {
         let planned = planned_cell(plan, cell.cell);

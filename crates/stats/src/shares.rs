@@ -23,7 +23,6 @@ const UNUSUAL: f64 = 0.05;
 pub struct Seen {
     /// Samples of the part.
     pub hits: f64,
-    /// All samples.
     pub samples: f64,
     /// The whole, as it was measured without samples.
     pub whole: f64,
@@ -35,7 +34,6 @@ impl Seen {
     }
 
     /// The part: its share of the whole.
-    #[must_use]
     pub fn part(&self) -> f64 {
         self.whole * self.share()
     }
@@ -95,7 +93,6 @@ pub fn difference(blocks: &[(Seen, Seen)]) -> Result<PartDifference, TooFew> {
 /// How many times as much as counting the parts scatter: the median over all, at least 1.
 ///
 /// Shape: 1 for no parts, or where nothing was counted.
-#[must_use]
 pub fn overdispersion(parts: &[PartDifference]) -> f64 {
     let ratios: Vec<f64> = parts
         .iter()
@@ -109,9 +106,7 @@ pub fn overdispersion(parts: &[PartDifference]) -> f64 {
 /// A difference with the error that it is judged by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moderated {
-    /// The difference.
     pub estimate: f64,
-    /// Its standard error.
     pub error: f64,
     /// Degrees of freedom of that.
     pub df: f64,
@@ -133,7 +128,6 @@ impl PartDifference {
     /// Source: Smyth 2004, equation 3.1 (moderated t), with the prior set and not estimated; parts beyond
     ///         it: after Phipson, Lee, Majewski, Alexander & Smyth 2016. Coverage and false discoveries:
     ///         tests/it/shares.rs.
-    #[must_use]
     pub fn moderated(&self, overdispersion: f64, lasting: f64) -> Moderated {
         let own = self.blocks - 1.0;
         let counted = overdispersion * self.counting;
@@ -154,7 +148,6 @@ impl PartDifference {
     }
 
     /// What the squared difference of equal sides says of a lasting one: its excess over its variance.
-    #[must_use]
     pub fn excess(&self, overdispersion: f64) -> f64 {
         self.estimate.powi(2) - self.moderated(overdispersion, 0.0).error.powi(2)
     }
@@ -167,7 +160,6 @@ impl Moderated {
     ///
     /// # Panics
     /// If the level is outside 0..1.
-    #[must_use]
     pub fn interval(&self, level: f64) -> Interval {
         assert!(
             level > 0.0 && level < 1.0,
@@ -181,7 +173,6 @@ impl Moderated {
     }
 
     /// Two-sided p of "there is no difference".
-    #[must_use]
     pub fn p(&self) -> f64 {
         if self.error > 0.0 {
             (2.0 * t_cdf(-(self.estimate / self.error).abs(), self.df)).min(1.0)
@@ -199,7 +190,6 @@ impl Moderated {
 /// Shape:  `part` ≤ `whole`; `samples` above 0.
 /// Units:  those of the whole.
 /// Source: the normal limit of a difference of two counted shares.
-#[must_use]
 pub fn forecast(part: f64, whole: f64, samples: f64) -> f64 {
     let share = part / whole;
     1.96 * whole * (2.0 * share * (1.0 - share) / samples).sqrt()

@@ -52,7 +52,6 @@ pub(super) struct Binary {
     pub(super) eh_frame_hdr: Option<Section>,
     /// Places of its code: offset in the file, length, address.
     segments: Vec<(u64, u64, u64)>,
-    /// Functions, ascending.
     functions: Vec<Function>,
     /// Whether functions that only their own file sees have names.
     has_static_names: bool,

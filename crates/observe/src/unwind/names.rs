@@ -22,14 +22,12 @@ impl Names {
     }
 
     /// The name with this number.
-    #[must_use]
     pub fn name(&self, number: u32) -> Option<&str> {
         let place = usize::try_from(number).ok()?;
         self.names.get(place).map(String::as_str)
     }
 
     /// All names; the place of each is its number.
-    #[must_use]
     pub fn all(&self) -> &[String] {
         &self.names
     }
