@@ -181,43 +181,11 @@ fn json(counted: &Placebos<'_>) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltabench_store::{LedgerLine, PlaceboResult};
-
-    fn line(run: &str, host: &str, workload: &str, verdict: &str, blocks: u32) -> LedgerLine {
-        LedgerLine {
-            run: run.to_owned(),
-            written_by: "0.1.0".to_owned(),
-            result: PlaceboResult {
-                cell: 0,
-                workload: workload.to_owned(),
-                clients: 1,
-                state: "fresh".to_owned(),
-                verdict: verdict.to_owned(),
-                throughput: None,
-                server_cpu: None,
-                blocks,
-                stopping: "fixed".to_owned(),
-                host: host.to_owned(),
-                finished_unix_ms: 7,
-            },
-        }
-    }
-
-    fn lines() -> Vec<LedgerLine> {
-        let mut lines = vec![
-            line("r1", "here", "point-query", "no-change", 14),
-            line("r1", "here", "hot-points", "regression", 14),
-            line("r2", "here", "point-query", "inconclusive", 14),
-            line("r2", "here", "hot-points", "inconclusive", 3),
-            line("r3", "there", "point-query", "improvement", 14),
-        ];
-        lines[2].result.clients = 4;
-        lines
-    }
+    use deltabench_testkit::ledger_lines;
 
     #[test]
     fn the_page_says_rate_bound_symmetry_and_runs() {
-        let lines = lines();
+        let lines = ledger_lines();
         let page = page(&Placebos::count(&lines, Some("here")), 100);
         assert_eq!(page[0], "placebos on here");
         for wanted in [

@@ -179,42 +179,11 @@ fn label(result: &PlaceboResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn line(run: &str, host: &str, workload: &str, verdict: &str, blocks: u32) -> LedgerLine {
-        LedgerLine {
-            run: run.to_owned(),
-            written_by: "0.1.0".to_owned(),
-            result: PlaceboResult {
-                cell: 0,
-                workload: workload.to_owned(),
-                clients: 1,
-                state: "fresh".to_owned(),
-                verdict: verdict.to_owned(),
-                throughput: None,
-                server_cpu: None,
-                blocks,
-                stopping: "fixed".to_owned(),
-                host: host.to_owned(),
-                finished_unix_ms: 7,
-            },
-        }
-    }
-
-    fn lines() -> Vec<LedgerLine> {
-        let mut lines = vec![
-            line("r1", "here", "point-query", "no-change", 14),
-            line("r1", "here", "hot-points", "regression", 14),
-            line("r2", "here", "point-query", "inconclusive", 14),
-            line("r2", "here", "hot-points", "inconclusive", 3),
-            line("r3", "there", "point-query", "improvement", 14),
-        ];
-        lines[2].result.clients = 4;
-        lines
-    }
+    use deltabench_testkit::ledger_lines;
 
     #[test]
     fn this_host_is_counted_and_others_only_when_asked() {
-        let lines = lines();
+        let lines = ledger_lines();
         let here = Placebos::count(&lines, Some("here"));
         let all = here.rows.last().unwrap();
         assert_eq!((all.total, all.flagged()), (3, 1));
@@ -233,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_report_counts_what_was_known_when_its_run_ended() {
-        let mut lines = lines();
+        let mut lines = ledger_lines();
         lines[2].result.finished_unix_ms = 20;
         lines[3].result.finished_unix_ms = 20;
         let total = |run, ended| so_far(&lines, run, "here", ended).map(|row| row.total);

@@ -11,7 +11,11 @@
 
 pub mod cluster;
 pub mod fake;
+pub mod installations;
+pub mod ledger;
 pub mod small_run;
 
 pub use cluster::Cluster;
+pub use installations::installations;
+pub use ledger::ledger_lines;
 pub use fake::{Authentication, Behaviour, FakeServer, Record, Trouble};

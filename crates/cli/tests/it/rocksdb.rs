@@ -352,31 +352,6 @@ fn steps_before_one_that_always_crashes_have_their_values() {
 }
 
 #[test]
-fn a_library_that_crashes_is_told_and_the_run_goes_on() {
-    let (lab, libraries) = (Lab::new(), libraries());
-    let mut child = lab.start(&arguments(
-        &libraries,
-        ("fillseq,drain,readrandom", "1"),
-        &["--no-placebo"],
-    ));
-    wait_for_visits(&lab, &mut child, 1);
-    crash(&lab, "-SEGV");
-    let status = child.wait().unwrap();
-    let said = std::fs::read_to_string(lab.path().join("stderr")).unwrap();
-    assert_eq!(status.code(), Some(3), "{said}");
-    assert!(said.contains("signal 11 (segmentation fault)"), "{said}");
-    let found: Vec<String> = query(&lab, "select text from finding where kind = 'server-lost'");
-    assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].contains("segmentation fault"), "{found:?}");
-    let blocks: Vec<i64> = query(
-        &lab,
-        "select count(distinct block) from visit where cell = 1",
-    );
-    assert!(blocks[0] >= 2, "the run goes on: {blocks:?}");
-    assert!(is_clean(&lab));
-}
-
-#[test]
 fn what_cannot_be_measured_is_refused_before_anything_is_fetched_or_started() {
     let lab = Lab::new();
     for (arguments, said) in [

@@ -18,7 +18,7 @@ use deltabench_store::{RunState, Store};
 use deltabench_workload::Library;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 fn small(installations: &[&Installation], blocks: u32) -> Plan {
     let mut plan = plan(installations, Vec::new(), 2000);
@@ -39,14 +39,13 @@ fn small(installations: &[&Installation], blocks: u32) -> Plan {
     plan
 }
 
-/// Hears of steps, and interrupts, or kills a server, before a given one.
+/// Hears of steps, and kills a server after a given number of them.
 #[derive(Default)]
-struct Ear<'a> {
+struct Ear {
     /// Steps that have ended.
     steps: usize,
     notes: Vec<String>,
     blocks: Vec<BlockProgress>,
-    interrupt_after: Option<(usize, &'a AtomicBool)>,
     kill_after: Option<(usize, String)>,
     /// Where servers live, to look at the running one after the first step of a pass.
     watched: Option<PathBuf>,
@@ -54,7 +53,7 @@ struct Ear<'a> {
     databases: Vec<(u32, String, Vec<u64>)>,
 }
 
-impl Observer for Ear<'_> {
+impl Observer for Ear {
     fn note(&mut self, text: &str) {
         self.notes.push(text.to_owned());
         // `pass 1/2, base: l.i0  …`
@@ -76,17 +75,12 @@ impl Observer for Ear<'_> {
     }
 }
 
-impl Ear<'_> {
+impl Ear {
     fn step(&mut self, block: u32, server: &str, step: &str) {
         self.steps += 1;
         if let Some(directory) = self.watched.as_ref().filter(|_| step.starts_with("l.i0 ")) {
             let found = databases_below(directory);
             self.databases.push((block, server.to_owned(), found));
-        }
-        if let Some((after, flag)) = self.interrupt_after
-            && self.steps == after
-        {
-            flag.store(true, Ordering::Relaxed);
         }
         if let Some((after, directory)) = &self.kill_after
             && self.steps == *after
@@ -145,8 +139,7 @@ fn go_on(
     plan: &Plan,
     lab: &Lab,
     store: &mut Store,
-    ear: &mut Ear<'_>,
-    interrupted: &AtomicBool,
+    ear: &mut Ear,
 ) -> Result<SessionEnd, Problem> {
     let clock = MachineClock::begin();
     Session {
@@ -157,7 +150,7 @@ fn go_on(
         host: &lab.host,
         library: &Library::builtin().unwrap(),
         pilot: true,
-        interrupted,
+        interrupted: &AtomicBool::new(false),
         observer: ear,
         clock: &clock,
         began: clock.now(),
@@ -188,12 +181,11 @@ fn every_version_has_its_pass_in_the_drawn_order_and_all_that_a_step_is_about_is
     let plan = small(&installed, 2);
     let directory = tempfile::tempdir().unwrap();
     let mut store = store_of(&plan, &directory);
-    let stop = AtomicBool::new(false);
     let mut ear = Ear {
         watched: Some(lab.host.workspaces.clone()),
         ..Ear::default()
     };
-    let end = go_on(&plan, &lab, &mut store, &mut ear, &stop);
+    let end = go_on(&plan, &lab, &mut store, &mut ear);
     assert_eq!(end, Ok(SessionEnd::Finished), "{:?}", ear.notes);
     assert!(lab.is_empty());
     assert_eq!(ear.databases.len(), 2 * installed.len());
@@ -297,50 +289,17 @@ fn every_version_has_its_pass_in_the_drawn_order_and_all_that_a_step_is_about_is
 }
 
 #[test]
-fn an_interrupted_pass_is_begun_again_and_complete_ones_are_kept() {
-    let lab = Lab::new();
-    let installation = &installations()[0];
-    let plan = small(&[installation; 2], 1);
-    let directory = tempfile::tempdir().unwrap();
-    let mut store = store_of(&plan, &directory);
-    let stop = AtomicBool::new(false);
-    // In the second step of the second server.
-    let mut ear = Ear {
-        interrupt_after: Some((plan.cells.len() + 2, &stop)),
-        ..Ear::default()
-    };
-    let end = go_on(&plan, &lab, &mut store, &mut ear, &stop);
-    assert_eq!(end, Ok(SessionEnd::Interrupted));
-    let order = pass_order(&plan, 0);
-    let before = steps_of(&store);
-    assert_eq!(of(&before, 0, order[0]).len(), plan.cells.len());
-    assert_eq!(of(&before, 0, order[1]).len(), 2);
-    stop.store(false, Ordering::Relaxed);
-    let mut ear = Ear::default();
-    let end = go_on(&plan, &lab, &mut store, &mut ear, &stop);
-    assert_eq!(end, Ok(SessionEnd::Finished));
-    assert_eq!(ear.steps, plan.cells.len(), "one pass is measured");
-    let after = steps_of(&store);
-    assert_eq!(after.len(), 2 * plan.cells.len());
-    assert_eq!(of(&after, 0, order[0]), of(&before, 0, order[0]));
-    let (first, cut) = (of(&after, 0, order[1])[0], of(&before, 0, order[1])[0]);
-    assert!(first.started_ns > cut.started_ns, "the later one counts");
-    assert!(lab.is_empty());
-}
-
-#[test]
 fn a_server_that_is_killed_loses_its_pass_which_is_made_up_for_after_the_last_block() {
     let lab = Lab::new();
     let installation = &installations()[0];
     let plan = small(&[installation; 2], 1);
     let directory = tempfile::tempdir().unwrap();
     let mut store = store_of(&plan, &directory);
-    let stop = AtomicBool::new(false);
     let mut ear = Ear {
         kill_after: Some((3, lab.host.workspaces.display().to_string())),
         ..Ear::default()
     };
-    let end = go_on(&plan, &lab, &mut store, &mut ear, &stop);
+    let end = go_on(&plan, &lab, &mut store, &mut ear);
     assert_eq!(end, Ok(SessionEnd::Finished), "{:?}", ear.notes);
     let steps = steps_of(&store);
     let order = pass_order(&plan, 0);

@@ -3,7 +3,7 @@
 use deltabench_driver::admin::Client;
 use deltabench_kinds::run_half;
 use deltabench_model::endpoint::Login;
-use deltabench_model::installation::{Installation, Origin};
+use deltabench_model::installation::Installation;
 use deltabench_model::plan::{
     Cell, DataSize, DataState, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
     WorkloadSource,
@@ -16,7 +16,7 @@ use deltabench_run::visit::Address;
 use deltabench_server::ServerUser;
 use deltabench_workload::Library;
 use deltabench_workload::executable::Executable;
-use sha2::{Digest, Sha256};
+pub use deltabench_testkit::installations;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -70,65 +70,6 @@ impl Lab {
             .unwrap()
             .next()
             .is_none()
-    }
-}
-
-/// Every tree in `DELTABENCH_TEST_TREES`, in its order, else what a distribution has installed.
-pub fn installations() -> Vec<Installation> {
-    let listed = std::env::var_os("DELTABENCH_TEST_TREES").unwrap_or_default();
-    let mut trees: Vec<PathBuf> = std::env::split_paths(&listed)
-        .filter(|path| !path.as_os_str().is_empty())
-        .collect();
-    if trees.is_empty() {
-        let installed = std::fs::read_dir("/usr/lib/postgresql")
-            .into_iter()
-            .flatten()
-            .flatten();
-        trees = installed
-            .map(|entry| entry.path())
-            .filter(|tree| tree.join("bin/postgres").exists())
-            .collect();
-        trees.sort();
-    }
-    assert!(
-        !trees.is_empty(),
-        "no PostgreSQL to test with: set DELTABENCH_TEST_TREES=DIR[:DIR...], each with bin/postgres"
-    );
-    trees.iter().map(|tree| installation(tree)).collect()
-}
-
-fn installation(tree: &Path) -> Installation {
-    let bin_dir = tree.join("bin");
-    let binary = bin_dir.join("postgres");
-    let output = Command::new(&binary).arg("--version").output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let version = text
-        .trim()
-        .strip_prefix("postgres (PostgreSQL) ")
-        .unwrap()
-        .to_owned();
-    let numbers: Vec<u32> = version
-        .split([' ', '.'])
-        .map_while(|part| part.parse().ok())
-        .collect();
-    let version_num = match numbers.as_slice() {
-        [9, second, minor] => 90_000 + second * 100 + minor,
-        [major, minor, ..] => major * 10_000 + minor,
-        _ => panic!("cannot read version {version}"),
-    };
-    let hash = Sha256::digest(std::fs::read(&binary).unwrap());
-    Installation {
-        asked: format!("path:{}", tree.display()),
-        resolved: format!("postgres:{}", version.split(' ').next().unwrap()),
-        origin: Origin::Path,
-        bin_dir,
-        version_num,
-        version,
-        binary_sha256: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
-        build: None,
-        recipe: None,
-        remote: None,
-        engine: deltabench_model::installation::Engine::Postgres,
     }
 }
 
