@@ -181,7 +181,7 @@ fn json(counted: &Placebos<'_>) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltabench_testkit::ledger_lines;
+    use deltabench_testkit::ledger::{ledger_line, ledger_lines};
 
     #[test]
     fn the_page_says_rate_bound_symmetry_and_runs() {
@@ -217,8 +217,8 @@ mod tests {
 
     #[test]
     fn a_preferred_side_is_called_an_error() {
-        let lines: Vec<LedgerLine> = (0..12)
-            .map(|_| line("r1", "here", "scan", "regression", 14))
+        let lines: Vec<_> = (0..12)
+            .map(|_| ledger_line("r1", "here", "scan", "regression", 14))
             .collect();
         let page = page(&Placebos::count(&lines, Some("here")), 200).join("\n");
         assert!(page.contains("one side is preferred"), "{page}");

@@ -2,7 +2,14 @@
 
 use deltabench_store::{LedgerLine, PlaceboResult};
 
-fn line(run: &str, host: &str, workload: &str, verdict: &str, blocks: u32) -> LedgerLine {
+/// A placebo of a run, in one cell.
+pub fn ledger_line(
+    run: &str,
+    host: &str,
+    workload: &str,
+    verdict: &str,
+    blocks: u32,
+) -> LedgerLine {
     LedgerLine {
         run: run.to_owned(),
         written_by: "0.1.0".to_owned(),
@@ -25,11 +32,11 @@ fn line(run: &str, host: &str, workload: &str, verdict: &str, blocks: u32) -> Le
 /// Placebos of three runs on two hosts: two of them called different, one with too few blocks.
 pub fn ledger_lines() -> Vec<LedgerLine> {
     let mut lines = vec![
-        line("r1", "here", "point-query", "no-change", 14),
-        line("r1", "here", "hot-points", "regression", 14),
-        line("r2", "here", "point-query", "inconclusive", 14),
-        line("r2", "here", "hot-points", "inconclusive", 3),
-        line("r3", "there", "point-query", "improvement", 14),
+        ledger_line("r1", "here", "point-query", "no-change", 14),
+        ledger_line("r1", "here", "hot-points", "regression", 14),
+        ledger_line("r2", "here", "point-query", "inconclusive", 14),
+        ledger_line("r2", "here", "hot-points", "inconclusive", 3),
+        ledger_line("r3", "there", "point-query", "improvement", 14),
     ];
     lines[2].result.clients = 4;
     lines

@@ -16,6 +16,6 @@ pub mod ledger;
 pub mod small_run;
 
 pub use cluster::Cluster;
+pub use fake::{Authentication, Behaviour, FakeServer, Record, Trouble};
 pub use installations::installations;
 pub use ledger::ledger_lines;
-pub use fake::{Authentication, Behaviour, FakeServer, Record, Trouble};

@@ -135,12 +135,7 @@ fn kill_server_below(directory: &str) {
     }
 }
 
-fn go_on(
-    plan: &Plan,
-    lab: &Lab,
-    store: &mut Store,
-    ear: &mut Ear,
-) -> Result<SessionEnd, Problem> {
+fn go_on(plan: &Plan, lab: &Lab, store: &mut Store, ear: &mut Ear) -> Result<SessionEnd, Problem> {
     let clock = MachineClock::begin();
     Session {
         plan,

@@ -14,12 +14,11 @@ use deltabench_run::fleet::{Fleet, Host, HugePagesWish};
 use deltabench_run::load::address_for;
 use deltabench_run::visit::Address;
 use deltabench_server::ServerUser;
+pub use deltabench_testkit::installations;
 use deltabench_workload::Library;
 use deltabench_workload::executable::Executable;
-pub use deltabench_testkit::installations;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::Duration;
 
 /// A directory that the server user can reach.

@@ -5,7 +5,6 @@ use deltabench_server::{Cluster, ClusterSpec, ServerUser, Slot, Workspace, base_
 pub use deltabench_testkit::installations;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// A directory that the server user can reach, with a workspace and a cache in it.
 pub struct Lab {
