@@ -14,8 +14,10 @@ mod notes;
 pub mod outlook;
 mod pass;
 mod progress;
+mod quartile;
 mod reading;
 mod record;
+mod report;
 mod response;
 mod service;
 pub mod setup;
@@ -25,14 +27,15 @@ mod statistics;
 mod watch;
 
 pub use benchmark::Insert;
-pub use colour::{Quartile, ShareColour};
-pub use figures::{
-    InsertReport, PassFigures, RelativeStep, ServerFigures, Settled, Spread, StepColumn,
-    StepFigures, insert_report,
-};
+pub use figures::insert_report;
 pub use metrics::{Fold, INSERT_METRICS, InsertMetric};
+pub use quartile::{Quartile, ShareColour};
 pub use reading::InsertReader;
 pub use record::{StepRecord, steps};
+pub use report::{
+    InsertReport, PassFigures, RelativeStep, ServerFigures, Settled, Spread, StepColumn,
+    StepFigures,
+};
 pub use response::{BUCKETS, PERCENTILES, ResponseTimes};
 pub use service::Service;
 

@@ -10,6 +10,7 @@ mod blocks;
 mod caches;
 mod chain;
 mod check;
+mod column;
 mod conditions;
 mod facts;
 pub mod fairness;
@@ -25,9 +26,8 @@ mod workers;
 pub use benchmark::Rocksdb;
 pub use caches::CachePair;
 pub use check::in_memory;
-pub use figures::{
-    RelativeStep, RocksdbReport, StepColumn, TargetFigures, TargetStep, rocksdb_report,
-};
+pub use column::StepColumn;
+pub use figures::{RelativeStep, RocksdbReport, TargetFigures, TargetStep, rocksdb_report};
 pub use outlook::{RocksdbOutlook, outlook};
 pub use reading::RocksdbReader;
 pub use step_blocks::{Latencies, StepBlock};

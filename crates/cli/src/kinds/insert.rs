@@ -8,8 +8,8 @@ mod sizes;
 use self::arguments::InsertArguments;
 use crate::arguments::shape::{Ending, InconclusiveWord, PlacementWord, Shape};
 use crate::config::Config;
-use crate::console::{print_stdout, say};
 use crate::failure::Failure;
+use crate::kinds::outlook::show;
 use crate::ready::{Ready, Sides};
 use crate::request::{time, without_workloads};
 use deltabench_kinds::insert::setup::check;
@@ -41,12 +41,9 @@ pub fn insert(mut arguments: InsertArguments, config: &Config) -> Result<u8, Fai
     };
     let ready = Ready::of(request, &sides, config)?;
     let told = outlook::tell(&ready.plan, &ready.host).map_err(Failure::Refused)?;
+    show(&told, arguments.dry_run)?;
     if arguments.dry_run {
-        print_stdout(&told.join("\n"))?;
         return Ok(0);
-    }
-    for line in &told {
-        say(line);
     }
     ready.measure(false, false, config)
 }

@@ -11,9 +11,9 @@ use crate::arguments::conditions::{AS_IS, CacheWord, HugePagesWord, LimitArgumen
 use crate::arguments::shape::Ending;
 use crate::clock::seed_from_clock;
 use crate::config::Config;
-use crate::console::{print_stdout, say};
 use crate::failure::Failure;
 use crate::host::{self, check_fits, swept_host};
+use crate::kinds::outlook::show;
 use crate::limits::limits;
 use crate::output::Destinations;
 use crate::ready::Ready;
@@ -76,15 +76,11 @@ pub fn rocksdb(arguments: &RocksdbArguments, config: &Config) -> Result<u8, Fail
     let plan =
         planning::plan(request, kind, (&base, &candidates), &library).map_err(Failure::Refused)?;
     let told = outlook::tell(&plan);
+    show(&told, dry)?;
+    check_fits(&plan, &host).map_err(Failure::Refused)?;
     if dry {
-        print_stdout(&told.join("\n"))?;
-        check_fits(&plan, &host).map_err(Failure::Refused)?;
         return Ok(0);
     }
-    for line in &told {
-        say(line);
-    }
-    check_fits(&plan, &host).map_err(Failure::Refused)?;
     let ready = Ready::made(plan, host, library, destinations);
     ready.measure(false, false, config)
 }

@@ -1,7 +1,7 @@
 //! The metrics line of a step: published figures first, then those that show the known pitfalls.
 
-use super::PassFigures;
 use super::record::StepRecord;
+use super::report::PassFigures;
 use deltabench_model::units::{count, index, micros, seconds, to_f64, to_u64};
 use deltabench_model::work::insert::{InsertRole, InsertSecond, InsertSetup, InsertStep};
 use deltabench_stats::summary::{mean, median};

@@ -1,6 +1,6 @@
 //! Response times in the published buckets, and exactly.
 
-use super::Quartile;
+use super::quartile::Quartile;
 use super::record::StepRecord;
 use deltabench_model::units::{micros, to_f64};
 use deltabench_model::work::insert::{InsertRole, RoleTally};

@@ -1,6 +1,6 @@
 //! HyperClock against LRU.
 
-use super::StepColumn;
+use super::column::StepColumn;
 use deltabench_compare::Pairs;
 use deltabench_compare::comparison::{Comparison, Ratio};
 use deltabench_model::plan::{Plan, PlannedServer, Role, ServerId};

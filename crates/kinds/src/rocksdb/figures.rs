@@ -1,6 +1,7 @@
 //! The published figures of RocksDB, with what the comparison says of them.
 
 use super::caches::{self, CachePair};
+use super::column::StepColumn;
 use super::step_blocks::{self, StepBlock};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Metric, MetricComparison, Ratio, Verdict,
@@ -23,17 +24,6 @@ pub struct RocksdbReport {
     pub targets: Vec<TargetFigures>,
     /// HyperClock against LRU, wherever two targets differ in nothing else.
     pub caches: Vec<CachePair>,
-}
-
-/// One measured step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StepColumn {
-    pub cell: CellId,
-    pub step: RocksdbStep,
-    pub threads: u32,
-    /// Whether a block's relative throughput is the trimmed mean of its paired turns, and not the quotient
-    /// of what they come to together.
-    pub trimmed: bool,
 }
 
 /// One target.

@@ -1,6 +1,6 @@
 //! What a target did in a step of a block, as published reports count it.
 
-use super::StepColumn;
+use super::column::StepColumn;
 use deltabench_compare::histograms::merge;
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::plan::{CellId, ServerId};

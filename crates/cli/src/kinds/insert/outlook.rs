@@ -1,7 +1,7 @@
 //! What the benchmark takes, said before it begins.
 
-use crate::amounts::{gigabytes, span, thousands};
-use deltabench_compare::thresholds::MIN_BLOCKS;
+use crate::amounts::{span, thousands};
+use crate::kinds::outlook::{few, room, sides, without_placebo};
 use deltabench_kinds::insert::outlook::pass_seconds;
 use deltabench_kinds::run_half;
 use deltabench_model::plan::Plan;
@@ -22,16 +22,9 @@ pub fn tell(plan: &Plan, host: &Host) -> Result<Vec<String>, Problem> {
     if let Some(lacking) = found.lacks {
         return Err(lacking);
     }
-    let servers: Vec<String> = (0..)
-        .zip(&plan.servers)
-        .map(|(id, server)| match plan.server_name(id) {
-            name if name == server.name() => name,
-            role => format!("{} ({role})", server.name()),
-        })
-        .collect();
     let passes = plan.timing.blocks;
     let mut lines = vec![
-        format!("Insert Benchmark: {}", servers.join(", ")),
+        format!("Insert Benchmark: {}", sides(plan)),
         format!("  steps    {}", steps(setup)),
         format!("  rows     {}", rows(setup)),
         format!(
@@ -43,18 +36,9 @@ pub fn tell(plan: &Plan, host: &Host) -> Result<Vec<String>, Problem> {
             "  time     about {}",
             span((found.set_up + found.measuring).as_secs_f64())
         ),
-        format!(
-            "  room     at most {} of disk, {} of memory",
-            gigabytes(found.disk_bytes),
-            gigabytes(found.memory_bytes)
-        ),
+        room(found.disk_bytes, found.memory_bytes),
     ];
-    if count(MIN_BLOCKS) > u64::from(passes) {
-        lines.push(format!(
-            "  note     a verdict needs {MIN_BLOCKS} passes: with {passes} the report has estimates and says \
-             \"cannot tell\""
-        ));
-    }
+    lines.extend(few(plan, "passes"));
     let pass = pass_seconds(setup) * to_f64(count(plan.servers.len()));
     let allowed = plan.timing.deadline_seconds;
     if let Some(allowed) = allowed.filter(|allowed| *allowed < found.set_up.as_secs_f64() + pass) {
@@ -65,12 +49,7 @@ pub fn tell(plan: &Plan, host: &Host) -> Result<Vec<String>, Problem> {
             span(allowed)
         ));
     }
-    if plan.placebo().is_none() && plan.servers.len() > 1 {
-        lines.push(
-            "  note     without a placebo nobody can tell how often this run calls equal servers different"
-                .to_owned(),
-        );
-    }
+    lines.extend(without_placebo(plan));
     Ok(lines)
 }
 

@@ -1,6 +1,7 @@
 //! What a run takes, said before it begins.
 
-use crate::amounts::{gigabytes, size, span, thousands};
+use crate::amounts::{size, span, thousands};
+use crate::kinds::outlook::{few, room, sides, without_placebo};
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_kinds::rocksdb::{in_memory, outlook};
 use deltabench_model::plan::Plan;
@@ -16,7 +17,7 @@ pub fn tell(plan: &Plan) -> Vec<String> {
     let found = outlook(plan);
     let blocks = plan.timing.blocks;
     let mut lines = vec![
-        format!("RocksDB, {}: {}", setup.workload.word(), targets(plan)),
+        format!("RocksDB, {}: {}", setup.workload.word(), sides(plan)),
         format!("  steps    {}", steps(setup)),
         format!(
             "  data     {} keys of {} and values of {} bytes: {}; block cache {} ({}), {} background jobs",
@@ -37,11 +38,7 @@ pub fn tell(plan: &Plan) -> Vec<String> {
             "  time     at most about {}",
             span(time(plan, found.seconds_per_block))
         ),
-        format!(
-            "  room     at most {} of disk, {} of memory",
-            gigabytes(found.disk_bytes),
-            gigabytes(found.memory_bytes)
-        ),
+        room(found.disk_bytes, found.memory_bytes),
     ];
     lines.extend(notes(plan, found.seconds_per_block));
     lines
@@ -58,13 +55,7 @@ fn notes(plan: &Plan, block: f64) -> Vec<String> {
     let free = read_host().memory_available_bytes;
     let small = in_memory(plan, free).map(|text| format!("  note     {text}"));
     let mut notes: Vec<String> = small.into_iter().collect();
-    let blocks = plan.timing.blocks;
-    if count(MIN_BLOCKS) > u64::from(blocks) {
-        notes.push(format!(
-            "  note     a verdict needs {MIN_BLOCKS} blocks: with {blocks} the report has estimates and says \
-             \"cannot tell\""
-        ));
-    }
+    notes.extend(few(plan, "blocks"));
     let fitting = |allowed: f64| allowed < block * to_f64(count(MIN_BLOCKS));
     if let Some(allowed) = plan
         .timing
@@ -77,25 +68,8 @@ fn notes(plan: &Plan, block: f64) -> Vec<String> {
             span(block * to_f64(count(MIN_BLOCKS)))
         ));
     }
-    if plan.placebo().is_none() && plan.servers.len() > 1 {
-        notes.push(
-            "  note     without a placebo nobody can tell how often this run calls equal targets different"
-                .to_owned(),
-        );
-    }
+    notes.extend(without_placebo(plan));
     notes
-}
-
-/// `rocksdb:6.29.5 (base), rocksdb:6.29.5 (placebo), rocksdb:10.2.1`.
-fn targets(plan: &Plan) -> String {
-    let names: Vec<String> = (0..)
-        .zip(&plan.servers)
-        .map(|(id, server)| match plan.server_name(id) {
-            name if name == server.name() => name,
-            role => format!("{} ({role})", server.name()),
-        })
-        .collect();
-    names.join(", ")
 }
 
 fn steps(setup: &RocksdbSetup) -> String {
