@@ -58,11 +58,7 @@ pub fn without_workloads(
         state: DataState::Fresh,
         order: CellOrder::Drawn,
         rate: None,
-        transport: match conditions.transport {
-            TransportWord::Socket => Transport::Socket,
-            TransportWord::Tcp => Transport::Tcp,
-            TransportWord::Tls => Transport::Tls,
-        },
+        transport: transport(conditions.transport),
         pins: shape.pin.as_deref().map(pins).transpose()?,
         clients: vec![1],
         data: DataSize {
@@ -74,23 +70,52 @@ pub fn without_workloads(
         stopping: stopping(&shape.ending, timing.blocks)?,
         gate: gate(&shape.ending)?,
         timing,
-        checksums: match conditions.checksums {
-            Checksums::On => Some(true),
-            Checksums::Off => Some(false),
-            Checksums::Default => None,
-        },
+        checksums: checksums(conditions.checksums),
         settings: settings(&conditions.settings)?,
         limits,
         cache,
         observing: Observing {
             counters: !conditions.no_counters,
             waits_per_second: shape.waits.unwrap_or(0),
+            counting: None,
         },
         work: Work::default(),
         placebo: true,
         seed: conditions.seed.unwrap_or_else(seed_from_clock),
         command: std::env::args().collect(),
     })
+}
+
+/// A request with what is held on all servers.
+///
+/// Errors: a setting or a limit that cannot be read.
+pub fn held(request: Request, conditions: &Conditions) -> Result<Request, Problem> {
+    let (limits, cache) = limits(&conditions.limits)?;
+    Ok(Request {
+        same_target: conditions.same_target,
+        transport: transport(conditions.transport),
+        checksums: checksums(conditions.checksums),
+        settings: settings(&conditions.settings)?,
+        limits,
+        cache,
+        ..request
+    })
+}
+
+fn transport(word: TransportWord) -> Transport {
+    match word {
+        TransportWord::Socket => Transport::Socket,
+        TransportWord::Tcp => Transport::Tcp,
+        TransportWord::Tls => Transport::Tls,
+    }
+}
+
+fn checksums(word: Checksums) -> Option<bool> {
+    match word {
+        Checksums::On => Some(true),
+        Checksums::Off => Some(false),
+        Checksums::Default => None,
+    }
 }
 
 /// The request of the doctor's pilot: a cell that reads and one that writes.

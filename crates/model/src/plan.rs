@@ -4,6 +4,7 @@
 //! plan.
 
 pub use crate::cell::{Cell, CellId, DataState, Group, PublishedRate, ServerId, WorkloadSource};
+use crate::counts::Counting;
 use crate::installation::{Engine, Installation};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
@@ -232,6 +233,9 @@ pub struct Observing {
     pub counters: bool,
     /// Samples of wait events per second, in slices of their own; 0: none.
     pub waits_per_second: u32,
+    /// How instructions are counted; absent: they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counting: Option<Counting>,
 }
 
 impl Default for Observing {
@@ -239,6 +243,7 @@ impl Default for Observing {
         Self {
             counters: true,
             waits_per_second: 0,
+            counting: None,
         }
     }
 }
