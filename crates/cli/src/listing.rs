@@ -56,6 +56,7 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     let Analysed {
         comparison,
         mut context,
+        sampled,
         ..
     } = analyse_run(&run, &plan, &store)?;
     context.delta_chosen = delta_chosen;
@@ -69,7 +70,13 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
         write(&plan, &context.results, seconds)
     } else {
         let format = arguments.form();
-        deltabench_report::render(format, &comparison, &plan, &context, options)
+        let report = deltabench_report::render(format, &comparison, &plan, &context, options);
+        if sampled.is_empty() || !arguments.format.is_text() {
+            report
+        } else {
+            let times = deltabench_report::sampled_text(&sampled, &plan, options.width);
+            format!("{report}\n{times}")
+        }
     };
     match &arguments.out {
         Some(path) => write_file(path, &text)?,

@@ -10,7 +10,7 @@ use deltabench_compare::exit_code;
 use deltabench_lab::Analysed;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
-use deltabench_report::{JsonVersion, ReportContext, TerminalOptions};
+use deltabench_report::{JsonVersion, ReportContext, TerminalOptions, sampled_text};
 use deltabench_store::Store;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -95,13 +95,18 @@ pub fn publish(analysed: &Analysed, destinations: &Destinations) -> Result<u8, F
         plan,
         comparison,
         context,
+        sampled,
         ..
     } = analysed;
     let run = &context.run;
     let json = deltabench_report::json(destinations.version, comparison, plan, context);
     let html = deltabench_report::html(comparison, plan, context);
     let to_stdout = destinations.json.as_deref().is_some_and(is_stdout);
-    let table = terminal(comparison, plan, context, !to_stdout);
+    let mut table = terminal(comparison, plan, context, !to_stdout);
+    if !sampled.is_empty() {
+        table.push('\n');
+        table += &sampled_text(sampled, plan, width());
+    }
     if to_stdout {
         say(&table);
         print_stdout(&json)?;

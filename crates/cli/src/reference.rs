@@ -67,14 +67,14 @@ fn page(title: &str, text: &str) -> String {
 }
 
 /// Commands with so many options that they have a page of their own.
-const BENCHMARKS: [&str; 4] = ["pgbench", "insert", "rocksdb", "crosscheck"];
+const BENCHMARKS: [&str; 5] = ["pgbench", "insert", "rocksdb", "crosscheck", "calibrate"];
 
 fn commands_page() -> String {
     let mut page = page(
         "Commands",
         "The help of every command, as `deltabench COMMAND --help` prints it, without its blank lines and \
          without the options that all of them have: `--lab`, `--cache` and `--offline`. Those of `pgbench`, \
-         `insert`, `rocksdb` and `crosscheck` are on [a page of their own](benchmarks.md).",
+         `insert`, `rocksdb`, `crosscheck` and `calibrate` are on [a page of their own](benchmarks.md).",
     );
     let mut root = Arguments::command().term_width(HELP);
     root.build();
@@ -90,7 +90,7 @@ fn commands_page() -> String {
 
 fn benchmarks_page() -> String {
     let mut page = page(
-        "Commands: pgbench, the Insert Benchmark, RocksDB, crosscheck",
+        "Commands: pgbench, the Insert Benchmark, RocksDB, crosscheck, calibrate",
         "The help of commands with many options, as on [the page of all others](commands.md).",
     );
     let mut root = Arguments::command().term_width(HELP);

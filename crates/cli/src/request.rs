@@ -7,10 +7,11 @@ use crate::limits::limits;
 use deltabench_compare::looks;
 use deltabench_document::amounts;
 use deltabench_model::plan::{
-    CacheState, CellOrder, DataSize, DataState, Gate, Limits, Observing, Pins, Placement, Stopping,
-    Timing, Transport, WorkloadSource,
+    CacheState, CellOrder, DataSize, DataState, Gate, Limits, Observing, Pins, Placement,
+    ProfilePlan, Stopping, Timing, Transport, WorkloadSource,
 };
 use deltabench_model::problem::Problem;
+use deltabench_model::units::to_u64;
 use deltabench_model::work::Work;
 use deltabench_run::planning::{Request, Selection};
 use std::path::Path;
@@ -51,6 +52,7 @@ pub fn without_workloads(
 ) -> Result<Request, Problem> {
     let (limits, cache) = limits(&conditions.limits)?;
     let timing = timing(shape, quick, &limits)?;
+    let visit_seconds = timing.visit_seconds;
     Ok(Request {
         same_target: conditions.same_target,
         selection: Selection::Named(Vec::new()),
@@ -58,7 +60,11 @@ pub fn without_workloads(
         state: DataState::Fresh,
         order: CellOrder::Drawn,
         rate: None,
-        transport: transport(conditions.transport),
+        transport: match conditions.transport {
+            TransportWord::Socket => Transport::Socket,
+            TransportWord::Tcp => Transport::Tcp,
+            TransportWord::Tls => Transport::Tls,
+        },
         pins: shape.pin.as_deref().map(pins).transpose()?,
         clients: vec![1],
         data: DataSize {
@@ -70,14 +76,20 @@ pub fn without_workloads(
         stopping: stopping(&shape.ending, timing.blocks)?,
         gate: gate(&shape.ending)?,
         timing,
-        checksums: checksums(conditions.checksums),
+        checksums: match conditions.checksums {
+            Checksums::On => Some(true),
+            Checksums::Off => Some(false),
+            Checksums::Default => None,
+        },
         settings: settings(&conditions.settings)?,
         limits,
         cache,
         observing: Observing {
             counters: !conditions.no_counters,
             waits_per_second: shape.waits.unwrap_or(0),
-            counting: None,
+            profile: shape
+                .sample
+                .map(|rate| profile(rate, visit_seconds, shape.force)),
         },
         work: Work::default(),
         placebo: true,
@@ -86,35 +98,13 @@ pub fn without_workloads(
     })
 }
 
-/// A request with what is held on all servers.
-///
-/// Errors: a setting or a limit that cannot be read.
-pub fn held(request: Request, conditions: &Conditions) -> Result<Request, Problem> {
-    let (limits, cache) = limits(&conditions.limits)?;
-    Ok(Request {
-        same_target: conditions.same_target,
-        transport: transport(conditions.transport),
-        checksums: checksums(conditions.checksums),
-        settings: settings(&conditions.settings)?,
-        limits,
-        cache,
-        ..request
-    })
-}
-
-fn transport(word: TransportWord) -> Transport {
-    match word {
-        TransportWord::Socket => Transport::Socket,
-        TransportWord::Tcp => Transport::Tcp,
-        TransportWord::Tls => Transport::Tls,
-    }
-}
-
-fn checksums(word: Checksums) -> Option<bool> {
-    match word {
-        Checksums::On => Some(true),
-        Checksums::Off => Some(false),
-        Checksums::Default => None,
+/// As long as is measured.
+fn profile(rate: u32, visit_seconds: f64, forced: bool) -> ProfilePlan {
+    let milliseconds = to_u64(visit_seconds * 1e3);
+    ProfilePlan {
+        rate,
+        milliseconds: u32::try_from(milliseconds).unwrap_or(u32::MAX),
+        forced,
     }
 }
 

@@ -81,7 +81,6 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
         placebo_cells: comparisons(placebo_sides),
         host_ok,
         findings,
-        instructions: None,
     }
 }
 
@@ -241,7 +240,7 @@ fn trust(mut cell: CellComparison, suspicion: Option<&str>, host_ok: bool) -> Ce
     cell
 }
 
-pub(crate) fn counts(cells: &[CellComparison]) -> VerdictCounts {
+fn counts(cells: &[CellComparison]) -> VerdictCounts {
     let mut counts = VerdictCounts::default();
     for cell in cells {
         match cell.verdict {

@@ -2,11 +2,13 @@
 //!
 //! [`callgrind`] reads what the counter wrote into a [`Profile`](deltabench_model::profile::Profile).
 //! [`explain()`] lays two of them on each other and finds the few lines that say most of the difference.
-//! Nothing here runs a program, opens a file or asks the clock: files come as text, results leave as data.
+//! [`sampled`] judges what was sampled of their time. Nothing here runs a program, opens a file or asks
+//! the clock: files come as text, results leave as data.
 
 pub mod callgrind;
 mod lines;
 mod merged;
+pub mod sampled;
 #[cfg(test)]
 mod testing;
 

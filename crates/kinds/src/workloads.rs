@@ -6,6 +6,7 @@
 
 mod blocks;
 mod cells;
+mod sampling;
 mod takes;
 
 use crate::pgbench::{self, PgbenchData};
@@ -78,6 +79,7 @@ impl Benchmark for Workloads {
         if let Some(setup) = request.work.pgbench() {
             pgbench::check(setup, request.order)?;
         }
+        sampling::check(request)?;
         planning::check_load(request)
     }
 
@@ -85,6 +87,7 @@ impl Benchmark for Workloads {
         crate::targets::check_wishes(wishes, false)?;
         wishes.iter().try_for_each(|wish| {
             planning::check_server(request, self, wish)?;
+            sampling::check_server(request, wish)?;
             match request.work.pgbench() {
                 Some(setup) => pgbench::check_server(setup, &wish.installation),
                 None => Ok(()),

@@ -13,6 +13,7 @@ use deltabench_model::counter::VisitCounters;
 use deltabench_model::fact::{FactKind, MachineName, Settings, WarmUp};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
+use deltabench_model::sampled::SampledCell;
 use deltabench_model::slice::Slice;
 use deltabench_report::{
     CellWarmUp, ConfirmationWithdrawn, LedgerLine, ReportContext, ServerFacts,
@@ -35,6 +36,8 @@ pub struct Analysed {
     pub slices: Vec<Slice>,
     /// What was counted in visits, and in records that stand for them.
     pub counters: Vec<VisitCounters>,
+    /// Where the servers' time went, in cells of which it was sampled.
+    pub sampled: Vec<SampledCell>,
 }
 
 /// Analyses what the store has of a run, and of the run that confirms it, by this plan.
@@ -79,7 +82,9 @@ impl Analysed {
         };
         let mut shown = show_half(&plan.work).shown(&judged, store)?;
         context.figures = std::mem::take(&mut shown.figures);
+        let sampled = crate::sampled::sampled(&records, &plan)?;
         Ok(Self {
+            sampled,
             plan,
             comparison,
             context,

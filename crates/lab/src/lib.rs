@@ -9,6 +9,7 @@ mod analysed;
 mod judged;
 mod placebos;
 mod records;
+mod sampled;
 mod withdrawal;
 
 pub use analysed::{Analysed, analyse};

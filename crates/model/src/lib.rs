@@ -6,7 +6,6 @@
 
 pub mod cell;
 pub mod counter;
-pub mod counts;
 pub mod endpoint;
 pub mod explanation;
 pub mod fact;
@@ -20,6 +19,7 @@ pub mod plan;
 pub mod problem;
 pub mod profile;
 pub mod record;
+pub mod sampled;
 pub mod slice;
 pub mod table;
 pub mod target;

@@ -4,7 +4,6 @@
 //! plan.
 
 pub use crate::cell::{Cell, CellId, DataState, Group, PublishedRate, ServerId, WorkloadSource};
-use crate::counts::Counting;
 use crate::installation::{Engine, Installation};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
@@ -233,9 +232,21 @@ pub struct Observing {
     pub counters: bool,
     /// Samples of wait events per second, in slices of their own; 0: none.
     pub waits_per_second: u32,
-    /// How instructions are counted; absent: they are not.
+    /// Samples of stacks, in slices of their own; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counting: Option<Counting>,
+    pub profile: Option<ProfilePlan>,
+}
+
+/// How the time of servers is sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProfilePlan {
+    /// Samples a second and core; fewer where they cost too much.
+    pub rate: u32,
+    /// Milliseconds of each visit, for each server.
+    pub milliseconds: u32,
+    /// Whether kernels are sampled that are known to hang.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
 }
 
 impl Default for Observing {
@@ -243,7 +254,7 @@ impl Default for Observing {
         Self {
             counters: true,
             waits_per_second: 0,
-            counting: None,
+            profile: None,
         }
     }
 }

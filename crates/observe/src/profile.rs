@@ -22,9 +22,10 @@ pub use cost::{CostGuard, RateAdvice};
 pub use record::{Registers, Sample};
 pub use refusal::{hanging_kernel, refused};
 
+use crate::affinity::own_affinity;
 use crate::perf_event::{Attributes, Place, flag, open};
 use deltabench_model::problem::Problem;
-use deltabench_model::units::{index, to_f64, to_u64};
+use deltabench_model::units::{index, to_u64};
 use record::{Record, records};
 use ring::Ring;
 use std::fs::File;
@@ -40,6 +41,9 @@ const STACK_BYTES: u32 = 8192;
 
 /// Bytes of a sample in the ring, at most about: its stack, registers, and the kernel's callers.
 const SAMPLE_BYTES: f64 = 9000.0;
+
+/// Least bytes of a ring: 500 samples, those of other programs too, which make a slice longer.
+const RING_BYTES_MIN: f64 = 4.0 * 1024.0 * 1024.0;
 
 /// Most bytes of a ring: 2000 samples.
 const RING_BYTES_MAX: f64 = 16.0 * 1024.0 * 1024.0;
@@ -120,6 +124,31 @@ pub struct Drained {
     pub lost: u64,
     /// How often the kernel slowed the event down by itself.
     pub throttled: u64,
+}
+
+/// Whose time this machine lets us sample.
+///
+/// Errors: nobody's, with the way out; a kernel that may hang, unless `forced`.
+pub fn may_sample(forced: bool) -> Result<ProfileScope, Problem> {
+    let release = deltabench_proc::kernel::release().unwrap_or_default();
+    hanging_kernel(&release, forced)?;
+    let cores = own_affinity()?;
+    let spec = ProfileSpec {
+        scope: ProfileScope::Core,
+        cores: cores.get(..1).unwrap_or_default(),
+        pids: &[std::process::id()],
+        rate: DEFAULT_RATE,
+        slice_seconds: 0.0,
+    };
+    let biased = ProfileSpec {
+        scope: ProfileScope::Process,
+        ..spec
+    };
+    let on_core = Profiler::open(&spec).map(|profiler| profiler.scope());
+    on_core.or_else(|refused| match Profiler::open(&biased) {
+        Ok(profiler) => Ok(profiler.scope()),
+        Err(_) => Err(refused),
+    })
 }
 
 /// An event that samples, off until [`Profiler::start`].
@@ -275,7 +304,7 @@ fn is_prime(n: u64) -> bool {
 /// Room for twice the samples of a slice: a power of two, as the kernel wants it.
 fn ring_bytes(spec: &ProfileSpec<'_>) -> usize {
     let samples = spec.slice_seconds.max(0.05) * f64::from(spec.rate);
-    let wanted = (2.0 * samples * SAMPLE_BYTES).clamp(to_f64(1 << 20), RING_BYTES_MAX);
+    let wanted = (2.0 * samples * SAMPLE_BYTES).clamp(RING_BYTES_MIN, RING_BYTES_MAX);
     index(to_u64(wanted).next_power_of_two())
 }
 
@@ -292,7 +321,7 @@ fn control(event: &File, request: libc::c_ulong, argument: libc::c_ulong) -> std
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::affinity::{own_affinity, pin_self, restore};
+    use crate::affinity::{pin_self, restore};
     use std::time::{Duration, Instant};
 
     fn spin(time: Duration) {
@@ -386,7 +415,7 @@ mod tests {
                 slice_seconds,
             })
         };
-        assert_eq!(of(0.05, 997), 1 << 20);
+        assert_eq!(of(0.05, 997), 1 << 22);
         assert_eq!(of(0.5, 997), 1 << 24);
         assert_eq!(of(60.0, 997), 1 << 24);
     }

@@ -128,7 +128,7 @@ fn pilot_plan(plan: &Plan) -> Plan {
     pilot.observing = Observing {
         counters: false,
         waits_per_second: 0,
-        counting: None,
+        profile: None,
     };
     pilot
 }

@@ -8,6 +8,7 @@
 mod cause;
 mod collecting;
 mod connected;
+mod profiled;
 mod rotated;
 mod waits;
 
@@ -15,17 +16,19 @@ use crate::admin::connect;
 use crate::schedule::VisitSchedule;
 use crate::site::Home;
 use collecting::{Collecting, Sums};
-use connected::{Connected, Present, SliceWork};
+use connected::{Connected, Loss, Present, SliceWork};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::fact::{CoreSpeed, WarmUp};
 use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
+use deltabench_model::sampled::SampledStacks;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::to_u64;
 use deltabench_observe::{Postmaster, core_speed, own_affinity, pin_self, pin_tree, restore};
 use deltabench_proc::has_ended;
 use deltabench_workload::executable::Executable;
+use profiled::Profiling;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -131,7 +134,12 @@ pub struct VisitReport {
     pub counters: Vec<VisitCounters>,
     /// How fast the servers' cores were when it began; absent where they are not this machine's.
     pub core_speed: Option<CoreSpeed>,
+    /// What was sampled of each server's time; empty where the plan asks for none.
+    pub profiles: Vec<(ServerId, SampledStacks)>,
 }
+
+/// What was sampled of each server.
+type Profiles = Vec<(ServerId, SampledStacks)>;
 
 /// Receives each slice as it ends.
 pub type Sink<'a> = &'a mut dyn FnMut(&Slice) -> Result<(), Problem>;
@@ -147,6 +155,7 @@ impl Visit<'_> {
             warm_up: None,
             counters: Vec::new(),
             core_speed: self.core_speed(),
+            profiles: Vec::new(),
         };
         let end = self.pin().and_then(|()| self.measure(sink, &mut report));
         restore(&own_cores).map_err(host_problem)?;
@@ -315,9 +324,41 @@ impl Visit<'_> {
                 Ok(waits) => collecting.waits(waits),
                 Err((server, reason)) => return Ok(VisitEnd::Lost(server, reason)),
             }
+            done = connected.done();
+        }
+        if let Some(work) = known {
+            match self.profiled(work, done)? {
+                Ok(profiles) => report.profiles = profiles,
+                Err((server, reason)) => return Ok(VisitEnd::Lost(server, reason)),
+            }
+        }
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Ok(VisitEnd::Interrupted);
         }
         report.counters = collecting.finish(self);
         Ok(VisitEnd::Complete)
+    }
+
+    /// Samples where the time of the servers goes, over connections of their own.
+    fn profiled(&self, work: SliceWork, done: u64) -> Result<Result<Profiles, Loss>, Problem> {
+        let Some(plan) = self.plan.observing.profile else {
+            return Ok(Ok(Profiles::new()));
+        };
+        let mut pids = Vec::with_capacity(self.servers.len());
+        for (server, address) in self.present() {
+            pids.push((server, address.own_pid()?));
+        }
+        let mut connected = Connected::open(self, self.present(), self.sets() + 1, done)?;
+        if let Err(loss) = connected.warm_for(work, RECONNECT_WARMUP) {
+            return Ok(Err(loss));
+        }
+        let cores = match self.schedule.server_cores.as_slice() {
+            [] => own_affinity().map_err(host_problem)?,
+            pinned => pinned.to_vec(),
+        };
+        let mut profiling = Profiling::open(plan, &cores, &pids, work.seconds)?;
+        let sampled = connected.profile_slices(work, &mut profiling)?;
+        Ok(sampled.map(|()| profiling.finish()))
     }
 
     /// The rounds of one set of connections; the first one also finds out the work of a slice.

@@ -39,7 +39,6 @@ mod cgroups;
 mod cluster;
 mod configuration;
 mod configurations;
-mod counter;
 mod failure;
 mod huge_pages;
 mod kernel;
@@ -65,7 +64,6 @@ pub use configurations::{
     Adaptation, Catalogue, Configurations, Entry, Kind, OwnConfiguration, Translation, adapt,
     changes, check_known, check_values, is_auto, tell, translations,
 };
-pub use counter::{Counter, counts_file};
 pub use huge_pages::HugePages;
 pub use network::Network;
 pub use process::{ENGINE_MARK, Handle};

@@ -18,6 +18,13 @@ pub struct Shape {
     /// Sample what backends wait for so many times a second, in slices that do not count
     #[arg(long, value_name = "PER SECOND", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub waits: Option<u32>,
+    /// Sample in which functions the time goes, 997 times a second or so often
+    #[arg(long, value_name = "PER SECOND", num_args = 0..=1, require_equals = true,
+        default_missing_value = "997", value_parser = clap::value_parser!(u32).range(50..=4000))]
+    pub sample: Option<u32>,
+    /// Sample on kernels that may hang then, too: Linux 6.16 and 6.17
+    #[arg(long, requires = "sample")]
+    pub force: bool,
     /// Where client and server run: one shared core, split cores, or unpinned [default: same-core for one
     /// client, split for more]
     #[arg(long, value_enum)]

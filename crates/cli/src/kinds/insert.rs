@@ -136,6 +136,8 @@ fn request(arguments: &InsertArguments, setup: InsertSetup) -> Result<Request, P
             on_inconclusive: InconclusiveWord::Fail,
         },
         waits: None,
+        sample: None,
+        force: false,
         // As published: more connections work at a time than there are clients.
         placement: Some(PlacementWord::Free),
         pin: None,

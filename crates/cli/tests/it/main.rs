@@ -5,7 +5,6 @@
 mod action;
 mod agent;
 mod costs;
-mod counting;
 mod crosscheck;
 mod experiment_benchmarks;
 mod experiments;

@@ -57,6 +57,13 @@ pub fn check_request(setup: &InsertSetup, request: &Request) -> Result<(), Probl
                 .hint("measure them in runs of their own"),
         );
     }
+    if request.observing.profile.is_some() {
+        return Err(
+            Problem::new("the time of the Insert Benchmark is not sampled")
+                .detail("samples are taken in slices that do not count, and its steps have none")
+                .hint("leave out --sample"),
+        );
+    }
     if request.cache != CacheState::AsIs {
         return Err(
             Problem::new("the Insert Benchmark has caches as its steps leave them")

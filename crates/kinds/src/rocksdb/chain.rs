@@ -125,6 +125,7 @@ impl StepVisit<'_> {
             warm_up: None,
             counters: Vec::new(),
             core_speed: None,
+            profiles: Vec::new(),
         };
         report.end = match visiting.measure(sink, &mut report) {
             Ok(()) => VisitEnd::Complete,

@@ -72,6 +72,9 @@ pub(crate) fn check_request(setup: &RocksdbSetup, request: &Request) -> Result<(
         return Err(Problem::new("waits of RocksDB are not sampled")
             .hint("leave out --waits; stalls of writes are counted by the library"));
     }
+    if request.observing.profile.is_some() {
+        return Err(Problem::new("the time of RocksDB is not sampled").hint("leave out --sample"));
+    }
     if !request.settings.is_empty() {
         return Err(
             Problem::new("a setting of servers means nothing to RocksDB")

@@ -103,7 +103,14 @@ fn measuring_seconds(plan: &Plan, rows: f64, held: Occupancy) -> f64 {
         Occupancy::Together => 1,
         Occupancy::Rotated => plan.cells.len() * TURNS,
     };
-    let visit = plan.timing.visit_seconds + plan.timing.warmup_seconds + VISIT_SECONDS;
+    let sampled = plan
+        .observing
+        .profile
+        .map_or(0, |profile| profile.milliseconds);
+    let visit = plan.timing.visit_seconds
+        + plan.timing.warmup_seconds
+        + VISIT_SECONDS
+        + f64::from(sampled) / 1e3;
     let block = to_f64(count(plan.cells.len())) * visit
         + to_f64(count(renewed)) * renewal
         + to_f64(count(starts)) * RESTART_SECONDS;

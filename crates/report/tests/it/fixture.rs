@@ -307,7 +307,6 @@ pub fn comparison() -> Comparison {
             inconclusive: 1,
             unfit: 0,
         },
-        instructions: None,
         host_ok: true,
         findings: vec![
             Finding::new(

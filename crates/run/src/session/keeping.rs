@@ -8,6 +8,8 @@ use deltabench_model::fact::VisitStart;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
+use deltabench_model::record::Record;
+use deltabench_model::sampled;
 use deltabench_model::slice::VoidReason;
 use deltabench_model::units::index;
 use deltabench_observe::Series;
@@ -45,6 +47,7 @@ impl Session<'_> {
                 warm_up,
                 counters,
                 core_speed,
+                profiles,
             }) => {
                 self.keep_observed(&counters, series)?;
                 let (store, run) = (&mut *self.store, self.run);
@@ -57,6 +60,20 @@ impl Session<'_> {
                     .add_fact(run, (None, Some(block)), &start)
                     .and_then(|()| store.commit_visit(run, cell, block))
                     .map_err(store_problem)?;
+                // Records are outside of visits: a kill here loses a block of samples.
+                for (server, sampled) in profiles {
+                    let record = Record {
+                        kind: sampled::KIND.to_owned(),
+                        server,
+                        cell,
+                        block,
+                        void: None,
+                        payload: sampled.payload(),
+                    };
+                    self.store
+                        .add_record(self.run, &record)
+                        .map_err(store_problem)?;
+                }
                 Ok(end)
             }
             other => {

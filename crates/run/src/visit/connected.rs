@@ -1,5 +1,6 @@
 //! A visit with its connections open: calibration, warm-up, rounds.
 
+use super::profiled::{Profiling, cpu_ns_per_operation};
 use super::waits::{Waits, sampled};
 use super::{
     Address, Cause, FIRST_WARMUP_ROUND, OPERATION_TIMEOUT, Sink, Visit, WarmUp, host_problem,
@@ -13,8 +14,10 @@ use deltabench_model::plan::ServerId;
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::{index, seconds, to_f64, to_u64};
+use deltabench_observe::profile::CostGuard;
 use deltabench_observe::{DeviceCosts, Meters, Postmaster};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Warm-up rounds from which on steadiness can be judged.
@@ -77,6 +80,20 @@ pub(super) type Present = (ServerId, Address);
 
 /// A server that was lost, and how.
 pub(super) type Loss = (ServerId, Cause);
+
+/// What the sampling event does in a slice.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    /// It is off.
+    Off,
+    /// It is on, and what it sees does not matter.
+    Tried,
+    /// It samples.
+    On,
+}
+
+/// Where rounds of slices that are sampled begin to count: no other slices have their parameters.
+const FIRST_SAMPLED_ROUND: u32 = FIRST_WARMUP_ROUND / 2;
 
 /// Operations that may all fail while the work of a slice is not known yet: so few say nothing of the others.
 const FEW_OPERATIONS: u64 = 20;
@@ -349,6 +366,84 @@ impl<'a, 'v> Connected<'a, 'v> {
         }
         self.done += operations;
         Ok(found)
+    }
+
+    /// Slices on each server that do not count, in which its stacks are sampled. First, slices in turns with
+    /// the event and without say what it costs.
+    pub(super) fn profile_slices(
+        &mut self,
+        work: SliceWork,
+        profiling: &mut Profiling,
+    ) -> Result<Result<(), Loss>, Problem> {
+        let mut numbers = FIRST_SAMPLED_ROUND..;
+        let mut turn = |connected: &mut Self, profiling: &mut Profiling, event| {
+            let number = numbers.next().unwrap_or(FIRST_SAMPLED_ROUND);
+            connected.sampled_turn((work.operations, number), profiling, event)
+        };
+        while profiling.wants_guard() {
+            let mut guard = CostGuard::default();
+            for _ in 0..CostGuard::SLICES {
+                match turn(self, profiling, Event::Off)? {
+                    Ok(cpu_ns) => guard.without.extend(cpu_ns),
+                    Err(loss) => return Ok(Err(loss)),
+                }
+                match turn(self, profiling, Event::Tried)? {
+                    Ok(cpu_ns) => guard.with.extend(cpu_ns),
+                    Err(loss) => return Ok(Err(loss)),
+                }
+            }
+            profiling.judge(&guard)?;
+        }
+        for _ in 0..profiling.rounds() {
+            if self.visit.interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+            if let Err(loss) = turn(self, profiling, Event::On)? {
+                return Ok(Err(loss));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// A slice on each server; CPU of an operation on the base, nanoseconds.
+    fn sampled_turn(
+        &mut self,
+        (operations, number): (u64, u32),
+        profiling: &mut Profiling,
+        event: Event,
+    ) -> Result<Result<Option<f64>, Loss>, Problem> {
+        let Visit {
+            plan,
+            block,
+            cell_id,
+            ..
+        } = self.visit;
+        let request = SliceRequest {
+            operations,
+            seed: parameters(plan, *block, *cell_id, number),
+            first_operation: self.done,
+        };
+        let mut cpu_ns = None;
+        for (_, place, server) in self.turn() {
+            self.meters.start(place);
+            let lane = &mut self.lane;
+            let mut work = || lane.run_slice(place, request);
+            let outcome = match event {
+                Event::Off => work(),
+                Event::Tried => profiling.disturb(work)?,
+                Event::On => profiling.sample(server, work)?,
+            };
+            let costs = self.meters.end(place, outcome.client_cpu_ns);
+            if let Some(cause) = Cause::of(&outcome) {
+                return Ok(Err((server, cause)));
+            }
+            if server == plan.base() {
+                let spent = costs.server.map(|spent| spent.cpu_ns);
+                cpu_ns = cpu_ns_per_operation(spent, outcome.operations);
+            }
+        }
+        self.done += operations;
+        Ok(Ok(cpu_ns))
     }
 
     /// One slice on each server; the loss that ended the round early, if any.

@@ -47,6 +47,7 @@ impl Visit<'_> {
             warm_up: None,
             counters: Vec::new(),
             core_speed,
+            profiles: Vec::new(),
         })
     }
 

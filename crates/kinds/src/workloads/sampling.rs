@@ -1,0 +1,37 @@
+//! What can be sampled of where the servers' time goes, before anything is started.
+
+use deltabench_model::plan::CacheState;
+use deltabench_model::problem::Problem;
+use deltabench_observe::profile::may_sample;
+use deltabench_run::planning::{Request, ServerWish};
+
+/// Refuses samples that the kernel does not allow, or that would not be of what is measured.
+///
+/// Errors: what stands in the way, and the way out.
+pub(super) fn check(request: &Request) -> Result<(), Problem> {
+    let Some(plan) = request.observing.profile else {
+        return Ok(());
+    };
+    if request.cache == CacheState::Cold {
+        return Err(Problem::new("time from cold caches cannot be sampled")
+            .detail("samples are taken after the measured slices, when caches are warm")
+            .hint("leave out --sample or --cache-state"));
+    }
+    may_sample(plan.forced).map(drop)
+}
+
+/// Refuses samples of servers whose processes are not ours to look at.
+///
+/// Errors: a server that was there before.
+pub(super) fn check_server(request: &Request, wish: &ServerWish) -> Result<(), Problem> {
+    let installation = &wish.installation;
+    if request.observing.profile.is_none() || installation.remote.is_none() {
+        return Ok(());
+    }
+    let name = &installation.resolved;
+    Err(
+        Problem::new(format!("the time of {name} cannot be sampled"))
+            .detail("samples are taken on cores of this machine, of servers that deltabench starts")
+            .hint("leave out --sample, or name a version or a build, for example postgres:18"),
+    )
+}

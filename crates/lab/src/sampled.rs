@@ -1,0 +1,113 @@
+//! Where the servers' time went, from the samples of a run.
+
+use crate::records::Records;
+use deltabench_explain::sampled::{SampledBlock, SampledSide, Samples};
+use deltabench_model::plan::{CellId, Plan, Role, ServerId};
+use deltabench_model::problem::Problem;
+use deltabench_model::sampled::{KIND, SampledCell, SampledStacks, SampledTime};
+use deltabench_model::units::to_f64;
+use std::collections::BTreeMap;
+
+/// A server in a block of a cell.
+type Place = (CellId, u32, ServerId);
+
+/// The cells of which time was sampled in two blocks or more, for each candidate.
+///
+/// Errors: a record that is damaged.
+pub(crate) fn sampled(records: &Records, plan: &Plan) -> Result<Vec<SampledCell>, Problem> {
+    let mut stacks: BTreeMap<Place, SampledStacks> = BTreeMap::new();
+    for record in records.records.iter().filter(|record| record.kind == KIND) {
+        let place = (record.cell, record.block, record.server);
+        stacks.insert(place, SampledStacks::from_payload(&record.payload)?);
+    }
+    if stacks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sides = sides(stacks, records);
+    let servers = || (0..).zip(&plan.servers);
+    let placebo = servers().find(|(_, server)| server.role == Role::Placebo);
+    let candidates = servers().filter(|(_, server)| server.role == Role::Candidate);
+    let mut found = Vec::new();
+    for (candidate, _) in candidates {
+        for cell in (0..).take(plan.cells.len()) {
+            let of = |server| blocks(&sides, cell, plan.base(), server);
+            let placebo = placebo.and_then(|(placebo, _)| judged(&of(placebo), 0.0));
+            let lasting = placebo.as_ref().map_or(0.0, |placebo| placebo.lasting);
+            let blocks = of(candidate);
+            if let Some(time) = judged(&blocks, lasting) {
+                found.push(described(cell, candidate, time, placebo, &blocks));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn judged(blocks: &[SampledBlock], lasting: f64) -> Option<SampledTime> {
+    Samples::of(blocks, lasting).judged()
+}
+
+fn described(
+    cell: CellId,
+    candidate: ServerId,
+    time: SampledTime,
+    placebo: Option<SampledTime>,
+    blocks: &[SampledBlock],
+) -> SampledCell {
+    let stacks = || blocks.iter().map(|(base, _)| &base.stacks);
+    let mut costs: Vec<f64> = stacks().filter_map(|stacks| stacks.cost).collect();
+    costs.sort_by(f64::total_cmp);
+    SampledCell {
+        cell,
+        candidate,
+        time,
+        placebo,
+        biased: stacks().any(|stacks| stacks.scope != "core"),
+        rate: stacks().map(|stacks| stacks.rate).min().unwrap_or(0),
+        cost: costs.get(costs.len() / 2).copied(),
+    }
+}
+
+/// CPU of an operation in the slices of each place that count, beside its samples.
+fn sides(
+    stacks: BTreeMap<Place, SampledStacks>,
+    records: &Records,
+) -> BTreeMap<Place, SampledSide> {
+    let mut spent: BTreeMap<Place, (u64, u64)> = BTreeMap::new();
+    for slice in records.slices.iter().filter(|slice| slice.void.is_none()) {
+        if let Some(cpu_ns) = slice.server_cpu_ns {
+            let (sum, operations) = spent
+                .entry((slice.cell, slice.block, slice.server))
+                .or_default();
+            *sum += cpu_ns;
+            *operations += slice.operations;
+        }
+    }
+    let side = |(place, stacks): (Place, SampledStacks)| {
+        let (cpu_ns, operations) = *spent.get(&place)?;
+        let operation_ns = to_f64(cpu_ns) / to_f64(operations.max(1));
+        let side = SampledSide {
+            operation_ns,
+            stacks,
+        };
+        Some((place, side))
+    };
+    stacks.into_iter().filter_map(side).collect()
+}
+
+/// The blocks in which both servers were sampled.
+fn blocks(
+    sides: &BTreeMap<Place, SampledSide>,
+    cell: CellId,
+    base: ServerId,
+    other: ServerId,
+) -> Vec<SampledBlock> {
+    let of_base = sides
+        .iter()
+        .filter(|((at, _, server), _)| *at == cell && *server == base);
+    of_base
+        .filter_map(|((_, block, _), one)| {
+            let two = sides.get(&(cell, *block, other))?;
+            Some((one.clone(), two.clone()))
+        })
+        .collect()
+}

@@ -1,0 +1,223 @@
+//! Where the servers' time went, in words.
+
+use crate::conditions::Conditions;
+use crate::context::{planned_cell, resolved};
+use crate::lines::wrapped;
+use deltabench_model::plan::Plan;
+use deltabench_model::sampled::{FunctionTime, SampledCell, SampledTime};
+
+/// Functions that are shown of those called different.
+const DIFFERENT: usize = 12;
+
+/// Functions that are shown of those that are not.
+const OTHERS: usize = 5;
+
+/// Below this share of complete stacks, times of callers are too small.
+const COMPLETE: f64 = 0.99;
+
+/// On a terminal: for each sampled cell the functions that differ, the largest of the others, and how the
+/// placebo fared.
+#[must_use]
+pub fn sampled_text(cells: &[SampledCell], plan: &Plan, width: usize) -> String {
+    let lines = cells.iter().flat_map(|cell| lines(cell, plan, width));
+    lines.map(|line| line + "\n").collect()
+}
+
+fn lines(cell: &SampledCell, plan: &Plan, width: usize) -> Vec<String> {
+    let planned = planned_cell(plan, cell.cell);
+    let name = planned.map_or_else(String::new, |planned| {
+        Conditions::new(plan).planned_name(planned)
+    });
+    let time = &cell.time;
+    let (base, candidate) = time.samples;
+    let head = format!(
+        "time by function, {name}: {} against {}; {} restarts, {base} and {candidate} samples, in slices of \
+         their own",
+        resolved(plan, cell.candidate),
+        resolved(plan, plan.base()),
+        time.blocks
+    );
+    let mut lines = wrapped(&head, width, 0, 2);
+    lines.extend(rows(time));
+    lines.extend(wrapped(&foot(cell), width, 2, 4));
+    for note in notes(cell) {
+        lines.extend(wrapped(&format!("note: {note}"), width, 2, 4));
+    }
+    lines
+}
+
+fn rows(time: &SampledTime) -> Vec<String> {
+    let own = time.own.iter().map(|function| (function, "itself"));
+    let inclusive = time
+        .inclusive
+        .iter()
+        .map(|function| (function, "with what it calls"));
+    let (mut different, mut others): (Vec<_>, Vec<_>) = own
+        .chain(inclusive)
+        .partition(|(function, _)| function.is_different());
+    different.sort_by(|(a, _), (b, _)| a.p.total_cmp(&b.p));
+    different.truncate(DIFFERENT);
+    // A caller says again what is below it.
+    others.retain(|(_, what)| *what == "itself");
+    others.sort_by(|(a, _), (b, _)| size(b).total_cmp(&size(a)));
+    others.truncate(OTHERS);
+    let shown = different.into_iter().chain(others);
+    shown.map(|(function, what)| row(function, what)).collect()
+}
+
+fn size(function: &FunctionTime) -> f64 {
+    difference(function).abs()
+}
+
+fn difference(function: &FunctionTime) -> f64 {
+    function.change.candidate_ns - function.change.base_ns
+}
+
+fn row(function: &FunctionTime, what: &str) -> String {
+    let change = &function.change;
+    let said = if function.is_different() {
+        "called different"
+    } else {
+        "not called different"
+    };
+    format!(
+        "  {:<40} {:>6.0} → {:>6.0} ns  {:+.0} [{:+.0}, {:+.0}]  {what}, {said}",
+        function.name,
+        change.base_ns,
+        change.candidate_ns,
+        difference(function),
+        change.low_ns,
+        change.high_ns
+    )
+}
+
+fn counts(time: &SampledTime) -> (usize, usize) {
+    let all = || time.own.iter().chain(&time.inclusive);
+    (
+        all().filter(|function| function.is_different()).count(),
+        all().count(),
+    )
+}
+
+fn foot(cell: &SampledCell) -> String {
+    let (different, all) = counts(&cell.time);
+    let placebo = cell.placebo.as_ref().map_or_else(
+        || "no placebo".to_owned(),
+        |placebo| {
+            let (different, all) = counts(placebo);
+            format!("placebo: {different} of {all}")
+        },
+    );
+    format!(
+        "{different} of {all} functions, alone and with what they call, called different; {placebo}"
+    )
+}
+
+fn notes(cell: &SampledCell) -> Vec<String> {
+    let time = &cell.time;
+    let biased = cell.biased.then(|| {
+        "sampled by process and outside of the kernel only: the event itself makes short operations dearer \
+         by half and samples fall late in them, so shares of functions are biased"
+            .to_owned()
+    });
+    let truncated = (time.complete < COMPLETE).then(|| {
+        let share = (1.0 - time.complete) * 100.0;
+        format!("{share:.1} % of the stacks are [truncated]: callers have more time than is shown")
+    });
+    let cost = cell.cost.map_or_else(String::new, |cost| {
+        format!(
+            ", which costs {:+.1} % of the CPU of an operation",
+            cost * 100.0
+        )
+    });
+    let rate = format!(
+        "{} samples a second{cost}; of a function with 1 % of the time, a difference below {:.0} ns is \
+         not seen",
+        cell.rate, time.unseen_ns
+    );
+    [biased, truncated, Some(rate)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_model::explanation::TimeChange;
+
+    fn function(name: &str, base_ns: f64, candidate_ns: f64, p: f64) -> FunctionTime {
+        FunctionTime {
+            name: name.to_owned(),
+            change: TimeChange {
+                base_ns,
+                candidate_ns,
+                low_ns: candidate_ns - base_ns - 15.0,
+                high_ns: candidate_ns - base_ns + 15.0,
+            },
+            p,
+        }
+    }
+
+    fn time() -> SampledTime {
+        SampledTime {
+            own: vec![
+                function("RelationGetIndexScan", 31.0, 78.0, 1e-4),
+                function("LWLockRelease", 93.0, 100.0, 0.9),
+                function("AllocSetAlloc", 500.0, 480.0, 0.4),
+            ],
+            inclusive: vec![function("index_beginscan", 200.0, 260.0, 0.01)],
+            blocks: 8,
+            samples: (38_000, 38_100),
+            complete: 0.97,
+            overdispersion: 1.1,
+            lasting: 0.0,
+            unseen_ns: 24.0,
+        }
+    }
+
+    #[test]
+    fn what_differs_comes_first_and_the_largest_of_the_rest_follow() {
+        let rows = rows(&time());
+        let names: Vec<&str> = rows
+            .iter()
+            .filter_map(|row| row.split_whitespace().next())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "RelationGetIndexScan",
+                "index_beginscan",
+                "AllocSetAlloc",
+                "LWLockRelease"
+            ]
+        );
+        assert!(rows[0].contains("31 →     78 ns  +47 [+32, +62]  itself, called different"));
+        assert!(rows[3].ends_with("itself, not called different"));
+    }
+
+    #[test]
+    fn the_placebo_the_cost_and_what_weakens_it_are_said() {
+        let cell = SampledCell {
+            cell: 0,
+            candidate: 2,
+            time: time(),
+            placebo: Some(time()),
+            biased: true,
+            rate: 498,
+            cost: Some(0.013),
+        };
+        assert!(foot(&cell).starts_with("2 of 4 functions"));
+        assert!(foot(&cell).ends_with("placebo: 2 of 4"));
+        let notes = notes(&cell).join("\n");
+        for part in [
+            "biased",
+            "3.0 % of the stacks are [truncated]",
+            "498 samples",
+            "+1.3 %",
+            "24 ns",
+        ] {
+            assert!(notes.contains(part), "{part}: {notes}");
+        }
+    }
+}
