@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs the tools that deltabench compares itself with or drives, through the package manager: sysbench, pgbench and db_bench (which
-# comes in rocksdb-tools), or only those named.
+# Installs the tools that deltabench compares itself with or drives, through the package manager: sysbench, pgbench, db_bench (which
+# comes in rocksdb-tools) and valgrind, or only those named.
 set -euo pipefail
 
 wanted=("$@")
-[ "${#wanted[@]}" -gt 0 ] || wanted=(sysbench pgbench rocksdb-tools)
+[ "${#wanted[@]}" -gt 0 ] || wanted=(sysbench pgbench rocksdb-tools valgrind)
 
 packages=()
 programs=()
@@ -18,8 +18,9 @@ for tool in "${wanted[@]}"; do
     # Debian, Ubuntu and Fedora ship pgbench in this package.
     pgbench) packages+=(postgresql-contrib) ;;
     rocksdb-tools) packages+=(rocksdb-tools) ;;
+    valgrind) packages+=(valgrind) ;;
     *)
-        printf 'error: unknown tool %s; known: sysbench, pgbench, rocksdb-tools\n' "$tool" >&2
+        printf 'error: unknown tool %s; known: sysbench, pgbench, rocksdb-tools, valgrind\n' "$tool" >&2
         exit 2
         ;;
     esac

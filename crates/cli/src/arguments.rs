@@ -2,6 +2,7 @@
 
 pub mod catalogue;
 pub mod conditions;
+pub mod count;
 pub mod experiment;
 pub mod global;
 pub mod results;
@@ -11,6 +12,7 @@ pub mod shape;
 use crate::kinds;
 use catalogue::{ConfigsArguments, Fetch, Targets, Workloads};
 use clap::{Args, Parser, Subcommand};
+use count::Count;
 use experiment::{Init, RunArguments};
 use global::Global;
 use results::{Confirm, ExportArguments, InvalidateArguments, LedgerArguments, Report, Resume};
@@ -44,6 +46,12 @@ pub enum Command {
     /// A benchmark on targets
     #[command(flatten)]
     Measure(kinds::Command),
+    /// Count the instructions of an operation on each server: exact on any machine, and no answer about time
+    #[command(
+        after_help = "Example: deltabench count postgres:17 postgres:18 --all\n         \
+                      deltabench count postgres:17 path:/opt/patched -f my.sql --not-more-than 0.5%"
+    )]
+    Count(Box<Count>),
     /// Carry out an experiment file: targets x configurations x workloads x clients, and whatever else it
     /// varies
     #[command(

@@ -8,6 +8,7 @@ use crate::output::{self, Destinations};
 use crate::progress::Progress;
 use crate::store::store_problem;
 use crate::targets::check_still_there;
+use deltabench_counting::count;
 use deltabench_kinds::run_half;
 use deltabench_lab::{Analysed, Judged, confirmation_name};
 use deltabench_model::fact::MachineName;
@@ -20,6 +21,7 @@ use deltabench_run::events::Observer;
 use deltabench_run::fleet::Host;
 use deltabench_run::planning;
 use deltabench_run::session::{Clock, MachineClock, Session, SessionEnd};
+use deltabench_server::Counter;
 use deltabench_store::{RunLock, RunState, Store};
 use deltabench_workload::Library;
 use std::sync::Arc;
@@ -87,7 +89,7 @@ impl Bench {
         let mut progress = Progress::new();
         progress.note(said);
         let clock = MachineClock::begin();
-        let end = Session {
+        let mut session = Session {
             plan,
             benchmark: run_half(&plan.work),
             run,
@@ -99,8 +101,11 @@ impl Bench {
             observer: &mut progress,
             clock: &clock,
             began: clock.now(),
-        }
-        .execute();
+        };
+        let end = match plan.observing.counting {
+            Some(_) => Counter::find().and_then(|counter| count(&mut session, &counter)),
+            None => session.execute(),
+        };
         let state = match &end {
             Ok(SessionEnd::Finished) => RunState::Finished,
             Ok(SessionEnd::Interrupted) => RunState::Interrupted,
@@ -126,6 +131,14 @@ impl Bench {
         library: &Library,
         pilot: bool,
     ) -> Result<Measured, Failure> {
+        if plan.observing.counting.is_some() {
+            return Err(Failure::Refused(
+                Problem::new(format!(
+                    "{run} counts instructions, and a count is not gone on with"
+                ))
+                .hint("count again: `deltabench count` takes minutes"),
+            ));
+        }
         let lock = self.store.lock_run(run).map_err(Failure::Refused)?;
         check_still_there(plan).map_err(Failure::Refused)?;
         self.store

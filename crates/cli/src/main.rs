@@ -12,6 +12,7 @@ mod clock;
 mod config;
 mod configs;
 mod console;
+mod count;
 mod crosscheck;
 mod doctor;
 mod engine_worker;
@@ -63,6 +64,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
     let config = config::Config::load(&arguments.global).map_err(Failure::Refused)?;
     match arguments.command {
         Command::Measure(kind) => kinds::measure(kind, &config),
+        Command::Count(count) => count::count(&count, &config),
         Command::Run(run) => experiment::run(&run, &config),
         Command::Init(init) => experiment::init(&init),
         Command::Resume(resume) => resume::resume(&resume, &config),

@@ -60,11 +60,7 @@ pub fn without_workloads(
         state: DataState::Fresh,
         order: CellOrder::Drawn,
         rate: None,
-        transport: match conditions.transport {
-            TransportWord::Socket => Transport::Socket,
-            TransportWord::Tcp => Transport::Tcp,
-            TransportWord::Tls => Transport::Tls,
-        },
+        transport: transport(conditions.transport),
         pins: shape.pin.as_deref().map(pins).transpose()?,
         clients: vec![1],
         data: DataSize {
@@ -76,11 +72,7 @@ pub fn without_workloads(
         stopping: stopping(&shape.ending, timing.blocks)?,
         gate: gate(&shape.ending)?,
         timing,
-        checksums: match conditions.checksums {
-            Checksums::On => Some(true),
-            Checksums::Off => Some(false),
-            Checksums::Default => None,
-        },
+        checksums: checksums(conditions.checksums),
         settings: settings(&conditions.settings)?,
         limits,
         cache,
@@ -90,6 +82,7 @@ pub fn without_workloads(
             profile: shape
                 .sample
                 .map(|rate| profile(rate, visit_seconds, shape.force)),
+            counting: None,
         },
         work: Work::default(),
         placebo: true,
@@ -105,6 +98,38 @@ fn profile(rate: u32, visit_seconds: f64, forced: bool) -> ProfilePlan {
         rate,
         milliseconds: u32::try_from(milliseconds).unwrap_or(u32::MAX),
         forced,
+    }
+}
+
+/// A request with what is held on all servers.
+///
+/// Errors: a setting or a limit that cannot be read.
+pub fn held(request: Request, conditions: &Conditions) -> Result<Request, Problem> {
+    let (limits, cache) = limits(&conditions.limits)?;
+    Ok(Request {
+        same_target: conditions.same_target,
+        transport: transport(conditions.transport),
+        checksums: checksums(conditions.checksums),
+        settings: settings(&conditions.settings)?,
+        limits,
+        cache,
+        ..request
+    })
+}
+
+fn transport(word: TransportWord) -> Transport {
+    match word {
+        TransportWord::Socket => Transport::Socket,
+        TransportWord::Tcp => Transport::Tcp,
+        TransportWord::Tls => Transport::Tls,
+    }
+}
+
+fn checksums(word: Checksums) -> Option<bool> {
+    match word {
+        Checksums::On => Some(true),
+        Checksums::Off => Some(false),
+        Checksums::Default => None,
     }
 }
 

@@ -81,6 +81,7 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
         placebo_cells: comparisons(placebo_sides),
         host_ok,
         findings,
+        instructions: None,
     }
 }
 
@@ -240,7 +241,7 @@ fn trust(mut cell: CellComparison, suspicion: Option<&str>, host_ok: bool) -> Ce
     cell
 }
 
-fn counts(cells: &[CellComparison]) -> VerdictCounts {
+pub(crate) fn counts(cells: &[CellComparison]) -> VerdictCounts {
     let mut counts = VerdictCounts::default();
     for cell in cells {
         match cell.verdict {

@@ -1,9 +1,12 @@
 //! The result of a comparison: what every report is made from.
 
+mod instructions;
+
 use deltabench_model::finding::Finding;
 use deltabench_model::plan::{CellId, Gate, Group, ServerId, Stopping};
 
 pub use deltabench_model::metric::Better;
+pub use instructions::{CountedCell, InstructionCounts, ServerCount};
 
 /// A metric that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -436,4 +439,14 @@ pub struct Comparison {
     pub host_ok: bool,
     /// Differences between the sides besides what was asked, and facts about the host.
     pub findings: Vec<Finding>,
+    /// Instructions counted; absent where they were not.
+    pub instructions: Option<InstructionCounts>,
+}
+
+impl Comparison {
+    /// The counted instructions of a run that has nothing else.
+    #[must_use]
+    pub fn counted_alone(&self) -> Option<&InstructionCounts> {
+        self.instructions.as_ref().filter(|counts| counts.alone)
+    }
 }

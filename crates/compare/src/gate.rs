@@ -34,7 +34,8 @@ pub enum GateResult {
 ///   (intersection-union).
 pub fn gate_results(comparison: &Comparison) -> Vec<GateResult> {
     let cells = &comparison.cells;
-    if let Some(margin) = comparison.gate.not_worse_than {
+    let counted = comparison.counted_alone().is_some();
+    if let Some(margin) = comparison.gate.not_worse_than.filter(|_| !counted) {
         return not_worse(comparison, margin);
     }
     let result = |cell: &CellComparison| match cell.verdict {
@@ -42,7 +43,7 @@ pub fn gate_results(comparison: &Comparison) -> Vec<GateResult> {
         Verdict::Inconclusive => GateResult::Open,
         Verdict::NoChange if comparison.gate.on && costs_more(cell) => GateResult::Open,
         Verdict::Improvement | Verdict::NoChange => GateResult::Passed,
-        Verdict::Regression if !comparison.gate.on => GateResult::Failed,
+        Verdict::Regression if counted || !comparison.gate.on => GateResult::Failed,
         Verdict::Regression if cell.p_holm.is_none_or(|p| p <= GATE_FALSE) => GateResult::Failed,
         Verdict::Regression => GateResult::Open,
     };
@@ -124,6 +125,9 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
     let open = number(GateResult::Open);
     let untrusted = number(GateResult::Untrusted);
     let question = match not_worse_than {
+        Some(margin) if comparison.counted_alone().is_some() => {
+            format!("more than {} more instructions", words::threshold(margin))
+        }
         Some(margin) => format!("slower by more than {}", words::threshold(margin)),
         None => "slower".to_owned(),
     };

@@ -20,6 +20,7 @@ pub mod analyse;
 pub mod comparison;
 mod confirm;
 pub mod costs;
+pub mod counts;
 pub mod exit;
 pub mod fairness;
 pub mod forecast;
@@ -51,8 +52,10 @@ mod warmth;
 pub mod words;
 
 pub use analyse::analyse;
+pub use comparison::{CountedCell, InstructionCounts, ServerCount};
 pub use confirm::confirm;
 pub use costs::{Machine, add_costs};
+pub use counts::add_counts;
 pub use exit::exit_code;
 pub use fairness::{ServerFacts, fairness};
 pub use forecast::{Forecast, block_sd, forecast};

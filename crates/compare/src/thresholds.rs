@@ -348,6 +348,19 @@ pub const DELETE_CPU_FACTOR: f64 = 5.0;
 /// A schedule that lags so many seconds behind is worth a word.
 pub const LAG_SECONDS: f64 = 1.0;
 
+/// Growth of counted instructions that is a regression where the user names no other, as a share.
+///
+/// Counts know 0.01 %, so this is no limit of noise: below 1 % of instructions hardly any time is to be seen,
+/// and between two major versions nearly every cell moves by some tenths.
+pub const COUNT_LIMIT: f64 = 0.01;
+
+/// Starts whose counts differ by more than this, as a share, are told: usual are a few millionths.
+pub const COUNT_SPAN_MAX: f64 = 0.000_5;
+
+/// CPU of a server's other processes in a window, over that of its backend, from which on it is told: it is
+/// work that is not counted.
+pub const COUNT_BESIDE_MAX: f64 = 0.01;
+
 /// Below this p of "slower and faster are equally likely" a ledger of placebos prefers a side. Small, because
 /// the ledger is looked at again and again as it grows.
 pub const LOPSIDED: f64 = 0.01;

@@ -248,6 +248,23 @@ impl Connection {
         send_all(&mut self.wire, &self.rollback)
     }
 
+    /// Sends a statement as text and waits for the end of its answer; its rows are nobody's.
+    ///
+    /// Errors: the connection is lost, the server's own error.
+    #[cold]
+    pub fn ask(&mut self, sql: &str) -> Result<(), WireError> {
+        let mut request = Vec::new();
+        message(&mut request, b'Q', |out| zero_ended(out, sql.as_bytes()))?;
+        self.scanner.expect_query();
+        let answered = send_all(&mut self.wire, &request).and_then(|()| self.answer());
+        answered.map_err(|loss| WireError::protocol(format!("asking `{sql}`: {loss:?}")))?;
+        self.scanner.take_rows();
+        match self.scanner.take_error() {
+            Some(error) => Err(WireError::Server(*error)),
+            None => Ok(()),
+        }
+    }
+
     /// Waits until the server is ready again; returns how often it had to.
     #[inline]
     pub fn answer(&mut self) -> Result<u64, Loss> {

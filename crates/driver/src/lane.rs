@@ -69,7 +69,11 @@ pub struct Lane {
     serializer: V2Serializer,
     watchdog: Watchdog,
     turns: Turns,
+    before_send: Option<BeforeSend>,
 }
+
+/// What is done before something is sent to a server's process, which is named.
+pub type BeforeSend = Box<dyn FnMut(u32) + Send>;
 
 /// The connections to one server; none while the server is not usable.
 #[derive(Debug)]
@@ -123,6 +127,7 @@ impl Lane {
             serializer: V2Serializer::new(),
             watchdog: Watchdog::start(spec.op_timeout),
             turns: Turns::default(),
+            before_send: None,
         };
         for server in 0..lane.links.len() {
             lane.reconnect(server)?;
@@ -157,6 +162,29 @@ impl Lane {
     /// Process ids of the server processes behind the connections; empty while the server is not usable.
     pub fn backend_pids(&self, server: usize) -> &[u32] {
         self.links.get(server).map_or(&[], |link| &link.pids)
+    }
+
+    /// Has something done before each send of a lane with one client, each step of an operation and each
+    /// [`Lane::ask`]: a counter of instructions wants the server to sleep by then.
+    pub fn before_send(&mut self, done: BeforeSend) {
+        self.before_send = Some(done);
+    }
+
+    /// Sends a statement over the first connection to a server, outside of any slice, and waits for the end
+    /// of its answer.
+    ///
+    /// Errors: the connection is lost, the server's own error.
+    pub fn ask(&mut self, server: usize, sql: &str) -> Result<(), WireError> {
+        let link = self.links.get_mut(server);
+        let Some(connection) = link.and_then(|link| link.connections.first_mut()) else {
+            return Err(WireError::protocol(format!(
+                "server {server} is not connected"
+            )));
+        };
+        if let (Some(done), Some(pid)) = (&mut self.before_send, connection.local_pid()) {
+            done(pid);
+        }
+        connection.ask(sql)
     }
 
     /// Whether the server has open connections that can be used.
@@ -205,6 +233,7 @@ impl Lane {
             limit: self.op_timeout,
             watchdog: &self.watchdog,
             turns: &mut self.turns,
+            before_send: self.before_send.as_mut(),
         };
         work.turns.begin();
         self.watchdog.arm(&link.sockets);
@@ -314,6 +343,7 @@ struct Work<'a> {
     limit: Duration,
     watchdog: &'a Watchdog,
     turns: &'a mut Turns,
+    before_send: Option<&'a mut BeforeSend>,
 }
 
 impl Work<'_> {

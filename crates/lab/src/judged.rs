@@ -4,8 +4,10 @@ use crate::placebos;
 use crate::records::Records;
 use crate::store_problem;
 use crate::withdrawal::withdraw;
+use deltabench_compare::add_counts;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::costs::add_costs;
+use deltabench_compare::counts::caveats;
 use deltabench_compare::{self as compare, ended_after, host_speed};
 use deltabench_kinds::reader;
 use deltabench_model::counter::VisitCounters;
@@ -53,6 +55,11 @@ impl Judged {
             &counters,
             &records.machines,
         );
+        let alone = plan.observing.counting.is_some() && records.slices.is_empty();
+        add_counts(&mut comparison, plan, &records.counts, alone);
+        if comparison.instructions.is_some() {
+            comparison.findings.extend(caveats(plan, &records.builds));
+        }
         Ok(Self {
             run: run.to_owned(),
             plan: plan.clone(),

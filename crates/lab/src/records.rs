@@ -5,8 +5,10 @@ use deltabench_compare::costs::Machine;
 use deltabench_compare::{self as compare};
 use deltabench_kinds::reader;
 use deltabench_model::counter::VisitCounters;
+use deltabench_model::counts::CountRecord;
 use deltabench_model::fact::{AgentFacts, HostFacts, ServerHost, TimeUp, VisitStart, WarmUp};
 use deltabench_model::finding::Finding;
+use deltabench_model::installation::Build;
 use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::record::Record;
@@ -25,6 +27,9 @@ pub(crate) struct Records {
     pub(crate) time_up: Option<u32>,
     /// The machine of each server, in the plan's order.
     pub(crate) machines: Vec<Machine>,
+    pub(crate) counts: Vec<CountRecord>,
+    /// How servers were compiled, as far as they were asked.
+    pub(crate) builds: Vec<Build>,
 }
 
 impl Records {
@@ -45,6 +50,12 @@ impl Records {
             visits: visits.map(|visit| visit.fact).collect(),
             time_up: store.last_fact(run, None)?.map(|TimeUp(blocks)| blocks),
             machines: machines(run, plan, store)?,
+            counts: store.counts(run)?,
+            builds: store
+                .facts::<Build>(run)?
+                .into_iter()
+                .map(|build| build.fact)
+                .collect(),
         })
     }
 

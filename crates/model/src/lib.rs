@@ -6,6 +6,7 @@
 
 pub mod cell;
 pub mod counter;
+pub mod counts;
 pub mod endpoint;
 pub mod explanation;
 pub mod fact;

@@ -4,6 +4,7 @@
 //! plan.
 
 pub use crate::cell::{Cell, CellId, DataState, Group, PublishedRate, ServerId, WorkloadSource};
+use crate::counts::Counting;
 use crate::installation::{Engine, Installation};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
@@ -235,6 +236,9 @@ pub struct Observing {
     /// Samples of stacks, in slices of their own; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfilePlan>,
+    /// How instructions are counted; absent: they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counting: Option<Counting>,
 }
 
 /// How the time of servers is sampled.
@@ -255,6 +259,7 @@ impl Default for Observing {
             counters: true,
             waits_per_second: 0,
             profile: None,
+            counting: None,
         }
     }
 }

@@ -3,9 +3,11 @@
 use crate::confirmation::ConfirmationStatus;
 use crate::context::{ReportContext, planned_cell};
 use crate::costs::unit;
+use crate::counts;
 use crate::published::published;
 use crate::table::{comma_separated, flat, number, optional};
 use crate::{withdrawn, words};
+use deltabench_compare::CountedCell;
 use deltabench_compare::comparison::{CellComparison, Comparison, Cost, Metric, Ratio};
 use deltabench_model::plan::Plan;
 
@@ -21,10 +23,16 @@ pub fn csv(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Str
         let judged = Metric::ALL
             .into_iter()
             .filter_map(|metric| value(cell, metric));
+        let counted = comparison
+            .instructions
+            .as_ref()
+            .and_then(|counts| counts.of_cell(cell.cell, cell.candidate))
+            .map(counted);
         let known = |cost: &&Cost| Metric::ALL.iter().all(|metric| metric.key() != cost.key);
         let costs = cell.costs.iter().filter(known).map(cost);
         lines.extend(
             judged
+                .chain(counted)
                 .chain(costs)
                 .map(|value| line(cell, plan, context, &value)),
         );
@@ -90,6 +98,22 @@ fn value(cell: &CellComparison, metric: Metric) -> Option<Value<'static>> {
         difference: [None; 3],
         blocks: cell.blocks,
     })
+}
+
+fn counted(cell: &CountedCell) -> Value<'static> {
+    Value {
+        key: counts::KEY,
+        unit: counts::UNIT,
+        base: cell.base.per_op,
+        candidate: cell.counted.per_op,
+        ratio: Some(Ratio {
+            estimate: cell.ratio,
+            ci95: None,
+            ci90: None,
+        }),
+        difference: [Some(cell.counted.per_op - cell.base.per_op), None, None],
+        blocks: cell.counted.starts,
+    }
 }
 
 fn cost(cost: &Cost) -> Value<'_> {

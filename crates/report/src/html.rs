@@ -29,10 +29,11 @@ use crate::context::ReportContext;
 use crate::remarks::{remarks, totals, troubles};
 use crate::summary::summary;
 use crate::typesetting::{percent, typeset};
-use crate::{figures, words};
+use crate::{counts, figures, table, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::Plan;
+use deltabench_model::table::Table;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 const STYLE: &str = include_str!("html/style.css");
@@ -130,6 +131,18 @@ fn sections(
     plan: &Plan,
     context: &ReportContext,
 ) -> Markup {
+    let counted = counts::tables(comparison, plan);
+    if comparison.counted_alone().is_some() {
+        return markup! {
+            (lead::banner(plan, context))
+            @for sentence in summary.lines() { h1 { (typeset(sentence)) } }
+            (byline(context, plan))
+            (counted_section(&counted))
+            (explained::section(plan, context))
+            (findings(comparison))
+            (provenance::section(plan, context))
+        };
+    }
     markup! {
         (lead::banner(plan, context))
         @let several = summary.lines().count() > 2;
@@ -142,6 +155,7 @@ fn sections(
         (forest::section(comparison, plan, context))
         (numbers::section(comparison, plan, context))
         (explained::section(plan, context))
+        @if !counted.is_empty() { (counted_section(&counted)) }
         (ground(comparison, plan, context))
         (findings(comparison))
         (grids::section(&context.grids))
@@ -151,6 +165,16 @@ fn sections(
         (cards::section(comparison, plan, context))
         (charts::host(context))
         (provenance::section(plan, context))
+    }
+}
+
+/// What was counted, a table for each candidate.
+fn counted_section(tables: &[Table]) -> Markup {
+    markup! {
+        section #instructions {
+            h2 { "Instructions of an operation" }
+            @for table in tables { (table::page::table(table)) }
+        }
     }
 }
 

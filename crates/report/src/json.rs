@@ -41,7 +41,11 @@ pub fn json(
 }
 
 fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Value {
-    let cells = Cells { plan, context };
+    let cells = Cells {
+        plan,
+        context,
+        counts: comparison.instructions.as_ref(),
+    };
     let candidates = plan.candidates().into_iter();
     let candidates = candidates.filter_map(|id| target(plan, context, id));
     let groups = comparison.summaries.iter();

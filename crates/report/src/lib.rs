@@ -14,6 +14,7 @@ mod conditions;
 mod confirmation;
 mod context;
 mod costs;
+mod counts;
 mod csv;
 mod explained;
 mod figures;

@@ -12,7 +12,7 @@ use crate::confirmation::legend;
 use crate::context::{ReportContext, planned, resolved};
 use crate::remarks::{remarks, totals, troubles};
 use crate::summary::summary;
-use crate::{costs, explained, figures, grids, means, origin, withdrawn, words};
+use crate::{costs, counts, explained, figures, grids, means, origin, withdrawn, words};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::gate_line;
 use deltabench_model::finding::Severity;
@@ -31,10 +31,18 @@ const COSTS_WIDTH: usize = 120;
 /// Shape: at most 65 000 characters: the longest lists are cut, and say so. Long parts are folded. Columns
 ///        that would be empty or say the usual in every row are left out.
 pub fn markdown(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
+    let counted = counts::tables(comparison, plan);
+    if comparison.counted_alone().is_some() {
+        let mut sections = vec![opening(comparison, plan, context)];
+        sections.extend(counted.iter().map(crate::table::markdown::section));
+        sections.extend([found(comparison), again(plan, context)]);
+        return fit(sections, LIMIT);
+    }
     let mut sections = vec![
         opening(comparison, plan, context),
         changed::section(comparison, plan, context),
     ];
+    sections.extend(counted.iter().map(crate::table::markdown::section));
     sections.extend(figures::markdown(&context.figures));
     if context.figures.grids_in_text {
         sections.extend(grids::markdown(&context.grids));

@@ -14,6 +14,9 @@ use deltabench_model::plan::{Plan, ServerId};
 ///
 /// Shape: no line break at the end; several candidates are separated by line breaks.
 pub fn summary(comparison: &Comparison, plan: &Plan) -> String {
+    if let Some(counts) = comparison.counted_alone() {
+        return crate::counts::summary(counts, plan);
+    }
     let lines: Vec<String> = plan
         .candidates()
         .into_iter()

@@ -4,12 +4,12 @@ use crate::axis::{axis_limit, text_bar};
 use crate::conditions::Conditions;
 use crate::confirmation::{legend, marks, notes};
 use crate::context::{ReportContext, resolved};
-use crate::grids;
 use crate::lines::{left, wrapped};
 use crate::remarks::{explanations, remarks, totals, troubles};
 use crate::summary::summary;
-use crate::{explained, figures, means, withdrawn, withheld, words};
+use crate::{counts, explained, figures, grids, means, withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric, Ratio};
+use deltabench_compare::gate_line;
 use deltabench_model::finding::Severity;
 use deltabench_model::plan::{Group, Plan, ServerId};
 
@@ -37,6 +37,9 @@ pub fn terminal(
     context: &ReportContext,
     options: TerminalOptions,
 ) -> String {
+    if comparison.counted_alone().is_some() {
+        return counted(comparison, plan, context, options);
+    }
     let table = CellTable::new(comparison, plan, context, options);
     let withdrawn = withdrawn::sentences(plan, context);
     let mut lines: Vec<String> = withdrawn.iter().flat_map(|text| table.wrap(text)).collect();
@@ -59,6 +62,14 @@ pub fn terminal(
     }
     if context.figures.grids_in_text {
         lines.extend(grids::terminal(&context.grids, table.width, options.colour));
+    }
+    for counted in counts::tables(comparison, plan) {
+        lines.push(String::new());
+        lines.extend(crate::table::terminal::lines(
+            &counted,
+            table.width,
+            options.colour,
+        ));
     }
     lines.push(String::new());
     lines.extend(table.legend());
@@ -332,6 +343,37 @@ fn relative(cell: &CellComparison, metric: Metric, plan: &Plan) -> String {
 
 fn latency(cell: &CellComparison, metric: Metric) -> String {
     words::metric(cell, metric).map_or_else(|| words::UNKNOWN.to_owned(), words::from_to)
+}
+
+/// The result of a run that counted and measured nothing: summary, tables, findings.
+fn counted(
+    comparison: &Comparison,
+    plan: &Plan,
+    context: &ReportContext,
+    options: TerminalOptions,
+) -> String {
+    let width = options.width.max(60);
+    let wrap = |text: &str| wrapped(text, width, 0, 2);
+    let withdrawn = withdrawn::sentences(plan, context);
+    let mut lines: Vec<String> = withdrawn.iter().flat_map(|text| wrap(text)).collect();
+    lines.extend(summary(comparison, plan).lines().flat_map(wrap));
+    for table in counts::tables(comparison, plan) {
+        lines.push(String::new());
+        lines.extend(crate::table::terminal::lines(&table, width, options.colour));
+    }
+    lines.push(String::new());
+    lines.extend(
+        gate_line(comparison, plan)
+            .into_iter()
+            .flat_map(|text| wrap(&text)),
+    );
+    lines.extend(
+        findings(comparison)
+            .into_iter()
+            .flat_map(|text| wrap(&text)),
+    );
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+    format!("{}\n", lines.join("\n"))
 }
 
 /// The findings, those that matter most first.

@@ -129,6 +129,7 @@ fn pilot_plan(plan: &Plan) -> Plan {
         counters: false,
         waits_per_second: 0,
         profile: None,
+        counting: None,
     };
     pilot
 }

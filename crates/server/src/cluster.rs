@@ -1,5 +1,6 @@
 //! One initialised data directory with its server.
 
+use crate::counter::{COUNTS, Counter};
 use crate::failure::failed;
 use crate::kernel;
 use crate::log;
@@ -17,6 +18,7 @@ use deltabench_model::endpoint::Endpoint;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::Transport;
 use deltabench_model::problem::Problem;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
@@ -64,6 +66,8 @@ pub struct Slot {
     /// Variables of the server's environment beside `PATH` and `LC_ALL`: those of a
     /// [`Burn`](crate::Burn), or none.
     pub environment: Vec<(String, String)>,
+    /// What counts its instructions, if anything does.
+    pub counter: Option<Counter>,
 }
 
 /// A server that accepts connections.
@@ -95,6 +99,9 @@ pub struct Cluster {
     /// Where the log of the latest start begins.
     log_start: u64,
 }
+
+/// A program with its arguments and variables.
+type Started = (PathBuf, Vec<OsString>, Vec<(String, String)>);
 
 struct Server {
     child: Child,
@@ -171,15 +178,16 @@ impl Cluster {
         )?;
         self.log_start = log::length(&self.log_path());
         let started = Instant::now();
+        let (program, arguments, environment) = self.program(slot)?;
         let launch = Launch {
-            program: &self.installation.bin_dir.join("postgres"),
-            arguments: vec!["-D".into(), self.data_dir().into()],
+            program: &program,
+            arguments,
             user: &self.user,
             directory: &self.directory,
             log: &self.log_path(),
             cores: slot.affinity.as_deref(),
             cgroups: &slot.cgroups,
-            environment: &slot.environment,
+            environment: &environment,
             death_signal: libc::SIGQUIT,
             piped: false,
         };
@@ -238,6 +246,29 @@ impl Cluster {
             "did not stop cleanly"
         };
         Err(self.with_tail(Problem::new(format!("{} {what} ({how})", self.title()))))
+    }
+
+    /// What is started, with its arguments and environment: the server, or its counter.
+    fn program(&self, slot: &Slot) -> Result<Started, Problem> {
+        let server = self.installation.bin_dir.join("postgres");
+        let own = vec!["-D".into(), self.data_dir().into()];
+        let Some(counter) = &slot.counter else {
+            return Ok((server, own, slot.environment.clone()));
+        };
+        let counts = self.counts_dir();
+        tree::remove_tree(&counts)?;
+        tree::make_directory(&counts, 0o700, self.user.owner())?;
+        let arguments = Counter::arguments(&counts, &server, own);
+        let environment = [Counter::environment(&counts), slot.environment.clone()].concat();
+        Ok((counter.program().to_path_buf(), arguments, environment))
+    }
+
+    /// Stops the server at once: its data are not wanted any more, and not fit to be copied.
+    pub fn abandon(&mut self) {
+        if let Some(server) = self.server.take() {
+            self.end(server, ABANDON_STEPS);
+            self.clean = false;
+        }
     }
 
     /// Replaces the data directory with a copy of that of another cluster of the same installation, all of
@@ -307,6 +338,12 @@ impl Cluster {
     /// The data directory.
     pub fn data_dir(&self) -> PathBuf {
         self.directory.join("data")
+    }
+
+    /// Where a server under a counter writes what it counted; made anew at each such start.
+    #[must_use]
+    pub fn counts_dir(&self) -> PathBuf {
+        self.directory.join(COUNTS)
     }
 
     /// Disk space of data directory and log, in bytes.
@@ -443,8 +480,6 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        if let Some(server) = self.server.take() {
-            self.end(server, ABANDON_STEPS);
-        }
+        self.abandon();
     }
 }

@@ -39,6 +39,7 @@ mod cgroups;
 mod cluster;
 mod configuration;
 mod configurations;
+mod counter;
 mod failure;
 mod huge_pages;
 mod kernel;
@@ -64,6 +65,7 @@ pub use configurations::{
     Adaptation, Catalogue, Configurations, Entry, Kind, OwnConfiguration, Translation, adapt,
     changes, check_known, check_values, is_auto, tell, translations,
 };
+pub use counter::{Counter, counts_file};
 pub use huge_pages::HugePages;
 pub use network::Network;
 pub use process::{ENGINE_MARK, Handle};

@@ -1,5 +1,6 @@
 //! Processes named so that a reused pid is never mistaken for them.
 
+use crate::counter::COUNTED_MARK;
 use crate::kernel;
 use deltabench_proc::{Process, process_ids};
 use serde::{Deserialize, Serialize};
@@ -135,14 +136,16 @@ fn is_inside(process: &Process, directory: &Path, uid: u32) -> bool {
 
 fn is_server(process: &Process) -> bool {
     let program = process.program();
-    program
+    let is_named = program
         .as_deref()
         .and_then(Path::file_name)
         .and_then(|name| name.to_str())
         .is_some_and(
             // A binary replaced since the start reads `postgres (deleted)`.
             |name| matches!(name.trim_end_matches(" (deleted)"), "postgres" | "initdb"),
-        )
+        );
+    // Under a counter the program of all its processes is the counter's.
+    is_named || process.has_variable(COUNTED_MARK.0, COUNTED_MARK.1)
 }
 
 /// Whether it, or a program that started it, was started by [`crate::Launch`] as an engine. Its name says

@@ -11,7 +11,7 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
 
 /// The steps: number, name, SQL.
-pub(crate) const MIGRATIONS: [(u32, &str, &str); 7] = [
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 8] = [
     (1, "first", include_str!("migrations/0001-first.sql")),
     (
         2,
@@ -31,6 +31,7 @@ pub(crate) const MIGRATIONS: [(u32, &str, &str); 7] = [
         include_str!("migrations/0006-void-detail.sql"),
     ),
     (7, "records", include_str!("migrations/0007-records.sql")),
+    (8, "counts", include_str!("migrations/0008-counts.sql")),
 ];
 
 /// Brings the file to the newest schema; refuses a file that is newer than this program or not ours.

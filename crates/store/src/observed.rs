@@ -144,7 +144,7 @@ impl Store {
     }
 
     /// Inserts all or nothing: in a transaction of its own, or as a part of the open visit.
-    fn insert_all(
+    pub(crate) fn insert_all(
         &mut self,
         action: &'static str,
         insert: impl FnOnce(&Savepoint<'_>) -> rusqlite::Result<()>,

@@ -25,7 +25,7 @@ struct Peer {
     without: &'static str,
 }
 
-const PEERS: [Peer; 3] = [
+const PEERS: [Peer; 4] = [
     Peer {
         program: "sysbench",
         package: "sysbench",
@@ -43,6 +43,12 @@ const PEERS: [Peer; 3] = [
         package: "rocksdb-tools",
         tests: "db_bench:PATH",
         without: "DELTABENCH_WITHOUT_DB_BENCH",
+    },
+    Peer {
+        program: "valgrind",
+        package: "valgrind",
+        tests: "count",
+        without: "DELTABENCH_WITHOUT_VALGRIND",
     },
 ];
 

@@ -5,6 +5,8 @@ use std::path::Path;
 
 /// Lines of one file.
 const FILE_LINES: usize = 800;
+/// Pages that `cargo xtask gen` writes: as long as what they list.
+const GENERATED: &str = "docs/reference/";
 /// Characters of one line of code or settings.
 const CODE_COLUMNS: usize = 110;
 /// Characters of one line of a document.
@@ -59,7 +61,8 @@ fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
 fn sizes(path: &Path, text: &str, columns: usize) -> Vec<Breach> {
     let mut breaches = Vec::new();
     let lines = text.lines().count();
-    if lines > FILE_LINES {
+    let generated = path.to_string_lossy().contains(GENERATED);
+    if lines > FILE_LINES && !generated {
         breaches.push(Breach::new(
             path,
             0,
@@ -193,6 +196,8 @@ mod tests {
             found("a.rs", &"x\n".repeat(801)),
             [(0, "801 lines; at most 800".to_owned())]
         );
+        let page = format!("# Commands\n{}", "x\n".repeat(800));
+        assert!(found("docs/reference/commands.md", &page).is_empty());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::kinds::pgbench;
 use crate::ready::{Sides, carry_out};
 use crate::request::{source, without_workloads};
-use deltabench_model::plan::{CellOrder, DataSize, DataState};
+use deltabench_model::plan::{CellOrder, DataSize, DataState, WorkloadSource};
 use deltabench_model::problem::Problem;
 use deltabench_model::work::Work;
 use deltabench_run::planning::{Request, Selection};
@@ -31,13 +31,10 @@ pub fn compare(arguments: &Compare, config: &Config) -> Result<u8, Failure> {
 /// Errors: a percentage, time, core list, setting or file that cannot be read.
 pub fn request(arguments: &Compare) -> Result<Request, Problem> {
     let default_rows = if arguments.quick { 200_000 } else { 1_000_000 };
-    let is_script = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "sql");
-    let (scripts, files): (Vec<&PathBuf>, Vec<&PathBuf>) =
-        arguments.workloads.iter().partition(is_script);
-    let sources = files.into_iter().map(|path| source(path));
+    let (sources, work) = files(&arguments.workloads)?;
     Ok(Request {
         selection: selection(arguments),
-        sources: sources.collect::<Result<_, _>>()?,
+        sources,
         state: match arguments.state {
             StateWord::Fresh => DataState::Fresh,
             StateWord::Aged => DataState::Aged,
@@ -52,9 +49,20 @@ pub fn request(arguments: &Compare) -> Result<Request, Problem> {
             tables: arguments.tables,
             rows: arguments.rows.unwrap_or(default_rows),
         },
-        work: Work::scripts(pgbench::of_scripts(&scripts)?),
+        work,
         ..without_workloads(&arguments.shape, &arguments.conditions, arguments.quick)?
     })
+}
+
+/// What the user's own files come to: workloads, and scripts for pgbench.
+///
+/// Errors: a file that cannot be read.
+pub fn files(paths: &[PathBuf]) -> Result<(Vec<WorkloadSource>, Work), Problem> {
+    let is_script = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "sql");
+    let (scripts, files): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(is_script);
+    let sources = files.into_iter().map(|path| source(path));
+    let sources = sources.collect::<Result<_, _>>()?;
+    Ok((sources, Work::scripts(pgbench::of_scripts(&scripts)?)))
 }
 
 fn selection(arguments: &Compare) -> Selection {

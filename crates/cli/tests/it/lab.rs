@@ -51,7 +51,11 @@ impl Lab {
             .arg("--lab")
             .arg(self.path().join("lab"))
             .current_dir(self.path());
-        if ["compare", "insert", "pgbench", "resume", "rocksdb", "run"].contains(&arguments[0]) {
+        if [
+            "compare", "count", "insert", "pgbench", "resume", "rocksdb", "run",
+        ]
+        .contains(&arguments[0])
+        {
             command.arg("--cluster-dir").arg(clusters);
         }
         command.env_remove("COLUMNS").stdin(Stdio::null());

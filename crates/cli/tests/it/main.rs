@@ -5,6 +5,7 @@
 mod action;
 mod agent;
 mod costs;
+mod counting;
 mod crosscheck;
 mod experiment_benchmarks;
 mod experiments;

@@ -45,12 +45,14 @@ impl Single<'_, '_, '_> {
     fn operation(&mut self, connection: &mut Connection, started_ns: u64) -> Result<u64, Loss> {
         (self.trips, self.waits) = (0, 0);
         let mut tries = 1;
+        self.before_send(connection);
         let mut turn = connection.go_on(self.work.executable)?;
         loop {
             turn = match turn {
                 Turn::Answer => {
                     self.trips += 1;
                     self.waits += connection.answer()?;
+                    self.before_send(connection);
                     connection.go_on(self.work.executable)?
                 }
                 Turn::Rest(time) => {
@@ -86,6 +88,13 @@ impl Single<'_, '_, '_> {
                     connection.start_again(self.work.executable)?
                 }
             };
+        }
+    }
+
+    #[inline]
+    fn before_send(&mut self, connection: &Connection) {
+        if let (Some(done), Some(pid)) = (&mut self.work.before_send, connection.local_pid()) {
+            done(pid);
         }
     }
 

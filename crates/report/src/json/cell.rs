@@ -4,13 +4,16 @@ use super::explain::explain;
 use super::{costs, finite, interval, relative};
 use crate::confirmation::ConfirmationStatus;
 use crate::context::{CellWarmUp, ReportContext, planned_cell};
+use crate::counts;
 use crate::published::published;
 use crate::withdrawn;
 use deltabench_compare::comparison::{
     CellComparison, Confirmation, Dependence, Detection, DetectionOutcome, Estimates, HostSpeed,
     Interference, Metric, MetricComparison, Verdict,
 };
+use deltabench_compare::{CountedCell, InstructionCounts};
 use deltabench_model::json::{known, unless_empty};
+use deltabench_model::metric::Better;
 use deltabench_model::plan::Plan;
 use serde_json::{Value, json};
 
@@ -19,6 +22,7 @@ use serde_json::{Value, json};
 pub(super) struct Cells<'a> {
     pub(super) plan: &'a Plan,
     pub(super) context: &'a ReportContext,
+    pub(super) counts: Option<&'a InstructionCounts>,
 }
 
 impl Cells<'_> {
@@ -60,7 +64,7 @@ impl Cells<'_> {
             "void_rounds": cell.void_rounds,
             "base_errors": cell.base_errors,
             "candidate_errors": cell.candidate_errors,
-            "metrics": metrics(&cell.metrics),
+            "metrics": self.metrics(cell),
             "published": published(cell, self.plan).map(|published| known(json!({
                 "base": published.base,
                 "candidate": published.candidate,
@@ -75,6 +79,20 @@ impl Cells<'_> {
             "latency": cell.latency.as_ref().and_then(costs::latency),
             "withdrawn": withdrawn::of_cell(self.context, cell.cell),
         }))
+    }
+
+    /// By key, those that were measured or counted.
+    fn metrics(self, cell: &CellComparison) -> Value {
+        let of = |wanted: Metric| {
+            let value = cell.metrics.iter().rfind(|value| value.metric == wanted)?;
+            Some((wanted.key().to_owned(), metric(value)))
+        };
+        let counts = self
+            .counts
+            .and_then(|counts| counts.of_cell(cell.cell, cell.candidate));
+        let counted = counts.map(|found| (counts::KEY.to_owned(), counted(found)));
+        let measured = Metric::ALL.into_iter().filter_map(of);
+        Value::Object(measured.chain(counted).collect())
     }
 
     fn warm_up(self, warm_up: &CellWarmUp) -> Value {
@@ -141,15 +159,6 @@ fn host_speed(seen: &HostSpeed) -> Value {
     }))
 }
 
-/// By key, those that were measured.
-fn metrics(measured: &[MetricComparison]) -> Value {
-    let of = |wanted: Metric| {
-        let value = measured.iter().rfind(|value| value.metric == wanted)?;
-        Some((wanted.key().to_owned(), metric(value)))
-    };
-    Value::Object(Metric::ALL.into_iter().filter_map(of).collect())
-}
-
 fn metric(value: &MetricComparison) -> Value {
     let ratios = value.blocks.iter().map(|log| log.exp()).filter_map(finite);
     known(json!({
@@ -161,6 +170,20 @@ fn metric(value: &MetricComparison) -> Value {
         "ci95": interval(value.ratio.ci95),
         "ci90": interval(value.ratio.ci90),
         "verdict": value.verdict.map(Verdict::word),
+        "block_ratios": ratios.collect::<Value>(),
+    }))
+}
+
+/// In the form of a metric; its ratios are of starts.
+fn counted(found: &CountedCell) -> Value {
+    let ratios = found.by_start.iter().copied().filter_map(finite);
+    known(json!({
+        "unit": counts::UNIT,
+        "better": costs::better(Better::Lower),
+        "base": finite(found.base.per_op),
+        "candidate": finite(found.counted.per_op),
+        "ratio": finite(found.ratio),
+        "verdict": found.verdict.word(),
         "block_ratios": ratios.collect::<Value>(),
     }))
 }

@@ -307,6 +307,7 @@ pub fn comparison() -> Comparison {
             inconclusive: 1,
             unfit: 0,
         },
+        instructions: None,
         host_ok: true,
         findings: vec![
             Finding::new(

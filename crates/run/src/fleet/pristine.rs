@@ -1,4 +1,5 @@
-//! Data directories as they were before anything was measured, for plans whose passes begin with one.
+//! Data directories as they were before anything was measured, for plans whose passes, or counted starts,
+//! begin with one.
 
 use super::{Fleet, no_such_server, place_of};
 use crate::schedule::BlockSchedule;
@@ -16,14 +17,15 @@ pub(super) struct Pristine {
 
 impl Fleet<'_> {
     /// Makes a cluster that will keep the data of the installation of the server in `place`, if the plan's
-    /// passes begin with such data and there is none for that installation yet.
+    /// passes or counted starts begin with such data and there is none for that installation yet.
     pub(super) fn add_pristine(
         &mut self,
         place: usize,
         spec: &ClusterSpec<'_>,
         host: &super::Host,
     ) -> Result<(), Problem> {
-        if self.plan.work.has_passes() && self.leader(place) == place {
+        let kept = self.plan.work.has_passes() || self.plan.observing.counting.is_some();
+        if kept && self.leader(place) == place {
             let name = format!("pristine{place}");
             let cluster = Cluster::create(&self.workspace, &name, spec, &host.cache, &host.user)?;
             self.pristine.push(Pristine {
@@ -60,7 +62,7 @@ impl Fleet<'_> {
         self.restore_place(place_of(schedule, server))
     }
 
-    fn restore_place(&mut self, place: usize) -> Result<(), Problem> {
+    pub(super) fn restore_place(&mut self, place: usize) -> Result<(), Problem> {
         let leader = self.leader(place);
         let Self {
             pristine, members, ..

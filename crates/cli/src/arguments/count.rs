@@ -1,0 +1,43 @@
+//! `deltabench count`.
+
+use super::conditions::Conditions;
+use clap::Args;
+use std::path::PathBuf;
+
+/// `deltabench count`.
+#[derive(Debug, Args)]
+pub struct Count {
+    /// The side that the others are compared with, for example postgres:17
+    pub base: String,
+    /// The sides in question, for example postgres:18 or path:/opt/pg18
+    #[arg(required = true)]
+    pub candidates: Vec<String>,
+    /// All 32 sysbench microbenchmarks of the published studies
+    #[arg(long, conflicts_with = "only")]
+    pub all: bool,
+    /// Only these workloads [default: the eight quick ones, or those of your own files]
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// A workload file of your own, or a script for pgbench (.sql); may be repeated, and is counted beside
+    /// --only
+    #[arg(short = 'f', long = "workload", value_name = "FILE")]
+    pub workloads: Vec<PathBuf>,
+    /// More instructions per operation than this are a regression
+    #[arg(long, value_name = "PERCENT", default_value = "1%")]
+    pub not_more_than: String,
+    /// Starts of each server, each on a copy of the data of its own
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=20))]
+    pub starts: u32,
+    /// Concurrent connections: counts are of one
+    #[arg(long, value_name = "N", default_value_t = 1, hide = true)]
+    pub clients: u32,
+    /// Tables
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub tables: u32,
+    /// Rows of each table: what an operation does hardly depends on it, and the counter needs time for each
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pub rows: u64,
+    /// What is held on all servers
+    #[command(flatten)]
+    pub conditions: Conditions,
+}

@@ -1,0 +1,92 @@
+//! `deltabench count`: instructions per operation on two servers or more.
+
+use crate::arguments::count::Count;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::kinds::workloads::files;
+use crate::ready::{Ready, Sides};
+use crate::request::{held, percent, settings, small};
+use deltabench_model::counts::Counting;
+use deltabench_model::plan::{Gate, Observing, Stopping};
+use deltabench_model::problem::Problem;
+use deltabench_run::planning::{Request, Selection};
+use deltabench_server::Counter;
+
+/// Counts as a new run.
+pub fn count(arguments: &Count, config: &Config) -> Result<u8, Failure> {
+    let sides = Sides {
+        base: &arguments.base,
+        candidates: &arguments.candidates,
+        conditions: &arguments.conditions,
+    };
+    let request = request(arguments).map_err(Failure::Refused)?;
+    check(arguments, &request).map_err(Failure::Refused)?;
+    Counter::find().map_err(Failure::Refused)?;
+    let ready = Ready::of(request, &sides, config)?;
+    deltabench_counting::check(&ready.plan).map_err(Failure::Refused)?;
+    ready.measure(false, false, config)
+}
+
+/// Refuses what cannot be counted on any server, before anything is looked for.
+fn check(arguments: &Count, request: &Request) -> Result<(), Problem> {
+    let mut targets = std::iter::once(&arguments.base).chain(&arguments.candidates);
+    if let Some(target) = targets.find(|target| target.starts_with("dsn:")) {
+        return Err(deltabench_counting::not_ours(target));
+    }
+    if arguments.clients != 1 {
+        return Err(deltabench_counting::several_clients(arguments.clients));
+    }
+    let own = settings(&arguments.conditions.candidate_settings)?;
+    deltabench_counting::check_settings(&request.settings)?;
+    deltabench_counting::check_settings(&own)
+}
+
+/// The request that the arguments stand for.
+///
+/// Errors: a percentage, setting or file that cannot be read.
+fn request(arguments: &Count) -> Result<Request, Problem> {
+    let (sources, work) = files(&arguments.workloads)?;
+    let limit = percent(&arguments.not_more_than)?;
+    let seed = arguments.conditions.seed;
+    let small = small(
+        Vec::new(),
+        arguments.rows,
+        arguments.starts,
+        seed.unwrap_or(SEED),
+    );
+    let mut request = held(small, &arguments.conditions)?;
+    request.data.tables = arguments.tables;
+    Ok(Request {
+        selection: selection(arguments),
+        sources,
+        work,
+        stopping: Stopping::Fixed,
+        placebo: false,
+        gate: Gate {
+            on: true,
+            not_worse_than: Some(limit),
+            inconclusive_passes: false,
+        },
+        observing: Observing {
+            counters: false,
+            counting: Some(Counting {
+                starts: arguments.starts,
+                ..Counting::default()
+            }),
+            ..Observing::default()
+        },
+        ..request
+    })
+}
+
+/// Seed of a count that names none: counts of different days are the same numbers.
+const SEED: u64 = 1;
+
+fn selection(arguments: &Count) -> Selection {
+    match (arguments.all, arguments.workloads.is_empty()) {
+        _ if !arguments.only.is_empty() => Selection::Named(arguments.only.clone()),
+        (true, _) => Selection::All,
+        (false, false) => Selection::Named(Vec::new()),
+        (false, true) => Selection::Quick,
+    }
+}

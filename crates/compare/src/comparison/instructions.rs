@@ -1,0 +1,209 @@
+//! Counted instructions: exact numbers of work, so no interval but what two starts differ by.
+
+use super::Verdict;
+use deltabench_model::counts::CountRecord;
+use deltabench_model::plan::{CellId, ServerId};
+use deltabench_model::units::{count, to_f64};
+use std::collections::BTreeSet;
+
+/// The counted instructions of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InstructionCounts {
+    /// Growth that is a regression, as a share.
+    pub limit: f64,
+    /// Whether the run has nothing else: its verdicts are then those of the counts.
+    pub alone: bool,
+    /// One for each cell and candidate that was counted on both sides.
+    pub cells: Vec<CountedCell>,
+}
+
+/// The instructions of a cell, candidate against base.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CountedCell {
+    /// Which cell.
+    pub cell: CellId,
+    /// Which candidate.
+    pub candidate: ServerId,
+    /// The base's.
+    pub base: ServerCount,
+    /// The candidate's.
+    pub counted: ServerCount,
+    /// Candidate over base.
+    pub ratio: f64,
+    /// The same with the starts of both servers at the ends that are nearest, and farthest.
+    pub ends: (f64, f64),
+    /// The same of each start that both sides had.
+    pub by_start: Vec<f64>,
+    /// What the limit says to that.
+    pub verdict: Verdict,
+}
+
+/// The instructions of a cell on one server.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ServerCount {
+    /// User instructions of an operation.
+    pub per_op: f64,
+    /// What its starts differ by, over their mean; absent with one start.
+    pub span: Option<f64>,
+    /// Starts.
+    pub starts: u32,
+    /// Rows of an operation.
+    pub rows_per_op: f64,
+    /// The most CPU that other processes of the server had in a window, over that of the backend.
+    pub beside: Option<f64>,
+}
+
+impl ServerCount {
+    /// What the windows of one server in one cell come to; none without windows.
+    #[must_use]
+    pub fn of(records: &[&CountRecord]) -> Option<Self> {
+        let starts: BTreeSet<u32> = records.iter().map(|record| record.start).collect();
+        let per_op = |records: &mut dyn Iterator<Item = &&CountRecord>| {
+            let (mut net, mut operations) = (0, 0);
+            for record in records {
+                net += record.net();
+                operations += record.operations;
+            }
+            (operations > 0).then(|| to_f64(net) / to_f64(operations))
+        };
+        let of_start =
+            |start: &u32| per_op(&mut records.iter().filter(|record| record.start == *start));
+        let each: Vec<f64> = starts.iter().filter_map(of_start).collect();
+        let mean = per_op(&mut records.iter())?;
+        let most = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let least = each.iter().copied().fold(f64::INFINITY, f64::min);
+        let operations: u64 = records.iter().map(|record| record.operations).sum();
+        let rows: u64 = records.iter().map(|record| record.rows).sum();
+        let beside = records.iter().filter_map(|record| record.beside);
+        Some(Self {
+            per_op: mean,
+            span: (each.len() > 1 && mean > 0.0).then(|| (most - least) / mean),
+            starts: u32::try_from(starts.len()).unwrap_or(u32::MAX),
+            rows_per_op: to_f64(rows) / to_f64(operations.max(1)),
+            beside: beside.reduce(f64::max),
+        })
+    }
+}
+
+impl InstructionCounts {
+    /// What was counted of a cell and a candidate.
+    #[must_use]
+    pub fn of_cell(&self, cell: CellId, candidate: ServerId) -> Option<&CountedCell> {
+        let mut cells = self.cells.iter();
+        cells.find(|found| found.cell == cell && found.candidate == candidate)
+    }
+
+    /// Geometric mean of a candidate's ratios; absent without any.
+    #[must_use]
+    pub fn mean(&self, candidate: ServerId) -> Option<f64> {
+        let of = self.cells.iter().filter(|cell| cell.candidate == candidate);
+        let logs: Vec<f64> = of.map(|cell| cell.ratio.ln()).collect();
+        let cells = to_f64(count(logs.len()));
+        (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / cells).exp())
+    }
+}
+
+impl CountedCell {
+    /// Judges what was counted on both sides: growth above `limit`, a share, is a regression.
+    #[must_use]
+    pub fn of(
+        (cell, candidate): (CellId, ServerId),
+        base: ServerCount,
+        counted: ServerCount,
+        limit: f64,
+    ) -> Self {
+        let ratio = counted.per_op / base.per_op.max(1.0);
+        let doubt = base.span.unwrap_or(0.0) + counted.span.unwrap_or(0.0);
+        let ends = (ratio * (1.0 - doubt), ratio * (1.0 + doubt));
+        let verdict = if ends.0 > 1.0 + limit {
+            Verdict::Regression
+        } else if ends.1 > 1.0 + limit {
+            Verdict::Inconclusive
+        } else if ends.1 < 1.0 - limit {
+            Verdict::Improvement
+        } else {
+            Verdict::NoChange
+        };
+        Self {
+            cell,
+            candidate,
+            base,
+            counted,
+            ratio,
+            ends,
+            by_start: Vec::new(),
+            verdict,
+        }
+    }
+
+    /// The change in words: `+3.37 %`.
+    #[must_use]
+    pub fn change(&self) -> String {
+        format!("{:+.2} %", (self.ratio - 1.0) * 100.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(start: u32, window: u32, instructions: u64) -> CountRecord {
+        CountRecord {
+            server: 0,
+            cell: 0,
+            start,
+            window,
+            operations: 100,
+            instructions,
+            of_marks: 216_000,
+            of_clock: 10_000,
+            rows: 100,
+            failed: 0,
+            beside: None,
+        }
+    }
+
+    fn counted(per_op: f64, span: f64) -> ServerCount {
+        ServerCount {
+            per_op,
+            span: Some(span),
+            starts: 2,
+            rows_per_op: 1.0,
+            beside: None,
+        }
+    }
+
+    #[test]
+    fn marks_are_taken_off_and_windows_of_a_start_count_together() {
+        let records = [
+            record(0, 0, 4_640_000),
+            record(0, 1, 4_642_000),
+            record(1, 0, 4_640_200),
+            record(1, 1, 4_642_000),
+        ];
+        let found = ServerCount::of(&records.iter().collect::<Vec<_>>()).unwrap();
+        assert!((found.per_op - 44_150.5).abs() < 1e-9, "{found:?}");
+        // One start has 200 more over 200 operations.
+        assert!((found.span.unwrap() - 1.0 / 44_150.5).abs() < 1e-12);
+        assert_eq!((found.starts, found.rows_per_op), (2, 1.0));
+        let one = ServerCount::of(&[&records[0]]).unwrap();
+        assert_eq!(one.span, None, "one start says nothing of others");
+        assert_eq!(ServerCount::of(&[]), None);
+    }
+
+    #[test]
+    fn what_the_starts_leave_open_is_no_verdict() {
+        for (at, span, verdict) in [
+            (45_627.0, 0.000_004, Verdict::Regression),
+            (44_140.0, 0.000_004, Verdict::NoChange),
+            (44_540.0, 0.000_004, Verdict::NoChange),
+            (44_582.0, 0.000_4, Verdict::Inconclusive),
+            (43_000.0, 0.000_004, Verdict::Improvement),
+        ] {
+            let cell = CountedCell::of((0, 1), counted(44_140.0, span), counted(at, span), 0.01);
+            assert_eq!(cell.verdict, verdict, "{at}");
+        }
+        let cell = CountedCell::of((0, 1), counted(44_140.0, 0.0), counted(45_627.0, 0.0), 0.01);
+        assert_eq!(cell.change(), "+3.37 %");
+    }
+}

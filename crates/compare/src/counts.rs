@@ -1,0 +1,285 @@
+//! What counted instructions say of a run.
+
+use crate::analyse::counts as verdicts;
+use crate::comparison::{
+    CellComparison, Comparison, CountedCell, InstructionCounts, ServerCount, Verdict,
+};
+use crate::thresholds::{COUNT_BESIDE_MAX, COUNT_LIMIT, COUNT_SPAN_MAX};
+use deltabench_model::counts::CountRecord;
+use deltabench_model::finding::{Finding, FindingKind, Severity};
+use deltabench_model::installation::Build;
+use deltabench_model::plan::{CellId, Plan, ServerId};
+use deltabench_model::units::index;
+use std::collections::BTreeSet;
+
+/// What the counts of a plan's run say; absent if nothing was counted.
+#[must_use]
+pub fn counted(plan: &Plan, records: &[CountRecord], alone: bool) -> Option<InstructionCounts> {
+    let limit = plan.gate.not_worse_than.filter(|_| alone);
+    let limit = limit.unwrap_or(COUNT_LIMIT);
+    let of = |server: ServerId, cell: CellId| {
+        let own = |record: &&CountRecord| record.server == server && record.cell == cell;
+        ServerCount::of(&records.iter().filter(own).collect::<Vec<_>>())
+    };
+    let mut cells = Vec::new();
+    for candidate in plan.candidates() {
+        for (cell, _) in (0..).zip(&plan.cells) {
+            let (base, counted) = (of(plan.base(), cell), of(candidate, cell));
+            if let (Some(base), Some(counted)) = (base, counted) {
+                let found = CountedCell::of((cell, candidate), base, counted, limit);
+                let by_start = by_start(records, plan.base(), (cell, candidate));
+                cells.push(CountedCell { by_start, ..found });
+            }
+        }
+    }
+    (!cells.is_empty()).then_some(InstructionCounts {
+        limit,
+        alone,
+        cells,
+    })
+}
+
+/// Candidate over base in each start that both had.
+fn by_start(
+    records: &[CountRecord],
+    base: ServerId,
+    (cell, candidate): (CellId, ServerId),
+) -> Vec<f64> {
+    let of = |server: ServerId, start: u32| {
+        let own = |record: &&CountRecord| {
+            record.server == server && record.cell == cell && record.start == start
+        };
+        ServerCount::of(&records.iter().filter(own).collect::<Vec<_>>())
+    };
+    let starts: BTreeSet<u32> = records.iter().map(|record| record.start).collect();
+    let ratio = |start| Some(of(candidate, start)?.per_op / of(base, start)?.per_op.max(1.0));
+    starts.into_iter().filter_map(ratio).collect()
+}
+
+/// Findings about what only time depends on.
+const OF_TIME: [&str; 13] = [
+    "clock-source",
+    "core-speed",
+    "cpu-governor",
+    "cpu-pressure",
+    "cpu-quota",
+    "few-cores",
+    "file-system",
+    "hardware-counters",
+    "huge-pages",
+    "no-huge-pages",
+    "other-load",
+    "transparent-huge-pages",
+    "virtual-machine",
+];
+
+/// Adds what was counted to a comparison. Where nothing was measured beside, its verdicts are those of the
+/// counts.
+pub fn add_counts(comparison: &mut Comparison, plan: &Plan, records: &[CountRecord], alone: bool) {
+    let Some(counts) = counted(plan, records, alone) else {
+        return;
+    };
+    comparison.findings.extend(findings(plan, &counts));
+    if alone {
+        comparison.host_ok = true;
+        let of_host = |finding: &Finding| OF_TIME.contains(&finding.kind.word());
+        comparison.findings.retain(|finding| !of_host(finding));
+        for cell in &mut comparison.cells {
+            let found = counts.of_cell(cell.cell, cell.candidate);
+            judge(cell, found, counts.limit);
+        }
+        comparison.counts = verdicts(&comparison.cells);
+    }
+    comparison.instructions = Some(counts);
+}
+
+fn judge(cell: &mut CellComparison, found: Option<&CountedCell>, limit: f64) {
+    let (verdict, reason) = match found {
+        Some(found) => (
+            found.verdict,
+            format!("{} instructions per operation", found.change()),
+        ),
+        None => (Verdict::Inconclusive, "not counted".to_owned()),
+    };
+    cell.verdict = verdict;
+    cell.alone = verdict;
+    cell.reason = reason;
+    cell.delta = limit;
+    cell.blocks_to_verdict = None;
+    cell.minutes_to_verdict = None;
+}
+
+/// What makes a count doubtful: starts that differ, other rows, other processes at work.
+fn findings(plan: &Plan, counts: &InstructionCounts) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    for cell in &counts.cells {
+        let workload = plan.cells.get(index(u64::from(cell.cell)));
+        let name = workload.map_or("?", |planned| planned.workload.as_str());
+        for (server, count) in [(plan.base(), &cell.base), (cell.candidate, &cell.counted)] {
+            found.extend(of_server(name, &plan.server_name(server), count));
+        }
+        if (cell.base.rows_per_op - cell.counted.rows_per_op).abs() > f64::EPSILON {
+            let text = format!(
+                "{name}: {} rows per operation in base, {} in {}: that is not the same work",
+                cell.base.rows_per_op,
+                cell.counted.rows_per_op,
+                plan.server_name(cell.candidate)
+            );
+            found.push(Finding::new(
+                FindingKind::own("count-rows-differ"),
+                Severity::Confounder,
+                text,
+            ));
+        }
+    }
+    let mut told: Vec<Finding> = Vec::new();
+    for finding in found {
+        if !told.contains(&finding) {
+            told.push(finding);
+        }
+    }
+    told
+}
+
+fn of_server(workload: &str, server: &str, count: &ServerCount) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if let Some(span) = count.span.filter(|span| *span > COUNT_SPAN_MAX) {
+        let text = format!(
+            "{workload}: the starts of {server} differ by {:.3} % in instructions",
+            span * 100.0
+        );
+        found.push(Finding::new(
+            FindingKind::own("count-span"),
+            Severity::Note,
+            text,
+        ));
+    }
+    if let Some(beside) = count.beside.filter(|beside| *beside > COUNT_BESIDE_MAX) {
+        let text = format!(
+            "{workload}: other processes of {server} did {:.1} % of the backend's work, and are not counted",
+            beside * 100.0
+        );
+        found.push(Finding::new(
+            FindingKind::own("count-beside"),
+            Severity::Note,
+            text,
+        ));
+    }
+    found
+}
+
+/// What a count cannot say, as far as it applies to a plan whose servers were compiled so.
+#[must_use]
+pub fn caveats(plan: &Plan, builds: &[Build]) -> Vec<Finding> {
+    let note =
+        |kind: &'static str, text: &str| Finding::new(FindingKind::own(kind), Severity::Note, text);
+    let mut found = vec![
+        note(
+            "count-is-not-time",
+            "instructions are not time: cache and branch misses, atomics and waits cost nothing more here",
+        ),
+        note(
+            "count-no-kernel",
+            "the kernel's part of an operation is not counted, only the server's own code",
+        ),
+        note(
+            "count-dispatch",
+            "the counter hides some instruction sets, so code that chooses by CPU (checksums, bits, copies) \
+             may take another variant than it takes without the counter",
+        ),
+        note(
+            "count-one-client",
+            "one client on a server of its own: locks that others hold, and what they put into caches, are \
+             not in it",
+        ),
+    ];
+    let small = |build: &Build| {
+        build
+            .cflags
+            .split_ascii_whitespace()
+            .any(|flag| flag == "-Os")
+    };
+    if builds.iter().any(small) {
+        found.push(note(
+            "count-small-builds",
+            "a server was compiled for size (-Os): calls that -O2 inlines are counted; for a statement about \
+             production, count builds from source",
+        ));
+    }
+    let writes: Vec<&str> = plan
+        .cells
+        .iter()
+        .filter(|cell| cell.writes)
+        .map(|cell| cell.workload.as_str())
+        .collect();
+    if !writes.is_empty() {
+        found.push(note(
+            "count-writes",
+            "what background processes write later is not in the counts of cells that write",
+        ));
+    }
+    found
+}
+
+/// The exit code of a run that counted and did nothing else: 5 nothing counted, 1 any cell above the limit, 3
+/// any that the starts leave open, else 0.
+#[must_use]
+pub(crate) fn exit_code(counts: &InstructionCounts) -> u8 {
+    let any = |verdict| counts.cells.iter().any(|cell| cell.verdict == verdict);
+    if any(Verdict::Regression) {
+        1
+    } else if any(Verdict::Inconclusive) {
+        3
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(per_op: f64, span: f64) -> ServerCount {
+        ServerCount {
+            per_op,
+            span: Some(span),
+            starts: 2,
+            rows_per_op: 1.0,
+            beside: None,
+        }
+    }
+
+    #[test]
+    fn the_exit_code_is_that_of_the_worst_cell() {
+        let counts = |counted: &[f64]| InstructionCounts {
+            limit: 0.01,
+            alone: true,
+            cells: counted
+                .iter()
+                .map(|counted| {
+                    CountedCell::of((0, 1), count(1e5, 1e-4), count(*counted, 1e-4), 0.01)
+                })
+                .collect(),
+        };
+        assert_eq!(exit_code(&counts(&[1e5, 0.9e5])), 0);
+        assert_eq!(exit_code(&counts(&[1e5, 1.0101e5])), 3);
+        assert_eq!(exit_code(&counts(&[1.0101e5, 1.2e5])), 1);
+        let mean = counts(&[1e5, 1.21e5]).mean(1).unwrap();
+        assert!((mean - 1.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn starts_that_differ_and_others_at_work_are_told() {
+        let quiet = count(1e5, 0.0004);
+        assert_eq!(of_server("scan", "postgres:18", &quiet), []);
+        let loud = ServerCount {
+            beside: Some(0.02),
+            ..count(1e5, 0.000_8)
+        };
+        let kinds: Vec<String> = of_server("scan", "postgres:18", &loud)
+            .into_iter()
+            .map(|finding| finding.kind.word().to_owned())
+            .collect();
+        assert_eq!(kinds, ["count-span", "count-beside"]);
+    }
+}

@@ -1,0 +1,159 @@
+//! What cannot be counted, refused before anything starts.
+
+use deltabench_model::plan::{CacheState, Limits, Plan, Transport};
+use deltabench_model::problem::Problem;
+
+/// Settings that have a statement's work done where it is not counted, with the values that do not.
+const ELSEWHERE: [(&str, &[&str], &str); 5] = [
+    (
+        "max_parallel_workers_per_gather",
+        &["0"],
+        "a parallel plan does part of a statement in other processes",
+    ),
+    (
+        "debug_parallel_query",
+        &["off", "false", "no", "0"],
+        "it has plans made parallel",
+    ),
+    (
+        "force_parallel_mode",
+        &["off", "false", "no", "0"],
+        "it has plans made parallel",
+    ),
+    (
+        "jit",
+        &["off", "false", "no", "0"],
+        "the compiler's own instructions would be counted, and its code has no names",
+    ),
+    (
+        "io_method",
+        &["sync"],
+        "io_uring and workers read for the backend where it is not counted",
+    ),
+];
+
+/// Refuses a plan that cannot be counted.
+///
+/// Errors: the first thing that is in the way, with a way out.
+pub fn check(plan: &Plan) -> Result<(), Problem> {
+    if let Some(server) = plan
+        .servers
+        .iter()
+        .find(|server| server.installation.remote.is_some())
+    {
+        return Err(not_ours(&server.installation.asked));
+    }
+    if plan.work.is_embedded() || plan.work.has_passes() {
+        return Err(
+            Problem::new(format!("{} cannot be counted", plan.work.title()))
+                .detail("only statements that a client sends to a server are counted so far")
+                .hint("count workloads (--all, --only) or scripts (-f)"),
+        );
+    }
+    if let Some(cell) = plan.cells.iter().find(|cell| cell.clients != 1) {
+        return Err(several_clients(cell.clients));
+    }
+    for server in &plan.servers {
+        check_settings(&[plan.settings.as_slice(), &server.settings].concat())?;
+    }
+    check_surroundings(plan)
+}
+
+/// Refuses settings under which work is done where it is not counted; of one that is there twice the last
+/// counts.
+///
+/// Errors: the first of them, with the value that does not.
+pub fn check_settings(settings: &[(String, String)]) -> Result<(), Problem> {
+    for (name, harmless, why) in ELSEWHERE {
+        let mut asked = settings.iter().rev();
+        let found = asked.find(|(asked, _)| asked.eq_ignore_ascii_case(name));
+        let value = found.map(|(_, value)| value.trim().to_ascii_lowercase());
+        if let Some(value) = value.filter(|value| !harmless.contains(&value.as_str())) {
+            let harmless = harmless.first().copied().unwrap_or_default();
+            return Err(Problem::new(format!("{name} = {value} cannot be counted"))
+                .detail(why)
+                .hint(format!("count with --set {name}={harmless}")));
+        }
+    }
+    Ok(())
+}
+
+/// That more than one client is asked for.
+#[must_use]
+pub fn several_clients(clients: u32) -> Problem {
+    Problem::new(format!("{clients} clients cannot be counted"))
+        .detail("how often clients meet at a lock depends on time, and instructions with it")
+        .hint("leave out --clients: counts are of one client")
+}
+
+/// A server that was there before.
+#[must_use]
+pub fn not_ours(target: &str) -> Problem {
+    Problem::new(format!("{target} cannot be counted"))
+        .detail("a server is counted from its first instruction, so it has to be one that deltabench starts")
+        .hint("name the same version as a target, for example postgres:18 or path:/opt/pg18")
+}
+
+fn check_surroundings(plan: &Plan) -> Result<(), Problem> {
+    let Limits {
+        memory_bytes,
+        storage,
+        ..
+    } = &plan.limits;
+    let refused = |what: &str| {
+        Err(Problem::new(format!("{what} changes no count"))
+            .detail("instructions are counted on local sockets, in memory, without limits")
+            .hint("leave it out"))
+    };
+    if memory_bytes.is_some() {
+        refused("a limit of memory")
+    } else if storage.is_some() {
+        refused("a limit of the device")
+    } else if plan.cache != CacheState::AsIs {
+        refused("another state of caches")
+    } else if plan.transport != Transport::Socket {
+        refused("another transport")
+    } else if plan.cells.iter().any(|cell| cell.rate.is_some()) {
+        refused("a rate")
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        pairs.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn work_in_other_processes_and_compiled_code_are_refused_with_a_way_out() {
+        for (name, value) in [
+            ("jit", "on"),
+            ("JIT", "On"),
+            ("max_parallel_workers_per_gather", "2"),
+            ("io_method", "io_uring"),
+            ("io_method", "worker"),
+            ("debug_parallel_query", "regress"),
+        ] {
+            let refused = check_settings(&settings(&[(name, value)])).unwrap_err();
+            let lower = name.to_ascii_lowercase();
+            assert!(refused.hint.unwrap().contains(&format!("--set {lower}=")));
+        }
+        check_settings(&settings(&[
+            ("jit", "off"),
+            ("work_mem", "64MB"),
+            ("io_method", "sync"),
+        ]))
+        .unwrap();
+    }
+
+    #[test]
+    fn only_the_last_value_of_a_setting_counts() {
+        check_settings(&settings(&[("jit", "on"), ("jit", "off")])).unwrap();
+        assert!(check_settings(&settings(&[("jit", "off"), ("jit", "on")])).is_err());
+    }
+}

@@ -1,0 +1,102 @@
+//! What a counter wrote at the marks of a backend.
+
+use deltabench_explain::callgrind;
+use deltabench_model::problem::Problem;
+use deltabench_model::profile::Profile;
+use deltabench_server::counts_file;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// The function below which a backend does its work.
+const ROOT: &str = "PostgresMain";
+
+/// Enough of a file's end to hold its total.
+const TAIL: u64 = 4096;
+
+/// The marks of one backend.
+#[derive(Debug)]
+pub struct Marks {
+    directory: PathBuf,
+    pid: u32,
+    /// Marks so far; files are numbered by them, from 1.
+    number: u32,
+}
+
+impl Marks {
+    /// Those of a backend, which has had none.
+    #[must_use]
+    pub fn of(directory: &Path, pid: u32) -> Self {
+        Self {
+            directory: directory.to_path_buf(),
+            pid,
+            number: 0,
+        }
+    }
+
+    /// The file of the mark that was just answered: a server writes it before it answers.
+    pub fn next(&mut self) -> PathBuf {
+        self.number += 1;
+        counts_file(&self.directory, self.pid, self.number)
+    }
+}
+
+/// Instructions of a whole file.
+///
+/// Errors: it is not there, or is none of callgrind's.
+/// Source: callgrind's format, `totals:` after all costs.
+pub fn total(path: &Path) -> Result<u64, Problem> {
+    let unread = |why: String| {
+        Problem::new("what the counter wrote cannot be read")
+            .detail(format!("{}: {why}", path.display()))
+    };
+    let mut file = File::open(path).map_err(|error| unread(error.to_string()))?;
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    let mut tail = Vec::new();
+    let read = file
+        .seek(SeekFrom::Start(length.saturating_sub(TAIL)))
+        .and_then(|_| file.read_to_end(&mut tail));
+    read.map_err(|error| unread(error.to_string()))?;
+    let text = String::from_utf8_lossy(&tail);
+    let found = text
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("totals:"));
+    found
+        .and_then(|rest| rest.split_ascii_whitespace().next()?.parse().ok())
+        .ok_or_else(|| unread("it has no total".to_owned()))
+}
+
+/// Where the instructions between two marks went, function by function and path by path.
+///
+/// Errors: a file that is not there, or is none of callgrind's.
+pub fn read(path: &Path) -> Result<Profile, Problem> {
+    let unread = |why: String| {
+        Problem::new("what the counter wrote cannot be read")
+            .detail(format!("{}: {why}", path.display()))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
+    let parts = callgrind::read(&text, ROOT).map_err(|error| unread(error.to_string()))?;
+    let part = parts.into_iter().next_back();
+    part.map(|part| part.profile)
+        .ok_or_else(|| unread("it has no parts".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_total_is_at_the_end_of_a_file() {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut marks = Marks::of(scratch.path(), 7);
+        let path = marks.next();
+        assert!(path.ends_with("cg.7.1") && marks.next().ends_with("cg.7.2"));
+        assert!(total(&path).unwrap_err().to_string().contains("cg.7.1"));
+        let costs = "0 1\n".repeat(3000);
+        std::fs::write(&path, format!("events: Ir\n{costs}\ntotals: 44365278\n")).unwrap();
+        assert_eq!(total(&path), Ok(44_365_278));
+        std::fs::write(&path, "events: Ir\n").unwrap();
+        assert!(total(&path).unwrap_err().to_string().contains("no total"));
+    }
+}

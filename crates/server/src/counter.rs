@@ -1,0 +1,133 @@
+//! Servers under a counter of instructions: valgrind's callgrind.
+//!
+//! The counter writes what a process has counted since the last time, by function and call path, before that
+//! process runs a function that is named here. A backend runs it when a client asks for
+//! [`Counter::MARK_SQL`], so a client marks the ends of what is counted in the stream of its statements.
+//! Backends are forked and not started, and what speaks to the counter from outside does not reach those.
+
+use deltabench_model::problem::Problem;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Variable of a server under a counter, and of all its processes: their program is the counter's, so it is
+/// by this, and by where they work, that [`crate::sweep`] knows that they are ours.
+pub(crate) const COUNTED_MARK: (&str, &str) = ("DELTABENCH_STARTED", "counted");
+
+/// Where the counter writes, in a cluster's directory.
+pub(crate) const COUNTS: &str = "counts";
+
+/// Callers by which calls of a function are told apart: more than a backend has on its stack in a statement.
+const CALLERS: u32 = 30;
+
+/// The function before which counts are written, and the statement that runs it.
+const MARK: &str = "pg_backend_pid";
+
+/// Where programs are looked for.
+const PLACES: [&str; 4] = ["/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin"];
+
+/// A counter of instructions on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counter {
+    program: PathBuf,
+    /// What it says of itself.
+    pub version: String,
+}
+
+impl Counter {
+    /// The statement before which the counter of a backend writes what was counted, and begins again.
+    pub const MARK_SQL: &'static str = "SELECT pg_backend_pid()";
+
+    /// The counter of this machine.
+    ///
+    /// Errors: there is none, with the package that has it; one that does not run.
+    pub fn find() -> Result<Self, Problem> {
+        let found = PLACES
+            .iter()
+            .map(|place| Path::new(place).join("valgrind"))
+            .find(|path| path.is_file());
+        let Some(program) = found else {
+            return Err(Problem::new("there is no valgrind on this machine")
+                .detail("instructions are counted by its tool callgrind")
+                .hint("install the package `valgrind`, for example `apt-get install valgrind`"));
+        };
+        let asked = Command::new(&program).arg("--version").output();
+        match asked {
+            Ok(output) if output.status.success() => Ok(Self {
+                program,
+                version: String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+            }),
+            other => Err(
+                Problem::new(format!("{} does not run", program.display())).detail(match other {
+                    Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+                    Err(error) => error.to_string(),
+                }),
+            ),
+        }
+    }
+
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// What the counter is told, with the program that it counts.
+    pub(crate) fn arguments(directory: &Path, program: &Path, own: Vec<OsString>) -> Vec<OsString> {
+        let mut file = OsString::from("--callgrind-out-file=");
+        file.push(directory.join("cg.%p"));
+        let mut arguments: Vec<OsString> = vec![
+            "--tool=callgrind".into(),
+            "--quiet".into(),
+            // Else it leaves pipes in /tmp when it is killed.
+            "--vgdb=no".into(),
+            format!("--dump-before={MARK}").into(),
+            format!("--separate-callers={CALLERS}").into(),
+            // Line numbers only make files larger: functions are what is compared.
+            "--dump-line=no".into(),
+            file,
+            program.into(),
+        ];
+        arguments.extend(own);
+        arguments
+    }
+
+    /// Variables of its environment.
+    pub(crate) fn environment(directory: &Path) -> Vec<(String, String)> {
+        vec![
+            (COUNTED_MARK.0.to_owned(), COUNTED_MARK.1.to_owned()),
+            // Its scratch files go where everything of the server goes.
+            ("TMPDIR".to_owned(), directory.display().to_string()),
+        ]
+    }
+}
+
+/// The file that a process wrote at its `number`th mark, counted from 1.
+#[must_use]
+pub fn counts_file(directory: &Path, pid: u32, number: u32) -> PathBuf {
+    directory.join(format!("cg.{pid}.{number}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_comes_last_with_its_own_arguments() {
+        let told = Counter::arguments(
+            Path::new("/w/counts"),
+            Path::new("/pg/bin/postgres"),
+            vec!["-D".into(), "/w/data".into()],
+        );
+        let text: Vec<&str> = told.iter().filter_map(|word| word.to_str()).collect();
+        assert_eq!(
+            text[text.len() - 3..],
+            ["/pg/bin/postgres", "-D", "/w/data"]
+        );
+        assert!(text.contains(&"--callgrind-out-file=/w/counts/cg.%p"));
+        assert!(text.contains(&"--dump-before=pg_backend_pid"));
+        assert_eq!(
+            counts_file(Path::new("/w/counts"), 12, 3),
+            Path::new("/w/counts/cg.12.3")
+        );
+        assert!(Counter::MARK_SQL.contains(MARK));
+    }
+}
