@@ -4,6 +4,7 @@ pub mod catalogue;
 pub mod conditions;
 pub mod count;
 pub mod experiment;
+pub mod explain;
 pub mod global;
 pub mod results;
 pub mod selfcheck;
@@ -14,6 +15,7 @@ use catalogue::{ConfigsArguments, Fetch, Targets, Workloads};
 use clap::{Args, Parser, Subcommand};
 use count::Count;
 use experiment::{Init, RunArguments};
+use explain::Explain;
 use global::Global;
 use results::{Confirm, ExportArguments, InvalidateArguments, LedgerArguments, Report, Resume};
 use selfcheck::{CalibrateArguments, CrosscheckArguments, DoctorArguments, Selfbench};
@@ -61,6 +63,12 @@ pub enum Command {
     /// Write a commented experiment file to start from
     #[command(after_help = "Example: deltabench init upgrade.toml")]
     Init(Init),
+    /// Explain where in the server a difference went: functions and call paths, from counted instructions
+    #[command(
+        after_help = "Example: deltabench explain last --cell point-query\n         \
+                      deltabench explain postgres:17 postgres:18 --only point-query"
+    )]
+    Explain(Box<Explain>),
     /// Go on with a run, or an experiment, that was interrupted or killed
     #[command(after_help = "Example: deltabench resume last")]
     Resume(Resume),

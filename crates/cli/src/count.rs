@@ -14,6 +14,11 @@ use deltabench_server::Counter;
 
 /// Counts as a new run.
 pub fn count(arguments: &Count, config: &Config) -> Result<u8, Failure> {
+    ready(arguments, config)?.measure(false, false, config)
+}
+
+/// A count that can be carried out here.
+pub fn ready(arguments: &Count, config: &Config) -> Result<Ready, Failure> {
     let sides = Sides {
         base: &arguments.base,
         candidates: &arguments.candidates,
@@ -24,7 +29,7 @@ pub fn count(arguments: &Count, config: &Config) -> Result<u8, Failure> {
     Counter::find().map_err(Failure::Refused)?;
     let ready = Ready::of(request, &sides, config)?;
     deltabench_counting::check(&ready.plan).map_err(Failure::Refused)?;
-    ready.measure(false, false, config)
+    Ok(ready)
 }
 
 /// Refuses what cannot be counted on any server, before anything is looked for.

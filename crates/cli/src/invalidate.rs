@@ -70,7 +70,7 @@ pub fn mark(invalidations: &[Invalidation]) -> String {
 }
 
 /// The cells that are meant, in the plan's order; `None` is the whole run.
-fn meant(plan: &Plan, run: &str, wanted: &[String]) -> Result<Vec<Option<CellId>>, Problem> {
+pub fn meant(plan: &Plan, run: &str, wanted: &[String]) -> Result<Vec<Option<CellId>>, Problem> {
     if wanted.is_empty() {
         return Ok(vec![None]);
     }

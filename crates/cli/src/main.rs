@@ -17,6 +17,7 @@ mod crosscheck;
 mod doctor;
 mod engine_worker;
 mod experiment;
+mod explain;
 mod export;
 mod failure;
 mod host;
@@ -67,6 +68,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Count(count) => count::count(&count, &config),
         Command::Run(run) => experiment::run(&run, &config),
         Command::Init(init) => experiment::init(&init),
+        Command::Explain(explain) => explain::explain(*explain, &config),
         Command::Resume(resume) => resume::resume(&resume, &config),
         Command::Confirm(confirm) => resume::confirm(&confirm, &config),
         Command::Report(report) => listing::report(&report, &config),

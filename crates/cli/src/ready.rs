@@ -97,6 +97,16 @@ impl Ready {
         }
     }
 
+    /// Measures as a new run, and shows nothing of it.
+    pub fn measure_only(self, config: &Config) -> Result<Measured, Failure> {
+        let mut bench = Bench {
+            store: open_store(config)?,
+            host: self.host,
+            interrupted: interrupt::flag()?,
+        };
+        bench.measure_new(&self.plan, &self.library, None, false)
+    }
+
     /// Measures and publishes.
     pub fn measure(self, pilot: bool, confirm: bool, config: &Config) -> Result<u8, Failure> {
         let Self {

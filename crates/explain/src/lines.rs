@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Below this share of the whole difference nothing is worth a line.
 pub const WORTH: f64 = 0.05;
 /// A path is followed while one call holds this share of what is left of the difference.
-const ALMOST_ALL: f64 = 0.9;
+const ALMOST_ALL: f64 = 0.85;
 /// Within a line this share is worth being named.
 const MOST: f64 = 0.5;
 /// A path with more than this share of the whole is taken apart though little parts of it get lost by that.
@@ -30,7 +30,7 @@ pub const LINES: usize = 12;
 pub fn explain(base: &Profile, candidate: &Profile, lines: usize) -> Explanation {
     let (operations, frames) = crate::merged::merge(base, candidate);
     let functions = count(&frames, operations);
-    let mut search = Search::of(&frames);
+    let mut search = Search::of(&frames, operations);
     search.calls_moved();
     search.functions_everywhere();
     search.sum_up();
@@ -84,11 +84,13 @@ struct Search<'a> {
     units: Vec<Unit>,
     children: Vec<Vec<usize>>,
     whole: i64,
+    /// Less than one instruction in each of so many operations is worth no line.
+    operations: u64,
     lines: Vec<Line>,
 }
 
 impl<'a> Search<'a> {
-    fn of(frames: &'a [Frame]) -> Self {
+    fn of(frames: &'a [Frame], operations: u64) -> Self {
         let mut units: Vec<Unit> = Vec::new();
         let mut unit_of = Vec::with_capacity(frames.len());
         for (index, frame) in frames.iter().enumerate() {
@@ -124,6 +126,7 @@ impl<'a> Search<'a> {
             units,
             children,
             whole: frames.first().map_or(0, Frame::difference),
+            operations,
             lines: Vec::new(),
         };
         search.sum_up();
@@ -150,7 +153,7 @@ impl<'a> Search<'a> {
     }
 
     fn worth(&self, difference: i64) -> bool {
-        difference != 0 && share(difference, self.whole) >= WORTH
+        difference.unsigned_abs() >= self.operations && share(difference, self.whole) >= WORTH
     }
 
     fn left(&self, unit: usize) -> i64 {
@@ -559,10 +562,12 @@ mod tests {
 
     #[test]
     fn the_same_work_has_nothing_to_explain() {
-        let base = of(&[("a", 100, 1)]);
+        let base = of(&[("a", 100, 1)]).of(10);
         let explanation = explain(&base, &base, LINES);
         assert!(explanation.lines.is_empty());
         assert_eq!(explanation.accounted(), None);
+        let hardly = of(&[("a", 109, 1)]).of(10);
+        assert!(explain(&base, &hardly, LINES).lines.is_empty());
     }
 
     /// A point query as counted on two servers, 200 times.

@@ -1,5 +1,6 @@
 //! A run with everything that its reports say.
 
+use crate::explained::explained;
 use crate::judged::{Judged, confirmation_name};
 use crate::records::Records;
 use crate::withdrawal::{leave_out, of_confirmation, withdraw};
@@ -7,6 +8,7 @@ use crate::{placebos, store_problem};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{Grid, StudyRun, grids_of};
 use deltabench_compare::{absolute, confirm};
+use deltabench_explain::LINES;
 use deltabench_kinds::show_half;
 use deltabench_kinds::shown::{JudgedRun, Shown};
 use deltabench_model::counter::VisitCounters;
@@ -71,6 +73,7 @@ impl Analysed {
             context.confirmation_withdrawn = withdrawn;
         }
         withdraw(&mut comparison, &context.invalidations);
+        context.explained = explained(&run, (&plan, &comparison), store, &[], LINES)?;
         context.grids = grids(&run, &plan, &comparison, &context)?;
         let judged = JudgedRun {
             run: &run,

@@ -6,6 +6,7 @@
 //! what a run's placebo came to.
 
 mod analysed;
+mod explained;
 mod judged;
 mod placebos;
 mod records;
@@ -13,6 +14,7 @@ mod sampled;
 mod withdrawal;
 
 pub use analysed::{Analysed, analyse};
+pub use explained::{EXPLAINED, explained};
 pub use judged::{Judged, confirmation_name};
 pub use placebos::{CountedRun, Placebos};
 pub use withdrawal::cell_label;

@@ -35,6 +35,7 @@ pub fn markdown(comparison: &Comparison, plan: &Plan, context: &ReportContext) -
     if comparison.counted_alone().is_some() {
         let mut sections = vec![opening(comparison, plan, context)];
         sections.extend(counted.iter().map(crate::table::markdown::section));
+        sections.extend(explained::sections(context, plan));
         sections.extend([found(comparison), again(plan, context)]);
         return fit(sections, LIMIT);
     }

@@ -367,6 +367,9 @@ fn counted(
             .into_iter()
             .flat_map(|text| wrap(&text)),
     );
+    let explained = context.explained.iter();
+    let sentences = explained.filter_map(|cell| explained::sentence(cell, plan));
+    lines.extend(sentences.flat_map(|text| wrap(&text)));
     lines.extend(
         findings(comparison)
             .into_iter()

@@ -65,6 +65,24 @@ fn a_server_counted_against_itself_has_the_same_numbers_and_a_killed_count_leave
     assert_eq!(lab.report()["cells"], report["cells"], "from the store");
     let table = text(&lab.run(&["report", "last"]).stdout);
     assert!(table.contains("user instructions per operation"), "{table}");
+    let output = lab.run(&[
+        "explain",
+        "last",
+        "--cell",
+        "point-query",
+        "--format",
+        "json",
+    ]);
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let explain = &told["cells"][0]["explain"];
+    let counted = cells.iter().find(|cell| cell["workload"] == "point-query");
+    let counted = instructions(counted.unwrap())["base"].as_f64().unwrap();
+    let ratio = explain["base"].as_f64().unwrap() / counted;
+    assert!((ratio - 1.0).abs() < 0.01, "{explain}");
+    assert!(
+        explain["functions"]["all"].as_u64().unwrap() > 100,
+        "{explain}"
+    );
     let runs = text(&lab.run(&["list"]).stdout);
     let killed = runs.lines().find(|line| line.contains("running")).unwrap();
     let refused = lab.run(&["resume", killed.split(' ').next().unwrap()]);

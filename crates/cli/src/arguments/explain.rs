@@ -1,0 +1,46 @@
+//! `deltabench explain`.
+
+use super::conditions::Conditions;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// `deltabench explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The run, or the beginning of its name, or `last`; or a base and a candidate, without a run before
+    #[arg(value_name = "RUN|BASE CANDIDATE")]
+    pub what: Vec<String>,
+    /// A cell of the run, at all numbers of clients or at one; may be repeated [default: the cells that
+    /// changed, at most 4, the worst first]
+    #[arg(long = "cell", value_name = "NAME[@CLIENTS]")]
+    pub cells: Vec<String>,
+    /// With a base and a candidate: these workloads
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// With a base and a candidate: a workload file of your own, or a script for pgbench (.sql)
+    #[arg(short = 'f', long = "workload", value_name = "FILE")]
+    pub workloads: Vec<PathBuf>,
+    /// Lines of each cell, at most
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    pub depth: u32,
+    /// Form of the explanation
+    #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
+    pub format: ExplainFormat,
+    /// Write it here instead of stdout
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// What is held on the servers, where they are counted now
+    #[command(flatten)]
+    pub conditions: Conditions,
+}
+
+/// Form of an explanation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExplainFormat {
+    /// For a terminal.
+    Text,
+    /// For a pull request.
+    Markdown,
+    /// The cells with what `explain` says of each in the report of a run.
+    Json,
+}

@@ -1,0 +1,274 @@
+//! `deltabench explain`: where in the server the difference of a cell went.
+
+use crate::arguments::count::Count;
+use crate::arguments::explain::{Explain, ExplainFormat};
+use crate::bench::library_of;
+use crate::config::Config;
+use crate::console::{check_writable, print_stdout, say, width, write_file};
+use crate::count;
+use crate::failure::Failure;
+use crate::host::swept_host;
+use crate::invalidate::meant;
+use crate::output::{Destinations, analyse_run};
+use crate::ready::Ready;
+use crate::store::{open, store_problem};
+use crate::targets::check_still_there;
+use deltabench_compare::comparison::{Comparison, Verdict};
+use deltabench_lab::{Analysed, explained};
+use deltabench_model::counts::Counting;
+use deltabench_model::explanation::ExplainedCell;
+use deltabench_model::plan::{Cell, CellId, Limits, Observing, Plan, Role, Stopping, Transport};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::index;
+use deltabench_server::Counter;
+
+/// Rows that cells are counted on which were measured on more: the counter needs time for each, and what an
+/// operation does hardly depends on it.
+const ROWS: u64 = 20_000;
+
+/// Explains cells of a run, or of two targets without a run before.
+pub fn explain(arguments: Explain, config: &Config) -> Result<u8, Failure> {
+    if let Some(path) = &arguments.out {
+        check_writable(path).map_err(Failure::Refused)?;
+    }
+    let shape = Shape {
+        lines: index(u64::from(arguments.depth)),
+        format: arguments.format,
+        out: arguments.out.clone(),
+    };
+    match arguments.what.as_slice() {
+        [] => of_run("last", &arguments, &shape, config),
+        [run] => of_run(run, &arguments, &shape, config),
+        [base, candidate] => {
+            let (base, candidate) = (base.clone(), candidate.clone());
+            of_targets(base, candidate, arguments, &shape, config)
+        }
+        _ => Err(Failure::Refused(
+            Problem::new("explain takes a run, or a base and a candidate")
+                .hint("`deltabench explain --help` has an example of each"),
+        )),
+    }
+}
+
+/// How an explanation is shown.
+struct Shape {
+    lines: usize,
+    format: ExplainFormat,
+    out: Option<std::path::PathBuf>,
+}
+
+fn of_targets(
+    base: String,
+    candidate: String,
+    arguments: Explain,
+    shape: &Shape,
+    config: &Config,
+) -> Result<u8, Failure> {
+    if arguments.only.is_empty() && arguments.workloads.is_empty() {
+        return Err(Failure::Refused(
+            Problem::new("no cell is named")
+                .detail("without a run, explain does not know what to count")
+                .hint("add --only point-query, or -f FILE; `deltabench workloads` lists them"),
+        ));
+    }
+    let count = Count {
+        base,
+        candidates: vec![candidate],
+        all: false,
+        only: arguments.only,
+        workloads: arguments.workloads,
+        not_more_than: "1%".to_owned(),
+        starts: 2,
+        clients: 1,
+        tables: 1,
+        rows: ROWS,
+        conditions: arguments.conditions,
+    };
+    let measured = count::ready(&count, config)?.measure_only(config)?;
+    let (run, plan) = (
+        measured.judged.run().to_owned(),
+        measured.judged.plan().clone(),
+    );
+    let store = open(config)?;
+    let Analysed { comparison, .. } = analyse_run(&run, &plan, &store)?;
+    let all: Vec<CellId> = (0..).take(plan.cells.len()).collect();
+    let found = explained(&run, (&plan, &comparison), &store, &all, shape.lines)
+        .map_err(Failure::Failed)?;
+    show(&run, &plan, &found, shape)
+}
+
+fn of_run(run: &str, arguments: &Explain, shape: &Shape, config: &Config) -> Result<u8, Failure> {
+    if !arguments.only.is_empty() || !arguments.workloads.is_empty() {
+        return Err(Failure::Refused(
+            Problem::new("--only and -f are for two targets").hint("name a run's cell with --cell"),
+        ));
+    }
+    let store = open(config)?;
+    let run = store.find(run).map_err(Failure::Refused)?;
+    let plan = store.plan(&run).map_err(store_problem)?;
+    let Analysed { comparison, .. } = analyse_run(&run, &plan, &store)?;
+    let cells = cells_of(&run, &plan, &comparison, &arguments.cells)?;
+    let found = explained(&run, (&plan, &comparison), &store, &cells, shape.lines)
+        .map_err(Failure::Failed)?;
+    if !found.is_empty() {
+        return show(&run, &plan, &found, shape);
+    }
+    drop(store);
+    count_now(&run, &plan, &cells, arguments, shape, config)
+}
+
+/// The cells that are named, or those that changed.
+fn cells_of(
+    run: &str,
+    plan: &Plan,
+    comparison: &Comparison,
+    named: &[String],
+) -> Result<Vec<CellId>, Failure> {
+    if !named.is_empty() {
+        let meant = meant(plan, run, named).map_err(Failure::Refused)?;
+        return Ok(meant.into_iter().flatten().collect());
+    }
+    let is_changed =
+        |verdict: Verdict| matches!(verdict, Verdict::Regression | Verdict::Improvement);
+    let changed = comparison
+        .cells
+        .iter()
+        .filter(|cell| is_changed(cell.verdict));
+    let mut cells: Vec<CellId> = changed.map(|cell| cell.cell).collect();
+    cells.dedup();
+    if cells.is_empty() {
+        return Err(Failure::Refused(
+            Problem::new(format!("no cell of {run} changed"))
+                .hint("name one with --cell NAME to explain it anyway"),
+        ));
+    }
+    Ok(cells)
+}
+
+/// Counts the cells of a run that counted nothing, as a run of its own, and explains that.
+fn count_now(
+    run: &str,
+    plan: &Plan,
+    cells: &[CellId],
+    arguments: &Explain,
+    shape: &Shape,
+    config: &Config,
+) -> Result<u8, Failure> {
+    let counted = counting_plan(plan, cells);
+    deltabench_counting::check(&counted).map_err(Failure::Refused)?;
+    Counter::find().map_err(Failure::Refused)?;
+    check_still_there(&counted).map_err(Failure::Refused)?;
+    let output = &arguments.conditions.output;
+    let destinations = Destinations::check(output, config).map_err(Failure::Refused)?;
+    let host = swept_host(&arguments.conditions.servers, config)?;
+    let library = library_of(&counted)?;
+    say(&format!(
+        "{run} has no counts of its own: its cells are counted now"
+    ));
+    let measured = Ready::made(counted, host, library, destinations).measure_only(config)?;
+    let (run, plan) = (
+        measured.judged.run().to_owned(),
+        measured.judged.plan().clone(),
+    );
+    let store = open(config)?;
+    let Analysed { comparison, .. } = analyse_run(&run, &plan, &store)?;
+    let all: Vec<CellId> = (0..).take(plan.cells.len()).collect();
+    let found = explained(&run, (&plan, &comparison), &store, &all, shape.lines)
+        .map_err(Failure::Failed)?;
+    show(&run, &plan, &found, shape)
+}
+
+/// The plan of a run as one that counts some of its cells with one client each.
+fn counting_plan(plan: &Plan, cells: &[CellId]) -> Plan {
+    let wanted = (0..).zip(&plan.cells).filter(|(id, _)| cells.contains(id));
+    let mut counted: Vec<Cell> = Vec::new();
+    for (_, cell) in wanted {
+        let alone = Cell {
+            clients: 1,
+            rate: None,
+            ..cell.clone()
+        };
+        if !counted.contains(&alone) {
+            counted.push(alone);
+        }
+    }
+    let mut again = plan.clone();
+    again.cells = counted;
+    again.servers.retain(|server| server.role != Role::Placebo);
+    again.data.tables = 1;
+    again.data.rows = again.data.rows.min(ROWS);
+    again.stopping = Stopping::Fixed;
+    again.transport = Transport::Socket;
+    again.limits = Limits::default();
+    again.pins = None;
+    again.confirms = None;
+    again.experiment = None;
+    again.observing = Observing {
+        counters: false,
+        counting: Some(Counting::default()),
+        ..Observing::default()
+    };
+    again
+}
+
+fn show(run: &str, plan: &Plan, cells: &[ExplainedCell], shape: &Shape) -> Result<u8, Failure> {
+    if cells.is_empty() {
+        return Err(Failure::Failed(
+            Problem::new(format!("{run} has nothing to explain"))
+                .detail("instructions were not counted on both sides"),
+        ));
+    }
+    let text = match shape.format {
+        ExplainFormat::Text => {
+            let text = deltabench_report::explained_text(cells, plan, width());
+            format!(
+                "run {run}, base {}\n\n{text}",
+                deltabench_report::resolved(plan, plan.base())
+            )
+        }
+        ExplainFormat::Markdown => deltabench_report::explained_markdown(cells, plan),
+        ExplainFormat::Json => deltabench_report::explained_json(run, cells, plan),
+    };
+    match &shape.out {
+        Some(path) => write_file(path, &text)?,
+        None => print_stdout(text.trim_end_matches('\n'))?,
+    }
+    say(&format!(
+        "`deltabench report {run} --format html --out FILE` draws it as a flame graph"
+    ));
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_at_several_numbers_of_clients_are_counted_once_and_without_a_placebo() {
+        let mut plan = deltabench_testkit::small_run::plan();
+        let first = plan.cells.remove(0);
+        plan.cells = [1, 4, 8]
+            .map(|clients| Cell {
+                clients,
+                ..first.clone()
+            })
+            .to_vec();
+        plan.data.rows = 1_000_000;
+        let counted = counting_plan(&plan, &[0, 2]);
+        assert_eq!(
+            counted.cells,
+            [Cell {
+                clients: 1,
+                ..first
+            }]
+        );
+        assert!(
+            counted
+                .servers
+                .iter()
+                .all(|server| server.role != Role::Placebo)
+        );
+        assert_eq!((counted.data.tables, counted.data.rows), (1, ROWS));
+        assert!(counted.observing.counting.is_some());
+    }
+}
