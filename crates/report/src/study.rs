@@ -28,7 +28,7 @@ pub enum StudyFormat {
     Text,
     /// One offline page.
     Html,
-    /// The JSON contract (see [`mod@format`]), in a version.
+    /// The JSON contract (`docs/reference/study.schema.json`), in a version.
     Json(JsonVersion),
     /// For a pull request or a blog post.
     Markdown,
