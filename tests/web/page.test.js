@@ -53,6 +53,13 @@ describe('the report page', () => {
     });
   });
 
+  it('draws where instructions went on a page of counts alone', async () => {
+    await on('counted', {}, async (page) => {
+      await page.locator('#flame-1').scrollIntoViewIfNeeded();
+      await page.waitForSelector('#flame-1 svg');
+    });
+  });
+
   it('shows sentence, table, forest, findings and provenance without a script', async () => {
     await on('rich', { javaScriptEnabled: false }, async (page) => {
       assert.match(await page.locator('h1').first().textContent(), /slower/);

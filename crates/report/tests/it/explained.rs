@@ -2,7 +2,7 @@
 
 use crate::fixture::{comparison, context, plan};
 use crate::full::Full;
-use deltabench_compare::comparison::Verdict;
+use deltabench_compare::comparison::{InstructionCounts, Verdict};
 use deltabench_explain::{LINES, explain};
 use deltabench_model::explanation::{ExplainedCell, TimeChange};
 use deltabench_model::profile::Profile;
@@ -38,6 +38,17 @@ pub fn explained() -> Full {
         comparison: comparison(),
         context,
     }
+}
+
+/// The same of a run that counted and measured nothing.
+pub fn counted() -> Full {
+    let mut run = explained();
+    run.comparison.instructions = Some(InstructionCounts {
+        limit: 0.01,
+        alone: true,
+        cells: Vec::new(),
+    });
+    run
 }
 
 #[test]

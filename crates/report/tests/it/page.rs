@@ -107,6 +107,7 @@ fn pages_for_browsers_can_be_written() {
         ("started", started().page()),
         ("many", crate::made::many().page()),
         ("explained", crate::explained::explained().page()),
+        ("counted", crate::explained::counted().page()),
         ("rocksdb", crate::rocksdb::page()),
         ("study", crate::study::page(&crate::study_fixture::large())),
         (

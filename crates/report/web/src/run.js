@@ -12,8 +12,13 @@ import { courseList, gridList } from './page.js';
 import { bars, overCandidates, overClients } from './published.js';
 import { table } from './table.js';
 
+const MEASURED = [forest, table, cards, bars, overClients, overCandidates, () => grids(gridList), () => course(courseList), host, steps, flames, start];
+
 export function run() {
-  for (const part of [forest, table, cards, bars, overClients, overCandidates, () => grids(gridList), () => course(courseList), host, steps, flames, start]) {
+  // A page of counts alone has no times, and so no forest.
+  const measured = document.getElementById('forest-chart');
+  if (!measured) document.documentElement.classList.add('scripts');
+  for (const part of measured ? MEASURED : [flames]) {
     try {
       part();
     } catch (error) {
