@@ -1,6 +1,6 @@
 //! Tables of an experiment file that belong to one kind of benchmark.
 //!
-//! A new one is a file here, a field of [`Kinds`] and its rows in [`TABLES`] and [`SIZES`].
+//! A new one is a file here, a field of [`Kinds`] and its rows in `TABLES` and `SIZES`.
 
 mod insert;
 mod pgbench;
