@@ -26,7 +26,7 @@ const TINY: [&str; 16] = [
 fn steps(lab: &Lab) -> Vec<(u32, u32, u32)> {
     let store = rusqlite::Connection::open(lab.path().join("lab/deltabench.sqlite")).unwrap();
     let mut query = store
-        .prepare("SELECT block, server, cell FROM step ORDER BY id")
+        .prepare("SELECT block, server, cell FROM record ORDER BY id")
         .unwrap();
     let rows = query
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
