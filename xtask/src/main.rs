@@ -15,7 +15,7 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   tidy   house rules: sizes, names, arrows between crates, documents; with --shrink take what keeps a
-         rule by now from the lists of what does not
+         rule by now from the list of what does not
   gen    write the generated pages of docs/reference; with --check fail if one is stale
   web    bundle the report page's script (npm); with --check fail if the committed one differs
   ci     what CI runs: tidy, fmt, clippy, doc, gen --check, test

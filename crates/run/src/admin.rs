@@ -1,6 +1,5 @@
 //! Set-up statements, with problems that name them.
 
-use crate::remote::without_path;
 use deltabench_driver::WireError;
 use deltabench_driver::admin::Client;
 use deltabench_model::endpoint::{Endpoint, Login};
@@ -55,4 +54,23 @@ pub fn text(row: Vec<Option<String>>) -> String {
 /// What a server answered to a statement, as a problem.
 pub fn failed(sql: &str, error: &WireError) -> Problem {
     Problem::new("a server refused a set-up statement").detail(format!("{error}\nin: {sql}"))
+}
+
+/// Statements would find tables of others.
+pub(crate) fn pathless(at: &str, error: &WireError) -> Problem {
+    Problem::new(format!("{at} does not take search_path at log-in"))
+        .detail(error.to_string())
+        .hint(
+            "something between us and the server, a connection pooler with ignore_startup_parameters, \
+             drops it: name the server itself",
+        )
+}
+
+/// What is to be said if an error is that a session has another `search_path` than it was given.
+pub(crate) fn without_path(error: &WireError) -> Option<Problem> {
+    match error {
+        WireError::SearchPath { endpoint, .. } => Some(pathless(endpoint, error)),
+        WireError::At { error, .. } => without_path(error),
+        _ => None,
+    }
 }

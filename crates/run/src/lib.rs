@@ -7,8 +7,10 @@
 
 pub mod admin;
 pub mod aging;
+mod build;
 pub mod estimate;
 pub mod events;
+pub mod executables;
 pub mod facts;
 pub mod fleet;
 pub mod host;

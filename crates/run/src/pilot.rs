@@ -4,11 +4,11 @@
 //! blocks and what they took follows a table of minutes for each precision. That spread and the seconds of a
 //! block are kept as a fact; its slices are not, and never enter a verdict.
 
+use crate::executables::compile;
 use crate::fleet::{Fleet, Host};
 use crate::load::address_for;
 use crate::schedule::{BlockSchedule, VisitSchedule};
 use crate::session::benchmark::Benchmark;
-use crate::session::compile;
 use crate::visit::{Address, Visit, VisitEnd};
 use deltabench_compare::comparison::Metric;
 use deltabench_compare::forecast::{Forecast, forecast};

@@ -19,7 +19,6 @@ mod server;
 mod tables;
 
 pub use access::installation;
-pub(crate) use access::without_path;
 pub(crate) use agents::{Agents, Watcher};
 pub(crate) use check::check_servers;
 pub use check::{check, only_own};

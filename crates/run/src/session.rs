@@ -19,7 +19,6 @@ use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_store::Store;
 use deltabench_workload::Library;
-use deltabench_workload::executable::Executable;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -109,20 +108,6 @@ impl Session<'_> {
             .add_fact(self.run, (server, None), fact)
             .map_err(store_problem)
     }
-}
-
-/// The workloads of all cells, compiled for the plan's data.
-///
-/// Errors: a workload that is not there.
-pub fn compile(plan: &Plan, library: &Library) -> Result<Vec<Executable>, Problem> {
-    if plan.work.has_passes() {
-        // Its steps are no workloads of the library.
-        return Ok(Vec::new());
-    }
-    plan.cells
-        .iter()
-        .map(|cell| library.get(&cell.workload)?.compile(&plan.data))
-        .collect()
 }
 
 /// That results could not be stored.

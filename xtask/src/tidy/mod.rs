@@ -47,7 +47,7 @@ impl fmt::Display for Breach {
 }
 
 /// Checks every rule on the whole repository, prints all breaches and fails if there are any.
-/// With `shrink`, what keeps a rule by now is taken from the lists of what does not.
+/// With `shrink`, what keeps a rule by now is taken from the list of what does not.
 pub fn tidy(root: &Path, shrink: bool) -> anyhow::Result<()> {
     let mut breaches = arrows::check(root)?;
     let files = text_files(root)?;
@@ -57,16 +57,13 @@ pub fn tidy(root: &Path, shrink: bool) -> anyhow::Result<()> {
         breaches.extend(check_file(path, text));
         breaches.extend(shelf.check(path, text));
     }
-    let named = kinds::find(&files).into_iter();
+    let named = kinds::find(&files).into_iter().chain(circles::find(&files));
     breaches.extend(named.map(|(path, text)| Breach::new(&path, 0, &text)));
-    let lists = [
-        ("xtask/src/tidy/circles.txt", circles::find(&files)),
-        ("xtask/src/tidy/wordy.txt", words::find(&files)),
-    ];
-    for (path, found) in lists {
-        let path = Path::new(path);
-        breaches.extend(remaining::List { path, found }.check(root, shrink)?);
-    }
+    let wordy = remaining::List {
+        path: Path::new("xtask/src/tidy/wordy.txt"),
+        found: words::find(&files),
+    };
+    breaches.extend(wordy.check(root, shrink)?);
     breaches.sort();
     for breach in &breaches {
         eprintln!("{breach}");

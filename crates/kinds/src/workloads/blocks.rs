@@ -8,14 +8,14 @@ use deltabench_model::slice::Slice;
 use deltabench_model::units::index;
 use deltabench_observe::{MachineSources, Meters, Postmaster, Series, SliceMeters, own_affinity};
 use deltabench_run::benchmark::{BlockEnd, Blocks};
+use deltabench_run::executables::compile;
 use deltabench_run::facts::Sources;
 use deltabench_run::fleet::Fleet;
 use deltabench_run::load::address_for;
 use deltabench_run::occupancy::Occupancy;
 use deltabench_run::schedule::{BlockSchedule, VisitSchedule};
 use deltabench_run::session::{
-    BlockOrder, RunProgress, Session, SessionEnd, compile, now_ns, postmasters, series,
-    store_problem,
+    BlockOrder, RunProgress, Session, SessionEnd, now_ns, postmasters, series, store_problem,
 };
 use deltabench_run::visit::{Address, Cause, Rotation, Scouted, Visit, VisitEnd};
 use deltabench_workload::Chore;

@@ -1,8 +1,8 @@
 //! Logging in to a server that was there before, and what it is.
 
 use super::place;
-use crate::admin::{query, text};
-use crate::readback::build;
+use crate::admin::{pathless, query, text};
+use crate::build::build;
 use deltabench_driver::admin::Client;
 use deltabench_driver::passwords::Passwords;
 use deltabench_driver::{ServerError, TlsFailure, WireError};
@@ -142,25 +142,6 @@ impl Access {
                 "add the line {host}:{port}:{database}:{user}:PASSWORD to ~/.pgpass (chmod 0600), or set \
                  PGPASSWORD"
             ))
-    }
-}
-
-/// Statements would find tables of others.
-fn pathless(at: &str, error: &WireError) -> Problem {
-    Problem::new(format!("{at} does not take search_path at log-in"))
-        .detail(error.to_string())
-        .hint(
-            "something between us and the server, a connection pooler with ignore_startup_parameters, \
-             drops it: name the server itself",
-        )
-}
-
-/// What is to be said if an error is that a session has another `search_path` than it was given.
-pub(crate) fn without_path(error: &WireError) -> Option<Problem> {
-    match error {
-        WireError::SearchPath { endpoint, .. } => Some(pathless(endpoint, error)),
-        WireError::At { error, .. } => without_path(error),
-        _ => None,
     }
 }
 

@@ -5,7 +5,7 @@ use super::waits::{Waits, sampled};
 use super::{
     Address, Cause, FIRST_WARMUP_ROUND, OPERATION_TIMEOUT, Sink, Visit, WarmUp, host_problem,
 };
-use crate::remote::without_path;
+use crate::admin::without_path;
 use crate::schedule::{jittered, parameters};
 use deltabench_compare::is_steady;
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
