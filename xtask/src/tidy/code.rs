@@ -150,6 +150,25 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
         visit::visit_item(self, item);
     }
 
+    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
+        let is_public = matches!(item.vis, syn::Visibility::Public(_));
+        for member in &item.items {
+            let (attributes, name) = match member {
+                syn::TraitItem::Const(member) => (&member.attrs, &member.ident),
+                syn::TraitItem::Fn(member) => (&member.attrs, &member.sig.ident),
+                syn::TraitItem::Type(member) => (&member.attrs, &member.ident),
+                _ => continue,
+            };
+            self.documented(is_public, attributes, name);
+        }
+        visit::visit_item_trait(self, item);
+    }
+
+    fn visit_impl_item_const(&mut self, item: &'ast syn::ImplItemConst) {
+        let is_public = matches!(item.vis, syn::Visibility::Public(_));
+        self.documented(is_public, &item.attrs, &item.ident);
+    }
+
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
         self.inside(&item.attrs, |visitor| {
             visitor.measure(&item.sig, &item.block);
@@ -259,9 +278,10 @@ mod tests {
     fn what_is_public_says_what_it_is() {
         let text = "pub struct X { pub field: u8 }\n/// Says.\npub fn f() {}\nfn g() {}\n\
                     pub(crate) fn h() {}\nimpl X { pub fn new() {} }\n\
+                    impl X { pub const A: u8 = 0; }\n/// Says.\npub trait T { fn t(); }\n\
                     #[cfg(test)]\nmod tests { pub fn i() {} }";
         let lines = |path| -> Vec<usize> { found(path, text).iter().map(|one| one.0).collect() };
-        assert_eq!(lines("crates/x/src/a.rs"), [1, 6]);
+        assert_eq!(lines("crates/x/src/a.rs"), [1, 6, 7, 9]);
         assert!(lines("crates/cli/src/a.rs").is_empty());
     }
 
