@@ -13,21 +13,21 @@ use deltabench_model::units::index;
 use std::collections::BTreeSet;
 
 /// What the counts of a plan's run say; absent if nothing was counted.
-#[must_use]
 pub fn counted(plan: &Plan, records: &[CountRecord], alone: bool) -> Option<InstructionCounts> {
     let limit = plan.gate.not_worse_than.filter(|_| alone);
     let limit = limit.unwrap_or(COUNT_LIMIT);
-    let of = |server: ServerId, cell: CellId| {
+    let of = |server: ServerId, cell: CellId| -> Vec<&CountRecord> {
         let own = |record: &&CountRecord| record.server == server && record.cell == cell;
-        ServerCount::of(&records.iter().filter(own).collect::<Vec<_>>())
+        records.iter().filter(own).collect()
     };
     let mut cells = Vec::new();
     for candidate in plan.candidates() {
         for (cell, _) in (0..).zip(&plan.cells) {
             let (base, counted) = (of(plan.base(), cell), of(candidate, cell));
-            if let (Some(base), Some(counted)) = (base, counted) {
+            let by_start = by_start(&base, &counted);
+            if let (Some(base), Some(counted)) = (ServerCount::of(&base), ServerCount::of(&counted))
+            {
                 let found = CountedCell::of((cell, candidate), base, counted, limit);
-                let by_start = by_start(records, plan.base(), (cell, candidate));
                 cells.push(CountedCell { by_start, ..found });
             }
         }
@@ -40,38 +40,15 @@ pub fn counted(plan: &Plan, records: &[CountRecord], alone: bool) -> Option<Inst
 }
 
 /// Candidate over base in each start that both had.
-fn by_start(
-    records: &[CountRecord],
-    base: ServerId,
-    (cell, candidate): (CellId, ServerId),
-) -> Vec<f64> {
-    let of = |server: ServerId, start: u32| {
-        let own = |record: &&CountRecord| {
-            record.server == server && record.cell == cell && record.start == start
-        };
-        ServerCount::of(&records.iter().filter(own).collect::<Vec<_>>())
+fn by_start(base: &[&CountRecord], candidate: &[&CountRecord]) -> Vec<f64> {
+    let of = |records: &[&CountRecord], start: u32| {
+        let own = |record: &&CountRecord| record.start == start;
+        ServerCount::of(&records.iter().copied().filter(own).collect::<Vec<_>>())
     };
-    let starts: BTreeSet<u32> = records.iter().map(|record| record.start).collect();
+    let starts: BTreeSet<u32> = base.iter().map(|record| record.start).collect();
     let ratio = |start| Some(of(candidate, start)?.per_op / of(base, start)?.per_op.max(1.0));
     starts.into_iter().filter_map(ratio).collect()
 }
-
-/// Findings about what only time depends on.
-const OF_TIME: [&str; 13] = [
-    "clock-source",
-    "core-speed",
-    "cpu-governor",
-    "cpu-pressure",
-    "cpu-quota",
-    "few-cores",
-    "file-system",
-    "hardware-counters",
-    "huge-pages",
-    "no-huge-pages",
-    "other-load",
-    "transparent-huge-pages",
-    "virtual-machine",
-];
 
 /// Adds what was counted to a comparison. Where nothing was measured beside, its verdicts are those of the
 /// counts.
@@ -82,8 +59,9 @@ pub fn add_counts(comparison: &mut Comparison, plan: &Plan, records: &[CountReco
     comparison.findings.extend(findings(plan, &counts));
     if alone {
         comparison.host_ok = true;
-        let of_host = |finding: &Finding| OF_TIME.contains(&finding.kind.word());
-        comparison.findings.retain(|finding| !of_host(finding));
+        comparison
+            .findings
+            .retain(|finding| !finding.kind.is_of_time());
         for cell in &mut comparison.cells {
             let found = counts.of_cell(cell.cell, cell.candidate);
             judge(cell, found, counts.limit);
@@ -126,7 +104,7 @@ fn findings(plan: &Plan, counts: &InstructionCounts) -> Vec<Finding> {
                 plan.server_name(cell.candidate)
             );
             found.push(Finding::new(
-                FindingKind::own("count-rows-differ"),
+                FindingKind::CountRowsDiffer,
                 Severity::Confounder,
                 text,
             ));
@@ -148,28 +126,19 @@ fn of_server(workload: &str, server: &str, count: &ServerCount) -> Vec<Finding> 
             "{workload}: the starts of {server} differ by {:.3} % in instructions",
             span * 100.0
         );
-        found.push(Finding::new(
-            FindingKind::own("count-span"),
-            Severity::Note,
-            text,
-        ));
+        found.push(Finding::new(FindingKind::CountSpan, Severity::Note, text));
     }
     if let Some(beside) = count.beside.filter(|beside| *beside > COUNT_BESIDE_MAX) {
         let text = format!(
             "{workload}: other processes of {server} did {:.1} % of the backend's work, and are not counted",
             beside * 100.0
         );
-        found.push(Finding::new(
-            FindingKind::own("count-beside"),
-            Severity::Note,
-            text,
-        ));
+        found.push(Finding::new(FindingKind::CountBeside, Severity::Note, text));
     }
     found
 }
 
 /// What a count cannot say, as far as it applies to a plan whose servers were compiled so.
-#[must_use]
 pub fn caveats(plan: &Plan, builds: &[Build]) -> Vec<Finding> {
     let note =
         |kind: &'static str, text: &str| Finding::new(FindingKind::own(kind), Severity::Note, text);
@@ -221,20 +190,6 @@ pub fn caveats(plan: &Plan, builds: &[Build]) -> Vec<Finding> {
     found
 }
 
-/// The exit code of a run that counted and did nothing else: 5 nothing counted, 1 any cell above the limit, 3
-/// any that the starts leave open, else 0.
-#[must_use]
-pub(crate) fn exit_code(counts: &InstructionCounts) -> u8 {
-    let any = |verdict| counts.cells.iter().any(|cell| cell.verdict == verdict);
-    if any(Verdict::Regression) {
-        1
-    } else if any(Verdict::Inconclusive) {
-        3
-    } else {
-        0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,25 +205,6 @@ mod tests {
     }
 
     #[test]
-    fn the_exit_code_is_that_of_the_worst_cell() {
-        let counts = |counted: &[f64]| InstructionCounts {
-            limit: 0.01,
-            alone: true,
-            cells: counted
-                .iter()
-                .map(|counted| {
-                    CountedCell::of((0, 1), count(1e5, 1e-4), count(*counted, 1e-4), 0.01)
-                })
-                .collect(),
-        };
-        assert_eq!(exit_code(&counts(&[1e5, 0.9e5])), 0);
-        assert_eq!(exit_code(&counts(&[1e5, 1.0101e5])), 3);
-        assert_eq!(exit_code(&counts(&[1.0101e5, 1.2e5])), 1);
-        let mean = counts(&[1e5, 1.21e5]).mean(1).unwrap();
-        assert!((mean - 1.1).abs() < 1e-9);
-    }
-
-    #[test]
     fn starts_that_differ_and_others_at_work_are_told() {
         let quiet = count(1e5, 0.0004);
         assert_eq!(of_server("scan", "postgres:18", &quiet), []);
@@ -276,10 +212,10 @@ mod tests {
             beside: Some(0.02),
             ..count(1e5, 0.000_8)
         };
-        let kinds: Vec<String> = of_server("scan", "postgres:18", &loud)
+        let kinds: Vec<FindingKind> = of_server("scan", "postgres:18", &loud)
             .into_iter()
-            .map(|finding| finding.kind.word().to_owned())
+            .map(|finding| finding.kind)
             .collect();
-        assert_eq!(kinds, ["count-span", "count-beside"]);
+        assert_eq!(kinds, [FindingKind::CountSpan, FindingKind::CountBeside]);
     }
 }

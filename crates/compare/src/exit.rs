@@ -18,21 +18,19 @@ use crate::gate::{GateResult, gate_results};
 /// A cell fails that is listed as a regression; with a gate, one that holds in the whole family; with a
 /// margin, one whose loss is shown to be beyond it (see `docs/measuring.md`). Only candidates' cells count;
 /// the placebo's never do. 2 is for bad requests and is not given here.
-/// A run that counted instructions and measured nothing has 1 where a cell has more of them than the limit
-/// allows, 3 where its starts leave that open, else 0.
+/// A run that counted instructions and measured nothing has no blocks: its verdicts are those of the counts,
+/// and a cell that was not counted is open.
 /// A run of one server, without candidates, ends with 0 if it measured something: nothing was asked.
 /// Source: docs/sources/statistics.md#verdict, docs/sources/statistics.md#many-cells.
 pub fn exit_code(comparison: &Comparison) -> u8 {
-    if let Some(counts) = comparison.counted_alone() {
-        return crate::counts::exit_code(counts);
-    }
     let cells = &comparison.cells;
     if cells.is_empty() {
         return alone(comparison);
     }
     let results = gate_results(comparison);
     let any = |result: GateResult| results.contains(&result);
-    if cells.iter().all(|cell| cell.blocks == 0) {
+    let counted = comparison.counted_alone().is_some();
+    if !counted && cells.iter().all(|cell| cell.blocks == 0) {
         5
     } else if !comparison.host_ok || cells.iter().all(|cell| cell.verdict == Verdict::Unfit) {
         4

@@ -122,9 +122,9 @@ kinds! {
     AgentLost = "agent-lost",
     /// CPU of somebody's server cannot be told.
     RemoteCpuUnknown = "remote-cpu-unknown",
-    /// Somebody's server is not restarted between blocks.
+    /// Settings and other work of somebody's server stay as they are.
     RemoteLeftAsItIs = "remote-left-as-it-is",
-    /// A restart that was asked for did not happen.
+    /// Somebody's server is not restarted between blocks.
     RemoteNotRestarted = "remote-not-restarted",
     /// Somebody's server was restarted meanwhile.
     RemoteRestarted = "remote-restarted",
@@ -166,12 +166,47 @@ kinds! {
     DiskSpace = "disk-space",
     /// Syncing is unusually fast, slow or uneven.
     Fsync = "fsync",
+    /// Counted operations had other rows.
+    CountRowsDiffer = "count-rows-differ",
+    /// Starts of one server differ in instructions.
+    CountSpan = "count-span",
+    /// Other processes of a server worked while its backend was counted.
+    CountBeside = "count-beside",
 }
 
 impl FindingKind {
     /// That of a kind of benchmark.
     pub const fn own(word: &'static str) -> Self {
         Self::Own(Cow::Borrowed(word))
+    }
+
+    /// Whether it bears on times alone, and on no count of instructions.
+    pub fn is_of_time(&self) -> bool {
+        matches!(
+            self,
+            Self::Contended
+                | Self::HostSpeed
+                | Self::GoesWithHostSpeed
+                | Self::CoreSpeed
+                | Self::NoHugePages
+                | Self::FewCores
+                | Self::CpuQuota
+                | Self::CpuGovernor
+                | Self::Turbo
+                | Self::Smt
+                | Self::Numa
+                | Self::VirtualMachine
+                | Self::ClockSource
+                | Self::HardwareCounters
+                | Self::Swap
+                | Self::TransparentHugePages
+                | Self::HugePages
+                | Self::OtherLoad
+                | Self::CpuPressure
+                | Self::Steal
+                | Self::FileSystem
+                | Self::Fsync
+        )
     }
 }
 

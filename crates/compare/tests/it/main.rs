@@ -15,6 +15,7 @@ mod calibration_model;
 mod confirm;
 mod costs;
 mod costs_model;
+mod counts;
 mod curves;
 mod disturbances;
 mod fairness;

@@ -1,0 +1,83 @@
+//! Runs that counted instructions and measured nothing.
+
+use crate::builder::*;
+use deltabench_compare::comparison::{Comparison, Verdict};
+use deltabench_compare::{add_counts, analyse, exit_code};
+use deltabench_model::counts::CountRecord;
+use deltabench_model::finding::{Finding, FindingKind, Severity};
+use deltabench_model::plan::Plan;
+use deltabench_model::units::to_u64;
+
+/// What a base with 100 000 instructions per operation and this candidate come to, cell by cell; the starts
+/// of each differ by 0.01 %.
+fn counted(candidate: &[Option<f64>], findings: Vec<Finding>) -> Comparison {
+    let plan: Plan = plan(vec![cell(1, false); candidate.len()]);
+    let mut records = Vec::new();
+    for (cell, candidate) in (0..).zip(candidate) {
+        let sides = [(BASE, Some(1e5)), (CANDIDATE, *candidate)];
+        for (server, per_op) in sides {
+            for (start, share) in [(0, 0.999_95), (1, 1.000_05)] {
+                records.extend(per_op.map(|per_op| CountRecord {
+                    server,
+                    cell,
+                    start,
+                    window: 0,
+                    operations: 1000,
+                    instructions: to_u64(per_op * share * 1000.0),
+                    of_marks: 0,
+                    of_clock: 0,
+                    rows: 1000,
+                    failed: 0,
+                    beside: None,
+                }));
+            }
+        }
+    }
+    let mut comparison = analyse(&plan, &[], findings);
+    add_counts(&mut comparison, &plan, &records, true);
+    comparison
+}
+
+#[test]
+fn the_exit_code_of_a_count_is_that_of_its_worst_cell() {
+    for (candidate, code) in [
+        (vec![Some(1e5), Some(0.9e5)], 0),
+        (vec![Some(1e5), Some(1.0101e5)], 3),
+        (vec![Some(1.0101e5), Some(1.2e5)], 1),
+        (vec![Some(1e5), None], 3),
+        (vec![Some(1.2e5), None], 1),
+        (vec![None, None], 5),
+    ] {
+        let comparison = counted(&candidate, Vec::new());
+        assert_eq!(exit_code(&comparison), code, "{candidate:?}");
+    }
+}
+
+#[test]
+fn a_withdrawn_count_passes_nothing() {
+    let mut comparison = counted(&[Some(1.2e5), Some(1e5)], Vec::new());
+    comparison.cells[0].verdict = Verdict::Unfit;
+    assert_eq!(exit_code(&comparison), 3);
+    comparison.cells[1].verdict = Verdict::Unfit;
+    assert_eq!(exit_code(&comparison), 4);
+}
+
+#[test]
+fn a_count_leaves_out_findings_about_time_alone() {
+    let kinds = [
+        FindingKind::Steal,
+        FindingKind::CflagsDiffer,
+        FindingKind::Fsync,
+    ];
+    let findings = kinds.map(|kind| Finding::new(kind, Severity::Note, "so it is"));
+    let comparison = counted(&[Some(1e5)], findings.to_vec());
+    let left: Vec<&FindingKind> = comparison.findings.iter().map(|one| &one.kind).collect();
+    assert_eq!(left, [&FindingKind::CflagsDiffer]);
+}
+
+#[test]
+fn the_mean_of_a_count_is_geometric() {
+    let comparison = counted(&[Some(1e5), Some(1.21e5)], Vec::new());
+    let mean = comparison.counted_alone().unwrap().mean(CANDIDATE).unwrap();
+    assert!((mean - 1.1).abs() < 1e-6, "{mean}");
+}
