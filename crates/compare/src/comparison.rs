@@ -445,7 +445,6 @@ pub struct Comparison {
 
 impl Comparison {
     /// The counted instructions of a run that has nothing else.
-    #[must_use]
     pub fn counted_alone(&self) -> Option<&InstructionCounts> {
         self.instructions.as_ref().filter(|counts| counts.alone)
     }

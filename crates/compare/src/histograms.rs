@@ -17,7 +17,6 @@ const COOKIE: u32 = 0x1c84_9313;
 const RATIO: u64 = 0x3ff0_0000_0000_0000;
 
 /// One histogram of many; `None` for none, for an empty one or for bytes that are no histogram.
-#[must_use]
 pub fn merge<'a>(
     reader: &mut Deserializer,
     serialized: impl Iterator<Item = &'a [u8]>,

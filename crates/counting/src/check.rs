@@ -79,7 +79,6 @@ pub fn check_settings(settings: &[(String, String)]) -> Result<(), Problem> {
 }
 
 /// That more than one client is asked for.
-#[must_use]
 pub fn several_clients(clients: u32) -> Problem {
     Problem::new(format!("{clients} clients cannot be counted"))
         .detail("how often clients meet at a lock depends on time, and instructions with it")
@@ -87,7 +86,6 @@ pub fn several_clients(clients: u32) -> Problem {
 }
 
 /// A server that was there before.
-#[must_use]
 pub fn not_ours(target: &str) -> Problem {
     Problem::new(format!("{target} cannot be counted"))
         .detail("a server is counted from its first instruction, so it has to be one that deltabench starts")

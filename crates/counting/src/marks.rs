@@ -25,7 +25,6 @@ pub struct Marks {
 
 impl Marks {
     /// Those of a backend, which has had none.
-    #[must_use]
     pub fn of(directory: &Path, pid: u32) -> Self {
         Self {
             directory: directory.to_path_buf(),

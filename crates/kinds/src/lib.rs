@@ -36,7 +36,6 @@ pub fn reader(work: &Work) -> &'static dyn Reader {
 }
 
 /// The half of a kind that speaks of its runs.
-#[must_use]
 pub fn show_half(work: &Work) -> &'static dyn Show {
     match work {
         Work::Workloads(_) => &workloads::Workloads,

@@ -451,7 +451,6 @@ pub const METRICS: ExportTable = ExportTable {
 };
 
 /// Every table, in the order of the published page.
-#[must_use]
 pub fn tables() -> Vec<ExportTable> {
     let measured = [
         EXPORT,

@@ -55,7 +55,6 @@ pub struct ServerCount {
 
 impl ServerCount {
     /// What the windows of one server in one cell come to; none without windows.
-    #[must_use]
     pub fn of(records: &[&CountRecord]) -> Option<Self> {
         let starts: BTreeSet<u32> = records.iter().map(|record| record.start).collect();
         let per_op = |records: &mut dyn Iterator<Item = &&CountRecord>| {
@@ -87,14 +86,12 @@ impl ServerCount {
 
 impl InstructionCounts {
     /// What was counted of a cell and a candidate.
-    #[must_use]
     pub fn of_cell(&self, cell: CellId, candidate: ServerId) -> Option<&CountedCell> {
         let mut cells = self.cells.iter();
         cells.find(|found| found.cell == cell && found.candidate == candidate)
     }
 
     /// Geometric mean of a candidate's ratios; absent without any.
-    #[must_use]
     pub fn mean(&self, candidate: ServerId) -> Option<f64> {
         let of = self.cells.iter().filter(|cell| cell.candidate == candidate);
         let logs: Vec<f64> = of.map(|cell| cell.ratio.ln()).collect();
@@ -105,7 +102,6 @@ impl InstructionCounts {
 
 impl CountedCell {
     /// Judges what was counted on both sides: growth above `limit`, a share, is a regression.
-    #[must_use]
     pub fn of(
         (cell, candidate): (CellId, ServerId),
         base: ServerCount,
@@ -137,7 +133,6 @@ impl CountedCell {
     }
 
     /// The change in words: `+3.37 %`.
-    #[must_use]
     pub fn change(&self) -> String {
         format!("{:+.2} %", (self.ratio - 1.0) * 100.0)
     }
