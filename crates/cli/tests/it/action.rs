@@ -12,8 +12,9 @@ struct Job {
 }
 
 impl Job {
-    /// A job whose `deltabench compare` and `deltabench report` end with these codes.
-    fn new(compare: u8, report: u8) -> Self {
+    /// A job whose `deltabench compare` ends with this code, and whose report in Markdown with that one; the
+    /// other forms end as they should.
+    fn new(compare: u8, markdown: u8) -> Self {
         let job = Self {
             directory: tempfile::tempdir().unwrap(),
         };
@@ -22,8 +23,9 @@ impl Job {
             &format!(
                 "case $1 in\n\
                  compare) exit {compare} ;;\n\
-                 report) while [ \"$1\" != --out ]; do shift; done; \
-                 echo \"the report\" > \"$2\"; exit {report} ;;\n\
+                 report) code={compare}; while [ \"$1\" != --out ]; do \
+                 [ \"$1\" != markdown ] || code={markdown}; shift; done; \
+                 echo \"the report\" > \"$2\"; exit $code ;;\n\
                  esac"
             ),
         );
