@@ -22,6 +22,9 @@ const PRECISION_BLOCKS: u32 = 100;
 /// A quick run stops after the block that would end past this many seconds, set-up included.
 const QUICK_DEADLINE_SECONDS: f64 = 560.0;
 
+/// Seconds of a visit of a quick run.
+const QUICK_VISIT_SECONDS: f64 = 0.8;
+
 /// Length of a slice, ms.
 const SLICE_MS: u32 = 40;
 
@@ -50,32 +53,17 @@ pub fn without_workloads(
     conditions: &Conditions,
     quick: bool,
 ) -> Result<Request, Problem> {
-    let (limits, cache) = limits(&conditions.limits)?;
-    let timing = timing(shape, quick, &limits)?;
+    let seed = conditions.seed.unwrap_or_else(seed_from_clock);
+    let request = held(small(Vec::new(), 200_000, 0, seed), conditions)?;
+    let timing = timing(shape, quick, &request.limits)?;
     let visit_seconds = timing.visit_seconds;
     Ok(Request {
-        same_target: conditions.same_target,
-        selection: Selection::Named(Vec::new()),
-        sources: Vec::new(),
-        state: DataState::Fresh,
-        order: CellOrder::Drawn,
-        rate: None,
-        transport: transport(conditions.transport),
         pins: shape.pin.as_deref().map(pins).transpose()?,
-        clients: vec![1],
-        data: DataSize {
-            tables: 1,
-            rows: 200_000,
-        },
         placement: placement(shape.placement),
         delta: shape.delta.as_deref().map(percent).transpose()?,
         stopping: stopping(&shape.ending, timing.blocks)?,
         gate: gate(&shape.ending)?,
         timing,
-        checksums: checksums(conditions.checksums),
-        settings: settings(&conditions.settings)?,
-        limits,
-        cache,
         observing: Observing {
             counters: !conditions.no_counters,
             waits_per_second: shape.waits.unwrap_or(0),
@@ -84,10 +72,7 @@ pub fn without_workloads(
                 .map(|rate| profile(rate, visit_seconds, shape.force)),
             counting: None,
         },
-        work: Work::default(),
-        placebo: true,
-        seed: conditions.seed.unwrap_or_else(seed_from_clock),
-        command: std::env::args().collect(),
+        ..request
     })
 }
 
@@ -154,9 +139,9 @@ pub fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
         data: DataSize { tables: 1, rows },
         timing: Timing {
             blocks,
-            slice_ms: 40,
+            slice_ms: SLICE_MS,
             slice_jitter: 0.2,
-            visit_seconds: 0.8,
+            visit_seconds: QUICK_VISIT_SECONDS,
             warmup_seconds: WARMUP_SECONDS,
             connections_per_visit: 2,
             deadline_seconds: None,
@@ -197,7 +182,7 @@ fn timing(shape: &Shape, quick: bool, limits: &Limits) -> Result<Timing, Problem
     let (visit_seconds, slice_ms) = match (&limits.storage, limits.memory_bytes) {
         (Some(_), _) => (THROTTLED_VISIT_SECONDS, THROTTLED_SLICE_MS),
         (None, Some(_)) => (SQUEEZED_VISIT_SECONDS, SLICE_MS),
-        (None, None) if quick => (0.8, SLICE_MS),
+        (None, None) if quick => (QUICK_VISIT_SECONDS, SLICE_MS),
         (None, None) => (1.5, SLICE_MS),
     };
     let visit_seconds = shape.visit_seconds.unwrap_or(visit_seconds);
@@ -310,7 +295,7 @@ pub fn time(text: &str) -> Result<f64, Problem> {
 pub fn percent(text: &str) -> Result<f64, Problem> {
     let share = amounts::percent(text).map(|percent| percent / 100.0);
     share.ok_or_else(|| {
-        Problem::new(format!("`{text}` is not a percentage")).hint("write for example --delta 2%")
+        Problem::new(format!("`{text}` is not a percentage")).hint("write for example 2% or 0.5%")
     })
 }
 
