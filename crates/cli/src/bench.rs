@@ -144,7 +144,7 @@ impl Bench {
         self.store
             .finish_run(run, RunState::Running, now().1)
             .map_err(store_problem)?;
-        // A run has either visits or records.
+        // A sampled run has both, a run of passes records only.
         let visits = self.store.completed_visits(run).map_err(store_problem)?;
         let records = self.store.records(run).map_err(store_problem)?;
         let fresh = visits.is_empty() && records.is_empty();
@@ -221,14 +221,22 @@ impl Bench {
     ) -> Result<u8, Failure> {
         let code = output::publish(analysed, destinations)?;
         if end == SessionEnd::Interrupted {
-            say("interrupted; `deltabench resume` goes on");
-            return Ok(interrupt::STATUS);
+            return Ok(interrupted(&analysed.plan));
         }
         if code == NOTHING_COMPARED && analysed.plan.servers.len() == 1 {
             return alone(analysed, &self.store);
         }
         Ok(code)
     }
+}
+
+/// Says what can be done with an interrupted run; its exit code.
+pub fn interrupted(plan: &Plan) -> u8 {
+    say(match plan.observing.counting {
+        Some(_) => "interrupted; count again, because a count cannot be resumed",
+        None => "interrupted; `deltabench resume` goes on",
+    });
+    interrupt::STATUS
 }
 
 /// Who does the work of a plan.

@@ -1,10 +1,11 @@
 //! `deltabench explain`: where in the server the difference of a cell went.
 
+use crate::arguments::conditions::{AS_IS, CacheWord, Checksums, TransportWord};
 use crate::arguments::count::Count;
 use crate::arguments::explain::{Explain, ExplainFormat};
-use crate::bench::library_of;
+use crate::bench::{interrupted, library_of};
 use crate::config::Config;
-use crate::console::{check_writable, print_stdout, say, width, write_file};
+use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
 use crate::count;
 use crate::failure::Failure;
 use crate::host::swept_host;
@@ -13,13 +14,15 @@ use crate::output::{Destinations, analyse_run};
 use crate::ready::Ready;
 use crate::store::{open, store_problem};
 use crate::targets::check_still_there;
-use deltabench_compare::comparison::{Comparison, Verdict};
-use deltabench_lab::{Analysed, explained};
+use deltabench_lab::{Analysed, changed, explained};
 use deltabench_model::counts::Counting;
 use deltabench_model::explanation::ExplainedCell;
-use deltabench_model::plan::{Cell, CellId, Limits, Observing, Plan, Role, Stopping, Transport};
+use deltabench_model::plan::{
+    CacheState, Cell, CellId, Gate, Limits, Observing, Plan, Role, Stopping, Transport,
+};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::index;
+use deltabench_run::session::SessionEnd;
 use deltabench_server::Counter;
 
 /// Rows that cells are counted on which were measured on more: the counter needs time for each, and what an
@@ -64,11 +67,28 @@ fn of_targets(
     shape: &Shape,
     config: &Config,
 ) -> Result<u8, Failure> {
+    if !arguments.cells.is_empty() {
+        return Err(Failure::Refused(
+            Problem::new("--cell is for a run").hint("name workloads with --only or -f"),
+        ));
+    }
     if arguments.only.is_empty() && arguments.workloads.is_empty() {
         return Err(Failure::Refused(
             Problem::new("no cell is named")
                 .detail("without a run, explain does not know what to count")
                 .hint("add --only point-query, or -f FILE; `deltabench workloads` lists them"),
+        ));
+    }
+    if arguments
+        .conditions
+        .output
+        .json
+        .as_deref()
+        .is_some_and(is_stdout)
+    {
+        return Err(Failure::Refused(
+            Problem::new("stdout has the explanation, so the JSON report needs a file")
+                .hint("`--format json` writes the explanation as JSON to stdout"),
         ));
     }
     let count = Count {
@@ -84,31 +104,39 @@ fn of_targets(
         rows: ROWS,
         conditions: arguments.conditions,
     };
-    let measured = count::ready(&count, config)?.measure_only(config)?;
-    let (run, plan) = (
-        measured.judged.run().to_owned(),
-        measured.judged.plan().clone(),
-    );
-    let store = open(config)?;
-    let Analysed { comparison, .. } = analyse_run(&run, &plan, &store)?;
-    let all: Vec<CellId> = (0..).take(plan.cells.len()).collect();
-    let found = explained(&run, (&plan, &comparison), &store, &all, shape.lines)
-        .map_err(Failure::Failed)?;
-    show(&run, &plan, &found, shape)
+    explain_counted(count::ready(&count, config)?, shape, config)
 }
 
 fn of_run(run: &str, arguments: &Explain, shape: &Shape, config: &Config) -> Result<u8, Failure> {
-    if !arguments.only.is_empty() || !arguments.workloads.is_empty() {
+    if let Some(option) = of_targets_only(arguments) {
         return Err(Failure::Refused(
-            Problem::new("--only and -f are for two targets").hint("name a run's cell with --cell"),
+            Problem::new(format!("{option} is for two targets"))
+                .detail("the cells of a run are counted under the run's own conditions")
+                .hint("leave it out; --cell names cells of a run"),
         ));
     }
     let store = open(config)?;
     let run = store.find(run).map_err(Failure::Refused)?;
     let plan = store.plan(&run).map_err(store_problem)?;
     let Analysed { comparison, .. } = analyse_run(&run, &plan, &store)?;
-    let cells = cells_of(&run, &plan, &comparison, &arguments.cells)?;
-    let found = explained(&run, (&plan, &comparison), &store, &cells, shape.lines)
+    let named: Vec<CellId> = match arguments.cells.as_slice() {
+        [] => Vec::new(),
+        names => {
+            let meant = meant(&plan, &run, names).map_err(Failure::Refused)?;
+            meant.into_iter().flatten().collect()
+        }
+    };
+    let cells = match named.as_slice() {
+        [] => changed(&comparison),
+        named => named.to_vec(),
+    };
+    if cells.is_empty() {
+        return Err(Failure::Refused(
+            Problem::new(format!("no cell of {run} changed"))
+                .hint("name one with --cell NAME to explain it anyway"),
+        ));
+    }
+    let found = explained(&run, (&plan, &comparison), &store, &named, shape.lines)
         .map_err(Failure::Failed)?;
     if !found.is_empty() {
         return show(&run, &plan, &found, shape);
@@ -117,32 +145,34 @@ fn of_run(run: &str, arguments: &Explain, shape: &Shape, config: &Config) -> Res
     count_now(&run, &plan, &cells, arguments, shape, config)
 }
 
-/// The cells that are named, or those that changed.
-fn cells_of(
-    run: &str,
-    plan: &Plan,
-    comparison: &Comparison,
-    named: &[String],
-) -> Result<Vec<CellId>, Failure> {
-    if !named.is_empty() {
-        let meant = meant(plan, run, named).map_err(Failure::Refused)?;
-        return Ok(meant.into_iter().flatten().collect());
-    }
-    let is_changed =
-        |verdict: Verdict| matches!(verdict, Verdict::Regression | Verdict::Improvement);
-    let changed = comparison
-        .cells
+/// The first option given that has a meaning with two targets only.
+fn of_targets_only(arguments: &Explain) -> Option<&'static str> {
+    let conditions = &arguments.conditions;
+    let (limits, output) = (&conditions.limits, &conditions.output);
+    let given = [
+        (!arguments.only.is_empty(), "--only"),
+        (!arguments.workloads.is_empty(), "-f"),
+        (conditions.transport != TransportWord::Socket, "--transport"),
+        (conditions.seed.is_some(), "--seed"),
+        (conditions.same_target, "--same-target"),
+        (!conditions.settings.is_empty(), "--set"),
+        (conditions.configuration.is_some(), "--config"),
+        (
+            conditions.candidate_configuration.is_some(),
+            "--candidate-config",
+        ),
+        (!conditions.candidate_settings.is_empty(), "--candidate-set"),
+        (limits.memory.is_some(), "--memory"),
+        (limits.storage != AS_IS, "--storage"),
+        (limits.cache_state != CacheWord::AsIs, "--cache-state"),
+        (conditions.checksums != Checksums::On, "--checksums"),
+        (output.json.is_some(), "--json"),
+        (output.html.is_some(), "--html"),
+    ];
+    given
         .iter()
-        .filter(|cell| is_changed(cell.verdict));
-    let mut cells: Vec<CellId> = changed.map(|cell| cell.cell).collect();
-    cells.dedup();
-    if cells.is_empty() {
-        return Err(Failure::Refused(
-            Problem::new(format!("no cell of {run} changed"))
-                .hint("name one with --cell NAME to explain it anyway"),
-        ));
-    }
-    Ok(cells)
+        .find(|(is_given, _)| *is_given)
+        .map(|(_, option)| *option)
 }
 
 /// Counts the cells of a run that counted nothing, as a run of its own, and explains that.
@@ -165,17 +195,28 @@ fn count_now(
     say(&format!(
         "{run} has no counts of its own: its cells are counted now"
     ));
-    let measured = Ready::made(counted, host, library, destinations).measure_only(config)?;
-    let (run, plan) = (
-        measured.judged.run().to_owned(),
-        measured.judged.plan().clone(),
-    );
+    let ready = Ready::made(counted, host, library, destinations);
+    explain_counted(ready, shape, config)
+}
+
+/// Counts as a new run and explains all of its cells.
+fn explain_counted(ready: Ready, shape: &Shape, config: &Config) -> Result<u8, Failure> {
+    let (analysed, end) = ready.measure_only(config)?;
+    let Analysed {
+        plan,
+        comparison,
+        context,
+        ..
+    } = &analysed;
+    if end == SessionEnd::Interrupted {
+        return Ok(interrupted(plan));
+    }
     let store = open(config)?;
-    let Analysed { comparison, .. } = analyse_run(&run, &plan, &store)?;
     let all: Vec<CellId> = (0..).take(plan.cells.len()).collect();
-    let found = explained(&run, (&plan, &comparison), &store, &all, shape.lines)
-        .map_err(Failure::Failed)?;
-    show(&run, &plan, &found, shape)
+    let run = &context.run;
+    let found =
+        explained(run, (plan, comparison), &store, &all, shape.lines).map_err(Failure::Failed)?;
+    show(run, plan, &found, shape)
 }
 
 /// The plan of a run as one that counts some of its cells with one client each.
@@ -198,7 +239,10 @@ fn counting_plan(plan: &Plan, cells: &[CellId]) -> Plan {
     again.data.tables = 1;
     again.data.rows = again.data.rows.min(ROWS);
     again.stopping = Stopping::Fixed;
+    // Limits of a time are none of instructions.
+    again.gate = Gate::default();
     again.transport = Transport::Socket;
+    again.cache = CacheState::AsIs;
     again.limits = Limits::default();
     again.pins = None;
     again.confirms = None;
@@ -254,6 +298,8 @@ mod tests {
             })
             .to_vec();
         plan.data.rows = 1_000_000;
+        plan.gate.not_worse_than = Some(0.05);
+        plan.cache = CacheState::Cold;
         let counted = counting_plan(&plan, &[0, 2]);
         assert_eq!(
             counted.cells,
@@ -270,5 +316,7 @@ mod tests {
         );
         assert_eq!((counted.data.tables, counted.data.rows), (1, ROWS));
         assert!(counted.observing.counting.is_some());
+        assert_eq!(counted.gate, Gate::default());
+        deltabench_counting::check(&counted).unwrap();
     }
 }

@@ -98,9 +98,6 @@ pub fn publish(analysed: &Analysed, destinations: &Destinations) -> Result<u8, F
         sampled,
         ..
     } = analysed;
-    let run = &context.run;
-    let json = deltabench_report::json(destinations.version, comparison, plan, context);
-    let html = deltabench_report::html(comparison, plan, context);
     let to_stdout = destinations.json.as_deref().is_some_and(is_stdout);
     let mut table = terminal(comparison, plan, context, !to_stdout);
     if !sampled.is_empty() {
@@ -109,27 +106,39 @@ pub fn publish(analysed: &Analysed, destinations: &Destinations) -> Result<u8, F
     }
     if to_stdout {
         say(&table);
-        print_stdout(&json)?;
     } else {
         print_stdout(&table)?;
     }
-    let json_file = destinations
-        .json
-        .clone()
-        .unwrap_or_else(|| destinations.lab.join(format!("{run}.json")));
-    let html_file = destinations
-        .html
-        .clone()
-        .unwrap_or_else(|| destinations.lab.join(format!("{run}.html")));
-    let mut files = vec![(html_file, html)];
-    if !to_stdout {
+    write_reports(analysed, destinations)?;
+    Ok(exit_code(comparison))
+}
+
+/// Writes the page and the JSON report of a run.
+pub fn write_reports(analysed: &Analysed, destinations: &Destinations) -> Result<(), Failure> {
+    let Analysed {
+        plan,
+        comparison,
+        context,
+        ..
+    } = analysed;
+    let place = |asked: &Option<PathBuf>, ending: &str| {
+        let own = || destinations.lab.join(format!("{}.{ending}", context.run));
+        asked.clone().unwrap_or_else(own)
+    };
+    let json = deltabench_report::json(destinations.version, comparison, plan, context);
+    let json_file = place(&destinations.json, "json");
+    let html = deltabench_report::html(comparison, plan, context);
+    let mut files = vec![(place(&destinations.html, "html"), html)];
+    if is_stdout(&json_file) {
+        print_stdout(&json)?;
+    } else {
         files.push((json_file, json));
     }
     for (path, text) in files {
         write_file(&path, &text)?;
         say(&format!("wrote {}", path.display()));
     }
-    Ok(exit_code(comparison))
+    Ok(())
 }
 
 /// The table, as wide as the terminal and coloured only there.

@@ -8,11 +8,12 @@ use crate::configs::Chooser;
 use crate::failure::Failure;
 use crate::host::{check_fits, swept_host};
 use crate::interrupt;
-use crate::output::Destinations;
+use crate::output::{Destinations, write_reports};
 use crate::request::settings;
 use crate::store::open_store;
 use crate::targets::resolve_servers;
 use deltabench_kinds::run_half;
+use deltabench_lab::Analysed;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
@@ -97,14 +98,17 @@ impl Ready {
         }
     }
 
-    /// Measures as a new run, and shows nothing of it.
-    pub fn measure_only(self, config: &Config) -> Result<Measured, Failure> {
+    /// Measures as a new run, and writes its page and its JSON report.
+    pub fn measure_only(self, config: &Config) -> Result<(Analysed, SessionEnd), Failure> {
         let mut bench = Bench {
             store: open_store(config)?,
             host: self.host,
             interrupted: interrupt::flag()?,
         };
-        bench.measure_new(&self.plan, &self.library, None, false)
+        let measured = bench.measure_new(&self.plan, &self.library, None, false)?;
+        let analysed = bench.analysed(measured.judged, None)?;
+        write_reports(&analysed, &self.destinations)?;
+        Ok((analysed, measured.end))
     }
 
     /// Measures and publishes.

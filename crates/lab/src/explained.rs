@@ -1,17 +1,17 @@
 //! Where instructions went, from what a run stored of them.
 
 use crate::store_problem;
-use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_explain::explain;
 use deltabench_model::explanation::ExplainedCell;
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 
-/// Cells that one report explains at most.
-pub const EXPLAINED: usize = 4;
+/// Cells that are explained at most where none is named.
+const EXPLAINED: usize = 4;
 
-/// Explains those cells, or without any the cells that changed, the worst first, in so many lines each.
+/// Explains those cells, or without any those that changed most, the worst first, in so many lines each.
 ///
 /// Shape: cells whose instructions were not counted on both sides are left out.
 /// Errors: the store cannot be read.
@@ -25,12 +25,8 @@ pub fn explained(
     let Some(counts) = &comparison.instructions else {
         return Ok(Vec::new());
     };
-    let distance = |cell: &CellComparison| {
-        let found = counts.of_cell(cell.cell, cell.candidate);
-        found.map_or(0.0, |found| found.ratio.ln().abs())
-    };
     let mut found = Vec::new();
-    for cell in wanted(comparison, cells, distance) {
+    for cell in wanted(comparison, cells) {
         let profile = |server| store.count_profile(run, (server, cell.cell));
         let base = profile(plan.base()).map_err(store_problem)?;
         let candidate = profile(cell.candidate).map_err(store_problem)?;
@@ -57,12 +53,19 @@ fn starts_differ(span: f64) -> String {
     )
 }
 
+/// The cells that are explained where none is named, the worst first, each once.
+pub fn changed(comparison: &Comparison) -> Vec<CellId> {
+    let mut cells: Vec<CellId> = Vec::new();
+    for cell in wanted(comparison, &[]) {
+        if !cells.contains(&cell.cell) {
+            cells.push(cell.cell);
+        }
+    }
+    cells
+}
+
 /// The cells that are meant, the worst first.
-fn wanted<'a>(
-    comparison: &'a Comparison,
-    cells: &[CellId],
-    distance: impl Fn(&CellComparison) -> f64,
-) -> Vec<&'a CellComparison> {
+fn wanted<'a>(comparison: &'a Comparison, cells: &[CellId]) -> Vec<&'a CellComparison> {
     let changed = |cell: &&CellComparison| match cells {
         [] => matches!(cell.verdict, Verdict::Regression | Verdict::Improvement),
         cells => cells.contains(&cell.cell),
@@ -71,8 +74,43 @@ fn wanted<'a>(
     let faster = |cell: &CellComparison| cell.verdict != Verdict::Regression;
     found.sort_by(|a, b| {
         let worse = faster(a).cmp(&faster(b));
-        worse.then(distance(b).total_cmp(&distance(a)))
+        worse.then(distance(comparison, b).total_cmp(&distance(comparison, a)))
     });
-    found.truncate(EXPLAINED);
+    if cells.is_empty() {
+        found.truncate(EXPLAINED);
+    }
     found
+}
+
+/// How far a cell is from no change: by its instructions, or by its throughput where those were not counted.
+fn distance(comparison: &Comparison, cell: &CellComparison) -> f64 {
+    let counts = comparison.instructions.as_ref();
+    let counted = counts.and_then(|counts| counts.of_cell(cell.cell, cell.candidate));
+    let timed = || Some(cell.metric(Metric::Throughput)?.ratio.estimate);
+    let ratio = counted.map(|found| found.ratio).or_else(timed);
+    ratio.map_or(0.0, |ratio| ratio.ln().abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_compare::analyse;
+    use deltabench_testkit::small_run::{plan, slices};
+
+    #[test]
+    fn of_cells_that_are_not_named_the_four_worst_are_explained() {
+        let mut comparison = analyse(&plan(), &slices([0.9, 1.3, 0.8]), Vec::new());
+        assert_eq!(changed(&comparison), [2, 0, 1], "regressions first");
+        let [first, ..] = comparison.cells.as_slice() else {
+            panic!("no cell")
+        };
+        let first = first.clone();
+        comparison.cells.extend((3..9).map(|cell| CellComparison {
+            cell,
+            ..first.clone()
+        }));
+        assert_eq!(changed(&comparison), [2, 0, 3, 4]);
+        let named: Vec<CellId> = (0..9).collect();
+        assert_eq!(wanted(&comparison, &named).len(), 9);
+    }
 }

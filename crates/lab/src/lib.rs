@@ -14,7 +14,7 @@ mod sampled;
 mod withdrawal;
 
 pub use analysed::{Analysed, analyse};
-pub use explained::{EXPLAINED, explained};
+pub use explained::{changed, explained};
 pub use judged::{Judged, confirmation_name};
 pub use placebos::{CountedRun, Placebos};
 pub use withdrawal::cell_label;

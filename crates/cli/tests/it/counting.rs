@@ -1,6 +1,6 @@
 //! `deltabench count` on a real server under valgrind.
 
-use crate::lab::{Lab, join, text};
+use crate::lab::{Lab, join, signal, text};
 use serde_json::Value;
 use std::path::Path;
 
@@ -95,4 +95,19 @@ fn a_server_counted_against_itself_has_the_same_numbers_and_a_killed_count_leave
     let refused = lab.run(&["resume", killed.split(' ').next().unwrap()]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("count again"));
+}
+
+#[test]
+fn an_interrupted_explanation_explains_nothing() {
+    if untested() {
+        return;
+    }
+    let lab = Lab::new();
+    let mut child = lab.start(&join(&["explain"], &COUNT[1..6]));
+    lab.wait_for(&mut child, ", seed 1");
+    signal(child.id(), "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let said = std::fs::read_to_string(lab.path().join("stderr")).unwrap();
+    assert!(said.contains("interrupted; count again"), "{said}");
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }

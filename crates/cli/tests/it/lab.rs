@@ -52,7 +52,7 @@ impl Lab {
             .arg(self.path().join("lab"))
             .current_dir(self.path());
         if [
-            "compare", "count", "insert", "pgbench", "resume", "rocksdb", "run",
+            "compare", "count", "explain", "insert", "pgbench", "resume", "rocksdb", "run",
         ]
         .contains(&arguments[0])
         {
@@ -146,4 +146,15 @@ pub fn text(bytes: &[u8]) -> String {
 
 pub fn join<'a>(first: &[&'a str], second: &[&'a str]) -> Vec<&'a str> {
     first.iter().chain(second).copied().collect()
+}
+
+/// Sends a signal to a process of this test.
+pub fn signal(pid: u32, name: &str) {
+    assert!(
+        Command::new("kill")
+            .args([name, &pid.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
 }

@@ -1,8 +1,8 @@
 //! Kills, interrupts and dying servers: nothing measured is lost, nothing is left behind.
 
-use crate::lab::{Lab, TINY, join, text};
+use crate::lab::{Lab, TINY, join, signal, text};
 use std::collections::HashSet;
-use std::process::{Child, Command};
+use std::process::Child;
 
 const RUN: [&str; 12] = [
     "compare",
@@ -18,16 +18,6 @@ const RUN: [&str; 12] = [
     "1,2",
     "--no-pilot",
 ];
-
-fn signal(pid: u32, name: &str) {
-    assert!(
-        Command::new("kill")
-            .args([name, &pid.to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
-}
 
 fn slices(lab: &Lab) -> Vec<(i64, i64, i64)> {
     let store = rusqlite::Connection::open(lab.path().join("lab/deltabench.sqlite")).unwrap();
