@@ -212,7 +212,7 @@ fn explain_counted(ready: Ready, shape: &Shape, config: &Config) -> Result<u8, F
         return Ok(interrupted(plan));
     }
     let store = open(config)?;
-    let all: Vec<CellId> = (0..).take(plan.cells.len()).collect();
+    let all: Vec<CellId> = CellId::each().take(plan.cells.len()).collect();
     let run = &context.run;
     let found =
         explained(run, (plan, comparison), &store, &all, shape.lines).map_err(Failure::Failed)?;
@@ -221,7 +221,9 @@ fn explain_counted(ready: Ready, shape: &Shape, config: &Config) -> Result<u8, F
 
 /// The plan of a run as one that counts some of its cells with one client each.
 fn counting_plan(plan: &Plan, cells: &[CellId]) -> Plan {
-    let wanted = (0..).zip(&plan.cells).filter(|(id, _)| cells.contains(id));
+    let wanted = CellId::each()
+        .zip(&plan.cells)
+        .filter(|(id, _)| cells.contains(id));
     let mut counted: Vec<Cell> = Vec::new();
     for (_, cell) in wanted {
         let alone = Cell {
@@ -300,7 +302,7 @@ mod tests {
         plan.data.rows = 1_000_000;
         plan.gate.not_worse_than = Some(0.05);
         plan.cache = CacheState::Cold;
-        let counted = counting_plan(&plan, &[0, 2]);
+        let counted = counting_plan(&plan, &[CellId(0), CellId(2)]);
         assert_eq!(
             counted.cells,
             [Cell {

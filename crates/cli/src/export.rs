@@ -99,11 +99,13 @@ fn is_store(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+
     use super::*;
     use crate::config::Config;
     use deltabench_acquire::Sources;
     use deltabench_model::counter::{Mark, Sample, VisitCounters};
     use deltabench_model::invalidation::Invalidation;
+    use deltabench_model::plan::{CellId, ServerId};
     use deltabench_store::{RunState, Store};
     use deltabench_testkit::small_run::{plan, slices};
     use rusqlite::Connection;
@@ -117,18 +119,18 @@ mod tests {
         let slices = slices([0.9, 1.0, 1.0]);
         for block in 0..8 {
             for cell in 0..3 {
-                store.begin_visit("one", cell, block).unwrap();
+                store.begin_visit("one", CellId(cell), block).unwrap();
                 for slice in slices
                     .iter()
-                    .filter(|one| (one.cell, one.block) == (cell, block))
+                    .filter(|one| (one.cell, one.block) == (CellId(cell), block))
                 {
                     store.append("one", slice).unwrap();
                 }
                 for server in 0..3 {
                     let wal = if server == 2 { 3000.0 } else { 2000.0 };
                     let counters = VisitCounters {
-                        server,
-                        cell,
+                        server: ServerId(server),
+                        cell: CellId(cell),
                         block,
                         operations: 4000,
                         values: [
@@ -139,7 +141,7 @@ mod tests {
                     };
                     store.add_counters("one", &counters).unwrap();
                 }
-                store.commit_visit("one", cell, block).unwrap();
+                store.commit_visit("one", CellId(cell), block).unwrap();
             }
         }
         let values = [
@@ -154,13 +156,13 @@ mod tests {
         store.add_samples("one", &[sample]).unwrap();
         let mark = Mark {
             at_ns: 8,
-            server: Some(2),
+            server: Some(ServerId(2)),
             kind: "checkpoint".to_owned(),
             text: "wrote 42 buffers".to_owned(),
         };
         store.add_marks("one", &[mark]).unwrap();
         let withdrawal = Invalidation {
-            cell: Some(2),
+            cell: Some(CellId(2)),
             reason: "a backup ran".to_owned(),
             at_unix_ms: 9,
         };

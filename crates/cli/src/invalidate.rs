@@ -11,7 +11,6 @@ use deltabench_lab::cell_label;
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::problem::{Problem, nearest};
-use deltabench_model::units::index;
 
 /// Stores the withdrawal, once for each cell that is meant.
 pub fn invalidate(arguments: &InvalidateArguments, config: &Config) -> Result<u8, Failure> {
@@ -76,7 +75,7 @@ pub fn meant(plan: &Plan, run: &str, wanted: &[String]) -> Result<Vec<Option<Cel
     }
     let mut found: Vec<CellId> = Vec::new();
     for name in wanted {
-        let cells = (0..).zip(&plan.cells);
+        let cells = CellId::each().zip(&plan.cells);
         let of_name: Vec<CellId> = cells
             .filter(|(_, cell)| cell.workload == *name || cell_label(cell) == *name)
             .map(|(id, _)| id)
@@ -109,7 +108,7 @@ fn unknown_cell(plan: &Plan, run: &str, wanted: &str) -> Problem {
 }
 
 fn plan_cell(plan: &Plan, id: CellId) -> Option<&Cell> {
-    plan.cells.get(index(u64::from(id)))
+    plan.cell(id)
 }
 
 #[cfg(test)]
@@ -133,9 +132,12 @@ mod tests {
             meant(&plan, "r", &names)
         };
         assert_eq!(cells(&[]), Ok(vec![None]));
-        assert_eq!(cells(&["point-query"]), Ok(vec![Some(0), Some(1)]));
+        assert_eq!(
+            cells(&["point-query"]),
+            Ok(vec![Some(CellId(0)), Some(CellId(1))])
+        );
         let two = cells(&["update-index@1", "point-query@4", "update-index"]);
-        assert_eq!(two, Ok(vec![Some(1), Some(2)]));
+        assert_eq!(two, Ok(vec![Some(CellId(1)), Some(CellId(2))]));
     }
 
     #[test]
@@ -155,14 +157,14 @@ mod tests {
     fn a_list_marks_runs_and_counts_cells_once() {
         assert_eq!(mark(&[]), "");
         assert_eq!(
-            mark(&[withdrawn(Some(1)), withdrawn(Some(1))]),
+            mark(&[withdrawn(Some(CellId(1))), withdrawn(Some(CellId(1)))]),
             "  1 cell withdrawn"
         );
         assert_eq!(
-            mark(&[withdrawn(Some(1)), withdrawn(Some(0))]),
+            mark(&[withdrawn(Some(CellId(1))), withdrawn(Some(CellId(0)))]),
             "  2 cells withdrawn"
         );
-        let whole = [withdrawn(Some(1)), withdrawn(None)];
+        let whole = [withdrawn(Some(CellId(1))), withdrawn(None)];
         assert_eq!(mark(&whole), "  withdrawn: a backup ran");
     }
 }

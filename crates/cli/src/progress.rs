@@ -8,7 +8,7 @@ use board::Board;
 use deltabench_compare::comparison::{Comparison, Metric, MetricComparison};
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_model::plan::PublishedRate;
-use deltabench_model::units::{count, index};
+use deltabench_model::units::count;
 use deltabench_run::events::{BlockProgress, Observer};
 use deltabench_run::pilot::Pilot;
 use screen::Screen;
@@ -168,7 +168,7 @@ fn table(comparison: &Comparison, passes: Option<&[PublishedRate]>, worker: &str
         let Some(throughput) = metric(Metric::Throughput) else {
             continue;
         };
-        let counted = passes.and_then(|cells| cells.get(index(u64::from(cell.cell))));
+        let counted = passes.and_then(|cells| cells.get(cell.cell.index()));
         let (factor, unit) =
             counted.map_or((1.0, "ops/s"), |rate| (rate.per_operation, &*rate.unit));
         let change = if counted.is_some() && u64::from(cell.blocks) < count(MIN_BLOCKS) {

@@ -50,7 +50,7 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
     let index = Index::new(plan, slices);
     let mut sides = Vec::new();
     let mut placebo_sides = Vec::new();
-    let ids: Vec<CellId> = (0..).take(plan.cells.len()).collect();
+    let ids: Vec<CellId> = CellId::each().take(plan.cells.len()).collect();
     for cell in parallel::map(&ids, |id| CellSides::new(plan, &index, *id)) {
         let suspicion = cell.suspicion.as_deref();
         sides.extend(cell.candidates.into_iter().map(|side| Side {

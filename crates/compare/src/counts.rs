@@ -9,7 +9,6 @@ use deltabench_model::counts::CountRecord;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::Build;
 use deltabench_model::plan::{CellId, Plan, ServerId};
-use deltabench_model::units::index;
 use std::collections::BTreeSet;
 
 /// What the counts of a plan's run say; absent if nothing was counted.
@@ -22,7 +21,7 @@ pub fn counted(plan: &Plan, records: &[CountRecord], alone: bool) -> Option<Inst
     };
     let mut cells = Vec::new();
     for candidate in plan.candidates() {
-        for (cell, _) in (0..).zip(&plan.cells) {
+        for (cell, _) in CellId::each().zip(&plan.cells) {
             let (base, counted) = (of(plan.base(), cell), of(candidate, cell));
             let by_start = by_start(&base, &counted);
             if let (Some(base), Some(counted)) = (ServerCount::of(&base), ServerCount::of(&counted))
@@ -91,7 +90,7 @@ fn judge(cell: &mut CellComparison, found: Option<&CountedCell>, limit: f64) {
 fn findings(plan: &Plan, counts: &InstructionCounts) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for cell in &counts.cells {
-        let workload = plan.cells.get(index(u64::from(cell.cell)));
+        let workload = plan.cell(cell.cell);
         let name = workload.map_or("?", |planned| planned.workload.as_str());
         for (server, count) in [(plan.base(), &cell.base), (cell.candidate, &cell.counted)] {
             found.extend(of_server(name, &plan.server_name(server), count));

@@ -27,7 +27,7 @@ pub(crate) fn witnesses(plan: &Plan, base: ServerId, candidate: ServerId) -> Vec
     if plan.servers.iter().any(elsewhere) {
         return Vec::new();
     }
-    let all = (0..).zip(&plan.servers).map(|(id, _)| id);
+    let all = ServerId::each().zip(&plan.servers).map(|(id, _)| id);
     all.filter(|&id| id != base && id != candidate).collect()
 }
 

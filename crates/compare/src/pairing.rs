@@ -33,7 +33,7 @@ impl<'a> Index<'a> {
             }
         }
         let of_kind = |kind: fn(&Plan, &Cell) -> bool| {
-            let all = (0..).zip(&plan.cells);
+            let all = CellId::each().zip(&plan.cells);
             let found = all.filter(|(_, cell)| kind(plan, cell));
             found.map(|(id, _)| id).collect()
         };

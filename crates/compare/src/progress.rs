@@ -5,7 +5,7 @@ use crate::noise::cell_delta;
 use crate::pairing::Index;
 use crate::stopping::{CellProgress, StoppingInput};
 use crate::thresholds::BLOCKS_OF_NOISE;
-use deltabench_model::plan::{Plan, Stopping};
+use deltabench_model::plan::{CellId, Plan, Stopping};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::count;
 
@@ -30,7 +30,7 @@ use deltabench_model::units::count;
 /// Source: docs/sources/statistics.md#looking-early; levels and rules are in docs/measuring.md.
 pub fn progress(plan: &Plan, slices: &[Slice]) -> Vec<CellProgress> {
     let index = Index::new(plan, slices);
-    let cells = (0..).zip(&plan.cells).map(|(cell, _)| {
+    let cells = CellId::each().zip(&plan.cells).map(|(cell, _)| {
         let rounds = index.rounds(cell);
         let pair = |server| History::new(&index, &rounds, cell, plan.base(), server);
         let delta = cell_delta(plan, plan.placebo().map(pair).as_ref());

@@ -12,7 +12,7 @@ use crate::sample::{BlockValue, compare_metric, log_ratios, ratio};
 use crate::stopping::{CellProgress, StoppingInput, StoppingState};
 use crate::thresholds::{CONFIRM_P, MIN_BLOCKS};
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
-use deltabench_model::units::{count, index};
+use deltabench_model::units::count;
 use deltabench_stats::Interval;
 use deltabench_stats::student::t_test_above_p;
 
@@ -30,7 +30,7 @@ impl Side {
         server: ServerId,
     ) -> Option<Self> {
         let (plan, history) = (input.plan, input.history);
-        let cell = plan.cells.get(index(u64::from(id)))?;
+        let cell = plan.cell(id)?;
         let all = history.counted(history.visits());
         let pairing = &all.pairing;
         let merged = Merged::new(&pairing.blocks);

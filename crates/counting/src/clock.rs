@@ -6,7 +6,6 @@
 //! Without it, two starts of the same server differ by a few millionths.
 
 use deltabench_model::profile::{Grower, NodeId, Profile};
-use deltabench_model::units::index;
 
 /// Functions that do, or lead to, what the clock calls for: now and then, where an operation would do it each
 /// time.
@@ -36,14 +35,14 @@ pub fn without(profile: &Profile, operations: u64) -> Profile {
     // Where each node went; none for those that are left out, with all below them.
     let mut places: Vec<Option<NodeId>> = Vec::with_capacity(profile.nodes.len());
     for (place, node) in profile.nodes.iter().enumerate() {
-        let parent = places.get(index(u64::from(node.parent))).copied().flatten();
+        let parent = places.get(node.parent.index()).copied().flatten();
         let function = profile.function(node);
         let kept = match (place, parent, function) {
             (0, _, function) => {
                 if let Some(function) = function {
-                    left.name_object(0, &function.object);
+                    left.name_object(NodeId::ROOT, &function.object);
                 }
-                Some(0)
+                Some(NodeId::ROOT)
             }
             (_, Some(parent), Some(function)) if !is_left_out(profile, node, operations) => {
                 Some(left.child(parent, &function.name, &function.object))
@@ -66,7 +65,7 @@ fn is_left_out(profile: &Profile, node: &deltabench_model::profile::Node, operat
     if driven(node) {
         return operations < FEW || node.calls.saturating_mul(2) < operations;
     }
-    let parent = profile.nodes.get(index(u64::from(node.parent)));
+    let parent = profile.nodes.get(node.parent.index());
     // What is called each time and does more only now and then.
     parent.is_some_and(|parent| driven(parent) && node.calls.saturating_mul(2) < parent.calls)
 }
@@ -77,10 +76,10 @@ mod tests {
 
     fn window(flushes: i64) -> Profile {
         let mut grower = Grower::new("PostgresMain");
-        grower.take(0, 1000, 1);
-        let work = grower.child(0, "exec_execute_message", "postgres");
+        grower.take(NodeId::ROOT, 1000, 1);
+        let work = grower.child(NodeId::ROOT, "exec_execute_message", "postgres");
         grower.take(work, 40_000, 400);
-        let report = grower.child(0, "pgstat_report_stat", "postgres");
+        let report = grower.child(NodeId::ROOT, "pgstat_report_stat", "postgres");
         grower.take(report, 36_000, 401);
         let look = grower.child(report, "GetCurrentTimestamp", "postgres");
         grower.take(look, 4_000, 401);

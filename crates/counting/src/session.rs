@@ -4,7 +4,7 @@ use crate::quota::Quotas;
 use crate::visit::{Counted, Visit};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_model::units::{count as number, index};
+use deltabench_model::units::count as number;
 use deltabench_run::executables::compile;
 use deltabench_run::fleet::{CountedServer, Fleet};
 use deltabench_run::session::{Session, SessionEnd, store_problem};
@@ -64,7 +64,7 @@ impl Work<'_> {
         let plan = session.plan;
         let starts = plan.observing.counting.unwrap_or_default().starts.max(1);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let servers: Vec<ServerId> = (0..).take(plan.servers.len()).collect();
+        let servers: Vec<ServerId> = ServerId::each().take(plan.servers.len()).collect();
         for start in 0..starts {
             // The base comes first, and with it what the others wait for.
             for together in servers.chunks(cores) {
@@ -163,7 +163,7 @@ fn keep(session: &mut Session<'_>, said: &Said, done: u64) -> Result<(), Problem
     }
     let starts = plan.observing.counting.unwrap_or_default().starts.max(1);
     let planned = number(plan.servers.len()) * number(plan.cells.len()) * u64::from(starts);
-    let cell = plan.cells.get(index(u64::from(said.cell)));
+    let cell = plan.cell(said.cell);
     let name = cell.map_or("?", |cell| cell.workload.as_str());
     let each = said
         .counted
@@ -199,7 +199,7 @@ impl Client<'_> {
 
     fn cells(&self) -> Result<(), Problem> {
         self.server.warm()?;
-        let cells = (0..).zip(&self.plan.cells).zip(self.executables);
+        let cells = CellId::each().zip(&self.plan.cells).zip(self.executables);
         for (cell, executable) in cells {
             if self.over() {
                 return Ok(());

@@ -9,7 +9,7 @@ use deltabench_model::counts::CountRecord;
 use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_model::profile::Profile;
-use deltabench_model::units::{index, to_f64};
+use deltabench_model::units::to_f64;
 use deltabench_proc::{Process, process_tree};
 use deltabench_run::fleet::CountedServer;
 use deltabench_run::schedule::parameters;
@@ -142,7 +142,7 @@ impl Connected<'_> {
     /// Works until nothing is new to the backend any more; decides how many operations the cell gets, or
     /// waits for who does. Ends with a mark.
     fn warm_up(&mut self, given_up: impl Fn() -> bool) -> Result<Option<Quota>, Problem> {
-        let cell = index(u64::from(self.visit.cell.0));
+        let cell = self.visit.cell.0.index();
         let quotas = self.visit.quotas;
         let settled = match self.visit.decides {
             true => quotas.known(cell),

@@ -258,7 +258,8 @@ impl<'a> Paths<'a> {
 
     fn profile(mut self) -> Profile {
         let root_object = self.objects.get(self.root).copied();
-        self.grower.name_object(0, root_object.unwrap_or_default());
+        self.grower
+            .name_object(NodeId::ROOT, root_object.unwrap_or_default());
         for (index, context) in self.contexts.iter().enumerate() {
             let node = self.node(index);
             self.grower.take(node, context.instructions, context.calls);
@@ -272,18 +273,18 @@ impl<'a> Paths<'a> {
         let mut seen = HashSet::from([index]);
         let mut node = loop {
             let Some(at) = waiting.last().copied() else {
-                return 0;
+                return NodeId::ROOT;
             };
             if let Some(known) = self.nodes.get(&at).copied() {
                 waiting.pop();
                 break known;
             }
             let Some(context) = self.contexts.get(at) else {
-                return 0;
+                return NodeId::ROOT;
             };
             if let Some(end) = context.frames.iter().rposition(|name| *name == self.root) {
                 let path = context.frames.iter().take(end).rev();
-                let node = self.down(0, path.copied(), context.object);
+                let node = self.down(NodeId::ROOT, path.copied(), context.object);
                 self.nodes.insert(at, node);
                 continue;
             }
@@ -293,7 +294,7 @@ impl<'a> Paths<'a> {
                     waiting.push(above);
                 }
                 None => {
-                    let outside = self.grower.child(0, OUTSIDE, "");
+                    let outside = self.grower.child(NodeId::ROOT, OUTSIDE, "");
                     let path = context.frames.iter().rev().copied();
                     let node = self.down(outside, path, context.object);
                     self.nodes.insert(at, node);
@@ -378,7 +379,7 @@ mod tests {
             let mut nodes = profile.nodes.iter().enumerate().skip(1);
             nodes.find_map(|(index, node)| {
                 let is_it = profile.function(node).unwrap().name == **name;
-                (usize::try_from(node.parent) == Ok(parent) && is_it).then_some(index)
+                (node.parent.index() == parent && is_it).then_some(index)
             })
         };
         let index = path.iter().try_fold(0, down)?;
@@ -489,7 +490,7 @@ mod tests {
         /// The name of node `index` as callgrind writes it, and the tree that is meant.
         fn written(tree: &[(usize, usize, i64, i64)]) -> (String, Profile) {
             let mut names = vec!["root'(below main)".to_owned()];
-            let (mut grower, mut ids) = (Grower::new("root"), vec![0]);
+            let (mut grower, mut ids) = (Grower::new("root"), vec![NodeId::ROOT]);
             let mut calls_of: Vec<Vec<(usize, i64)>> = vec![Vec::new()];
             for (parent, name, cost, calls) in tree {
                 let name = format!("f{name}");

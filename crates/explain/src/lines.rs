@@ -94,10 +94,10 @@ impl<'a> Search<'a> {
         let mut units: Vec<Unit> = Vec::new();
         let mut unit_of = Vec::with_capacity(frames.len());
         for (index, frame) in frames.iter().enumerate() {
-            let parent = unit_of.get(place(frame.parent)).copied().unwrap_or(0);
+            let parent = unit_of.get(frame.parent.index()).copied().unwrap_or(0);
             match units.get_mut(parent) {
                 Some(unit) if frame.known != Known::Both => {
-                    unit.frames.push(id(index));
+                    unit.frames.push(NodeId::at(index));
                     unit.base.own += frame.base.own;
                     unit.candidate.own += frame.candidate.own;
                     unit_of.push(parent);
@@ -105,7 +105,7 @@ impl<'a> Search<'a> {
                 _ => {
                     unit_of.push(units.len());
                     units.push(Unit {
-                        frames: vec![id(index)],
+                        frames: vec![NodeId::at(index)],
                         parent,
                         base: frame.base,
                         candidate: frame.candidate,
@@ -139,7 +139,7 @@ impl<'a> Search<'a> {
 
     fn name(&self, unit: usize) -> &'a str {
         let frame = self.unit(unit).and_then(|unit| unit.frames.first());
-        let frame = frame.and_then(|frame| self.frames.get(place(*frame)));
+        let frame = frame.and_then(|frame| self.frames.get(frame.index()));
         frame.map_or("", |frame| frame.name.as_str())
     }
 
@@ -279,7 +279,7 @@ impl<'a> Search<'a> {
             .unit(unit)
             .into_iter()
             .flat_map(|unit| unit.frames.iter().skip(1));
-        let others = others.filter_map(|frame| self.frames.get(place(*frame)));
+        let others = others.filter_map(|frame| self.frames.get(frame.index()));
         let names: BTreeSet<&str> = others.map(|frame| frame.name.as_str()).collect();
         names.into_iter().map(str::to_owned).collect()
     }
@@ -432,12 +432,12 @@ impl<'a> Search<'a> {
     fn path(&self, unit: usize) -> Vec<String> {
         let mut names = Vec::new();
         let first = self.unit(unit).and_then(|unit| unit.frames.first());
-        let mut at = first.copied().unwrap_or(0);
-        while let Some(frame) = self.frames.get(place(at)) {
-            if at != 0 || names.is_empty() {
+        let mut at = first.copied().unwrap_or(NodeId::ROOT);
+        while let Some(frame) = self.frames.get(at.index()) {
+            if at != NodeId::ROOT || names.is_empty() {
                 names.push(frame.name.clone());
             }
-            if at == 0 {
+            if at == NodeId::ROOT {
                 break;
             }
             at = frame.parent;
@@ -456,14 +456,6 @@ fn share(part: i64, whole: i64) -> f64 {
 /// Whether more on one side and less on the other come to little, both without sign.
 fn made_up(more: i64, less: i64) -> bool {
     more.min(less) > 0 && share(more.min(less), more.max(less)) >= MADE_UP
-}
-
-fn place(id: NodeId) -> usize {
-    usize::try_from(id).unwrap_or(usize::MAX)
-}
-
-fn id(index: usize) -> NodeId {
-    NodeId::try_from(index).unwrap_or(NodeId::MAX)
 }
 
 #[cfg(test)]
@@ -606,7 +598,7 @@ mod tests {
             let is_path = |line: &Line| line.place == Place::Path;
             for (number, line) in explanation.lines.iter().enumerate() {
                 for frame in line.frames.iter().filter(|_| !is_path(line)) {
-                    let before = owner[usize::try_from(*frame).unwrap()].replace(number);
+                    let before = owner[frame.index()].replace(number);
                     prop_assert_eq!(before, None, "twice: {:?}", line);
                 }
             }
@@ -620,8 +612,8 @@ mod tests {
                 explanation.lines.iter().filter(|line| is_path(line)).map(|line| line.frames[0]).collect();
             for head in &heads {
                 let mut at = *head;
-                while at != 0 {
-                    at = frames[usize::try_from(at).unwrap()].parent;
+                while at != NodeId::ROOT {
+                    at = frames[at.index()].parent;
                     prop_assert!(!heads.contains(&at));
                 }
             }

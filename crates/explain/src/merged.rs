@@ -66,7 +66,7 @@ fn sum_up(frames: &mut [Frame]) {
         frame.candidate.all += frame.candidate.own;
         let (parent, base, candidate) = (frame.parent, frame.base.all, frame.candidate.all);
         if index > 0
-            && let Some(parent) = frames.get_mut(place(parent))
+            && let Some(parent) = frames.get_mut(parent.index())
         {
             parent.base.all += base;
             parent.candidate.all += candidate;
@@ -87,8 +87,8 @@ impl<'a> Side<'a> {
     fn of(profile: &'a Profile, factor: u64) -> Self {
         let mut children = vec![Vec::new(); profile.nodes.len()];
         for (index, node) in profile.nodes.iter().enumerate().skip(1) {
-            if let Some(list) = children.get_mut(place(node.parent)) {
-                list.push(NodeId::try_from(index).unwrap_or(NodeId::MAX));
+            if let Some(list) = children.get_mut(node.parent.index()) {
+                list.push(NodeId::at(index));
             }
         }
         let mut side = Self {
@@ -108,13 +108,13 @@ impl<'a> Side<'a> {
     }
 
     fn name(&self, id: NodeId) -> &'a str {
-        let node = self.profile.nodes.get(place(id));
+        let node = self.profile.nodes.get(id.index());
         node.map_or("", |node| self.named(node))
     }
 
     fn object(&self, ids: &[NodeId]) -> &'a str {
         let known = ids.iter().filter_map(|id| {
-            let node = self.profile.nodes.get(place(*id))?;
+            let node = self.profile.nodes.get(id.index())?;
             Some(self.profile.function(node)?.object.as_str())
         });
         known.max_by_key(|object| object.len()).unwrap_or_default()
@@ -122,7 +122,7 @@ impl<'a> Side<'a> {
 
     fn below(&self, ids: &[NodeId]) -> impl Iterator<Item = NodeId> {
         ids.iter()
-            .filter_map(|id| self.children.get(place(*id)))
+            .filter_map(|id| self.children.get(id.index()))
             .flatten()
             .copied()
     }
@@ -131,7 +131,7 @@ impl<'a> Side<'a> {
     fn taken(&self, ids: &[NodeId]) -> Taken {
         let nodes = ids
             .iter()
-            .filter_map(|id| self.profile.nodes.get(place(*id)));
+            .filter_map(|id| self.profile.nodes.get(id.index()));
         nodes.fold(Taken::default(), |sum, node| Taken {
             own: sum.own + self.factor * node.instructions,
             all: 0,
@@ -140,7 +140,7 @@ impl<'a> Side<'a> {
     }
 
     fn cost(&self, ids: &[NodeId]) -> i64 {
-        let costs = ids.iter().filter_map(|id| self.inclusive.get(place(*id)));
+        let costs = ids.iter().filter_map(|id| self.inclusive.get(id.index()));
         self.factor * costs.sum::<i64>()
     }
 
@@ -188,10 +188,10 @@ impl<'a> Merge<'a> {
     fn run(&mut self) {
         let [base, _] = &self.sides;
         let root = Entry {
-            ids: [vec![0], vec![0]],
+            ids: [vec![NodeId::ROOT], vec![NodeId::ROOT]],
             was: None,
         };
-        let mut waiting = vec![(0, base.name(0), root)];
+        let mut waiting = vec![(NodeId::ROOT, base.name(NodeId::ROOT), root)];
         while let Some((parent, name, entry)) = waiting.pop() {
             let frame = self.push(parent, name, &entry);
             let (entries, layers) = self.at(&entry.ids);
@@ -223,7 +223,7 @@ impl<'a> Merge<'a> {
             candidate: candidate.taken(right),
         };
         self.frames.push(frame);
-        NodeId::try_from(self.frames.len() - 1).unwrap_or(NodeId::MAX)
+        NodeId::at(self.frames.len() - 1)
     }
 
     /// What is called at a place, and the layers there: functions that only one side has between caller and
@@ -350,10 +350,6 @@ impl<'a> Merge<'a> {
     }
 }
 
-fn place(id: NodeId) -> usize {
-    usize::try_from(id).unwrap_or(usize::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -364,7 +360,7 @@ mod tests {
     fn paths(frames: &[Frame]) -> Vec<(String, i64, i64)> {
         let mut names: Vec<String> = Vec::new();
         for (index, frame) in frames.iter().enumerate() {
-            let above = names.get(place(frame.parent)).filter(|_| index > 0);
+            let above = names.get(frame.parent.index()).filter(|_| index > 0);
             names.push(above.map_or(String::new(), |above| format!("{above}/{}", frame.name)));
         }
         let own = names.into_iter().zip(frames).skip(1);
@@ -441,7 +437,7 @@ mod tests {
             prop_assert_eq!(frames[0].base.all, scaled(&base));
             prop_assert_eq!(frames[0].candidate.all, scaled(&candidate));
             for (index, frame) in frames.iter().enumerate() {
-                let below = frames.iter().skip(1).filter(|at| place(at.parent) == index);
+                let below = frames.iter().skip(1).filter(|at| at.parent.index() == index);
                 let sum: i64 = below.map(Frame::difference).sum();
                 // The difference of a path is its own and that of what it calls.
                 prop_assert_eq!(frame.difference(), frame.candidate.own - frame.base.own + sum);

@@ -1,6 +1,6 @@
 //! Made-up profiles for tests.
 
-use deltabench_model::profile::{Grower, Profile};
+use deltabench_model::profile::{Grower, NodeId, Profile};
 use proptest::prelude::*;
 
 /// A profile of paths `a/b/c` with instructions and calls.
@@ -8,7 +8,7 @@ pub fn of(paths: &[(&str, i64, i64)]) -> Profile {
     let mut grower = Grower::new("main");
     for (path, instructions, calls) in paths {
         let names = path.split('/').filter(|name| !name.is_empty());
-        let node = names.fold(0, |at, name| grower.child(at, name, "server"));
+        let node = names.fold(NodeId::ROOT, |at, name| grower.child(at, name, "server"));
         grower.take(node, *instructions, *calls);
     }
     grower.grown()
@@ -23,7 +23,7 @@ pub fn trees() -> impl Strategy<Value = Profile> {
         0..50_i64,
     );
     prop::collection::vec(node, 0..40).prop_map(|nodes| {
-        let (mut grower, mut ids) = (Grower::new("main"), vec![0]);
+        let (mut grower, mut ids) = (Grower::new("main"), vec![NodeId::ROOT]);
         for (parent, name, instructions, calls) in nodes {
             let id = grower.child(ids[parent.index(ids.len())], &format!("f{name}"), "server");
             grower.take(id, instructions, calls);

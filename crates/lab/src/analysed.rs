@@ -153,7 +153,7 @@ fn context(judged: &Judged, store: &Store) -> Result<ReportContext, Problem> {
             None => None,
         };
         let mut servers = Vec::new();
-        for (server, _) in (0..).zip(&plan.servers) {
+        for (server, _) in ServerId::each().zip(&plan.servers) {
             servers.push(server_facts(run, server, store)?);
         }
         let json = |kind| Ok::<_, StoreError>(store.last_json(run, kind)?.unwrap_or_default());

@@ -100,17 +100,21 @@ mod tests {
     #[test]
     fn of_cells_that_are_not_named_the_four_worst_are_explained() {
         let mut comparison = analyse(&plan(), &slices([0.9, 1.3, 0.8]), Vec::new());
-        assert_eq!(changed(&comparison), [2, 0, 1], "regressions first");
+        assert_eq!(
+            changed(&comparison),
+            [2, 0, 1].map(CellId),
+            "regressions first"
+        );
         let [first, ..] = comparison.cells.as_slice() else {
             panic!("no cell")
         };
         let first = first.clone();
         comparison.cells.extend((3..9).map(|cell| CellComparison {
-            cell,
+            cell: CellId(cell),
             ..first.clone()
         }));
-        assert_eq!(changed(&comparison), [2, 0, 3, 4]);
-        let named: Vec<CellId> = (0..9).collect();
+        assert_eq!(changed(&comparison), [2, 0, 3, 4].map(CellId));
+        let named: Vec<CellId> = CellId::each().take(9).collect();
         assert_eq!(wanted(&comparison, &named).len(), 9);
     }
 }

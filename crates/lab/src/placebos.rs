@@ -33,8 +33,7 @@ pub(crate) fn results(
             workload: cell.workload.clone(),
             clients: cell.clients,
             state: plan
-                .cells
-                .get(index(u64::from(cell.cell)))
+                .cell(cell.cell)
                 .map_or_else(String::new, |planned| planned.state.word().to_owned()),
             verdict: cell.verdict.word().to_owned(),
             throughput: recorded(Metric::Throughput),

@@ -97,5 +97,5 @@ fn machines(run: &str, plan: &Plan, store: &Store) -> Result<Vec<Machine>, Store
             holds_client: agent.is_some_and(|agent| agent.same_machine),
         })
     };
-    (0..).zip(&plan.servers).map(of).collect()
+    ServerId::each().zip(&plan.servers).map(of).collect()
 }

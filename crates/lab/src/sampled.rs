@@ -24,12 +24,12 @@ pub(crate) fn sampled(records: &Records, plan: &Plan) -> Result<Vec<SampledCell>
         return Ok(Vec::new());
     }
     let sides = sides(stacks, records);
-    let servers = || (0..).zip(&plan.servers);
+    let servers = || ServerId::each().zip(&plan.servers);
     let placebo = servers().find(|(_, server)| server.role == Role::Placebo);
     let candidates = servers().filter(|(_, server)| server.role == Role::Candidate);
     let mut found = Vec::new();
     for (candidate, _) in candidates {
-        for cell in (0..).take(plan.cells.len()) {
+        for cell in CellId::each().take(plan.cells.len()) {
             let of = |server| blocks(&sides, cell, plan.base(), server);
             let placebo = placebo.and_then(|(placebo, _)| judged(&of(placebo), 0.0));
             let lasting = placebo.as_ref().map_or(0.0, |placebo| placebo.lasting);

@@ -3,7 +3,6 @@
 use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{Cell, CellId, Plan};
-use deltabench_model::units::index;
 use deltabench_report::ConfirmationWithdrawn;
 
 /// Makes a comparison say what its withdrawals leave of it: a cell that is withdrawn, alone or with its whole
@@ -48,8 +47,7 @@ pub(crate) fn of_confirmation(
     let of = |one: &Invalidation| ConfirmationWithdrawn {
         run: run.to_owned(),
         cell: one.cell.map(|id| {
-            plan.cells
-                .get(index(u64::from(id)))
+            plan.cell(id)
                 .map_or_else(|| "a cell that is not in the plan".to_owned(), cell_label)
         }),
         reason: one.reason.clone(),
@@ -114,7 +112,7 @@ mod tests {
     fn withdrawing_the_cell_that_failed_leaves_the_gate_open() {
         let (plan, mut comparison) = comparison(true);
         assert_eq!(exit_code(&comparison), 1);
-        withdraw(&mut comparison, &[withdrawn(Some(0))]);
+        withdraw(&mut comparison, &[withdrawn(Some(CellId(0)))]);
         assert_eq!(exit_code(&comparison), 3);
         let line = gate_line(&comparison, &plan).unwrap();
         assert!(
@@ -130,16 +128,16 @@ mod tests {
     #[test]
     fn a_loss_elsewhere_still_counts() {
         let (_, mut comparison) = comparison(true);
-        withdraw(&mut comparison, &[withdrawn(Some(2))]);
+        withdraw(&mut comparison, &[withdrawn(Some(CellId(2)))]);
         assert_eq!(exit_code(&comparison), 1);
     }
 
     #[test]
     fn a_confirming_run_says_nothing_about_its_withdrawn_cells() {
         let (_, mut comparison) = comparison(false);
-        leave_out(&mut comparison, &[withdrawn(Some(1))]);
+        leave_out(&mut comparison, &[withdrawn(Some(CellId(1)))]);
         let left: Vec<CellId> = comparison.cells.iter().map(|cell| cell.cell).collect();
-        assert_eq!(left, [0, 2]);
+        assert_eq!(left, [0, 2].map(CellId));
         leave_out(&mut comparison, &[withdrawn(None)]);
         assert!(comparison.cells.is_empty());
     }

@@ -2,11 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Index of a server in [`Plan::servers`](crate::plan::Plan::servers).
-pub type ServerId = u32;
-/// Index of a cell in [`Plan::cells`](crate::plan::Plan::cells).
-pub type CellId = u32;
-
 /// The family a workload is reported with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,6 +1,6 @@
 //! What was counted beside the slices: raw, written once, never edited.
 
-use crate::cell::{CellId, ServerId};
+use crate::id::{CellId, ServerId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

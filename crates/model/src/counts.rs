@@ -1,6 +1,6 @@
 //! Instructions counted: exact numbers of work, without time.
 
-use crate::plan::{CellId, ServerId};
+use crate::id::{CellId, ServerId};
 use serde::{Deserialize, Serialize};
 
 /// How instructions are counted.

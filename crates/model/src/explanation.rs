@@ -1,7 +1,6 @@
 //! Where a difference went: both profiles as one tree, and the lines that say most of it.
 
-use crate::cell::{CellId, ServerId};
-use crate::profile::NodeId;
+use crate::id::{CellId, NodeId, ServerId};
 
 /// A cell of a run, explained.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,8 +3,8 @@
 //! Whoever writes a fact and whoever reads it use the same type, so that a field has one name. Types whose
 //! data no other crate reads live where they are made; their kinds are named here all the same.
 
+use crate::id::CellId;
 use crate::installation::{Build, Setting};
-use crate::plan::CellId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! What a kind of benchmark shows of a run beside its verdicts, as plain data for every reader.
 
-use crate::plan::{CellId, ServerId};
+use crate::id::{CellId, ServerId};
 use crate::table::{Span, Table};
 
 /// All that a report says of a run besides the comparison and the plan, because of the kind of benchmark.

@@ -1,6 +1,6 @@
 //! Results that were withdrawn.
 
-use crate::cell::CellId;
+use crate::id::CellId;
 use serde::{Deserialize, Serialize};
 
 /// A run, or a cell of it, that somebody withdrew. Nothing is deleted: every report from then on says so.

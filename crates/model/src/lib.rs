@@ -12,6 +12,7 @@ pub mod explanation;
 pub mod fact;
 pub mod figures;
 pub mod finding;
+pub mod id;
 pub mod installation;
 pub mod invalidation;
 pub mod json;

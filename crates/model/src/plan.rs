@@ -3,8 +3,9 @@
 //! The plan with its seed fixes every order, key and draw of the run; a killed run continues from the same
 //! plan.
 
-pub use crate::cell::{Cell, CellId, DataState, Group, PublishedRate, ServerId, WorkloadSource};
+pub use crate::cell::{Cell, DataState, Group, PublishedRate, WorkloadSource};
 use crate::counts::Counting;
+pub use crate::id::{CellId, ServerId};
 use crate::installation::{Engine, Installation};
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
@@ -418,7 +419,7 @@ impl Plan {
 
     /// Index of the base server.
     pub fn base(&self) -> ServerId {
-        self.find(Role::Base).unwrap_or(0)
+        self.find(Role::Base).unwrap_or_default()
     }
 
     /// Index of the placebo server, if the run has one.
@@ -428,16 +429,26 @@ impl Plan {
 
     /// Indices of the candidates, in the order asked for.
     pub fn candidates(&self) -> Vec<ServerId> {
-        (0..)
+        ServerId::each()
             .zip(&self.servers)
             .filter(|(_, s)| s.role == Role::Candidate)
             .map(|(id, _)| id)
             .collect()
     }
 
+    /// A server by its id.
+    pub fn server(&self, id: ServerId) -> Option<&PlannedServer> {
+        self.servers.get(id.index())
+    }
+
+    /// A cell by its id.
+    pub fn cell(&self, id: CellId) -> Option<&Cell> {
+        self.cells.get(id.index())
+    }
+
     /// The name of a server in tables and files: `base`, `placebo` or the candidate's resolved target.
     pub fn server_name(&self, id: ServerId) -> String {
-        match self.servers.get(crate::units::index(u64::from(id))) {
+        match self.server(id) {
             Some(s) if s.role == Role::Candidate => s.name(),
             Some(s) if s.role == Role::Placebo => "placebo".to_owned(),
             _ => "base".to_owned(),
@@ -454,7 +465,7 @@ impl Plan {
     }
 
     fn find(&self, role: Role) -> Option<ServerId> {
-        (0..)
+        ServerId::each()
             .zip(&self.servers)
             .find(|(_, s)| s.role == role)
             .map(|(id, _)| id)

@@ -1,10 +1,8 @@
 //! Where the instructions of operations went: a tree of call paths with what each of them took.
 
+pub use crate::id::NodeId;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-
-/// A place in [`Profile::nodes`]; 0 is the root.
-pub type NodeId = u32;
 
 /// Instructions and calls by call path, of so many operations.
 ///
@@ -61,7 +59,7 @@ impl Profile {
         let mut sums: Vec<i64> = self.nodes.iter().map(|node| node.instructions).collect();
         for (index, node) in self.nodes.iter().enumerate().skip(1).rev() {
             let below = sums.get(index).copied().unwrap_or_default();
-            if let Some(sum) = sums.get_mut(place(node.parent)) {
+            if let Some(sum) = sums.get_mut(node.parent.index()) {
                 *sum += below;
             }
         }
@@ -109,7 +107,7 @@ impl Grower {
             object: String::new(),
         };
         let node = Node {
-            parent: 0,
+            parent: NodeId::ROOT,
             function: 0,
             instructions: 0,
             calls: 0,
@@ -135,7 +133,7 @@ impl Grower {
             return known;
         }
         let function = self.number(name, object);
-        let node = small(self.profile.nodes.len());
+        let node = NodeId::at(self.profile.nodes.len());
         self.profile.nodes.push(Node {
             parent,
             function,
@@ -148,7 +146,7 @@ impl Grower {
 
     /// Adds to what a node took.
     pub fn take(&mut self, node: NodeId, instructions: i64, calls: i64) {
-        if let Some(node) = self.profile.nodes.get_mut(place(node)) {
+        if let Some(node) = self.profile.nodes.get_mut(node.index()) {
             node.instructions += instructions;
             node.calls += calls;
         }
@@ -156,7 +154,7 @@ impl Grower {
 
     /// Says which object the function of a node is in, where that was not known.
     pub fn name_object(&mut self, node: NodeId, object: &str) {
-        let Some(at) = self.profile.nodes.get(place(node)).copied() else {
+        let Some(at) = self.profile.nodes.get(node.index()).copied() else {
             return;
         };
         let function = self.profile.function(&at).cloned();
@@ -164,7 +162,7 @@ impl Grower {
             && !object.is_empty()
         {
             let number = self.number(&function.name, object);
-            if let Some(at) = self.profile.nodes.get_mut(place(node)) {
+            if let Some(at) = self.profile.nodes.get_mut(node.index()) {
                 at.function = number;
             }
         }
@@ -178,10 +176,10 @@ impl Grower {
                 continue;
             };
             let id = if index == 0 {
-                self.name_object(0, &function.object);
-                0
+                self.name_object(NodeId::ROOT, &function.object);
+                NodeId::ROOT
             } else {
-                let parent = ids.get(place(node.parent)).copied().unwrap_or_default();
+                let parent = ids.get(node.parent.index()).copied().unwrap_or_default();
                 self.child(parent, &function.name, &function.object)
             };
             self.take(id, sign * node.instructions, sign * node.calls);
@@ -198,7 +196,7 @@ impl Grower {
             .collect();
         for (index, node) in nodes.iter().enumerate().rev() {
             if index == 0 || wanted.get(index).copied().unwrap_or_default() {
-                set(&mut wanted, place(node.parent), true);
+                set(&mut wanted, node.parent.index(), true);
             }
         }
         let mut left = Profile {
@@ -206,18 +204,18 @@ impl Grower {
             functions: Vec::new(),
             nodes: Vec::new(),
         };
-        let (mut ids, mut numbers) = (vec![0; nodes.len()], HashMap::new());
+        let (mut ids, mut numbers) = (vec![NodeId::ROOT; nodes.len()], HashMap::new());
         for (index, node) in nodes.iter().enumerate() {
             if !wanted.get(index).copied().unwrap_or_default() {
                 continue;
             }
-            set(&mut ids, index, small(left.nodes.len()));
+            set(&mut ids, index, NodeId::at(left.nodes.len()));
             let number = *numbers.entry(node.function).or_insert_with(|| {
                 left.functions.extend(self.profile.function(node).cloned());
                 small(left.functions.len().saturating_sub(1))
             });
             left.nodes.push(Node {
-                parent: ids.get(place(node.parent)).copied().unwrap_or_default(),
+                parent: ids.get(node.parent.index()).copied().unwrap_or_default(),
                 function: number,
                 ..*node
             });
@@ -254,7 +252,7 @@ impl TryFrom<Stored> for Profile {
 
     fn try_from(stored: Stored) -> Result<Self, Self::Error> {
         let in_order = |(index, node): (usize, &Node)| {
-            place(node.parent) < index.max(1) && place(node.function) < stored.functions.len()
+            node.parent.index() < index.max(1) && place(node.function) < stored.functions.len()
         };
         if stored.nodes.is_empty() || !stored.nodes.iter().enumerate().all(in_order) {
             return Err("a profile's node names a parent or a function that is not there");
@@ -321,7 +319,7 @@ mod tests {
             let node = path
                 .split('/')
                 .filter(|name| !name.is_empty())
-                .fold(0, |at, name| grower.child(at, name, "server"));
+                .fold(NodeId::ROOT, |at, name| grower.child(at, name, "server"));
             grower.take(node, *instructions, *calls);
         }
         grower.grown()

@@ -1,6 +1,6 @@
 //! What a kind of benchmark records of a whole piece of work, in a form that whoever keeps it need not know.
 
-use crate::cell::{CellId, ServerId};
+use crate::id::{CellId, ServerId};
 use crate::slice::VoidReason;
 
 /// A whole piece of work on one server, measured at a stretch. Raw: written once, never edited.

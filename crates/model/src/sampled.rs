@@ -1,7 +1,7 @@
 //! What was sampled of a server's time in a visit: how often each stack of functions was seen.
 
-use crate::cell::{CellId, ServerId};
 use crate::explanation::TimeChange;
+use crate::id::{CellId, ServerId};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};

@@ -1,6 +1,6 @@
 //! The unit of everything: one server doing one piece of work.
 
-use crate::cell::{CellId, ServerId};
+use crate::id::{CellId, ServerId};
 use serde::{Deserialize, Serialize};
 
 /// Why a slice does not count.

@@ -107,7 +107,7 @@ mod tests {
     fn read(version: &str) -> Vec<Mark> {
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/log");
         let log = std::fs::read_to_string(format!("{dir}/{version}.log")).unwrap();
-        marks(7, &log)
+        marks(ServerId(7), &log)
     }
 
     fn texts(marks: &[Mark]) -> Vec<String> {
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn checkpoints_and_autovacuum_are_found_in_real_logs_of_all_ages() {
         let old = read("9.6");
-        assert_eq!(old[0].server, Some(7));
+        assert_eq!(old[0].server, Some(ServerId(7)));
         assert_eq!(old[0].at_ns, 1_795_281_462_258_000_000);
         assert_eq!(
             texts(&old),
@@ -180,7 +180,7 @@ mod tests {
             "2026-11-21 17:17:42.258 UTC [1] LOG:  checkpoint complete: wrote",
             "\tcheckpoint starting: time",
         ] {
-            assert_eq!(marks(0, line), [], "{line}");
+            assert_eq!(marks(ServerId(0), line), [], "{line}");
         }
     }
 
@@ -195,7 +195,7 @@ mod tests {
             let line = format!(
                 "2026-11-21 17:17:42.258 UTC [1] LOG:  automatic {what} of table \"a.b.c\": index scans: 0"
             );
-            assert_eq!(texts(&marks(0, &line)), ["autovacuum: a.b.c"]);
+            assert_eq!(texts(&marks(ServerId(0), &line)), ["autovacuum: a.b.c"]);
         }
     }
 }

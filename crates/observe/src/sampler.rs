@@ -221,7 +221,10 @@ mod tests {
     fn samples_come_in_order_with_known_keys_and_see_a_busy_server_end() {
         let sampler = Sampler::start(&std::env::temp_dir(), Duration::from_millis(20)).unwrap();
         let server = Busy::start();
-        sampler.set_servers(vec![(3, server.0.id()), (4, std::process::id())]);
+        sampler.set_servers(vec![
+            (ServerId(3), server.0.id()),
+            (ServerId(4), std::process::id()),
+        ]);
         let mut samples = Vec::new();
         let has = |sample: &Sample, key: &str| sample.values.contains_key(key);
         until(|| {
@@ -256,7 +259,7 @@ mod tests {
     #[test]
     fn every_series_is_sampled_where_the_host_tells_it() {
         let sampler = Sampler::start(&std::env::temp_dir(), Duration::from_millis(20)).unwrap();
-        sampler.set_servers(vec![(0, std::process::id())]);
+        sampler.set_servers(vec![(ServerId(0), std::process::id())]);
         let mut seen = std::collections::BTreeSet::new();
         let file =
             std::env::temp_dir().join(format!("deltabench-observe-series-{}", std::process::id()));

@@ -168,9 +168,9 @@ mod tests {
 
     #[test]
     fn what_belongs_to_a_far_machine_is_told_of_its_first_server() {
-        let far = of_server(sample(1, "cpu_user"), 2);
+        let far = of_server(sample(1, "cpu_user"), ServerId(2));
         assert_eq!(far.values.keys().collect::<Vec<_>>(), ["cpu_user@2"]);
-        let server = of_server(sample(1, "server_cpu@5"), 2);
+        let server = of_server(sample(1, "server_cpu@5"), ServerId(2));
         assert_eq!(server.values.keys().collect::<Vec<_>>(), ["server_cpu@5"]);
     }
 
@@ -197,9 +197,9 @@ mod tests {
         let own = std::process::id();
         let mut series = Series::start(&std::env::temp_dir(), EVERY).unwrap();
         let servers = [
-            (0, Postmaster::Local(own)),
-            (1, Postmaster::Unknown),
-            (2, Postmaster::Remote(agent.clone(), own)),
+            (ServerId(0), Postmaster::Local(own)),
+            (ServerId(1), Postmaster::Unknown),
+            (ServerId(2), Postmaster::Remote(agent.clone(), own)),
         ];
         series.set_servers(&servers);
         let all = until(&mut series, |all| {
@@ -231,7 +231,10 @@ mod tests {
     fn this_machine_is_sampled_on_when_an_agent_is_lost() {
         let (agent, socket) = mortal();
         let mut series = Series::start(&std::env::temp_dir(), EVERY).unwrap();
-        let servers = [(0, Postmaster::Remote(agent.clone(), std::process::id()))];
+        let servers = [(
+            ServerId(0),
+            Postmaster::Remote(agent.clone(), std::process::id()),
+        )];
         series.set_servers(&servers);
         socket.shutdown(std::net::Shutdown::Both).unwrap();
         let _ = series.drain();

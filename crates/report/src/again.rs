@@ -1,6 +1,6 @@
 //! The command that makes a comparison again.
 
-use crate::context::{ReportContext, planned};
+use crate::context::ReportContext;
 use crate::words;
 use deltabench_model::plan::Plan;
 
@@ -40,7 +40,7 @@ pub(crate) fn command(plan: &Plan) -> Vec<String> {
 /// A target as it was resolved; every other word as it is.
 fn resolved(plan: &Plan, word: &str) -> String {
     let sides = std::iter::once(plan.base()).chain(plan.candidates());
-    let mut found = sides.filter_map(|id| planned(plan, id));
+    let mut found = sides.filter_map(|id| plan.server(id));
     found
         .find(|server| server.installation.asked == word)
         .map_or_else(

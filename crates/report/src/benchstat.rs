@@ -1,9 +1,9 @@
 //! A comparison in the text format of Go's benchmarks, which `benchstat` and others read.
 
-use crate::context::{ReportContext, planned_cell, resolved};
+use crate::context::{ReportContext, resolved};
 use crate::withdrawn;
 use deltabench_compare::comparison::{BlockRate, CellComparison, Comparison};
-use deltabench_model::plan::{CellId, DataState, Plan};
+use deltabench_model::plan::{CellId, DataState, Plan, ServerId};
 
 /// Go's benchmark format: for each server a line per cell and restart block, so that
 /// `benchstat -col server FILE` compares the servers.
@@ -49,7 +49,7 @@ pub fn benchstat(comparison: &Comparison, plan: &Plan, context: &ReportContext) 
 /// The lines of one server.
 fn section(
     (plan, context): (&Plan, &ReportContext),
-    server: u32,
+    server: ServerId,
     cells: &[&CellComparison],
     side: fn(&BlockRate) -> (f64, Option<f64>),
 ) -> Vec<String> {
@@ -88,7 +88,7 @@ fn name(plan: &Plan, id: CellId, cell: &CellComparison) -> String {
         camel(&cell.workload),
         cell.clients
     );
-    let Some(planned) = planned_cell(plan, id) else {
+    let Some(planned) = plan.cell(id) else {
         return name;
     };
     if planned.state != DataState::default() {

@@ -1,9 +1,9 @@
 //! Under which conditions was measured, where they are not the usual ones.
 
-use crate::context::{planned_cell, resolved};
+use crate::context::resolved;
 use crate::{origin, words};
 use deltabench_compare::comparison::CellComparison;
-use deltabench_model::plan::{CacheState, Cell, CellOrder, DataState, Plan, Transport};
+use deltabench_model::plan::{CacheState, Cell, CellOrder, DataState, Plan, ServerId, Transport};
 
 /// The conditions of a plan: what all cells share is said once, what they do not at each cell.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ impl<'a> Conditions<'a> {
 
     /// A workload's name, with state and rate where other cells have others.
     pub(crate) fn label(&self, cell: &CellComparison) -> String {
-        match planned_cell(self.plan, cell.cell) {
+        match self.plan.cell(cell.cell) {
             Some(planned) => self.of(planned, &cell.workload),
             None => cell.workload.clone(),
         }
@@ -73,7 +73,7 @@ impl<'a> Conditions<'a> {
 
     /// A workload's name, with the rate where other cells have others: for tables with a column for states.
     pub(crate) fn label_without_state(&self, cell: &CellComparison) -> String {
-        let planned = planned_cell(self.plan, cell.cell);
+        let planned = self.plan.cell(cell.cell);
         let rate = planned.map_or_else(String::new, |planned| self.rate_of(planned));
         format!("{}{rate}", cell.workload)
     }
@@ -162,7 +162,7 @@ impl<'a> Conditions<'a> {
 
     /// Servers that are made slower on purpose.
     fn burns(&self) -> Vec<String> {
-        let servers = (0..).zip(&self.plan.servers);
+        let servers = ServerId::each().zip(&self.plan.servers);
         servers
             .filter_map(|(id, server)| {
                 let burn_ns = server.burn_ns.filter(|burn_ns| *burn_ns > 0)?;

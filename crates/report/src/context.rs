@@ -7,8 +7,7 @@ use deltabench_model::explanation::ExplainedCell;
 use deltabench_model::figures::Figures;
 use deltabench_model::installation::{Build, Setting};
 use deltabench_model::invalidation::Invalidation;
-use deltabench_model::plan::{Cell, CellId, Plan, PlannedServer, ServerId};
-use deltabench_model::units::index;
+use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
 
 /// Facts recorded with the run, for the report's provenance.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -110,7 +109,10 @@ impl ReportContext {
     /// How a server was compiled: from the running server, else from the plan.
     pub(crate) fn build<'a>(&'a self, plan: &'a Plan, id: ServerId) -> Option<&'a Build> {
         let told = self.facts(id).and_then(|facts| facts.build.as_ref());
-        told.or_else(|| planned(plan, id).and_then(|server| server.installation.build.as_ref()))
+        told.or_else(|| {
+            plan.server(id)
+                .and_then(|server| server.installation.build.as_ref())
+        })
     }
 
     pub(crate) fn facts(&self, id: ServerId) -> Option<&ServerFacts> {
@@ -127,17 +129,8 @@ impl ReportContext {
     }
 }
 
-/// A server as planned.
-pub(crate) fn planned(plan: &Plan, id: ServerId) -> Option<&PlannedServer> {
-    plan.servers.get(index(u64::from(id)))
-}
-
-/// A cell as planned.
-pub(crate) fn planned_cell(plan: &Plan, id: CellId) -> Option<&Cell> {
-    plan.cells.get(index(u64::from(id)))
-}
-
 /// The resolved target of a server, with the settings that it alone has, for sentences.
 pub fn resolved(plan: &Plan, id: ServerId) -> String {
-    planned(plan, id).map_or_else(|| "unknown".to_owned(), PlannedServer::name)
+    plan.server(id)
+        .map_or_else(|| "unknown".to_owned(), PlannedServer::name)
 }

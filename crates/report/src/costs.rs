@@ -5,7 +5,6 @@ mod table;
 pub use table::costs_table;
 pub(crate) use table::{blocks, legend, names};
 
-use crate::context::planned_cell;
 use crate::words;
 use deltabench_compare::comparison::{Better, CellComparison, Cost, Difference, Metric, Ratio};
 use deltabench_model::metric::metric;
@@ -63,7 +62,9 @@ pub(crate) struct Figure {
 /// Source: docs/sources/sysbench-microbenchmarks.md#costs: every counter is divided by the rate that
 ///         is printed as `o/s`.
 pub(crate) fn figure(cell: &CellComparison, plan: &Plan, key: &str) -> Option<Figure> {
-    let units = planned_cell(plan, cell.cell).map_or(1.0, |cell| cell.published.per_operation);
+    let units = plan
+        .cell(cell.cell)
+        .map_or(1.0, |cell| cell.published.per_operation);
     if key == Metric::Throughput.key() {
         let throughput = words::metric(cell, Metric::Throughput)?;
         return finite(Figure {

@@ -1,7 +1,7 @@
 //! Counted instructions: a table in every form, beside what was measured or alone.
 
 use crate::conditions::Conditions;
-use crate::context::{planned_cell, resolved};
+use crate::context::resolved;
 use crate::table::tone;
 use crate::words;
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
@@ -82,7 +82,7 @@ fn sentence(counts: &InstructionCounts, plan: &Plan, candidate: ServerId) -> Str
 }
 
 fn name(cell: &CountedCell, plan: &Plan, conditions: &Conditions<'_>) -> String {
-    let planned = planned_cell(plan, cell.cell);
+    let planned = plan.cell(cell.cell);
     planned.map_or_else(String::new, |planned| conditions.planned_name(planned))
 }
 
@@ -109,7 +109,7 @@ fn table(
     let mut lines = Vec::new();
     for group in words::GROUPS {
         let of_group = |cell: &&CountedCell| {
-            let planned = planned_cell(plan, cell.cell);
+            let planned = plan.cell(cell.cell);
             cell.candidate == candidate && planned.is_some_and(|planned| planned.group == group)
         };
         let mut cells = counts.cells.iter().filter(of_group).peekable();

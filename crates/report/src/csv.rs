@@ -1,7 +1,7 @@
 //! A comparison as a table for spreadsheets.
 
 use crate::confirmation::ConfirmationStatus;
-use crate::context::{ReportContext, planned_cell};
+use crate::context::ReportContext;
 use crate::costs::unit;
 use crate::counts;
 use crate::published::published;
@@ -139,7 +139,7 @@ fn line(
     context: &ReportContext,
     value: &Value<'_>,
 ) -> Vec<String> {
-    let planned = planned_cell(plan, cell.cell);
+    let planned = plan.cell(cell.cell);
     let published = published(cell, plan).filter(|_| value.key == Metric::Throughput.key());
     let ci95 = value.ratio.as_ref().and_then(words::ci95);
     let confirmed = ConfirmationStatus::of(cell).map_or_else(String::new, |s| s.word().to_owned());

@@ -1,7 +1,7 @@
 //! Where the instructions of a cell went, in words: for every form of a report.
 
 use crate::conditions::Conditions;
-use crate::context::{ReportContext, planned_cell, resolved};
+use crate::context::{ReportContext, resolved};
 use crate::lines::wrapped;
 use crate::markdown::quoting::escape;
 use crate::markdown::section::{LIMIT, Section, fit};
@@ -25,7 +25,7 @@ const SAME_CALLS: f64 = 0.01;
 
 /// What a name may be in a text, in order: the cell, and the candidate where there are several.
 pub(crate) fn title(cell: &ExplainedCell, plan: &Plan) -> String {
-    let planned = planned_cell(plan, cell.cell);
+    let planned = plan.cell(cell.cell);
     let name = planned.map_or_else(String::new, |planned| {
         Conditions::new(plan).planned_name(planned)
     });
@@ -168,7 +168,7 @@ pub fn explained_markdown(cells: &[ExplainedCell], plan: &Plan) -> String {
 /// All cells as JSON: which cell, and what its `explain` in the report of a run says.
 pub fn explained_json(run: &str, cells: &[ExplainedCell], plan: &Plan) -> String {
     let cells = cells.iter().map(|cell| {
-        let planned = planned_cell(plan, cell.cell);
+        let planned = plan.cell(cell.cell);
         serde_json::json!({
             "workload": planned.map(|planned| &planned.workload),
             "clients": planned.map(|planned| planned.clients),
@@ -281,11 +281,10 @@ fn place(line: &Line) -> String {
 /// Called more often, or dearer in each call; and what it was split into.
 pub(crate) fn why(line: &Line, explanation: &Explanation) -> String {
     let cost = calls_and_cost(line, explanation);
-    let frames = line.frames.iter().filter_map(|frame| {
-        explanation
-            .frames
-            .get(usize::try_from(*frame).unwrap_or(usize::MAX))
-    });
+    let frames = line
+        .frames
+        .iter()
+        .filter_map(|frame| explanation.frames.get(frame.index()));
     let frames: Vec<_> = frames.collect();
     let of = |known: Known| {
         let names = line.with.iter().filter(|name| {

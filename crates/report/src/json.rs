@@ -10,7 +10,7 @@ pub(crate) mod explain;
 mod interval;
 mod version2;
 
-use crate::context::{ConfirmationWithdrawn, DeltaChosen, ReportContext, planned};
+use crate::context::{ConfirmationWithdrawn, DeltaChosen, ReportContext};
 use crate::remarks::{layout, multiplicity};
 use crate::study::json_grids;
 use crate::summary::summary;
@@ -180,7 +180,7 @@ fn group(summary: &GroupSummary, comparison: &Comparison, context: &ReportContex
 }
 
 fn target(plan: &Plan, context: &ReportContext, id: ServerId) -> Option<Value> {
-    let server = planned(plan, id)?;
+    let server = plan.server(id)?;
     let installation = &server.installation;
     let build = context.build(plan, id);
     let coordinates = Some(&server.coordinates).filter(|list| !list.is_empty());
@@ -245,7 +245,7 @@ fn placebo(placebo: &PlaceboSummary) -> Value {
 }
 
 fn plan_facts(plan: &Plan) -> Value {
-    let servers = (0..).zip(&plan.servers);
+    let servers = ServerId::each().zip(&plan.servers);
     let own_settings = servers.clone().filter_map(|(id, server)| {
         let settings = Some(&server.settings).filter(|settings| !settings.is_empty())?;
         Some(json!({"server": plan.server_name(id), "settings": settings}))

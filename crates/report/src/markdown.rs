@@ -9,7 +9,7 @@ pub(crate) mod table;
 use crate::again;
 use crate::conditions::Conditions;
 use crate::confirmation::legend;
-use crate::context::{ReportContext, planned, resolved};
+use crate::context::{ReportContext, resolved};
 use crate::remarks::{remarks, totals, troubles};
 use crate::summary::summary;
 use crate::{costs, counts, explained, figures, grids, means, origin, withdrawn, words};
@@ -168,7 +168,7 @@ fn found(comparison: &Comparison) -> Section {
 fn again(plan: &Plan, context: &ReportContext) -> Section {
     let sides = std::iter::once(plan.base()).chain(plan.candidates());
     let sides = sides.filter_map(|id| {
-        let server = planned(plan, id)?;
+        let server = plan.server(id)?;
         let side = if id == plan.base() {
             "base"
         } else {

@@ -1,6 +1,5 @@
 //! Throughput as published studies count it.
 
-use crate::context::planned_cell;
 use crate::words;
 use deltabench_compare::comparison::{CellComparison, Metric};
 use deltabench_model::plan::{Plan, PublishedRate};
@@ -46,7 +45,7 @@ impl Published {
 
 /// What published studies would print for a cell; `None` where throughput is not known.
 pub(crate) fn published(cell: &CellComparison, plan: &Plan) -> Option<Published> {
-    let rate = &planned_cell(plan, cell.cell)?.published;
+    let rate = &plan.cell(cell.cell)?.published;
     let throughput = words::metric(cell, Metric::Throughput)?;
     let figure = |value: f64| Some(value * rate.per_operation).filter(|figure| figure.is_finite());
     Some(Published {

@@ -2,7 +2,7 @@
 
 use crate::conditions::Conditions;
 use crate::confirmation::DRIFTING;
-use crate::context::{ReportContext, planned, planned_cell};
+use crate::context::ReportContext;
 use crate::{withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Estimates, Metric, Ratio, Verdict,
@@ -11,6 +11,7 @@ use deltabench_compare::gate_line;
 use deltabench_compare::thresholds::{GATE_FALSE, LISTED_FALSE};
 use deltabench_model::plan::{Plan, Role, Stopping};
 use deltabench_model::units::{count, to_f64};
+use std::collections::BTreeSet;
 
 /// Beyond this share of its interval, what left-out rounds do to an estimate is said.
 const TELLING: f64 = 0.1;
@@ -97,14 +98,10 @@ pub(crate) fn ledger(context: &ReportContext) -> Option<String> {
 /// How many verdicts were given at once, and what was done about it.
 pub(crate) fn multiplicity(comparison: &Comparison) -> Option<String> {
     let judged = comparison.cells.iter().filter(|cell| cell.blocks > 0);
-    let (mut cells, mut sides) = (Vec::new(), Vec::new());
+    let (mut cells, mut sides) = (BTreeSet::new(), BTreeSet::new());
     for cell in judged {
-        cells.push(cell.cell);
-        sides.push(cell.candidate);
-    }
-    for list in [&mut cells, &mut sides] {
-        list.sort_unstable();
-        list.dedup();
+        cells.insert(cell.cell);
+        sides.insert(cell.candidate);
     }
     if cells.len() * sides.len() < 2 {
         return None;
@@ -213,12 +210,16 @@ fn drifting(comparison: &Comparison, conditions: &Conditions<'_>) -> Option<Stri
 
 /// What restarts cannot average; absent where all sides run the same binary.
 pub(crate) fn layout(plan: &Plan) -> Option<String> {
-    let hash = |id| planned(plan, id).map(|server| &server.installation.binary_sha256);
+    let hash = |id| {
+        plan.server(id)
+            .map(|server| &server.installation.binary_sha256)
+    };
     let base = hash(plan.base());
     let candidates = plan.candidates();
     let other = candidates.iter().filter(|id| hash(**id) != base).count();
-    let library =
-        planned(plan, plan.base()).is_some_and(|server| server.installation.engine.is_library());
+    let library = plan
+        .server(plan.base())
+        .is_some_and(|server| server.installation.engine.is_library());
     let whose = match (other, candidates.len()) {
         (0, _) => return None,
         (_, 1) if library => "both libraries'",
@@ -320,8 +321,8 @@ pub(crate) fn troubles(
 fn failing(plan: &Plan, context: &ReportContext) -> Vec<String> {
     let results = context.results.iter();
     let texts = results.filter_map(|result| {
-        let server = planned(plan, result.server)?;
-        let cell = planned_cell(plan, result.cell)?;
+        let server = plan.server(result.server)?;
+        let cell = plan.cell(result.cell)?;
         let all = result.total.operations + result.total.failed;
         let share = to_f64(result.total.failed) / to_f64(all.max(1));
         if server.role == Role::Placebo || share <= FAILED_TELLING {

@@ -1,7 +1,7 @@
 //! Where the servers' time went, in words.
 
 use crate::conditions::Conditions;
-use crate::context::{planned_cell, resolved};
+use crate::context::resolved;
 use crate::lines::wrapped;
 use deltabench_model::plan::Plan;
 use deltabench_model::sampled::{FunctionTime, SampledCell, SampledTime};
@@ -24,7 +24,7 @@ pub fn sampled_text(cells: &[SampledCell], plan: &Plan, width: usize) -> String 
 }
 
 fn lines(cell: &SampledCell, plan: &Plan, width: usize) -> Vec<String> {
-    let planned = planned_cell(plan, cell.cell);
+    let planned = plan.cell(cell.cell);
     let name = planned.map_or_else(String::new, |planned| {
         Conditions::new(plan).planned_name(planned)
     });
@@ -143,8 +143,10 @@ fn notes(cell: &SampledCell) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+
     use super::*;
     use deltabench_model::explanation::TimeChange;
+    use deltabench_model::plan::{CellId, ServerId};
 
     fn function(name: &str, base_ns: f64, candidate_ns: f64, p: f64) -> FunctionTime {
         FunctionTime {
@@ -199,8 +201,8 @@ mod tests {
     #[test]
     fn the_placebo_the_cost_and_what_weakens_it_are_said() {
         let cell = SampledCell {
-            cell: 0,
-            candidate: 2,
+            cell: CellId(0),
+            candidate: ServerId(2),
             time: time(),
             placebo: Some(time()),
             biased: true,

@@ -1,7 +1,7 @@
 //! What was withdrawn, in words.
 
 use crate::conditions::Conditions;
-use crate::context::{DeltaChosen, ReportContext, planned_cell};
+use crate::context::{DeltaChosen, ReportContext};
 use crate::words;
 use deltabench_compare::comparison::{CellComparison, Verdict};
 use deltabench_model::invalidation::Invalidation;
@@ -19,7 +19,7 @@ pub(crate) fn sentences(plan: &Plan, context: &ReportContext) -> Vec<String> {
         .into_iter()
         .map(|withdrawal| format!("withdrawn: this whole run: {}", reason(withdrawal)));
     let single = cells.into_iter().map(|withdrawal| {
-        let cell = withdrawal.cell.and_then(|id| planned_cell(plan, id));
+        let cell = withdrawal.cell.and_then(|id| plan.cell(id));
         let name = cell.map_or_else(
             || "a cell that is not in the plan".to_owned(),
             |cell| conditions.planned_name(cell),

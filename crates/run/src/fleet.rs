@@ -21,7 +21,6 @@ use crate::site::{Home, tables_of};
 use crate::visit::Address;
 use deltabench_model::plan::{CacheState, Cell, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_model::units::index;
 use deltabench_server::{
     Burn, Cluster, ClusterSpec, HugePages, Normal, Slot, Workspace, base_settings, normalise,
     settings_under,
@@ -213,7 +212,7 @@ impl<'a> Fleet<'a> {
     pub fn start(&mut self, schedule: &BlockSchedule) -> Result<Vec<Address>, Problem> {
         let mut addresses: Vec<Option<Address>> = vec![None; self.plan.servers.len()];
         for &server in &schedule.start_order {
-            let id = ServerId::try_from(server).unwrap_or(ServerId::MAX);
+            let id = ServerId::at(server);
             let address = self.start_one(schedule, id)?;
             if let Some(entry) = addresses.get_mut(server) {
                 *entry = Some(address);
@@ -236,7 +235,7 @@ impl<'a> Fleet<'a> {
         server: ServerId,
     ) -> Result<Address, Problem> {
         let (plan, place) = (self.plan, place_of(schedule, server));
-        let number = index(u64::from(server));
+        let number = server.index();
         self.bring_up(schedule, server, place)?;
         if plan.cache != CacheState::Cold {
             let site = self.site(place, number)?;
@@ -258,7 +257,7 @@ impl<'a> Fleet<'a> {
             return remote.look_after();
         }
         self.refill_huge_pages()?;
-        let settings = self.asked_settings(index(u64::from(server))).to_vec();
+        let settings = self.asked_settings(server.index()).to_vec();
         let slot = self.slot(schedule, server);
         let data = self.cluster(place)?.data_dir();
         self.limits.before_start(place, &data)?;
@@ -294,7 +293,7 @@ impl<'a> Fleet<'a> {
     ) -> Result<(), Problem> {
         let place = place_of(schedule, server);
         let version_num = self.planned(place)?.installation.version_num;
-        let site = self.site(place, index(u64::from(server)))?;
+        let site = self.site(place, server.index())?;
         let what = (self.plan, &self.tables);
         self.limits
             .unhindered(place, || load::renew(&site, what, cell.state, version_num))
@@ -312,7 +311,7 @@ impl<'a> Fleet<'a> {
         cell: &Cell,
     ) -> Result<bool, Problem> {
         let place = place_of(schedule, server);
-        let site = self.site(place, index(u64::from(server)))?;
+        let site = self.site(place, server.index())?;
         self.limits
             .unhindered(place, || load::prewarm_for(&site, self.plan.order, cell))
             .map_err(|problem| self.with_log(problem, place))
@@ -374,7 +373,7 @@ impl<'a> Fleet<'a> {
             for &server in servers {
                 let place = place_of(schedule, server);
                 let version_num = self.planned(place)?.installation.version_num;
-                let site = self.site(place, index(u64::from(server)))?;
+                let site = self.site(place, server.index())?;
                 let own = site.home == Home::Databases;
                 let done = site.open(used).and_then(|mut client| {
                     let statements = match chore {
@@ -401,7 +400,7 @@ impl<'a> Fleet<'a> {
     }
 
     fn slot(&self, schedule: &BlockSchedule, server: ServerId) -> Slot {
-        let number = index(u64::from(server));
+        let number = server.index();
         let mut environment = Vec::new();
         if let Some(burn) = &self.burn {
             let burn_ns = self.plan.servers.get(number).and_then(|s| s.burn_ns);
@@ -454,7 +453,7 @@ impl<'a> Fleet<'a> {
     /// Errors: whatever the server answered, with the tail of its log.
     pub fn clear(&mut self, schedule: &BlockSchedule, server: ServerId) -> Result<(), Problem> {
         let place = place_of(schedule, server);
-        let site = self.site(place, index(u64::from(server)))?;
+        let site = self.site(place, server.index())?;
         self.limits
             .unhindered(place, || load::clear(&site))
             .map_err(|problem| self.with_log(problem, place))
@@ -528,7 +527,7 @@ fn no_such_server() -> Problem {
 
 /// The cluster that plays `server` in a block.
 fn place_of(schedule: &BlockSchedule, server: ServerId) -> usize {
-    let number = index(u64::from(server));
+    let number = server.index();
     schedule.slots.get(number).copied().unwrap_or(number)
 }
 

@@ -13,10 +13,10 @@ use crate::visit::{Address, Visit, VisitEnd};
 use deltabench_compare::comparison::Metric;
 use deltabench_compare::forecast::{Forecast, forecast};
 use deltabench_compare::{analyse, block_sd};
-use deltabench_model::plan::{Cell, CellId, Observing, Plan, Role};
+use deltabench_model::plan::{Cell, CellId, Observing, Plan, Role, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
-use deltabench_model::units::{count, index, to_f64};
+use deltabench_model::units::{count, to_f64};
 use deltabench_observe::own_affinity;
 use deltabench_workload::Library;
 use deltabench_workload::executable::Executable;
@@ -137,7 +137,7 @@ fn pilot_plan(plan: &Plan) -> Plan {
 /// The first cell that reads and the first that writes.
 fn chosen(plan: &Plan) -> Vec<(CellId, &Cell)> {
     let first = |writes: bool| {
-        (0..)
+        CellId::each()
             .zip(&plan.cells)
             .find(|(_, cell)| cell.writes == writes)
     };
@@ -160,7 +160,7 @@ impl Piloting<'_, '_, '_> {
         let schedule = BlockSchedule::of(self.spec.plan, block);
         let started = Instant::now();
         let mut addresses = Vec::new();
-        for server in (0..).take(self.plan.servers.len()) {
+        for server in ServerId::each().take(self.plan.servers.len()) {
             addresses.push(self.spec.fleet.start_one(&schedule, server)?);
         }
         self.restart_seconds += started.elapsed().as_secs_f64();
@@ -186,11 +186,11 @@ impl Piloting<'_, '_, '_> {
         cell: &Cell,
         addresses: &[Address],
     ) -> Result<bool, Problem> {
-        let Some(executable) = self.spec.executables.get(index(u64::from(id))) else {
+        let Some(executable) = self.spec.executables.get(id.index()) else {
             return Ok(true);
         };
         if cell.writes {
-            for server in (0..).take(self.plan.servers.len()) {
+            for server in ServerId::each().take(self.plan.servers.len()) {
                 self.spec.fleet.renew(block_schedule, server, cell)?;
             }
         }

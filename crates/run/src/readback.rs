@@ -10,9 +10,9 @@ use deltabench_compare::thresholds::SIZE_TOLERANCE;
 use deltabench_driver::admin::Client;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Build, Setting};
-use deltabench_model::plan::{DataState, Plan, PlannedServer};
+use deltabench_model::plan::{DataState, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_model::units::{index, to_f64};
+use deltabench_model::units::to_f64;
 use deltabench_workload::executable::Executable;
 
 /// What one server is, read back from it.
@@ -83,11 +83,11 @@ fn is_remote(server: &PlannedServer) -> bool {
 /// that takes more or less room. That the fresh state does is told by [`deltabench_compare::fairness()`].
 pub fn data_findings(plan: &Plan, readbacks: &[ServerReadback]) -> Vec<Finding> {
     let base = plan.base();
-    let Some(ours) = readbacks.get(index(u64::from(base))) else {
+    let Some(ours) = readbacks.get(base.index()) else {
         return Vec::new();
     };
     let mut findings = Vec::new();
-    for (id, readback) in (0..).zip(readbacks) {
+    for (id, readback) in ServerId::each().zip(readbacks) {
         for (base, other) in ours.sizes.iter().zip(&readback.sizes) {
             findings.extend(size_finding(base, other, &plan.server_name(id)));
         }

@@ -64,7 +64,7 @@ impl BlockSchedule {
     pub fn of(plan: &Plan, block: u32) -> Self {
         let servers = plan.servers.len();
         let key = [u64::from(block)];
-        let mut cells: Vec<CellId> = (0..).take(plan.cells.len()).collect();
+        let mut cells: Vec<CellId> = CellId::each().take(plan.cells.len()).collect();
         if plan.order == CellOrder::Drawn {
             cells.shuffle(&mut draw(plan, purpose::CELL_ORDER, &key));
         }
@@ -132,8 +132,8 @@ pub struct VisitSchedule {
 impl VisitSchedule {
     /// The schedule of the visit to `cell` in `block`, on a host with these `cores`.
     pub fn of(plan: &Plan, block: u32, cell_id: CellId, cell: &Cell, cores: &[usize]) -> Self {
-        let key = [u64::from(block), u64::from(cell_id)];
-        let mut rotation: Vec<ServerId> = (0..).take(plan.servers.len()).collect();
+        let key = [u64::from(block), u64::from(cell_id.0)];
+        let mut rotation: Vec<ServerId> = ServerId::each().take(plan.servers.len()).collect();
         rotation.shuffle(&mut draw(plan, purpose::ROTATION, &key));
         if let Some(pins) = &plan.pins {
             return Self {
@@ -180,7 +180,7 @@ impl VisitSchedule {
 
 /// Operations of each slice of a round, from the visit's calibrated `operations`, with the plan's jitter.
 pub fn jittered(plan: &Plan, block: u32, cell: CellId, round: u32, operations: u64) -> u64 {
-    let key = [u64::from(block), u64::from(cell), u64::from(round)];
+    let key = [u64::from(block), u64::from(cell.0), u64::from(round)];
     let jitter = plan.timing.slice_jitter;
     let factor = 1.0 + jitter * draw(plan, purpose::SLICE_LENGTH, &key).random_range(-1.0..=1.0);
     to_u64(to_f64(operations) * factor).max(1)
@@ -188,7 +188,7 @@ pub fn jittered(plan: &Plan, block: u32, cell: CellId, round: u32, operations: u
 
 /// Seed of the parameter stream that every server gets in a round; never the same in two rounds.
 pub fn parameters(plan: &Plan, block: u32, cell: CellId, round: u32) -> u64 {
-    let key = [u64::from(block), u64::from(cell), u64::from(round)];
+    let key = [u64::from(block), u64::from(cell.0), u64::from(round)];
     draw(plan, purpose::PARAMETERS, &key).random()
 }
 
@@ -199,7 +199,7 @@ pub fn parameters(plan: &Plan, block: u32, cell: CellId, round: u32) -> u64 {
 pub fn pass_order(plan: &Plan, block: u32) -> Vec<ServerId> {
     let servers = u32::try_from(plan.servers.len()).unwrap_or(u32::MAX).max(1);
     let (group, place) = (u64::from(block / servers), block % servers);
-    let mut order: Vec<ServerId> = (0..servers).collect();
+    let mut order: Vec<ServerId> = ServerId::each().take(plan.servers.len()).collect();
     order.shuffle(&mut draw(plan, purpose::PASSES, &[group, 0]));
     // Each block of the group turns it by another number of places, in an order that is drawn too.
     let turns = permutation(draw(plan, purpose::PASSES, &[group, 1]), order.len());
@@ -215,8 +215,8 @@ pub fn pass_seed(plan: &Plan, block: u32) -> u64 {
 
 /// The order in which servers have their turns in a round of a step of RocksDB: another in each round.
 pub fn turn_order(plan: &Plan, block: u32, cell: CellId, round: u32) -> Vec<ServerId> {
-    let key = [u64::from(block), u64::from(cell), u64::from(round)];
-    let mut order: Vec<ServerId> = (0..).take(plan.servers.len()).collect();
+    let key = [u64::from(block), u64::from(cell.0), u64::from(round)];
+    let mut order: Vec<ServerId> = ServerId::each().take(plan.servers.len()).collect();
     order.shuffle(&mut draw(plan, purpose::TURNS, &key));
     order
 }
@@ -244,7 +244,7 @@ mod tests {
             assert_eq!(sorted(schedule.start_order.clone()), vec![0, 1, 2]);
             let mut cells = schedule.cells.clone();
             cells.sort_unstable();
-            assert_eq!(cells, vec![0, 1, 2, 3, 4]);
+            assert_eq!(cells, [0, 1, 2, 3, 4].map(CellId));
             let mut ports = schedule.ports.clone();
             ports.sort_unstable();
             assert_eq!(ports, vec![5500, 5501, 5502]);
@@ -283,11 +283,11 @@ mod tests {
     fn servers_get_equal_parameters_in_a_round_and_new_ones_in_the_next() {
         let plan = plan_of(&["a", "a", "b"], 2);
         let seeds: std::collections::HashSet<u64> = (0..100)
-            .map(|round| parameters(&plan, 0, 0, round))
+            .map(|round| parameters(&plan, 0, CellId(0), round))
             .collect();
         assert_eq!(seeds.len(), 100);
         let lengths: Vec<u64> = (0..200)
-            .map(|round| jittered(&plan, 0, 0, round, 1000))
+            .map(|round| jittered(&plan, 0, CellId(0), round, 1000))
             .collect();
         assert!(lengths.iter().all(|length| (800..=1200).contains(length)));
         assert!(lengths.iter().max() > lengths.iter().min());
@@ -304,7 +304,7 @@ mod tests {
         plan.order = CellOrder::Published;
         assert_eq!(
             BlockSchedule::of(&plan, 4).cells,
-            (0..9).collect::<Vec<CellId>>()
+            CellId::each().take(9).collect::<Vec<_>>()
         );
     }
 
@@ -319,7 +319,11 @@ mod tests {
                     let there = (0..3).map(|block| pass_order(&plan, 3 * group + block)[place]);
                     let mut there: Vec<ServerId> = there.collect();
                     there.sort_unstable();
-                    assert_eq!(there, [0, 1, 2], "group {group}, place {place}");
+                    assert_eq!(
+                        there,
+                        [0, 1, 2].map(ServerId),
+                        "group {group}, place {place}"
+                    );
                 }
             }
             seen.insert(pass_order(&plan, 0));
@@ -334,10 +338,13 @@ mod tests {
     fn turns_and_keys_of_a_step_are_drawn_anew() {
         let plan = plan_of(&["a", "a", "b"], 1);
         let orders: std::collections::HashSet<Vec<ServerId>> = (0..100)
-            .map(|round| turn_order(&plan, 0, 0, round))
+            .map(|round| turn_order(&plan, 0, CellId(0), round))
             .collect();
         assert_eq!(orders.len(), 6, "every order is drawn at some time");
-        assert_eq!(turn_order(&plan, 1, 2, 3), turn_order(&plan, 1, 2, 3));
+        assert_eq!(
+            turn_order(&plan, 1, CellId(2), 3),
+            turn_order(&plan, 1, CellId(2), 3)
+        );
         assert_ne!(step_seed(&plan, 0, 1), step_seed(&plan, 0, 2));
         assert_ne!(step_seed(&plan, 0, 1), step_seed(&plan, 1, 1));
     }
@@ -349,7 +356,7 @@ mod tests {
             server: vec![2, 3],
             client: vec![1],
         });
-        let visit = VisitSchedule::of(&plan, 0, 0, &plan.cells[0], &[0, 1]);
+        let visit = VisitSchedule::of(&plan, 0, CellId(0), &plan.cells[0], &[0, 1]);
         assert_eq!(
             (visit.client_cores, visit.server_cores),
             (vec![1], vec![2, 3])
@@ -361,7 +368,7 @@ mod tests {
         let mut plan = plan_of(&["a", "a", "b"], 1);
         let cell = plan.cells[0].clone();
         let placed = |plan: &Plan| {
-            let visit = VisitSchedule::of(plan, 0, 0, &cell, &[0, 1]);
+            let visit = VisitSchedule::of(plan, 0, CellId(0), &cell, &[0, 1]);
             (visit.client_cores.len(), visit.server_cores.len())
         };
         assert_eq!(placed(&plan), (1, 1));
@@ -377,15 +384,15 @@ mod tests {
     fn one_client_shares_a_core_and_many_are_split_from_the_server() {
         let mut plan = plan_of(&["a", "a", "b"], 1);
         let mut cell = plan.cells[0].clone();
-        let visit = VisitSchedule::of(&plan, 0, 0, &cell, &[0, 1]);
+        let visit = VisitSchedule::of(&plan, 0, CellId(0), &cell, &[0, 1]);
         assert_eq!(visit.client_cores, visit.server_cores);
         cell.clients = 4;
-        let visit = VisitSchedule::of(&plan, 0, 0, &cell, &[0, 1]);
+        let visit = VisitSchedule::of(&plan, 0, CellId(0), &cell, &[0, 1]);
         assert_eq!((visit.client_cores.len(), visit.server_cores.len()), (1, 1));
         assert_ne!(visit.client_cores, visit.server_cores);
         plan.placement_multi = Placement::Free;
         assert!(
-            VisitSchedule::of(&plan, 0, 0, &cell, &[0, 1])
+            VisitSchedule::of(&plan, 0, CellId(0), &cell, &[0, 1])
                 .client_cores
                 .is_empty()
         );

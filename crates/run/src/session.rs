@@ -14,7 +14,7 @@ use crate::events::Observer;
 use crate::host::Host;
 use benchmark::{Benchmark, Blocks};
 use deltabench_model::fact::Fact;
-use deltabench_model::plan::{CellId, Plan};
+use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_store::Store;
@@ -103,7 +103,7 @@ impl Session<'_> {
     /// Stores a fact of the run, or of a server of it.
     ///
     /// Errors: a store that cannot be written.
-    pub fn fact(&mut self, server: Option<u32>, fact: &impl Fact) -> Result<(), Problem> {
+    pub fn fact(&mut self, server: Option<ServerId>, fact: &impl Fact) -> Result<(), Problem> {
         self.store
             .add_fact(self.run, (server, None), fact)
             .map_err(store_problem)

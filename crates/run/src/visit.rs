@@ -207,7 +207,7 @@ impl Visit<'_> {
 
     /// The first server of somebody else that cannot be connected to.
     fn unreachable(&self) -> Option<ServerId> {
-        (0..)
+        ServerId::each()
             .zip(self.servers)
             .filter(|(_, server)| server.postmaster.local_pid().is_none())
             .find(|(_, server)| connect(&server.endpoint, &server.login).is_err())
@@ -216,7 +216,7 @@ impl Visit<'_> {
 
     /// The first server whose main process has ended.
     fn dead(&self) -> Option<ServerId> {
-        (0..)
+        ServerId::each()
             .zip(self.servers)
             .find(|(_, server)| server.postmaster.local_pid().is_some_and(has_ended))
             .map(|(id, _)| id)
@@ -224,7 +224,7 @@ impl Visit<'_> {
 
     /// All servers of this visit, with their numbers.
     fn present(&self) -> Vec<Present> {
-        (0..).zip(self.servers.iter().cloned()).collect()
+        ServerId::each().zip(self.servers.iter().cloned()).collect()
     }
 
     fn pin(&self) -> Result<(), Problem> {

@@ -21,7 +21,7 @@ use deltabench_driver::peer::PeerOutcome;
 use deltabench_kinds::run_half;
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::installation::Installation;
-use deltabench_model::plan::{Cell, DataSize, Plan};
+use deltabench_model::plan::{Cell, DataSize, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{seconds, to_f64, to_u64};
 use deltabench_observe::{own_affinity, pin_tree};
@@ -263,7 +263,7 @@ impl<'a, 'p> Bench<'a, 'p> {
         interrupted: &'a AtomicBool,
     ) -> Result<Self, Problem> {
         let schedule = BlockSchedule::of(plan, 0);
-        let address = fleet.start_one(&schedule, 0)?;
+        let address = fleet.start_one(&schedule, ServerId(0))?;
         let server = plan.servers.first();
         let version_num = server.map_or(0, |server| server.installation.version_num);
         let watcher = Watcher::start(&address, version_num)?;
@@ -381,7 +381,7 @@ impl<'a, 'p> Bench<'a, 'p> {
     /// Gives a workload that writes tables nobody has written to.
     fn renew(&mut self, pair: &Pair<'_>) -> Result<(), Problem> {
         if pair.cell.writes {
-            self.fleet.renew(&self.schedule, 0, pair.cell)?;
+            self.fleet.renew(&self.schedule, ServerId(0), pair.cell)?;
         }
         Ok(())
     }
@@ -459,7 +459,7 @@ impl<'a, 'p> Bench<'a, 'p> {
 
     fn with_log(&self, problem: Problem) -> Problem {
         let detail = problem.detail.clone().unwrap_or_default();
-        let tail = self.fleet.log_tail(&self.schedule, 0);
+        let tail = self.fleet.log_tail(&self.schedule, ServerId(0));
         problem.detail(format!("{detail}\nend of the server's log:\n{tail}"))
     }
 }

@@ -54,7 +54,7 @@ fn measure(
     if fleet.load(&[], interrupted, &mut |_| {})?.is_none() {
         return Ok(None);
     }
-    let last = ServerId::try_from(plan.servers.len().saturating_sub(1)).unwrap_or(0);
+    let last = ServerId::at(plan.servers.len().saturating_sub(1));
     let first = one(plan, fleet, cell, plan.base(), seconds)?;
     if interrupted.load(Ordering::Relaxed) {
         return Ok(None);

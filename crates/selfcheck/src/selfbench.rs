@@ -10,7 +10,7 @@ use deltabench_driver::peer::{
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
 use deltabench_kinds::run_half;
 use deltabench_model::installation::Installation;
-use deltabench_model::plan::{Cell, DataSize, Group, Placement, Plan};
+use deltabench_model::plan::{Cell, DataSize, Group, Placement, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{seconds, to_f64, to_u64};
 use deltabench_observe::{own_affinity, pin_tree};
@@ -78,7 +78,7 @@ where
     let done = fleet
         .load(&[], &AtomicBool::new(false), note)
         .and_then(|_| {
-            let address = fleet.start_one(&BlockSchedule::of(plan, 0), 0)?;
+            let address = fleet.start_one(&BlockSchedule::of(plan, 0), ServerId(0))?;
             let address = match plan.cells.first() {
                 Some(cell) => address_for(&address, plan.order, cell),
                 None => address,

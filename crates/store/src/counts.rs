@@ -33,8 +33,8 @@ impl Store {
             for count in counts {
                 insert.execute((
                     run,
-                    count.server,
-                    count.cell,
+                    count.server.0,
+                    count.cell.0,
                     count.start,
                     count.window,
                     count.operations,
@@ -56,8 +56,8 @@ impl Store {
     pub fn counts(&self, run: &str) -> Result<Vec<CountRecord>, StoreError> {
         self.collect(SELECT_COUNTS, [self.run_id(run)?], |row| {
             Ok(CountRecord {
-                server: row.get(0)?,
-                cell: row.get(1)?,
+                server: ServerId(row.get(0)?),
+                cell: CellId(row.get(1)?),
                 start: row.get(2)?,
                 window: row.get(3)?,
                 operations: row.get(4)?,
@@ -89,7 +89,7 @@ impl Store {
             .and_then(|()| encoder.finish())
             .map_err(|error| self.misuse(format!("a profile that cannot be packed: {error}")))?;
         self.insert_all("add a profile to", |step| {
-            step.execute(INSERT_PROFILE, (run, server, cell, &packed))
+            step.execute(INSERT_PROFILE, (run, server.0, cell.0, &packed))
                 .map(drop)
         })
     }
@@ -105,7 +105,7 @@ impl Store {
         let run = self.run_id(run)?;
         let packed: Option<Vec<u8>> = self
             .connection
-            .query_row(SELECT_PROFILE, (run, server, cell), |row| row.get(0))
+            .query_row(SELECT_PROFILE, (run, server.0, cell.0), |row| row.get(0))
             .optional()
             .map_err(|source| StoreError::sqlite(&self.path, "read a profile from", source))?;
         let Some(packed) = packed else {

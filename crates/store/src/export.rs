@@ -3,6 +3,7 @@
 //! Which tables there are is the caller's business. The same rows give the same files, byte for byte. What is
 //! written stands beside its destination until all of it is there, so that a failure leaves the old file.
 
+use deltabench_model::plan::{CellId, ServerId};
 use rusqlite::Connection;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use std::fs::File;
@@ -391,6 +392,18 @@ impl From<i64> for Datum {
 impl From<u32> for Datum {
     fn from(value: u32) -> Self {
         Self::Integer(i64::from(value))
+    }
+}
+
+impl From<ServerId> for Datum {
+    fn from(server: ServerId) -> Self {
+        server.0.into()
+    }
+}
+
+impl From<CellId> for Datum {
+    fn from(cell: CellId) -> Self {
+        cell.0.into()
     }
 }
 

@@ -80,7 +80,7 @@ impl Store {
                 rusqlite::params![
                     run,
                     analysis,
-                    result.cell,
+                    result.cell.0,
                     result.workload,
                     result.clients,
                     result.state,
@@ -142,7 +142,7 @@ fn read_line(row: &Row<'_>) -> rusqlite::Result<LedgerLine> {
         run: row.get(0)?,
         written_by: row.get(1)?,
         result: PlaceboResult {
-            cell: row.get(2)?,
+            cell: CellId(row.get(2)?),
             workload: row.get(3)?,
             clients: row.get(4)?,
             state: row.get(5)?,

@@ -109,6 +109,7 @@ fn newest(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
 pub(crate) mod tests {
     use super::*;
     use crate::{FILE_NAME, Store};
+    use deltabench_model::plan::{CellId, ServerId};
     use deltabench_model::slice::VoidReason;
     use std::path::PathBuf;
 
@@ -146,8 +147,13 @@ pub(crate) mod tests {
             .map(|one| (one.kind.as_str(), one.cell, one.server, &*one.payload))
             .collect();
         let expected = [
-            ("insert-step", 0, 2, r#"{"void":null,"operations":2}"#),
-            ("insert-step", 1, 2, r#"{"operations":3}"#),
+            (
+                "insert-step",
+                CellId(0),
+                ServerId(2),
+                r#"{"void":null,"operations":2}"#,
+            ),
+            ("insert-step", CellId(1), ServerId(2), r#"{"operations":3}"#),
         ];
         assert_eq!(found, expected, "the later one counts");
         assert!(records.iter().all(|one| one.void.is_none()));

@@ -3,6 +3,7 @@
 use crate::error::StoreError;
 use crate::store::Store;
 use deltabench_model::counter::{Mark, Sample, VisitCounters};
+use deltabench_model::plan::{CellId, ServerId};
 use rusqlite::Savepoint;
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ impl Store {
         }
         let known: Vec<i64> = self.collect(
             "select id from visit_counters where run = ?1 and block = ?2 and cell = ?3 and server = ?4",
-            (run_id, block, cell, server),
+            (run_id, block, cell.0, server.0),
             |row| row.get(0),
         )?;
         if !known.is_empty() {
@@ -40,7 +41,7 @@ impl Store {
         let text = self.json(values)?;
         self.insert_all("add counters to", |step| {
             step.prepare_cached(INSERT_COUNTERS)?
-                .execute((run_id, block, cell, server, operations, text))
+                .execute((run_id, block, cell.0, server.0, operations, text))
                 .map(drop)
         })
     }
@@ -54,8 +55,8 @@ impl Store {
             [self.run_id(run)?],
             |row| {
                 let counters = VisitCounters {
-                    server: row.get(0)?,
-                    cell: row.get(1)?,
+                    server: ServerId(row.get(0)?),
+                    cell: CellId(row.get(1)?),
                     block: row.get(2)?,
                     operations: row.get(3)?,
                     values: BTreeMap::new(),
@@ -119,7 +120,13 @@ impl Store {
         self.insert_all("add marks to", |step| {
             let mut insert = step.prepare_cached(INSERT_MARK)?;
             for mark in marks {
-                insert.execute((run, mark.at_ns, mark.server, &mark.kind, &mark.text))?;
+                insert.execute((
+                    run,
+                    mark.at_ns,
+                    mark.server.map(|id| id.0),
+                    &mark.kind,
+                    &mark.text,
+                ))?;
             }
             Ok(())
         })
@@ -135,7 +142,7 @@ impl Store {
             |row| {
                 Ok(Mark {
                     at_ns: row.get(0)?,
-                    server: row.get(1)?,
+                    server: row.get::<_, Option<u32>>(1)?.map(ServerId),
                     kind: row.get(2)?,
                     text: row.get(3)?,
                 })

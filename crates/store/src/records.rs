@@ -2,6 +2,7 @@
 
 use crate::error::StoreError;
 use crate::store::Store;
+use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::record::Record;
 use deltabench_model::slice::VoidReason;
 
@@ -21,8 +22,8 @@ impl Store {
             self.run_id(run)?,
             &record.kind,
             record.block,
-            record.cell,
-            record.server,
+            record.cell.0,
+            record.server.0,
             record.void.as_ref().map(VoidReason::word),
             &record.payload,
         );
@@ -40,8 +41,8 @@ impl Store {
             self.collect(SQL, [self.run_id(run)?], |row| {
                 let record = Record {
                     kind: row.get(2)?,
-                    server: row.get(3)?,
-                    cell: row.get(4)?,
+                    server: ServerId(row.get(3)?),
+                    cell: CellId(row.get(4)?),
                     block: row.get(5)?,
                     void: None,
                     payload: row.get(6)?,

@@ -2,6 +2,7 @@
 
 use crate::error::StoreError;
 use crate::store::Store;
+use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::slice::{ErrorCount, Slice};
 use rusqlite::Row;
 
@@ -70,10 +71,10 @@ impl Store {
 fn read_slice(row: &Row<'_>) -> rusqlite::Result<(i64, Slice, Option<String>, Option<String>)> {
     let slice = Slice {
         block: row.get(1)?,
-        cell: row.get(2)?,
+        cell: CellId(row.get(2)?),
         round: row.get(3)?,
         position: row.get(4)?,
-        server: row.get(5)?,
+        server: ServerId(row.get(5)?),
         connection: row.get(6)?,
         started_ns: row.get(7)?,
         duration_ns: row.get(8)?,

@@ -178,10 +178,7 @@ impl Store {
                 let state = RunState::from_word(&state)
                     .ok_or_else(|| self.damaged(format!("unknown state `{state}` of run {run}")))?;
                 let (whole, done) = self.progress_of(id, &plan)?;
-                let server = |id| {
-                    plan.servers
-                        .get(deltabench_model::units::index(u64::from(id)))
-                };
+                let server = |id| plan.server(id);
                 let named = |id| server(id).map(PlannedServer::name);
                 Ok(RunSummary {
                     run,

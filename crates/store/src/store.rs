@@ -134,21 +134,25 @@ impl Store {
             self.misuse(format!("a fact `{kind}` that cannot be written: {error}"))
         })?;
         let run = self.run_id(run)?;
-        self.execute(SQL, "add a fact to", (run, server, block, kind, json))
+        self.execute(
+            SQL,
+            "add a fact to",
+            (run, server.map(|id| id.0), block, kind, json),
+        )
     }
 
     /// The facts of one kind, in the order they were recorded.
     ///
     /// Errors: `UnknownRun`, `Damaged`, `Sqlite`.
     pub fn facts<T: Fact>(&self, run: &str) -> Result<Vec<Recorded<T>>, StoreError> {
-        let rows: Vec<(Option<ServerId>, Option<u32>, String)> = self.collect(
+        let rows: Vec<(Option<u32>, Option<u32>, String)> = self.collect(
             "select server, block, value from fact where run = ?1 and kind = ?2 order by id",
             (self.run_id(run)?, T::KIND.word()),
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )?;
-        let recorded = |(server, block, json): (_, _, String)| {
+        let recorded = |(server, block, json): (Option<u32>, _, String)| {
             Ok(Recorded {
-                server,
+                server: server.map(ServerId),
                 block,
                 fact: self.parse_fact(T::KIND, &json)?,
             })
@@ -189,7 +193,7 @@ impl Store {
     ) -> Result<Option<String>, StoreError> {
         const SQL: &str = "select value from fact where run = ?1 and kind = ?2 and server is ?3 \
             order by id desc limit 1";
-        let values = (self.run_id(run)?, kind.word(), server);
+        let values = (self.run_id(run)?, kind.word(), server.map(|id| id.0));
         let found: Vec<String> = self.collect(SQL, values, |row| row.get(0))?;
         Ok(found.into_iter().next())
     }

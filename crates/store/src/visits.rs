@@ -28,7 +28,7 @@ impl Store {
             .connection
             .query_row(
                 "select 1 from visit where run = ?1 and block = ?2 and cell = ?3",
-                (run_id, block, cell),
+                (run_id, block, cell.0),
                 |_| Ok(()),
             )
             .optional();
@@ -56,7 +56,7 @@ impl Store {
     /// stored whole or not at all.
     pub fn append(&mut self, run: &str, slice: &Slice) -> Result<(), StoreError> {
         let Some(run_id) = self
-            .open_visit(run, slice.cell, slice.block)
+            .open_visit(run, CellId(slice.cell.0), slice.block)
             .map(|open| open.run_id)
         else {
             let (block, cell) = (slice.block, slice.cell);
@@ -92,10 +92,10 @@ impl Store {
             .execute(rusqlite::params![
                 run_id,
                 slice.block,
-                slice.cell,
+                slice.cell.0,
                 slice.round,
                 slice.position,
-                slice.server,
+                slice.server.0,
                 slice.connection,
                 slice.started_ns,
                 slice.duration_ns,
@@ -143,7 +143,7 @@ impl Store {
             .connection
             .execute(
                 "insert into visit (run, block, cell, slices) values (?1, ?2, ?3, ?4)",
-                (open.run_id, block, cell, open.slices),
+                (open.run_id, block, cell.0, open.slices),
             )
             .and_then(|_| self.connection.execute_batch("commit"));
         if let Err(source) = done {
@@ -176,7 +176,7 @@ impl Store {
         self.collect(
             "select block, cell from visit where run = ?1 order by id",
             [run_id],
-            |row| Ok((row.get(0)?, row.get(1)?)),
+            |row| Ok((row.get(0)?, CellId(row.get(1)?))),
         )
     }
 

@@ -3,7 +3,7 @@
 use crate::error::StoreError;
 use crate::store::Store;
 use deltabench_model::invalidation::Invalidation;
-use deltabench_model::units::count;
+use deltabench_model::plan::CellId;
 
 impl Store {
     /// Records, durably, that a run or a cell of it is withdrawn. Nothing is deleted.
@@ -19,8 +19,8 @@ impl Store {
         if invalidation.reason.trim().is_empty() {
             return Err(self.misuse("a withdrawal without a reason".to_owned()));
         }
-        let cells = count(self.plan(run)?.cells.len());
-        if let Some(cell) = invalidation.cell.filter(|cell| u64::from(*cell) >= cells) {
+        let cells = self.plan(run)?.cells.len();
+        if let Some(cell) = invalidation.cell.filter(|cell| cell.index() >= cells) {
             return Err(self.misuse(format!("a withdrawal of cell {cell}: {run} has {cells}")));
         }
         let run = self.run_id(run)?;
@@ -29,7 +29,7 @@ impl Store {
             "store a withdrawal in",
             (
                 run,
-                invalidation.cell,
+                invalidation.cell.map(|id| id.0),
                 &invalidation.reason,
                 invalidation.at_unix_ms,
             ),
@@ -45,7 +45,7 @@ impl Store {
             [self.run_id(run)?],
             |row| {
                 Ok(Invalidation {
-                    cell: row.get(0)?,
+                    cell: row.get::<_, Option<u32>>(0)?.map(CellId),
                     reason: row.get(1)?,
                     at_unix_ms: row.get(2)?,
                 })

@@ -1,5 +1,6 @@
 //! Lines of a ledger.
 
+use deltabench_model::plan::CellId;
 use deltabench_store::{LedgerLine, PlaceboResult};
 
 /// A placebo of a run, in one cell.
@@ -14,7 +15,7 @@ pub fn ledger_line(
         run: run.to_owned(),
         written_by: "0.1.0".to_owned(),
         result: PlaceboResult {
-            cell: 0,
+            cell: CellId(0),
             workload: workload.to_owned(),
             clients: 1,
             state: "fresh".to_owned(),

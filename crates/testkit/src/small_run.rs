@@ -1,6 +1,6 @@
 //! A small run: what it planned and what it measured.
 
-use deltabench_model::plan::{Plan, upgraded};
+use deltabench_model::plan::{CellId, Plan, ServerId, upgraded};
 use deltabench_model::slice::{ErrorCount, Slice};
 use deltabench_model::units::{to_f64, to_u64};
 use serde_json::json;
@@ -67,8 +67,8 @@ pub fn slices(shares: [f64; 3]) -> Vec<Slice> {
 fn slice((cell, block, round, server): (u32, u32, u32, u32), speed: f64) -> Slice {
     let operations = 1000;
     Slice {
-        server,
-        cell,
+        server: ServerId(server),
+        cell: CellId(cell),
         block,
         round,
         position: server,

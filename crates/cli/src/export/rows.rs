@@ -70,12 +70,12 @@ impl Rows<'_> {
     fn described(&self, export: &mut Export) -> Result<(), ExportError> {
         let run = self.run;
         export.rows(&schema::RUNS, [self.run_row()])?;
-        let servers = (0..).zip(&self.plan.servers);
+        let servers = ServerId::each().zip(&self.plan.servers);
         export.rows(
             &schema::SERVERS,
             servers.map(|(id, server)| self.server_row(id, server)),
         )?;
-        let cells = (0..).zip(&self.plan.cells);
+        let cells = CellId::each().zip(&self.plan.cells);
         export.rows(
             &schema::CELLS,
             cells.map(|(id, cell)| self.cell_row(id, cell)),
@@ -433,7 +433,7 @@ fn sample_rows<'a>(run: &'a str, sample: &'a Sample) -> impl Iterator<Item = Exp
 /// `KEY@SERVER` in its parts; what is no number of a server is a part of the key.
 fn of_server(key: &str) -> (&str, Option<ServerId>) {
     let parts = key.rsplit_once('@');
-    match parts.and_then(|(series, server)| Some((series, server.parse().ok()?))) {
+    match parts.and_then(|(series, server)| Some((series, server.parse().ok().map(ServerId)?))) {
         Some((series, server)) => (series, Some(server)),
         None => (key, None),
     }

@@ -4,7 +4,7 @@ use crate::amounts::gigabytes;
 use crate::console::{print_stdout, say};
 use crate::failure::Failure;
 use deltabench_compare::thresholds::MIN_BLOCKS;
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::units::count;
 
 /// Prints the lines where nothing else is done (`alone`), else beside the progress.
@@ -20,7 +20,7 @@ pub fn show(lines: &[String], alone: bool) -> Result<(), Failure> {
 
 /// `rocksdb:6.29.5 (base), rocksdb:6.29.5 (placebo), rocksdb:10.2.1`.
 pub fn sides(plan: &Plan) -> String {
-    let names = (0..).zip(&plan.servers);
+    let names = ServerId::each().zip(&plan.servers);
     let names = names.map(|(id, server)| match plan.server_name(id) {
         name if name == server.name() => name,
         role => format!("{} ({role})", server.name()),

@@ -2,6 +2,7 @@
 
 use crate::lab::{Lab, text};
 use deltabench_model::fact::Settings;
+use deltabench_model::plan::ServerId;
 use deltabench_store::{RunState, Store};
 use serde_json::Value;
 
@@ -103,7 +104,7 @@ fn every_part_is_a_run_and_their_report_has_a_table_along_each_axis() {
     let of = |server: u32, name: &str| {
         let fact = facts
             .iter()
-            .find(|fact| fact.server == Some(server))
+            .find(|fact| fact.server == Some(ServerId(server)))
             .unwrap();
         let mut settings = fact.fact.0.iter();
         settings

@@ -144,8 +144,8 @@ mod tests {
 
     fn record(start: u32, window: u32, instructions: u64) -> CountRecord {
         CountRecord {
-            server: 0,
-            cell: 0,
+            server: ServerId(0),
+            cell: CellId(0),
             start,
             window,
             operations: 100,
@@ -195,10 +195,20 @@ mod tests {
             (44_582.0, 0.000_4, Verdict::Inconclusive),
             (43_000.0, 0.000_004, Verdict::Improvement),
         ] {
-            let cell = CountedCell::of((0, 1), counted(44_140.0, span), counted(at, span), 0.01);
+            let cell = CountedCell::of(
+                (CellId(0), ServerId(1)),
+                counted(44_140.0, span),
+                counted(at, span),
+                0.01,
+            );
             assert_eq!(cell.verdict, verdict, "{at}");
         }
-        let cell = CountedCell::of((0, 1), counted(44_140.0, 0.0), counted(45_627.0, 0.0), 0.01);
+        let cell = CountedCell::of(
+            (CellId(0), ServerId(1)),
+            counted(44_140.0, 0.0),
+            counted(45_627.0, 0.0),
+            0.01,
+        );
         assert_eq!(cell.change(), "+3.37 %");
     }
 }

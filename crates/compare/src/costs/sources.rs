@@ -8,7 +8,7 @@ use deltabench_model::counter::VisitCounters;
 use deltabench_model::metric::{Basis, METRICS, MetricInfo};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
-use deltabench_model::units::{index, micros, seconds, to_f64};
+use deltabench_model::units::{micros, seconds, to_f64};
 use deltabench_stats::summary::trimmed_mean;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -163,14 +163,14 @@ impl<'a> Sources<'a> {
 
     /// Published units of an operation.
     fn units(&self, cell: CellId) -> Option<f64> {
-        let published = &self.plan.cells.get(index(u64::from(cell)))?.published;
+        let published = &self.plan.cell(cell)?.published;
         let units = published.per_operation;
         (units > 0.0).then_some(units)
     }
 
     /// Seconds of a slice in which its server's machine was busy, times percent of all cores.
     fn busy_percent(&self, slice: &Slice) -> Option<f64> {
-        let machine = self.machines.get(index(u64::from(slice.server)))?;
+        let machine = self.machines.get(slice.server.index())?;
         Some(machine.percent()? * machine.busy_seconds(slice)?)
     }
 }

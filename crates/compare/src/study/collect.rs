@@ -7,7 +7,7 @@ use crate::comparison::{CellComparison, Metric, MetricComparison, Verdict};
 use crate::sample::BlockValue;
 use crate::words;
 use deltabench_model::plan::{Cell, CellId, DataState, Group, Plan, ServerId};
-use deltabench_model::units::{count, index};
+use deltabench_model::units::count;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs in the same place: repetitions of each other, each with a load of its own.
@@ -121,7 +121,7 @@ impl<'a> Set<'a> {
             let plan = run.source.plan;
             let mut cells = run.cells.iter().filter(|((name, _), _)| name == row);
             cells.any(|(_, id)| {
-                let cell = plan.cells.get(index(u64::from(*id)));
+                let cell = plan.cell(*id);
                 cell.is_some_and(|cell| plan.work.has_script(&cell.workload))
             })
         })
@@ -197,7 +197,7 @@ impl<'s, 'a> Place<'s, 'a> {
 
     pub(super) fn planned(&self) -> Option<&'a Cell> {
         let plan = self.run.source.plan;
-        plan.cells.get(index(u64::from(self.cell)))
+        plan.cell(self.cell)
     }
 
     /// The placebo beside it.
@@ -229,7 +229,7 @@ impl<'a> Collected<'a> {
         let mut rows: Vec<(String, Group)> = Vec::new();
         let mut cells = BTreeMap::new();
         let mut known = BTreeSet::new();
-        for (id, cell) in (0..).zip(&plan.cells) {
+        for (id, cell) in CellId::each().zip(&plan.cells) {
             let name = unique(naming.row(cell), |name| {
                 !cells.contains_key(&(name.to_owned(), cell.clients))
             });

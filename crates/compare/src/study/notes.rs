@@ -5,7 +5,7 @@ use super::differences::differences;
 use super::places::Places;
 use super::{Axis, Figure, StudyRow, StudyTable, distinct};
 use crate::comparison::{Metric, Verdict};
-use deltabench_model::plan::{Cell, CellOrder, ExperimentPart, Plan};
+use deltabench_model::plan::{Cell, CellId, CellOrder, ExperimentPart, Plan};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn things(number: usize, one: &str, many: &str) -> String {
@@ -315,7 +315,7 @@ fn unmeasured(sets: &[Set<'_>]) -> Vec<String> {
     let note = |run: &super::collect::Collected<'_>| {
         let comparison = run.source.comparison;
         let mut sides = comparison.cells.iter();
-        let mut measured: BTreeSet<u32> = BTreeSet::new();
+        let mut measured: BTreeSet<CellId> = BTreeSet::new();
         let both = sides.by_ref().chain(&comparison.placebo_cells);
         measured.extend(both.filter(|side| side.blocks > 0).map(|side| side.cell));
         let planned = run.source.plan.cells.len();

@@ -217,7 +217,7 @@ fn check(runs: &[StudyRun<'_>]) -> Result<(), Problem> {
 
 /// What the base is called in tables of several servers.
 pub(super) fn base_name(plan: &Plan) -> String {
-    let id = deltabench_model::units::index(u64::from(plan.base()));
+    let id = plan.base().index();
     plan.servers
         .get(id)
         .map_or_else(|| "base".to_owned(), |server| server.name())

@@ -7,7 +7,7 @@ use deltabench_compare::absolute::{is_shown, mean_and_stddev, progress, results}
 use deltabench_compare::comparison::{Comparison, Verdict};
 use deltabench_compare::segments::Slope;
 use deltabench_compare::study::{Axis, Grid, StudyRun, grids_of, study};
-use deltabench_model::plan::{Cell, Plan, ServerId};
+use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::slice::{ScriptTally, Slice, VoidReason};
 use deltabench_model::units::to_f64;
 
@@ -45,15 +45,15 @@ fn half_second(server: ServerId, block: u32, round: u32, latencies_us: &[u64]) -
 #[test]
 fn counts_latency_and_scripts_are_sums_over_slices() {
     let slices = [
-        half_second(0, 0, 0, &[100, 200]),
-        half_second(0, 0, 1, &[300]),
-        half_second(0, 1, 0, &[400, 1000]),
-        half_second(2, 0, 0, &[700]),
+        half_second(ServerId(0), 0, 0, &[100, 200]),
+        half_second(ServerId(0), 0, 1, &[300]),
+        half_second(ServerId(0), 1, 0, &[400, 1000]),
+        half_second(ServerId(2), 0, 0, &[700]),
     ];
     let found = results(&slices);
     assert_eq!(found.len(), 2);
     let base = &found[0];
-    assert_eq!((base.cell, base.server), (0, 0));
+    assert_eq!((base.cell, base.server), (CellId(0), ServerId(0)));
     assert_eq!((base.total.operations, base.total.failed), (5, 3));
     assert!((base.total.seconds - 1.5).abs() < 1e-9);
     assert!((base.total.per_second().unwrap() - 5.0 / 1.5).abs() < 1e-9);
@@ -82,12 +82,12 @@ fn counts_latency_and_scripts_are_sums_over_slices() {
 
 #[test]
 fn void_slices_do_not_count_and_a_repeated_place_counts_once() {
-    let mut void = half_second(0, 0, 1, &[9000]);
+    let mut void = half_second(ServerId(0), 0, 1, &[9000]);
     void.void = Some(VoidReason::Stalled);
     let slices = [
-        half_second(0, 0, 0, &[1, 2, 3]),
+        half_second(ServerId(0), 0, 0, &[1, 2, 3]),
         void,
-        half_second(0, 0, 0, &[100, 200]),
+        half_second(ServerId(0), 0, 0, &[100, 200]),
     ];
     let found = results(&slices);
     assert_eq!(
@@ -104,9 +104,9 @@ fn void_slices_do_not_count_and_a_repeated_place_counts_once() {
 
 #[test]
 fn a_histogram_that_cannot_be_read_leaves_counts_and_no_latency() {
-    let mut broken = half_second(0, 0, 1, &[100]);
+    let mut broken = half_second(ServerId(0), 0, 1, &[100]);
     broken.latency_histogram = vec![1, 2, 3];
-    let found = results(&[half_second(0, 0, 0, &[100]), broken]);
+    let found = results(&[half_second(ServerId(0), 0, 0, &[100]), broken]);
     assert_eq!(found[0].total.operations, 2);
     assert_eq!(found[0].total.latency, None);
 }
@@ -114,7 +114,7 @@ fn a_histogram_that_cannot_be_read_leaves_counts_and_no_latency() {
 #[test]
 fn intervals_of_progress_add_up_and_are_at_least_as_long_as_asked() {
     let slices: Vec<Slice> = (0..7)
-        .map(|round| half_second(0, 0, round, &[100, 300]))
+        .map(|round| half_second(ServerId(0), 0, round, &[100, 300]))
         .collect();
     let series = &results(&slices)[0].series;
     let all = progress(series, 1.0);
@@ -147,7 +147,7 @@ const CLIENTS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
 /// Linear to 4, then flat; server 2 is 8 % slower, server 3 as fast as the base.
 fn law(server: ServerId, cell: &Cell) -> (f64, f64) {
-    let slow = if server == 2 { 0.92 } else { 1.0 };
+    let slow = if server == ServerId(2) { 0.92 } else { 1.0 };
     let rate = slow * 1000.0 * f64::from(cell.clients.min(4));
     (rate, 10.0 / slow)
 }
@@ -272,7 +272,7 @@ fn withdrawn_points_are_unfit_and_in_no_segment() {
     let plan = plan_of(&["b"], cells(&WORKLOADS[..1], &CLIENTS));
     let comparison = run(&mut Simulation::new(3), &plan, CALM, equal);
     let withdrawn = [deltabench_model::invalidation::Invalidation {
-        cell: Some(2),
+        cell: Some(CellId(2)),
         reason: "another job ran".to_owned(),
         at_unix_ms: 0,
     }];
@@ -295,8 +295,8 @@ fn a_server_alone_has_a_grid_from_what_it_did() {
     let slices: Vec<Slice> = (0..8)
         .flat_map(|block| {
             (0..2).map(move |cell| Slice {
-                cell,
-                ..half_second(0, block, 0, &[1000; 500])
+                cell: CellId(cell),
+                ..half_second(ServerId(0), block, 0, &[1000; 500])
             })
         })
         .collect();

@@ -3,7 +3,8 @@
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, MetricComparison};
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::plan::{
-    Cell, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, ServerId, Timing,
+    Cell, CellId, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, ServerId,
+    Timing,
 };
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{to_f64, to_u64};
@@ -11,9 +12,9 @@ use deltabench_model::work::Work;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 
-pub const BASE: ServerId = 0;
-pub const PLACEBO: ServerId = 1;
-pub const CANDIDATE: ServerId = 2;
+pub const BASE: ServerId = ServerId(0);
+pub const PLACEBO: ServerId = ServerId(1);
+pub const CANDIDATE: ServerId = ServerId(2);
 
 pub fn installation(resolved: &str) -> Installation {
     Installation {
@@ -98,10 +99,10 @@ pub fn slice(server: ServerId, block: u32, round: u32, rate: f64, cpu_us: Option
     let operations = 100_000;
     Slice {
         server,
-        cell: 0,
+        cell: CellId(0),
         block,
         round,
-        position: server,
+        position: server.0,
         connection: 0,
         started_ns: 0,
         duration_ns: to_u64(1e9 * to_f64(operations) / rate),

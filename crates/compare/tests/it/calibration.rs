@@ -4,7 +4,7 @@ use crate::builder::{cell, metric, only_cell, plan};
 use crate::calibration_model::{Model, NOISY, QUIET, Simulation, THREE, TWO};
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
-use deltabench_model::plan::{Plan, Role};
+use deltabench_model::plan::{Plan, Role, ServerId};
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::binomial::clopper_pearson;
 use deltabench_stats::student::{t_test_p, welch};
@@ -86,7 +86,7 @@ fn measuring_one_after_the_other_would_call_most_equal_servers_different() {
     // all.
     let mut simulation = Simulation::new(13);
     let hits = (0..200).filter(|_| {
-        let slices = simulation.run(NOISY, 0.0, &[0]);
+        let slices = simulation.run(NOISY, 0.0, &[ServerId(0)]);
         let logs: Vec<f64> = slices
             .iter()
             .map(|s| (to_f64(s.operations) / to_f64(s.duration_ns)).ln())

@@ -156,7 +156,7 @@ impl World {
                     .map(|counter| counter.copy_sd * simulation.normal())
                     .collect();
                 for block in 0..self.blocks {
-                    let visit = self.visit(simulation, (cell, server, block), &copies);
+                    let visit = self.visit(simulation, (CellId(cell), server, block), &copies);
                     slices.extend(visit.0);
                     counters.push(visit.1);
                 }

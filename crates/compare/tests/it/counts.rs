@@ -5,7 +5,7 @@ use deltabench_compare::comparison::{Comparison, Verdict};
 use deltabench_compare::{add_counts, analyse, exit_code};
 use deltabench_model::counts::CountRecord;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::units::to_u64;
 
 /// What a base with 100 000 instructions per operation and this candidate come to, cell by cell; the starts
@@ -19,7 +19,7 @@ fn counted(candidate: &[Option<f64>], findings: Vec<Finding>) -> Comparison {
             for (start, share) in [(0, 0.999_95), (1, 1.000_05)] {
                 records.extend(per_op.map(|per_op| CountRecord {
                     server,
-                    cell,
+                    cell: CellId(cell),
                     start,
                     window: 0,
                     operations: 1000,

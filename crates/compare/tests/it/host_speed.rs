@@ -5,6 +5,7 @@ use crate::calibration_model::Simulation;
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::{Comparison, Ratio};
 use deltabench_compare::host_speed::core_speeds;
+use deltabench_model::plan::CellId;
 use deltabench_model::slice::Slice;
 
 /// ln of what a busy hardware thread beside the core costs.
@@ -74,7 +75,7 @@ impl Host {
                 let speed = start + noise * random.normal() - burst;
                 let (rate, cpu) = (1000.0 * speed.exp(), 10.0 * (-speed).exp());
                 all.push(Slice {
-                    cell,
+                    cell: CellId(cell),
                     ..slice(server, block, round, rate, Some(cpu))
                 });
             }

@@ -3,7 +3,7 @@
 use crate::builder::*;
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
 use deltabench_compare::{analyse, exit_code, gate_line};
-use deltabench_model::plan::{Gate, Group, Plan, PlannedServer, Role, Stopping};
+use deltabench_model::plan::{CellId, Gate, Group, Plan, PlannedServer, Role, Stopping};
 use deltabench_model::slice::Slice;
 use deltabench_stats::student::{t_interval, t_test_p};
 
@@ -11,7 +11,10 @@ use deltabench_stats::student::{t_interval, t_test_p};
 fn compare(plan: &Plan, cells: &[Vec<f64>]) -> Comparison {
     let slices = (0..).zip(cells).flat_map(|(cell, rates)| {
         let slices = slices(8, &[candidate(rates, &[])]);
-        slices.into_iter().map(move |slice| Slice { cell, ..slice })
+        slices.into_iter().map(move |slice| Slice {
+            cell: CellId(cell),
+            ..slice
+        })
     });
     analyse(plan, &slices.collect::<Vec<_>>(), Vec::new())
 }
@@ -227,7 +230,10 @@ fn a_mean_of_cells_of_unlike_lengths_is_never_narrower_than_by_the_shortest() {
         let slices = slices(blocks, &[candidate(rates, &[])]);
         slices
             .into_iter()
-            .map(move |slice| Slice { cell: id, ..slice })
+            .map(move |slice| Slice {
+                cell: CellId(id),
+                ..slice
+            })
             .collect::<Vec<_>>()
     };
     let rates = around(1.0, 0.02, 24);

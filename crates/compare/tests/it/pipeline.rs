@@ -11,7 +11,7 @@ use deltabench_compare::comparison::{
 };
 use deltabench_compare::thresholds::log_delta;
 use deltabench_compare::{CellProgress, analyse, exit_code, looks, progress};
-use deltabench_model::plan::{Gate, Plan, PlannedServer, Role, Stopping};
+use deltabench_model::plan::{CellId, Gate, Plan, PlannedServer, Role, ServerId, Stopping};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::binomial::clopper_pearson;
@@ -416,8 +416,11 @@ fn of_many_equal_cells_and_candidates_the_gate_fails_in_at_most_five_runs_of_a_h
     for _ in 0..trials {
         let mut all = Vec::new();
         for id in 0..6 {
-            let slices = simulation.run(NOISY, 0.0, &[BASE, CANDIDATE, 3]);
-            all.extend(slices.into_iter().map(|slice| Slice { cell: id, ..slice }));
+            let slices = simulation.run(NOISY, 0.0, &[BASE, CANDIDATE, ServerId(3)]);
+            all.extend(slices.into_iter().map(|slice| Slice {
+                cell: CellId(id),
+                ..slice
+            }));
         }
         // All blocks, so that no cell stops early and the corrections do all the work.
         let comparison = analyse(&plan, &all, Vec::new());
@@ -495,7 +498,10 @@ fn the_geometric_mean_over_cells_of_unlike_lengths_holds_the_truth() {
         let mut all = Vec::new();
         for ((id, effect), (_, model)) in (0..).zip(effects).zip(MODELS) {
             let slices = simulation.run(model, effect, &[BASE, PLACEBO, CANDIDATE]);
-            all.extend(slices.into_iter().map(|slice| Slice { cell: id, ..slice }));
+            all.extend(slices.into_iter().map(|slice| Slice {
+                cell: CellId(id),
+                ..slice
+            }));
         }
         let comparison = analyse(&plan, &all, Vec::new());
         let whole = comparison.summaries.last().unwrap();

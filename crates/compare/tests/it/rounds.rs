@@ -3,14 +3,14 @@
 use crate::builder::*;
 use deltabench_compare::comparison::{Metric, Verdict};
 use deltabench_compare::{analyse, exit_code};
-use deltabench_model::plan::{CacheState, Plan, PlannedServer, Role};
+use deltabench_model::plan::{CacheState, CellId, Plan, PlannedServer, Role, ServerId};
 use deltabench_model::slice::{Slice, VoidReason};
 
 fn close(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() < 1e-6
 }
 
-fn of(slices: &mut [Slice], server: u32, block: u32, round: u32) -> &mut Slice {
+fn of(slices: &mut [Slice], server: ServerId, block: u32, round: u32) -> &mut Slice {
     slices
         .iter_mut()
         .find(|s| (s.server, s.block, s.round) == (server, block, round))
@@ -217,10 +217,10 @@ fn order_of_slices_and_strangers_change_nothing_and_the_later_of_two_counts() {
     let expected = analyse(&plan, &clean, Vec::new());
     let mut shuffled: Vec<Slice> = clean.iter().rev().cloned().collect();
     shuffled.push(Slice {
-        cell: 77,
+        cell: CellId(77),
         ..slice(CANDIDATE, 0, 0, 1.0, None)
     });
-    shuffled.push(slice(55, 0, 0, 1.0, None));
+    shuffled.push(slice(ServerId(55), 0, 0, 1.0, None));
     shuffled.insert(0, slice(CANDIDATE, 0, 0, 1.0, None));
     assert_eq!(analyse(&plan, &shuffled, Vec::new()), expected);
 }
@@ -245,7 +245,7 @@ fn cells_come_in_order_of_cell_and_candidate_and_none_is_left_out() {
     ));
     let rates = around(1.0, 0.01, 8);
     let second = Blocks {
-        server: 3,
+        server: ServerId(3),
         rates: &rates,
         costs: &[],
     };
@@ -259,10 +259,10 @@ fn cells_come_in_order_of_cell_and_candidate_and_none_is_left_out() {
     assert_eq!(
         order,
         [
-            (0, 2, "postgres:18.6"),
-            (0, 3, "postgres:16.9"),
-            (1, 2, "postgres:18.6"),
-            (1, 3, "postgres:16.9")
+            (CellId(0), ServerId(2), "postgres:18.6"),
+            (CellId(0), ServerId(3), "postgres:16.9"),
+            (CellId(1), ServerId(2), "postgres:18.6"),
+            (CellId(1), ServerId(3), "postgres:16.9")
         ]
     );
     let missing = &comparison.cells[2];

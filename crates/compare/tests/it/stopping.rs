@@ -5,7 +5,7 @@ use deltabench_compare::comparison::{
     CellComparison, Confirmation, Detection, DetectionOutcome, Metric, Verdict,
 };
 use deltabench_compare::{CellProgress, analyse, progress};
-use deltabench_model::plan::{Plan, PlannedServer, Role, Stopping};
+use deltabench_model::plan::{CellId, Plan, PlannedServer, Role, ServerId, Stopping};
 use deltabench_model::slice::{Slice, VoidReason};
 
 use CellProgress::{Confirming, Decided, Measuring};
@@ -267,7 +267,7 @@ fn a_cell_is_open_while_any_candidate_is() {
     let slower = around(0.9, 0.004, 24);
     let of = |first: &[f64], second: &[f64], blocks| {
         let second = Blocks {
-            server: 3,
+            server: ServerId(3),
             rates: second,
             costs: &[],
         };
@@ -344,7 +344,10 @@ fn the_same_slices_give_the_same_answer_whatever_was_measured_later_in_other_cel
     plan.cells.push(cell(8, false));
     let first = slices(6, &[candidate(&around(1.0, 0.004, 6), &[])]);
     let second = slices(24, &[candidate(&around(0.98, 0.06, 24), &[])]);
-    let second = second.into_iter().map(|slice| Slice { cell: 1, ..slice });
+    let second = second.into_iter().map(|slice| Slice {
+        cell: CellId(1),
+        ..slice
+    });
     let all: Vec<Slice> = first.iter().cloned().chain(second).collect();
     assert_eq!(progress(&plan, &all), [Decided, Decided]);
     let (alone, both) = (

@@ -6,7 +6,7 @@ use crate::study_model::*;
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
 use deltabench_compare::study::{Axis, StudyRun, study};
 use deltabench_model::invalidation::Invalidation;
-use deltabench_model::plan::{Cell, Group, Plan, ServerId};
+use deltabench_model::plan::{Cell, CellId, Group, Plan, ServerId};
 use deltabench_stats::student::{t_interval, welch};
 use deltabench_stats::summary::{mean, sample_sd};
 
@@ -16,7 +16,7 @@ fn near(a: f64, b: f64) -> bool {
 
 /// 1000 operations/s for each client, candidate `i` 5·i % slower than the base; 10 µs.
 fn slower(server: ServerId, cell: &Cell) -> (f64, f64) {
-    let candidate = f64::from(server.saturating_sub(1));
+    let candidate = f64::from(server.0.saturating_sub(1));
     let speed = 1.0 - 0.05 * candidate;
     (1000.0 * f64::from(cell.clients) * speed, 10.0 / speed)
 }
@@ -243,7 +243,7 @@ fn pooled_verdicts_are_corrected_for_their_number() {
 #[test]
 fn a_withdrawn_repetition_is_left_out_and_a_withdrawn_figure_says_so() {
     let (plans, comparisons) = repetitions(8, 3, CALM, &["b"]);
-    let cell = [withdrawal(Some(0))];
+    let cell = [withdrawal(Some(CellId(0)))];
     let mut runs = of(&plans, &comparisons);
     runs[1].withdrawn = &cell;
     let study = tables_of(&runs);
@@ -285,7 +285,7 @@ fn a_withdrawn_repetition_is_left_out_and_a_withdrawn_figure_says_so() {
     }
 }
 
-fn withdrawal(cell: Option<u32>) -> Invalidation {
+fn withdrawal(cell: Option<CellId>) -> Invalidation {
     Invalidation {
         cell,
         reason: "wrong machine".to_owned(),
@@ -380,7 +380,13 @@ fn scaleup_pairs_both_client_counts_by_block() {
 fn scaleup_uses_only_blocks_that_both_cells_have() {
     let plan = plan_of(&["b"], cells(&WORKLOADS[..1], &[1, 2]));
     let mut comparison = run(&mut Simulation::new(10), &plan, CALM, equal);
-    let keep = |block: u32, cell: u32| if cell == 0 { block < 5 } else { block > 2 };
+    let keep = |block: u32, cell: CellId| {
+        if cell == CellId(0) {
+            block < 5
+        } else {
+            block > 2
+        }
+    };
     for side in comparison
         .cells
         .iter_mut()
@@ -412,7 +418,7 @@ fn scaleup_uses_only_blocks_that_both_cells_have() {
     {
         let cell = side.cell;
         side.rates.retain(|rate| {
-            if cell == 0 {
+            if cell == CellId(0) {
                 rate.block < 4
             } else {
                 rate.block > 3
@@ -611,7 +617,7 @@ fn what_is_missing_is_said() {
             let mut comparison = run(&mut random, plan, CALM, equal);
             let sides = comparison.cells.iter_mut();
             for side in sides.chain(&mut comparison.placebo_cells) {
-                if side.cell == 2 {
+                if side.cell == CellId(2) {
                     side.blocks = 0;
                     side.rates.clear();
                     side.metrics.clear();

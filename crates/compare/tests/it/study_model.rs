@@ -6,7 +6,7 @@ use deltabench_compare::analyse;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{Figure, Study, StudyRow, StudyRun, StudyTable, study};
 use deltabench_model::plan::{
-    Cell, ExperimentPart, Group, Plan, PlannedServer, Role, ServerId, StorageProfile,
+    Cell, CellId, ExperimentPart, Group, Plan, PlannedServer, Role, ServerId, StorageProfile,
     WorkloadSource,
 };
 use deltabench_model::slice::Slice;
@@ -104,19 +104,19 @@ pub fn run(
     noise: Noise,
     law: impl Fn(ServerId, &Cell) -> (f64, f64),
 ) -> Comparison {
-    let ids = || (0..).zip(&plan.servers).map(|(id, _): (u32, _)| id);
+    let ids = || ServerId::each().zip(&plan.servers).map(|(id, _)| id);
     let mut slices: Vec<Slice> = Vec::new();
     let loads: Vec<f64> = (0..plan.servers.len() * plan.cells.len())
         .map(|_| noise.load * random.normal())
         .collect();
     for block in 0..plan.timing.blocks {
         let luck: Vec<f64> = ids().map(|_| noise.restart * random.normal()).collect();
-        for (id, cell) in (0..).zip(&plan.cells) {
+        for (id, cell) in CellId::each().zip(&plan.cells) {
             let mood = noise.visit * random.normal();
             for round in 0..3 {
                 for server in ids() {
-                    let at = usize::try_from(server).unwrap();
-                    let load = loads[at * plan.cells.len() + usize::try_from(id).unwrap()];
+                    let at = server.index();
+                    let load = loads[at * plan.cells.len() + id.index()];
                     let speed = load + luck[at] + mood + noise.slice * random.normal();
                     let (rate, cpu) = law(server, cell);
                     slices.push(Slice {

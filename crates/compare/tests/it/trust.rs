@@ -4,7 +4,7 @@ use crate::builder::*;
 use deltabench_compare::comparison::{Comparison, Verdict};
 use deltabench_compare::{analyse, exit_code};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
-use deltabench_model::plan::Role;
+use deltabench_model::plan::{CellId, Role};
 
 /// Candidate and placebo with these block values in one cell.
 fn compare(candidate_rates: &[f64], placebo_rates: &[f64], findings: Vec<Finding>) -> Comparison {
@@ -86,7 +86,7 @@ fn the_placebo_summary_is_a_t_interval_over_joint_block_means() {
                 for (server, rate) in [(BASE, 1000.0), (PLACEBO, 1000.0 * f64::exp(sign * offset))]
                 {
                     let mut slice = slice(server, block, round, rate, None);
-                    slice.cell = cell;
+                    slice.cell = CellId(cell);
                     slices.push(slice);
                 }
             }

@@ -95,7 +95,7 @@ impl Benchmark for Insert {
             true => plan.cells.len(),
             false => 0,
         };
-        (0..).take(cells).collect()
+        CellId::each().take(cells).collect()
     }
 
     fn reader(&self) -> &'static dyn Reader {

@@ -83,7 +83,11 @@ pub(super) fn complete_blocks(
 ) -> Vec<(u32, CellId)> {
     let blocks =
         (0..plan.timing.blocks).filter(|block| open_passes(plan, setup, *block, done).is_empty());
-    let cells = |block| (0..).take(plan.cells.len()).map(move |cell| (block, cell));
+    let cells = |block| {
+        CellId::each()
+            .take(plan.cells.len())
+            .map(move |cell| (block, cell))
+    };
     blocks.flat_map(cells).collect()
 }
 
@@ -135,7 +139,7 @@ impl Blocks for BlockState<'_> {
         if !open.is_empty() {
             return Ok(BlockEnd::Postponed);
         }
-        for cell in (0..).take(session.plan.cells.len()) {
+        for cell in CellId::each().take(session.plan.cells.len()) {
             progress.set_done(block, cell);
         }
         Ok(BlockEnd::GoneThrough)
@@ -257,7 +261,7 @@ impl BlockState<'_> {
         session.keep_observed(&[], self.series.as_mut())?;
         let steps = u32::try_from(self.setup.steps.len()).unwrap_or(u32::MAX);
         let servers = u32::try_from(session.plan.servers.len()).unwrap_or(u32::MAX);
-        let done = turn.position * steps + record.cell + 1;
+        let done = turn.position * steps + record.cell.0 + 1;
         session
             .observer
             .note(&progress_of(session.plan, self.setup, record, step).line());

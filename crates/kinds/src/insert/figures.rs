@@ -32,7 +32,7 @@ pub fn insert_report(
 ) -> Option<InsertReport> {
     let setup = plan.work.insert()?;
     let columns = columns(plan, setup);
-    let servers = (0..)
+    let servers = ServerId::each()
         .zip(&plan.servers)
         .map(|(server, planned)| ServerFigures {
             server,
@@ -77,21 +77,23 @@ fn row_name(plan: &Plan, planned: &PlannedServer) -> String {
 }
 
 fn columns(plan: &Plan, setup: &InsertSetup) -> Vec<StepColumn> {
-    let cells = (0..).zip(&plan.cells).filter_map(|(cell, planned)| {
-        let step = InsertStep::from_name(&planned.workload)?;
-        let unit = if step.queries() {
-            "queries/s"
-        } else {
-            "rows/s"
-        };
-        Some(StepColumn {
-            cell,
-            step,
-            name: planned.workload.clone(),
-            unit,
-            target: service::target(setup, step),
-        })
-    });
+    let cells = CellId::each()
+        .zip(&plan.cells)
+        .filter_map(|(cell, planned)| {
+            let step = InsertStep::from_name(&planned.workload)?;
+            let unit = if step.queries() {
+                "queries/s"
+            } else {
+                "rows/s"
+            };
+            Some(StepColumn {
+                cell,
+                step,
+                name: planned.workload.clone(),
+                unit,
+                target: service::target(setup, step),
+            })
+        });
     cells.collect()
 }
 

@@ -11,7 +11,7 @@ use deltabench_model::fact::Settled;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::VoidReason;
-use deltabench_model::units::{index, to_f64};
+use deltabench_model::units::to_f64;
 use deltabench_model::work::insert::{InsertRole, InsertSetup, InsertStep};
 use deltabench_run::admin::{connect, run};
 use deltabench_run::load::settle_sql;
@@ -122,7 +122,7 @@ impl Pass<'_> {
     }
 
     fn version_num(&self) -> u32 {
-        let server = self.plan.servers.get(index(u64::from(self.server)));
+        let server = self.plan.server(self.server);
         server.map_or(0, |server| server.installation.version_num)
     }
 
@@ -292,7 +292,7 @@ fn unobservable(error: deltabench_observe::ObserveError) -> Problem {
 
 /// The steps of a pass with their cells, in order.
 pub(crate) fn steps(setup: &InsertSetup) -> impl Iterator<Item = (CellId, InsertStep)> + '_ {
-    (0..).zip(setup.steps.iter().copied())
+    CellId::each().zip(setup.steps.iter().copied())
 }
 
 /// The servers whose pass of a block is not complete in these records, in the block's order, each with its
@@ -350,13 +350,17 @@ mod tests {
             servers.sort_unstable();
             servers
         };
-        assert_eq!(open(&[]), [0, 1, 2]);
-        let mut done: Vec<_> = (0..8).map(|cell| (1, cell, 2)).collect();
-        assert_eq!(open(&done), [0, 1]);
+        assert_eq!(open(&[]), [0, 1, 2].map(ServerId));
+        let mut done: Vec<_> = (0..8).map(|cell| (1, CellId(cell), ServerId(2))).collect();
+        assert_eq!(open(&done), [0, 1].map(ServerId));
         done.pop();
-        assert_eq!(open(&done), [0, 1, 2], "the last step is missing");
-        let elsewhere: Vec<_> = (0..8).map(|cell| (0, cell, 2)).collect();
-        assert_eq!(open(&elsewhere), [0, 1, 2]);
+        assert_eq!(
+            open(&done),
+            [0, 1, 2].map(ServerId),
+            "the last step is missing"
+        );
+        let elsewhere: Vec<_> = (0..8).map(|cell| (0, CellId(cell), ServerId(2))).collect();
+        assert_eq!(open(&elsewhere), [0, 1, 2].map(ServerId));
         let places: Vec<u32> = open_passes(&plan, &setup, 1, &[])
             .iter()
             .map(|(place, _)| *place)

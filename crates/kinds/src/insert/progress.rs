@@ -2,7 +2,7 @@
 
 use super::record::StepRecord;
 use deltabench_model::plan::Plan;
-use deltabench_model::units::{index, seconds, to_f64};
+use deltabench_model::units::{seconds, to_f64};
 use deltabench_model::work::insert::{InsertSetup, InsertStep, SLA_SHARE};
 
 /// What a step measured on one server.
@@ -62,7 +62,7 @@ pub(super) fn progress_of(
     record: &StepRecord,
     step: InsertStep,
 ) -> StepProgress {
-    let cell = plan.cells.get(index(u64::from(record.cell)));
+    let cell = plan.cell(record.cell);
     let took = seconds(record.duration_ns);
     let factor = setup.published_per_operation(step);
     let rate = to_f64(record.operations) * factor / took.max(1e-9);

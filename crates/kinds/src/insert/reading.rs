@@ -11,7 +11,6 @@ use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::record::Record;
 use deltabench_model::slice::Slice;
-use deltabench_model::units::index;
 
 /// Withholds the verdict on steps whose service level a side has missed, and names those that other load
 /// disturbed: none is left out.
@@ -70,7 +69,7 @@ fn disturbances(plan: &Plan, steps: &[StepRecord]) -> Option<Finding> {
     let all = steps.iter().filter(|step| step.void.is_none());
     let hit: Vec<&StepRecord> = all.clone().filter(|step| is_disturbed(step)).collect();
     let cell = |step: &StepRecord| {
-        let planned = plan.cells.get(index(u64::from(step.cell)));
+        let planned = plan.cell(step.cell);
         planned
             .map_or("?", |cell| cell.workload.as_str())
             .to_owned()

@@ -164,8 +164,8 @@ mod tests {
             errors: Vec::new(),
         };
         StepRecord {
-            server: 0,
-            cell: 0,
+            server: ServerId(0),
+            cell: CellId(0),
             block: 0,
             position: 0,
             started_ns: 0,

@@ -76,12 +76,15 @@ pub(super) fn missed(plan: &Plan, setup: &InsertSetup, steps: &[StepRecord]) -> 
         Service::of(&rates, target(setup, step)?).filter(|service| !service.met)
     };
     let mut unfit = Unfit::new();
-    for (cell, planned) in (0..).zip(&plan.cells) {
+    for (cell, planned) in CellId::each().zip(&plan.cells) {
         let Some(step) = InsertStep::from_name(&planned.workload) else {
             continue;
         };
         let of_base = service(cell, base, step);
-        for (server, _) in (0..).zip(&plan.servers).filter(|(id, _)| *id != base) {
+        for (server, _) in ServerId::each()
+            .zip(&plan.servers)
+            .filter(|(id, _)| *id != base)
+        {
             let late = [(base, of_base), (server, service(cell, server, step))];
             let texts: Vec<String> = late
                 .into_iter()

@@ -12,7 +12,6 @@ use deltabench_model::installation::Setting;
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
-use deltabench_model::units::index;
 use deltabench_model::work::rocksdb::RocksdbSetup;
 use deltabench_observe::{Series, host_findings, read_host};
 use deltabench_run::benchmark::{BlockEnd, Blocks};
@@ -347,7 +346,7 @@ impl BlockState<'_> {
         }
         // The facts last: with them it is known that the findings are there.
         for (id, ((server, opened), settings)) in
-            (0..).zip(plan.servers.iter().zip(workers.opened()).zip(&settings))
+            ServerId::each().zip(plan.servers.iter().zip(workers.opened()).zip(&settings))
         {
             if let Some(build) = &server.installation.build {
                 session.fact(Some(id), build)?;
@@ -366,7 +365,7 @@ impl BlockState<'_> {
 
     /// Whether a target that was lost now, with these words, needed more than its memory limit.
     fn killed_by_limit(&mut self, server: ServerId, words: &str) -> bool {
-        let place = index(u64::from(server));
+        let place = server.index();
         let reading = self.limits.read(place);
         let killed = reading.and_then(|reading| reading.killed).unwrap_or(0);
         let before = self.killed.get_mut(place);
@@ -421,7 +420,7 @@ fn prepare(
     known: &mut HashSet<(ServerId, u32, String)>,
 ) -> Result<VisitEnd, Problem> {
     for place in attempt.order {
-        let server = ServerId::try_from(*place).unwrap_or(ServerId::MAX);
+        let server = ServerId::at(*place);
         let prepared = match workers.prepare(server, order) {
             Ok(prepared) => prepared,
             Err(Stop::Interrupted) => return Ok(VisitEnd::Interrupted),

@@ -27,7 +27,7 @@ pub(super) fn pairs(
     comparison: &Comparison,
 ) -> Vec<CachePair> {
     let all = || {
-        let servers = (0..).zip(&plan.servers);
+        let servers = ServerId::each().zip(&plan.servers);
         servers.filter(|(_, server)| server.role != Role::Placebo)
     };
     let has = |server: &PlannedServer, cache: BlockCache| cache_of(server) == cache;

@@ -9,7 +9,7 @@ use deltabench_model::fact::WarmUp;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{ErrorCount, Slice, VoidReason};
-use deltabench_model::units::{count, index, seconds, to_f64, to_u64};
+use deltabench_model::units::{count, seconds, to_f64, to_u64};
 use deltabench_model::work::rocksdb::{ChainLink, RocksdbSetup, RocksdbStep, StepFigures};
 use deltabench_run::schedule::{jittered, step_seed, turn_order};
 use deltabench_run::visit::{Cause, FIRST_WARMUP_ROUND, ROUNDS_MIN, Sink, VisitEnd, VisitReport};
@@ -255,7 +255,7 @@ impl Visiting<'_, '_, '_> {
     }
 
     fn counters(&self, server: ServerId, values: StepFigures) -> VisitCounters {
-        let done = self.operations.get(index(u64::from(server))).copied();
+        let done = self.operations.get(server.index()).copied();
         VisitCounters {
             server,
             cell: self.visit.cell,
@@ -323,7 +323,7 @@ impl Visiting<'_, '_, '_> {
         for round in 0..least.saturating_mul(WARMUP_STRETCH) {
             let number = COUNTED_TURN + 1 + round;
             for (server, taken) in self.untimed_round(work.operations, number, false)? {
-                if let Some(curve) = curves.get_mut(index(u64::from(server))) {
+                if let Some(curve) = curves.get_mut(server.index()) {
                     curve.push(1e6 * taken / to_f64(work.operations));
                 }
             }
@@ -365,7 +365,7 @@ impl Visiting<'_, '_, '_> {
 
     fn turn(&mut self, server: ServerId, turn: TurnOrder) -> Result<Turned, Stop> {
         let turned = self.workers.turn(server, turn)?;
-        if let Some(done) = self.operations.get_mut(index(u64::from(server))) {
+        if let Some(done) = self.operations.get_mut(server.index()) {
             *done += turned.operations;
         }
         Ok(turned)
@@ -416,7 +416,7 @@ impl Visiting<'_, '_, '_> {
             }
             Err(stop) => return Err(stop),
         };
-        let costs = self.host.end(index(u64::from(server)), turned.cpu_ns);
+        let costs = self.host.end(server.index(), turned.cpu_ns);
         let void = lost.as_ref().map(|cause| cause.reason.clone());
         let told = void.is_none();
         let slice = Slice {
@@ -520,7 +520,7 @@ mod tests {
                 plan: &plan,
                 setup: &setup,
                 block: 0,
-                cell: 0,
+                cell: CellId(0),
                 order,
             };
             visit.operations(0, work)

@@ -7,7 +7,7 @@ use deltabench_model::fact::HostFacts;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::Setting;
 use deltabench_model::plan::{Plan, PlannedServer, Role, ServerId};
-use deltabench_model::units::{count, index};
+use deltabench_model::units::count;
 use deltabench_model::work::rocksdb::RocksdbSetup;
 use std::path::Path;
 
@@ -48,7 +48,7 @@ fn is_option(name: &str, asked: &str) -> bool {
 
 /// What programs say of themselves that makes their figures doubtful.
 pub(super) fn warnings(plan: &Plan, opened: &[Opened]) -> Vec<Finding> {
-    let compared = (0..).zip(plan.servers.iter().zip(opened));
+    let compared = ServerId::each().zip(plan.servers.iter().zip(opened));
     compared
         .filter(|(_, (server, _))| server.role != Role::Placebo)
         .flat_map(|(id, (_, opened)): (ServerId, _)| {
@@ -68,7 +68,7 @@ pub(super) fn warnings(plan: &Plan, opened: &[Opened]) -> Vec<Finding> {
 /// What differs between the base and each candidate beside what was asked to differ.
 pub(super) fn unfair(plan: &Plan, opened: &[Opened], settings: &[Vec<Setting>]) -> Vec<Finding> {
     let facts = |id: ServerId| {
-        let place = index(u64::from(id));
+        let place = id.index();
         let server = plan.servers.get(place)?;
         let opened = opened.get(place)?;
         Some(EngineFacts {

@@ -83,7 +83,7 @@ pub fn rocksdb_report(
     comparison: &Comparison,
 ) -> Option<RocksdbReport> {
     let setup = plan.work.rocksdb()?;
-    let steps: Vec<StepColumn> = (0..)
+    let steps: Vec<StepColumn> = CellId::each()
         .zip(&plan.cells)
         .filter_map(|(cell, planned)| {
             Some(StepColumn {
@@ -95,7 +95,7 @@ pub fn rocksdb_report(
         })
         .collect();
     let mut blocks = step_blocks::by_place(setup, &steps, slices, counters);
-    let targets = (0..)
+    let targets = ServerId::each()
         .zip(&plan.servers)
         .map(|(server, planned)| TargetFigures {
             server,

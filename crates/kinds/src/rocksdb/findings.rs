@@ -9,7 +9,7 @@ use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
-use deltabench_model::units::{count, index, to_f64};
+use deltabench_model::units::{count, to_f64};
 use deltabench_model::work::rocksdb::RocksdbStep;
 
 /// All of them, for each candidate against the base.
@@ -83,7 +83,7 @@ impl Sides<'_> {
 
     fn have_one_kind_of_cache(&self) -> bool {
         let cache = |server: ServerId| {
-            let planned = self.plan.servers.get(index(u64::from(server)));
+            let planned = self.plan.server(server);
             planned.map(cache_of)
         };
         cache(self.base) == cache(self.candidate)
@@ -132,7 +132,7 @@ impl Sides<'_> {
         of_interest: fn(&Cell) -> bool,
         text: impl Fn(CellId) -> Option<String>,
     ) -> Vec<String> {
-        let cells = (0..).zip(&self.plan.cells);
+        let cells = CellId::each().zip(&self.plan.cells);
         cells
             .filter(|(_, cell)| of_interest(cell))
             .filter_map(|(id, _)| Some(format!("{}: {}", cell_name(self.plan, id), text(id)?)))
@@ -186,7 +186,7 @@ fn reads(cell: &Cell) -> bool {
 }
 
 fn cell_name(plan: &Plan, cell: CellId) -> String {
-    let planned = plan.cells.get(index(u64::from(cell)));
+    let planned = plan.cell(cell);
     planned.map_or_else(
         || "?".to_owned(),
         |cell| {
@@ -214,7 +214,7 @@ fn listed(texts: &[String]) -> String {
 /// The whole steps that other load disturbed: none is left out, as that would leave out its block.
 fn disturbances(plan: &Plan, slices: &[Slice]) -> Option<Finding> {
     let is_whole = |slice: &Slice| {
-        let planned = plan.cells.get(index(u64::from(slice.cell)));
+        let planned = plan.cell(slice.cell);
         planned.is_some_and(|cell| is_whole_step(plan, cell))
     };
     let good = slices

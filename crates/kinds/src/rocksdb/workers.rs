@@ -6,7 +6,6 @@ use deltabench_engine::{
 use deltabench_model::plan::{Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::VoidReason;
-use deltabench_model::units::index;
 use deltabench_model::work::rocksdb::{
     BLOCK_CACHE, BlockCache, RocksdbSetup, RocksdbStep, StepFigures,
 };
@@ -124,7 +123,7 @@ impl<'i> Workers<'i> {
 
     /// Their processes, for the one-second series.
     pub(crate) fn postmasters(&self) -> Vec<(ServerId, Postmaster)> {
-        let numbered = (0..).zip(self.pids());
+        let numbered = ServerId::each().zip(self.pids());
         // A program that is started for each step has no process now.
         let there = numbered.filter(|(_, pid)| *pid != 0);
         there
@@ -155,7 +154,7 @@ impl<'i> Workers<'i> {
     ) -> Result<T, Stop> {
         let engine = self
             .engines
-            .get_mut(index(u64::from(server)))
+            .get_mut(server.index())
             .ok_or_else(|| Problem::new(format!("the plan has no server {server}")))?;
         ask(engine).map_err(|error| stop(server, error))
     }
@@ -242,7 +241,7 @@ fn start_one<'i>(
         cgroups: groups.map_or(&[], |groups| groups.groups()),
         interrupted: context.interrupted,
     };
-    let id = ServerId::try_from(place).unwrap_or(ServerId::MAX);
+    let id = ServerId::at(place);
     Engine::start(spec).map_err(|error| match error {
         EngineError::Failed(words) => {
             let problem = Problem::new(format!("{} cannot open a database", server.name()));

@@ -5,7 +5,6 @@ use deltabench_model::fact::HostFacts;
 use deltabench_model::plan::{CacheState, Cell, CellId, CellOrder, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
-use deltabench_model::units::index;
 use deltabench_observe::{MachineSources, Meters, Postmaster, Series, SliceMeters, own_affinity};
 use deltabench_run::benchmark::{BlockEnd, Blocks};
 use deltabench_run::executables::compile;
@@ -108,7 +107,7 @@ impl Blocks for BlockState<'_> {
         if let Some(series) = &mut self.series {
             series.set_servers(&[]);
         }
-        let servers: Vec<ServerId> = (0..).take(session.plan.servers.len()).collect();
+        let servers: Vec<ServerId> = ServerId::each().take(session.plan.servers.len()).collect();
         session.keep_marks(began_ns, schedule, &servers, &self.fleet)?;
         match end {
             VisitEnd::Complete => stopped.map(|()| BlockEnd::GoneThrough),
@@ -197,13 +196,13 @@ impl BlockState<'_> {
         schedule: &BlockSchedule,
     ) -> Result<bool, Problem> {
         let published = session.plan.order == CellOrder::Published;
-        let Some(cell) = session.plan.cells.get(index(u64::from(cell))) else {
+        let Some(cell) = session.plan.cell(cell) else {
             return Ok(false);
         };
         if !cell.writes && !published {
             return Ok(false);
         }
-        for server in (0..).take(session.plan.servers.len()) {
+        for server in ServerId::each().take(session.plan.servers.len()) {
             self.fleet.renew(schedule, server, cell)?;
         }
         Ok(true)
@@ -218,10 +217,10 @@ impl BlockState<'_> {
         schedule: &BlockSchedule,
         addresses: &mut [Address],
     ) -> Result<(), Problem> {
-        let Some(cell) = session.plan.cells.get(index(u64::from(cell))) else {
+        let Some(cell) = session.plan.cell(cell) else {
             return Ok(());
         };
-        for (server, address) in (0..).zip(addresses.iter_mut()) {
+        for (server, address) in ServerId::each().zip(addresses.iter_mut()) {
             if let Some(new) = self.fleet.prepare_caches(schedule, server, cell)? {
                 *address = new;
             }
@@ -240,7 +239,7 @@ impl BlockState<'_> {
         moment: Moment,
         schedule: &BlockSchedule,
     ) -> Result<(), Problem> {
-        let Some(cell) = session.plan.cells.get(index(u64::from(id))) else {
+        let Some(cell) = session.plan.cell(id) else {
             return Ok(());
         };
         let fleet = &mut self.fleet;
@@ -248,7 +247,7 @@ impl BlockState<'_> {
         if fleet.occupancy() == Occupancy::Rotated {
             return Ok(());
         }
-        let servers: Vec<ServerId> = (0..).take(session.plan.servers.len()).collect();
+        let servers: Vec<ServerId> = ServerId::each().take(session.plan.servers.len()).collect();
         let stop = session.interrupted;
         match moment {
             Moment::Before => {
@@ -301,7 +300,7 @@ impl BlockState<'_> {
         (block, cell_id): (u32, CellId),
         addresses: &[Address],
     ) -> Result<Scouting, Problem> {
-        let place = index(u64::from(cell_id));
+        let place = cell_id.index();
         let (Some(cell), Some(executable)) =
             (session.plan.cells.get(place), self.executables.get(place))
         else {
@@ -343,7 +342,7 @@ impl BlockState<'_> {
             scouted,
             ..
         } = placed;
-        let place = index(u64::from(cell_id));
+        let place = cell_id.index();
         let (Some(cell), Some(executable)) =
             (session.plan.cells.get(place), self.executables.get(place))
         else {

@@ -2,7 +2,6 @@
 
 use deltabench_model::plan::{Cell, CellId, CellOrder, DataState, Group, Plan};
 use deltabench_model::problem::Problem;
-use deltabench_model::units::index;
 use deltabench_run::planning::{Request, Selection};
 use deltabench_workload::{Definition, Library, PublishedStep, published_order};
 
@@ -73,12 +72,13 @@ fn published_names(wanted: impl Fn(&str) -> bool) -> Vec<String> {
 /// Whether the published order vacuums and checkpoints between the plan's previous cell and this one.
 pub(super) fn settles_before(plan: &Plan, cell: CellId) -> bool {
     let place = |id: CellId| {
-        let cell = plan.cells.get(index(u64::from(id)))?;
+        let cell = plan.cell(id)?;
         published_order()
             .iter()
             .position(|step| step.measured() == Some(&cell.workload))
     };
-    let (Some(before), Some(this)) = (cell.checked_sub(1).and_then(place), place(cell)) else {
+    let previous = cell.0.checked_sub(1).map(CellId);
+    let (Some(before), Some(this)) = (previous.and_then(place), place(cell)) else {
         return false;
     };
     published_order()
@@ -170,7 +170,9 @@ mod tests {
         let plan = plan(request, &Workloads, (&wish("a"), &[wish("b")]), &library).unwrap();
         let names: Vec<&str> = plan.cells.iter().map(|cell| &*cell.workload).collect();
         assert_eq!(names, ["update-index", "read-write-100", "scan"]);
-        let settles: Vec<bool> = (0..3).map(|cell| settles_before(&plan, cell)).collect();
+        let settles: Vec<bool> = (0..3)
+            .map(|cell| settles_before(&plan, CellId(cell)))
+            .collect();
         assert_eq!(settles, [false, false, true]);
         let unknown = refusal(|r| {
             r.order = CellOrder::Published;

@@ -11,9 +11,9 @@ use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_kinds::insert::{
     INSERT_METRICS, InsertReport, Quartile, ShareColour, StepFigures, StepRecord,
 };
-use deltabench_model::plan::{Plan, ServerId};
+use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::VoidReason;
-use deltabench_model::units::{index, to_f64};
+use deltabench_model::units::to_f64;
 use deltabench_model::work::insert::{InsertRole, InsertStep};
 
 fn figures<'a>(report: &'a InsertReport, server: ServerId, step: &str) -> &'a StepFigures {
@@ -22,7 +22,7 @@ fn figures<'a>(report: &'a InsertReport, server: ServerId, step: &str) -> &'a St
         .iter()
         .position(|column| column.name == step)
         .unwrap();
-    &report.servers[index(u64::from(server))].steps[place]
+    &report.servers[server.index()].steps[place]
 }
 
 fn metric(figures: &StepFigures, key: &str) -> Option<f64> {
@@ -39,7 +39,7 @@ fn near(value: Option<f64>, expected: f64) {
 }
 
 fn verdict(comparison: &Comparison, cell: u32) -> Verdict {
-    let found = comparison.cells.iter().find(|one| one.cell == cell);
+    let found = comparison.cells.iter().find(|one| one.cell == CellId(cell));
     found.unwrap().verdict
 }
 
@@ -138,7 +138,7 @@ fn p99_is_the_slow_second_of_all_clients_and_a_second_cut_short_is_none() {
     let mut all = records(1, |_, _, _| 1.0);
     let step = all
         .iter_mut()
-        .find(|step| step.server == BASE && step.cell == 4);
+        .find(|step| step.server == BASE && step.cell == CellId(4));
     let step = step.unwrap();
     step.duration_ns = 100_500_000_000;
     step.seconds.resize(101, step.seconds[0]);
@@ -279,7 +279,7 @@ fn equal_servers_are_rarely_called_different_and_the_placebo_neither() {
 fn late(server: ServerId, share: impl Fn(u32) -> f64, passes: u32) -> (Plan, Vec<StepRecord>) {
     let mut all = noisy(9, passes, 1.0);
     for step in &mut all {
-        if (step.server, step.cell) == (server, 4) {
+        if (step.server, step.cell) == (server, CellId(4)) {
             let place = (step.server, step.cell, step.block);
             *step = record(place, InsertStep::Range(100), 30_000.0, share(step.block));
         }
@@ -356,7 +356,7 @@ fn a_void_pass_is_in_no_figure_but_is_told() {
     let plan = insert_plan(7);
     let mut all = records(7, |_, _, _| 1.0);
     for step in &mut all {
-        if (step.server, step.cell, step.block) == (CANDIDATE, 2, 3) {
+        if (step.server, step.cell, step.block) == (CANDIDATE, CellId(2), 3) {
             step.void = Some(VoidReason::Stalled);
             step.void_detail = Some("no answer for 60 s".to_owned());
             step.operations = 7;
@@ -380,7 +380,7 @@ fn other_load_is_told_of_and_takes_no_pass_away() {
     let mut all = records(6, |_, _, _| 1.0);
     for step in all
         .iter_mut()
-        .filter(|step| step.block == 1 && step.cell == 0)
+        .filter(|step| step.block == 1 && step.cell == CellId(0))
     {
         step.foreign_cpu_ns = Some(step.duration_ns / 2);
     }

@@ -115,8 +115,8 @@ pub fn record(
         server,
         cell,
         block: pass,
-        position: server,
-        started_ns: 1_700_000_000_000_000_000 + u64::from(cell) * 60_000_000_000,
+        position: server.0,
+        started_ns: 1_700_000_000_000_000_000 + u64::from(cell.0) * 60_000_000_000,
         duration_ns: to_u64(time * 1e9),
         operations: match step {
             InsertStep::Index => 1,
@@ -198,7 +198,7 @@ pub fn records(
         for server in [BASE, PLACEBO, CANDIDATE] {
             for (cell, step) in (0..).zip(setup().steps) {
                 let throughput = usual(step) * factor(server, step, pass);
-                records.push(record((server, cell, pass), step, throughput, 1.0));
+                records.push(record((server, CellId(cell), pass), step, throughput, 1.0));
             }
         }
     }

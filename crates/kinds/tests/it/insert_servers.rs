@@ -207,14 +207,10 @@ fn every_version_has_its_pass_in_the_drawn_order_and_all_that_a_step_is_about_is
         assert_eq!(seen, pass_order(&plan, block), "one after another");
     }
     for (server, installation) in (0..).zip(&installed) {
-        let pass = of(&steps, 0, server);
+        let pass = of(&steps, 0, ServerId(server));
         let names: Vec<&str> = pass
             .iter()
-            .map(|step| {
-                plan.cells[usize::try_from(step.cell).unwrap()]
-                    .workload
-                    .as_str()
-            })
+            .map(|step| plan.cells[step.cell.index()].workload.as_str())
             .collect();
         assert_eq!(names, ["l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100"]);
         let rows = |nth: usize, role| pass[nth].role(role).map(|tally| tally.rows);
@@ -263,7 +259,7 @@ fn every_version_has_its_pass_in_the_drawn_order_and_all_that_a_step_is_about_is
         assert!(pass[2].values["look_ups"] > 0.0 && pass[2].values["look_up_ns"] > 0.0);
         assert!(pass[2].values["delete_cpu_ns"] > 0.0 && pass[4].values["query_cpu_ns"] > 0.0);
         // Both passes began with an empty database.
-        let again = of(&steps, 1, server);
+        let again = of(&steps, 1, ServerId(server));
         assert_eq!(
             again[0].role(InsertRole::Insert).map(|tally| tally.rows),
             Some(4000)

@@ -2,7 +2,7 @@
 
 use crate::lab::{Lab, cell, executables, installations, plan, value};
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
-use deltabench_model::plan::{Cell, DataState, WorkloadSource};
+use deltabench_model::plan::{Cell, DataState, ServerId, WorkloadSource};
 use deltabench_model::work::Work;
 use deltabench_model::work::pgbench::{
     PartitionMethod, PgbenchMix, PgbenchSetup, PgbenchTables, QueryMode,
@@ -75,7 +75,7 @@ fn scripts_run_on_tables_that_are_as_they_were_loaded_whatever_was_written() {
         let schedule = BlockSchedule::of(&plan, 0);
         let address = fleet.start(&schedule).unwrap().remove(0);
         for _ in 0..2 {
-            fleet.renew(&schedule, 0, &plan.cells[1]).unwrap();
+            fleet.renew(&schedule, ServerId(0), &plan.cells[1]).unwrap();
             for (cell, executable) in plan.cells.iter().zip(&executables) {
                 assert_eq!(value(&plan, &address, cell, COUNTS), "100000 10 1 0");
                 let address = address_for(&address, plan.order, cell);

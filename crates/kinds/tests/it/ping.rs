@@ -98,7 +98,7 @@ impl Blocks for PingBlocks {
             let began = session.clock.now();
             visit(session, (block, cell), &servers, progress)?;
             progress.visited((block, cell), began, session.clock);
-            session.observer.visit(block, cell + 1, 1);
+            session.observer.visit(block, cell.0 + 1, 1);
         }
         Ok(BlockEnd::GoneThrough)
     }
@@ -137,7 +137,7 @@ fn visit(
         .map_err(store_problem)?;
     for round in 0..ROUNDS {
         for (position, server) in (0..).zip(turn_order(plan, block, cell, round)) {
-            let client = &mut clients[usize::try_from(server).unwrap()];
+            let client = &mut clients[server.index()];
             let mut slice = slice((block, cell, server), client);
             (slice.round, slice.position) = (round, position);
             session.store.append(run, &slice).map_err(store_problem)?;

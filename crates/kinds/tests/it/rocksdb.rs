@@ -286,7 +286,12 @@ fn other_blocks_for_the_same_keys_are_other_work_where_nothing_is_written() {
     let counters = |hits, misses| -> Vec<VisitCounters> {
         (0..2)
             .flat_map(|cell| {
-                touched(BASE, cell, 2000.0, 1000.0).chain(touched(CANDIDATE, cell, hits, misses))
+                touched(BASE, CellId(cell), 2000.0, 1000.0).chain(touched(
+                    CANDIDATE,
+                    CellId(cell),
+                    hits,
+                    misses,
+                ))
             })
             .collect()
     };
@@ -340,8 +345,8 @@ fn trees_of_another_shape_are_told_where_they_are_read() {
     for cell in 0..2 {
         for block in 0..6 {
             let of = |bytes, files| [("lsm_bytes", bytes), ("l0_files", files)];
-            counters.push(visit(BASE, cell, block, &of(1e8, 0.0)));
-            counters.push(visit(CANDIDATE, cell, block, &of(1.2e8, 3.0)));
+            counters.push(visit(BASE, CellId(cell), block, &of(1e8, 0.0)));
+            counters.push(visit(CANDIDATE, CellId(cell), block, &of(1.2e8, 3.0)));
         }
     }
     let findings = analyse(&plan, &[], &counters).findings;
@@ -557,7 +562,7 @@ fn caches_are_compared_where_nothing_else_differs() {
         for round in 0..5 {
             for (server, rate) in (0..).zip(rates) {
                 let luck = 1.0 + 0.001 * f64::from((block + server) % 3);
-                slices.push(slice(server, block, round, rate * luck, None));
+                slices.push(slice(ServerId(server), block, round, rate * luck, None));
             }
         }
     }
@@ -566,7 +571,7 @@ fn caches_are_compared_where_nothing_else_differs() {
     let told: Vec<(&str, u32, u32)> = report
         .caches
         .iter()
-        .map(|pair| (pair.name.as_str(), pair.lru, pair.hyper_clock))
+        .map(|pair| (pair.name.as_str(), pair.lru.0, pair.hyper_clock.0))
         .collect();
     assert_eq!(told, [("9.0.0", 0, 2), ("10.2.1", 4, 3)]);
     for (pair, expected) in report.caches.iter().zip([1.1, 1.25]) {
@@ -604,7 +609,7 @@ fn published_figures_are_made_as_db_bench_makes_them() {
     let gigabyte = 1_073_741_824.0;
     let counters = [visit(
         BASE,
-        0,
+        CellId(0),
         0,
         &[
             ("compaction_write_bytes", 4.0 * gigabyte),

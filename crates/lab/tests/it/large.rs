@@ -2,7 +2,7 @@
 
 use deltabench_lab::{Analysed, Judged};
 use deltabench_model::counter::VisitCounters;
-use deltabench_model::plan::{Cell, Plan};
+use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_u64};
 use deltabench_store::{RunState, Store};
@@ -59,16 +59,16 @@ fn fill(store: &mut Store, plan: &Plan) {
         .unwrap();
     for block in 0..BLOCKS {
         for cell in 0..CELLS {
-            store.begin_visit("large", cell, block).unwrap();
+            store.begin_visit("large", CellId(cell), block).unwrap();
             for round in 0..ROUNDS {
                 for server in 0..3 {
                     let luck = 1.0 + 0.02 * random.random::<f64>();
                     let histogram = random.random_range(0..histograms.len());
                     slice = Slice {
-                        cell,
+                        cell: CellId(cell),
                         block,
                         round,
-                        server,
+                        server: ServerId(server),
                         position: server,
                         duration_ns: to_u64(4e7 * luck),
                         operations: 280,
@@ -85,15 +85,15 @@ fn fill(store: &mut Store, plan: &Plan) {
                     (format!("counter_{number}"), value)
                 });
                 let counters = VisitCounters {
-                    server,
-                    cell,
+                    server: ServerId(server),
+                    cell: CellId(cell),
                     block,
                     operations: 280 * u64::from(ROUNDS),
                     values: values.collect(),
                 };
                 store.add_counters("large", &counters).unwrap();
             }
-            store.commit_visit("large", cell, block).unwrap();
+            store.commit_visit("large", CellId(cell), block).unwrap();
         }
     }
 }

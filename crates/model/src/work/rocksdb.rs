@@ -2,7 +2,8 @@
 //!
 //! Source: docs/sources/rocksdb-db-bench.md; docs/studies/rocksdb-6-to-10.md.
 
-use crate::cell::{Cell, CellId, DataState, Group, PublishedRate};
+use crate::cell::{Cell, DataState, Group, PublishedRate};
+use crate::id::CellId;
 use crate::installation::Engine;
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
@@ -316,7 +317,7 @@ impl RocksdbSetup {
     /// All links, in the order in which a database goes through them.
     pub fn chain(&self) -> Vec<ChainLink> {
         let mut chain = Vec::new();
-        let mut next: CellId = 0;
+        let mut ids = CellId::each();
         let most = self.threads.iter().copied().max().unwrap_or(1);
         for &step in &self.steps {
             let threads: &[u32] = match self.threads.as_slice() {
@@ -326,8 +327,7 @@ impl RocksdbSetup {
                 _ => &[1],
             };
             for &threads in threads {
-                let cell = step.is_measured().then_some(next);
-                next += u32::from(cell.is_some());
+                let cell = if step.is_measured() { ids.next() } else { None };
                 chain.push(ChainLink {
                     step,
                     threads,
@@ -434,7 +434,7 @@ mod tests {
             ]
         );
         let numbered: Vec<CellId> = setup.chain().iter().filter_map(|link| link.cell).collect();
-        assert_eq!(numbered, (0..9).collect::<Vec<_>>());
+        assert_eq!(numbered, CellId::each().take(9).collect::<Vec<_>>());
         assert_eq!(setup.chain().len(), 9 + 3);
         let states: Vec<(RocksdbStep, u32)> = setup
             .chain()

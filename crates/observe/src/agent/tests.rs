@@ -170,7 +170,7 @@ fn samples_of_host_and_servers_are_taken_until_told_otherwise() {
     let agent = loopback();
     assert_eq!(agent.samples().unwrap(), []);
     let began = now_ns();
-    let watched = vec![(3, std::process::id())];
+    let watched = vec![(ServerId(3), std::process::id())];
     agent.watch(watched, Duration::from_millis(10)).unwrap();
     let mut all = Vec::new();
     let until = Instant::now() + LONG;

@@ -5,7 +5,7 @@ use crate::context::{ReportContext, resolved};
 use crate::words;
 use deltabench_compare::absolute::{CellResult, Progress, progress};
 use deltabench_model::plan::Plan;
-use deltabench_model::units::{index, to_f64};
+use deltabench_model::units::to_f64;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
 pub(super) fn data(plan: &Plan, context: &ReportContext) -> Value {
     let by_cell = context.results.chunk_by(|one, two| one.cell == two.cell);
     let courses = by_cell.filter_map(|results| {
-        let cell = plan.cells.get(index(u64::from(results.first()?.cell)))?;
+        let cell = plan.cell(results.first()?.cell)?;
         let clients = words::workers(plan, cell.clients);
         let rate = cell
             .rate

@@ -6,7 +6,7 @@ use super::{anchor, cell_name, lead, percent, typeset, verdict, warm_up};
 use crate::axis::{axis_limit, position, round_limit};
 use crate::conditions::Conditions;
 use crate::confirmation::{ConfirmationStatus, look, more_minutes};
-use crate::context::{ReportContext, planned_cell};
+use crate::context::ReportContext;
 use crate::published::published;
 use crate::remarks::{changed, left_out_of, telling};
 use crate::{withdrawn, withheld, words};
@@ -249,7 +249,7 @@ impl Cards<'_> {
 
     fn conditions_of(&self, cell: &CellComparison) -> Vec<(&'static str, String)> {
         let mut rows = Vec::new();
-        let planned = planned_cell(self.plan, cell.cell);
+        let planned = self.plan.cell(cell.cell);
         if let Some(planned) = planned {
             rows.push(("tables", planned.state.word().to_owned()));
             if let Some(rate) = planned.rate {

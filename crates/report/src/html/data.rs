@@ -21,7 +21,7 @@ use deltabench_compare::comparison::{
     Verdict,
 };
 use deltabench_model::metric::{self, Better, METRICS};
-use deltabench_model::plan::{Group, Plan, Role};
+use deltabench_model::plan::{Group, Plan, Role, ServerId};
 use serde_json::{Value, json};
 
 /// Digits of latency curves, which are only drawn.
@@ -75,7 +75,7 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn page(&self) -> Value {
-        let servers = || (0..).zip(&self.plan.servers);
+        let servers = || ServerId::each().zip(&self.plan.servers);
         let names: Vec<String> = servers()
             .map(|(id, server)| side_name(self.plan, id, server.role))
             .collect();
@@ -257,7 +257,7 @@ pub(super) fn verdict_head(verdict: Verdict) -> Value {
     })
 }
 
-fn side_name(plan: &Plan, id: u32, role: Role) -> String {
+fn side_name(plan: &Plan, id: ServerId, role: Role) -> String {
     match role {
         Role::Placebo => format!("{} again (placebo)", resolved(plan, id)),
         Role::Base | Role::Candidate => resolved(plan, id),

@@ -1,7 +1,7 @@
 //! Where everything came from, and how to do it again.
 
 use crate::again;
-use crate::context::{ReportContext, planned, resolved};
+use crate::context::{ReportContext, resolved};
 use crate::{origin, words};
 use deltabench_model::installation::{Build, Setting};
 use deltabench_model::plan::{CellOrder, Placement, Plan, ServerId, Stopping, Transport};
@@ -191,7 +191,7 @@ fn targets(plan: &Plan, context: &ReportContext, sides: &[ServerId]) -> Markup {
     let file = |read: fn(&deltabench_model::installation::Installation) -> String| -> Vec<String> {
         sides
             .iter()
-            .map(|id| known(planned(plan, *id).map(|server| read(&server.installation))))
+            .map(|id| known(plan.server(*id).map(|server| read(&server.installation))))
             .collect()
     };
     let build = |read: fn(&Build) -> String| -> Vec<String> {
@@ -246,7 +246,7 @@ fn targets(plan: &Plan, context: &ReportContext, sides: &[ServerId]) -> Markup {
 fn made(plan: &Plan, sides: &[ServerId]) -> Vec<(String, Vec<String>)> {
     let of: Vec<Vec<(&str, String)>> = sides
         .iter()
-        .map(|id| planned(plan, *id).map(origin::facts).unwrap_or_default())
+        .map(|id| plan.server(*id).map(origin::facts).unwrap_or_default())
         .collect();
     let value = |facts: &[(&str, String)], wanted: &str| {
         let found = facts.iter().find(|(name, _)| *name == wanted);

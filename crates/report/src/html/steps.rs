@@ -121,7 +121,7 @@ mod tests {
     fn every_checkpoint_stays_and_the_others_are_thinned_over_the_whole_pass() {
         let mark = |at_ns: u64| Mark {
             at_ns,
-            server: Some(0),
+            server: Some(ServerId(0)),
             kind: if at_ns % 10 == 9 {
                 CHECKPOINT
             } else {

@@ -13,7 +13,7 @@ const HEIGHT: f64 = 100.0;
 
 /// The share of steady visits, and the discarded rounds of one of them.
 pub(super) fn chart(warm_up: &CellWarmUp, plan: &Plan) -> Markup {
-    let curves: Vec<(ServerId, &[f64])> = (0..)
+    let curves: Vec<(ServerId, &[f64])> = ServerId::each()
         .zip(warm_up.us_per_operation.iter().map(Vec::as_slice))
         .filter(|(_, curve)| curve.len() > 1 && curve.iter().all(|us| us.is_finite()))
         .collect();
@@ -76,7 +76,7 @@ fn class(plan: &Plan, server: ServerId) -> &'static str {
 }
 
 fn role(plan: &Plan, server: ServerId) -> Option<Role> {
-    crate::context::planned(plan, server).map(|server| server.role)
+    plan.server(server).map(|server| server.role)
 }
 
 /// A line from the first round on the left to the last on the right, the lowest value at the bottom.

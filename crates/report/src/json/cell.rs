@@ -3,7 +3,7 @@
 use super::explain::explain;
 use super::{costs, finite, interval, relative};
 use crate::confirmation::ConfirmationStatus;
-use crate::context::{CellWarmUp, ReportContext, planned_cell};
+use crate::context::{CellWarmUp, ReportContext};
 use crate::counts;
 use crate::published::published;
 use crate::withdrawn;
@@ -14,7 +14,7 @@ use deltabench_compare::comparison::{
 use deltabench_compare::{CountedCell, InstructionCounts};
 use deltabench_model::json::{known, unless_empty};
 use deltabench_model::metric::Better;
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{Plan, ServerId};
 use serde_json::{Value, json};
 
 /// What cells need besides themselves.
@@ -31,7 +31,7 @@ impl Cells<'_> {
     }
 
     fn cell(self, cell: &CellComparison) -> Value {
-        let planned = planned_cell(self.plan, cell.cell);
+        let planned = self.plan.cell(cell.cell);
         known(json!({
             "cell": cell.cell,
             "workload": cell.workload,
@@ -96,7 +96,7 @@ impl Cells<'_> {
     }
 
     fn warm_up(self, warm_up: &CellWarmUp) -> Value {
-        let curves = (0..).zip(&warm_up.us_per_operation);
+        let curves = ServerId::each().zip(&warm_up.us_per_operation);
         let curves = curves.map(|(server, curve)| {
             let us = curve.iter().copied().filter_map(finite);
             json!({"server": self.plan.server_name(server), "us_per_op": us.collect::<Value>()})

@@ -7,7 +7,7 @@
 //!   one, and servers are named as in the rest of the report.
 
 use deltabench_compare::thresholds::{LEVEL_DIFFERENT, LEVEL_EQUIVALENT};
-use deltabench_model::plan::{DataState, Plan};
+use deltabench_model::plan::{DataState, Plan, ServerId};
 use deltabench_model::units::index;
 use serde_json::{Map, Value, json};
 
@@ -63,7 +63,9 @@ impl Names {
             }
             id
         });
-        let servers = (0..).zip(&plan.servers).map(|(id, _)| plan.server_name(id));
+        let servers = ServerId::each()
+            .zip(&plan.servers)
+            .map(|(id, _)| plan.server_name(id));
         Self {
             cells: cells.collect(),
             servers: servers.collect(),

@@ -3,7 +3,7 @@
 use super::escape;
 use crate::conditions::Conditions;
 use crate::confirmation::{ConfirmationStatus, marks, notes};
-use crate::context::{ReportContext, planned_cell};
+use crate::context::ReportContext;
 use crate::published::{Published, published};
 use crate::{means, withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric};
@@ -45,7 +45,7 @@ impl<'a> CellTable<'a> {
             cell.clients.to_string()
         });
         table.add("state", "---", aged, |cell| {
-            planned_cell(plan, cell.cell)
+            plan.cell(cell.cell)
                 .map_or_else(String::new, |planned| planned.state.word().to_owned())
         });
         table.add("candidate", "---", plan.candidates().len() > 1, |cell| {

@@ -7,7 +7,7 @@ use deltabench_compare::comparison::{
 };
 use deltabench_model::counter::Mark;
 use deltabench_model::invalidation::Invalidation;
-use deltabench_model::plan::Group;
+use deltabench_model::plan::{CellId, Group, ServerId};
 
 /// Nothing withdrawn.
 pub fn costed() -> Full {
@@ -48,7 +48,7 @@ pub fn costed() -> Full {
         },
         Mark {
             at_ns: 1_763_721_799_250_000_000,
-            server: Some(2),
+            server: Some(ServerId(2)),
             kind: "checkpoint".to_owned(),
             text: "wrote 1182 buffers in 4.2 s".to_owned(),
         },
@@ -60,7 +60,7 @@ pub fn costed() -> Full {
 pub fn withdrawn_cell() -> Full {
     let mut full = costed();
     full.context.invalidations = vec![Invalidation {
-        cell: Some(4),
+        cell: Some(CellId(4)),
         reason: "the disk was full, see <ticket> \"17\"".to_owned(),
         at_unix_ms: 1_763_800_000_000,
     }];

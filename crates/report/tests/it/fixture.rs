@@ -7,7 +7,8 @@ use deltabench_compare::comparison::{
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Build, Installation, Origin, Setting};
 use deltabench_model::plan::{
-    Cell, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
+    Cell, CellId, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, ServerId,
+    Timing,
 };
 use deltabench_model::work::Work;
 use deltabench_report::{ReportContext, ServerFacts};
@@ -218,11 +219,11 @@ fn cell(id: u32, row: &Row, candidate: u32, noise: &mut Noise) -> CellComparison
         })
         .collect();
     CellComparison {
-        cell: id,
+        cell: CellId(id),
         workload: (*workload).to_owned(),
         group: *group,
         clients: *clients,
-        candidate,
+        candidate: ServerId(candidate),
         candidate_name: if candidate == 1 {
             "placebo".to_owned()
         } else {
@@ -341,7 +342,7 @@ fn summaries() -> Vec<GroupSummary> {
         (None, 8, -0.009, 0.009),
     ];
     let summary = |(group, of, change, cpu)| GroupSummary {
-        candidate: 2,
+        candidate: ServerId(2),
         candidate_name: "postgres:18.6".to_owned(),
         group,
         cells: of,
@@ -471,7 +472,7 @@ fn facts(server: u32, version: &str, compiler: &str, concurrency: &str) -> Serve
             .to_owned(),
     };
     ServerFacts {
-        server,
+        server: ServerId(server),
         build: Some(build),
         settings,
     }

@@ -4,6 +4,7 @@ use crate::costs_fixture::{costed, withdrawn_cell, withdrawn_run};
 use crate::full::{Full, full};
 use deltabench_compare::comparison::{Comparison, Verdict};
 use deltabench_compare::exit_code;
+use deltabench_model::plan::{CellId, ServerId};
 use deltabench_report::{
     Format, TerminalOptions, benchstat, costs_table, csv, json, junit, markdown, render,
 };
@@ -146,7 +147,7 @@ fn the_benchmark_lines_of_two_cells() {
     let mut full = withdrawn_cell();
     full.comparison
         .cells
-        .retain(|cell| [3, 4].contains(&cell.cell));
+        .retain(|cell| [CellId(3), CellId(4)].contains(&cell.cell));
     for cell in &mut full.comparison.cells {
         cell.rates.truncate(3);
     }
@@ -156,7 +157,7 @@ fn the_benchmark_lines_of_two_cells() {
 #[test]
 fn the_costs_of_a_cell_in_json_and_csv() {
     let mut full = withdrawn_cell();
-    full.comparison.cells.retain(|cell| cell.cell == 4);
+    full.comparison.cells.retain(|cell| cell.cell == CellId(4));
     full.comparison.placebo_cells.clear();
     let cell = &mut full.comparison.cells[0];
     cell.rates.truncate(2);
@@ -325,7 +326,7 @@ fn large() -> Full {
     for copy in 1..60_u32 {
         for (cell, planned) in std::iter::zip(&cells, &planned) {
             let mut cell = cell.clone();
-            cell.cell += 8 * copy;
+            cell.cell.0 += 8 * copy;
             cell.workload = format!("{}-{copy}", cell.workload);
             cell.verdict = Verdict::Regression;
             cell.explanation = Some("+5.7 % CPU per operation ".repeat(8));
@@ -567,7 +568,7 @@ fn with_two_candidates_the_base_is_said_once() {
     third.installation.resolved = "path:/opt/patched".to_owned();
     full.plan.servers.push(third);
     for mut cell in full.comparison.cells.clone() {
-        cell.candidate = 3;
+        cell.candidate = ServerId(3);
         cell.candidate_name = "path:/opt/patched".to_owned();
         full.comparison.cells.push(cell);
     }

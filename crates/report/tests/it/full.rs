@@ -6,7 +6,7 @@ use deltabench_compare::comparison::{
     HostSpeed, Interference, Ratio, Verdict, VerdictCounts,
 };
 use deltabench_model::finding::{Finding, FindingKind, Severity};
-use deltabench_model::plan::{DataState, Gate, Plan, PublishedRate, Stopping, Transport};
+use deltabench_model::plan::{CellId, DataState, Gate, Plan, PublishedRate, Stopping, Transport};
 use deltabench_report::{CellWarmUp, LedgerLine, ReportContext};
 
 pub struct Full {
@@ -225,7 +225,7 @@ fn context() -> ReportContext {
             .collect()
     };
     let warm_up = |cell: u32, steady| CellWarmUp {
-        cell,
+        cell: CellId(cell),
         visits: 16,
         steady,
         us_per_operation: vec![curve(61.0, 44.2), curve(58.0, 44.4), curve(70.0, 44.9)],

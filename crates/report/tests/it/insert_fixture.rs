@@ -70,7 +70,7 @@ fn plan(passes: u32) -> Plan {
 
 /// A change of this size in every pass, larger and smaller by turns.
 fn wave(server: ServerId, cell: CellId, pass: u32) -> f64 {
-    let turn = (server * 7 + cell * 3 + pass * 5) % 11;
+    let turn = (server.0 * 7 + cell.0 * 3 + pass * 5) % 11;
     0.012 * (f64::from(turn) / 10.0 - 0.5)
 }
 
@@ -88,7 +88,7 @@ fn usual(step: InsertStep) -> f64 {
 /// The candidate loads as fast, writes 8 % slower, and reads 6 % faster, but does not keep up 1000 rows/s.
 fn effect(server: ServerId, step: InsertStep) -> f64 {
     match step {
-        _ if server != 2 => 1.0,
+        _ if server != ServerId(2) => 1.0,
         InsertStep::LoadRows | InsertStep::Index => 1.0,
         InsertStep::WriteMany | InsertStep::WriteFew => 0.92,
         InsertStep::Range(_) => 1.06,
@@ -100,7 +100,7 @@ fn record(server: ServerId, cell: CellId, pass: u32, step: InsertStep) -> StepRe
     let setup = setup();
     let throughput = usual(step) * effect(server, step) * wave(server, cell, pass).exp();
     let rows = setup.rows_of(step) * u64::from(setup.clients);
-    let share = if server == 2 && step.rate() == Some(1000) {
+    let share = if server == ServerId(2) && step.rate() == Some(1000) {
         0.93
     } else {
         1.0
@@ -123,8 +123,10 @@ fn record(server: ServerId, cell: CellId, pass: u32, step: InsertStep) -> StepRe
         server,
         cell,
         block: pass,
-        position: (server + pass) % 3,
-        started_ns: START + u64::from(pass * 30 + cell * 3) * 60_000_000_000 + u64::from(server),
+        position: (server.0 + pass) % 3,
+        started_ns: START
+            + u64::from(pass * 30 + cell.0 * 3) * 60_000_000_000
+            + u64::from(server.0),
         duration_ns: to_u64(time * 1e9),
         operations: match step {
             InsertStep::Index => 1,
@@ -239,7 +241,7 @@ pub fn changed(passes: u32, change: impl Fn(&mut Plan, &mut InsertReport)) -> Fu
     for pass in 0..passes {
         for server in 0..3 {
             for (cell, step) in (0..).zip(setup().steps) {
-                records.push(record(server, cell, pass, step));
+                records.push(record(ServerId(server), CellId(cell), pass, step));
             }
         }
     }
@@ -260,11 +262,12 @@ pub fn changed(passes: u32, change: impl Fn(&mut Plan, &mut InsertReport)) -> Fu
     let settled = |(server, pass): (ServerId, u32)| Settled {
         server,
         pass,
-        vacuum_seconds: 1.5 + f64::from(server),
+        vacuum_seconds: 1.5 + f64::from(server.0),
         checkpoint_seconds: 0.4 + 0.2 * f64::from(pass % 2),
         seconds: 60.0,
     };
-    let all = (0..passes).flat_map(|pass| (0..3).map(move |server| (server, pass)));
+    let all =
+        (0..passes).flat_map(|pass| ServerId::each().take(3).map(move |server| (server, pass)));
     report.settled = all.map(settled).collect();
     change(&mut plan, &mut report);
     context.figures = figures(&plan, &report);
@@ -277,7 +280,7 @@ pub fn changed(passes: u32, change: impl Fn(&mut Plan, &mut InsertReport)) -> Fu
     context.marks = records
         .iter()
         .flat_map(|record| {
-            let share = 3 + u64::from(record.server);
+            let share = 3 + u64::from(record.server.0);
             [
                 mark(record, "checkpoint", share),
                 mark(record, "autovacuum", share + 2),

@@ -6,7 +6,7 @@ use deltabench_compare::comparison::{Comparison, Verdict};
 use deltabench_model::installation::{Origin, Recipe, Remote, RemoteTls};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{
-    Adapted, Cell, ConfigurationUse, ExperimentPart, Plan, Role, WorkloadSource,
+    Adapted, Cell, CellId, ConfigurationUse, ExperimentPart, Plan, Role, WorkloadSource,
 };
 use deltabench_report::{TerminalOptions, html, json, markdown, terminal};
 use serde_json::{Value, json};
@@ -172,7 +172,7 @@ fn a_run_outside_of_an_experiment_says_nothing_of_one() {
 fn a_mean_in_json_counts_the_cells_that_are_not_to_be_used() {
     let mut run = full();
     run.context.invalidations = vec![Invalidation {
-        cell: Some(0),
+        cell: Some(CellId(0)),
         reason: "another job ran".to_owned(),
         ..run
             .context
@@ -236,9 +236,9 @@ fn spread_out(comparison: &Comparison, plan: &Plan) -> Comparison {
     let mut all = comparison.clone();
     let candidates = plan.candidates();
     all.cells.clear();
-    for (cell, planned) in (0..).zip(&plan.cells) {
+    for (cell, planned) in CellId::each().zip(&plan.cells) {
         for candidate in &candidates {
-            let mut one = comparison.cells[usize::try_from(cell % 8).unwrap()].clone();
+            let mut one = comparison.cells[cell.index() % 8].clone();
             one.cell = cell;
             one.workload = planned.workload.clone();
             one.candidate = *candidate;
@@ -260,8 +260,8 @@ fn spread_out(comparison: &Comparison, plan: &Plan) -> Comparison {
     for summary in &mut all.summaries {
         summary.candidate_name = plan.server_name(summary.candidate);
     }
-    for (cell, planned) in (8..).zip(plan.cells.iter().skip(8)) {
-        let mut one = comparison.placebo_cells[usize::try_from(cell % 8).unwrap()].clone();
+    for (cell, planned) in CellId::each().zip(&plan.cells).skip(8) {
+        let mut one = comparison.placebo_cells[cell.index() % 8].clone();
         (one.cell, one.workload) = (cell, planned.workload.clone());
         all.placebo_cells.push(one);
     }

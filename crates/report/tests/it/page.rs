@@ -4,6 +4,7 @@ use crate::rich::{large, rich};
 use crate::text::two_candidates;
 use deltabench_compare::comparison::{Metric, Verdict};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
+use deltabench_model::plan::CellId;
 use deltabench_report::{TerminalOptions, csv, html, json, markdown, summary, terminal};
 use serde_json::Value;
 
@@ -130,7 +131,7 @@ fn the_data_of_the_page_says_what_the_comparison_says() {
     for (cell, said) in run.comparison.cells.iter().zip(cells) {
         assert_eq!(said["verdict"], cell.verdict.word());
         assert_eq!(said["id"], format!("cell-{}-{}", cell.cell, cell.candidate));
-        assert!(said["withdrawn"].is_string() == (cell.cell == 2));
+        assert!(said["withdrawn"].is_string() == (cell.cell == CellId(2)));
         for (metric, place) in [(Metric::Throughput, 0), (Metric::ServerCpuPerOperation, 1)] {
             let value = &said["values"][place];
             match cell.metrics.iter().find(|one| one.metric == metric) {

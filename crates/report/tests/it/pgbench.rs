@@ -2,7 +2,7 @@
 
 use crate::pgbench_fixture::{CLIENTS, analysed, plan, setup, slices};
 use deltabench_kinds::pgbench::shown::{FORM, pgbench};
-use deltabench_model::plan::{Plan, Role};
+use deltabench_model::plan::{Plan, Role, ServerId};
 use deltabench_model::slice::{ErrorCount, Slice};
 use deltabench_model::units::to_f64;
 use deltabench_model::work::Work;
@@ -368,7 +368,7 @@ fn transactions_that_fail_are_told_with_their_reason_for_a_lone_base_too() {
     let servers = u32::try_from(plan.servers.len()).unwrap();
     let mut alone: Vec<Slice> = slices
         .into_iter()
-        .filter(|one| one.server < servers)
+        .filter(|one| one.server < ServerId(servers))
         .collect();
     for format in [Format::Text, Format::Markdown] {
         let text = told(&plan, &alone, format);

@@ -6,7 +6,7 @@ use deltabench_compare::analyse;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{StudyRun, grids_of};
 use deltabench_kinds::pgbench::shown::figures;
-use deltabench_model::plan::{Cell, Group, Plan, Role, WorkloadSource};
+use deltabench_model::plan::{Cell, CellId, Group, Plan, Role, ServerId, WorkloadSource};
 use deltabench_model::slice::{ScriptTally, Slice};
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_model::work::Work;
@@ -104,17 +104,17 @@ pub fn slices(plan: &Plan) -> Vec<Slice> {
     let setup = plan.work.pgbench().unwrap();
     for block in 0..plan.timing.blocks {
         let luck: Vec<f64> = plan.servers.iter().map(|_| 0.003 * noise.next()).collect();
-        for (id, cell) in (0..).zip(&plan.cells) {
+        for (id, cell) in CellId::each().zip(&plan.cells) {
             let mix = setup.mixes.iter().find(|mix| mix.name == cell.workload);
             let scripts = mix.map_or(1, |mix| u32::try_from(mix.scripts.len()).unwrap());
             for round in 0..4 {
-                for (server, planned) in (0..).zip(&plan.servers) {
+                for (server, planned) in ServerId::each().zip(&plan.servers) {
                     let slow = if planned.role == Role::Candidate {
                         0.95
                     } else {
                         1.0
                     };
-                    let luck = luck[usize::try_from(server).unwrap()];
+                    let luck = luck[server.index()];
                     let clients = f64::from(cell.clients);
                     let rate = slow * law(clients) * (luck + 0.004 * noise.next()).exp()
                         / f64::from(scripts);
@@ -188,8 +188,8 @@ fn tallies(scripts: u32, operations: u64, mean_us: f64) -> Vec<ScriptTally> {
 
 fn empty() -> Slice {
     Slice {
-        server: 0,
-        cell: 0,
+        server: ServerId(0),
+        cell: CellId(0),
         block: 0,
         round: 0,
         position: 0,

@@ -10,7 +10,7 @@ use deltabench_model::counter::{Mark, SERIES, Sample};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::metric::METRICS;
-use deltabench_model::plan::Cell;
+use deltabench_model::plan::{Cell, CellId, ServerId};
 use deltabench_report::CellWarmUp;
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub fn rich() -> Full {
     run.context.samples = samples(600, 4, &mut noise);
     run.context.marks = marks(600);
     run.context.invalidations = vec![Invalidation {
-        cell: Some(2),
+        cell: Some(CellId(2)),
         reason: "another job ran on the host".to_owned(),
         at_unix_ms: 1_763_800_000_000,
     }];
@@ -52,7 +52,7 @@ fn second_candidate(run: &mut Full) {
     run.plan.servers.push(third);
     let mut noise = Noise(29);
     for mut cell in run.comparison.cells.clone() {
-        (cell.candidate, cell.candidate_name) = (3, "path:/opt/patched".to_owned());
+        (cell.candidate, cell.candidate_name) = (ServerId(3), "path:/opt/patched".to_owned());
         let better = cell.workload == "read-only-sum";
         let shift = if better { 0.08 } else { 0.004 * noise.next() };
         let verdict = if better {
@@ -116,7 +116,7 @@ pub fn large() -> Full {
     run.plan.cells = Vec::<Cell>::new();
     let places =
         (0..25_usize).flat_map(|workload| [1_u32, 4, 16, 64].map(|clients| (workload, clients)));
-    for (id, (workload, clients)) in (0..).zip(places) {
+    for (id, (workload, clients)) in CellId::each().zip(places) {
         let like = workload % 8;
         let name = format!("{}-{}", planned[like].workload, workload / 8 + 1);
         for (from, to) in [
@@ -270,14 +270,14 @@ fn marks(seconds: u64) -> Vec<Mark> {
     marks.extend((1..6).map(|n| {
         mark(
             seconds * n / 6,
-            Some(2),
+            Some(ServerId(2)),
             "checkpoint",
             "timed, 212 buffers".to_owned(),
         )
     }));
     marks.push(mark(
         seconds / 2 + 7,
-        Some(0),
+        Some(ServerId(0)),
         "autovacuum",
         "sbtest1: 1200 dead rows".to_owned(),
     ));

@@ -15,7 +15,7 @@ use deltabench_model::finding::Finding;
 use deltabench_model::installation::{Build, Engine, Installation, Origin, Setting};
 use deltabench_model::plan::{CellId, Plan, PlannedServer, Role, ServerId};
 use deltabench_model::slice::Slice;
-use deltabench_model::units::{index, to_f64, to_u64};
+use deltabench_model::units::{to_f64, to_u64};
 use deltabench_model::work::Work;
 use deltabench_model::work::rocksdb::{
     BLOCK_CACHE, BlockCache, RocksdbSetup, RocksdbStep, RocksdbWorkload, WRITER_BYTES_PER_SECOND,
@@ -116,11 +116,11 @@ fn usual(step: RocksdbStep, threads: u32) -> f64 {
 /// HyperClock reads faster with four threads; 11.0.0 overwrites 7 % slower.
 fn effect(server: ServerId, step: RocksdbStep, threads: u32) -> f64 {
     let cache = match server {
-        2 | 4 if step.beside_a_writer() && threads > 1 => 1.12,
+        ServerId(2) | ServerId(4) if step.beside_a_writer() && threads > 1 => 1.12,
         _ => 1.0,
     };
     let version = match step {
-        RocksdbStep::Overwriteandwait if server > 2 => 0.93,
+        RocksdbStep::Overwriteandwait if server > ServerId(2) => 0.93,
         _ => 1.0,
     };
     cache * version
@@ -168,11 +168,11 @@ impl Made {
                 cell,
                 block,
                 round,
-                position: (server + round) % 5,
+                position: (server.0 + round) % 5,
                 connection: 0,
                 started_ns: START
-                    + u64::from(block * 900 + cell * 60 + round * 2) * 1_000_000_000
-                    + u64::from(server),
+                    + u64::from(block * 900 + cell.0 * 60 + round * 2) * 1_000_000_000
+                    + u64::from(server.0),
                 duration_ns: to_u64(seconds * 1e9),
                 operations,
                 failed: 0,
@@ -222,7 +222,7 @@ impl Made {
             _ => 0.0,
         };
         let noise = 1.0 + 0.01 * self.wave();
-        let more = if server > 2 { 1.15 } else { 1.0 };
+        let more = if server > ServerId(2) { 1.15 } else { 1.0 };
         let compacted = noise * more * 2.4 * put;
         let stall_ns = if step == RocksdbStep::Overwriteandwait {
             1.6e8
@@ -281,7 +281,7 @@ fn histogram(mean_ns: f64, operations: u64) -> Vec<u8> {
 }
 
 fn options(server: ServerId) -> Vec<Setting> {
-    let format = if server > 2 { "7" } else { "6" };
+    let format = if server > ServerId(2) { "7" } else { "6" };
     [
         ("DBOptions.max_background_jobs", "2"),
         ("CFOptions.write_buffer_size", "16777216"),
@@ -303,14 +303,14 @@ fn options(server: ServerId) -> Vec<Setting> {
 }
 
 fn fairness_of(plan: &Plan) -> Vec<Finding> {
-    let settings: Vec<Vec<Setting>> = (0..5).map(options).collect();
+    let settings: Vec<Vec<Setting>> = ServerId::each().take(5).map(options).collect();
     let facts = |id: ServerId| {
-        let server = &plan.servers[index(u64::from(id))];
+        let server = &plan.servers[id.index()];
         let cache = server.settings[0].1.as_str();
         EngineFacts {
             name: plan.server_name(id),
             installation: &server.installation,
-            settings: &settings[index(u64::from(id))],
+            settings: &settings[id.index()],
             asked: &server.settings,
             left_out: &[],
             cache,
@@ -340,7 +340,7 @@ pub fn changed(blocks: u32, change: impl Fn(&mut RocksdbReport)) -> Full {
         for link in plan.work.rocksdb().unwrap().chain() {
             let Some(cell) = link.cell else { continue };
             for server in 0..5 {
-                made.visit((server, cell, block), link.step, link.threads);
+                made.visit((ServerId(server), cell, block), link.step, link.threads);
             }
         }
     }
@@ -362,9 +362,9 @@ pub fn changed(blocks: u32, change: impl Fn(&mut RocksdbReport)) -> Full {
     context.conditions = serde_json::json!({"limits": [], "cache": "as-is"});
     context.servers = (0..5)
         .map(|server| ServerFacts {
-            server,
+            server: ServerId(server),
             build: None,
-            settings: options(server),
+            settings: options(ServerId(server)),
         })
         .collect();
     let mut report = rocksdb_report(&plan, &slices, &counters, &comparison).unwrap();

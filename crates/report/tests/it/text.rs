@@ -1,6 +1,6 @@
 use crate::fixture::{comparison, context, plan};
 use deltabench_compare::comparison::{Comparison, Verdict, VerdictCounts};
-use deltabench_model::plan::{Plan, PlannedServer};
+use deltabench_model::plan::{Plan, PlannedServer, ServerId};
 use deltabench_report::{TerminalOptions, csv, html, json, markdown, summary, terminal};
 use serde_json::Value;
 
@@ -226,7 +226,7 @@ pub fn two_candidates() -> (Comparison, Plan) {
     third.installation.resolved = "path:/opt/patched".to_owned();
     plan.servers.push(third);
     for mut cell in comparison.cells.clone() {
-        cell.candidate = 3;
+        cell.candidate = ServerId(3);
         cell.candidate_name = "path:/opt/patched".to_owned();
         comparison.cells.push(cell);
     }

@@ -6,7 +6,6 @@ use crate::site::{Site, tables_of};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::{Cell, Plan, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_model::units::index;
 use deltabench_server::{Counter, Slot};
 use std::path::PathBuf;
 
@@ -45,7 +44,7 @@ impl<'a> Fleet<'a> {
         server: ServerId,
         counter: &Counter,
     ) -> Result<CountedServer<'a>, Problem> {
-        let place = index(u64::from(server));
+        let place = server.index();
         self.restore_place(place)?;
         let version_num = self.planned(place)?.installation.version_num;
         let mut settings = self.asked_settings(place).to_vec();
@@ -78,14 +77,14 @@ impl<'a> Fleet<'a> {
     ///
     /// Errors: there is no such server.
     pub fn abandon(&mut self, server: ServerId) -> Result<(), Problem> {
-        self.cluster(index(u64::from(server)))?.abandon();
+        self.cluster(server.index())?.abandon();
         Ok(())
     }
 
     /// A problem with the end of a server's log.
     #[must_use]
     pub fn explained(&self, problem: Problem, server: ServerId) -> Problem {
-        self.with_log(problem, index(u64::from(server)))
+        self.with_log(problem, server.index())
     }
 }
 

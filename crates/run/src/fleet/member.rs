@@ -195,7 +195,7 @@ impl Fleet<'_> {
             let spec = server.installation.remote.as_ref()?.agent.as_ref()?;
             self.agents.known(spec)
         };
-        (0..)
+        ServerId::each()
             .zip(&self.plan.servers)
             .filter_map(|(id, server)| Some((id, agent(server)?)))
             .collect()

@@ -31,7 +31,7 @@ pub fn confirmation(run: &str, plan: &Plan, comparison: &Comparison) -> Option<P
         .filter(small)
         .map(|cell| cell.cell)
         .collect();
-    let cells: Vec<Cell> = (0..)
+    let cells: Vec<Cell> = CellId::each()
         .zip(&plan.cells)
         .filter(|(id, _)| wanted.contains(id))
         .map(|(_, cell)| cell.clone())
@@ -67,11 +67,11 @@ mod tests {
 
     fn slice(server: ServerId, cell: CellId, block: u32, round: u32) -> Slice {
         let rate = match server {
-            2 => RATES[usize::try_from(cell).unwrap()],
+            ServerId(2) => RATES[cell.index()],
             _ => 1.0,
         };
         // Blocks differ by 0.2 %, or nothing would have an interval.
-        let luck = f64::from((block + server) % 2) * 0.002;
+        let luck = f64::from((block + server.0) % 2) * 0.002;
         Slice {
             server,
             cell,
@@ -79,7 +79,7 @@ mod tests {
             round,
             duration_ns: deltabench_model::units::to_u64(4e7 * (1.0 + luck) / rate),
             operations: 1000,
-            position: server,
+            position: server.0,
             connection: 0,
             started_ns: 0,
             failed: 0,
@@ -111,7 +111,7 @@ mod tests {
         let slices: Vec<Slice> = places
             .flat_map(|(block, round)| {
                 (0..4).flat_map(move |cell| {
-                    (0..3).map(move |server| slice(server, cell, block, round))
+                    (0..3).map(move |server| slice(ServerId(server), CellId(cell), block, round))
                 })
             })
             .collect();

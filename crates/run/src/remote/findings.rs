@@ -122,7 +122,7 @@ fn networks(plan: &Plan, round_trips_us: &[f64]) -> Vec<Finding> {
         remote.map(|remote| (remote.host.clone(), remote.tls))
     };
     let way = |id: ServerId| {
-        let number = deltabench_model::units::index(u64::from(id));
+        let number = id.index();
         let server = plan.servers.get(number)?;
         Some((
             address(&server.installation.remote),

@@ -101,7 +101,7 @@ pub trait Benchmark: Sync {
 
 /// The cells without an answer from these slices.
 pub fn undecided(plan: &Plan, before: &[Slice]) -> Vec<CellId> {
-    (0..)
+    CellId::each()
         .zip(progress(plan, before))
         .filter(|(_, state)| *state != CellProgress::Decided)
         .map(|(cell, _)| cell)

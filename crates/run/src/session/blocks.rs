@@ -100,7 +100,7 @@ impl Session<'_> {
     /// Cells that go on after a block.
     fn open_after(&self, block: u32, progress: &RunProgress) -> Vec<CellId> {
         if !progress.postponed.is_empty() {
-            return (0..).take(self.plan.cells.len()).collect();
+            return CellId::each().take(self.plan.cells.len()).collect();
         }
         let next = (block + 1..).map(|block| (block, self.open_cells(block, &progress.slices)));
         let mut left =

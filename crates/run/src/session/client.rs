@@ -18,7 +18,7 @@ impl Session<'_> {
         let slices = &self.slices()?;
         let comparison = analyse(self.plan, slices, Vec::new());
         let mut findings = Vec::new();
-        for (id, cell) in (0..).zip(&self.plan.cells) {
+        for (id, cell) in CellId::each().zip(&self.plan.cells) {
             let own_core = match &self.plan.pins {
                 Some(pins) => pins.client.iter().all(|core| !pins.server.contains(core)),
                 None => self.plan.placement(cell) == Placement::Split,

@@ -11,7 +11,6 @@ use deltabench_model::problem::Problem;
 use deltabench_model::record::Record;
 use deltabench_model::sampled;
 use deltabench_model::slice::VoidReason;
-use deltabench_model::units::index;
 use deltabench_observe::Series;
 
 /// After this many lost servers in one session the run ends.
@@ -108,7 +107,7 @@ impl Session<'_> {
         progress: &mut RunProgress,
     ) -> Result<(), Problem> {
         let name = self.plan.server_name(server);
-        let cell = self.plan.cells.get(index(u64::from(cell)));
+        let cell = self.plan.cell(cell);
         let workload = cell.map_or("?", |cell| cell.workload.as_str());
         let killed = fleet.killed_by_limit(schedule, server);
         let place = format!("in block {block} at {workload}");

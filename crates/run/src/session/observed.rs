@@ -27,7 +27,7 @@ pub fn series(plan: &Plan, directory: &Path) -> Option<Series> {
 /// The main processes that the series watches, in the plan's order. That of several servers, which are
 /// schemas of one, stands with the first of them.
 pub fn postmasters(addresses: &[Address]) -> Vec<(ServerId, Postmaster)> {
-    let numbered: Vec<(ServerId, &Address)> = (0..).zip(addresses).collect();
+    let numbered: Vec<(ServerId, &Address)> = ServerId::each().zip(addresses).collect();
     postmasters_of(&numbered)
 }
 

@@ -9,9 +9,8 @@ use deltabench_compare::{ServerFacts, fairness};
 use deltabench_model::fact::{HostFacts, ServerHost, Settings};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Origin, Setting};
-use deltabench_model::plan::{Plan, PlannedServer, Role};
+use deltabench_model::plan::{Plan, PlannedServer, Role, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_model::units::index;
 use deltabench_observe::host_findings;
 use deltabench_server::tell;
 
@@ -116,7 +115,7 @@ impl Session<'_> {
     }
 
     fn record_servers(&mut self, readbacks: &[ServerReadback]) -> Result<(), Problem> {
-        for (id, readback) in (0..).zip(readbacks) {
+        for (id, readback) in ServerId::each().zip(readbacks) {
             self.fact(Some(id), &readback.build)?;
             self.fact(Some(id), &Settings(readback.settings.clone()))?;
             self.fact(Some(id), &StatementPlans(readback.plans.clone()))?;
@@ -156,8 +155,8 @@ impl Session<'_> {
                 installation
             })
             .collect();
-        let facts = |id: u32| -> Option<ServerFacts<'_>> {
-            let place = index(u64::from(id));
+        let facts = |id: ServerId| -> Option<ServerFacts<'_>> {
+            let place = id.index();
             let readback = readbacks.get(place)?;
             Some(ServerFacts {
                 name: self.plan.server_name(id),
@@ -199,7 +198,7 @@ fn adapted(plan: &Plan) -> Vec<Finding> {
         let used = server.configuration.as_ref();
         used.map(|used| used.adapted.clone()).unwrap_or_default()
     };
-    let base = plan.servers.get(index(u64::from(plan.base())));
+    let base = plan.servers.get(plan.base().index());
     let of_base = base.map(of).unwrap_or_default();
     let compared = plan
         .servers
@@ -229,11 +228,11 @@ fn adapted(plan: &Plan) -> Vec<Finding> {
 
 /// A finding for every cell whose statements a server plans differently from the base.
 fn plan_findings(plan: &Plan, readbacks: &[ServerReadback]) -> Vec<Finding> {
-    let Some(base) = readbacks.get(index(u64::from(plan.base()))) else {
+    let Some(base) = readbacks.get(plan.base().index()) else {
         return Vec::new();
     };
     let mut findings = Vec::new();
-    for (id, readback) in (0..).zip(readbacks) {
+    for (id, readback) in ServerId::each().zip(readbacks) {
         for ((cell, ours), theirs) in plan.cells.iter().zip(&base.plans).zip(&readback.plans) {
             if ours != theirs {
                 findings.push(Finding::new(

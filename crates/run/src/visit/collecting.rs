@@ -14,7 +14,7 @@ use crate::site::Home;
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::metric::{Basis, METRICS};
 use deltabench_model::plan::ServerId;
-use deltabench_model::units::{index, to_f64};
+use deltabench_model::units::to_f64;
 use deltabench_observe::server_stats::{StatQuery, fold, moved, readings_apart, stat_queries};
 use deltabench_observe::{Counters, DeviceCosts};
 use std::collections::BTreeMap;
@@ -75,8 +75,7 @@ impl Collecting {
                 address: address.clone(),
                 version_num: visit
                     .plan
-                    .servers
-                    .get(index(u64::from(*server)))
+                    .server(*server)
                     .map_or(0, |planned| planned.installation.version_num),
                 before: None,
                 kernel: None,

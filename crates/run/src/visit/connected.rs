@@ -13,7 +13,7 @@ use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::ServerId;
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
-use deltabench_model::units::{index, seconds, to_f64, to_u64};
+use deltabench_model::units::{seconds, to_f64, to_u64};
 use deltabench_observe::profile::CostGuard;
 use deltabench_observe::{DeviceCosts, Meters, Postmaster};
 use std::collections::BTreeMap;
@@ -261,7 +261,7 @@ impl<'a, 'v> Connected<'a, 'v> {
         let mut curves: Vec<Vec<f64>> = vec![Vec::new(); servers];
         for round in 0..least * WARMUP_STRETCH {
             for (server, taken) in self.untimed_round(work.operations, 100 + round, 0)? {
-                if let Some(curve) = curves.get_mut(index(u64::from(server))) {
+                if let Some(curve) = curves.get_mut(server.index()) {
                     curve.push(1e6 * taken / to_f64(work.operations));
                 }
             }
@@ -352,7 +352,7 @@ impl<'a, 'v> Connected<'a, 'v> {
         };
         let mut found = Vec::new();
         for (_, place, server) in self.turn() {
-            let Some(address) = servers.get(index(u64::from(server))) else {
+            let Some(address) = servers.get(server.index()) else {
                 continue;
             };
             let (void, waits) = sampled(address, plan.observing.waits_per_second, || {

@@ -142,7 +142,7 @@ fn cpu_counters_and_series_of_such_servers_come_from_their_agents() {
     for counted in counters {
         let of_processes = counted.values.contains_key("process_user_ns");
         // Base and placebo are in one server, whose processes worked for both.
-        assert_eq!(of_processes, counted.server == 2, "{counted:?}");
+        assert_eq!(of_processes, counted.server == ServerId(2), "{counted:?}");
     }
     let findings = ran.store.findings("watched").unwrap();
     for none in ["remote-cpu-unknown", "agent-lost", "agent-refused"] {
@@ -159,7 +159,7 @@ fn cpu_counters_and_series_of_such_servers_come_from_their_agents() {
 fn facts_name_machines_and_sources(store: &Store) {
     let agents = store.facts::<AgentFacts>("watched").unwrap();
     let told: Vec<Option<ServerId>> = agents.iter().map(|fact| fact.server).collect();
-    assert_eq!(told, [Some(0), Some(1), Some(2)]);
+    assert_eq!(told, [0, 1, 2].map(|id| Some(ServerId(id))));
     let about = &agents[0].fact;
     assert_eq!((about.host.as_str(), about.same_machine), ("both", true));
     assert!(about.round_trip_ns > 0);
@@ -196,7 +196,9 @@ fn a_run_whose_agent_is_killed_goes_on_without_it_and_says_so_once() {
     let slices = ran.store.slices("mortal").unwrap();
     for block in 0..3 {
         for server in 0..3 {
-            let mine = |s: &&deltabench_model::slice::Slice| (s.block, s.server) == (block, server);
+            let mine = |s: &&deltabench_model::slice::Slice| {
+                (s.block, s.server) == (block, ServerId(server))
+            };
             let mine: Vec<_> = slices.iter().filter(mine).collect();
             assert!(mine.len() >= 2 * 5);
             let known = server != 2 || block == 0;
@@ -208,7 +210,7 @@ fn a_run_whose_agent_is_killed_goes_on_without_it_and_says_so_once() {
     }
     let counters = ran.store.counters("mortal").unwrap();
     for counted in counters {
-        let known = counted.server != 2 || counted.block == 0;
+        let known = counted.server != ServerId(2) || counted.block == 0;
         assert_eq!(counted.values.contains_key("process_user_ns"), known);
     }
     let findings = ran.store.findings("mortal").unwrap();

@@ -5,7 +5,7 @@ use crate::fake_kind::{FakeKind, Heard, Killed, Life, Phase};
 use crate::lab::{Lab, cell, plan};
 use deltabench_model::fact::TimeUp;
 use deltabench_model::installation::{Engine, Installation, Origin};
-use deltabench_model::plan::{CellId, DataState, Plan, Stopping};
+use deltabench_model::plan::{CellId, DataState, Plan, ServerId, Stopping};
 use deltabench_model::problem::Problem;
 use deltabench_run::session::{Clock, Session, SessionEnd};
 use deltabench_store::{RunState, Store};
@@ -116,7 +116,7 @@ impl Run {
     }
 
     /// Everything that is measured: places with the figures of their slices, in order.
-    fn measured(&self) -> Vec<(u32, CellId, u32, u32, u64, bool)> {
+    fn measured(&self) -> Vec<(u32, CellId, u32, ServerId, u64, bool)> {
         let slices = open(self.directory.path()).slices("r").unwrap();
         slices
             .iter()
@@ -213,7 +213,7 @@ fn what_breaks_in_any_phase_ends_the_run_and_everything_is_taken_down() {
 fn a_lost_server_costs_the_rest_of_its_visit_and_the_third_one_ends_the_run() {
     let mut run = Run::new(plan_of(2, 4, &[]));
     let kind = FakeKind::new(Life {
-        lost_at: [(0, 1), (1, 0)].into(),
+        lost_at: [(0, CellId(1)), (1, CellId(0))].into(),
         ..life(1.0)
     });
     assert_eq!(run.session(&kind), FINISHED);
@@ -222,13 +222,16 @@ fn a_lost_server_costs_the_rest_of_its_visit_and_the_third_one_ends_the_run() {
         let measured = run.measured().into_iter();
         measured.filter(|slice| (slice.0, slice.1) == place).count()
     };
-    assert_eq!((of((0, 0)), of((0, 1)), of((1, 1))), (15, 8, 15));
+    assert_eq!(
+        (of((0, CellId(0))), of((0, CellId(1))), of((1, CellId(1)))),
+        (15, 8, 15)
+    );
     let findings = open(run.directory.path()).findings("r").unwrap();
     let lost = findings.iter().filter(|found| found.kind == "server-lost");
     assert_eq!(lost.count(), 2);
     let mut run = Run::new(plan_of(1, 4, &[]));
     let kind = FakeKind::new(Life {
-        lost_at: (0..4).map(|block| (block, 0)).collect(),
+        lost_at: (0..4).map(|block| (block, CellId(0))).collect(),
         ..life(1.0)
     });
     let End::Of(Err(problem)) = run.session(&kind) else {
@@ -242,7 +245,7 @@ fn a_lost_server_costs_the_rest_of_its_visit_and_the_third_one_ends_the_run() {
 fn what_is_postponed_is_measured_after_the_last_block() {
     let mut run = Run::new(plan_of(1, 3, &[]));
     let kind = FakeKind::new(Life {
-        lost_at: [(0, 0), (1, 0)].into(),
+        lost_at: [(0, CellId(0)), (1, CellId(0))].into(),
         postpones: true,
         ..life(1.0)
     });
@@ -267,7 +270,7 @@ fn what_is_postponed_is_measured_after_the_last_block() {
 /// All places of the first blocks of two cells.
 fn places_of(blocks: u32) -> BTreeSet<(u32, CellId)> {
     (0..blocks)
-        .flat_map(|block| [(block, 0), (block, 1)])
+        .flat_map(|block| [(block, CellId(0)), (block, CellId(1))])
         .collect()
 }
 
@@ -325,7 +328,7 @@ fn an_interrupted_visit_is_forgotten_and_done_again() {
 }
 
 fn places(cells: u32, blocks: u32) -> impl Strategy<Value = BTreeSet<(u32, CellId)>> {
-    proptest::collection::btree_set((0..blocks, 0..cells), 0..=2)
+    proptest::collection::btree_set((0..blocks, (0..cells).prop_map(CellId)), 0..=2)
 }
 
 proptest! {
@@ -362,7 +365,7 @@ proptest! {
 #[test]
 fn a_run_that_is_killed_at_every_single_point_measures_the_same() {
     let lives = || Life {
-        lost_at: [(1, 0)].into(),
+        lost_at: [(1, CellId(0))].into(),
         ..life(1.0)
     };
     let mut whole = Run::new(plan_of(2, 2, &[]));

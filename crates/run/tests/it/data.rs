@@ -2,7 +2,7 @@
 
 use crate::lab::{Lab, ask, cell, executables, installations, plan, value};
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
-use deltabench_model::plan::{Cell, CellOrder, DataState, Plan, WorkloadSource};
+use deltabench_model::plan::{Cell, CellOrder, DataState, Plan, ServerId, WorkloadSource};
 use deltabench_run::fleet::Fleet;
 use deltabench_run::load::address_for;
 use deltabench_run::readback::data_findings;
@@ -89,11 +89,11 @@ fn a_renewed_database_is_the_one_that_was_loaded_whatever_was_written() {
         let address = fleet.start(&schedule).unwrap().remove(0);
         let as_loaded = [CHECKSUM, BYTES].map(|sql| value(&plan, &address, &read, sql));
         assert!(
-            !fleet.warm(&schedule, 0, &write).unwrap(),
+            !fleet.warm(&schedule, ServerId(0), &write).unwrap(),
             "nothing to warm yet"
         );
         for _ in 0..2 {
-            fleet.renew(&schedule, 0, &write).unwrap();
+            fleet.renew(&schedule, ServerId(0), &write).unwrap();
             let renewed = [CHECKSUM, BYTES].map(|sql| value(&plan, &address, &write, sql));
             assert_eq!(renewed, as_loaded, "{}", installation.resolved);
             send(&plan, &address, &write, 500);
@@ -116,7 +116,7 @@ fn a_renewal_leaves_nothing_to_be_written() {
         let schedule = BlockSchedule::of(&plan, 0);
         let address = fleet.start(&schedule).unwrap().remove(0);
         for _ in 0..2 {
-            fleet.renew(&schedule, 0, &write).unwrap();
+            fleet.renew(&schedule, ServerId(0), &write).unwrap();
             ask(
                 &plan,
                 &address,
@@ -196,7 +196,7 @@ fn aged_tables_have_the_same_rows_on_all_versions_and_their_copies() {
     let (old, new) = (of(&aged), of(&fresh));
     assert!(old.iter().all(|sum| *sum == old[0]) && new.iter().all(|sum| *sum == new[0]));
     assert_ne!(old[0], new[0]);
-    fleet.renew(&schedule, 2, &write).unwrap();
+    fleet.renew(&schedule, ServerId(2), &write).unwrap();
     assert_eq!(value(&plan, &addresses[2], &write, CHECKSUM), old[0]);
     fleet.dismantle().unwrap();
     assert!(lab.is_empty());
@@ -213,7 +213,7 @@ fn in_the_published_order_reads_see_what_writes_left() {
     let mut fleet = loaded(&plan, &lab, "published");
     let schedule = BlockSchedule::of(&plan, 0);
     let address = fleet.start(&schedule).unwrap().remove(0);
-    fleet.renew(&schedule, 0, &write).unwrap();
+    fleet.renew(&schedule, ServerId(0), &write).unwrap();
     send(&plan, &address, &write, 100);
     let left: u64 = value(&plan, &address, &read, ROWS).parse().unwrap();
     assert!((3900..4000).contains(&left), "{left}");
@@ -270,17 +270,21 @@ fn a_user_s_tables_are_loaded_beside_those_of_sysbench_and_chores_are_done() {
     let mut fleet = loaded(&plan, &lab, "own");
     let schedule = BlockSchedule::of(&plan, 0);
     let address = fleet.start(&schedule).unwrap().remove(0);
-    fleet.renew(&schedule, 0, &own).unwrap();
+    fleet.renew(&schedule, ServerId(0), &own).unwrap();
     let orders = "SELECT count(*) || ' ' || count(DISTINCT total) FROM orders";
     assert_eq!(value(&plan, &address, &own, orders), "1000 1000");
-    fleet.before_visit(&schedule, &[0], &own, &GO_ON).unwrap();
+    fleet
+        .before_visit(&schedule, &[ServerId(0)], &own, &GO_ON)
+        .unwrap();
     assert_eq!(value(&plan, &address, &own, orders), "1000 1");
     send(&plan, &address, &own, 200);
     assert_eq!(
         value(&plan, &address, &own, "SELECT sum(total) FROM orders"),
         "200"
     );
-    fleet.after_visit(&schedule, &[0], &own, &GO_ON).unwrap();
+    fleet
+        .after_visit(&schedule, &[ServerId(0)], &own, &GO_ON)
+        .unwrap();
     assert_eq!(
         value(&plan, &address, &own, "SELECT count FROM seen"),
         "1000"

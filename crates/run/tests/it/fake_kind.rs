@@ -171,7 +171,7 @@ impl Benchmark for FakeKind {
         } else {
             0
         };
-        (0..).take(cells).collect()
+        CellId::each().take(cells).collect()
     }
 
     fn begin<'a>(&self, _: &mut Session<'a>) -> Result<Box<dyn Blocks + 'a>, Problem> {
@@ -187,7 +187,7 @@ struct FakeBlocks {
 /// A slice whose figures depend on its place alone.
 fn slice(plan: &Plan, (block, cell): (u32, CellId), server: ServerId, ratio: f64) -> Slice {
     // Blocks differ by less than a percent, or nothing would have an interval.
-    let luck = 1.0 + f64::from((7 * block + 3 * server + cell) % 5) / 1000.0;
+    let luck = 1.0 + f64::from((7 * block + 3 * server.0 + cell.0) % 5) / 1000.0;
     let rate = if plan.candidates().contains(&server) {
         ratio
     } else {
@@ -198,7 +198,7 @@ fn slice(plan: &Plan, (block, cell): (u32, CellId), server: ServerId, ratio: f64
         cell,
         block,
         round: 0,
-        position: server,
+        position: server.0,
         connection: 0,
         started_ns: now_ns(),
         duration_ns: deltabench_model::units::to_u64(4e7 * luck / rate),
@@ -247,7 +247,7 @@ impl FakeBlocks {
         for round in 0..5 {
             for server in 0..servers {
                 kind.point(Phase::Slice, "")?;
-                let mut slice = slice(session.plan, place, server, ratio);
+                let mut slice = slice(session.plan, place, ServerId(server), ratio);
                 slice.round = round;
                 let last = lost && round == 2 && server == 1;
                 slice.void = last.then_some(VoidReason::ServerLost);

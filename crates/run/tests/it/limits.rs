@@ -4,7 +4,7 @@ use crate::lab::{Lab, ask, cell, executables, installations, plan, value};
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
 use deltabench_kinds::run_half;
 use deltabench_model::finding::Severity;
-use deltabench_model::plan::{CacheState, Cell, DataState, Limits, Plan, StorageProfile};
+use deltabench_model::plan::{CacheState, Cell, DataState, Limits, Plan, ServerId, StorageProfile};
 use deltabench_model::units::to_f64;
 use deltabench_run::fleet::Fleet;
 use deltabench_run::limits::check;
@@ -106,9 +106,9 @@ fn a_limited_server_reads_what_does_not_fit_and_its_groups_go_with_it() {
     let postmaster = address.own_pid().unwrap();
     assert_ne!(backend, postmaster.to_string());
     assert!(groups_of(postmaster).contains("deltabench-limited-c0"));
-    let before = fleet.limit_reading(&schedule, 0).unwrap();
+    let before = fleet.limit_reading(&schedule, ServerId(0)).unwrap();
     send(&mut lane, 5000, 1);
-    let after = fleet.limit_reading(&schedule, 0).unwrap();
+    let after = fleet.limit_reading(&schedule, ServerId(0)).unwrap();
     assert!(after.memory_bytes.unwrap() <= 80 * MB, "{after:?}");
     assert_eq!(after.killed.unwrap_or(0), 0, "{after:?}");
     let reads = after.reads.unwrap() - before.reads.unwrap();
@@ -130,10 +130,13 @@ fn a_cold_server_starts_with_nothing_of_its_data_in_the_page_cache() {
     let schedule = BlockSchedule::of(&plan, 0);
     let first = fleet.start(&schedule).unwrap().remove(0);
     ask(&plan, &first, &read, "SELECT sum(length(c)) FROM sbtest1");
-    let warm = fleet.cached(&schedule, 0).unwrap();
-    let cold = fleet.prepare_caches(&schedule, 0, &read).unwrap().unwrap();
+    let warm = fleet.cached(&schedule, ServerId(0)).unwrap();
+    let cold = fleet
+        .prepare_caches(&schedule, ServerId(0), &read)
+        .unwrap()
+        .unwrap();
     assert_ne!(cold.own_pid(), first.own_pid());
-    let started = fleet.cached(&schedule, 0).unwrap();
+    let started = fleet.cached(&schedule, ServerId(0)).unwrap();
     // What a start reads: catalogs, the latest segment of WAL, and read-ahead around them.
     assert!(
         started.resident_bytes < warm.resident_bytes,
@@ -216,7 +219,7 @@ fn a_table_of_three_times_the_memory_is_read_at_a_steady_rate_and_a_cap_holds() 
         let mut fleet = loaded(&plan, &lab, run);
         let schedule = BlockSchedule::of(&plan, 0);
         let address = fleet.start(&schedule).unwrap().remove(0);
-        let cached = fleet.cached(&schedule, 0).unwrap();
+        let cached = fleet.cached(&schedule, ServerId(0)).unwrap();
         println!(
             "{run}: data {} MB, cached {} MB",
             cached.bytes / MB,
@@ -227,7 +230,7 @@ fn a_table_of_three_times_the_memory_is_read_at_a_steady_rate_and_a_cap_holds() 
         let mut seed = 0;
         while began.elapsed() < Duration::from_secs(15) {
             let (before, started, mut operations) = (
-                fleet.limit_reading(&schedule, 0).unwrap(),
+                fleet.limit_reading(&schedule, ServerId(0)).unwrap(),
                 Instant::now(),
                 0,
             );
@@ -236,7 +239,7 @@ fn a_table_of_three_times_the_memory_is_read_at_a_steady_rate_and_a_cap_holds() 
                 send(&mut lane, 200, seed);
                 operations += 200;
             }
-            let after = fleet.limit_reading(&schedule, 0).unwrap();
+            let after = fleet.limit_reading(&schedule, ServerId(0)).unwrap();
             let reads = after.reads.unwrap() - before.reads.unwrap();
             println!(
                 "{:5.1} s: {operations} operations, {:.0} reads/s, {:.3} reads/operation, {} MB",
@@ -246,7 +249,7 @@ fn a_table_of_three_times_the_memory_is_read_at_a_steady_rate_and_a_cap_holds() 
                 after.memory_bytes.unwrap() / MB
             );
         }
-        println!("{:?}", fleet.limit_reading(&schedule, 0).unwrap());
+        println!("{:?}", fleet.limit_reading(&schedule, ServerId(0)).unwrap());
         fleet.stop().unwrap();
         fleet.dismantle().unwrap();
     }

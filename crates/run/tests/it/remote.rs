@@ -8,7 +8,7 @@ use deltabench_kinds::run_half;
 use deltabench_model::endpoint::Endpoint;
 use deltabench_model::finding::Finding;
 use deltabench_model::installation::{Installation, Origin, Remote};
-use deltabench_model::plan::{Cell, CellOrder, DataState, Plan, WorkloadSource};
+use deltabench_model::plan::{Cell, CellId, CellOrder, DataState, Plan, ServerId, WorkloadSource};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_run::events::{BlockProgress, Observer};
@@ -32,6 +32,7 @@ use std::time::Duration;
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
+const BASE: ServerId = ServerId(0);
 /// Nothing else in a store or in a text can look like it.
 const PASSWORD: &str = "hunter2:with\\odd characters";
 
@@ -307,7 +308,7 @@ fn a_run_on_one_such_server_measures_and_leaves_everything_else_as_it_was() {
         assert_eq!(theirs.others(), before, "{}", installation.resolved);
         assert!(lab.is_empty());
         for server in 0..3 {
-            let mine = |slice: &&Slice| slice.server == server && slice.void.is_none();
+            let mine = |slice: &&Slice| slice.server == ServerId(server) && slice.void.is_none();
             assert!(ran.slices.iter().filter(mine).count() >= 4 * 5);
         }
         for slice in &ran.slices {
@@ -316,7 +317,7 @@ fn a_run_on_one_such_server_measures_and_leaves_everything_else_as_it_was() {
             assert_eq!(slice.failed, 0);
         }
         // Of the counters only those of our own tables: every update is one of this server's operations.
-        let writes = ran.counters.iter().filter(|counted| counted.cell == 1);
+        let writes = ran.counters.iter().filter(|one| one.cell == CellId(1));
         for counted in writes {
             let keys: Vec<&str> = counted.values.keys().map(String::as_str).collect();
             let seen_from_here = |key: &&str| key.starts_with("tables_") || key.starts_with("wait");
@@ -359,7 +360,7 @@ fn such_a_server_can_be_compared_with_one_of_our_own() {
     assert_eq!(theirs.others(), before);
     assert!(lab.is_empty());
     for slice in ran.slices.iter().filter(|slice| slice.void.is_none()) {
-        assert_eq!(slice.server_cpu_ns.is_some(), slice.server != 2);
+        assert_eq!(slice.server_cpu_ns.is_some(), slice.server != ServerId(2));
     }
     let kinds = kinds(&ran.findings);
     for kind in ["remote-not-restarted", "network-differs", "build-unknown"] {
@@ -379,7 +380,8 @@ fn two_such_servers_can_be_compared_with_each_other() {
         assert_eq!(theirs.ours(), Vec::<String>::new());
     }
     let sent = |server: u32| -> u64 {
-        let mine = ran.slices.iter().filter(|slice| slice.server == server);
+        let mine = |slice: &&Slice| slice.server == ServerId(server);
+        let mine = ran.slices.iter().filter(mine);
         mine.map(|slice| slice.operations).sum()
     };
     assert!(sent(0) > 0 && sent(0) == sent(1) && sent(1) == sent(2));
@@ -519,35 +521,32 @@ fn copies_and_renewed_tables_are_the_rows_that_were_loaded_where_they_lay() {
             assert_eq!(ask(&plan, one, &read, sql), ask(&plan, other, &read, sql));
         }
         assert!(
-            !fleet.warm(&schedule, 0, &write).unwrap(),
+            !fleet.warm(&schedule, BASE, &write).unwrap(),
             "nothing to warm yet"
         );
         for _ in 0..2 {
-            fleet.renew(&schedule, 0, &write).unwrap();
+            fleet.renew(&schedule, BASE, &write).unwrap();
             for sql in [ROWS, OWN] {
                 assert_eq!(ask(&plan, one, &write, sql), ask(&plan, one, &read, sql));
             }
             assert_eq!(ask(&plan, one, &write, NEXT), "6001 3001");
-            fleet.before_visit(&schedule, &[0], &write, &GO_ON).unwrap();
+            fleet
+                .before_visit(&schedule, &[BASE], &write, &GO_ON)
+                .unwrap();
             ask(
                 &plan,
                 one,
                 &write,
                 "UPDATE orders SET total = 0 RETURNING 1",
             );
-            fleet.after_visit(&schedule, &[0], &write, &GO_ON).unwrap();
+            fleet
+                .after_visit(&schedule, &[BASE], &write, &GO_ON)
+                .unwrap();
             assert_eq!(ask(&plan, one, &write, "SELECT count FROM seen"), "6000");
-            assert_eq!(
-                ask(
-                    &plan,
-                    one,
-                    &read,
-                    "SELECT count(*) FROM orders WHERE total = 0"
-                ),
-                "0"
-            );
+            let none = "SELECT count(*) FROM orders WHERE total = 0";
+            assert_eq!(ask(&plan, one, &read, none), "0");
         }
-        assert!(fleet.warm(&schedule, 0, &write).unwrap());
+        assert!(fleet.warm(&schedule, BASE, &write).unwrap());
         fleet.stop().unwrap();
         assert_eq!(theirs.ours().len(), 3);
         fleet.dismantle().unwrap();
@@ -570,7 +569,7 @@ fn helper() {
     let mut fleet = loaded(&plan, &lab, "killed");
     let schedule = BlockSchedule::of(&plan, 0);
     fleet.start(&schedule).unwrap();
-    fleet.renew(&schedule, 0, &write).unwrap();
+    fleet.renew(&schedule, BASE, &write).unwrap();
     let scratch = lab.host.workspaces.parent().unwrap();
     println!("\nready {}", scratch.display());
     // Killed here.

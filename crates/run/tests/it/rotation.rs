@@ -3,7 +3,7 @@
 use crate::lab::{Lab, cell, installations, plan, value};
 use deltabench_kinds::run_half;
 use deltabench_model::endpoint::Endpoint;
-use deltabench_model::plan::{DataState, Transport};
+use deltabench_model::plan::{DataState, ServerId, Transport};
 use deltabench_run::estimate::occupancy;
 use deltabench_run::occupancy::Occupancy;
 use deltabench_run::schedule::BlockSchedule;
@@ -38,21 +38,21 @@ fn servers_too_large_for_each_other_are_rotated_and_keep_their_tables_in_between
     let sum = "SELECT sum(k) FROM sbtest1";
     let mut sums = Vec::new();
     for server in 0..3 {
-        let address = fleet.start_one(&schedule, server).unwrap();
-        fleet.renew(&schedule, server, &write).unwrap();
+        let address = fleet.start_one(&schedule, ServerId(server)).unwrap();
+        fleet.renew(&schedule, ServerId(server), &write).unwrap();
         value(
             &plan,
             &address,
             &write,
             "UPDATE sbtest1 SET k = 1 RETURNING k",
         );
-        fleet.stop_one(&schedule, server).unwrap();
+        fleet.stop_one(&schedule, ServerId(server)).unwrap();
     }
     for server in 0..3 {
-        let address = fleet.start_one(&schedule, server).unwrap();
-        assert!(fleet.warm(&schedule, server, &write).unwrap());
+        let address = fleet.start_one(&schedule, ServerId(server)).unwrap();
+        assert!(fleet.warm(&schedule, ServerId(server), &write).unwrap());
         sums.push(value(&plan, &address, &write, sum));
-        fleet.stop_one(&schedule, server).unwrap();
+        fleet.stop_one(&schedule, ServerId(server)).unwrap();
     }
     assert_eq!(sums, ["1000", "1000", "1000"]);
     fleet.dismantle().unwrap();
@@ -74,7 +74,7 @@ fn clients_come_over_the_network_where_that_is_asked_for_and_set_up_does_not() {
     fleet.load(&[], &stop, &mut |_| {}).unwrap().unwrap();
     let schedule = BlockSchedule::of(&plan, 0);
     let address = fleet.start(&schedule).unwrap().remove(0);
-    fleet.renew(&schedule, 0, &write).unwrap();
+    fleet.renew(&schedule, ServerId(0), &write).unwrap();
     assert!(matches!(address.endpoint, Endpoint::Tcp { .. }));
     let ssl = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
     assert_eq!(value(&plan, &address, &write, ssl), "t");

@@ -6,7 +6,7 @@ use crate::remote::{Notes, Theirs, carry_out, cells, loaded, short};
 use deltabench_driver::{Lane, LaneSpec, WireError};
 use deltabench_model::endpoint::Endpoint;
 use deltabench_model::installation::Remote;
-use deltabench_model::plan::DataState;
+use deltabench_model::plan::{DataState, ServerId};
 use deltabench_run::load::address_for;
 use deltabench_run::remote;
 use deltabench_run::schedule::BlockSchedule;
@@ -118,7 +118,9 @@ fn a_server_that_does_not_get_search_path_is_refused_on_every_connection() {
     };
     assert!(matches!(*error, WireError::SearchPath { .. }), "{error}");
     // Of set-up work.
-    let refused = fleet.renew(&schedule, 0, &cells()[1]).unwrap_err();
+    let refused = fleet
+        .renew(&schedule, ServerId(0), &cells()[1])
+        .unwrap_err();
     let told = "does not take search_path at log-in";
     assert!(refused.error.contains(told), "{refused}");
     // Before anything is made.

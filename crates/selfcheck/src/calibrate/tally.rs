@@ -2,7 +2,7 @@
 
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Ratio, Verdict};
 use deltabench_model::plan::{CellId, Plan};
-use deltabench_model::units::{index, to_f64};
+use deltabench_model::units::to_f64;
 use deltabench_stats::binomial::clopper_pearson;
 
 /// One metric of one cell of one run, against the truth.
@@ -80,8 +80,7 @@ pub fn trials(run: u32, burn_ns: u64, plan: &Plan, comparison: &Comparison) -> V
 
 /// Packets that the client sends for an operation: the driver does not pipeline, so one for each statement.
 pub fn packets(plan: &Plan, cell: CellId) -> u64 {
-    plan.cells
-        .get(index(u64::from(cell)))
+    plan.cell(cell)
         .map_or(1, |cell| u64::from(cell.statements_per_operation.max(1)))
 }
 

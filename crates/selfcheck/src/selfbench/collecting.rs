@@ -5,7 +5,7 @@ use crate::MeanRatio;
 use deltabench_driver::peer::PeerWork;
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
 use deltabench_model::installation::Installation;
-use deltabench_model::plan::Placement;
+use deltabench_model::plan::{Placement, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{seconds, to_f64, to_u64};
 use deltabench_observe::{Sampler, own_affinity, pin_self, pin_tree, restore};
@@ -109,7 +109,7 @@ fn measured(
                 false => None,
             };
             if let Some(sampler) = &sampler {
-                sampler.set_servers(vec![(0, address.own_pid()?)]);
+                sampler.set_servers(vec![(ServerId(0), address.own_pid()?)]);
             }
             let rate = slice(operations)?;
             if let Some(sampler) = sampler {

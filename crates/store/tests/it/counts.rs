@@ -2,13 +2,15 @@
 
 use crate::data;
 use deltabench_model::counts::CountRecord;
+use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::profile::Grower;
+use deltabench_model::profile::NodeId;
 use deltabench_store::{RunState, Store};
 
 fn count(cell: u32, server: u32, window: u32) -> CountRecord {
     CountRecord {
-        server,
-        cell,
+        server: ServerId(server),
+        cell: CellId(cell),
         start: 0,
         window,
         operations: 400,
@@ -35,10 +37,18 @@ fn counts_and_profiles_come_back_as_they_were_stored() {
     assert_eq!(found, [count(0, 0, 0), counts[0], counts[1]]);
     assert_eq!(found[1].net(), 17_764_300);
     let mut grower = Grower::new("PostgresMain");
-    let node = grower.child(0, "exec_bind_message", "postgres");
+    let node = grower.child(NodeId(0), "exec_bind_message", "postgres");
     grower.take(node, 12, 3);
     let profile = grower.grown();
-    store.add_count_profile("r", (1, 0), &profile).unwrap();
-    assert_eq!(store.count_profile("r", (1, 0)).unwrap(), Some(profile));
-    assert_eq!(store.count_profile("r", (0, 0)).unwrap(), None);
+    store
+        .add_count_profile("r", (ServerId(1), CellId(0)), &profile)
+        .unwrap();
+    assert_eq!(
+        store.count_profile("r", (ServerId(1), CellId(0))).unwrap(),
+        Some(profile)
+    );
+    assert_eq!(
+        store.count_profile("r", (ServerId(0), CellId(0))).unwrap(),
+        None
+    );
 }

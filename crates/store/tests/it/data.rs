@@ -1,6 +1,7 @@
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::plan::{
-    Cell, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
+    Cell, CellId, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, ServerId,
+    Timing,
 };
 use deltabench_model::slice::Slice;
 use deltabench_model::work::Work;
@@ -80,8 +81,8 @@ pub fn plan() -> Plan {
 
 pub fn slice(cell: u32, block: u32, round: u32) -> Slice {
     Slice {
-        server: round % 3,
-        cell,
+        server: ServerId(round % 3),
+        cell: CellId(cell),
         block,
         round,
         position: 0,

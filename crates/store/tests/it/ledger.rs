@@ -1,10 +1,11 @@
 use crate::data::plan;
+use deltabench_model::plan::CellId;
 use deltabench_store::{FILE_NAME, PlaceboResult, RecordedRatio, RunState, Store, StoreError};
 use rusqlite::Connection;
 
 fn result(cell: u32, verdict: &str) -> PlaceboResult {
     PlaceboResult {
-        cell,
+        cell: CellId(cell),
         workload: "point-query".to_owned(),
         clients: 1,
         state: "fresh".to_owned(),
@@ -94,7 +95,7 @@ fn unknown_runs_and_open_visits_are_refused() {
         store.add_placebo_results("never", &[result(0, "unfit")]),
         Err(StoreError::UnknownRun { .. })
     ));
-    store.begin_visit("early", 0, 0).unwrap();
+    store.begin_visit("early", CellId(0), 0).unwrap();
     assert!(matches!(
         store.add_placebo_results("early", &[result(0, "unfit")]),
         Err(StoreError::Misuse { .. })

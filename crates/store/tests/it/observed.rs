@@ -1,6 +1,7 @@
 use crate::data::{plan, slice};
 use deltabench_model::counter::{Mark, Sample, VisitCounters};
 use deltabench_model::invalidation::Invalidation;
+use deltabench_model::plan::{CellId, ServerId};
 use deltabench_store::{FILE_NAME, RunState, Store, StoreError};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -26,8 +27,8 @@ fn values(pairs: &[(&str, f64)]) -> BTreeMap<String, f64> {
 
 fn counters(cell: u32, block: u32, server: u32) -> VisitCounters {
     VisitCounters {
-        server,
-        cell,
+        server: ServerId(server),
+        cell: CellId(cell),
         block,
         operations: 12_345,
         values: values(&[
@@ -46,7 +47,7 @@ fn sample(at_ns: u64) -> Sample {
     }
 }
 
-fn mark(at_ns: u64, server: Option<u32>) -> Mark {
+fn mark(at_ns: u64, server: Option<ServerId>) -> Mark {
     Mark {
         at_ns,
         server,
@@ -62,7 +63,7 @@ fn misuse<T>(result: Result<T, StoreError>) -> bool {
 #[test]
 fn counters_come_back_as_they_were_with_the_visit_that_made_them() {
     let (lab, mut store) = opened();
-    store.begin_visit("one", 1, 3).unwrap();
+    store.begin_visit("one", CellId(1), 3).unwrap();
     store.append("one", &slice(1, 3, 0)).unwrap();
     for server in [2, 0, 1] {
         store.add_counters("one", &counters(1, 3, server)).unwrap();
@@ -70,7 +71,7 @@ fn counters_come_back_as_they_were_with_the_visit_that_made_them() {
     // Another connection sees none before the visit is complete.
     let other = Store::open(lab.path()).unwrap();
     assert!(other.counters("one").unwrap().is_empty());
-    store.commit_visit("one", 1, 3).unwrap();
+    store.commit_visit("one", CellId(1), 3).unwrap();
     let expected = [counters(1, 3, 2), counters(1, 3, 0), counters(1, 3, 1)];
     assert_eq!(other.counters("one").unwrap(), expected);
     assert!(other.counters("two").unwrap().is_empty());
@@ -79,37 +80,39 @@ fn counters_come_back_as_they_were_with_the_visit_that_made_them() {
 #[test]
 fn a_visit_repeated_after_an_abandoned_one_has_its_counters_once() {
     let (_lab, mut store) = opened();
-    store.begin_visit("one", 0, 0).unwrap();
+    store.begin_visit("one", CellId(0), 0).unwrap();
     store.add_counters("one", &counters(0, 0, 0)).unwrap();
     store.add_samples("one", &[sample(7)]).unwrap();
-    store.add_marks("one", &[mark(7, Some(0))]).unwrap();
+    store
+        .add_marks("one", &[mark(7, Some(ServerId(0)))])
+        .unwrap();
     store.abandon_visit().unwrap();
     assert!(store.counters("one").unwrap().is_empty());
     assert!(store.samples("one").unwrap().is_empty());
     assert!(store.marks("one").unwrap().is_empty());
     // Between the two nothing may be left for it: that would be counted with the visit to come.
     assert!(misuse(store.add_counters("one", &counters(0, 0, 0))));
-    store.begin_visit("one", 0, 0).unwrap();
+    store.begin_visit("one", CellId(0), 0).unwrap();
     store.add_counters("one", &counters(0, 0, 0)).unwrap();
     assert!(misuse(store.add_counters("one", &counters(0, 0, 0))));
     assert!(misuse(store.add_counters("one", &counters(1, 0, 0))));
     assert!(misuse(store.add_counters("two", &counters(0, 0, 0))));
-    store.commit_visit("one", 0, 0).unwrap();
+    store.commit_visit("one", CellId(0), 0).unwrap();
     assert!(misuse(store.add_counters("one", &counters(0, 0, 0))));
     store.add_counters("one", &counters(0, 0, 1)).unwrap();
-    let servers: Vec<u32> = store
+    let servers: Vec<ServerId> = store
         .counters("one")
         .unwrap()
         .iter()
         .map(|counters| counters.server)
         .collect();
-    assert_eq!(servers, [0, 1]);
+    assert_eq!(servers, [ServerId(0), ServerId(1)]);
 }
 
 #[test]
 fn what_json_or_sqlite_cannot_hold_is_refused_and_the_visit_goes_on() {
     let (_lab, mut store) = opened();
-    store.begin_visit("one", 0, 0).unwrap();
+    store.begin_visit("one", CellId(0), 0).unwrap();
     for value in [f64::NAN, f64::INFINITY] {
         let mut bad = counters(0, 0, 0);
         bad.values.insert("io_reads".to_owned(), value);
@@ -131,7 +134,7 @@ fn what_json_or_sqlite_cannot_hold_is_refused_and_the_visit_goes_on() {
         store.add_marks("one", &[mark(1, None), mark(u64::MAX, None)])
     ));
     store.append("one", &slice(0, 0, 0)).unwrap();
-    store.commit_visit("one", 0, 0).unwrap();
+    store.commit_visit("one", CellId(0), 0).unwrap();
     assert_eq!(store.slices("one").unwrap().len(), 1);
     assert!(store.counters("one").unwrap().is_empty());
     assert!(store.samples("one").unwrap().is_empty());
@@ -142,10 +145,10 @@ fn what_json_or_sqlite_cannot_hold_is_refused_and_the_visit_goes_on() {
 fn samples_are_read_in_order_of_time_whether_in_a_visit_or_not() {
     let (lab, mut store) = opened();
     store.add_samples("one", &[sample(30), sample(40)]).unwrap();
-    store.begin_visit("one", 0, 0).unwrap();
+    store.begin_visit("one", CellId(0), 0).unwrap();
     store.add_samples("one", &[sample(20)]).unwrap();
     store.add_samples("one", &[]).unwrap();
-    store.commit_visit("one", 0, 0).unwrap();
+    store.commit_visit("one", CellId(0), 0).unwrap();
     let store = Store::open(lab.path()).unwrap();
     let expected = [sample(20), sample(30), sample(40)];
     assert_eq!(store.samples("one").unwrap(), expected);
@@ -155,26 +158,39 @@ fn samples_are_read_in_order_of_time_whether_in_a_visit_or_not() {
 #[test]
 fn a_mark_read_again_from_a_log_is_stored_once() {
     let (_lab, mut store) = opened();
-    let all = [mark(5, None), mark(5, Some(0)), mark(5, Some(1))];
+    let all = [
+        mark(5, None),
+        mark(5, Some(ServerId(0))),
+        mark(5, Some(ServerId(1))),
+    ];
     store.add_marks("one", &all).unwrap();
-    store.begin_visit("one", 0, 0).unwrap();
+    store.begin_visit("one", CellId(0), 0).unwrap();
     store.add_marks("one", &all).unwrap();
     let other = Mark {
         text: "wrote 43 buffers".to_owned(),
         ..mark(5, None)
     };
     store
-        .add_marks("one", &[all[1].clone(), other.clone(), mark(4, Some(1))])
+        .add_marks(
+            "one",
+            &[all[1].clone(), other.clone(), mark(4, Some(ServerId(1)))],
+        )
         .unwrap();
-    store.commit_visit("one", 0, 0).unwrap();
+    store.commit_visit("one", CellId(0), 0).unwrap();
     store.add_marks("two", &all[..1]).unwrap();
     let [first, second, third] = all;
-    let expected = [mark(4, Some(1)), first.clone(), second, third, other];
+    let expected = [
+        mark(4, Some(ServerId(1))),
+        first.clone(),
+        second,
+        third,
+        other,
+    ];
     assert_eq!(store.marks("one").unwrap(), expected);
     assert_eq!(store.marks("two").unwrap(), [first]);
 }
 
-fn withdrawal(cell: Option<u32>, reason: &str) -> Invalidation {
+fn withdrawal(cell: Option<CellId>, reason: &str) -> Invalidation {
     Invalidation {
         cell,
         reason: reason.to_owned(),
@@ -186,9 +202,9 @@ fn withdrawal(cell: Option<u32>, reason: &str) -> Invalidation {
 fn withdrawals_come_back_in_order_and_nothing_else_changes() {
     let (lab, mut store) = opened();
     let all = [
-        withdrawal(Some(1), "a backup ran"),
+        withdrawal(Some(CellId(1)), "a backup ran"),
         withdrawal(None, "wrong build"),
-        withdrawal(Some(1), "a backup ran"),
+        withdrawal(Some(CellId(1)), "a backup ran"),
     ];
     for one in &all {
         store.invalidate("one", one).unwrap();
@@ -203,12 +219,14 @@ fn withdrawals_come_back_in_order_and_nothing_else_changes() {
 fn a_withdrawal_needs_a_reason_a_known_cell_and_no_open_visit() {
     let (_lab, mut store) = opened();
     assert!(misuse(store.invalidate("one", &withdrawal(None, " \n"))));
-    assert!(misuse(store.invalidate("one", &withdrawal(Some(2), "x"))));
+    assert!(misuse(
+        store.invalidate("one", &withdrawal(Some(CellId(2)), "x"))
+    ));
     assert!(matches!(
         store.invalidate("never", &withdrawal(None, "x")),
         Err(StoreError::UnknownRun { .. })
     ));
-    store.begin_visit("one", 0, 0).unwrap();
+    store.begin_visit("one", CellId(0), 0).unwrap();
     assert!(misuse(store.invalidate("one", &withdrawal(None, "x"))));
     store.abandon_visit().unwrap();
     assert!(store.invalidations("one").unwrap().is_empty());
@@ -217,9 +235,9 @@ fn a_withdrawal_needs_a_reason_a_known_cell_and_no_open_visit() {
 #[test]
 fn records_of_every_kind_refuse_to_be_changed() {
     let (lab, mut store) = opened();
-    store.begin_visit("one", 0, 0).unwrap();
+    store.begin_visit("one", CellId(0), 0).unwrap();
     store.add_counters("one", &counters(0, 0, 0)).unwrap();
-    store.commit_visit("one", 0, 0).unwrap();
+    store.commit_visit("one", CellId(0), 0).unwrap();
     store.add_samples("one", &[sample(1)]).unwrap();
     store.add_marks("one", &[mark(1, None)]).unwrap();
     store.invalidate("one", &withdrawal(None, "x")).unwrap();
@@ -294,7 +312,7 @@ fn a_lab_of_version_3_opens_and_keeps_its_records() {
     let mut store = Store::open_existing(lab.path()).unwrap();
     assert_eq!(store.plan("old").unwrap(), plan());
     assert_eq!(store.slices("old").unwrap().len(), 1);
-    assert_eq!(store.completed_visits("old").unwrap(), [(0, 0)]);
+    assert_eq!(store.completed_visits("old").unwrap(), [(0, CellId(0))]);
     assert!(store.counters("old").unwrap().is_empty());
     assert!(store.invalidations("old").unwrap().is_empty());
     store.add_counters("old", &counters(0, 0, 0)).unwrap();

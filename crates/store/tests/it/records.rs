@@ -1,11 +1,12 @@
 use crate::data::plan;
+use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::record::Record;
 use deltabench_model::slice::VoidReason;
 use deltabench_model::work::Work;
 use deltabench_model::work::insert::{InsertSetup, InsertStep, Pacing};
 use deltabench_store::{RunState, Store, StoreError};
 
-fn record(server: u32, cell: u32, operations: u64) -> Record {
+fn record(server: ServerId, cell: CellId, operations: u64) -> Record {
     Record {
         kind: "piece".to_owned(),
         server,
@@ -25,19 +26,32 @@ fn records_come_back_as_they_were_and_the_later_of_two_counts() {
             .create_run(run, &plan(), RunState::Running, 5)
             .unwrap();
     }
-    for one in [record(0, 0, 10), record(0, 1, 20), record(1, 0, 30)] {
+    for one in [
+        record(ServerId(0), CellId(0), 10),
+        record(ServerId(0), CellId(1), 20),
+        record(ServerId(1), CellId(0), 30),
+    ] {
         store.add_record("one", &one).unwrap();
     }
-    store.add_record("one", &record(0, 0, 40)).unwrap();
-    store.add_record("two", &record(0, 0, 50)).unwrap();
+    store
+        .add_record("one", &record(ServerId(0), CellId(0), 40))
+        .unwrap();
+    store
+        .add_record("two", &record(ServerId(0), CellId(0), 50))
+        .unwrap();
     let again = Store::open(lab.path()).unwrap();
     let other = Record {
         kind: "other".to_owned(),
         void: Some(VoidReason::Stalled),
-        ..record(0, 0, 60)
+        ..record(ServerId(0), CellId(0), 60)
     };
     store.add_record("one", &other).unwrap();
-    let expected = [record(0, 1, 20), record(1, 0, 30), record(0, 0, 40), other];
+    let expected = [
+        record(ServerId(0), CellId(1), 20),
+        record(ServerId(1), CellId(0), 30),
+        record(ServerId(0), CellId(0), 40),
+        other,
+    ];
     assert_eq!(again.records("one").unwrap(), expected);
     assert!(again.slices("one").unwrap().is_empty());
 }
@@ -65,9 +79,13 @@ fn a_pass_is_done_when_all_servers_have_all_of_its_records_good() {
         let summary = store.runs().unwrap().remove(0);
         (summary.blocks_done, summary.visits_done)
     };
-    let places: Vec<(u32, u32)> = (0..)
+    let places: Vec<(ServerId, CellId)> = ServerId::each()
         .zip(&plan.servers)
-        .flat_map(|(server, _)| (0..).zip(&plan.cells).map(move |(cell, _)| (server, cell)))
+        .flat_map(|(server, _)| {
+            CellId::each()
+                .zip(&plan.cells)
+                .map(move |(cell, _)| (server, cell))
+        })
         .collect();
     let mut count = 0;
     for &(server, cell) in &places {
@@ -78,11 +96,13 @@ fn a_pass_is_done_when_all_servers_have_all_of_its_records_good() {
     assert_eq!(done(&store), (1, count));
     let lost = Record {
         void: Some(VoidReason::ServerLost),
-        ..record(0, 0, 1)
+        ..record(ServerId(0), CellId(0), 1)
     };
     store.add_record("one", &lost).unwrap();
     assert_eq!(done(&store), (0, count - 1), "the later one counts");
-    store.add_record("one", &record(0, 0, 1)).unwrap();
+    store
+        .add_record("one", &record(ServerId(0), CellId(0), 1))
+        .unwrap();
     assert_eq!(done(&store), (1, count));
 }
 
@@ -93,7 +113,7 @@ fn a_record_does_not_go_into_an_open_visit() {
     store
         .create_run("one", &plan(), RunState::Running, 5)
         .unwrap();
-    store.begin_visit("one", 0, 0).unwrap();
-    let refused = store.add_record("one", &record(0, 0, 1));
+    store.begin_visit("one", CellId(0), 0).unwrap();
+    let refused = store.add_record("one", &record(ServerId(0), CellId(0), 1));
     assert!(matches!(refused, Err(StoreError::Misuse { .. })));
 }

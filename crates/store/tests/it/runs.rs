@@ -1,7 +1,7 @@
 use crate::data::{plan, slice};
 use deltabench_model::fact::{FactKind, HostFacts, TimeUp};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
-use deltabench_model::plan::{ExperimentPart, WorkloadSource};
+use deltabench_model::plan::{CellId, ExperimentPart, ServerId, WorkloadSource};
 use deltabench_model::problem::Problem;
 use deltabench_store::{FILE_NAME, Found, Recorded, RunState, Store, StoreError};
 use rusqlite::Connection;
@@ -61,9 +61,9 @@ fn a_summary_counts_whole_blocks_and_has_the_newest_state() {
         .create_run("one", &plan(), RunState::Running, 5)
         .unwrap();
     for (block, cell) in [(0, 1), (0, 0), (1, 0)] {
-        store.begin_visit("one", cell, block).unwrap();
+        store.begin_visit("one", CellId(cell), block).unwrap();
         store.append("one", &slice(cell, block, 0)).unwrap();
-        store.commit_visit("one", cell, block).unwrap();
+        store.commit_visit("one", CellId(cell), block).unwrap();
     }
     store.finish_run("one", RunState::Interrupted, 9).unwrap();
     store.finish_run("one", RunState::Running, 10).unwrap();
@@ -103,9 +103,11 @@ fn facts_and_findings_come_back_in_order_and_by_run() {
     let whole = (None, None);
     store.add_fact("one", whole, &HostFacts::default()).unwrap();
     store
-        .add_fact("one", (Some(2), Some(3)), &TimeUp(1))
+        .add_fact("one", (Some(ServerId(2)), Some(3)), &TimeUp(1))
         .unwrap();
-    store.add_fact("one", (Some(0), None), &TimeUp(0)).unwrap();
+    store
+        .add_fact("one", (Some(ServerId(0)), None), &TimeUp(0))
+        .unwrap();
     store.add_fact("two", whole, &TimeUp(7)).unwrap();
     let fact = |server, block, blocks| Recorded {
         server,
@@ -114,9 +116,15 @@ fn facts_and_findings_come_back_in_order_and_by_run() {
     };
     assert_eq!(
         store.facts("one").unwrap(),
-        [fact(Some(2), Some(3), 1), fact(Some(0), None, 0)]
+        [
+            fact(Some(ServerId(2)), Some(3), 1),
+            fact(Some(ServerId(0)), None, 0)
+        ]
     );
-    assert_eq!(store.last_fact("one", Some(0)).unwrap(), Some(TimeUp(0)));
+    assert_eq!(
+        store.last_fact("one", Some(ServerId(0))).unwrap(),
+        Some(TimeUp(0))
+    );
     assert_eq!(store.last_fact::<TimeUp>("one", None).unwrap(), None);
     let json = store.last_json("one", FactKind::Host).unwrap().unwrap();
     assert_eq!(json["online_cores"], 0);
@@ -206,7 +214,7 @@ fn records_can_be_neither_changed_nor_deleted() {
             &Finding::new(FindingKind::own("k"), Severity::Note, "text"),
         )
         .unwrap();
-    store.begin_visit("one", 0, 0).unwrap();
+    store.begin_visit("one", CellId(0), 0).unwrap();
     let mut failing = slice(0, 0, 0);
     failing.errors.push(deltabench_model::slice::ErrorCount {
         sqlstate: "40001".to_owned(),
@@ -214,7 +222,7 @@ fn records_can_be_neither_changed_nor_deleted() {
         first_message: "could not serialize".to_owned(),
     });
     store.append("one", &failing).unwrap();
-    store.commit_visit("one", 0, 0).unwrap();
+    store.commit_visit("one", CellId(0), 0).unwrap();
     let raw = Connection::open(lab.path().join(FILE_NAME)).unwrap();
     for (table, column) in [
         ("run", "name"),

@@ -1,5 +1,6 @@
 use crate::data::{plan, slice};
 use deltabench_model::fact::TimeUp;
+use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{ErrorCount, ScriptTally, Slice, VoidReason};
 use deltabench_store::{FILE_NAME, RunState, Store, StoreError};
@@ -75,7 +76,8 @@ prop_compose! {
         let (started_ns, duration_ns, operations, failed, rows, client_cpu_ns) = counts;
         let (server_cpu_ns, run_queue_wait_ns, foreign_cpu_ns, steal_ns) = known;
         Slice {
-            server, cell: 1, block: 3, round, position, connection, started_ns, duration_ns, operations,
+            server: ServerId(server), cell: CellId(1), block: 3, round, position, connection, started_ns,
+            duration_ns, operations,
             failed, rows, server_cpu_ns, run_queue_wait_ns, client_cpu_ns, foreign_cpu_ns, steal_ns,
             idle_cpu_ns: server_cpu_ns, switches: steal_ns, cpu_pressure_ns: foreign_cpu_ns,
             schedule_lag_ns: run_queue_wait_ns, latency_histogram, errors,
@@ -94,11 +96,11 @@ proptest! {
         slices.dedup_by_key(|slice| (slice.round, slice.position));
         slices.reverse();
         let (lab, mut store) = opened();
-        store.begin_visit("one", 1, 3).unwrap();
+        store.begin_visit("one", CellId(1), 3).unwrap();
         for slice in &slices {
             store.append("one", slice).unwrap();
         }
-        store.commit_visit("one", 1, 3).unwrap();
+        store.commit_visit("one", CellId(1), 3).unwrap();
         prop_assert_eq!(Store::open(lab.path()).unwrap().slices("one").unwrap(), slices);
     }
 }
@@ -106,7 +108,7 @@ proptest! {
 #[test]
 fn a_number_that_does_not_fit_is_refused_and_the_visit_goes_on() {
     let (_lab, mut store) = opened();
-    store.begin_visit("one", 0, 0).unwrap();
+    store.begin_visit("one", CellId(0), 0).unwrap();
     let mut large = slice(0, 0, 0);
     large.rows = u64::MAX;
     assert!(matches!(
@@ -125,7 +127,7 @@ fn a_number_that_does_not_fit_is_refused_and_the_visit_goes_on() {
         Err(StoreError::Misuse { .. })
     ));
     store.append("one", &slice(0, 0, 0)).unwrap();
-    store.commit_visit("one", 0, 0).unwrap();
+    store.commit_visit("one", CellId(0), 0).unwrap();
     assert_eq!(store.slices("one").unwrap(), [slice(0, 0, 0)]);
 }
 
@@ -134,33 +136,36 @@ fn the_order_of_calls_is_kept() {
     let (_lab, mut store) = opened();
     let misuse = |result: Result<(), StoreError>| matches!(result, Err(StoreError::Misuse { .. }));
     assert!(misuse(store.append("one", &slice(0, 0, 0))));
-    assert!(misuse(store.commit_visit("one", 0, 0)));
-    store.begin_visit("one", 0, 0).unwrap();
-    assert!(misuse(store.begin_visit("one", 1, 0)));
+    assert!(misuse(store.commit_visit("one", CellId(0), 0)));
+    store.begin_visit("one", CellId(0), 0).unwrap();
+    assert!(misuse(store.begin_visit("one", CellId(1), 0)));
     assert!(misuse(store.append("one", &slice(1, 0, 0))));
-    assert!(misuse(store.commit_visit("one", 0, 1)));
+    assert!(misuse(store.commit_visit("one", CellId(0), 1)));
     store.append("one", &slice(0, 0, 0)).unwrap();
-    store.commit_visit("one", 0, 0).unwrap();
-    assert!(misuse(store.begin_visit("one", 0, 0)));
+    store.commit_visit("one", CellId(0), 0).unwrap();
+    assert!(misuse(store.begin_visit("one", CellId(0), 0)));
     // After each refusal the store goes on.
-    store.begin_visit("one", 1, 0).unwrap();
-    store.commit_visit("one", 1, 0).unwrap();
-    assert_eq!(store.completed_visits("one").unwrap(), [(0, 0), (0, 1)]);
+    store.begin_visit("one", CellId(1), 0).unwrap();
+    store.commit_visit("one", CellId(1), 0).unwrap();
+    assert_eq!(
+        store.completed_visits("one").unwrap(),
+        [(0, CellId(0)), (0, CellId(1))]
+    );
 }
 
 #[test]
 fn an_abandoned_visit_leaves_nothing_and_can_be_made_again() {
     let (_lab, mut store) = opened();
-    store.begin_visit("one", 0, 0).unwrap();
+    store.begin_visit("one", CellId(0), 0).unwrap();
     store.append("one", &slice(0, 0, 0)).unwrap();
     store.add_fact("one", (None, Some(0)), &TimeUp(1)).unwrap();
     store.abandon_visit().unwrap();
     store.abandon_visit().unwrap();
     assert!(store.slices("one").unwrap().is_empty());
     assert!(store.facts::<TimeUp>("one").unwrap().is_empty());
-    store.begin_visit("one", 0, 0).unwrap();
-    store.commit_visit("one", 0, 0).unwrap();
-    assert_eq!(store.completed_visits("one").unwrap(), [(0, 0)]);
+    store.begin_visit("one", CellId(0), 0).unwrap();
+    store.commit_visit("one", CellId(0), 0).unwrap();
+    assert_eq!(store.completed_visits("one").unwrap(), [(0, CellId(0))]);
 }
 
 #[test]
@@ -169,14 +174,14 @@ fn nothing_reaches_the_disk_between_two_slices() {
     let size = || {
         std::fs::metadata(lab.path().join(format!("{FILE_NAME}-wal"))).map_or(0, |file| file.len())
     };
-    store.begin_visit("one", 0, 0).unwrap();
+    store.begin_visit("one", CellId(0), 0).unwrap();
     let before = size();
     // More than SQLite's own default cache of 2 MB.
     for round in 0..2000 {
         store.append("one", &slice(0, 0, round)).unwrap();
     }
     assert_eq!(size(), before);
-    store.commit_visit("one", 0, 0).unwrap();
+    store.commit_visit("one", CellId(0), 0).unwrap();
     assert_eq!(store.slices("one").unwrap().len(), 2000);
 }
 
@@ -198,11 +203,11 @@ fn an_unknown_void_word_is_an_error() {
 #[test]
 fn a_full_disk_is_told_and_costs_only_the_open_visit() {
     let (_lab, mut store) = opened();
-    store.begin_visit("one", 0, 0).unwrap();
+    store.begin_visit("one", CellId(0), 0).unwrap();
     store.append("one", &slice(0, 0, 0)).unwrap();
-    store.commit_visit("one", 0, 0).unwrap();
+    store.commit_visit("one", CellId(0), 0).unwrap();
     store.limit_pages(60).unwrap();
-    store.begin_visit("one", 1, 0).unwrap();
+    store.begin_visit("one", CellId(1), 0).unwrap();
     let error = (0..2000)
         .find_map(|round| store.append("one", &slice(1, 0, round)).err())
         .unwrap();
@@ -214,9 +219,9 @@ fn a_full_disk_is_told_and_costs_only_the_open_visit() {
     store.abandon_visit().unwrap();
     assert_eq!(store.slices("one").unwrap(), [slice(0, 0, 0)]);
     store.limit_pages(100_000).unwrap();
-    store.begin_visit("one", 1, 0).unwrap();
+    store.begin_visit("one", CellId(1), 0).unwrap();
     store.append("one", &slice(1, 0, 0)).unwrap();
-    store.commit_visit("one", 1, 0).unwrap();
+    store.commit_visit("one", CellId(1), 0).unwrap();
     assert_eq!(store.slices("one").unwrap().len(), 2);
 }
 
@@ -236,12 +241,12 @@ fn victim() {
         .unwrap();
     let _lock = store.lock_run("one").unwrap();
     for cell in [0, 1] {
-        store.begin_visit("one", cell, 0).unwrap();
+        store.begin_visit("one", CellId(cell), 0).unwrap();
         for round in 0..50 {
             store.append("one", &slice(cell, 0, round)).unwrap();
         }
         if cell == 0 {
-            store.commit_visit("one", cell, 0).unwrap();
+            store.commit_visit("one", CellId(cell), 0).unwrap();
         }
     }
     println!("\nin mid-visit");
@@ -278,13 +283,13 @@ fn a_kill_in_mid_visit_loses_that_visit_only() {
     );
     let mut store = Store::open(lab.path()).unwrap();
     assert!(store.lock_run("one").is_ok());
-    assert_eq!(store.completed_visits("one").unwrap(), [(0, 0)]);
+    assert_eq!(store.completed_visits("one").unwrap(), [(0, CellId(0))]);
     assert_eq!(
         store.slices("one").unwrap(),
         (0..50).map(|round| slice(0, 0, round)).collect::<Vec<_>>()
     );
-    store.begin_visit("one", 1, 0).unwrap();
+    store.begin_visit("one", CellId(1), 0).unwrap();
     store.append("one", &slice(1, 0, 0)).unwrap();
-    store.commit_visit("one", 1, 0).unwrap();
+    store.commit_visit("one", CellId(1), 0).unwrap();
     assert_eq!(store.slices("one").unwrap().len(), 51);
 }

@@ -4,7 +4,7 @@ use deltabench_compare::absolute::{CellResult, Progress, add, mean_and_stddev, p
 use deltabench_model::plan::{Cell, CellId, Plan, Role, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::ScriptTally;
-use deltabench_model::units::{index, to_f64, to_u64};
+use deltabench_model::units::{to_f64, to_u64};
 use deltabench_model::work::pgbench::{PgbenchMix, PgbenchSetup};
 
 /// For each cell and server the text of pgbench 18, with a `progress:` line for each `every` seconds of
@@ -20,8 +20,8 @@ pub fn pgbench(plan: &Plan, results: &[CellResult], every: Option<f64>) -> Strin
     let texts: Vec<(String, String)> = results
         .iter()
         .filter_map(|result| {
-            let server = plan.servers.get(index(u64::from(result.server)))?;
-            let cell = plan.cells.get(index(u64::from(result.cell)))?;
+            let server = plan.server(result.server)?;
+            let cell = plan.cell(result.cell)?;
             let mix = setup.mixes.iter().find(|mix| mix.name == cell.workload)?;
             let done = Done {
                 setup,
@@ -309,8 +309,8 @@ pub(super) fn script_rows(plan: &Plan, results: &[CellResult]) -> Vec<ScriptResu
     };
     let mut rows = Vec::new();
     for result in results {
-        let server = plan.servers.get(index(u64::from(result.server)));
-        let cell = plan.cells.get(index(u64::from(result.cell)));
+        let server = plan.server(result.server);
+        let cell = plan.cell(result.cell);
         let (Some(server), Some(cell)) = (server, cell) else {
             continue;
         };

@@ -55,7 +55,7 @@ pub(super) fn series(servers: &[String], samples: &[Sample]) -> Option<Series> {
 }
 
 fn columns(servers: &[String], info: &SeriesInfo, samples: &[Sample], fold: usize) -> Vec<Column> {
-    let each = (0..).zip(servers).map(Some);
+    let each = ServerId::each().zip(servers).map(Some);
     let places = std::iter::once(None).chain(each);
     let all = places.filter_map(|server| {
         let key = match server {
