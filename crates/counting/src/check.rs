@@ -2,6 +2,7 @@
 
 use deltabench_model::plan::{CacheState, Limits, Plan, Transport};
 use deltabench_model::problem::Problem;
+use deltabench_server::Counter;
 
 /// Settings that have a statement's work done where it is not counted, with the values that do not.
 const ELSEWHERE: [(&str, &[&str], &str); 5] = [
@@ -56,7 +57,30 @@ pub fn check(plan: &Plan) -> Result<(), Problem> {
     for server in &plan.servers {
         check_settings(&[plan.settings.as_slice(), &server.settings].concat())?;
     }
+    check_texts(plan)?;
     check_surroundings(plan)
+}
+
+/// Refuses workloads and scripts that would be counted in pieces.
+fn check_texts(plan: &Plan) -> Result<(), Problem> {
+    let mixes = plan
+        .work
+        .pgbench()
+        .into_iter()
+        .flat_map(|setup| &setup.mixes);
+    let scripts = mixes.flat_map(|mix| &mix.scripts);
+    let mut texts = plan
+        .workloads
+        .iter()
+        .chain(scripts.map(|script| &script.source));
+    match texts.find(|source| Counter::is_mark_in(&source.text)) {
+        None => Ok(()),
+        Some(source) => Err(Problem::new(format!("{} cannot be counted", source.file))
+            .detail(
+                "it names pg_backend_pid, and calls of that function begin and end what is counted",
+            )
+            .hint("leave that function out")),
+    }
 }
 
 /// Refuses settings under which work is done where it is not counted; of one that is there twice the last
@@ -121,6 +145,7 @@ fn check_surroundings(plan: &Plan) -> Result<(), Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_model::plan::WorkloadSource;
 
     fn settings(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -147,6 +172,19 @@ mod tests {
             ("io_method", "sync"),
         ]))
         .unwrap();
+    }
+
+    #[test]
+    fn a_workload_that_asks_for_marks_of_its_own_is_refused() {
+        let mut plan = deltabench_testkit::small_run::plan();
+        plan.cells.truncate(1);
+        check(&plan).unwrap();
+        plan.workloads.push(WorkloadSource {
+            file: "mine.toml".to_owned(),
+            text: "sql = \"SELECT PG_Backend_PID()\"".to_owned(),
+        });
+        let refused = check(&plan).unwrap_err();
+        assert_eq!(refused.error, "mine.toml cannot be counted");
     }
 
     #[test]

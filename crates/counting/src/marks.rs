@@ -34,9 +34,17 @@ impl Marks {
     }
 
     /// The file of the mark that was just answered: a server writes it before it answers.
-    pub fn next(&mut self) -> PathBuf {
+    ///
+    /// Errors: there is another one after it, so something else asked for marks.
+    pub fn next(&mut self) -> Result<PathBuf, Problem> {
         self.number += 1;
-        counts_file(&self.directory, self.pid, self.number)
+        let file = |number| counts_file(&self.directory, self.pid, number);
+        if file(self.number + 1).exists() {
+            return Err(Problem::new("what was counted is in pieces")
+                .detail("an operation called pg_backend_pid, and calls of it begin and end what is counted")
+                .hint("leave out that function, also in functions and triggers"));
+        }
+        Ok(file(self.number))
     }
 }
 
@@ -86,11 +94,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_mark_that_nobody_asked_for_ends_the_count() {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut marks = Marks::of(scratch.path(), 7);
+        for number in [1, 2] {
+            std::fs::write(counts_file(scratch.path(), 7, number), "").unwrap();
+        }
+        let refused = marks.next().unwrap_err();
+        assert!(refused.detail.unwrap().contains("pg_backend_pid"));
+    }
+
+    #[test]
     fn the_total_is_at_the_end_of_a_file() {
         let scratch = tempfile::tempdir().unwrap();
         let mut marks = Marks::of(scratch.path(), 7);
-        let path = marks.next();
-        assert!(path.ends_with("cg.7.1") && marks.next().ends_with("cg.7.2"));
+        let path = marks.next().unwrap();
+        assert!(path.ends_with("cg.7.1"));
+        assert!(marks.next().unwrap().ends_with("cg.7.2"));
         assert!(total(&path).unwrap_err().to_string().contains("cg.7.1"));
         let costs = "0 1\n".repeat(3000);
         std::fs::write(&path, format!("events: Ir\n{costs}\ntotals: 44365278\n")).unwrap();

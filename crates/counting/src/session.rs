@@ -177,6 +177,16 @@ fn keep(session: &mut Session<'_>, said: &Said, done: u64) -> Result<(), Problem
     Ok(())
 }
 
+/// Tells of a panic of its thread: others would wait for that one for ever.
+struct TellsPanic<'a>(&'a AtomicBool);
+
+impl Drop for TellsPanic<'_> {
+    fn drop(&mut self) {
+        let Self(failed) = self;
+        failed.fetch_or(std::thread::panicking(), Ordering::Relaxed);
+    }
+}
+
 /// The client of one server in one of its starts.
 struct Client<'a> {
     plan: &'a Plan,
@@ -192,6 +202,7 @@ struct Client<'a> {
 
 impl Client<'_> {
     fn all_cells(self) -> Result<(), Problem> {
+        let _panic = TellsPanic(self.failed);
         let end = self.cells();
         self.failed.fetch_or(end.is_err(), Ordering::Relaxed);
         end
@@ -231,5 +242,27 @@ impl Client<'_> {
 
     fn over(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_told_and_an_end_is_not() {
+        let failed = AtomicBool::new(false);
+        let ended = |panics: bool| {
+            let failed = &failed;
+            std::thread::scope(|scope| {
+                let client = scope.spawn(move || {
+                    let _panic = TellsPanic(failed);
+                    assert!(!panics, "meant");
+                });
+                client.join().is_ok()
+            })
+        };
+        assert!(ended(false) && !failed.load(Ordering::Relaxed));
+        assert!(!ended(true) && failed.load(Ordering::Relaxed));
     }
 }

@@ -236,6 +236,6 @@ impl Connected<'_> {
             Problem::new("the server did not answer a mark of the counter")
                 .detail(error.to_string())
         })?;
-        Ok(self.marks.next())
+        self.marks.next()
     }
 }

@@ -38,6 +38,11 @@ impl Counter {
     /// The statement before which the counter of a backend writes what was counted, and begins again.
     pub const MARK_SQL: &'static str = "SELECT pg_backend_pid()";
 
+    /// Whether a text of a user's could ask for marks: they would be taken for those that end what is counted.
+    pub fn is_mark_in(text: &str) -> bool {
+        text.to_ascii_lowercase().contains(MARK)
+    }
+
     /// The counter of this machine.
     ///
     /// Errors: there is none, with the package that has it; one that does not run.
@@ -128,6 +133,7 @@ mod tests {
             counts_file(Path::new("/w/counts"), 12, 3),
             Path::new("/w/counts/cg.12.3")
         );
-        assert!(Counter::MARK_SQL.contains(MARK));
+        assert!(Counter::is_mark_in(Counter::MARK_SQL));
+        assert!(!Counter::is_mark_in("SELECT pg_backend"));
     }
 }
