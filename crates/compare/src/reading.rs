@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// What was recorded of a run so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Records<'a> {
-    /// All slices, those that stand for whole steps too.
+    /// Slices; those that stand for whole records may be left out.
     pub slices: &'a [Slice],
     /// What was noted of host, servers and data.
     pub findings: &'a [Finding],
@@ -35,6 +35,8 @@ pub struct Reading {
     pub unfit: Unfit,
     /// What was counted in visits, and in what stands for them.
     pub counters: Vec<VisitCounters>,
+    /// Slices that whole records stand for, in their order.
+    pub slices: Vec<Slice>,
 }
 
 impl Reading {
@@ -44,6 +46,7 @@ impl Reading {
             findings: records.findings.to_vec(),
             unfit: Unfit::new(),
             counters: records.counters.to_vec(),
+            slices: Vec::new(),
         }
     }
 }
@@ -73,13 +76,6 @@ pub trait Reader: Sync {
     /// while a run goes on.
     fn reads_too(&self) -> ReadsToo {
         ReadsToo::default()
-    }
-
-    /// The slices that whole records stand for, in the same order.
-    ///
-    /// Errors: a record that cannot be read.
-    fn slices(&self, _records: &[Record]) -> Result<Vec<Slice>, Problem> {
-        Ok(Vec::new())
     }
 
     /// What the records of a run say beside its slices.

@@ -38,12 +38,13 @@ impl Judged {
     ///
     /// Errors: the store cannot be read.
     pub fn of(run: &str, plan: &Plan, store: &Store) -> Result<Self, Problem> {
-        let records = Records::read(run, plan, store)?;
+        let mut records = Records::read(run, plan, store)?;
+        let mut reading = reader(&plan.work).read(plan, &records.of_kind())?;
+        records.slices.append(&mut reading.slices);
         let mut judged_by = plan.clone();
         if let Some(blocks) = ended_by_time(&records) {
             judged_by.stopping = ended_after(&plan.stopping, blocks);
         }
-        let reading = reader(&plan.work).read(&judged_by, &records.of_kind())?;
         let counters = reading.counters.clone();
         let mut comparison = compare::analyse(&judged_by, &records.slices, reading);
         comparison.findings.extend(core_speeds(&records));

@@ -3,7 +3,6 @@
 use crate::store_problem;
 use deltabench_compare::costs::Machine;
 use deltabench_compare::{self as compare};
-use deltabench_kinds::reader;
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::counts::CountRecord;
 use deltabench_model::fact::{AgentFacts, HostFacts, ServerHost, TimeUp, VisitStart, WarmUp};
@@ -34,10 +33,7 @@ pub(crate) struct Records {
 
 impl Records {
     pub(crate) fn read(run: &str, plan: &Plan, store: &Store) -> Result<Self, Problem> {
-        let mut records = Self::of(run, plan, store).map_err(store_problem)?;
-        let slices = reader(&plan.work).slices(&records.records)?;
-        records.slices.extend(slices);
-        Ok(records)
+        Self::of(run, plan, store).map_err(store_problem)
     }
 
     fn of(run: &str, plan: &Plan, store: &Store) -> Result<Self, StoreError> {

@@ -13,6 +13,7 @@ mod set_up;
 use crate::events::Observer;
 use crate::host::Host;
 use benchmark::{Benchmark, Blocks};
+use deltabench_compare::Records;
 use deltabench_model::fact::Fact;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
@@ -88,8 +89,15 @@ impl Session<'_> {
     /// Errors: a store that cannot be read.
     pub fn slices(&self) -> Result<Vec<Slice>, Problem> {
         let mut slices = self.store.slices(self.run).map_err(store_problem)?;
-        let records = self.store.records(self.run).map_err(store_problem)?;
-        slices.extend(self.benchmark.reader().slices(&records)?);
+        let reader = self.benchmark.reader();
+        if reader.reads_too().records {
+            let recorded = self.store.records(self.run).map_err(store_problem)?;
+            let records = Records {
+                records: &recorded,
+                ..Records::default()
+            };
+            slices.append(&mut reader.read(self.plan, &records)?.slices);
+        }
         Ok(slices)
     }
 

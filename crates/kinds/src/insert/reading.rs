@@ -9,7 +9,6 @@ use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
-use deltabench_model::record::Record;
 use deltabench_model::slice::Slice;
 
 /// Withholds the verdict on steps whose service level a side has missed, and names those that other load
@@ -24,10 +23,6 @@ impl Reader for InsertReader {
         }
     }
 
-    fn slices(&self, records: &[Record]) -> Result<Vec<Slice>, Problem> {
-        Ok(steps(records)?.iter().map(StepRecord::slice).collect())
-    }
-
     fn read(&self, plan: &Plan, records: &Records<'_>) -> Result<Reading, Problem> {
         let steps = steps(records.records)?;
         let mut reading = Reading::of(records);
@@ -36,6 +31,7 @@ impl Reader for InsertReader {
             reading.unfit = service::missed(plan, setup, &steps);
         }
         reading.counters.extend(counters(&steps));
+        reading.slices = steps.iter().map(StepRecord::slice).collect();
         Ok(reading)
     }
 }
