@@ -9,6 +9,7 @@ use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_run::estimate::occupancy;
 use deltabench_run::fleet::{Host, HugePagesWish};
+use deltabench_run::occupancy::Occupancy;
 use deltabench_run::{limits, remote};
 use deltabench_server::{ServerUser, Workspace, sweep};
 
@@ -43,9 +44,40 @@ pub fn host(arguments: &Servers, config: &Config) -> Result<Host, Problem> {
     })
 }
 
+/// Refuses samples of servers that are there for their turns only.
+fn check_sampled(plan: &Plan, occupancy: Occupancy) -> Result<(), Problem> {
+    if plan.observing.profile.is_none() || occupancy == Occupancy::Together {
+        return Ok(());
+    }
+    Err(
+        Problem::new("servers that run one at a time cannot be sampled")
+            .detail("they do not fit into memory together, so each is started for its turns only")
+            .hint("leave out --sample, or measure fewer rows (--rows)"),
+    )
+}
+
 /// Whether a plan can be carried out on this host, as far as can be said before anything is started.
 pub fn check_fits(plan: &Plan, host: &Host) -> Result<(), Problem> {
-    occupancy(plan, run_half(&plan.work), host)?;
+    check_sampled(plan, occupancy(plan, run_half(&plan.work), host)?)?;
     limits::check(&plan.limits, &host.workspaces)?;
     remote::check(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_model::plan::ProfilePlan;
+
+    #[test]
+    fn only_servers_that_run_together_are_sampled() {
+        let mut plan = deltabench_testkit::small_run::plan();
+        check_sampled(&plan, Occupancy::Rotated).unwrap();
+        plan.observing.profile = Some(ProfilePlan {
+            rate: 997,
+            milliseconds: 1500,
+            forced: false,
+        });
+        check_sampled(&plan, Occupancy::Together).unwrap();
+        check_sampled(&plan, Occupancy::Rotated).unwrap_err();
+    }
 }

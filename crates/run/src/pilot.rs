@@ -211,10 +211,11 @@ impl Piloting<'_, '_, '_> {
             interrupted: self.spec.interrupted,
         };
         let slices = &mut self.slices;
-        let report = visit.carry_out(&mut |slice| {
+        let mut sink = |slice: &Slice| {
             slices.push(slice.clone());
             Ok(())
-        })?;
+        };
+        let report = visit.carry_out(&mut sink, &mut None)?;
         Ok(report.end == VisitEnd::Complete)
     }
 

@@ -25,6 +25,7 @@ use deltabench_model::problem::Problem;
 use deltabench_model::sampled::SampledStacks;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::to_u64;
+use deltabench_observe::unwind::StackReader;
 use deltabench_observe::{Postmaster, core_speed, own_affinity, pin_self, pin_tree, restore};
 use deltabench_proc::has_ended;
 use deltabench_workload::executable::Executable;
@@ -145,10 +146,15 @@ type Profiles = Vec<(ServerId, SampledStacks)>;
 pub type Sink<'a> = &'a mut dyn FnMut(&Slice) -> Result<(), Problem>;
 
 impl Visit<'_> {
-    /// Carries the visit out and hands every measured slice to `sink`.
+    /// Carries the visit out and hands every measured slice to `sink`. What reads sampled stacks is made where
+    /// the plan samples, and kept for the next visit: it takes a tenth of a second.
     ///
     /// Errors: connections that cannot be made, a host that does not let us pin, a sink that fails.
-    pub fn carry_out(&self, sink: Sink<'_>) -> Result<VisitReport, Problem> {
+    pub fn carry_out(
+        &self,
+        sink: Sink<'_>,
+        stacks: &mut Option<StackReader>,
+    ) -> Result<VisitReport, Problem> {
         let own_cores = own_affinity().map_err(host_problem)?;
         let mut report = VisitReport {
             end: VisitEnd::Complete,
@@ -157,9 +163,11 @@ impl Visit<'_> {
             core_speed: self.core_speed(),
             profiles: Vec::new(),
         };
-        let end = self.pin().and_then(|()| self.measure(sink, &mut report));
+        let measured = self
+            .pin()
+            .and_then(|()| self.measure(sink, stacks, &mut report));
         restore(&own_cores).map_err(host_problem)?;
-        report.end = match end {
+        report.end = match measured {
             // What could not be done because a server is gone is that server's loss, not a failure of the
             // host.
             Err(problem) => match self.dying() {
@@ -292,7 +300,12 @@ impl Visit<'_> {
         u32::try_from(rounds).unwrap_or(u32::MAX)
     }
 
-    fn measure(&self, sink: Sink<'_>, report: &mut VisitReport) -> Result<VisitEnd, Problem> {
+    fn measure(
+        &self,
+        sink: Sink<'_>,
+        stacks: &mut Option<StackReader>,
+        report: &mut VisitReport,
+    ) -> Result<VisitEnd, Problem> {
         let mut collecting = Collecting::new(self, &self.present());
         if self.is_cold() && self.scouted.is_none() {
             return Err(Problem::new(
@@ -327,20 +340,22 @@ impl Visit<'_> {
             done = connected.done();
         }
         if let Some(work) = known {
-            match self.profiled(work, done)? {
+            match self.profiled(work, done, stacks)? {
                 Ok(profiles) => report.profiles = profiles,
                 Err((server, reason)) => return Ok(VisitEnd::Lost(server, reason)),
             }
-        }
-        if self.interrupted.load(Ordering::Relaxed) {
-            return Ok(VisitEnd::Interrupted);
         }
         report.counters = collecting.finish(self);
         Ok(VisitEnd::Complete)
     }
 
     /// Samples where the time of the servers goes, over connections of their own.
-    fn profiled(&self, work: SliceWork, done: u64) -> Result<Result<Profiles, Loss>, Problem> {
+    fn profiled(
+        &self,
+        work: SliceWork,
+        done: u64,
+        stacks: &mut Option<StackReader>,
+    ) -> Result<Result<Profiles, Loss>, Problem> {
         let Some(plan) = self.plan.observing.profile else {
             return Ok(Ok(Profiles::new()));
         };
@@ -356,9 +371,14 @@ impl Visit<'_> {
             [] => own_affinity().map_err(host_problem)?,
             pinned => pinned.to_vec(),
         };
-        let mut profiling = Profiling::open(plan, &cores, &pids, work.seconds)?;
+        let reader = stacks.get_or_insert_default();
+        let mut profiling = Profiling::open(plan, &cores, &pids, work.seconds, reader)?;
         let sampled = connected.profile_slices(work, &mut profiling)?;
-        Ok(sampled.map(|()| profiling.finish()))
+        // Of samples that were cut short nothing is kept; the slices that count are all there.
+        Ok(sampled.map(|whole| match whole {
+            true => profiling.finish(),
+            false => Profiles::new(),
+        }))
     }
 
     /// The rounds of one set of connections; the first one also finds out the work of a slice.

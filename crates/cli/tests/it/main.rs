@@ -17,5 +17,6 @@ mod records;
 mod refusals;
 mod rocksdb;
 mod runs;
+mod sampling;
 mod schema;
 mod survival;

@@ -5,6 +5,7 @@ use deltabench_model::fact::HostFacts;
 use deltabench_model::plan::{CacheState, Cell, CellId, CellOrder, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
+use deltabench_observe::unwind::StackReader;
 use deltabench_observe::{MachineSources, Meters, Postmaster, Series, SliceMeters, own_affinity};
 use deltabench_run::benchmark::{BlockEnd, Blocks};
 use deltabench_run::executables::compile;
@@ -19,7 +20,7 @@ use deltabench_run::session::{
 use deltabench_run::visit::{Address, Cause, Rotation, Scouted, Visit, VisitEnd};
 use deltabench_workload::Chore;
 use deltabench_workload::executable::Executable;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the blocks need beside the session itself.
 pub(super) struct BlockState<'p> {
@@ -31,6 +32,8 @@ pub(super) struct BlockState<'p> {
     series: Option<Series>,
     cores: Vec<usize>,
     cpu_source_known: bool,
+    /// What reads sampled stacks; absent before the first sampled visit.
+    stacks: Option<StackReader>,
 }
 
 /// What came of looking at a cell before its caches are emptied.
@@ -70,6 +73,7 @@ impl<'p> BlockState<'p> {
             series: None,
             cores: Vec::new(),
             cpu_source_known: false,
+            stacks: None,
         })
     }
 }
@@ -148,6 +152,9 @@ impl BlockState<'_> {
             // gone through from its start.
             if done && !published {
                 continue;
+            }
+            if session.interrupted.load(Ordering::Relaxed) {
+                return Ok(VisitEnd::Interrupted);
             }
             let started = session.clock.now();
             let wanted = !published || !renewed;
@@ -376,7 +383,7 @@ impl BlockState<'_> {
             store.append(run, slice).map_err(store_problem)
         };
         let report = match self.fleet.occupancy() {
-            Occupancy::Together => visit.carry_out(&mut sink),
+            Occupancy::Together => visit.carry_out(&mut sink, &mut self.stacks),
             Occupancy::Rotated => {
                 let mut rotation = RotatingFleet {
                     fleet: &mut self.fleet,

@@ -369,20 +369,23 @@ impl<'a, 'v> Connected<'a, 'v> {
     }
 
     /// Slices on each server that do not count, in which its stacks are sampled. First, slices in turns with
-    /// the event and without say what it costs.
+    /// the event and without say what it costs. Whether all of them were taken: an interrupt ends them early.
     pub(super) fn profile_slices(
         &mut self,
         work: SliceWork,
-        profiling: &mut Profiling,
-    ) -> Result<Result<(), Loss>, Problem> {
+        profiling: &mut Profiling<'_>,
+    ) -> Result<Result<bool, Loss>, Problem> {
         let mut numbers = FIRST_SAMPLED_ROUND..;
-        let mut turn = |connected: &mut Self, profiling: &mut Profiling, event| {
+        let mut turn = |connected: &mut Self, profiling: &mut Profiling<'_>, event| {
             let number = numbers.next().unwrap_or(FIRST_SAMPLED_ROUND);
             connected.sampled_turn((work.operations, number), profiling, event)
         };
         while profiling.wants_guard() {
             let mut guard = CostGuard::default();
             for _ in 0..CostGuard::SLICES {
+                if self.visit.interrupted.load(Ordering::Relaxed) {
+                    return Ok(Ok(false));
+                }
                 match turn(self, profiling, Event::Off)? {
                     Ok(cpu_ns) => guard.without.extend(cpu_ns),
                     Err(loss) => return Ok(Err(loss)),
@@ -396,20 +399,20 @@ impl<'a, 'v> Connected<'a, 'v> {
         }
         for _ in 0..profiling.rounds() {
             if self.visit.interrupted.load(Ordering::Relaxed) {
-                break;
+                return Ok(Ok(false));
             }
             if let Err(loss) = turn(self, profiling, Event::On)? {
                 return Ok(Err(loss));
             }
         }
-        Ok(Ok(()))
+        Ok(Ok(true))
     }
 
     /// A slice on each server; CPU of an operation on the base, nanoseconds.
     fn sampled_turn(
         &mut self,
         (operations, number): (u64, u32),
-        profiling: &mut Profiling,
+        profiling: &mut Profiling<'_>,
         event: Event,
     ) -> Result<Result<Option<f64>, Loss>, Problem> {
         let Visit {

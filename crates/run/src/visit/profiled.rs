@@ -23,20 +23,45 @@ struct Sampled {
     others: u64,
 }
 
-/// The event on the cores of a visit's servers, and what it has seen of each.
-pub(super) struct Profiling {
-    plan: ProfilePlan,
+/// How often is sampled, and what that is known to cost.
+#[derive(Debug, Default)]
+struct Pace {
     rate: u32,
-    cores: Vec<usize>,
-    slice_seconds: f64,
-    profiler: Profiler,
-    reader: StackReader,
-    servers: Vec<Sampled>,
+    /// Whether slices with and without the event have been looked at.
+    guarded: bool,
+    /// Absent where they could not tell.
     cost: Option<f64>,
+    /// Whether it costs too much at any rate.
     unfit: bool,
 }
 
-impl Profiling {
+impl Pace {
+    /// Takes what slices with and without the event have shown; the rate may fall, and then is looked at
+    /// again.
+    fn judge(&mut self, guard: &CostGuard) {
+        let advice = guard.advice(self.rate);
+        if let Some(RateAdvice::Halve(rate)) = advice {
+            self.rate = rate;
+            return;
+        }
+        self.guarded = true;
+        self.cost = guard.cost();
+        self.unfit = advice == Some(RateAdvice::Unfit);
+    }
+}
+
+/// The event on the cores of a visit's servers, and what it has seen of each.
+pub(super) struct Profiling<'r> {
+    plan: ProfilePlan,
+    pace: Pace,
+    cores: Vec<usize>,
+    slice_seconds: f64,
+    profiler: Profiler,
+    reader: &'r mut StackReader,
+    servers: Vec<Sampled>,
+}
+
+impl<'r> Profiling<'r> {
     /// Opens the event: on the cores, or where that is not allowed and `plan` lets it, on the processes.
     ///
     /// Errors: neither is allowed.
@@ -45,15 +70,15 @@ impl Profiling {
         cores: &[usize],
         servers: &[(ServerId, u32)],
         slice_seconds: f64,
+        reader: &'r mut StackReader,
     ) -> Result<Self, Problem> {
-        let mut reader = StackReader::new();
         let mut sampled = Vec::new();
         for &(server, postmaster) in servers {
             let pids = process_tree(postmaster).map_err(host_problem)?;
             sampled.push(Sampled {
                 server,
                 postmaster,
-                stacks: ServerStacks::of(&pids, &mut reader),
+                stacks: ServerStacks::of(&pids, reader),
                 pids: pids.into_iter().collect(),
                 lost: 0,
                 others: 0,
@@ -80,20 +105,21 @@ impl Profiling {
         })?;
         Ok(Self {
             plan,
-            rate: plan.rate,
+            pace: Pace {
+                rate: plan.rate,
+                ..Pace::default()
+            },
             cores: cores.to_vec(),
             slice_seconds,
             profiler,
             reader,
             servers: sampled,
-            cost: None,
-            unfit: false,
         })
     }
 
     /// Whether what it costs is still to be found out. The biased kind is known to be dear.
     pub(super) fn wants_guard(&self) -> bool {
-        self.cost.is_none() && self.profiler.scope() == ProfileScope::Core
+        !self.pace.guarded && self.profiler.scope() == ProfileScope::Core
     }
 
     /// Takes what slices with and without the event have shown; the rate may fall, and then is looked at
@@ -101,30 +127,22 @@ impl Profiling {
     ///
     /// Errors: the event cannot be opened again.
     pub(super) fn judge(&mut self, guard: &CostGuard) -> Result<(), Problem> {
-        let cost = guard.cost().unwrap_or(0.0);
-        match guard.advice(self.rate) {
-            Some(RateAdvice::Halve(rate)) => {
-                self.rate = rate;
-                self.profiler = Profiler::open(&ProfileSpec {
-                    scope: ProfileScope::Core,
-                    cores: &self.cores,
-                    pids: &[],
-                    rate,
-                    slice_seconds: self.slice_seconds,
-                })?;
-            }
-            Some(RateAdvice::Unfit) => {
-                self.cost = Some(cost);
-                self.unfit = true;
-            }
-            Some(RateAdvice::Keep(_)) | None => self.cost = Some(cost),
+        self.pace.judge(guard);
+        if !self.pace.guarded {
+            self.profiler = Profiler::open(&ProfileSpec {
+                scope: ProfileScope::Core,
+                cores: &self.cores,
+                pids: &[],
+                rate: self.pace.rate,
+                slice_seconds: self.slice_seconds,
+            })?;
         }
         Ok(())
     }
 
     /// Rounds of slices to take.
     pub(super) fn rounds(&self) -> u64 {
-        if self.unfit {
+        if self.pace.unfit {
             return 0;
         }
         let wanted = f64::from(self.plan.milliseconds) / 1e3;
@@ -155,7 +173,7 @@ impl Profiling {
         // Workers that were born in the slice; those that ended in it are others.
         own.pids
             .extend(process_tree(own.postmaster).unwrap_or_default());
-        let reader = &mut self.reader;
+        let reader = &mut *self.reader;
         let drained = self.profiler.drain(&mut |sample| {
             if !own.pids.contains(&sample.pid) {
                 own.others += 1;
@@ -180,19 +198,18 @@ impl Profiling {
     /// What was seen of each server.
     pub(super) fn finish(self) -> Vec<(ServerId, SampledStacks)> {
         let Self {
-            rate,
+            pace,
             profiler,
             reader,
             servers,
-            cost,
             ..
         } = self;
         let of = |mut one: Sampled| {
             let counts = one.stacks.take();
             let taken = Taken {
                 scope: profiler.scope().word().to_owned(),
-                rate,
-                cost,
+                rate: pace.rate,
+                cost: pace.cost,
                 truncated: counts.truncated,
                 lost: one.lost,
                 others: one.others,
@@ -208,4 +225,41 @@ impl Profiling {
 pub(super) fn cpu_ns_per_operation(cpu_ns: Option<u64>, operations: u64) -> Option<f64> {
     (operations > 0).then_some(())?;
     cpu_ns.map(|cpu_ns| to_f64(cpu_ns) / to_f64(operations))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(with: f64) -> CostGuard {
+        CostGuard {
+            with: vec![with; CostGuard::SLICES],
+            without: vec![100.0; CostGuard::SLICES],
+        }
+    }
+
+    #[test]
+    fn a_rate_falls_until_it_is_cheap_and_a_cost_that_nobody_knows_is_none() {
+        let mut pace = Pace {
+            rate: 997,
+            ..Pace::default()
+        };
+        pace.judge(&guard(108.0));
+        assert_eq!((pace.rate, pace.guarded), (498, false), "looked at again");
+        pace.judge(&guard(102.0));
+        assert_eq!((pace.rate, pace.guarded, pace.unfit), (498, true, false));
+        assert!((pace.cost.unwrap() - 0.02).abs() < 1e-9);
+        for (seen, unfit, cost) in [
+            (CostGuard::default(), false, None),
+            (guard(120.0), true, Some(20)),
+        ] {
+            let mut pace = Pace {
+                rate: 250,
+                ..Pace::default()
+            };
+            pace.judge(&seen);
+            let percent = pace.cost.map(|cost| to_u64((cost * 100.0).round()));
+            assert_eq!((pace.guarded, pace.unfit, percent), (true, unfit, cost));
+        }
+    }
 }
