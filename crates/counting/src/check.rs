@@ -63,16 +63,7 @@ pub fn check(plan: &Plan) -> Result<(), Problem> {
 
 /// Refuses workloads and scripts that would be counted in pieces.
 fn check_texts(plan: &Plan) -> Result<(), Problem> {
-    let mixes = plan
-        .work
-        .pgbench()
-        .into_iter()
-        .flat_map(|setup| &setup.mixes);
-    let scripts = mixes.flat_map(|mix| &mix.scripts);
-    let mut texts = plan
-        .workloads
-        .iter()
-        .chain(scripts.map(|script| &script.source));
+    let mut texts = plan.workloads.iter().chain(plan.work.script_sources());
     match texts.find(|source| Counter::is_mark_in(&source.text)) {
         None => Ok(()),
         Some(source) => Err(Problem::new(format!("{} cannot be counted", source.file))

@@ -4,6 +4,7 @@ pub mod insert;
 pub mod pgbench;
 pub mod rocksdb;
 
+use crate::cell::WorkloadSource;
 use insert::InsertSetup;
 use pgbench::PgbenchSetup;
 use rocksdb::{RocksdbSetup, RocksdbStep};
@@ -131,6 +132,13 @@ impl Work {
     /// Whether a workload is a mix of its scripts.
     pub fn has_script(&self, workload: &str) -> bool {
         self.pgbench().is_some_and(|setup| setup.has(workload))
+    }
+
+    /// The texts of its scripts.
+    pub fn script_sources(&self) -> impl Iterator<Item = &WorkloadSource> {
+        let mixes = self.pgbench().into_iter().flat_map(|setup| &setup.mixes);
+        let scripts = mixes.flat_map(|mix| &mix.scripts);
+        scripts.map(|script| &script.source)
     }
 
     /// The scale factor of its tables, where they have one.

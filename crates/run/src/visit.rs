@@ -146,8 +146,8 @@ type Profiles = Vec<(ServerId, SampledStacks)>;
 pub type Sink<'a> = &'a mut dyn FnMut(&Slice) -> Result<(), Problem>;
 
 impl Visit<'_> {
-    /// Carries the visit out and hands every measured slice to `sink`. What reads sampled stacks is made where
-    /// the plan samples, and kept for the next visit: it takes a tenth of a second.
+    /// Carries the visit out and hands every measured slice to `sink`. What reads sampled stacks is made
+    /// where the plan samples, and kept for the next visit: it takes a tenth of a second.
     ///
     /// Errors: connections that cannot be made, a host that does not let us pin, a sink that fails.
     pub fn carry_out(

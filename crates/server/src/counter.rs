@@ -38,7 +38,8 @@ impl Counter {
     /// The statement before which the counter of a backend writes what was counted, and begins again.
     pub const MARK_SQL: &'static str = "SELECT pg_backend_pid()";
 
-    /// Whether a text of a user's could ask for marks: they would be taken for those that end what is counted.
+    /// Whether a text of a user's may ask for marks. They would be taken for those that end what is
+    /// counted.
     pub fn is_mark_in(text: &str) -> bool {
         text.to_ascii_lowercase().contains(MARK)
     }
