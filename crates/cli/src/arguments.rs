@@ -17,7 +17,9 @@ use count::Count;
 use experiment::{Init, RunArguments};
 use explain::Explain;
 use global::Global;
-use results::{Confirm, ExportArguments, InvalidateArguments, LedgerArguments, Report, Resume};
+use results::{
+    Confirm, ExportArguments, InvalidateArguments, LedgerArguments, Notes, Report, Resume,
+};
 use selfcheck::{CalibrateArguments, CrosscheckArguments, DoctorArguments, Selfbench};
 use std::path::PathBuf;
 
@@ -78,6 +80,9 @@ pub enum Command {
     /// Analyse a run or an experiment again, without measuring, and print or write its report
     #[command(after_help = "Example: deltabench report last --format json")]
     Report(Report),
+    /// Print every note on a run: what else differs between the sides, what makes an answer less certain
+    #[command(after_help = "Example: deltabench notes last")]
+    Notes(Notes),
     /// Write the data of runs as plain tables for notebooks: raw, analysed, observed
     #[command(after_help = "Example: deltabench export last --out run.sqlite")]
     Export(ExportArguments),

@@ -51,7 +51,8 @@ fn check(arguments: &Count, request: &Request) -> Result<(), Problem> {
 /// Errors: a percentage, setting or file that cannot be read.
 fn request(arguments: &Count) -> Result<Request, Problem> {
     let (sources, work) = files(&arguments.workloads)?;
-    let limit = percent(&arguments.not_more_than)?;
+    let asked = arguments.not_more_than.as_deref();
+    let limit = percent(asked.unwrap_or(LIMIT))?;
     let seed = arguments.conditions.seed;
     let small = small(
         Vec::new(),
@@ -68,7 +69,7 @@ fn request(arguments: &Count) -> Result<Request, Problem> {
         stopping: Stopping::Fixed,
         placebo: false,
         gate: Gate {
-            on: true,
+            on: asked.is_some(),
             not_worse_than: Some(limit),
             inconclusive_passes: false,
         },
@@ -83,6 +84,9 @@ fn request(arguments: &Count) -> Result<Request, Problem> {
         ..request
     })
 }
+
+/// More instructions than this are a regression where no other limit is asked for.
+const LIMIT: &str = "1%";
 
 /// Seed of a count that names none: counts of different days are the same numbers.
 const SEED: u64 = 1;

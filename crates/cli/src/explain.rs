@@ -97,7 +97,7 @@ fn of_targets(
         all: false,
         only: arguments.only,
         workloads: arguments.workloads,
-        not_more_than: "1%".to_owned(),
+        not_more_than: None,
         starts: 2,
         clients: 1,
         tables: 1,

@@ -1,7 +1,7 @@
-//! `report`, `list`, `targets` and `fetch`: what is there, without measuring.
+//! `report`, `notes`, `list`, `targets` and `fetch`: what is there, without measuring.
 
 use crate::arguments::catalogue::{Fetch, Targets};
-use crate::arguments::results::{Format, Report};
+use crate::arguments::results::{Format, Notes, Report};
 use crate::config::Config;
 use crate::console::{self, print_stdout, say, write_file};
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ use deltabench_lab::Analysed;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_report::{DeltaChosen, TerminalOptions};
-use deltabench_store::{RunState, RunSummary};
+use deltabench_store::{Found, RunState, RunSummary};
 use std::collections::HashSet;
 
 /// `deltabench report`.
@@ -63,6 +63,7 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     let options = TerminalOptions {
         width: console::width(),
         colour: arguments.out.is_none() && colour(),
+        verbose: arguments.verbose,
     };
     let text = if arguments.costs {
         deltabench_report::costs_table(&comparison, &plan, &context, options)
@@ -83,6 +84,34 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
         None => print_stdout(text.trim_end_matches('\n'))?,
     }
     Ok(deltabench_compare::exit_code(&comparison))
+}
+
+/// `deltabench notes`.
+pub fn notes(arguments: &Notes, config: &Config) -> Result<u8, Failure> {
+    let store = open(config)?;
+    let found = store.find_any(&arguments.run).map_err(Failure::Refused)?;
+    let runs = match found {
+        Found::Run(run) => vec![run],
+        Found::Execution(_, runs) => runs,
+    };
+    let mut texts = Vec::new();
+    for run in runs {
+        let plan = store.plan(&run).map_err(store_problem)?;
+        let Analysed {
+            comparison,
+            context,
+            ..
+        } = analyse_run(&run, &plan, &store)?;
+        let width = console::width();
+        texts.push(deltabench_report::notes_text(
+            &comparison,
+            &plan,
+            &context,
+            width,
+        ));
+    }
+    print_stdout(texts.join("\n").trim_end_matches('\n'))?;
+    Ok(0)
 }
 
 /// What writes progress lines, and for how many seconds each; absent where none were asked for.

@@ -72,6 +72,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Resume(resume) => resume::resume(&resume, &config),
         Command::Confirm(confirm) => resume::confirm(&confirm, &config),
         Command::Report(report) => listing::report(&report, &config),
+        Command::Notes(notes) => listing::notes(&notes, &config),
         Command::Calibrate(calibrate) => calibrate::calibrate(&calibrate, &config),
         Command::Doctor(doctor) => doctor::doctor(&doctor, &config),
         Command::Ledger(ledger) => ledger::ledger(&ledger, &config),

@@ -5,12 +5,11 @@ use crate::config::Config;
 use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
 use crate::failure::Failure;
 use crate::store::store_problem;
-use deltabench_compare::comparison::Comparison;
 use deltabench_compare::exit_code;
 use deltabench_lab::Analysed;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
-use deltabench_report::{JsonVersion, ReportContext, TerminalOptions, sampled_text};
+use deltabench_report::{JsonVersion, TerminalOptions, sampled_text};
 use deltabench_store::Store;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -22,6 +21,8 @@ pub struct Destinations {
     html: Option<PathBuf>,
     lab: PathBuf,
     version: JsonVersion,
+    /// Whether the table on the terminal has every note.
+    verbose: bool,
 }
 
 impl Destinations {
@@ -49,6 +50,7 @@ impl Destinations {
             html: output.html.clone(),
             lab: config.lab.clone(),
             version: JsonVersion::of(output.json_version),
+            verbose: output.verbose,
         })
     }
 }
@@ -99,7 +101,8 @@ pub fn publish(analysed: &Analysed, destinations: &Destinations) -> Result<u8, F
         ..
     } = analysed;
     let to_stdout = destinations.json.as_deref().is_some_and(is_stdout);
-    let mut table = terminal(comparison, plan, context, !to_stdout);
+    let options = options(!to_stdout, destinations.verbose);
+    let mut table = deltabench_report::terminal(comparison, plan, context, options);
     if !sampled.is_empty() {
         table.push('\n');
         table += &sampled_text(sampled, plan, width());
@@ -141,22 +144,16 @@ pub fn write_reports(analysed: &Analysed, destinations: &Destinations) -> Result
     Ok(())
 }
 
-/// The table, as wide as the terminal and coloured only there.
-pub fn terminal(
-    comparison: &Comparison,
-    plan: &Plan,
-    context: &ReportContext,
-    stdout: bool,
-) -> String {
+/// A table as wide as the terminal and coloured only there.
+fn options(stdout: bool, verbose: bool) -> TerminalOptions {
     let is_terminal = if stdout {
         std::io::stdout().is_terminal()
     } else {
         std::io::stderr().is_terminal()
     };
-    let colour = is_terminal && std::env::var_os("NO_COLOR").is_none();
-    let options = TerminalOptions {
+    TerminalOptions {
         width: width(),
-        colour,
-    };
-    deltabench_report::terminal(comparison, plan, context, options)
+        colour: is_terminal && std::env::var_os("NO_COLOR").is_none(),
+        verbose,
+    }
 }

@@ -7,7 +7,6 @@ use crate::console::say;
 use board::Board;
 use deltabench_compare::comparison::{Comparison, Metric, MetricComparison};
 use deltabench_compare::thresholds::MIN_BLOCKS;
-use deltabench_model::plan::PublishedRate;
 use deltabench_model::units::count;
 use deltabench_run::events::{BlockProgress, Observer};
 use deltabench_run::pilot::Pilot;
@@ -17,9 +16,9 @@ use terminal_size::{Height, Width, terminal_size_of};
 
 /// Prints progress to stderr.
 ///
-/// On a terminal a few lines are drawn over again: how far the block is, and how the interval of each open
-/// cell closes. They are gone when this is dropped. Elsewhere, and where `NO_COLOR` or `TERM=dumb` ask for
-/// plain text, each block has its line.
+/// On a terminal a board of a few lines is drawn over again: what is measured now, how far the block is, and
+/// how the interval of each open cell closes. It is gone when this is dropped. Elsewhere, and where
+/// `NO_COLOR` or `TERM=dumb` ask for plain text, each block has its line.
 pub struct Progress {
     live: Option<Live>,
 }
@@ -112,6 +111,13 @@ impl Observer for Progress {
         }
     }
 
+    fn doing(&mut self, what: &str) {
+        if let Some(live) = &mut self.live {
+            live.board.doing(what);
+            live.draw();
+        }
+    }
+
     fn visit(&mut self, block: u32, done: u32, planned: u32) {
         if let Some(live) = &mut self.live {
             live.board.visit(block, done, planned);
@@ -121,15 +127,6 @@ impl Observer for Progress {
 
     fn block(&mut self, progress: &BlockProgress) {
         let Some(live) = &mut self.live else {
-            if let Some(comparison) = &progress.comparison
-                && shows_table(progress)
-            {
-                say(&table(
-                    comparison,
-                    progress.passes.as_deref(),
-                    progress.worker,
-                ));
-            }
             say(&line(progress));
             return;
         };
@@ -141,55 +138,6 @@ impl Observer for Progress {
         }
         live.draw();
     }
-}
-
-/// Whether the whole table is shown after this block: as soon as there is one, as soon as it has intervals,
-/// and then now and again.
-fn shows_table(progress: &BlockProgress) -> bool {
-    let compares = progress.comparison.as_ref();
-    if compares.is_none_or(|found| found.cells.is_empty()) {
-        return false;
-    }
-    let now = matches!(progress.done, 1 | 2) || progress.done.is_multiple_of(6);
-    now && progress.cells > 1 && progress.open_cells > 0
-}
-
-/// A row for each cell and candidate: what is known so far, in the units of passes where blocks are passes.
-fn table(comparison: &Comparison, passes: Option<&[PublishedRate]>, worker: &str) -> String {
-    let width = comparison
-        .cells
-        .iter()
-        .map(|cell| cell.workload.len())
-        .max()
-        .unwrap_or(0);
-    let mut lines = Vec::new();
-    for cell in &comparison.cells {
-        let metric = |wanted: Metric| cell.metrics.iter().find(|value| value.metric == wanted);
-        let Some(throughput) = metric(Metric::Throughput) else {
-            continue;
-        };
-        let counted = passes.and_then(|cells| cells.get(cell.cell.index()));
-        let (factor, unit) =
-            counted.map_or((1.0, "ops/s"), |rate| (rate.per_operation, &*rate.unit));
-        let change = if counted.is_some() && u64::from(cell.blocks) < count(MIN_BLOCKS) {
-            format!("cannot tell ({} of {MIN_BLOCKS} passes)", cell.blocks)
-        } else {
-            let cpu = metric(Metric::ServerCpuPerOperation).map_or(String::new(), |cpu| {
-                format!("  CPU/op {:>6}{}", percent(cpu), interval(cpu))
-            });
-            format!("{:>6}{}{cpu}", percent(throughput), interval(throughput))
-        };
-        lines.push(format!(
-            "  {:<width$} {:>3} {}{}  {:>9.0} {unit}  {}  {change}",
-            cell.workload,
-            cell.clients,
-            worker,
-            if cell.clients == 1 { " " } else { "s" },
-            throughput.base * factor,
-            cell.candidate_name,
-        ));
-    }
-    lines.join("\n")
 }
 
 fn percent(metric: &MetricComparison) -> String {
@@ -214,7 +162,7 @@ fn line(progress: &BlockProgress) -> String {
     }
     // Without candidates nothing is to be decided.
     let alone = matches!(&progress.comparison, Some(found) if found.cells.is_empty());
-    let few = progress.passes.is_some() && u64::from(progress.done) < count(MIN_BLOCKS);
+    let few = progress.passes && u64::from(progress.done) < count(MIN_BLOCKS);
     if let Some(comparison) = progress.comparison.as_ref().filter(|_| !alone) {
         line.push_str(": ");
         line.push_str(&match few {
@@ -313,7 +261,7 @@ mod tests {
             worker: "client",
             elapsed_seconds: 60.0,
             remaining_seconds: 220.0,
-            passes: None,
+            passes: false,
             comparison: None,
         };
         assert_eq!(
@@ -327,10 +275,6 @@ mod tests {
         let plan = plan();
         let mut measured = slices([0.9, 1.0, 1.0]);
         measured.retain(|slice| slice.block < done);
-        let rows = PublishedRate {
-            per_operation: 100.0,
-            unit: "rows/s".to_owned(),
-        };
         BlockProgress {
             done,
             planned: 8,
@@ -339,40 +283,18 @@ mod tests {
             worker: "client",
             elapsed_seconds: 60.0,
             remaining_seconds: 220.0,
-            passes: Some(vec![rows; 3]),
+            passes: true,
             comparison: Some(analyse(&plan, &measured, Vec::new())),
         }
     }
 
     #[test]
-    fn passes_are_told_in_published_units_and_few_of_them_cannot_tell() {
-        let few = passes(2);
+    fn few_passes_cannot_tell() {
         assert_eq!(
-            line(&few),
+            line(&passes(2)),
             "block 2/8: cannot tell before 6 passes; 3 cells open, at most 4 min left"
         );
-        let rows = table(
-            few.comparison.as_ref().unwrap(),
-            few.passes.as_deref(),
-            "client",
-        );
-        // 10,000 operations per second of 100 rows each.
-        assert!(rows.contains(" 1000000 rows/s "), "{rows}");
-        assert!(rows.contains("cannot tell (2 of 6 passes)"), "{rows}");
-        assert!(!rows.contains('%'), "{rows}");
-        let enough = passes(6);
-        assert!(line(&enough).contains("slowest point-query -10.0 %"));
-        let rows = table(
-            enough.comparison.as_ref().unwrap(),
-            enough.passes.as_deref(),
-            "client",
-        );
-        assert!(
-            rows.contains("rows/s") && rows.contains("-10.0 %"),
-            "{rows}"
-        );
-        let blocks = table(enough.comparison.as_ref().unwrap(), None, "client");
-        assert!(blocks.contains(" 10000 ops/s "), "{blocks}");
+        assert!(line(&passes(6)).contains("slowest point-query -10.0 %"));
     }
 
     #[test]
@@ -382,7 +304,5 @@ mod tests {
             comparison.cells.clear();
         }
         assert_eq!(line(&alone), "block 7/8; at most 4 min left");
-        alone.done = 6;
-        assert!(!shows_table(&alone) && shows_table(&passes(6)));
     }
 }

@@ -102,6 +102,7 @@ pub fn report(runs: &[(PathBuf, String)], arguments: &Report) -> Result<u8, Fail
     let options = TerminalOptions {
         width: console::width(),
         colour: arguments.out.is_none() && colour(),
+        verbose: arguments.verbose,
     };
     let text = rendered(&study, &loaded, format, options);
     match &arguments.out {
@@ -127,6 +128,7 @@ pub fn publish(
     let options = TerminalOptions {
         width: console::width(),
         colour: colour(),
+        verbose: false,
     };
     let text = rendered(&study, &loaded, StudyFormat::Text, options);
     print_stdout(text.trim_end_matches('\n'))?;

@@ -9,12 +9,18 @@ use deltabench_model::plan::{Plan, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_run::remote;
+use std::collections::HashSet;
 
-/// Finds every target; also the place where downloads and builds happen, and where servers that are there
-/// already are asked what they are.
+/// Finds every target. Downloads and builds happen here, and servers that already run say what they are.
 pub fn resolve(specs: &[TargetSpec], config: &Config) -> Result<Vec<Installation>, Problem> {
     let cache = Cache::open(config.cache.clone())?;
-    let mut progress = |text: &str| say(text);
+    // Several targets have the same list of versions, and what is said of it is said once.
+    let mut told = HashSet::new();
+    let mut progress = |text: &str| {
+        if told.insert(text.to_owned()) {
+            say(text);
+        }
+    };
     let find = |spec: &TargetSpec, progress: &mut dyn FnMut(&str)| match spec {
         TargetSpec::Dsn(remote) => remote::installation(remote),
         spec => deltabench_acquire::resolve(spec, &cache, &config.sources, progress),

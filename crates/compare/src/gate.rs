@@ -116,7 +116,9 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
         not_worse_than,
         inconclusive_passes,
     } = plan.gate;
-    if !on && not_worse_than.is_none() {
+    // A count always has a limit; it is a gate only where one was asked for.
+    let counted = comparison.counted_alone().is_some();
+    if !on && (counted || not_worse_than.is_none()) {
         return None;
     }
     let results = gate_results(comparison);
@@ -125,7 +127,7 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
     let open = number(GateResult::Open);
     let untrusted = number(GateResult::Untrusted);
     let question = match not_worse_than {
-        Some(margin) if comparison.counted_alone().is_some() => {
+        Some(margin) if counted => {
             format!("more than {} more instructions", words::threshold(margin))
         }
         Some(margin) => format!("slower by more than {}", words::threshold(margin)),

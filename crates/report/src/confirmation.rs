@@ -68,6 +68,9 @@ impl ConfirmationStatus {
     }
 }
 
+/// What is said of figures that are those of the blocks after a look.
+const FROM_FRESH: &str = "figures from";
+
 /// The mark of a cell whose servers never became steady.
 pub(crate) const DRIFTING: char = '~';
 /// The mark of a cell most of whose rounds were disturbed.
@@ -94,11 +97,25 @@ pub(crate) fn legend(cells: &[CellComparison]) -> Vec<(char, &'static str)> {
         (ConfirmationStatus::DidNotRecur.mark(), "did not recur"),
         (CONTENDED, contended),
     ];
-    let used = |mark: char| cells.iter().any(|cell| marks(cell).contains(mark));
-    meanings
-        .into_iter()
-        .filter(|(mark, _)| used(*mark))
-        .collect()
+    used(cells, &meanings)
+}
+
+/// The marks that some cells have, each with one or two words.
+pub(crate) fn short_legend(cells: &[CellComparison]) -> Vec<(char, &'static str)> {
+    let meanings = [
+        (ConfirmationStatus::FreshBlocks.mark(), "found again"),
+        (ConfirmationStatus::NotYet.mark(), "not confirmed yet"),
+        (ConfirmationStatus::DidNotRecur.mark(), "did not recur"),
+        (DRIFTING, "drifting"),
+        (CONTENDED, "contended"),
+    ];
+    used(cells, &meanings)
+}
+
+fn used(cells: &[CellComparison], meanings: &[(char, &'static str)]) -> Vec<(char, &'static str)> {
+    let is_used = |mark: char| cells.iter().any(|cell| marks(cell).contains(mark));
+    let meanings = meanings.iter().copied();
+    meanings.filter(|(mark, _)| is_used(*mark)).collect()
 }
 
 /// What is to be said after a cell's reason: how it was found and confirmed, and what an answer would take.
@@ -123,6 +140,20 @@ pub(crate) fn notes(cell: &CellComparison, stopping: &Stopping) -> Vec<String> {
     notes
 }
 
+/// The same as [`notes`], without what the mark behind the sign says already.
+pub(crate) fn beyond_marks(cell: &CellComparison, stopping: &Stopping) -> Vec<String> {
+    let mut notes = notes(cell, stopping);
+    let again = [
+        ConfirmationStatus::FreshLoad,
+        ConfirmationStatus::FreshBlocks,
+    ];
+    if ConfirmationStatus::of(cell).is_some_and(|status| again.contains(&status)) {
+        let said = ConfirmationStatus::FreshLoad.phrase();
+        notes.retain(|note| !note.contains(FROM_FRESH) && note != said);
+    }
+    notes
+}
+
 /// How it was found and what became of it, without what the reason has already.
 fn found(cell: &CellComparison, detection: &Detection, stopping: &Stopping) -> Option<String> {
     let told = cell.reason.contains(&format!("look {}", detection.look));
@@ -138,7 +169,7 @@ fn found(cell: &CellComparison, detection: &Detection, stopping: &Stopping) -> O
         DetectionOutcome::Recurred { .. } => {
             let fresh = words::metric(cell, Metric::Throughput)?.blocks.len();
             let fresh = words::plural(count(fresh), "fresh block");
-            Some(after(format!("figures from {fresh}")))
+            Some(after(format!("{FROM_FRESH} {fresh}")))
         }
         _ if told => None,
         DetectionOutcome::Confirming { blocks_left } => Some(after(format!(

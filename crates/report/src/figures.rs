@@ -9,15 +9,11 @@ use deltabench_model::figures::{Block, Curves, Figures, Fold, PageSection};
 use deltabench_model::units::{count, to_f64};
 use maud::{Markup, html};
 
-/// On a terminal; what only a page can show is left out.
+/// On a terminal; what only a page can show is left out, and notes are among those of the run.
 pub(crate) fn terminal(figures: &Figures, width: usize) -> Vec<String> {
     let lines = figures.terminal.iter().flat_map(|block| match block {
         Block::Text(text) => wrapped(text, width, 0, 2),
         Block::Table(table) => table::terminal::lines(table, width, false),
-        Block::Notes(notes) => notes
-            .iter()
-            .flat_map(|note| wrapped(&format!("mind: {note}"), width, 0, 2))
-            .collect(),
         _ => Vec::new(),
     });
     lines.collect()

@@ -3,6 +3,7 @@
 use crate::conditions::Conditions;
 use crate::confirmation::DRIFTING;
 use crate::context::ReportContext;
+use crate::weight::Weight;
 use crate::{withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Estimates, Metric, Ratio, Verdict,
@@ -18,6 +19,9 @@ const TELLING: f64 = 0.1;
 
 /// Beyond this share of its operations, failures of a server in a cell are told with their reason.
 const FAILED_TELLING: f64 = 0.001;
+
+/// What the layout of the code alone can do to throughput, as a share (docs/measuring.md).
+const LAYOUT: f64 = 0.01;
 
 /// Letters of a server's message that are told.
 const MESSAGE_MAX: usize = 200;
@@ -38,6 +42,60 @@ pub(crate) fn remarks(
     list.extend(drifting(comparison, &conditions));
     list.extend(layout(plan));
     list
+}
+
+/// Sentences of one kind, with what they change for the reader.
+pub(crate) struct Remark {
+    pub(crate) weight: Weight,
+    pub(crate) texts: Vec<String>,
+}
+
+/// All that is not said by table, gate and findings, with what it changes for the reader.
+pub(crate) fn weighed(
+    comparison: &Comparison,
+    plan: &Plan,
+    context: &ReportContext,
+) -> Vec<Remark> {
+    let conditions = Conditions::new(plan);
+    let flagged = comparison
+        .placebo
+        .as_ref()
+        .map_or(0, |placebo| placebo.flagged);
+    let of_placebo = if flagged > 0 {
+        Weight::Answer
+    } else {
+        Weight::Method
+    };
+    let of_layout = if comparison.cells.iter().any(may_be_layout) {
+        Weight::Doubt
+    } else {
+        Weight::Figures
+    };
+    let one = |text: Option<String>| text.into_iter().collect::<Vec<_>>();
+    let list = [
+        (Weight::Answer, failing(plan, context)),
+        (of_placebo, one(placebo(comparison, plan))),
+        (Weight::Doubt, one(drifting(comparison, &conditions))),
+        (of_layout, one(layout(plan))),
+        (Weight::Doubt, troubled(comparison, plan)),
+        (Weight::Method, one(multiplicity(comparison))),
+        (Weight::Method, one(ledger(context))),
+        (Weight::Method, one(left_out(comparison, plan))),
+        (Weight::Method, moved(comparison, &conditions)),
+        (Weight::Method, one(totals(comparison, plan, context))),
+    ];
+    let remarks = list
+        .into_iter()
+        .map(|(weight, texts)| Remark { weight, texts });
+    remarks.filter(|remark| !remark.texts.is_empty()).collect()
+}
+
+/// Whether a change is so small that the layout of the code can explain it.
+fn may_be_layout(cell: &CellComparison) -> bool {
+    let throughput = words::metric(cell, Metric::Throughput);
+    let ends = throughput.and_then(|metric| words::ci95(&metric.ratio));
+    let near = |(low, high): (f64, f64)| (low - 1.0).max(1.0 - high);
+    changed(cell) && ends.is_some_and(|ends| near(ends) < LAYOUT)
 }
 
 /// What moved in each cell that got slower or faster, as far as anything did.
@@ -293,26 +351,29 @@ pub(crate) fn troubles(
     plan: &Plan,
     context: &ReportContext,
 ) -> Vec<String> {
+    let mut texts = troubled(comparison, plan);
+    texts.extend(failing(plan, context));
+    texts
+}
+
+/// Cells with void rounds or server errors, one sentence each.
+fn troubled(comparison: &Comparison, plan: &Plan) -> Vec<String> {
     let conditions = Conditions::new(plan);
     let troubled =
         |cell: &&CellComparison| cell.void_rounds + cell.base_errors + cell.candidate_errors > 0;
-    comparison
-        .cells
-        .iter()
-        .filter(troubled)
-        .map(|cell| {
-            format!(
-                "{}: {}, {}s {} on the base, {} on {}",
-                conditions.name(cell),
-                words::plural(cell.void_rounds, "void round"),
-                words::error(plan),
-                cell.base_errors,
-                cell.candidate_errors,
-                cell.candidate_name,
-            )
-        })
-        .chain(failing(plan, context))
-        .collect()
+    let cells = comparison.cells.iter().filter(troubled);
+    let texts = cells.map(|cell| {
+        format!(
+            "{}: {}, {}s {} on the base, {} on {}",
+            conditions.name(cell),
+            words::plural(cell.void_rounds, "void round"),
+            words::error(plan),
+            cell.base_errors,
+            cell.candidate_errors,
+            cell.candidate_name,
+        )
+    });
+    texts.collect()
 }
 
 /// Why operations failed, for each cell and server where more than [`FAILED_TELLING`] did, one sentence each.

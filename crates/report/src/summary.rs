@@ -20,12 +20,50 @@ pub fn summary(comparison: &Comparison, plan: &Plan) -> String {
     let lines: Vec<String> = plan
         .candidates()
         .into_iter()
-        .map(|candidate| sentence(comparison, plan, candidate))
+        .map(|candidate| sentence(comparison, plan, candidate, every_delta))
         .collect();
     lines.join("\n")
 }
 
-fn sentence(comparison: &Comparison, plan: &Plan, candidate: ServerId) -> String {
+fn every_delta(cells: &[&CellComparison], delta: f64) -> String {
+    format!(" beyond {}", unchanged_delta(cells, delta))
+}
+
+/// The head lines above a table that has the δ of each cell: the sentence names δ only where it is the same
+/// for all cells without change.
+pub(crate) fn headlines(comparison: &Comparison, plan: &Plan) -> Vec<String> {
+    if let Some(counts) = comparison.counted_alone() {
+        let lines = crate::counts::summary(counts, plan);
+        return lines.lines().map(str::to_owned).collect();
+    }
+    let candidates = plan.candidates().into_iter();
+    candidates
+        .map(|candidate| sentence(comparison, plan, candidate, common_delta))
+        .collect()
+}
+
+/// ` beyond ±2 %` where all cells without change have that δ, else nothing.
+fn common_delta(cells: &[&CellComparison], _: f64) -> String {
+    let same = cells
+        .iter()
+        .filter(|cell| cell.verdict == Verdict::NoChange);
+    let mut deltas: Vec<String> = same.map(|cell| words::deltas([*cell])).collect();
+    deltas.dedup();
+    match deltas.as_slice() {
+        [delta] => format!(" beyond {delta}"),
+        _ => String::new(),
+    }
+}
+
+/// How the δ of the cells without change is put, of cells and the plan's own δ.
+type DeltaWords = fn(&[&CellComparison], f64) -> String;
+
+fn sentence(
+    comparison: &Comparison,
+    plan: &Plan,
+    candidate: ServerId,
+    delta_words: DeltaWords,
+) -> String {
     let cells: Vec<&CellComparison> = comparison
         .cells
         .iter()
@@ -35,7 +73,8 @@ fn sentence(comparison: &Comparison, plan: &Plan, candidate: ServerId) -> String
     if cells.iter().all(|cell| cell.blocks == 0) {
         parts.push("nothing measured".to_owned());
     } else {
-        parts.push(counts(&cells, &Conditions::new(plan), comparison.delta));
+        let delta = delta_words(&cells, comparison.delta);
+        parts.push(counts(&cells, &Conditions::new(plan), &delta));
     }
     parts.push(placebo(comparison, plan));
     parts.push(
@@ -54,7 +93,7 @@ fn sentence(comparison: &Comparison, plan: &Plan, candidate: ServerId) -> String
     )
 }
 
-fn counts(cells: &[&CellComparison], conditions: &Conditions<'_>, delta: f64) -> String {
+fn counts(cells: &[&CellComparison], conditions: &Conditions<'_>, delta: &str) -> String {
     let of = |verdict: Verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
     let extreme = |verdict: Verdict, word: &str| match farthest(cells, conditions, verdict) {
         Some(text) => format!(" ({word} {text})"),
@@ -72,9 +111,8 @@ fn counts(cells: &[&CellComparison], conditions: &Conditions<'_>, delta: f64) ->
             extreme(Verdict::Improvement, "best")
         ),
         format!(
-            "{} no change beyond {}{}",
+            "{} no change{delta}{}",
             of(Verdict::NoChange),
-            unchanged_delta(cells, delta),
             dearer(cells)
         ),
         format!("{} inconclusive", of(Verdict::Inconclusive)),

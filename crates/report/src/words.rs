@@ -160,6 +160,35 @@ pub fn ratio_interval(ratio: &Ratio) -> String {
     }
 }
 
+/// Before the factor by which a ratio may be off either way.
+pub const WIDE: &str = "×÷";
+
+/// A ratio with half of its interval, `0.966 ±0.008`; an interval so lopsided that half its width would
+/// mislead is a factor: `0.4 ×÷3`.
+pub fn ratio_half(ratio: &Ratio) -> String {
+    let text = |value: f64| {
+        if value < 10.0 {
+            format!("{value:.3}")
+        } else {
+            figure(value)
+        }
+    };
+    let estimate = text(ratio.estimate);
+    match ci95(ratio) {
+        _ if !ratio.estimate.is_finite() => UNKNOWN.to_owned(),
+        None => format!("{estimate} ±?"),
+        Some((low, high)) if is_wide(low, high) => {
+            format!("{estimate} {WIDE}{}", figure((high / low).sqrt()))
+        }
+        Some((low, high)) => format!("{estimate} ±{}", text((high - low) / 2.0)),
+    }
+}
+
+/// Whether the interval of a ratio is so lopsided that half its width would mislead.
+pub fn is_wide(low: f64, high: f64) -> bool {
+    high > 2.0 * low
+}
+
 /// A share without needless zeros: `3 %`, `2.5 %`.
 pub fn share(share: f64) -> String {
     let text = format!("{:.2}", 100.0 * share);

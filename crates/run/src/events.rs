@@ -2,7 +2,6 @@
 
 use crate::pilot::Pilot;
 use deltabench_compare::comparison::Comparison;
-use deltabench_model::plan::PublishedRate;
 
 /// Where a run stands after a block.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,8 +18,8 @@ pub struct BlockProgress {
     pub elapsed_seconds: f64,
     /// Seconds that will be left at most, at the pace so far.
     pub remaining_seconds: f64,
-    /// Where blocks are passes: how published studies count each cell's work.
-    pub passes: Option<Vec<PublishedRate>>,
+    /// Whether blocks are passes, of which few tell nothing.
+    pub passes: bool,
     /// What the data say so far; absent until there is something to compare.
     pub comparison: Option<Comparison>,
 }
@@ -29,6 +28,8 @@ pub struct BlockProgress {
 pub trait Observer {
     /// One line about set-up, trouble or clean-up.
     fn note(&mut self, text: &str);
+    /// What is being done from now on, until the next call: `point-query at 4 clients`.
+    fn doing(&mut self, _what: &str) {}
     /// A visit has ended: `done` of `planned` cells of block `block` (from 0).
     fn visit(&mut self, block: u32, done: u32, planned: u32);
     /// The pilot has ended.

@@ -75,6 +75,9 @@ pub struct Output {
     /// Version of the JSON report: 1 for scripts that were written for it
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
     pub json_version: u8,
+    /// Print every note and each cell's whole reason, not the five notes that matter most
+    #[arg(long)]
+    pub verbose: bool,
 }
 
 /// What servers may use of the machine, and what their caches hold.

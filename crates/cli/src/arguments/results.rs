@@ -1,4 +1,5 @@
-//! What is done with runs in the lab: `resume`, `confirm`, `report`, `export`, `invalidate`, `ledger`.
+//! What is done with runs in the lab: `resume`, `confirm`, `report`, `notes`, `export`, `invalidate`,
+//! `ledger`.
 
 use super::conditions::{Output, Servers};
 use clap::builder::PossibleValue;
@@ -62,9 +63,20 @@ pub struct Report {
     /// Judge with another smallest change that matters
     #[arg(long, value_name = "PERCENT")]
     pub delta: Option<String>,
+    /// In the table for a terminal: every note and each cell's whole reason
+    #[arg(long)]
+    pub verbose: bool,
     /// With --format pgbench: a progress line for each so many seconds of measured time
     #[arg(long, value_name = "SECONDS")]
     pub progress: Option<f64>,
+}
+
+/// `deltabench notes`.
+#[derive(Debug, Args)]
+pub struct Notes {
+    /// The run, or the beginning of its name, or `last`; of an experiment all its runs
+    #[arg(default_value = "last")]
+    pub run: String,
 }
 
 /// `deltabench export`.

@@ -7,6 +7,7 @@ use deltabench_compare::comparison::{
 use deltabench_model::plan::Stopping;
 use deltabench_report::interval_bar;
 use deltabench_run::events::BlockProgress;
+use std::time::Instant;
 
 /// Columns of the bar.
 const BAR: usize = 25;
@@ -18,6 +19,8 @@ const AXIS: f64 = 4.0;
 pub struct Board {
     /// Block, from 1, with visits done and planned in it.
     visit: Option<(u32, u32, u32)>,
+    /// What is done now; empty before anything is.
+    now: String,
     /// After the last block.
     last: Option<Last>,
 }
@@ -27,6 +30,8 @@ struct Last {
     planned: u32,
     open_cells: u32,
     remaining_seconds: f64,
+    /// When that many seconds remained.
+    at: Instant,
     cells: usize,
     rows: Vec<OpenCell>,
 }
@@ -44,6 +49,11 @@ struct OpenCell {
 }
 
 impl Board {
+    /// Something else is done from now on.
+    pub fn doing(&mut self, what: &str) {
+        what.clone_into(&mut self.now);
+    }
+
     /// A visit has ended.
     pub fn visit(&mut self, block: u32, done: u32, planned: u32) {
         self.visit = Some((block + 1, done, planned));
@@ -77,6 +87,7 @@ impl Board {
             planned: progress.planned,
             open_cells: progress.open_cells,
             remaining_seconds: progress.remaining_seconds,
+            at: Instant::now(),
             cells: comparison.cells.len(),
             rows,
         });
@@ -86,6 +97,7 @@ impl Board {
     /// At most `height` lines.
     pub fn lines(&self, height: usize) -> Vec<String> {
         let mut lines: Vec<String> = self.head().into_iter().collect();
+        lines.extend((!self.now.is_empty()).then(|| format!("now: {}", self.now)));
         let Some(last) = &self.last else {
             lines.truncate(height);
             return lines;
@@ -128,7 +140,8 @@ impl Board {
                 texts.push(format!("{} of {} open", last.rows.len(), last.cells));
             }
             if last.open_cells > 0 {
-                texts.push(format!("at most {} left", minutes(last.remaining_seconds)));
+                let left = last.remaining_seconds - last.at.elapsed().as_secs_f64();
+                texts.push(format!("at most {} left", minutes(left.max(0.0))));
             }
         }
         (!texts.is_empty()).then(|| texts.join("; "))
@@ -233,7 +246,7 @@ mod tests {
             cells: 3,
             elapsed_seconds: 60.0,
             remaining_seconds: 220.0,
-            passes: None,
+            passes: false,
             comparison: Some(comparison),
         }
     }
@@ -281,6 +294,16 @@ mod tests {
             lines[3].contains('┊') && lines[3].contains('●'),
             "{lines:#?}"
         );
+    }
+
+    #[test]
+    fn the_second_line_says_what_is_measured_now() {
+        let mut board = Board::default();
+        board.doing("starting the servers");
+        assert_eq!(board.lines(10), ["now: starting the servers"]);
+        board.block(&progress(|_| {}));
+        board.doing("point-query at 4 clients");
+        assert_eq!(board.lines(10)[1], "now: point-query at 4 clients");
     }
 
     #[test]

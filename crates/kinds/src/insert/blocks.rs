@@ -230,6 +230,7 @@ impl BlockState<'_> {
                     Err(problem) => return lost_or(problem, cell, &address),
                 }
             }
+            session.doing(cell);
             let end = match pass.step(cell, step) {
                 Ok(StepEnd::Recorded(record)) => {
                     self.keep_step(session, &record, step, turn)?;

@@ -214,6 +214,10 @@ impl BlockState<'_> {
         {
             let order = step_order(session.plan, attempt.block, place, link);
             let started = session.clock.now();
+            match link.cell {
+                Some(cell) => session.doing(cell),
+                None => session.observer.doing(link.step.name()),
+            }
             let end = match link.cell {
                 None => prepare(session, attempt, order, workers, &mut self.prepared)?,
                 Some(cell) => {

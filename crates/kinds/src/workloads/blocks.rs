@@ -156,6 +156,7 @@ impl BlockState<'_> {
             if session.interrupted.load(Ordering::Relaxed) {
                 return Ok(VisitEnd::Interrupted);
             }
+            session.doing(cell);
             let started = session.clock.now();
             let wanted = !published || !renewed;
             if wanted && !addresses.is_empty() {

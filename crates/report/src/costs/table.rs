@@ -9,8 +9,6 @@ use crate::{withdrawn, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Difference, Moved, Ratio};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 
-/// Before the factor by which a ratio may be off either way.
-const WIDE: &str = "×÷";
 /// Names of servers that are longer get a line of their own.
 const NAME: usize = 24;
 
@@ -138,7 +136,10 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
         .to_owned(),
     ];
     if table.has_wide() {
-        lines.push(format!("{WIDE}n: off by a factor of up to n either way"));
+        lines.push(format!(
+            "{}n: off by a factor of up to n either way",
+            words::WIDE
+        ));
     }
     if comparison.cells.iter().any(|cell| !cell.moved.is_empty()) {
         lines.push(format!("moved: {PLACEBOS_OWN}"));
@@ -250,7 +251,7 @@ impl<'a> CostTable<'a> {
         cells.any(|cell| {
             let mut columns = self.columns.iter();
             columns.any(|column| {
-                relative(figure(cell, self.plan, column.key), self.style).contains(WIDE)
+                relative(figure(cell, self.plan, column.key), self.style).contains(words::WIDE)
             })
         })
     }
@@ -351,19 +352,9 @@ fn ratio_text(ratio: &Ratio, style: Style) -> String {
     let estimate = text(ratio.estimate);
     match (style, words::ci95(ratio)) {
         (Style::Alone, _) | (_, None) => estimate,
-        (Style::HalfWidth, Some((low, high))) if is_wide(low, high) => {
-            format!("{estimate} {WIDE}{}", words::figure((high / low).sqrt()))
-        }
-        (Style::HalfWidth, Some((low, high))) => {
-            format!("{estimate} ±{}", text((high - low) / 2.0))
-        }
+        (Style::HalfWidth, Some(_)) => words::ratio_half(ratio),
         (Style::Ends, Some((low, high))) => format!("{estimate} [{}, {}]", text(low), text(high)),
     }
-}
-
-/// Whether the interval of a ratio is so lopsided that half its width would mislead.
-fn is_wide(low: f64, high: f64) -> bool {
-    high > 2.0 * low
 }
 
 fn difference_text(difference: &Difference, style: Style) -> String {

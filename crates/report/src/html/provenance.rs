@@ -160,7 +160,12 @@ fn choices(plan: &Plan) -> Vec<(&'static str, String)> {
     if plan.delta_from_noise {
         rows.push(("each cell's δ", "from its placebo's noise".to_owned()));
     }
-    let limit = plan.gate.not_worse_than;
+    // A count has a limit without a gate.
+    let counted = plan.observing.counting.is_some();
+    let limit = plan
+        .gate
+        .not_worse_than
+        .filter(|_| plan.gate.on || !counted);
     if plan.gate.on || limit.is_some() {
         let fails = limit.map_or("any regression".to_owned(), |limit| {
             format!("a loss shown to be more than {}", words::share(limit))

@@ -144,6 +144,7 @@ fn the_lines_of_a_run_name_where_most_of_it_went() {
     let options = TerminalOptions {
         width: 100,
         colour: false,
+        verbose: false,
     };
     let text = terminal(&whole.comparison, &whole.plan, &whole.context, options);
     assert!(text.contains("where it went: "), "{text}");

@@ -15,6 +15,7 @@ fn options(width: usize) -> TerminalOptions {
     TerminalOptions {
         width,
         colour: false,
+        verbose: false,
     }
 }
 

@@ -316,6 +316,7 @@ fn the_same_comparison_gives_the_same_bytes() {
                 TerminalOptions {
                     width: 100,
                     colour: true,
+                    verbose: false,
                 },
             ),
             json(

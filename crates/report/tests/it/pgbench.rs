@@ -13,6 +13,7 @@ use serde_json::Value;
 const OPTIONS: TerminalOptions = TerminalOptions {
     width: 100,
     colour: false,
+    verbose: false,
 };
 
 /// Only the base, one mix, one number of clients.

@@ -15,6 +15,7 @@ fn form(format: Format, full: &Full, width: usize) -> String {
     let options = TerminalOptions {
         width,
         colour: false,
+        verbose: false,
     };
     render(format, &full.comparison, &full.plan, &full.context, options)
 }
@@ -36,6 +37,7 @@ fn the_costs_of_a_step() {
     let options = TerminalOptions {
         width: 120,
         colour: false,
+        verbose: false,
     };
     let text = costs_table(&full.comparison, &full.plan, &full.context, options);
     let to = text.find("revrangewhilewriting").unwrap();
@@ -180,6 +182,7 @@ fn nothing_is_said_of_clients_and_servers_in_a_study() {
     let options = TerminalOptions {
         width: 120,
         colour: false,
+        verbose: false,
     };
     let form = |format| render_study(format, &study, &context, options);
     for text in [

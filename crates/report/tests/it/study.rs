@@ -10,10 +10,15 @@ fn rendered(format: StudyFormat, study: &Study) -> String {
 const OPTIONS: TerminalOptions = TerminalOptions {
     width: 100,
     colour: false,
+    verbose: false,
 };
 
 fn text(study: &Study, width: usize, colour: bool) -> String {
-    let options = TerminalOptions { width, colour };
+    let options = TerminalOptions {
+        width,
+        colour,
+        verbose: false,
+    };
     render_study(StudyFormat::Text, study, &study_context(), options)
 }
 

@@ -5,7 +5,7 @@ use super::progress::RunProgress;
 use super::{Session, SessionEnd, store_problem};
 use crate::events::BlockProgress;
 use deltabench_compare::comparison::Comparison;
-use deltabench_compare::{Records, analyse};
+use deltabench_compare::{Records, analyse, words};
 use deltabench_model::fact::TimeUp;
 use deltabench_model::plan::{CellId, Stopping};
 use deltabench_model::problem::Problem;
@@ -65,6 +65,7 @@ impl Session<'_> {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Ok(Went::Interrupted);
             }
+            self.observer.doing("starting the servers");
             match blocks.block(self, order, progress)? {
                 BlockEnd::GoneThrough => {}
                 BlockEnd::Postponed => {
@@ -88,6 +89,15 @@ impl Session<'_> {
             return Ok(Went::TimeUp);
         }
         Ok(Went::On)
+    }
+
+    /// Says that a cell is measured from now on.
+    pub fn doing(&mut self, cell: CellId) {
+        if let Some(planned) = self.plan.cell(cell) {
+            let workers = words::workers(self.plan, planned.clients);
+            self.observer
+                .doing(&format!("{} at {workers}", planned.workload));
+        }
     }
 
     /// The cells that a block measures, by the slices of the blocks before it.
@@ -158,8 +168,7 @@ impl Session<'_> {
             worker: self.plan.work.worker(),
             elapsed_seconds: elapsed,
             remaining_seconds: remaining,
-            passes: (self.plan.work.has_passes())
-                .then(|| cells.iter().map(|cell| cell.published.clone()).collect()),
+            passes: self.plan.work.has_passes(),
             comparison,
         });
         Ok(open.is_empty())
