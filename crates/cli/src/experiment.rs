@@ -1,7 +1,6 @@
 //! `deltabench run` and `init`: an experiment file, carried out part by part.
 
 mod outlook;
-
 mod servers;
 
 use crate::arguments::conditions::Output;
@@ -14,8 +13,8 @@ use crate::failure::Failure;
 use crate::host::{self, check_fits, swept_host};
 use crate::output::Destinations;
 use crate::store::{open_store, store_problem};
-use crate::{interrupt, kinds, study};
-
+use crate::study::{self, Loaded};
+use crate::{interrupt, kinds};
 use deltabench_experiment::{Experiment, Part, STARTER};
 use deltabench_kinds::run_half;
 use deltabench_model::plan::{ExperimentPart, Plan, Timing, WorkloadSource};
@@ -24,7 +23,6 @@ use deltabench_run::planning::{self, Request};
 use deltabench_run::session::SessionEnd;
 use deltabench_store::RunState;
 use deltabench_workload::{Library, mix};
-
 use servers::Found;
 use std::path::Path;
 
@@ -116,7 +114,7 @@ pub fn carry_out(
     let destinations = Destinations::check(&Output::default(), config).map_err(Failure::Refused)?;
     let mut pilot = pilot;
     let mut failed = false;
-    let mut analysed = Vec::new();
+    let mut known = Vec::new();
     for run in runs {
         let summaries = bench.store.runs().map_err(store_problem)?;
         let state = summaries.iter().find(|summary| summary.run == *run);
@@ -154,9 +152,9 @@ pub fn carry_out(
         if !plan.candidates().is_empty() {
             bench.publish(&part, end, &destinations)?;
         }
-        analysed.push(part);
+        known.push(Loaded::of(&config.lab, part, &bench.store)?);
     }
-    let code = study::publish(execution, runs, analysed, config)?;
+    let code = study::publish(execution, runs, known, config)?;
     Ok(if failed { NOT_MEASURED } else { code })
 }
 

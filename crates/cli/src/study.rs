@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A run with what its lab says of it.
-struct Loaded {
+pub struct Loaded {
     run: String,
     plan: Plan,
     comparison: Comparison,
@@ -116,14 +116,14 @@ pub fn report(runs: &[(PathBuf, String)], arguments: &Report) -> Result<u8, Fail
 pub fn publish(
     execution: &str,
     runs: &[String],
-    analysed: Vec<Analysed>,
+    known: Vec<Loaded>,
     config: &Config,
 ) -> Result<u8, Failure> {
     let runs: Vec<(PathBuf, String)> = runs
         .iter()
         .map(|run| (config.lab.clone(), run.clone()))
         .collect();
-    let loaded = load(&runs, analysed)?;
+    let loaded = load(&runs, known)?;
     let study = tables(&loaded, None)?;
     let options = TerminalOptions {
         width: console::width(),
@@ -140,37 +140,46 @@ pub fn publish(
     Ok(exit_code(&study, &loaded))
 }
 
-/// Loads these runs; those of `known` have been analysed already.
-fn load(runs: &[(PathBuf, String)], known: Vec<Analysed>) -> Result<Vec<Loaded>, Failure> {
-    let mut known: BTreeMap<String, Analysed> = known
-        .into_iter()
-        .map(|one| (one.context.run.clone(), one))
-        .collect();
-    let mut loaded = Vec::new();
-    for (lab, run) in runs {
-        let store = open(lab)?;
+impl Loaded {
+    /// What a study needs of a run; slices and counters are given back.
+    ///
+    /// Errors: a store that cannot be read.
+    pub fn of(lab: &Path, analysed: Analysed, store: &Store) -> Result<Self, Failure> {
         let Analysed {
             plan,
             comparison,
             context,
             ..
-        } = match known.remove(run) {
-            Some(analysed) => analysed,
-            None => {
-                let plan = store.plan(run).map_err(store_problem)?;
-                analyse_run(run, &plan, &store)?
-            }
-        };
-        let page = format!("{run}.html");
-        loaded.push(Loaded {
-            host: host_of(run, lab, &store)?,
+        } = analysed;
+        let page = format!("{}.html", context.run);
+        Ok(Self {
+            host: host_of(&context.run, lab, store)?,
             state: context.state,
             page: lab.join(&page).is_file().then_some(page),
             withdrawn: context.invalidations,
-            run: run.clone(),
+            run: context.run,
             plan,
             comparison,
             results: context.results,
+        })
+    }
+}
+
+/// Loads these runs, but those that are known.
+fn load(runs: &[(PathBuf, String)], known: Vec<Loaded>) -> Result<Vec<Loaded>, Failure> {
+    let mut known: BTreeMap<String, Loaded> = known
+        .into_iter()
+        .map(|one| (one.run.clone(), one))
+        .collect();
+    let mut loaded = Vec::new();
+    for (lab, run) in runs {
+        loaded.push(match known.remove(run) {
+            Some(known) => known,
+            None => {
+                let store = open(lab)?;
+                let plan = store.plan(run).map_err(store_problem)?;
+                Loaded::of(lab, analyse_run(run, &plan, &store)?, &store)?
+            }
         });
     }
     // A part that has not begun will be measured where the others are.
