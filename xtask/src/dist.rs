@@ -44,12 +44,15 @@ pub fn dist(root: &Path) -> anyhow::Result<()> {
 /// The stripped binary.
 fn build(root: &Path, tools: &Path) -> anyhow::Result<PathBuf> {
     let bin = tools.join("bin");
-    if !bin.join("cargo-zigbuild").exists() {
+    // What it has been asked for: another pin is installed over it.
+    let pinned = tools.join("pinned");
+    if fs::read_to_string(&pinned).ok() != Some(TOOLS.join("\n")) {
         run(Command::new("python3").args(["-m", "venv"]).arg(tools))?;
         let mut pip = Command::new(bin.join("pip"));
         run(pip
             .args(["install", "--quiet", "--disable-pip-version-check"])
             .args(TOOLS))?;
+        write(&pinned, &TOOLS.join("\n"))?;
     }
     let (major, minor) = OLDEST_GLIBC;
     let mut paths = vec![bin.clone()];
@@ -148,6 +151,7 @@ fn pack(out: &Path, name: &str) -> anyhow::Result<PathBuf> {
         "--owner=0",
         "--group=0",
         "--numeric-owner",
+        "--mode=u=rwX,go=rX",
     ])
     .args(["--use-compress-program=gzip -n9", "-cf"])
     .arg(&archive)
@@ -180,6 +184,9 @@ fn debian_package(out: &Path, tree: &Path, version: &str) -> anyhow::Result<Path
          where, by how much, and why.\n"
     );
     write(&staged.join("DEBIAN/control"), &control)?;
+    run(Command::new("chmod")
+        .args(["-R", "u=rwX,go=rX"])
+        .arg(&staged))?;
     let package = out.join(format!("deltabench_{version}_amd64.deb"));
     let mut build = Command::new("dpkg-deb");
     build
