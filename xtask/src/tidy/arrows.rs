@@ -41,6 +41,15 @@ impl Arrows {
         Some(named != everything)
     }
 
+    /// Names after an arrow that are no crates.
+    fn unknown(&self) -> impl Iterator<Item = String> {
+        let words = ["no", "crate", "of", "ours", "but", EVERYTHING];
+        let drawn = self.0.iter().flat_map(|(_, drawn)| drawn);
+        let unknown =
+            drawn.filter(move |name| self.place(name).is_none() && !words.contains(&name.as_str()));
+        unknown.map(|name| format!("an arrow points to {name}, which is no crate"))
+    }
+
     /// Arrows to what does not stand below.
     fn upward(&self) -> impl Iterator<Item = String> {
         let all = self.0.iter().enumerate();
@@ -69,10 +78,11 @@ pub fn check(root: &Path) -> anyhow::Result<Vec<Breach>> {
     let metadata = serde_json::from_slice(&output.stdout).context("cargo metadata is not JSON")?;
     let text = fs::read_to_string(root.join(DRAWN)).context(DRAWN)?;
     let arrows = Arrows::read(&text);
-    let upward = arrows
+    let wrong = arrows
         .upward()
+        .chain(arrows.unknown())
         .map(|text| Breach::new(Path::new(DRAWN), 0, text));
-    Ok(upward.chain(breaches(&metadata, &arrows)?).collect())
+    Ok(wrong.chain(breaches(&metadata, &arrows)?).collect())
 }
 
 fn breaches(metadata: &Value, arrows: &Arrows) -> anyhow::Result<Vec<Breach>> {
@@ -185,6 +195,13 @@ mod tests {
         assert_eq!(drawn().upward().next(), None);
         let arrows = Arrows::read("## Who may use whom\na -> b\nb, c -> c\n");
         assert_eq!(arrows.upward().count(), 1);
+        assert_eq!(drawn().unknown().next(), None);
+        assert_eq!(
+            Arrows::read("## Who may use whom\na -> bc\n")
+                .unknown()
+                .count(),
+            1
+        );
     }
 
     #[test]

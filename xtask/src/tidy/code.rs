@@ -69,7 +69,10 @@ impl Visitor<'_> {
     /// gets their names a second time.
     fn documented(&mut self, is_public: bool, attributes: &[syn::Attribute], name: &syn::Ident) {
         let is_library = self.path.starts_with("crates") && !self.path.starts_with("crates/cli");
-        let says = attributes.iter().any(|one| one.path().is_ident("doc"));
+        // `#[doc(hidden)]` says nothing.
+        let is_text = |one: &syn::Attribute| matches!(one.meta, syn::Meta::NameValue(_));
+        let mut said = attributes.iter().filter(|one| one.path().is_ident("doc"));
+        let says = said.any(is_text);
         if is_library && is_public && !self.in_test && !says {
             let text = format!("{name} is public and has no documentation");
             let line = name.span().start().line;
