@@ -350,11 +350,13 @@ pub const LAG_SECONDS: f64 = 1.0;
 
 /// Growth of counted instructions that is a regression where the user names no other, as a share.
 ///
-/// Counts know 0.01 %, so this is no limit of noise: below 1 % of instructions hardly any time is to be seen,
-/// and between two major versions nearly every cell moves by some tenths.
+/// Starts of one server differ by a fifth of it at most, as a rule, so this is no limit of noise: below 1 %
+/// of instructions hardly any time is to be seen, and between two major versions nearly every cell moves by
+/// some tenths.
 pub const COUNT_LIMIT: f64 = 0.01;
 
-/// Starts whose counts differ by more than this, as a share, are told: usual are a few millionths.
+/// Starts whose counts differ by more than this, as a share, are told. Usual is 0.02 % in cells that
+/// read and 0.2 % in cells that write (docs/guide/counting.md).
 pub const COUNT_SPAN_MAX: f64 = 0.000_5;
 
 /// CPU of a server's other processes in a window, over that of its backend, from which on it is told: it is
