@@ -5,7 +5,6 @@
 
 use crate::id::CellId;
 use crate::installation::{Build, Setting};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// What a stored fact is about; the word is how the store spells it.
@@ -67,7 +66,7 @@ impl FactKind {
 }
 
 /// A type whose values are stored as facts of one kind, as JSON.
-pub trait Fact: Serialize + DeserializeOwned {
+pub trait Fact: Serialize {
     /// The kind.
     const KIND: FactKind;
 }

@@ -6,10 +6,10 @@ use crate::occupancy::Occupancy;
 use deltabench_model::fact::{Fact, FactKind};
 use deltabench_model::plan::CacheState;
 use deltabench_observe::{AppliedLimits, MachineSources};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// What the run could get.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Conditions {
     /// What only servers have.
     #[serde(flatten)]
@@ -22,7 +22,7 @@ pub struct Conditions {
 }
 
 /// The buffers of servers.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Buffers {
     pub huge_pages: bool,
     /// Their size; absent without a server of our own.
@@ -34,21 +34,21 @@ impl Fact for Conditions {
 }
 
 /// For each cell of the plan, the shapes of its statements' plans.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
-pub(crate) struct StatementPlans(pub(crate) Vec<Vec<String>>);
+pub(crate) struct StatementPlans<'a>(pub(crate) &'a [Vec<String>]);
 
-impl Fact for StatementPlans {
+impl Fact for StatementPlans<'_> {
     const KIND: FactKind = FactKind::Plans;
 }
 
 /// What a server holds, and how it came about.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ServerData {
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ServerData<'a> {
     /// Rows and bytes of each state.
-    pub(crate) sizes: Vec<StateSize>,
+    pub(crate) sizes: &'a [StateSize],
     /// What made the aged state; absent without one.
-    pub(crate) aging: Option<AgingReport>,
+    pub(crate) aging: Option<&'a AgingReport>,
     /// The server whose data directory this one has a copy of; absent for one that was loaded itself.
     pub(crate) copy_of: Option<usize>,
     /// Microseconds of the shortest statement, from here and back; absent without servers that were there
@@ -56,12 +56,12 @@ pub(crate) struct ServerData {
     pub(crate) round_trip_us: Option<f64>,
 }
 
-impl Fact for ServerData {
+impl Fact for ServerData<'_> {
     const KIND: FactKind = FactKind::Data;
 }
 
 /// What the pilot found.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct PilotFacts {
     /// Names of the cells that it measured.
     pub(crate) workloads: Vec<String>,
@@ -78,7 +78,7 @@ impl Fact for PilotFacts {
 }
 
 /// Where the figures of each machine come from.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
 pub struct Sources(pub Vec<MachineSources>);
 

@@ -144,7 +144,10 @@ impl Store {
     /// The facts of one kind, in the order they were recorded.
     ///
     /// Errors: `UnknownRun`, `Damaged`, `Sqlite`.
-    pub fn facts<T: Fact>(&self, run: &str) -> Result<Vec<Recorded<T>>, StoreError> {
+    pub fn facts<T: Fact + DeserializeOwned>(
+        &self,
+        run: &str,
+    ) -> Result<Vec<Recorded<T>>, StoreError> {
         let rows: Vec<(Option<u32>, Option<u32>, String)> = self.collect(
             "select server, block, value from fact where run = ?1 and kind = ?2 order by id",
             (self.run_id(run)?, T::KIND.word()),
@@ -163,7 +166,7 @@ impl Store {
     /// What was recorded last of one kind about a server, or about the whole run.
     ///
     /// Errors: `UnknownRun`, `Damaged`, `Sqlite`.
-    pub fn last_fact<T: Fact>(
+    pub fn last_fact<T: Fact + DeserializeOwned>(
         &self,
         run: &str,
         server: Option<ServerId>,

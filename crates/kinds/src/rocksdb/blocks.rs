@@ -25,6 +25,7 @@ use deltabench_run::session::{
 };
 use deltabench_run::visit::{Cause, VisitEnd};
 use deltabench_server::Workspace;
+use serde::de::DeserializeOwned;
 use std::collections::HashSet;
 
 /// How the end of a process reads that the kernel, or a user, has killed.
@@ -378,7 +379,7 @@ impl BlockState<'_> {
 }
 
 /// Whether a fact of this kind is stored.
-fn is_known<T: Fact>(session: &Session<'_>) -> Result<bool, Problem> {
+fn is_known<T: Fact + DeserializeOwned>(session: &Session<'_>) -> Result<bool, Problem> {
     let facts = session
         .store
         .facts::<T>(session.run)

@@ -118,10 +118,10 @@ impl Session<'_> {
         for (id, readback) in ServerId::each().zip(readbacks) {
             self.fact(Some(id), &readback.build)?;
             self.fact(Some(id), &Settings(readback.settings.clone()))?;
-            self.fact(Some(id), &StatementPlans(readback.plans.clone()))?;
+            self.fact(Some(id), &StatementPlans(&readback.plans))?;
             let data = ServerData {
-                sizes: readback.sizes.clone(),
-                aging: readback.aging.clone(),
+                sizes: &readback.sizes,
+                aging: readback.aging.as_ref(),
                 copy_of: readback.copy_of,
                 round_trip_us: readback.round_trip_us,
             };
