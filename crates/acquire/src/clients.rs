@@ -7,8 +7,8 @@ use crate::package_source::{PackageSource, PackageSourceError};
 use crate::platform::Platform;
 use crate::versions::Product;
 use deltabench_model::problem::Problem;
+use deltabench_proc::program;
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 /// The client to use: `mvn` where it is, else `npm`; a mirror is a Maven repository and needs `mvn`, and
@@ -59,18 +59,10 @@ pub(crate) fn choose(
     )))
 }
 
-fn program(name: &str, search: Option<&OsStr>) -> Option<PathBuf> {
-    std::env::split_paths(search?)
-        .map(|dir| dir.join(name))
-        .find(|path| {
-            path.metadata()
-                .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn with_programs(names: &[&str]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();

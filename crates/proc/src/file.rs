@@ -1,9 +1,18 @@
 //! Files of the kernel, kept open or read once, and the two shapes that their text has.
 
 use crate::error::ProcError;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The first program of a name in directories as `PATH` lists them; none without that variable.
+pub fn program(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+    let runs = |found: Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
+    std::env::split_paths(path?)
+        .map(|directory| directory.join(name))
+        .find(|program| program.metadata().is_ok_and(runs))
+}
 
 /// A kernel file kept open. `SIZE` is how much of it is read: what is wanted must stand in its first `SIZE`
 /// bytes.

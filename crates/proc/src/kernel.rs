@@ -1,6 +1,6 @@
 //! The kernel itself: its version, what it lets others see, and the names of its functions.
 
-use crate::file::{number_in, word_in};
+use crate::file::word_in;
 use std::path::Path;
 
 /// Its release, such as `6.18.4-arch1-1`.
@@ -22,13 +22,6 @@ pub fn perf_event_paranoid() -> Option<i32> {
     word_in(Path::new("/proc/sys/kernel/perf_event_paranoid"))?
         .parse()
         .ok()
-}
-
-/// The most samples in a second that the kernel takes before it throttles.
-///
-/// Source: perf_event_open(2), `/proc/sys/kernel/perf_event_max_sample_rate`.
-pub fn perf_event_max_sample_rate() -> Option<u64> {
-    number_in(Path::new("/proc/sys/kernel/perf_event_max_sample_rate"))
 }
 
 /// The kernel's functions by their first address, ascending; empty where it hides them.

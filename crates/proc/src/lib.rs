@@ -27,7 +27,7 @@ mod tree;
 mod units;
 
 pub use error::ProcError;
-pub use file::{KernelFile, WholeFile, field, number, number_in, numbers, word_in};
+pub use file::{KernelFile, WholeFile, field, number, number_in, numbers, program, word_in};
 pub use maps::CodeMapping;
 pub use process::{Io, Process, has_ended, process_ids, resident_pages, thread_dir, threads};
 pub use stat::Stat;

@@ -6,6 +6,7 @@
 //! Backends are forked and not started, and what speaks to the counter from outside does not reach those.
 
 use deltabench_model::problem::Problem;
+use deltabench_proc::program;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,9 +23,6 @@ const CALLERS: u32 = 30;
 
 /// The function before which counts are written, and the statement that runs it.
 const MARK: &str = "pg_backend_pid";
-
-/// Where programs are looked for.
-const PLACES: [&str; 4] = ["/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin"];
 
 /// A counter of instructions on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,13 +46,10 @@ impl Counter {
     ///
     /// Errors: there is none, with the package that has it; one that does not run.
     pub fn find() -> Result<Self, Problem> {
-        let found = PLACES
-            .iter()
-            .map(|place| Path::new(place).join("valgrind"))
-            .find(|path| path.is_file());
-        let Some(program) = found else {
+        let path = std::env::var_os("PATH");
+        let Some(program) = program("valgrind", path.as_deref()) else {
             return Err(Problem::new("there is no valgrind on this machine")
-                .detail("instructions are counted by its tool callgrind")
+                .detail("instructions are counted by its tool callgrind; it is not on PATH")
                 .hint("install the package `valgrind`, for example `apt-get install valgrind`"));
         };
         let asked = Command::new(&program).arg("--version").output();

@@ -19,9 +19,10 @@ const DRAFT_AGE: Duration = Duration::from_secs(600);
 /// back and removes their control groups and them. Returns what was done, and what could not be, one
 /// sentence each.
 ///
-/// A process is stopped only if it is a `postgres`, or was started as an engine ([`crate::ENGINE_MARK`]),
-/// that runs as that workspace's server user with its working directory inside that workspace, whose maker
-/// neither holds the lock on its owner file nor runs under its pid and start time.
+/// A process is stopped only if it is a `postgres`, or was started as an engine ([`crate::ENGINE_MARK`]) or
+/// under a counter (`DELTABENCH_STARTED=counted`), that runs as that workspace's server user with its
+/// working directory inside that workspace, whose maker neither holds the lock on its owner file nor runs
+/// under its pid and start time.
 pub fn sweep(parent: &Path) -> Vec<String> {
     if !parent.exists() {
         return Vec::new();
