@@ -74,20 +74,11 @@ impl Profile {
 
     /// What is left of it after `empty` is taken away, path by path; the operations stay.
     pub fn minus(&self, empty: &Self) -> Self {
-        self.merged(empty, -1).of(self.operations)
-    }
-
-    /// Both together, path by path, with the operations of both.
-    pub fn plus(&self, other: &Self) -> Self {
-        self.merged(other, 1).of(self.operations + other.operations)
-    }
-
-    fn merged(&self, other: &Self, sign: i64) -> Self {
         let root = self.nodes.first().and_then(|node| self.function(node));
         let mut grower = Grower::new(root.map_or("", |root| &root.name));
         grower.add(self, 1);
-        grower.add(other, sign);
-        grower.grown()
+        grower.add(empty, -1);
+        grower.grown().of(self.operations)
     }
 }
 
@@ -342,11 +333,12 @@ mod tests {
     }
 
     #[test]
-    fn windows_add_up_with_their_operations() {
+    fn what_is_taken_away_leaves_the_operations() {
         let window = of(&[("a", 10, 1), ("a/b", 5, 2)]).of(100);
-        let both = window.plus(&window);
-        assert_eq!((both.operations, both.total()), (200, 30));
-        assert_eq!(both.minus(&window).of(100), window);
+        let both = of(&[("a", 20, 2), ("a/b", 10, 4)]).of(200);
+        let left = both.minus(&window);
+        assert_eq!((left.operations, left.total()), (200, 15));
+        assert_eq!(left.of(100), window);
     }
 
     #[test]

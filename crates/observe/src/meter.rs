@@ -164,11 +164,6 @@ impl CpuMeter {
         }
     }
 
-    /// How many processes the server had at the last refresh.
-    pub fn process_count(&self) -> usize {
-        self.processes.len()
-    }
-
     /// Lists the processes and threads of the server again and says what changed.
     ///
     /// Call it outside slices. A process that appeared brings all CPU of its life into the next reading, so
@@ -459,7 +454,7 @@ mod tests {
     fn processes_that_come_and_go_are_told_once() {
         let mut shell = Shell::start();
         let mut meter = CpuMeter::open(shell.pid()).unwrap();
-        assert_eq!(meter.process_count(), 1);
+        assert_eq!(meter.processes.len(), 1);
         let child: u32 = shell.tell("sleep 60 & echo $!").parse().unwrap();
         assert_eq!(
             meter.refresh().unwrap(),

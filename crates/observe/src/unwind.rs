@@ -80,21 +80,6 @@ impl StackCounts {
     pub fn samples(&self) -> u64 {
         self.stacks.values().sum()
     }
-
-    /// Share of stacks that reach their main function; absent without samples.
-    pub fn complete(&self) -> Option<f64> {
-        use deltabench_model::units::to_f64;
-        let samples = self.samples();
-        (samples > 0).then(|| 1.0 - to_f64(self.truncated) / to_f64(samples))
-    }
-
-    /// Adds what was seen elsewhere in the same server.
-    pub fn add(&mut self, other: Self) {
-        self.truncated += other.truncated;
-        for (stack, seen) in other.stacks {
-            *self.stacks.entry(stack).or_default() += seen;
-        }
-    }
 }
 
 /// The stacks of one running server: all its processes are copies of one, with the same files at the same

@@ -26,11 +26,6 @@ impl Names {
         let place = usize::try_from(number).ok()?;
         self.names.get(place).map(String::as_str)
     }
-
-    /// All names; the place of each is its number.
-    pub fn all(&self) -> &[String] {
-        &self.names
-    }
 }
 
 #[cfg(test)]
@@ -45,6 +40,6 @@ mod tests {
         assert_eq!(names.number("ExecScan"), a);
         assert_eq!(names.name(b), Some("heap_getnext"));
         assert_eq!(names.name(2), None);
-        assert_eq!(names.all(), ["ExecScan", "heap_getnext"]);
+        assert_eq!(names.names, ["ExecScan", "heap_getnext"]);
     }
 }

@@ -78,9 +78,9 @@ fn a_sampled_stack_leads_from_the_leaf_to_its_callers() {
     assert!(
         through * 10 >= all * 9,
         "{through} of {all}: {counts:?} {:?}",
-        reader.names.all()
+        reader.names
     );
-    assert!(counts.complete().unwrap() >= 0.9);
+    assert!(counts.truncated * 10 <= all);
 }
 
 fn rooted(names: &[&str]) -> Option<usize> {
@@ -109,19 +109,4 @@ fn a_stack_begins_at_the_main_function_of_its_process() {
     assert_eq!(rooted(&["ServerLoop", "PostmasterMain", "main"]), Some(1));
     assert_eq!(rooted(&["ExecScan", "ExecutorRun"]), None);
     assert_eq!(rooted(&[]), None);
-}
-
-#[test]
-fn counts_of_two_slices_are_one() {
-    let of = |stack: &[u32], seen, truncated| StackCounts {
-        stacks: [(stack.to_vec(), seen)].into(),
-        truncated,
-    };
-    let mut all = of(&[1, 2], 3, 1);
-    all.add(of(&[1, 2], 4, 0));
-    all.add(of(&[1], 1, 1));
-    assert_eq!((all.samples(), all.truncated), (8, 2));
-    assert_eq!(all.stacks[&vec![1, 2]], 7);
-    assert_eq!(all.complete(), Some(0.75));
-    assert_eq!(StackCounts::default().complete(), None);
 }

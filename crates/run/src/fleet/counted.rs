@@ -108,12 +108,6 @@ impl CountedServer<'_> {
         let login = self.site.home.login(tables_of(self.plan.order, cell));
         Ok((self.site.endpoint.clone(), login))
     }
-
-    /// Version of the server, as it counts itself.
-    #[must_use]
-    pub fn version_num(&self) -> u32 {
-        self.version_num
-    }
 }
 
 /// Settings without which work would be done where it is not counted, or that a counter cannot bear.

@@ -1,7 +1,7 @@
 //! The tables that `pgbench -i` makes: the text of its statements and rows, as pgbench of PostgreSQL 18 has
 //! them.
 //!
-//! The order is pgbench's: [`drop_sql`], [`create_sql`]; in one transaction [`truncate_sql`] and the rows,
+//! The order is pgbench's: [`drop_sql`], [`create_sql`]; in one transaction the rows,
 //! which are [`CopyRows`] of each of [`LOADED`] after its [`PgbenchTable::copy_sql`], or [`server_side_sql`];
 //! then [`vacuum_sql`], [`primary_keys_sql`], [`foreign_keys_sql`].
 //!
@@ -126,11 +126,6 @@ fn version_name(version_num: u32) -> String {
 /// The statement that removes tables that are there; one for all, because of foreign keys.
 pub fn drop_sql() -> &'static str {
     "drop table if exists pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers"
-}
-
-/// The statement that empties them; in the transaction that loads rows, so that they can come frozen.
-pub fn truncate_sql() -> &'static str {
-    "truncate table pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers"
 }
 
 /// The statements that make the tables, without keys.
