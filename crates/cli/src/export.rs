@@ -11,7 +11,6 @@ use crate::output::analyse_run;
 use crate::store::{open, store_problem};
 use deltabench_model::problem::Problem;
 use deltabench_store::export::{Export, ExportError};
-pub use rows::better;
 use rows::{Rows, general};
 use std::io::Read;
 use std::path::Path;

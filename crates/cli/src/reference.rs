@@ -5,7 +5,7 @@
 
 use crate::arguments::Arguments;
 use crate::console::{print_stdout, width};
-use crate::export::{better, schema};
+use crate::export::schema;
 use crate::failure::Failure;
 use crate::text::paragraph;
 use clap::CommandFactory;
@@ -33,7 +33,7 @@ pub fn metrics() -> Result<u8, Failure> {
     for metric in METRICS {
         let good = metric
             .better
-            .map_or_else(String::new, |way| format!(", {} is better", better(way)));
+            .map_or_else(String::new, |way| format!(", {} is better", way.word()));
         let unit = format!("{}{good}", metric.unit);
         lines.push(format!("{} ({}): {unit}", metric.key, metric.name));
         lines.extend(paragraph("    ", metric.meaning, width));

@@ -3,6 +3,7 @@
 mod instructions;
 
 use deltabench_model::finding::Finding;
+use deltabench_model::metric::{self, MetricInfo};
 use deltabench_model::plan::{CellId, Gate, Group, ServerId, Stopping};
 
 pub use deltabench_model::metric::Better;
@@ -30,31 +31,29 @@ impl Metric {
         Self::LatencyP99,
     ];
 
+    /// Its row in the registry.
+    pub fn info(self) -> &'static MetricInfo {
+        match self {
+            Self::Throughput => &metric::THROUGHPUT,
+            Self::ServerCpuPerOperation => &metric::SERVER_CPU,
+            Self::LatencyP50 => &metric::LATENCY_P50,
+            Self::LatencyP99 => &metric::LATENCY_P99,
+        }
+    }
+
     /// The key in JSON and CSV.
     pub fn key(self) -> &'static str {
-        match self {
-            Self::Throughput => "throughput",
-            Self::ServerCpuPerOperation => "server_cpu_us_per_op",
-            Self::LatencyP50 => "latency_us_p50",
-            Self::LatencyP99 => "latency_us_p99",
-        }
+        self.info().key
     }
 
     /// The unit of absolute values.
     pub fn unit(self) -> &'static str {
-        match self {
-            Self::Throughput => "ops/s",
-            Self::ServerCpuPerOperation => "us/op",
-            Self::LatencyP50 | Self::LatencyP99 => "us",
-        }
+        self.info().unit
     }
 
     /// Which way is good.
     pub fn better(self) -> Better {
-        match self {
-            Self::Throughput => Better::Higher,
-            _ => Better::Lower,
-        }
+        self.info().better.unwrap_or(Better::Lower)
     }
 }
 

@@ -11,7 +11,6 @@ use crate::judge::Levels;
 use crate::parallel;
 use blocks::CostSample;
 use deltabench_model::counter::VisitCounters;
-use deltabench_model::metric::METRICS;
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::slice::Slice;
 use sources::{Sampled, Sources};
@@ -29,8 +28,8 @@ pub use sources::Machine;
 /// Shape:  counters in any order, of two for the same visit the later counts; those of cells or servers that
 ///         the plan does not have are ignored. Without counters there are only the costs that slices know.
 ///         `machines` are those of the servers, in the plan's order.
-/// Units:  those of [`METRICS`]. Without the cores of both sides' machines there is no
-///         `machine_cpu_percent_per_op`.
+/// Units:  those of [`deltabench_model::metric::METRICS`].
+///         Without the cores of both sides' machines there is no `machine_cpu_percent_per_op`.
 /// Source: docs/measuring.md, "What an operation costs, and what moved"; the published columns are those of
 ///         docs/sources/sysbench-microbenchmarks.md#costs.
 pub fn add_costs(
@@ -78,10 +77,4 @@ fn costs(samples: &[CostSample], levels: Levels) -> Vec<Cost> {
         .iter()
         .filter_map(|sample| sample.cost(levels))
         .collect()
-}
-
-/// The unit of a cost; sampled waits have no metric of their own.
-fn unit(key: &str) -> &'static str {
-    let known = METRICS.iter().find(|metric| metric.key == key);
-    known.map_or("us/op", |metric| metric.unit)
 }

@@ -28,7 +28,7 @@ mod watch;
 
 pub use benchmark::Insert;
 pub use figures::insert_report;
-pub use metrics::{Fold, INSERT_METRICS, InsertMetric};
+pub use metrics::{INSERT_METRICS, is_published};
 pub use quartile::{Quartile, ShareColour};
 pub use reading::InsertReader;
 pub use record::{StepRecord, steps};

@@ -1,14 +1,35 @@
 //! The registry of metrics: every figure that a report shows about a cell, with its name, unit and source.
 //!
-//! One table feeds help, glossary, JSON and reports. A metric is a cost: something counted, divided by
-//! operations. What is counted is kept raw, per visit and server ([`crate::counter::VisitCounters`]), under
+//! One table feeds help, glossary, JSON and reports; a kind of benchmark whose steps have figures of their
+//! own keeps rows of the same type. A metric is a cost: something counted, divided by operations. What is
+//! counted is kept raw, per visit and server ([`crate::counter::VisitCounters`]), under
 //! [`MetricInfo::counter`].
+
+use Better::{Higher, Lower};
 
 /// Which way a metric gets better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
     Higher,
     Lower,
+}
+
+impl Better {
+    /// The word in files and on pages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Higher => "higher",
+            Self::Lower => "lower",
+        }
+    }
+}
+
+/// How the figures of several passes of steps become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fold {
+    Mean,
+    Max,
+    Sum,
 }
 
 /// Where the raw figure of a metric comes from, and what it is divided by.
@@ -26,6 +47,8 @@ pub enum Basis {
     Visit,
     /// A size at the end of a visit, divided by nothing.
     Gauge,
+    /// A figure of a whole step, and how several passes of it become one.
+    Pass(Fold),
 }
 
 /// One metric.
@@ -36,6 +59,8 @@ pub struct MetricInfo {
     /// Column head, for example `cs/o`.
     pub name: &'static str,
     pub unit: &'static str,
+    /// What a sentence calls it, for example `user CPU`; empty where none does.
+    pub words: &'static str,
     /// Which way is good; absent where neither is.
     pub better: Option<Better>,
     /// How the value is made.
@@ -51,61 +76,69 @@ pub struct MetricInfo {
     pub meaning: &'static str,
 }
 
+impl MetricInfo {
+    /// A figure of a whole step; `source` is empty where no published report prints it.
+    pub const fn of_step(
+        key: &'static str,
+        unit: &'static str,
+        fold: Fold,
+        source: &'static str,
+        meaning: &'static str,
+    ) -> Self {
+        Self {
+            key,
+            name: key,
+            unit,
+            words: "",
+            better: None,
+            basis: Basis::Pass(fold),
+            counter: "",
+            scale: 1.0,
+            source,
+            versions: "all",
+            meaning,
+        }
+    }
+}
+
+/// The unit of a cost and which way is good. That of a sampled wait, `wait:TYPE:EVENT`, is that of all waits.
+pub fn unit(key: &str) -> (&'static str, Option<Better>) {
+    let row = metric(key).or_else(|| metric("wait_us_per_op"));
+    row.map_or(("", None), |row| (row.unit, row.better))
+}
+
 /// The metric with that key.
 pub fn metric(key: &str) -> Option<&'static MetricInfo> {
     METRICS.iter().find(|metric| metric.key == key)
 }
 
-const fn slices(
-    key: &'static str,
-    name: &'static str,
-    unit: &'static str,
-    better: Better,
-    source: &'static str,
-    meaning: &'static str,
-) -> MetricInfo {
-    MetricInfo {
-        key,
-        name,
-        unit,
-        better: Some(better),
-        basis: Basis::Slices,
-        counter: "",
-        scale: 1.0,
-        source,
-        versions: "all",
-        meaning,
-    }
+/// A row: key, name, unit, words, which way is good; basis, counter, scale; source; versions; meaning.
+macro_rules! row {
+    ($key:literal $name:literal $unit:literal $words:literal $better:expr;
+     $basis:ident $counter:literal $scale:expr; $source:expr; $versions:expr; $meaning:expr) => {
+        MetricInfo {
+            key: $key,
+            name: $name,
+            unit: $unit,
+            words: $words,
+            better: $better,
+            basis: Basis::$basis,
+            counter: $counter,
+            scale: $scale,
+            source: $source,
+            versions: $versions,
+            meaning: $meaning,
+        }
+    };
 }
 
-const fn counted(
-    basis: Basis,
-    (key, name, unit): (&'static str, &'static str, &'static str),
-    (counter, scale): (&'static str, f64),
-    source: &'static str,
-    versions: &'static str,
-    meaning: &'static str,
-) -> MetricInfo {
-    MetricInfo {
-        key,
-        name,
-        unit,
-        better: Some(Better::Lower),
-        basis,
-        counter,
-        scale,
-        source,
-        versions,
-        meaning,
-    }
-}
-
-/// Says nothing about good or bad.
-const fn neutral(info: MetricInfo) -> MetricInfo {
-    MetricInfo {
-        better: None,
-        ..info
-    }
+/// Rows with a name of their own, then others.
+macro_rules! rows {
+    ($($named:ident)+; $($key:literal $name:literal $unit:literal $words:literal $better:expr;
+     $basis:ident $counter:literal $scale:expr; $source:expr; $versions:expr; $meaning:expr;)+) => {
+        &[$($named,)+ $(row!($key $name $unit $words $better;
+            $basis $counter $scale; $source; $versions; $meaning)),+]
+    };
 }
 
 const KB: f64 = 1.0 / 1024.0;
@@ -128,601 +161,204 @@ const RUSAGE: &str = "getrusage(2) of its process";
 const PERF_CONTEXT: &str =
     "perf context of the library, in turns of their own that are not measured";
 
-/// Every metric, in the order of reports.
-pub const METRICS: &[MetricInfo] = &[
-    slices(
-        "throughput",
-        "ops/s",
-        "ops/s",
-        Better::Higher,
-        "operations and duration of the slices",
-        "operations per second of the measured slices",
-    ),
-    slices(
-        "server_cpu_us_per_op",
-        "cpu us/o",
-        "us/op",
-        Better::Lower,
-        "schedstat or cgroup of all processes of the server",
-        "CPU time of the server for an operation, background processes included while its slice ran",
-    ),
-    slices(
-        "latency_us_p50",
-        "p50",
-        "us",
-        Better::Lower,
-        "histogram of the slices",
-        "median latency",
-    ),
-    slices(
-        "latency_us_p99",
-        "p99",
-        "us",
-        Better::Lower,
-        "histogram of the slices",
-        "99th percentile of latency",
-    ),
-    slices(
-        "machine_cpu_percent_per_op",
-        "cpu/o",
-        "% of machine x s / published unit",
-        Better::Lower,
-        "busy time of the host during the slices: servers, client and everything else",
-        "published cpu/o: percent of all cores over the published rate; not comparable between machines",
-    ),
-    slices(
-        "context_switches_per_op",
-        "cs/o",
-        "/op",
-        Better::Lower,
-        "schedstat of all processes of the server",
-        "times that a process of the server was given a core; the published cs/o counts the whole host",
-    ),
-    slices(
-        "run_queue_wait_us_per_op",
-        "rq us/o",
-        "us/op",
-        Better::Lower,
-        "schedstat of all processes of the server",
-        "time that the server was ready to run and had no core",
-    ),
-    slices(
-        "client_cpu_us_per_op",
-        "client us/o",
-        "us/op",
-        Better::Lower,
-        "CPU clock of the driver's thread",
-        "CPU time of the client for an operation",
-    ),
-    counted(
-        Basis::SliceEnds,
-        ("reads_per_op", "r/o", "/op"),
-        ("device_reads", 1.0),
-        DISKSTATS,
-        "all",
-        "read requests that reached the device",
-    ),
-    counted(
-        Basis::SliceEnds,
-        ("read_kb_per_op", "rKB/o", "KB/op"),
-        ("device_read_bytes", KB),
-        DISKSTATS,
-        "all",
-        "bytes read from the device",
-    ),
-    counted(
-        Basis::SliceEnds,
-        ("writes_per_op", "w/o", "/op"),
-        ("device_writes", 1.0),
-        DISKSTATS,
-        "all",
-        "write requests that reached the device, whoever had written",
-    ),
-    counted(
-        Basis::SliceEnds,
-        ("write_kb_per_op", "wKB/o", "KB/op"),
-        ("device_write_bytes", KB),
-        DISKSTATS,
-        "all",
-        "bytes written to the device, whoever had written",
-    ),
-    counted(
-        Basis::Visit,
-        ("user_cpu_us_per_op", "user us/o", "us/op"),
-        ("process_user_ns", US),
-        PROC_STAT,
-        "all",
-        "CPU time of the server outside the kernel",
-    ),
-    counted(
-        Basis::Visit,
-        ("system_cpu_us_per_op", "sys us/o", "us/op"),
-        ("process_system_ns", US),
-        PROC_STAT,
-        "all",
-        "CPU time of the server inside the kernel",
-    ),
-    counted(
-        Basis::Visit,
-        ("voluntary_switches_per_op", "vcs/o", "/op"),
-        ("process_voluntary_switches", 1.0),
-        PROC_STATUS,
-        "all",
-        "times that a process of the server gave its core up to wait",
-    ),
-    counted(
-        Basis::Visit,
-        ("involuntary_switches_per_op", "ics/o", "/op"),
-        ("process_involuntary_switches", 1.0),
-        PROC_STATUS,
-        "all",
-        "times that a process of the server lost its core to another",
-    ),
-    counted(
-        Basis::Visit,
-        ("minor_faults_per_op", "minflt/o", "/op"),
-        ("process_minor_faults", 1.0),
-        PROC_STAT,
-        "all",
-        "page faults without reading",
-    ),
-    counted(
-        Basis::Visit,
-        ("major_faults_per_op", "majflt/o", "/op"),
-        ("process_major_faults", 1.0),
-        PROC_STAT,
-        "all",
-        "page faults that read",
-    ),
-    counted(
-        Basis::Visit,
-        ("process_read_kb_per_op", "own rKB/o", "KB/op"),
-        ("process_read_bytes", KB),
-        PROC_IO,
-        "where /proc/PID/io may be read",
-        "bytes that this server's processes made the device read",
-    ),
-    counted(
-        Basis::Visit,
-        ("process_write_kb_per_op", "own wKB/o", "KB/op"),
-        ("process_write_bytes", KB),
-        PROC_IO,
-        "where /proc/PID/io may be read",
-        "bytes that this server's processes dirtied for the device",
-    ),
-    counted(
-        Basis::Visit,
-        ("instructions_per_op", "instr/o", "/op"),
-        ("perf_instructions", 1.0),
-        PERF,
-        PMU,
-        "instructions of the backends",
-    ),
-    counted(
-        Basis::Visit,
-        ("cycles_per_op", "cycles/o", "/op"),
-        ("perf_cycles", 1.0),
-        PERF,
-        PMU,
-        "cycles of the backends",
-    ),
-    counted(
-        Basis::Visit,
-        ("branch_misses_per_op", "brmiss/o", "/op"),
-        ("perf_branch_misses", 1.0),
-        PERF,
-        PMU,
-        "mispredicted branches of the backends",
-    ),
-    counted(
-        Basis::Visit,
-        ("cache_misses_per_op", "llcmiss/o", "/op"),
-        ("perf_cache_misses", 1.0),
-        PERF,
-        PMU,
-        "last-level cache misses of the backends",
-    ),
-    counted(
-        Basis::Visit,
-        ("dtlb_misses_per_op", "dtlb/o", "/op"),
-        ("perf_dtlb_misses", 1.0),
-        PERF,
-        PMU,
-        "data TLB load misses of the backends",
-    ),
-    neutral(counted(
-        Basis::Visit,
-        ("blocks_hit_per_op", "hit/o", "/op"),
-        ("database_blocks_hit", 1.0),
-        DATABASE,
-        "all",
-        "buffers found in shared buffers",
-    )),
-    counted(
-        Basis::Visit,
-        ("blocks_read_per_op", "read/o", "/op"),
-        ("database_blocks_read", 1.0),
-        DATABASE,
-        "all",
-        "buffers asked from the operating system, which may have them",
-    ),
-    counted(
-        Basis::Visit,
-        ("block_read_us_per_op", "read us/o", "us/op"),
-        ("database_block_read_ns", US),
-        DATABASE,
-        "track_io_timing = on",
-        "time backends spent reading buffers",
-    ),
-    counted(
-        Basis::Visit,
-        ("block_write_us_per_op", "write us/o", "us/op"),
-        ("database_block_write_ns", US),
-        DATABASE,
-        "track_io_timing = on",
-        "time backends spent writing buffers",
-    ),
-    neutral(counted(
-        Basis::Visit,
-        ("transactions_per_op", "xact/o", "/op"),
-        ("database_transactions", 1.0),
-        DATABASE,
-        "all",
-        "transactions ended",
-    )),
-    neutral(counted(
-        Basis::Visit,
-        ("rows_returned_per_op", "ret/o", "/op"),
-        ("database_rows_returned", 1.0),
-        DATABASE,
-        "all",
-        "rows and index entries read by scans",
-    )),
-    neutral(counted(
-        Basis::Visit,
-        ("rows_fetched_per_op", "fetch/o", "/op"),
-        ("database_rows_fetched", 1.0),
-        DATABASE,
-        "all",
-        "rows fetched through indexes",
-    )),
-    counted(
-        Basis::Visit,
-        ("temp_kb_per_op", "temp KB/o", "KB/op"),
-        ("database_temp_bytes", KB),
-        DATABASE,
-        "all",
-        "bytes written to temporary files",
-    ),
-    neutral(counted(
-        Basis::Visit,
-        ("updates_per_op", "upd/o", "/op"),
-        ("tables_updates", 1.0),
-        TABLES,
-        "all",
-        "rows updated",
-    )),
-    neutral(counted(
-        Basis::Visit,
-        ("hot_updates_per_op", "hot/o", "/op"),
-        ("tables_hot_updates", 1.0),
-        TABLES,
-        "all",
-        "rows updated without a new index entry",
-    )),
-    neutral(counted(
-        Basis::Visit,
-        ("seq_scans_per_op", "seqscan/o", "/op"),
-        ("tables_seq_scans", 1.0),
-        TABLES,
-        "all",
-        "sequential scans started",
-    )),
-    neutral(counted(
-        Basis::Visit,
-        ("index_scans_per_op", "idxscan/o", "/op"),
-        ("tables_index_scans", 1.0),
-        TABLES,
-        "all",
-        "index scans started",
-    )),
-    counted(
-        Basis::Visit,
-        ("wal_bytes_per_op", "wal B/o", "B/op"),
-        ("wal_bytes", 1.0),
-        WAL,
-        "14+",
-        "bytes of WAL generated",
-    ),
-    counted(
-        Basis::Visit,
-        ("wal_lsn_bytes_per_op", "lsn B/o", "B/op"),
-        ("wal_lsn_bytes", 1.0),
-        "pg_current_wal_insert_lsn(), pg_current_xlog_insert_location() before 10",
-        "all",
-        "how far the end of WAL moved, page heads and the visit's own checkpoint records included",
-    ),
-    counted(
-        Basis::Visit,
-        ("wal_records_per_op", "wal rec/o", "/op"),
-        ("wal_records", 1.0),
-        WAL,
-        "14+",
-        "WAL records generated",
-    ),
-    counted(
-        Basis::Visit,
-        ("wal_full_pages_per_op", "fpi/o", "/op"),
-        ("wal_full_pages", 1.0),
-        WAL,
-        "14+",
-        "full-page images in WAL",
-    ),
-    counted(
-        Basis::Visit,
-        ("io_reads_per_op", "io r/o", "/op"),
-        ("io_reads", 1.0),
-        IO,
-        "16+",
-        "blocks read by all processes; 18 counts bytes, given here as blocks",
-    ),
-    counted(
-        Basis::Visit,
-        ("io_writes_per_op", "io w/o", "/op"),
-        ("io_writes", 1.0),
-        IO,
-        "16+",
-        "blocks written by all processes; 18 counts bytes, given here as blocks",
-    ),
-    counted(
-        Basis::Visit,
-        ("io_extends_per_op", "extend/o", "/op"),
-        ("io_extends", 1.0),
-        IO,
-        "16+",
-        "relation extensions",
-    ),
-    counted(
-        Basis::Visit,
-        ("io_evictions_per_op", "evict/o", "/op"),
-        ("io_evictions", 1.0),
-        IO,
-        "16+",
-        "buffers thrown out to make room",
-    ),
-    counted(
-        Basis::Visit,
-        ("checkpoint_buffers_per_op", "ckpt buf/o", "/op"),
-        ("checkpoint_buffers", 1.0),
-        "pg_stat_checkpointer, pg_stat_bgwriter before 17",
-        "all",
-        "buffers written by checkpoints",
-    ),
-    counted(
-        Basis::Visit,
-        ("bgwriter_buffers_per_op", "bgw buf/o", "/op"),
-        ("bgwriter_buffers", 1.0),
-        "pg_stat_bgwriter",
-        "all",
-        "buffers written by the background writer",
-    ),
-    counted(
-        Basis::Visit,
-        ("backend_buffers_per_op", "backend buf/o", "/op"),
-        ("backend_buffers", 1.0),
-        "pg_stat_bgwriter",
-        "up to 16",
-        "buffers written by backends",
-    ),
-    counted(
-        Basis::Visit,
-        ("wait_us_per_op", "wait us/o", "us/op"),
-        ("wait_ns", US),
-        "pg_stat_activity, sampled in slices of their own",
-        "all, where asked for",
-        "time that backends waited for anything but the client",
-    ),
-    counted(
-        Basis::Gauge,
-        ("server_pss_mb", "PSS MB", "MB"),
-        ("memory_pss_bytes", MB),
-        "/proc/PID/smaps_rollup of all processes of the server",
-        "Linux 4.14+",
-        "memory of the server, shared pages divided by their users; huge pages are not in it",
-    ),
-    counted(
-        Basis::Gauge,
-        ("database_mb", "db MB", "MB"),
-        ("database_bytes", MB),
-        "pg_database_size()",
-        "all",
-        "size of the cell's database at the end of a visit",
-    ),
-    counted(
-        Basis::Visit,
-        ("compaction_write_kb_per_op", "compw KB/o", "KB/op"),
-        ("compaction_write_bytes", KB),
-        COMPACTIONS,
-        LIBRARY,
-        "bytes that flushes and compactions wrote",
-    ),
-    counted(
-        Basis::Visit,
-        ("compaction_read_kb_per_op", "compr KB/o", "KB/op"),
-        ("compaction_read_bytes", KB),
-        COMPACTIONS,
-        LIBRARY,
-        "bytes that compactions read",
-    ),
-    counted(
-        Basis::Visit,
-        ("compaction_us_per_op", "comp us/o", "us/op"),
-        ("compaction_ns", US),
-        COMPACTIONS,
-        LIBRARY,
-        "time that flushes and compactions took, added up over their threads",
-    ),
-    counted(
-        Basis::Visit,
-        ("compaction_cpu_us_per_op", "comp cpu us/o", "us/op"),
-        ("compaction_cpu_ns", US),
-        COMPACTIONS,
-        LIBRARY,
-        "CPU of flushes and compactions",
-    ),
-    counted(
-        Basis::Visit,
-        ("flush_kb_per_op", "flush KB/o", "KB/op"),
-        ("flush_bytes", KB),
-        COMPACTIONS,
-        LIBRARY,
-        "bytes that flushes of memtables wrote",
-    ),
-    neutral(counted(
-        Basis::Visit,
-        ("ingest_kb_per_op", "ingest KB/o", "KB/op"),
-        ("ingest_bytes", KB),
-        COMPACTIONS,
-        LIBRARY,
-        "bytes that were put, those of a writer beside the readers included",
-    )),
-    counted(
-        Basis::Visit,
-        ("log_write_kb_per_op", "log KB/o", "KB/op"),
-        ("wal_write_bytes", KB),
-        COMPACTIONS,
-        LIBRARY,
-        "bytes written to the write-ahead log",
-    ),
-    counted(
-        Basis::Visit,
-        ("stall_us_per_op", "stall us/o", "us/op"),
-        ("stall_ns", US),
-        COMPACTIONS,
-        LIBRARY,
-        "time in which writes were delayed or stopped until compactions had caught up",
-    ),
-    counted(
-        Basis::Visit,
-        ("stalls_per_op", "stalls/o", "/op"),
-        ("stalls", 1.0),
-        COMPACTIONS,
-        LIBRARY,
-        "times that writes were delayed or stopped",
-    ),
-    counted(
-        Basis::Visit,
-        ("process_written_kb_per_op", "written KB/o", "KB/op"),
-        ("process_written_bytes", KB),
-        "/proc/PID/io of its process; ru_oublock of a db_bench",
-        LIBRARY,
-        "bytes that its process wrote, to the page cache or past it",
-    ),
-    counted(
-        Basis::Visit,
-        ("step_user_us_per_op", "step user us/o", "us/op"),
-        ("user_cpu_ns", US),
-        RUSAGE,
-        LIBRARY,
-        "CPU of the whole step outside the kernel, its wait for compactions included",
-    ),
-    counted(
-        Basis::Visit,
-        ("step_system_us_per_op", "step sys us/o", "us/op"),
-        ("system_cpu_ns", US),
-        RUSAGE,
-        LIBRARY,
-        "CPU of the whole step inside the kernel, its wait for compactions included",
-    ),
-    counted(
-        Basis::Visit,
-        ("drain_us_per_op", "drain us/o", "us/op"),
-        ("drain_ns", US),
-        "clock of its process",
-        LIBRARY,
-        "time that the step waited for compactions at its end",
-    ),
-    neutral(counted(
-        Basis::Visit,
-        ("block_cache_hits_per_op", "bc hit/o", "/op"),
-        ("block_cache_hits", 1.0),
-        PERF_CONTEXT,
-        LIBRARY,
-        "blocks found in the block cache",
-    )),
-    counted(
-        Basis::Visit,
-        ("block_cache_misses_per_op", "bc miss/o", "/op"),
-        ("block_cache_misses", 1.0),
-        PERF_CONTEXT,
-        LIBRARY,
-        "blocks that had to be read from files",
-    ),
-    counted(
-        Basis::Visit,
-        ("key_comparisons_per_op", "cmp/o", "/op"),
-        ("key_comparisons", 1.0),
-        PERF_CONTEXT,
-        LIBRARY,
-        "comparisons of keys",
-    ),
-    neutral(counted(
-        Basis::Visit,
-        ("bloom_hits_per_op", "bloom/o", "/op"),
-        ("bloom_hits", 1.0),
-        PERF_CONTEXT,
-        LIBRARY,
-        "files that a bloom filter let a key look into",
-    )),
-    neutral(counted(
-        Basis::Visit,
-        ("memtable_hits_per_op", "mem hit/o", "/op"),
-        ("memtable_hits", 1.0),
-        PERF_CONTEXT,
-        LIBRARY,
-        "keys found in a memtable",
-    )),
-    counted(
-        Basis::Visit,
-        ("skipped_keys_per_op", "skip/o", "/op"),
-        ("skipped_keys", 1.0),
-        PERF_CONTEXT,
-        LIBRARY,
-        "entries that an iterator stepped over because newer ones hide them",
-    ),
-    counted(
-        Basis::Gauge,
-        ("lsm_mb", "LSM MB", "MB"),
-        ("lsm_bytes", MB),
-        PROPERTIES,
-        LIBRARY,
-        "size of all table files at the end of a step",
-    ),
-    counted(
-        Basis::Gauge,
-        ("l0_files", "L0 files", "files"),
-        ("l0_files", 1.0),
-        PROPERTIES,
-        LIBRARY,
-        "files in level 0 at the end of a step: each is one more to look into",
-    ),
-    neutral(counted(
-        Basis::Gauge,
-        ("block_cache_mb", "bc MB", "MB"),
-        ("block_cache_bytes", MB),
-        "property of the block cache",
-        LIBRARY,
-        "what the block cache holds at the end of a step",
-    )),
-    counted(
-        Basis::Gauge,
-        ("largest_rss_mb", "RSS MB", "MB"),
-        ("largest_rss_bytes", MB),
-        "/proc/PID/status of its process",
-        LIBRARY,
-        "largest memory of its process so far",
-    ),
-];
+/// Operations per second.
+pub const THROUGHPUT: MetricInfo = row! {
+    "throughput" "ops/s" "ops/s" "throughput" Some(Higher);
+        Slices "" 1.0; "operations and duration of the slices"; "all";
+        "operations per second of the measured slices"
+};
+/// CPU of the server for an operation.
+pub const SERVER_CPU: MetricInfo = row! {
+    "server_cpu_us_per_op" "cpu us/o" "us/op" "CPU" Some(Lower);
+        Slices "" 1.0; "schedstat or cgroup of all processes of the server"; "all";
+        "CPU time of the server for an operation, background processes included while its slice ran"
+};
+/// Median latency.
+pub const LATENCY_P50: MetricInfo = row! {
+    "latency_us_p50" "p50" "us" "median latency" Some(Lower);
+        Slices "" 1.0; "histogram of the slices"; "all"; "median latency"
+};
+/// 99th percentile of latency.
+pub const LATENCY_P99: MetricInfo = row! {
+    "latency_us_p99" "p99" "us" "p99 latency" Some(Lower);
+        Slices "" 1.0; "histogram of the slices"; "all"; "99th percentile of latency"
+};
+
+/// Every cost and what a cell is judged by, in the order of reports.
+pub const METRICS: &[MetricInfo] = rows! {
+    THROUGHPUT SERVER_CPU LATENCY_P50 LATENCY_P99;
+    "machine_cpu_percent_per_op" "cpu/o" "% of machine x s / published unit" "CPU of the machine" Some(Lower);
+        Slices "" 1.0; "busy time of the host during the slices: servers, client and everything else";
+        "all";
+        "published cpu/o: percent of all cores over the published rate; not comparable between machines";
+    "context_switches_per_op" "cs/o" "/op" "context switches" Some(Lower);
+        Slices "" 1.0; "schedstat of all processes of the server"; "all";
+        "times that a process of the server was given a core; the published cs/o counts the whole host";
+    "run_queue_wait_us_per_op" "rq us/o" "us/op" "run-queue wait" Some(Lower);
+        Slices "" 1.0; "schedstat of all processes of the server"; "all";
+        "time that the server was ready to run and had no core";
+    "client_cpu_us_per_op" "client us/o" "us/op" "client CPU" Some(Lower);
+        Slices "" 1.0; "CPU clock of the driver's thread"; "all"; "CPU time of the client for an operation";
+    "reads_per_op" "r/o" "/op" "reads" Some(Lower);
+        SliceEnds "device_reads" 1.0; DISKSTATS; "all"; "read requests that reached the device";
+    "read_kb_per_op" "rKB/o" "KB/op" "KB read" Some(Lower);
+        SliceEnds "device_read_bytes" KB; DISKSTATS; "all"; "bytes read from the device";
+    "writes_per_op" "w/o" "/op" "writes" Some(Lower);
+        SliceEnds "device_writes" 1.0; DISKSTATS; "all";
+        "write requests that reached the device, whoever had written";
+    "write_kb_per_op" "wKB/o" "KB/op" "KB written" Some(Lower);
+        SliceEnds "device_write_bytes" KB; DISKSTATS; "all";
+        "bytes written to the device, whoever had written";
+    "user_cpu_us_per_op" "user us/o" "us/op" "user CPU" Some(Lower);
+        Visit "process_user_ns" US; PROC_STAT; "all"; "CPU time of the server outside the kernel";
+    "system_cpu_us_per_op" "sys us/o" "us/op" "system CPU" Some(Lower);
+        Visit "process_system_ns" US; PROC_STAT; "all"; "CPU time of the server inside the kernel";
+    "voluntary_switches_per_op" "vcs/o" "/op" "voluntary context switches" Some(Lower);
+        Visit "process_voluntary_switches" 1.0; PROC_STATUS; "all";
+        "times that a process of the server gave its core up to wait";
+    "involuntary_switches_per_op" "ics/o" "/op" "involuntary context switches" Some(Lower);
+        Visit "process_involuntary_switches" 1.0; PROC_STATUS; "all";
+        "times that a process of the server lost its core to another";
+    "minor_faults_per_op" "minflt/o" "/op" "minor page faults" Some(Lower);
+        Visit "process_minor_faults" 1.0; PROC_STAT; "all"; "page faults without reading";
+    "major_faults_per_op" "majflt/o" "/op" "major page faults" Some(Lower);
+        Visit "process_major_faults" 1.0; PROC_STAT; "all"; "page faults that read";
+    "process_read_kb_per_op" "own rKB/o" "KB/op" "KB read by its own processes" Some(Lower);
+        Visit "process_read_bytes" KB; PROC_IO; "where /proc/PID/io may be read";
+        "bytes that this server's processes made the device read";
+    "process_write_kb_per_op" "own wKB/o" "KB/op" "KB written by its own processes" Some(Lower);
+        Visit "process_write_bytes" KB; PROC_IO; "where /proc/PID/io may be read";
+        "bytes that this server's processes dirtied for the device";
+    "instructions_per_op" "instr/o" "/op" "instructions" Some(Lower);
+        Visit "perf_instructions" 1.0; PERF; PMU; "instructions of the backends";
+    "cycles_per_op" "cycles/o" "/op" "cycles" Some(Lower);
+        Visit "perf_cycles" 1.0; PERF; PMU; "cycles of the backends";
+    "branch_misses_per_op" "brmiss/o" "/op" "branch misses" Some(Lower);
+        Visit "perf_branch_misses" 1.0; PERF; PMU; "mispredicted branches of the backends";
+    "cache_misses_per_op" "llcmiss/o" "/op" "cache misses" Some(Lower);
+        Visit "perf_cache_misses" 1.0; PERF; PMU; "last-level cache misses of the backends";
+    "dtlb_misses_per_op" "dtlb/o" "/op" "data TLB misses" Some(Lower);
+        Visit "perf_dtlb_misses" 1.0; PERF; PMU; "data TLB load misses of the backends";
+    "blocks_hit_per_op" "hit/o" "/op" "buffer hits" None;
+        Visit "database_blocks_hit" 1.0; DATABASE; "all"; "buffers found in shared buffers";
+    "blocks_read_per_op" "read/o" "/op" "buffer reads" Some(Lower);
+        Visit "database_blocks_read" 1.0; DATABASE; "all";
+        "buffers asked from the operating system, which may have them";
+    "block_read_us_per_op" "read us/o" "us/op" "time of buffer reads" Some(Lower);
+        Visit "database_block_read_ns" US; DATABASE; "track_io_timing = on";
+        "time backends spent reading buffers";
+    "block_write_us_per_op" "write us/o" "us/op" "time of buffer writes" Some(Lower);
+        Visit "database_block_write_ns" US; DATABASE; "track_io_timing = on";
+        "time backends spent writing buffers";
+    "transactions_per_op" "xact/o" "/op" "transactions" None;
+        Visit "database_transactions" 1.0; DATABASE; "all"; "transactions ended";
+    "rows_returned_per_op" "ret/o" "/op" "rows returned by scans" None;
+        Visit "database_rows_returned" 1.0; DATABASE; "all"; "rows and index entries read by scans";
+    "rows_fetched_per_op" "fetch/o" "/op" "rows fetched through indexes" None;
+        Visit "database_rows_fetched" 1.0; DATABASE; "all"; "rows fetched through indexes";
+    "temp_kb_per_op" "temp KB/o" "KB/op" "KB of temporary files" Some(Lower);
+        Visit "database_temp_bytes" KB; DATABASE; "all"; "bytes written to temporary files";
+    "updates_per_op" "upd/o" "/op" "updates" None;
+        Visit "tables_updates" 1.0; TABLES; "all"; "rows updated";
+    "hot_updates_per_op" "hot/o" "/op" "HOT updates" None;
+        Visit "tables_hot_updates" 1.0; TABLES; "all"; "rows updated without a new index entry";
+    "seq_scans_per_op" "seqscan/o" "/op" "sequential scans" None;
+        Visit "tables_seq_scans" 1.0; TABLES; "all"; "sequential scans started";
+    "index_scans_per_op" "idxscan/o" "/op" "index scans" None;
+        Visit "tables_index_scans" 1.0; TABLES; "all"; "index scans started";
+    "wal_bytes_per_op" "wal B/o" "B/op" "WAL" Some(Lower);
+        Visit "wal_bytes" 1.0; WAL; "14+"; "bytes of WAL generated";
+    "wal_lsn_bytes_per_op" "lsn B/o" "B/op" "WAL" Some(Lower);
+        Visit "wal_lsn_bytes" 1.0; "pg_current_wal_insert_lsn(), pg_current_xlog_insert_location() before 10";
+        "all"; "how far the end of WAL moved, page heads and the visit's own checkpoint records included";
+    "wal_records_per_op" "wal rec/o" "/op" "WAL records" Some(Lower);
+        Visit "wal_records" 1.0; WAL; "14+"; "WAL records generated";
+    "wal_full_pages_per_op" "fpi/o" "/op" "full-page images" Some(Lower);
+        Visit "wal_full_pages" 1.0; WAL; "14+"; "full-page images in WAL";
+    "io_reads_per_op" "io r/o" "/op" "read calls" Some(Lower);
+        Visit "io_reads" 1.0; IO; "16+";
+        "blocks read by all processes; 18 counts bytes, given here as blocks";
+    "io_writes_per_op" "io w/o" "/op" "write calls" Some(Lower);
+        Visit "io_writes" 1.0; IO; "16+";
+        "blocks written by all processes; 18 counts bytes, given here as blocks";
+    "io_extends_per_op" "extend/o" "/op" "relation extensions" Some(Lower);
+        Visit "io_extends" 1.0; IO; "16+"; "relation extensions";
+    "io_evictions_per_op" "evict/o" "/op" "evictions" Some(Lower);
+        Visit "io_evictions" 1.0; IO; "16+"; "buffers thrown out to make room";
+    "checkpoint_buffers_per_op" "ckpt buf/o" "/op" "buffers written by checkpoints" Some(Lower);
+        Visit "checkpoint_buffers" 1.0; "pg_stat_checkpointer, pg_stat_bgwriter before 17"; "all";
+        "buffers written by checkpoints";
+    "bgwriter_buffers_per_op" "bgw buf/o" "/op" "buffers written by the background writer" Some(Lower);
+        Visit "bgwriter_buffers" 1.0; "pg_stat_bgwriter"; "all"; "buffers written by the background writer";
+    "backend_buffers_per_op" "backend buf/o" "/op" "buffers written by backends" Some(Lower);
+        Visit "backend_buffers" 1.0; "pg_stat_bgwriter"; "up to 16"; "buffers written by backends";
+    "wait_us_per_op" "wait us/o" "us/op" "waits" Some(Lower);
+        Visit "wait_ns" US; "pg_stat_activity, sampled in slices of their own"; "all, where asked for";
+        "time that backends waited for anything but the client";
+    "server_pss_mb" "PSS MB" "MB" "memory" Some(Lower);
+        Gauge "memory_pss_bytes" MB; "/proc/PID/smaps_rollup of all processes of the server"; "Linux 4.14+";
+        "memory of the server, shared pages divided by their users; huge pages are not in it";
+    "database_mb" "db MB" "MB" "size of the database" Some(Lower);
+        Gauge "database_bytes" MB; "pg_database_size()"; "all";
+        "size of the cell's database at the end of a visit";
+    "compaction_write_kb_per_op" "compw KB/o" "KB/op" "KB written by compactions" Some(Lower);
+        Visit "compaction_write_bytes" KB; COMPACTIONS; LIBRARY; "bytes that flushes and compactions wrote";
+    "compaction_read_kb_per_op" "compr KB/o" "KB/op" "KB read by compactions" Some(Lower);
+        Visit "compaction_read_bytes" KB; COMPACTIONS; LIBRARY; "bytes that compactions read";
+    "compaction_us_per_op" "comp us/o" "us/op" "time of compactions" Some(Lower);
+        Visit "compaction_ns" US; COMPACTIONS; LIBRARY;
+        "time that flushes and compactions took, added up over their threads";
+    "compaction_cpu_us_per_op" "comp cpu us/o" "us/op" "CPU of compactions" Some(Lower);
+        Visit "compaction_cpu_ns" US; COMPACTIONS; LIBRARY; "CPU of flushes and compactions";
+    "flush_kb_per_op" "flush KB/o" "KB/op" "KB flushed" Some(Lower);
+        Visit "flush_bytes" KB; COMPACTIONS; LIBRARY; "bytes that flushes of memtables wrote";
+    "ingest_kb_per_op" "ingest KB/o" "KB/op" "KB put" None;
+        Visit "ingest_bytes" KB; COMPACTIONS; LIBRARY;
+        "bytes that were put, those of a writer beside the readers included";
+    "log_write_kb_per_op" "log KB/o" "KB/op" "KB of the write-ahead log" Some(Lower);
+        Visit "wal_write_bytes" KB; COMPACTIONS; LIBRARY; "bytes written to the write-ahead log";
+    "stall_us_per_op" "stall us/o" "us/op" "write stalls" Some(Lower);
+        Visit "stall_ns" US; COMPACTIONS; LIBRARY;
+        "time in which writes were delayed or stopped until compactions had caught up";
+    "stalls_per_op" "stalls/o" "/op" "number of write stalls" Some(Lower);
+        Visit "stalls" 1.0; COMPACTIONS; LIBRARY; "times that writes were delayed or stopped";
+    "process_written_kb_per_op" "written KB/o" "KB/op" "KB written by its process" Some(Lower);
+        Visit "process_written_bytes" KB; "/proc/PID/io of its process; ru_oublock of a db_bench"; LIBRARY;
+        "bytes that its process wrote, to the page cache or past it";
+    "step_user_us_per_op" "step user us/o" "us/op" "user CPU of the step" Some(Lower);
+        Visit "user_cpu_ns" US; RUSAGE; LIBRARY;
+        "CPU of the whole step outside the kernel, its wait for compactions included";
+    "step_system_us_per_op" "step sys us/o" "us/op" "system CPU of the step" Some(Lower);
+        Visit "system_cpu_ns" US; RUSAGE; LIBRARY;
+        "CPU of the whole step inside the kernel, its wait for compactions included";
+    "drain_us_per_op" "drain us/o" "us/op" "wait for compactions at the end" Some(Lower);
+        Visit "drain_ns" US; "clock of its process"; LIBRARY;
+        "time that the step waited for compactions at its end";
+    "block_cache_hits_per_op" "bc hit/o" "/op" "block cache hits" None;
+        Visit "block_cache_hits" 1.0; PERF_CONTEXT; LIBRARY; "blocks found in the block cache";
+    "block_cache_misses_per_op" "bc miss/o" "/op" "block cache misses" Some(Lower);
+        Visit "block_cache_misses" 1.0; PERF_CONTEXT; LIBRARY; "blocks that had to be read from files";
+    "key_comparisons_per_op" "cmp/o" "/op" "key comparisons" Some(Lower);
+        Visit "key_comparisons" 1.0; PERF_CONTEXT; LIBRARY; "comparisons of keys";
+    "bloom_hits_per_op" "bloom/o" "/op" "bloom filter hits" None;
+        Visit "bloom_hits" 1.0; PERF_CONTEXT; LIBRARY; "files that a bloom filter let a key look into";
+    "memtable_hits_per_op" "mem hit/o" "/op" "memtable hits" None;
+        Visit "memtable_hits" 1.0; PERF_CONTEXT; LIBRARY; "keys found in a memtable";
+    "skipped_keys_per_op" "skip/o" "/op" "hidden entries stepped over" Some(Lower);
+        Visit "skipped_keys" 1.0; PERF_CONTEXT; LIBRARY;
+        "entries that an iterator stepped over because newer ones hide them";
+    "lsm_mb" "LSM MB" "MB" "size of the tree" Some(Lower);
+        Gauge "lsm_bytes" MB; PROPERTIES; LIBRARY; "size of all table files at the end of a step";
+    "l0_files" "L0 files" "files" "files in level 0" Some(Lower);
+        Gauge "l0_files" 1.0; PROPERTIES; LIBRARY;
+        "files in level 0 at the end of a step: each is one more to look into";
+    "block_cache_mb" "bc MB" "MB" "what the block cache holds" None;
+        Gauge "block_cache_bytes" MB; "property of the block cache"; LIBRARY;
+        "what the block cache holds at the end of a step";
+    "largest_rss_mb" "RSS MB" "MB" "largest memory" Some(Lower);
+        Gauge "largest_rss_bytes" MB; "/proc/PID/status of its process"; LIBRARY;
+        "largest memory of its process so far";
+};
 
 #[cfg(test)]
 mod tests {
@@ -738,6 +374,7 @@ mod tests {
         unique(|metric| metric.key);
         unique(|metric| metric.name);
         unique(|metric| metric.counter);
+        assert!(METRICS.iter().all(|metric| !metric.words.is_empty()));
         assert_eq!(metric("reads_per_op").map(|found| found.name), Some("r/o"));
     }
 

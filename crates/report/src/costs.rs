@@ -6,8 +6,7 @@ pub use table::costs_table;
 pub(crate) use table::{blocks, legend, names};
 
 use crate::words;
-use deltabench_compare::comparison::{Better, CellComparison, Cost, Difference, Metric, Ratio};
-use deltabench_model::metric::metric;
+use deltabench_compare::comparison::{CellComparison, Difference, Metric, Ratio};
 use deltabench_model::plan::Plan;
 
 /// The columns of the published table: head and key, in its order.
@@ -90,13 +89,4 @@ pub(crate) fn figure(cell: &CellComparison, plan: &Plan, key: &str) -> Option<Fi
 
 fn finite(figure: Figure) -> Option<Figure> {
     (figure.base.is_finite() && figure.candidate.is_finite()).then_some(figure)
-}
-
-/// The unit of a cost and which way is good.
-pub(crate) fn unit(cost: &Cost) -> (&'static str, Option<Better>) {
-    match metric(&cost.key) {
-        Some(info) => (info.unit, info.better),
-        // A sampled wait, `wait:TYPE:EVENT`.
-        None => ("us/op", Some(Better::Lower)),
-    }
 }

@@ -2,13 +2,13 @@
 
 use crate::confirmation::ConfirmationStatus;
 use crate::context::ReportContext;
-use crate::costs::unit;
 use crate::counts;
 use crate::published::published;
 use crate::table::{comma_separated, flat, number, optional};
 use crate::{withdrawn, words};
 use deltabench_compare::CountedCell;
 use deltabench_compare::comparison::{CellComparison, Comparison, Cost, Metric, Ratio};
+use deltabench_model::metric::unit;
 use deltabench_model::plan::Plan;
 
 /// Comma-separated values (RFC 4180, line breaks as LF): a header, then a line per cell, candidate and
@@ -120,7 +120,7 @@ fn cost(cost: &Cost) -> Value<'_> {
     let ends = cost.difference.ci95;
     Value {
         key: &cost.key,
-        unit: unit(cost).0,
+        unit: unit(&cost.key).0,
         base: cost.base,
         candidate: cost.candidate,
         ratio: cost.ratio,

@@ -30,7 +30,7 @@ pub fn general(export: &mut Export) -> Result<(), ExportError> {
             metric.key,
             metric.name,
             metric.unit,
-            metric.better.map(better),
+            metric.better.map(Better::word),
             basis(metric.basis),
             Some(metric.counter).filter(|key| !key.is_empty()),
             metric.scale,
@@ -287,7 +287,7 @@ impl Rows<'_> {
             cell.candidate,
             one.metric.key(),
             one.metric.unit(),
-            better(one.metric.better()),
+            one.metric.better().word(),
             one.base,
             one.candidate,
             one.ratio.estimate,
@@ -444,20 +444,13 @@ fn json(value: &serde_json::Value) -> Option<String> {
     (!value.is_null()).then(|| value.to_string())
 }
 
-/// The word of a direction.
-pub fn better(better: Better) -> &'static str {
-    match better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    }
-}
-
 /// The word of a basis.
 fn basis(basis: Basis) -> &'static str {
     match basis {
         Basis::Slices => "slices",
         Basis::SliceEnds => "slice-ends",
         Basis::Visit => "visit",
+        Basis::Pass(_) => "pass",
         Basis::Gauge => "gauge",
     }
 }

@@ -2,14 +2,13 @@
 
 use super::blocks::CostSample;
 use super::labels::label;
-use super::unit;
 use crate::comparison::{CellComparison, Cost, Metric, Moved};
 use crate::thresholds::{
     MIN_BLOCKS, MOVED_BYTES, MOVED_CHEAP_EVENTS, MOVED_COMPARABLE, MOVED_EVENTS, MOVED_FALSE,
     MOVED_LEAST, MOVED_LISTED, MOVED_MB, MOVED_PRIOR, MOVED_TIME_SHARE,
 };
 use crate::words;
-use deltabench_model::metric::metric;
+use deltabench_model::metric::{metric, unit};
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::multiplicity::benjamini_hochberg;
 use deltabench_stats::student::t_cdf;
@@ -64,7 +63,7 @@ fn size(cost: &Cost) -> (String, Option<String>) {
         .ci95
         .map(|(low, high)| format!("[{:+}, {:+}]", short(low), short(high)));
     let (base, candidate) = (short(cost.base), short(cost.candidate));
-    let unit = unit(&cost.key);
+    let unit = unit(&cost.key).0;
     (format!("from {base} to {candidate} {unit}"), interval)
 }
 
@@ -240,7 +239,7 @@ fn negligible(shift: &Shift, operation_us: Option<f64>) -> bool {
 
 /// The smallest amount of a cost that is worth a word, in its unit.
 pub(super) fn floor(key: &str, operation_us: Option<f64>) -> f64 {
-    match unit(key) {
+    match unit(key).0 {
         "us/op" => MOVED_TIME_SHARE * operation_us.unwrap_or(0.0),
         "/op" if metric(key).is_some_and(|info| info.better.is_none()) => MOVED_CHEAP_EVENTS,
         "/op" => MOVED_EVENTS,

@@ -254,7 +254,7 @@ impl Side<'_> {
         let over = match basis {
             Basis::Gauge => 1.0,
             Basis::SliceEnds => to_f64(self.slices.get(&block).copied().unwrap_or(0)),
-            Basis::Visit | Basis::Slices => to_f64(counted.operations),
+            Basis::Visit | Basis::Slices | Basis::Pass(_) => to_f64(counted.operations),
         };
         (over > 0.0 && value.is_finite() && value >= 0.0).then_some(Part {
             counted: scale * value,

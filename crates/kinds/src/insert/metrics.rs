@@ -2,60 +2,24 @@
 
 use super::record::StepRecord;
 use super::report::PassFigures;
+use deltabench_model::metric::{Basis, Fold, MetricInfo};
 use deltabench_model::units::{count, index, micros, seconds, to_f64, to_u64};
 use deltabench_model::work::insert::{InsertRole, InsertSecond, InsertSetup, InsertStep};
 use deltabench_stats::summary::{mean, median};
 
-/// How the figures of several passes become one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fold {
-    Mean,
-    Max,
-    Sum,
+/// Where a figure that published reports print is defined.
+const PUBLISHED: &str = "docs/sources/insert-benchmark.md#figures";
+
+/// Whether published reports print it.
+pub fn is_published(metric: &MetricInfo) -> bool {
+    !metric.source.is_empty()
 }
 
-/// One figure of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InsertMetric {
-    /// Its key, the published name where it has one.
-    pub key: &'static str,
-    /// Unit; empty for plain numbers.
-    pub unit: &'static str,
-    /// Whether published reports print it.
-    pub published: bool,
-    /// How passes are put together.
-    pub fold: Fold,
-    pub meaning: &'static str,
-}
-
-const fn published(
-    key: &'static str,
-    unit: &'static str,
-    fold: Fold,
-    meaning: &'static str,
-) -> InsertMetric {
-    InsertMetric {
-        key,
-        unit,
-        published: true,
-        fold,
-        meaning,
-    }
-}
-
-const fn ours(
-    key: &'static str,
-    unit: &'static str,
-    fold: Fold,
-    meaning: &'static str,
-) -> InsertMetric {
-    InsertMetric {
-        key,
-        unit,
-        published: false,
-        fold,
-        meaning,
-    }
+/// Rows of steps: key, unit, how passes become one, who prints it; meaning.
+macro_rules! rows {
+    ($($key:literal $unit:literal $fold:ident $source:expr; $meaning:literal;)+) => {
+        &[$(MetricInfo::of_step($key, $unit, Fold::$fold, $source, $meaning)),+]
+    };
 }
 
 /// Every figure of a metrics line, in order.
@@ -65,243 +29,57 @@ const fn ours(
 ///         are those of the block device that the server's files are on, whoever makes them; `process_rkb`
 ///         and `process_wkb` are its processes' own. Switches and CPU are of its processes, not of the whole
 ///         host.
-pub const INSERT_METRICS: &[InsertMetric] = &[
-    published(
-        "ips",
-        "rows/s",
-        Fold::Mean,
-        "rows inserted; for l.x rows indexed",
-    ),
-    published("qps", "queries/s", Fold::Mean, "queries"),
-    published(
-        "rps",
-        "/s",
-        Fold::Mean,
-        "reads of the block device, others' too",
-    ),
-    published(
-        "rmbps",
-        "MB/s",
-        Fold::Mean,
-        "bytes read from the block device, by others too",
-    ),
-    published(
-        "wps",
-        "/s",
-        Fold::Mean,
-        "writes of the block device, others' too",
-    ),
-    published(
-        "wmbps",
-        "MB/s",
-        Fold::Mean,
-        "bytes written to the block device, by others too",
-    ),
-    published(
-        "rpq",
-        "",
-        Fold::Mean,
-        "reads of the block device, others' too, for a row inserted, in steps of queries for a query",
-    ),
-    published(
-        "rkbpq",
-        "KB",
-        Fold::Mean,
-        "bytes read from the block device, by others too, for the same",
-    ),
-    published(
-        "wpi",
-        "",
-        Fold::Mean,
-        "writes of the block device, others' too, for a row inserted",
-    ),
-    published(
-        "wkbpi",
-        "KB",
-        Fold::Mean,
-        "bytes written to the block device, by others too, for a row inserted",
-    ),
-    published(
-        "csps",
-        "/s",
-        Fold::Mean,
-        "times that a process of the server was given a core",
-    ),
-    published(
-        "cpups",
-        "%",
-        Fold::Mean,
-        "CPU of the server's processes, of all cores; published: of the whole host",
-    ),
-    published(
-        "cspq",
-        "",
-        Fold::Mean,
-        "csps for a row inserted, in steps of queries for a query",
-    ),
-    published(
-        "cpupq",
-        "us",
-        Fold::Mean,
-        "CPU of the server's processes for the same; published: of the whole host, client included",
-    ),
-    published(
-        "dbgb1",
-        "GB",
-        Fold::Mean,
-        "size of the database at the end of the step",
-    ),
-    published(
-        "dbgb2",
-        "GB",
-        Fold::Mean,
-        "size of the data directory then, WAL included",
-    ),
-    published(
-        "rss",
-        "GB",
-        Fold::Mean,
-        "resident memory of the server's largest process",
-    ),
-    published(
-        "maxop",
-        "s",
-        Fold::Max,
-        "longest response, from sending: of inserts in l.* steps, else of queries",
-    ),
-    published(
-        "p50",
-        "/s",
-        Fold::Mean,
-        "rate of the middle second, all clients together; published: the first client alone",
-    ),
-    published(
-        "p99",
-        "/s",
-        Fold::Mean,
-        "99 % of all seconds were at least this fast, likewise",
-    ),
-    ours(
-        "process_rkb",
-        "KB",
-        Fold::Mean,
-        "bytes that the server's processes read from storage, for the same as rkbpq",
-    ),
-    ours(
-        "process_wkb",
-        "KB",
-        Fold::Mean,
-        "bytes that the server's processes dirtied for storage, for a row inserted",
-    ),
-    ours(
-        "client_min",
-        "/s",
-        Fold::Mean,
-        "slowest client: rows inserted, in steps of queries queries",
-    ),
-    ours(
-        "client_median",
-        "/s",
-        Fold::Mean,
-        "the client in the middle",
-    ),
-    ours("client_max", "/s", Fold::Mean, "the fastest client"),
-    ours(
-        "insert_cpu",
-        "us/row",
-        Fold::Mean,
-        "CPU of the connections that insert, for a row",
-    ),
-    ours(
-        "delete_cpu",
-        "us/row",
-        Fold::Mean,
-        "CPU of the connections that delete, for a row",
-    ),
-    ours(
-        "query_cpu",
-        "us",
-        Fold::Mean,
-        "CPU of the connections that query, for a query",
-    ),
-    ours(
-        "look_ups",
-        "",
-        Fold::Mean,
-        "look-ups of the oldest and newest key of a table, beside what is measured",
-    ),
-    ours("look_up", "ms", Fold::Mean, "mean response of those"),
-    ours("look_up_max", "ms", Fold::Max, "longest response of those"),
-    ours(
-        "long_transactions",
-        "",
-        Fold::Mean,
-        "transactions that were held open",
-    ),
-    ours(
-        "autovacuums",
-        "",
-        Fold::Mean,
-        "autovacuum runs that ended in the step",
-    ),
-    ours(
-        "autoanalyzes",
-        "",
-        Fold::Mean,
-        "autoanalyze runs that ended in it",
-    ),
-    ours(
-        "checkpoints",
-        "",
-        Fold::Mean,
-        "checkpoints that ended in it",
-    ),
-    ours(
-        "dead_rows",
-        "rows",
-        Fold::Mean,
-        "dead rows at the end of the step",
-    ),
-    ours(
-        "table_gb",
-        "GB",
-        Fold::Mean,
-        "size of the tables at the end of the step",
-    ),
-    ours("index_gb", "GB", Fold::Mean, "size of their indexes then"),
-    ours("wal_gb", "GB", Fold::Mean, "size of the WAL directory then"),
-    ours(
-        "short_deletes",
-        "",
-        Fold::Sum,
-        "deletes that removed another number of rows than asked",
-    ),
-    ours(
-        "missed",
-        "",
-        Fold::Sum,
-        "statements never sent, because a late second is not made up",
-    ),
-    ours(
-        "schedule_lag",
-        "s",
-        Fold::Max,
-        "longest that a statement was sent after its time",
-    ),
-    ours(
-        "cut_short",
-        "",
-        Fold::Sum,
-        "passes ended because the rate could not be kept",
-    ),
-    ours(
-        "retries",
-        "",
-        Fold::Sum,
-        "statements tried again after a conflict",
-    ),
-    ours("failed", "", Fold::Sum, "statements that failed"),
-];
+pub const INSERT_METRICS: &[MetricInfo] = rows! {
+    "ips" "rows/s" Mean PUBLISHED; "rows inserted; for l.x rows indexed";
+    "qps" "queries/s" Mean PUBLISHED; "queries";
+    "rps" "/s" Mean PUBLISHED; "reads of the block device, others' too";
+    "rmbps" "MB/s" Mean PUBLISHED; "bytes read from the block device, by others too";
+    "wps" "/s" Mean PUBLISHED; "writes of the block device, others' too";
+    "wmbps" "MB/s" Mean PUBLISHED; "bytes written to the block device, by others too";
+    "rpq" "" Mean PUBLISHED;
+        "reads of the block device, others' too, for a row inserted, in steps of queries for a query";
+    "rkbpq" "KB" Mean PUBLISHED; "bytes read from the block device, by others too, for the same";
+    "wpi" "" Mean PUBLISHED; "writes of the block device, others' too, for a row inserted";
+    "wkbpi" "KB" Mean PUBLISHED; "bytes written to the block device, by others too, for a row inserted";
+    "csps" "/s" Mean PUBLISHED; "times that a process of the server was given a core";
+    "cpups" "%" Mean PUBLISHED; "CPU of the server's processes, of all cores; published: of the whole host";
+    "cspq" "" Mean PUBLISHED; "csps for a row inserted, in steps of queries for a query";
+    "cpupq" "us" Mean PUBLISHED;
+        "CPU of the server's processes for the same; published: of the whole host, client included";
+    "dbgb1" "GB" Mean PUBLISHED; "size of the database at the end of the step";
+    "dbgb2" "GB" Mean PUBLISHED; "size of the data directory then, WAL included";
+    "rss" "GB" Mean PUBLISHED; "resident memory of the server's largest process";
+    "maxop" "s" Max PUBLISHED; "longest response, from sending: of inserts in l.* steps, else of queries";
+    "p50" "/s" Mean PUBLISHED;
+        "rate of the middle second, all clients together; published: the first client alone";
+    "p99" "/s" Mean PUBLISHED; "99 % of all seconds were at least this fast, likewise";
+    "process_rkb" "KB" Mean "";
+        "bytes that the server's processes read from storage, for the same as rkbpq";
+    "process_wkb" "KB" Mean ""; "bytes that the server's processes dirtied for storage, for a row inserted";
+    "client_min" "/s" Mean ""; "slowest client: rows inserted, in steps of queries queries";
+    "client_median" "/s" Mean ""; "the client in the middle";
+    "client_max" "/s" Mean ""; "the fastest client";
+    "insert_cpu" "us/row" Mean ""; "CPU of the connections that insert, for a row";
+    "delete_cpu" "us/row" Mean ""; "CPU of the connections that delete, for a row";
+    "query_cpu" "us" Mean ""; "CPU of the connections that query, for a query";
+    "look_ups" "" Mean ""; "look-ups of the oldest and newest key of a table, beside what is measured";
+    "look_up" "ms" Mean ""; "mean response of those";
+    "look_up_max" "ms" Max ""; "longest response of those";
+    "long_transactions" "" Mean ""; "transactions that were held open";
+    "autovacuums" "" Mean ""; "autovacuum runs that ended in the step";
+    "autoanalyzes" "" Mean ""; "autoanalyze runs that ended in it";
+    "checkpoints" "" Mean ""; "checkpoints that ended in it";
+    "dead_rows" "rows" Mean ""; "dead rows at the end of the step";
+    "table_gb" "GB" Mean ""; "size of the tables at the end of the step";
+    "index_gb" "GB" Mean ""; "size of their indexes then";
+    "wal_gb" "GB" Mean ""; "size of the WAL directory then";
+    "short_deletes" "" Sum ""; "deletes that removed another number of rows than asked";
+    "missed" "" Sum ""; "statements never sent, because a late second is not made up";
+    "schedule_lag" "s" Max ""; "longest that a statement was sent after its time";
+    "cut_short" "" Sum ""; "passes ended because the rate could not be kept";
+    "retries" "" Sum ""; "statements tried again after a conflict";
+    "failed" "" Sum ""; "statements that failed";
+};
 
 const MIB: f64 = 1_048_576.0;
 const GIB: f64 = 1_073_741_824.0;
@@ -330,15 +108,15 @@ pub(super) fn of_pass(
 
 /// By metric, for several passes together; what none has is absent.
 pub(super) fn folded(passes: &[&PassFigures]) -> Vec<Option<f64>> {
-    let of = |(place, metric): (usize, &InsertMetric)| {
+    let of = |(place, metric): (usize, &MetricInfo)| {
         let values: Vec<f64> = passes
             .iter()
             .filter_map(|pass| pass.metrics.get(place).copied().flatten())
             .collect();
-        match metric.fold {
-            Fold::Mean => mean(&values),
-            Fold::Max => values.into_iter().reduce(f64::max),
-            Fold::Sum => (!values.is_empty()).then(|| values.iter().sum()),
+        match metric.basis {
+            Basis::Pass(Fold::Max) => values.into_iter().reduce(f64::max),
+            Basis::Pass(Fold::Sum) => (!values.is_empty()).then(|| values.iter().sum()),
+            _ => mean(&values),
         }
     };
     INSERT_METRICS.iter().enumerate().map(of).collect()

@@ -134,7 +134,7 @@ impl Maker<'_> {
                 "key": one.key(),
                 "name": metric_name(*one),
                 "unit": words_unit(one.unit()),
-                "better": better(one.better()),
+                "better": one.better().word(),
                 "meaning": metric::metric(one.key()).map_or("", |info| info.meaning),
                 "compared": true,
             })
@@ -264,13 +264,6 @@ fn side_name(plan: &Plan, id: ServerId, role: Role) -> String {
     }
 }
 
-pub(super) fn better(better: Better) -> &'static str {
-    match better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    }
-}
-
 pub(super) fn metric_name(metric: Metric) -> &'static str {
     match metric {
         Metric::Throughput => "throughput",
@@ -353,7 +346,7 @@ fn cost_head(key: &str) -> Value {
             "key": key,
             "name": format!("wait {}", name.replacen(':', " ", 1)),
             "unit": "µs/op",
-            "better": better(Better::Lower),
+            "better": Better::Lower.word(),
             "meaning": "time that backends waited for this, sampled",
             "compared": false,
         });
@@ -362,7 +355,7 @@ fn cost_head(key: &str) -> Value {
         "key": info.key,
         "name": words_unit(info.name).replace(" us/o", " µs/o"),
         "unit": words_unit(info.unit),
-        "better": info.better.map(better),
+        "better": info.better.map(Better::word),
         "meaning": info.meaning,
         "compared": false,
     })

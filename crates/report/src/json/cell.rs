@@ -163,7 +163,7 @@ fn metric(value: &MetricComparison) -> Value {
     let ratios = value.blocks.iter().map(|log| log.exp()).filter_map(finite);
     known(json!({
         "unit": value.metric.unit(),
-        "better": costs::better(value.metric.better()),
+        "better": value.metric.better().word(),
         "base": finite(value.base),
         "candidate": finite(value.candidate),
         "ratio": finite(value.ratio.estimate),
@@ -179,7 +179,7 @@ fn counted(found: &CountedCell) -> Value {
     let ratios = found.by_start.iter().copied().filter_map(finite);
     known(json!({
         "unit": counts::UNIT,
-        "better": costs::better(Better::Lower),
+        "better": Better::Lower.word(),
         "base": finite(found.base.per_op),
         "candidate": finite(found.counted.per_op),
         "ratio": finite(found.ratio),

@@ -1,25 +1,18 @@
 //! Costs, rates and latency of a cell in the JSON report.
 
 use super::{finite, interval};
-use crate::costs::unit;
 use deltabench_compare::comparison::{Better, BlockRate, Cost, LatencyCurves, Moved};
 use deltabench_model::json::known;
+use deltabench_model::metric::unit;
 use serde_json::{Value, json};
 
-pub(super) fn better(better: Better) -> &'static str {
-    match better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    }
-}
-
 pub(super) fn cost(cost: &Cost) -> Value {
-    let (unit, good) = unit(cost);
+    let (unit, good) = unit(&cost.key);
     let ratio = cost.ratio.as_ref();
     known(json!({
         "key": cost.key,
         "unit": unit,
-        "better": good.map(better),
+        "better": good.map(Better::word),
         "base": finite(cost.base),
         "candidate": finite(cost.candidate),
         "difference": estimate(cost.difference.estimate, cost.difference.ci95),

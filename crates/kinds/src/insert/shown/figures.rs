@@ -3,7 +3,7 @@
 use super::tables::{self, OfStep};
 use super::{csv, json, words};
 use crate::insert::{
-    INSERT_METRICS, InsertReport, PassFigures, ServerFigures, StepColumn, StepFigures,
+    INSERT_METRICS, InsertReport, PassFigures, ServerFigures, StepColumn, StepFigures, is_published,
 };
 use deltabench_model::figures::{Block, Figures, Fold, PageSection, PassSeries, StepSeries};
 use deltabench_model::plan::{CellId, Plan, ServerId};
@@ -129,7 +129,7 @@ fn markdown(plan: &Plan, report: &InsertReport) -> Vec<Block> {
     }
     blocks.extend(words::settled(report).map(Block::Text));
     blocks.push(Block::Notes(report.notes.clone()));
-    let published = INSERT_METRICS.iter().filter(|metric| metric.published);
+    let published = INSERT_METRICS.iter().filter(|metric| is_published(metric));
     let keys: Vec<&str> = published.map(|metric| metric.key).collect();
     let mut metrics = tables::metrics(report, &keys);
     metrics.look.folded = true;

@@ -2,7 +2,7 @@
 
 use crate::insert::{
     BUCKETS, INSERT_METRICS, InsertReport, PassFigures, Quartile, RelativeStep, ResponseTimes,
-    ServerFigures, StepFigures,
+    ServerFigures, StepFigures, is_published,
 };
 use deltabench_model::json::{known, unless_empty};
 use deltabench_model::plan::Plan;
@@ -35,7 +35,7 @@ pub(super) fn insert(plan: &Plan, report: &InsertReport) -> Value {
         json!({
             "key": metric.key,
             "unit": metric.unit,
-            "published": metric.published,
+            "published": is_published(metric),
             "meaning": metric.meaning,
         })
     });

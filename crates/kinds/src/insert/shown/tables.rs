@@ -2,9 +2,10 @@
 
 use super::words;
 use crate::insert::{
-    BUCKETS, INSERT_METRICS, InsertMetric, InsertReport, Quartile, ResponseTimes, ServerFigures,
-    ShareColour, StepColumn, StepFigures,
+    BUCKETS, INSERT_METRICS, InsertReport, Quartile, ResponseTimes, ServerFigures, ShareColour,
+    StepColumn, StepFigures, is_published,
 };
+use deltabench_model::metric::MetricInfo;
 use deltabench_model::table::{Bar, Cell, Column, Line, Look, Span, SpanForm, Table, Tone};
 use deltabench_model::work::insert::InsertRole;
 use deltabench_report::table::tone;
@@ -262,12 +263,12 @@ fn ranked(times: &ResponseTimes) -> Option<Tone> {
 
 /// The metrics line of each server in a step: published figures, or those that are ours.
 pub(super) fn metrics_of_step(rows: &[OfStep<'_>], published: bool) -> Table {
-    let known = |metric: &&InsertMetric| {
+    let known = |metric: &&MetricInfo| {
         let mut all = rows.iter();
-        metric.published == published
+        is_published(metric) == published
             && all.any(|(_, figures)| words::metric(figures, metric.key) != words::NOTHING)
     };
-    let shown: Vec<&InsertMetric> = INSERT_METRICS.iter().filter(known).collect();
+    let shown: Vec<&MetricInfo> = INSERT_METRICS.iter().filter(known).collect();
     let columns = shown.iter().map(|metric| Column {
         head: metric.key.replace('_', " "),
         unit: metric.unit.replace("us", "µs"),

@@ -1,7 +1,7 @@
 //! What the script of a study's page draws from: its form belongs to this version's script alone.
 
 use super::super::data::number::{Number, VALUE_DIGITS, interval};
-use super::super::data::{VERDICTS, better, metric_name, verdict_head, words_unit};
+use super::super::data::{VERDICTS, metric_name, verdict_head, words_unit};
 use super::super::grids;
 use crate::study::words as study_words;
 use crate::words;
@@ -41,7 +41,7 @@ fn table(table: &StudyTable) -> Value {
         "metric": table.metric.key(),
         "metric_name": metric_name(table.metric),
         "unit": words_unit(table.metric.unit()),
-        "better": better(table.metric.better()),
+        "better": table.metric.better().word(),
         "base": table.base,
         "of_ratios": table.of_ratios,
         "coordinates": table.coordinates,
