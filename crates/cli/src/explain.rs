@@ -27,7 +27,7 @@ use deltabench_server::Counter;
 
 /// Rows that cells are counted on which were measured on more: the counter needs time for each, and what an
 /// operation does hardly depends on it.
-const ROWS: u64 = 20_000;
+const ROWS: u64 = crate::defaults::COUNTED_ROWS;
 
 /// Explains cells of a run, or of two targets without a run before.
 pub fn explain(arguments: Explain, config: &Config) -> Result<u8, Failure> {

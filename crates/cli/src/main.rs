@@ -14,6 +14,7 @@ mod configs;
 mod console;
 mod count;
 mod crosscheck;
+mod defaults;
 mod doctor;
 mod engine_worker;
 mod experiment;

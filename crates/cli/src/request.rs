@@ -3,6 +3,7 @@
 use crate::arguments::conditions::{Checksums, Conditions, TransportWord};
 use crate::arguments::shape::{Ending, InconclusiveWord, PlacementWord, Shape};
 use crate::clock::seed_from_clock;
+use crate::defaults;
 use crate::limits::limits;
 use deltabench_compare::looks;
 use deltabench_document::amounts;
@@ -16,34 +17,6 @@ use deltabench_model::work::Work;
 use deltabench_run::planning::{Request, Selection};
 use std::path::Path;
 
-/// Most blocks of a cell that is measured until its interval is narrow: half the width of 24 blocks.
-const PRECISION_BLOCKS: u32 = 100;
-
-/// A quick run stops after the block that would end past this many seconds, set-up included.
-const QUICK_DEADLINE_SECONDS: f64 = 560.0;
-
-/// Seconds of a visit of a quick run.
-const QUICK_VISIT_SECONDS: f64 = 0.8;
-
-/// Length of a slice, ms.
-const SLICE_MS: u32 = 40;
-
-/// The same under a device limit, which works in windows of 100 ms and lets bursts through: at 100 ms a
-/// server that reads 10 % more looked 62 % slower, at 1 s 11 % (docs/guide/storage.md).
-const THROTTLED_SLICE_MS: u32 = 1000;
-
-/// Seconds of a visit under a device limit.
-const THROTTLED_VISIT_SECONDS: f64 = 8.0;
-
-/// Seconds of a visit under a memory limit.
-const SQUEEZED_VISIT_SECONDS: f64 = 3.0;
-
-/// Discarded seconds at the start of a visit.
-const WARMUP_SECONDS: f64 = 0.3;
-
-/// Reads settle only when the page cache is full and turned over: seconds of warm-up under a memory limit.
-const SQUEEZED_WARMUP_SECONDS: f64 = 5.0;
-
 /// What the options that all measuring commands have in common stand for: a request without workloads, one
 /// client, fresh tables.
 ///
@@ -54,7 +27,7 @@ pub fn without_workloads(
     quick: bool,
 ) -> Result<Request, Problem> {
     let seed = conditions.seed.unwrap_or_else(seed_from_clock);
-    let request = held(small(Vec::new(), 200_000, 0, seed), conditions)?;
+    let request = held(small(Vec::new(), defaults::QUICK_ROWS, 0, seed), conditions)?;
     let timing = timing(shape, quick, &request.limits)?;
     let visit_seconds = timing.visit_seconds;
     Ok(Request {
@@ -121,7 +94,12 @@ fn checksums(word: Checksums) -> Option<bool> {
 /// The request of the doctor's pilot: a cell that reads and one that writes.
 pub fn pilot_request() -> Request {
     let names = ["point-query", "update-index"].map(str::to_owned);
-    small(names.to_vec(), 200_000, 14, seed_from_clock())
+    small(
+        names.to_vec(),
+        defaults::QUICK_ROWS,
+        defaults::QUICK_BLOCKS,
+        seed_from_clock(),
+    )
 }
 
 /// A target against itself, one client, everything else as `compare --quick` has it.
@@ -139,11 +117,11 @@ pub fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
         data: DataSize { tables: 1, rows },
         timing: Timing {
             blocks,
-            slice_ms: SLICE_MS,
-            slice_jitter: 0.2,
-            visit_seconds: QUICK_VISIT_SECONDS,
-            warmup_seconds: WARMUP_SECONDS,
-            connections_per_visit: 2,
+            slice_ms: defaults::SLICE_MS,
+            slice_jitter: defaults::SLICE_JITTER,
+            visit_seconds: defaults::QUICK_VISIT_SECONDS,
+            warmup_seconds: defaults::WARMUP_SECONDS,
+            connections_per_visit: defaults::CONNECTIONS_PER_VISIT,
             deadline_seconds: None,
         },
         placement: placement(None),
@@ -180,32 +158,35 @@ pub fn source(path: &Path) -> Result<WorkloadSource, Problem> {
 fn timing(shape: &Shape, quick: bool, limits: &Limits) -> Result<Timing, Problem> {
     let budget = shape.ending.budget.as_deref().map(time).transpose()?;
     let (visit_seconds, slice_ms) = match (&limits.storage, limits.memory_bytes) {
-        (Some(_), _) => (THROTTLED_VISIT_SECONDS, THROTTLED_SLICE_MS),
-        (None, Some(_)) => (SQUEEZED_VISIT_SECONDS, SLICE_MS),
-        (None, None) if quick => (QUICK_VISIT_SECONDS, SLICE_MS),
-        (None, None) => (1.5, SLICE_MS),
+        (Some(_), _) => (
+            defaults::THROTTLED_VISIT_SECONDS,
+            defaults::THROTTLED_SLICE_MS,
+        ),
+        (None, Some(_)) => (defaults::SQUEEZED_VISIT_SECONDS, defaults::SLICE_MS),
+        (None, None) if quick => (defaults::QUICK_VISIT_SECONDS, defaults::SLICE_MS),
+        (None, None) => (defaults::VISIT_SECONDS, defaults::SLICE_MS),
     };
     let visit_seconds = shape.visit_seconds.unwrap_or(visit_seconds);
     let warmup_seconds = match limits.memory_bytes {
-        Some(_) => SQUEEZED_WARMUP_SECONDS,
+        Some(_) => defaults::SQUEEZED_WARMUP_SECONDS,
         // Of a visit shorter than that, no more is thrown away than is measured.
-        None => visit_seconds.min(WARMUP_SECONDS),
+        None => visit_seconds.min(defaults::WARMUP_SECONDS),
     };
     Ok(Timing {
         blocks: shape
             .blocks
             .unwrap_or(match (&shape.ending.precision, quick) {
                 // Who asks for a width asks for the blocks that it takes.
-                (Some(_), _) => PRECISION_BLOCKS,
-                (None, true) => 14,
-                (None, false) => 24,
+                (Some(_), _) => defaults::PRECISION_BLOCKS,
+                (None, true) => defaults::QUICK_BLOCKS,
+                (None, false) => defaults::BLOCKS,
             }),
         slice_ms: shape.slice_ms.unwrap_or(slice_ms),
-        slice_jitter: 0.2,
+        slice_jitter: defaults::SLICE_JITTER,
         visit_seconds,
         warmup_seconds,
-        connections_per_visit: 2,
-        deadline_seconds: budget.or(quick.then_some(QUICK_DEADLINE_SECONDS)),
+        connections_per_visit: defaults::CONNECTIONS_PER_VISIT,
+        deadline_seconds: budget.or(quick.then_some(defaults::QUICK_DEADLINE_SECONDS)),
     })
 }
 

@@ -9,7 +9,7 @@ use deltabench_workload::{Definition, Library};
 /// The tables that samples are drawn for.
 const SIZE: DataSize = DataSize {
     tables: 1,
-    rows: 1_000_000,
+    rows: crate::defaults::ROWS,
 };
 
 /// Longest SQL in the list, characters.

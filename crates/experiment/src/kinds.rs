@@ -8,7 +8,7 @@ mod rocksdb;
 
 use deltabench_document::Section;
 use deltabench_model::problem::Problem;
-use deltabench_model::work::rocksdb::BLOCK_CACHE;
+use deltabench_model::work::{self, rocksdb::BLOCK_CACHE};
 pub use insert::Insert;
 pub(crate) use pgbench::{DEFAULT_SCALE, scales};
 pub use pgbench::{Pgbench, ScaleFactor, ScriptMix, ScriptName};
@@ -44,13 +44,13 @@ pub(crate) const SIZES: [Size; 2] = [
         table: "insert",
         key: "rows",
         range: insert::ROWS,
-        default: insert::DEFAULT_ROWS,
+        default: work::insert::ROWS,
     },
     Size {
         table: "rocksdb",
         key: "keys",
         range: rocksdb::KEY_COUNT,
-        default: rocksdb::DEFAULT_KEYS,
+        default: work::rocksdb::KEYS,
     },
 ];
 

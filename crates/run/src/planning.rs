@@ -14,7 +14,7 @@ pub use confirmation::confirmation;
 
 /// δ of a request that names none: no cell is asked for more than its noise allows, and none for less than
 /// this.
-const DELTA_WIDEST: f64 = 0.05;
+pub const DELTA_WIDEST: f64 = 0.05;
 
 /// Connections that stay free for set-up work beside the clients.
 const SPARE_CONNECTIONS: u32 = 10;

@@ -1,6 +1,7 @@
 //! `deltabench count`.
 
 use super::conditions::Conditions;
+use crate::defaults::COUNTED_ROWS;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -36,7 +37,7 @@ pub struct Count {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub tables: u32,
     /// Rows of each table: what an operation does hardly depends on it, and the counter needs time for each
-    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    #[arg(long, value_name = "N", default_value_t = COUNTED_ROWS)]
     pub rows: u64,
     /// What is held on all servers
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! What is asked about host and program: `doctor`, `calibrate`, `crosscheck`, `selfbench`.
 
 use super::conditions::Servers;
+use crate::defaults::{QUICK_BLOCKS, QUICK_ROWS, VISIT_SECONDS};
 use crate::kinds::pgbench::arguments::ModeWord;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -46,10 +47,10 @@ pub struct CalibrateArguments {
     )]
     pub only: Vec<String>,
     /// Most restart blocks of each run
-    #[arg(long, value_name = "N", default_value_t = 14)]
+    #[arg(long, value_name = "N", default_value_t = QUICK_BLOCKS)]
     pub blocks: u32,
     /// Rows of each table
-    #[arg(long, value_name = "N", default_value_t = 200_000)]
+    #[arg(long, value_name = "N", default_value_t = QUICK_ROWS)]
     pub rows: u64,
     /// End each run after this time, for example 10m
     #[arg(long, value_name = "TIME")]
@@ -168,7 +169,7 @@ pub struct SelfbenchClient {
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub rounds: u32,
     /// Seconds of each client in a round
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.5)]
+    #[arg(long, value_name = "SECONDS", default_value_t = VISIT_SECONDS)]
     pub seconds: f64,
     /// Print JSON to this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
@@ -191,7 +192,7 @@ pub struct SelfbenchVerdict {
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub seconds: u32,
     /// Rows of the table
-    #[arg(long, value_name = "N", default_value_t = 200_000)]
+    #[arg(long, value_name = "N", default_value_t = QUICK_ROWS)]
     pub rows: u64,
     /// Write JSON to this file
     #[arg(long, value_name = "FILE")]

@@ -17,7 +17,7 @@ use deltabench_model::plan::{DataSize, Stopping, Timing};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::to_u64;
 use deltabench_model::work::Work;
-use deltabench_model::work::insert::{InsertSetup, InsertStep, Pacing};
+use deltabench_model::work::insert::{InsertSetup, InsertStep, Pacing, RATES};
 use deltabench_run::planning::Request;
 use sizes::Preset;
 
@@ -97,7 +97,7 @@ fn steps(arguments: &InsertArguments) -> Result<Vec<InsertStep>, Problem> {
     if arguments.steps.is_empty() {
         return Ok(InsertStep::published(&arguments.rates));
     }
-    let known: Vec<String> = InsertStep::published(&[100, 500, 1000])
+    let known: Vec<String> = InsertStep::published(&RATES)
         .into_iter()
         .map(InsertStep::name)
         .collect();

@@ -5,6 +5,7 @@ pub mod experiment;
 
 use self::arguments::{Compare, OrderWord, StateWord};
 use crate::config::Config;
+use crate::defaults;
 use crate::failure::Failure;
 use crate::kinds::pgbench;
 use crate::ready::{Sides, carry_out};
@@ -30,7 +31,11 @@ pub fn compare(arguments: &Compare, config: &Config) -> Result<u8, Failure> {
 ///
 /// Errors: a percentage, time, core list, setting or file that cannot be read.
 pub fn request(arguments: &Compare) -> Result<Request, Problem> {
-    let default_rows = if arguments.quick { 200_000 } else { 1_000_000 };
+    let default_rows = if arguments.quick {
+        defaults::QUICK_ROWS
+    } else {
+        defaults::ROWS
+    };
     let (sources, work) = files(&arguments.workloads)?;
     Ok(Request {
         selection: selection(arguments),

@@ -4,7 +4,7 @@ use crate::excludes::{Excluded, excludes};
 use crate::syntax;
 use deltabench_document::Section;
 use deltabench_model::problem::{Problem, nearest};
-use deltabench_model::work::insert::{InsertStep, Pacing};
+use deltabench_model::work::insert::{self, InsertStep, Pacing};
 
 /// Of `[insert]`.
 pub(crate) const KEYS: [&str; 11] = [
@@ -30,13 +30,6 @@ const WRITE_ROWS: std::ops::RangeInclusive<i64> = 500..=100_000_000_000;
 const RATES: std::ops::RangeInclusive<i64> = 1..=1_000_000;
 /// Seconds of a step of queries.
 const SECONDS: std::ops::RangeInclusive<i64> = 1..=604_800;
-
-/// Rows that each client loads when nothing is said: as `deltabench insert` has it, like all that follows.
-pub const DEFAULT_ROWS: u64 = 4_000_000;
-/// Rows that each client inserts in the steps that write.
-const DEFAULT_WRITE_ROWS: u64 = 1_000_000;
-/// Seconds of a step of queries.
-const DEFAULT_SECONDS: u32 = 120;
 
 /// All of `[insert]` but the rows, which are an axis of parts.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,10 +73,10 @@ pub(crate) fn insert(root: &Section<'_>) -> Result<Option<Insert>, Problem> {
         clients: section.number("clients", CLIENTS)?.unwrap_or(1),
         write_rows: section
             .number("write_rows", WRITE_ROWS)?
-            .unwrap_or(DEFAULT_WRITE_ROWS),
+            .unwrap_or(insert::WRITE_ROWS),
         query_seconds: section
             .number("seconds", SECONDS)?
-            .unwrap_or(DEFAULT_SECONDS),
+            .unwrap_or(insert::QUERY_SECONDS),
         steps: steps(&section)?,
         shared_table: section.flag("shared_table")?.unwrap_or(false),
         pacing: section.word("pacing", &pacings)?.unwrap_or_default(),
@@ -96,7 +89,7 @@ pub(crate) fn insert(root: &Section<'_>) -> Result<Option<Insert>, Problem> {
 fn steps(section: &Section<'_>) -> Result<Vec<InsertStep>, Problem> {
     let rates = section.numbers("rates", RATES)?;
     let Some(named) = section.list_of_texts("steps")? else {
-        let rates = rates.unwrap_or_else(|| vec![100, 500, 1000]);
+        let rates = rates.unwrap_or_else(|| insert::RATES.to_vec());
         return Ok(InsertStep::published(&rates));
     };
     if let (Some(_), Some((_, at))) = (rates, section.value("rates")) {

@@ -8,7 +8,8 @@ use deltabench_model::installation::Engine;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_model::work::rocksdb::{
-    BLOCK_CACHE, BlockCache, RocksdbStep, RocksdbWorkload, WRITER_BYTES_PER_SECOND, check_option,
+    self, BLOCK_CACHE, BlockCache, RocksdbStep, RocksdbWorkload, WRITER_BYTES_PER_SECOND,
+    check_option,
 };
 
 /// Of `[rocksdb]`.
@@ -35,15 +36,6 @@ const THREADS: std::ops::RangeInclusive<i64> = 1..=1024;
 const SECONDS: std::ops::RangeInclusive<i64> = 1..=86_400;
 /// Threads for flushes and compactions.
 const BACKGROUND_JOBS: std::ops::RangeInclusive<i64> = 1..=1024;
-
-/// Keys when nothing is said: as `deltabench rocksdb` has it, like all that follows.
-pub const DEFAULT_KEYS: u64 = 1_000_000;
-/// Bytes of a value.
-const DEFAULT_VALUE_BYTES: u32 = 400;
-/// Seconds of a step.
-const DEFAULT_SECONDS: u32 = 5;
-/// Threads for flushes and compactions.
-const DEFAULT_BACKGROUND_JOBS: u32 = 2;
 
 /// All of `[rocksdb]` but the keys, which are an axis of parts.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,17 +72,17 @@ pub(crate) fn rocksdb(root: &Section<'_>) -> Result<Option<Rocksdb>, Problem> {
         workload: section.word("workload", &workloads)?.unwrap_or_default(),
         value_bytes: section
             .number("value_bytes", VALUE_BYTES)?
-            .unwrap_or(DEFAULT_VALUE_BYTES),
+            .unwrap_or(rocksdb::VALUE_BYTES),
         threads: section.numbers("threads", THREADS)?.unwrap_or(vec![1]),
         seconds: section
             .number("seconds", SECONDS)?
-            .unwrap_or(DEFAULT_SECONDS),
+            .unwrap_or(rocksdb::STEP_SECONDS),
         writer_bytes_per_second: size(&section, "writer_rate")?.unwrap_or(WRITER_BYTES_PER_SECOND),
         steps: steps(&section)?,
         cache_bytes: size(&section, "cache_size")?,
         background_jobs: section
             .number("background_jobs", BACKGROUND_JOBS)?
-            .unwrap_or(DEFAULT_BACKGROUND_JOBS),
+            .unwrap_or(rocksdb::BACKGROUND_JOBS),
         options: options(&section)?,
         placebo: section.flag("placebo")?.unwrap_or(true),
     }))

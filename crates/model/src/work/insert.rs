@@ -5,6 +5,15 @@
 use crate::slice::ErrorCount;
 use serde::{Deserialize, Serialize};
 
+/// Rows that each client loads where nothing is said.
+pub const ROWS: u64 = 4_000_000;
+/// Rows that each client then inserts in the two steps that write.
+pub const WRITE_ROWS: u64 = 1_000_000;
+/// Seconds of a step of queries then.
+pub const QUERY_SECONDS: u32 = 120;
+/// Rates of the steps of queries then, background rows per second of each client.
+pub const RATES: [u32; 3] = [100, 500, 1000];
+
 /// Rows of one insert, and of one delete, in the first load.
 pub const LOAD_BATCH: u32 = 100;
 /// Rows of one insert, and of one delete, while there are many in a transaction.

@@ -12,6 +12,15 @@ use std::collections::BTreeMap;
 /// Setting of a server that says which block cache it has: a word of [`BlockCache`].
 pub const BLOCK_CACHE: &str = "block_cache";
 
+/// Keys where nothing is said.
+pub const KEYS: u64 = 1_000_000;
+/// Bytes of a value then.
+pub const VALUE_BYTES: u32 = 400;
+/// Seconds of a timed step then.
+pub const STEP_SECONDS: u32 = 5;
+/// Threads for flushes and compactions then.
+pub const BACKGROUND_JOBS: u32 = 2;
+
 /// Bytes per second that the writer beside the readers puts.
 pub const WRITER_BYTES_PER_SECOND: u64 = 2 << 20;
 

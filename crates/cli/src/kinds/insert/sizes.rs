@@ -3,7 +3,7 @@
 use super::arguments::PublishedWord;
 use deltabench_document::amounts::whole_number;
 use deltabench_model::problem::Problem;
-use deltabench_model::work::insert::Pacing;
+use deltabench_model::work::insert::{self, Pacing};
 
 /// Sizes that hold where nothing else is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,9 +24,9 @@ pub struct Preset {
 /// A few hours in all.
 const USUAL: Preset = Preset {
     clients: 1,
-    rows: 4_000_000,
-    write_rows: 1_000_000,
-    seconds: 120,
+    rows: insert::ROWS,
+    write_rows: insert::WRITE_ROWS,
+    seconds: insert::QUERY_SECONDS,
     settle_seconds: None,
     pacing: Pacing::Spread,
     passes: 6,
@@ -88,6 +88,7 @@ pub fn rows(text: &str, option: &str) -> Result<u64, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::defaults::help;
 
     #[test]
     fn rows_are_read_as_people_write_them() {
@@ -111,9 +112,41 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_run_is_a_small_usual_one_and_published_ones_burst() {
-        assert_eq!(Preset::of(true, None).rows, 400_000);
-        assert_eq!(Preset::of(false, None).passes, 6);
+    fn help_says_what_is_usual_and_what_quick() {
+        let (usual, quick) = (Preset::of(false, None), Preset::of(true, None));
+        help::says_delta("insert", "step");
+        let says = |option: &str, usual: String, quick: String| {
+            help::says("insert", option, &format!("{usual}, with --quick {quick}"));
+        };
+        let millions = |rows: u64| format!("{}M", rows / 1_000_000);
+        let rows = format!("{}k", quick.rows / 1000);
+        help::says("insert", "clients", &usual.clients.to_string());
+        says("rows", millions(usual.rows), rows.clone());
+        let written = format!("{}k", quick.write_rows / 1000);
+        says("write_rows", millions(usual.write_rows), written);
+        says(
+            "seconds",
+            usual.seconds.to_string(),
+            quick.seconds.to_string(),
+        );
+        says("passes", usual.passes.to_string(), quick.passes.to_string());
+        let settling = format!("with --quick {}]", quick.settle_seconds.unwrap());
+        assert!(help::of("insert", "settle_seconds").ends_with(&settling));
+        let Preset {
+            clients,
+            seconds,
+            passes,
+            ..
+        } = quick;
+        let scaled =
+            format!("{clients} client, {rows} rows, steps of {seconds} s, {passes} passes.");
+        assert!(help::of("insert", "quick").contains(&scaled));
+        let rates = insert::RATES.map(|rate| rate.to_string()).join(",");
+        assert_eq!(help::default("insert", "rates"), rates);
+    }
+
+    #[test]
+    fn published_sizes_burst() {
         let large = Preset::of(false, Some(PublishedWord::Large));
         assert_eq!((large.clients, large.pacing), (20, Pacing::Burst));
     }

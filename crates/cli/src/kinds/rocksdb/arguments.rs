@@ -4,6 +4,7 @@ use crate::arguments::conditions::Output;
 use crate::arguments::shape::InconclusiveWord;
 use clap::{Args, ValueEnum};
 use deltabench_model::work::rocksdb::RocksdbWorkload;
+use deltabench_model::work::rocksdb::VALUE_BYTES;
 use std::path::PathBuf;
 
 /// `deltabench rocksdb`.
@@ -45,7 +46,7 @@ pub struct ChainArguments {
     #[arg(long, value_name = "N")]
     pub keys: Option<String>,
     /// Bytes of a value; half of them can be compressed away
-    #[arg(long, value_name = "BYTES", default_value_t = 400)]
+    #[arg(long, value_name = "BYTES", default_value_t = VALUE_BYTES)]
     pub value_bytes: u32,
     /// Threads of the steps but fillseq; a list makes a cell for each [default: 1]
     #[arg(long, value_name = "N,N", value_delimiter = ',')]

@@ -1,6 +1,7 @@
 //! Sizes that hold where nothing else is asked for.
 
 use super::arguments::PublishedWord;
+use deltabench_model::work::rocksdb;
 
 /// Sizes of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,10 +26,10 @@ pub const SLICE_MS: u32 = 100;
 /// Less than half an hour in all.
 const USUAL: Preset = Preset {
     threads: 1,
-    keys: 1_000_000,
-    seconds: 5,
+    keys: rocksdb::KEYS,
+    seconds: rocksdb::STEP_SECONDS,
     cache_bytes: None,
-    background_jobs: 2,
+    background_jobs: rocksdb::BACKGROUND_JOBS,
     blocks: 8,
     slice_ms: SLICE_MS,
 };
@@ -81,5 +82,42 @@ impl Preset {
                 ..PUBLISHED
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::defaults::help::{self, says};
+
+    #[test]
+    fn help_says_what_is_usual_and_what_quick() {
+        let (usual, quick) = (USUAL, QUICK);
+        help::says_delta("rocksdb", "step");
+        let keys = (usual.keys / 1_000_000, quick.keys / 1000);
+        says(
+            "rocksdb",
+            "keys",
+            &format!("{}M, with --quick {}k", keys.0, keys.1),
+        );
+        says("rocksdb", "threads", &usual.threads.to_string());
+        let seconds = format!("{}, with --quick {}", usual.seconds, quick.seconds);
+        says("rocksdb", "seconds", &seconds);
+        says(
+            "rocksdb",
+            "background_jobs",
+            &usual.background_jobs.to_string(),
+        );
+        assert_eq!(quick.blocks, PUBLISHED.blocks);
+        let blocks = format!(
+            "{}, with --quick or --published {}",
+            usual.blocks, quick.blocks
+        );
+        says("rocksdb", "blocks", &blocks);
+        let turn = format!(
+            "{}, with --published {}",
+            usual.slice_ms, PUBLISHED.slice_ms
+        );
+        says("rocksdb", "slice_ms", &turn);
     }
 }
