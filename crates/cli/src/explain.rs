@@ -10,11 +10,11 @@ use crate::count;
 use crate::failure::Failure;
 use crate::host::swept_host;
 use crate::invalidate::meant;
-use crate::output::{Destinations, analyse_run};
+use crate::output::Destinations;
 use crate::ready::Ready;
 use crate::store::{open, store_problem};
 use crate::targets::check_still_there;
-use deltabench_lab::{Analysed, changed, explained};
+use deltabench_lab::{Analysed, Judged, changed, explained};
 use deltabench_model::counts::Counting;
 use deltabench_model::explanation::ExplainedCell;
 use deltabench_model::plan::{
@@ -118,7 +118,8 @@ fn of_run(run: &str, arguments: &Explain, shape: &Shape, config: &Config) -> Res
     let store = open(config)?;
     let run = store.find(run).map_err(Failure::Refused)?;
     let plan = store.plan(&run).map_err(store_problem)?;
-    let Analysed { comparison, .. } = analyse_run(&run, &plan, &store)?;
+    let judged = Judged::of(&run, &plan, &store).and_then(|judged| judged.standing(&store));
+    let comparison = judged.map_err(Failure::Failed)?;
     let named: Vec<CellId> = match arguments.cells.as_slice() {
         [] => Vec::new(),
         names => {

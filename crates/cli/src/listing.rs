@@ -53,37 +53,39 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
         plan.delta = delta.chosen;
         plan.delta_from_noise = false;
     }
+    let mut analysed = analyse_run(&run, &plan, &store)?;
+    analysed.context.delta_chosen = delta_chosen;
     let Analysed {
         comparison,
-        mut context,
-        sampled,
+        context,
         ..
-    } = analyse_run(&run, &plan, &store)?;
-    context.delta_chosen = delta_chosen;
+    } = &analysed;
     let options = TerminalOptions {
         width: console::width(),
         colour: arguments.out.is_none() && colour(),
         verbose: arguments.verbose,
     };
     let text = if arguments.costs {
-        deltabench_report::costs_table(&comparison, &plan, &context, options)
+        deltabench_report::costs_table(comparison, &plan, context, options)
     } else if let Some((write, seconds)) = with_progress {
         write(&plan, &context.results, seconds)
     } else {
         let format = arguments.form();
-        let report = deltabench_report::render(format, &comparison, &plan, &context, options);
-        if sampled.is_empty() || !arguments.format.is_text() {
-            report
-        } else {
-            let times = deltabench_report::sampled_text(&sampled, &plan, options.width);
-            format!("{report}\n{times}")
+        let mut report = deltabench_report::render(format, comparison, &plan, context, options);
+        if arguments.format.is_text() {
+            let sampled = analysed.sampled().map_err(Failure::Failed)?;
+            if !sampled.is_empty() {
+                report.push('\n');
+                report += &deltabench_report::sampled_text(&sampled, &plan, options.width);
+            }
         }
+        report
     };
     match &arguments.out {
         Some(path) => write_file(path, &text)?,
         None => print_stdout(text.trim_end_matches('\n'))?,
     }
-    Ok(deltabench_compare::exit_code(&comparison))
+    Ok(deltabench_compare::exit_code(comparison))
 }
 
 /// `deltabench notes`.

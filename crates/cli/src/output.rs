@@ -97,15 +97,15 @@ pub fn publish(analysed: &Analysed, destinations: &Destinations) -> Result<u8, F
         plan,
         comparison,
         context,
-        sampled,
         ..
     } = analysed;
+    let sampled = analysed.sampled().map_err(Failure::Failed)?;
     let to_stdout = destinations.json.as_deref().is_some_and(is_stdout);
     let options = options(!to_stdout, destinations.verbose);
     let mut table = deltabench_report::terminal(comparison, plan, context, options);
     if !sampled.is_empty() {
         table.push('\n');
-        table += &sampled_text(sampled, plan, width());
+        table += &sampled_text(&sampled, plan, width());
     }
     if to_stdout {
         say(&table);

@@ -3,6 +3,7 @@
 use crate::explained::explained;
 use crate::judged::{Judged, confirmation_name};
 use crate::records::Records;
+use crate::sampled::sampled;
 use crate::withdrawal::{leave_out, of_confirmation, withdraw};
 use crate::{placebos, store_problem};
 use deltabench_compare::comparison::Comparison;
@@ -15,6 +16,7 @@ use deltabench_model::counter::VisitCounters;
 use deltabench_model::fact::{FactKind, MachineName, Settings, WarmUp};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
+use deltabench_model::record::Record;
 use deltabench_model::sampled::SampledCell;
 use deltabench_model::slice::Slice;
 use deltabench_report::{
@@ -38,8 +40,8 @@ pub struct Analysed {
     pub slices: Vec<Slice>,
     /// What was counted in visits, and in records that stand for them.
     pub counters: Vec<VisitCounters>,
-    /// Where the servers' time went, in cells of which it was sampled.
-    pub sampled: Vec<SampledCell>,
+    /// Whole pieces of work, and samples.
+    records: Vec<Record>,
 }
 
 /// Analyses what the store has of a run, and of the run that confirms it, by this plan.
@@ -85,16 +87,22 @@ impl Analysed {
         };
         let mut shown = show_half(&plan.work).shown(&judged, store)?;
         context.figures = std::mem::take(&mut shown.figures);
-        let sampled = crate::sampled::sampled(&records, &plan)?;
         Ok(Self {
-            sampled,
             plan,
             comparison,
             context,
             shown,
             slices: records.slices,
             counters,
+            records: records.records,
         })
+    }
+
+    /// Where the servers' time went, in cells of which it was sampled.
+    ///
+    /// Errors: a record that is damaged.
+    pub fn sampled(&self) -> Result<Vec<SampledCell>, Problem> {
+        sampled(&self.records, &self.slices, &self.plan)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Where the servers' time went, from the samples of a run.
 
-use crate::records::Records;
-use deltabench_explain::sampled::{SampledBlock, SampledSide, Samples};
+use deltabench_explain::sampled::{SampledBlock, SampledSide, cost, judged};
 use deltabench_model::plan::{CellId, Plan, Role, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_model::sampled::{KIND, SampledCell, SampledStacks, SampledTime};
+use deltabench_model::record::Record;
+use deltabench_model::sampled::{KIND, ProfileScope, SampledCell, SampledStacks, SampledTime};
+use deltabench_model::slice::Slice;
 use deltabench_model::units::to_f64;
 use std::collections::BTreeMap;
 
@@ -14,36 +15,40 @@ type Place = (CellId, u32, ServerId);
 /// The cells of which time was sampled in two blocks or more, for each candidate.
 ///
 /// Errors: a record that is damaged.
-pub(crate) fn sampled(records: &Records, plan: &Plan) -> Result<Vec<SampledCell>, Problem> {
+pub(crate) fn sampled(
+    records: &[Record],
+    slices: &[Slice],
+    plan: &Plan,
+) -> Result<Vec<SampledCell>, Problem> {
     let mut stacks: BTreeMap<Place, SampledStacks> = BTreeMap::new();
-    for record in records.records.iter().filter(|record| record.kind == KIND) {
+    for record in records.iter().filter(|record| record.kind == KIND) {
         let place = (record.cell, record.block, record.server);
         stacks.insert(place, SampledStacks::from_payload(&record.payload)?);
     }
     if stacks.is_empty() {
         return Ok(Vec::new());
     }
-    let sides = sides(stacks, records);
+    let sides = sides(stacks, slices);
     let servers = || ServerId::each().zip(&plan.servers);
     let placebo = servers().find(|(_, server)| server.role == Role::Placebo);
     let candidates = servers().filter(|(_, server)| server.role == Role::Candidate);
+    let cells = || CellId::each().take(plan.cells.len());
+    let of_placebo = |cell| {
+        let (placebo, _) = placebo?;
+        judged(&blocks(&sides, cell, plan.base(), placebo), 0.0)
+    };
+    let placebos: Vec<Option<SampledTime>> = cells().map(of_placebo).collect();
     let mut found = Vec::new();
     for (candidate, _) in candidates {
-        for cell in CellId::each().take(plan.cells.len()) {
-            let of = |server| blocks(&sides, cell, plan.base(), server);
-            let placebo = placebo.and_then(|(placebo, _)| judged(&of(placebo), 0.0));
+        for (cell, placebo) in cells().zip(&placebos) {
             let lasting = placebo.as_ref().map_or(0.0, |placebo| placebo.lasting);
-            let blocks = of(candidate);
+            let blocks = blocks(&sides, cell, plan.base(), candidate);
             if let Some(time) = judged(&blocks, lasting) {
-                found.push(described(cell, candidate, time, placebo, &blocks));
+                found.push(described(cell, candidate, time, placebo.clone(), &blocks));
             }
         }
     }
     Ok(found)
-}
-
-fn judged(blocks: &[SampledBlock], lasting: f64) -> Option<SampledTime> {
-    Samples::of(blocks, lasting).judged()
 }
 
 fn described(
@@ -53,27 +58,25 @@ fn described(
     placebo: Option<SampledTime>,
     blocks: &[SampledBlock],
 ) -> SampledCell {
-    let stacks = || blocks.iter().map(|(base, _)| &base.stacks);
-    let mut costs: Vec<f64> = stacks().filter_map(|stacks| stacks.cost).collect();
-    costs.sort_by(f64::total_cmp);
+    // Both servers of a block were sampled in one visit, in the same way.
+    let taken = || blocks.iter().map(|(base, _)| &base.stacks.taken);
+    let sides = blocks.iter().flat_map(|(one, two)| [one, two]);
     SampledCell {
         cell,
         candidate,
         time,
         placebo,
-        biased: stacks().any(|stacks| stacks.scope != "core"),
-        rate: stacks().map(|stacks| stacks.rate).min().unwrap_or(0),
-        cost: costs.get(costs.len() / 2).copied(),
+        biased: taken().any(|taken| taken.scope == ProfileScope::Process),
+        rate: taken().map(|taken| taken.rate).min().unwrap_or(0),
+        cost: cost(blocks),
+        lost: sides.map(|side| side.stacks.taken.lost).sum(),
     }
 }
 
 /// CPU of an operation in the slices of each place that count, beside its samples.
-fn sides(
-    stacks: BTreeMap<Place, SampledStacks>,
-    records: &Records,
-) -> BTreeMap<Place, SampledSide> {
+fn sides(stacks: BTreeMap<Place, SampledStacks>, slices: &[Slice]) -> BTreeMap<Place, SampledSide> {
     let mut spent: BTreeMap<Place, (u64, u64)> = BTreeMap::new();
-    for slice in records.slices.iter().filter(|slice| slice.void.is_none()) {
+    for slice in slices.iter().filter(|slice| slice.void.is_none()) {
         if let Some(cpu_ns) = slice.server_cpu_ns {
             let (sum, operations) = spent
                 .entry((slice.cell, slice.block, slice.server))

@@ -285,11 +285,11 @@ impl From<Node> for (NodeId, u32, i64, i64) {
     }
 }
 
-fn place(id: u32) -> usize {
+pub(crate) fn place(id: u32) -> usize {
     usize::try_from(id).unwrap_or(usize::MAX)
 }
 
-fn small(index: usize) -> u32 {
+pub(crate) fn small(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 

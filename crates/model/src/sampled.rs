@@ -3,6 +3,7 @@
 use crate::explanation::TimeChange;
 use crate::id::{CellId, ServerId};
 use crate::problem::Problem;
+use crate::profile::{place, small};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,12 +15,35 @@ pub const KIND: &str = "samples";
 /// Shape: stacks as a tree; every sample is in one node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SampledStacks {
-    /// Whose time: `core`, or `process` for the biased kind.
-    pub scope: String,
+    #[serde(flatten)]
+    pub taken: Taken,
+    /// Names of functions and system calls.
+    pub functions: Vec<String>,
+    /// Each with its parent (itself for those without one), the place of its function, and the samples in
+    /// which it was the last of the stack. A node comes after its parent.
+    pub nodes: Vec<(u32, u32, u64)>,
+}
+
+/// Whose time is sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProfileScope {
+    /// All that some cores do, the kernel included.
+    #[default]
+    Core,
+    /// Only some processes, and only outside of the kernel: all that users without rights may do. The event
+    /// itself makes short operations dearer, so shares of functions are biased.
+    Process,
+}
+
+/// How stacks of a visit were taken.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Taken {
+    pub scope: ProfileScope,
     /// Samples per second and core.
     pub rate: u32,
     /// What sampling added to the CPU of an operation on the base in this visit, as a share; absent where
-    /// nobody looked.
+    /// nobody looked, or that could not tell.
     pub cost: Option<f64>,
     /// Samples whose stack does not reach the main function of its process; they are in the tree.
     pub truncated: u64,
@@ -27,11 +51,6 @@ pub struct SampledStacks {
     pub lost: u64,
     /// Samples of other processes on the same cores, the client too; they are nowhere.
     pub others: u64,
-    /// Names of functions and system calls.
-    pub functions: Vec<String>,
-    /// Each with its parent (itself for those without one), the place of its function, and the samples in
-    /// which it was the last of the stack. A node comes after its parent.
-    pub nodes: Vec<(u32, u32, u64)>,
 }
 
 /// Share of false ones among functions that are called different, at most, on average.
@@ -94,23 +113,8 @@ pub struct SampledCell {
     pub rate: u32,
     /// What sampling added to the CPU of an operation, as a share: the median over blocks.
     pub cost: Option<f64>,
-}
-
-/// How stacks of a visit were taken.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Taken {
-    /// As [`SampledStacks::scope`].
-    pub scope: String,
-    /// As [`SampledStacks::rate`].
-    pub rate: u32,
-    /// As [`SampledStacks::cost`].
-    pub cost: Option<f64>,
-    /// As [`SampledStacks::truncated`].
-    pub truncated: u64,
-    /// As [`SampledStacks::lost`].
+    /// Samples of both sides that had no room in memory.
     pub lost: u64,
-    /// As [`SampledStacks::others`].
-    pub others: u64,
 }
 
 impl SampledStacks {
@@ -122,12 +126,7 @@ impl SampledStacks {
         name: impl Fn(u32) -> Option<&'n str>,
     ) -> Self {
         let mut tree = Self {
-            scope: taken.scope,
-            rate: taken.rate,
-            cost: taken.cost,
-            truncated: taken.truncated,
-            lost: taken.lost,
-            others: taken.others,
+            taken,
             functions: Vec::new(),
             nodes: Vec::new(),
         };
@@ -204,14 +203,6 @@ impl SampledStacks {
     }
 }
 
-fn small(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
-}
-
-fn place(id: u32) -> usize {
-    usize::try_from(id).unwrap_or(usize::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,7 +218,6 @@ mod tests {
             (vec![3], 1),
         ]);
         let taken = Taken {
-            scope: "core".to_owned(),
             rate: 997,
             cost: Some(0.01),
             others: 5,
@@ -253,6 +243,9 @@ mod tests {
         ]);
         assert_eq!(stacks, expected);
         assert!(SampledStacks::from_payload("{}").is_err());
+        let stored =
+            r#"{"scope":"core","rate":997,"cost":0.01,"truncated":0,"lost":0,"others":5,"func"#;
+        assert!(tree.payload().starts_with(stored), "{}", tree.payload());
     }
 
     #[test]

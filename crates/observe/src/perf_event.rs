@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::FromRawFd;
 
 /// `perf_event_attr` up to what a sample of registers and stack needs. Kernels that know less of it (before
-/// 3.19) take it as long as the rest is 0.
+/// 3.7) take it as long as the rest is 0.
 ///
 /// Source: perf_event_open(2), `PERF_ATTR_SIZE_VER3`.
 #[repr(C)]

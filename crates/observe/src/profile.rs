@@ -20,13 +20,14 @@ mod ring;
 
 pub use cost::{CostGuard, RateAdvice};
 pub use record::{Registers, Sample};
-pub use refusal::{hanging_kernel, refused};
 
 use crate::affinity::own_affinity;
 use crate::perf_event::{Attributes, Place, flag, open};
 use deltabench_model::problem::Problem;
+use deltabench_model::sampled::ProfileScope;
 use deltabench_model::units::{index, to_u64};
 use record::{Record, records};
+use refusal::{hanging_kernel, refused};
 use ring::Ring;
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -64,43 +65,6 @@ const ENABLE: libc::c_ulong = 0x2400;
 const DISABLE: libc::c_ulong = 0x2401;
 const SET_OUTPUT: libc::c_ulong = 0x2405;
 
-/// Whose time is sampled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProfileScope {
-    /// All that some cores do, the kernel included.
-    Core,
-    /// Only some processes, and only outside of the kernel: all that users without rights may do.
-    Process,
-}
-
-impl ProfileScope {
-    /// The word stored and printed.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Core => "core",
-            Self::Process => "process",
-        }
-    }
-
-    /// The scope that is stored by this word.
-    pub fn of_word(word: &str) -> Option<Self> {
-        [Self::Core, Self::Process]
-            .into_iter()
-            .find(|scope| scope.word() == word)
-    }
-
-    /// What the reader of such a profile must know.
-    pub fn warning(self) -> Option<&'static str> {
-        match self {
-            Self::Core => None,
-            Self::Process => Some(
-                "sampled by process and outside of the kernel only: the event itself makes short operations \
-                 dearer by half and samples fall late in them, so shares of functions are biased",
-            ),
-        }
-    }
-}
-
 /// What is to be sampled.
 #[derive(Debug, Clone, Copy)]
 pub struct ProfileSpec<'a> {
@@ -114,16 +78,6 @@ pub struct ProfileSpec<'a> {
     pub rate: u32,
     /// Seconds that a slice takes, at most about.
     pub slice_seconds: f64,
-}
-
-/// What one reading of the rings gave beside samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Drained {
-    pub samples: u64,
-    /// Samples that had no room.
-    pub lost: u64,
-    /// How often the kernel slowed the event down by itself.
-    pub throttled: u64,
 }
 
 /// Whose time this machine lets us sample.
@@ -140,15 +94,7 @@ pub fn may_sample(forced: bool) -> Result<ProfileScope, Problem> {
         rate: DEFAULT_RATE,
         slice_seconds: 0.0,
     };
-    let biased = ProfileSpec {
-        scope: ProfileScope::Process,
-        ..spec
-    };
-    let on_core = Profiler::open(&spec).map(|profiler| profiler.scope());
-    on_core.or_else(|refused| match Profiler::open(&biased) {
-        Ok(profiler) => Ok(profiler.scope()),
-        Err(_) => Err(refused),
-    })
+    Profiler::open_best(&spec).map(|profiler| profiler.scope())
 }
 
 /// An event that samples, off until [`Profiler::start`].
@@ -162,6 +108,14 @@ pub struct Profiler {
 }
 
 impl Profiler {
+    /// Opens the event on the cores, or where that is not allowed on the processes.
+    ///
+    /// Errors: neither is allowed; the way out is that of the better kind.
+    pub fn open_best(spec: &ProfileSpec<'_>) -> Result<Self, Problem> {
+        let of = |scope| Self::open(&ProfileSpec { scope, ..*spec });
+        of(ProfileScope::Core).or_else(|refused| of(ProfileScope::Process).map_err(|_| refused))
+    }
+
     /// Opens the event on each core.
     ///
     /// Errors: what the kernel does not allow, with the way out; no core; a machine whose registers are not
@@ -248,24 +202,21 @@ impl Profiler {
             .try_for_each(|event| control(event, DISABLE, 0))
     }
 
-    /// Hands over what was sampled since the last time. Do it after a slice, never during one.
-    pub fn drain(&mut self, each: &mut dyn FnMut(&Sample<'_>)) -> Drained {
-        let mut drained = Drained::default();
+    /// Hands over what was sampled since the last time, and says how many samples had no room. Do it after a
+    /// slice, never during one.
+    pub fn drain(&mut self, each: &mut dyn FnMut(&Sample<'_>)) -> u64 {
+        let mut missing = 0;
         for ring in &mut self.rings {
             ring.take(&mut self.buffer);
             for record in records(&self.buffer, self.scope == ProfileScope::Core) {
                 match record {
-                    Record::Sample(sample) => {
-                        drained.samples += 1;
-                        each(&sample);
-                    }
-                    Record::Lost(lost) => drained.lost += lost,
-                    Record::Throttled => drained.throttled += 1,
+                    Record::Sample(sample) => each(&sample),
+                    Record::Lost(lost) => missing += lost,
                     Record::Other => {}
                 }
             }
         }
-        drained
+        missing
     }
 }
 
@@ -291,7 +242,7 @@ fn attributes(spec: &ProfileSpec<'_>) -> Attributes {
 }
 
 /// Nanoseconds between samples: a prime, so that they never go in step with anything that ticks.
-pub fn period_ns(rate: u32) -> u64 {
+fn period_ns(rate: u32) -> u64 {
     let wanted = to_u64(1e9 / f64::from(rate.max(1)));
     (2..=wanted).rev().find(|&n| is_prime(n)).unwrap_or(2)
 }
@@ -332,7 +283,7 @@ mod tests {
     }
 
     /// Samples of this thread while it spins on a core of its own.
-    fn own_samples(scope: ProfileScope) -> Option<(Drained, Vec<u64>)> {
+    fn own_samples(scope: ProfileScope) -> Option<(u64, Vec<u64>)> {
         let before = own_affinity().unwrap();
         pin_self(&before[..1]).unwrap();
         // SAFETY: plain system call.
@@ -360,7 +311,7 @@ mod tests {
         spin(Duration::from_millis(50));
         restore(&before).unwrap();
         let mut own = Vec::new();
-        let drained = profiler.drain(&mut |sample| {
+        let missing = profiler.drain(&mut |sample| {
             if sample.pid != std::process::id() || sample.tid != tid {
                 return;
             }
@@ -369,17 +320,17 @@ mod tests {
             assert!(!sample.stack.is_empty() && sample.stack.len() <= 8192);
             own.push(sample.time_ns);
         });
-        assert_eq!(profiler.drain(&mut |_| {}), Drained::default());
-        Some((drained, own))
+        assert_eq!(profiler.drain(&mut |_| {}), 0);
+        Some((missing, own))
     }
 
     #[test]
     fn time_of_a_thread_is_sampled_evenly_and_only_between_start_and_stop() {
         for scope in [ProfileScope::Core, ProfileScope::Process] {
-            let Some((drained, own)) = own_samples(scope) else {
+            let Some((missing, own)) = own_samples(scope) else {
                 continue;
             };
-            assert_eq!(drained.lost, 0);
+            assert_eq!(missing, 0);
             // Others may have had the core for a while.
             assert!((20..=260).contains(&own.len()), "{scope:?} {}", own.len());
             let took = own.last().unwrap() - own.first().unwrap();
@@ -392,16 +343,6 @@ mod tests {
         assert_eq!(period_ns(997), 1_003_003);
         assert_eq!(period_ns(998), 1_001_989);
         assert!(period_ns(u32::MAX) == 2 && period_ns(0) > 900_000_000);
-    }
-
-    #[test]
-    fn a_scope_is_found_by_its_word_and_only_the_biased_one_warns() {
-        for scope in [ProfileScope::Core, ProfileScope::Process] {
-            assert_eq!(ProfileScope::of_word(scope.word()), Some(scope));
-        }
-        assert_eq!(ProfileScope::of_word("thread"), None);
-        assert_eq!(ProfileScope::Core.warning(), None);
-        assert!(ProfileScope::Process.warning().unwrap().contains("biased"));
     }
 
     #[test]

@@ -31,7 +31,7 @@ use framehop::x86_64::{CacheX86_64 as RuleCache, UnwinderX86_64 as NativeUnwinde
 const DEPTH_MAX: usize = 400;
 
 /// Where a stack begins that does not reach the main function of its process.
-pub const TRUNCATED: &str = "[truncated]";
+const TRUNCATED: &str = "[truncated]";
 
 /// The main function of processes that serve a client.
 const BACKEND: &str = "PostgresMain";

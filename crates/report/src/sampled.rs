@@ -120,6 +120,12 @@ fn notes(cell: &SampledCell) -> Vec<String> {
          by half and samples fall late in them, so shares of functions are biased"
             .to_owned()
     });
+    let lost = (cell.lost > 0).then(|| {
+        format!(
+            "{} samples had no room and are missing; --sample=PER_SECOND takes fewer",
+            cell.lost
+        )
+    });
     let truncated = (time.complete < COMPLETE).then(|| {
         let share = (1.0 - time.complete) * 100.0;
         format!("{share:.1} % of the stacks are [truncated]: callers have more time than is shown")
@@ -135,7 +141,7 @@ fn notes(cell: &SampledCell) -> Vec<String> {
          not seen",
         cell.rate, time.unseen_ns
     );
-    [biased, truncated, Some(rate)]
+    [biased, truncated, lost, Some(rate)]
         .into_iter()
         .flatten()
         .collect()
@@ -208,6 +214,7 @@ mod tests {
             biased: true,
             rate: 498,
             cost: Some(0.013),
+            lost: 7,
         };
         assert!(foot(&cell).starts_with("2 of 4 functions"));
         assert!(foot(&cell).ends_with("placebo: 2 of 4"));
@@ -216,6 +223,7 @@ mod tests {
             "biased",
             "3.0 % of the stacks are [truncated]",
             "498 samples",
+            "7 samples had no room",
             "+1.3 %",
             "24 ns",
         ] {

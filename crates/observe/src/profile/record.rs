@@ -62,8 +62,6 @@ pub(super) enum Record<'a> {
     Sample(Sample<'a>),
     /// `PERF_RECORD_LOST`: so many records had no room.
     Lost(u64),
-    /// `PERF_RECORD_THROTTLE`.
-    Throttled,
     /// Any other, or one that is not as it should be.
     Other,
 }
@@ -79,7 +77,6 @@ pub(super) fn records(bytes: &[u8], chains: bool) -> impl Iterator<Item = Record
                 body.u64()?;
                 body.u64().map(Record::Lost)
             }
-            5 => Some(Record::Throttled),
             9 => sample(body, misc, chains).map(Record::Sample),
             _ => None,
         };
@@ -213,7 +210,7 @@ mod tests {
         assert_eq!(first.registers, Some(expected));
         assert_eq!(first.stack, [1; 12]);
         assert!(matches!(read[1], Record::Lost(17)));
-        assert!(matches!(read[2], Record::Throttled));
+        assert!(matches!(read[2], Record::Other));
         assert!(matches!(read[3], Record::Other));
         assert!(matches!(&read[4], Record::Sample(sample)
             if sample.registers.is_none() && sample.stack.is_empty()));

@@ -1,7 +1,7 @@
 //! What to do where the kernel does not let us sample.
 
-use super::ProfileScope;
 use deltabench_model::problem::Problem;
+use deltabench_model::sampled::ProfileScope;
 use deltabench_proc::kernel;
 use std::io::Error;
 
@@ -11,7 +11,7 @@ use std::io::Error;
 const HANGING: [(u32, u32); 2] = [(6, 16), (6, 17)];
 
 /// That an event could not be opened, and what would help.
-pub fn refused(error: &Error, scope: ProfileScope) -> Problem {
+pub(super) fn refused(error: &Error, scope: ProfileScope) -> Problem {
     problem_of(error, scope, kernel::perf_event_paranoid())
 }
 
@@ -45,7 +45,7 @@ const IN_CONTAINER: &str = "in a container also allow perf_event_open, with --ca
 /// That a kernel is known to hang when sampled in this way, unless the user insists.
 ///
 /// Errors: it is such a kernel, and not `forced`.
-pub fn hanging_kernel(release: &str, forced: bool) -> Result<(), Problem> {
+pub(super) fn hanging_kernel(release: &str, forced: bool) -> Result<(), Problem> {
     let hangs = kernel::version(release).is_some_and(|version| HANGING.contains(&version));
     if forced || !hangs {
         return Ok(());

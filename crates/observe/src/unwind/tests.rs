@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::affinity::{own_affinity, pin_self, restore};
-use crate::profile::{DEFAULT_RATE, ProfileScope, ProfileSpec, Profiler};
+use crate::profile::{DEFAULT_RATE, ProfileSpec, Profiler};
+use deltabench_model::sampled::ProfileScope;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

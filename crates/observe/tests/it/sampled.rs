@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use deltabench_driver::admin::Client;
+use deltabench_model::sampled::ProfileScope;
 use deltabench_model::units::to_f64;
-use deltabench_observe::profile::{CostGuard, DEFAULT_RATE, ProfileScope, ProfileSpec, Profiler};
+use deltabench_observe::profile::{CostGuard, DEFAULT_RATE, ProfileSpec, Profiler};
 use deltabench_observe::unwind::{ServerStacks, StackReader};
 use deltabench_observe::{CpuMeter, own_affinity, pin_self, pin_tree, restore};
 use deltabench_proc::process_tree;
@@ -83,7 +84,7 @@ fn stacks_of_a_server_reach_its_main_function() {
                 guard.with.push(slice(&mut client, &mut meter));
                 profiler.stop().unwrap();
                 let began = Instant::now();
-                let drained = profiler.drain(&mut |sample| {
+                lost += profiler.drain(&mut |sample| {
                     if pids.contains(&sample.pid) {
                         stacks.add(sample, &mut reader);
                     } else {
@@ -91,7 +92,6 @@ fn stacks_of_a_server_reach_its_main_function() {
                     }
                 });
                 unwinding += began.elapsed();
-                lost += drained.lost;
             }
             let counts = stacks.take();
             let samples = counts.samples();

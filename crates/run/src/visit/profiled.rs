@@ -6,9 +6,9 @@
 use super::host_problem;
 use deltabench_model::plan::{ProfilePlan, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_model::sampled::{SampledStacks, Taken};
+use deltabench_model::sampled::{ProfileScope, SampledStacks, Taken};
 use deltabench_model::units::{to_f64, to_u64};
-use deltabench_observe::profile::{CostGuard, ProfileScope, ProfileSpec, Profiler, RateAdvice};
+use deltabench_observe::profile::{CostGuard, ProfileSpec, Profiler, RateAdvice};
 use deltabench_observe::unwind::{ServerStacks, StackReader};
 use deltabench_proc::process_tree;
 use std::collections::BTreeSet;
@@ -95,14 +95,7 @@ impl<'r> Profiling<'r> {
             rate: plan.rate,
             slice_seconds,
         };
-        let profiler = Profiler::open(&spec).or_else(|refused| {
-            let biased = ProfileSpec {
-                scope: ProfileScope::Process,
-                ..spec
-            };
-            // Which of both is refused for what is the same to whoever reads it: the better kind's way out.
-            Profiler::open(&biased).map_err(|_| refused)
-        })?;
+        let profiler = Profiler::open_best(&spec)?;
         Ok(Self {
             plan,
             pace: Pace {
@@ -174,7 +167,7 @@ impl<'r> Profiling<'r> {
         own.pids
             .extend(process_tree(own.postmaster).unwrap_or_default());
         let reader = &mut *self.reader;
-        let drained = self.profiler.drain(&mut |sample| {
+        let lost = self.profiler.drain(&mut |sample| {
             if !own.pids.contains(&sample.pid) {
                 own.others += 1;
                 return;
@@ -184,7 +177,7 @@ impl<'r> Profiling<'r> {
             }
             own.stacks.add(sample, reader);
         });
-        own.lost += drained.lost;
+        own.lost += lost;
         Ok(done)
     }
 
@@ -207,7 +200,7 @@ impl<'r> Profiling<'r> {
         let of = |mut one: Sampled| {
             let counts = one.stacks.take();
             let taken = Taken {
-                scope: profiler.scope().word().to_owned(),
+                scope: profiler.scope(),
                 rate: pace.rate,
                 cost: pace.cost,
                 truncated: counts.truncated,
