@@ -7,7 +7,7 @@ use deltabench_model::profile::{NodeId, Profile};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Below this share of the whole difference nothing is worth a line.
-pub const WORTH: f64 = 0.05;
+const WORTH: f64 = 0.05;
 /// A path is followed while one call holds this share of what is left of the difference.
 const ALMOST_ALL: f64 = 0.85;
 /// Within a line this share is worth being named.
@@ -192,7 +192,7 @@ impl<'a> Search<'a> {
             }
             let all: Vec<usize> = units.iter().flat_map(|unit| self.below(*unit)).collect();
             gone.extend(&all);
-            self.everywhere(name, &units, &all);
+            self.everywhere(Place::EverywhereWithCalls, name, &units, &all);
         }
     }
 
@@ -239,9 +239,9 @@ impl<'a> Search<'a> {
     }
 
     /// Gives units a line of their own, if they are worth it, and takes them from the tree.
-    fn everywhere(&mut self, name: &str, called: &[usize], all: &[usize]) {
+    fn everywhere(&mut self, place: Place, name: &str, called: &[usize], all: &[usize]) {
         let mut line = Line {
-            place: Place::Everywhere,
+            place,
             names: vec![name.to_owned()],
             with: Vec::new(),
             frames: Vec::new(),
@@ -249,7 +249,6 @@ impl<'a> Search<'a> {
             candidate: 0,
             base_calls: 0,
             candidate_calls: 0,
-            time: None,
             inner: Vec::new(),
         };
         for unit in called.iter().filter_map(|unit| self.unit(*unit)) {
@@ -295,7 +294,7 @@ impl<'a> Search<'a> {
             let more: i64 = parts.iter().filter(|part| **part > 0).sum();
             let many = moved >= PATHS && self.worth(whole) && share(most, whole) <= ON_ONE_PATH;
             if many || (self.worth(most) && made_up(more, more - whole)) {
-                self.everywhere(name, &units, &units);
+                self.everywhere(Place::Everywhere, name, &units, &units);
             }
         }
     }
@@ -423,7 +422,6 @@ impl<'a> Search<'a> {
             candidate: figure(candidate),
             base_calls: base.calls,
             candidate_calls: candidate.calls,
-            time: None,
             inner: Vec::new(),
         }
     }
@@ -550,6 +548,28 @@ mod tests {
         ]);
         let explanation = explain(&base, &candidate, LINES);
         assert_eq!(told(&explanation), [(Place::Path, "c".to_owned(), 20)]);
+    }
+
+    #[test]
+    fn what_moved_calls_leave_is_a_line_with_all_that_is_called() {
+        let base = of(&[
+            ("a/alloc", 100, 10),
+            ("a/alloc/grow", 300, 1),
+            ("b/alloc", 100, 10),
+            ("c", 20, 1),
+        ]);
+        let candidate = of(&[
+            ("a/alloc", 50, 5),
+            ("b/alloc", 150, 15),
+            ("b/alloc/grow", 360, 1),
+            ("c", 20, 1),
+        ]);
+        let explanation = explain(&base, &candidate, LINES);
+        let place = Place::EverywhereWithCalls;
+        assert_eq!(told(&explanation), [(place, "alloc".to_owned(), 60)]);
+        let line = &explanation.lines[0];
+        assert_eq!((line.base, line.candidate), (500, 560));
+        assert_eq!((line.base_calls, line.candidate_calls), (20, 20));
     }
 
     #[test]

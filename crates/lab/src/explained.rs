@@ -1,6 +1,7 @@
 //! Where instructions went, from what a run stored of them.
 
 use crate::store_problem;
+use deltabench_compare::CountedCell;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_explain::explain;
 use deltabench_model::explanation::ExplainedCell;
@@ -27,15 +28,17 @@ pub fn explained(
     };
     let mut found = Vec::new();
     for cell in wanted(comparison, cells) {
+        if cells.is_empty() && found.len() == EXPLAINED {
+            break;
+        }
         let profile = |server| store.count_profile(run, (server, cell.cell));
         let base = profile(plan.base()).map_err(store_problem)?;
         let candidate = profile(cell.candidate).map_err(store_problem)?;
         let (Some(base), Some(candidate)) = (base, candidate) else {
             continue;
         };
-        let spans = counts.of_cell(cell.cell, cell.candidate).into_iter();
-        let spans = spans.flat_map(|found| [found.base.span, found.counted.span]);
-        let span = spans.flatten().reduce(f64::max);
+        let counted = counts.of_cell(cell.cell, cell.candidate);
+        let span = counted.and_then(CountedCell::span);
         found.push(ExplainedCell {
             cell: cell.cell,
             candidate: cell.candidate,
@@ -61,6 +64,7 @@ pub fn changed(comparison: &Comparison) -> Vec<CellId> {
             cells.push(cell.cell);
         }
     }
+    cells.truncate(EXPLAINED);
     cells
 }
 
@@ -76,9 +80,6 @@ fn wanted<'a>(comparison: &'a Comparison, cells: &[CellId]) -> Vec<&'a CellCompa
         let worse = faster(a).cmp(&faster(b));
         worse.then(distance(comparison, b).total_cmp(&distance(comparison, a)))
     });
-    if cells.is_empty() {
-        found.truncate(EXPLAINED);
-    }
     found
 }
 

@@ -81,8 +81,6 @@ pub struct Line {
     pub candidate: i64,
     pub base_calls: i64,
     pub candidate_calls: i64,
-    /// What was sampled of its time; absent where it was not.
-    pub time: Option<TimeChange>,
     /// Larger parts of it, further down. They are in the figures above.
     pub inner: Vec<Self>,
 }
@@ -98,28 +96,6 @@ pub struct TimeChange {
     pub high_ns: f64,
 }
 
-/// What sampled time says to a count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Agreement {
-    /// The interval leaves out zero on the count's side.
-    Agrees,
-    /// It holds zero.
-    Open,
-    /// It leaves out zero on the other side.
-    Against,
-}
-
-impl TimeChange {
-    /// What it says to a counted difference.
-    pub fn agreement(&self, counted: i64) -> Agreement {
-        match counted {
-            _ if self.low_ns <= 0.0 && self.high_ns >= 0.0 => Agreement::Open,
-            more if (more > 0) == (self.low_ns > 0.0) => Agreement::Agrees,
-            _ => Agreement::Against,
-        }
-    }
-}
-
 /// What kind of place a line speaks of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -129,6 +105,8 @@ pub enum Place {
     Itself,
     /// A function on all its paths, with what it was split into or put together from.
     Everywhere,
+    /// The same with all that it calls; calls are those from outside of it.
+    EverywhereWithCalls,
 }
 
 /// How many functions differ in their own instructions, over all paths.

@@ -157,8 +157,7 @@ fn table(
 
 /// What the two servers' starts differ by, at most.
 fn span(cell: &CountedCell) -> String {
-    let spans = [cell.base.span, cell.counted.span];
-    match spans.into_iter().flatten().reduce(f64::max) {
+    match cell.span() {
         None => "one start".to_owned(),
         Some(span) if span < SPAN_SHOWN => "0".to_owned(),
         Some(span) => format!("{:.4} %", span * 100.0),

@@ -7,9 +7,7 @@ use crate::markdown::quoting::escape;
 use crate::markdown::section::{LIMIT, Section, fit};
 use crate::table;
 use crate::words::plural;
-use deltabench_model::explanation::{
-    Agreement, ExplainedCell, Explanation, Known, Line, Place, TimeChange,
-};
+use deltabench_model::explanation::{ExplainedCell, Explanation, Known, Line, Place};
 use deltabench_model::plan::Plan;
 use deltabench_model::table::{Cell, Column, Line as TableLine, Look, Table};
 use deltabench_model::units::{signed_to_f64, to_f64};
@@ -122,10 +120,7 @@ fn terminal_line(
 ) -> Vec<String> {
     let (base, candidate, difference) = figures(line, explanation);
     let figures = format!("{base:>6} → {candidate:>6} {difference:>7}  ");
-    let time = line.time.map_or_else(String::new, |time| {
-        format!("; time {}", time_words(time, line))
-    });
-    let words = format!("{}: {}{time}", place(line), why(line, explanation));
+    let words = format!("{}: {}", place(line), why(line, explanation));
     let start = indent + figures.chars().count();
     let mut lines = wrapped(&words, width, start, start + 2);
     // Blanks between figures keep them in columns: a line must not break there.
@@ -215,20 +210,12 @@ fn markdown(cell: &ExplainedCell, plan: &Plan) -> Vec<Section> {
 pub(crate) fn table(cell: &ExplainedCell) -> Table {
     let explanation = &cell.explanation;
     let lines = explanation.lines.iter();
-    let timed = explanation.lines.iter().any(|line| line.time.is_some());
     let mut columns: Vec<Column> = ["base", "candidate", "difference"].map(Column::of).into();
     columns.push(Column::of_words("why"));
-    if timed {
-        columns.push(Column::of_words("time"));
-    }
     let row = |line: &Line, within: bool| {
         let (base, candidate, difference) = figures(line, explanation);
         let mut cells: Vec<Cell> = vec![base.into(), candidate.into(), difference.into()];
         cells.push(why(line, explanation).into());
-        if timed {
-            let time = line.time.map(|time| time_words(time, line));
-            cells.push(time.unwrap_or_default().into());
-        }
         let indent = if within { "of it: " } else { "" };
         TableLine::row(format!("{indent}{}", place(line)), cells)
     };
@@ -275,6 +262,7 @@ fn place(line: &Line) -> String {
         Place::Path => path,
         Place::Itself => format!("{path}, itself"),
         Place::Everywhere => format!("{path}, wherever it is called"),
+        Place::EverywhereWithCalls => format!("{path} with what it calls, wherever it is called"),
     }
 }
 
@@ -377,23 +365,6 @@ fn times(calls: f64) -> String {
         "1" => "once".to_owned(),
         calls => format!("{calls} times"),
     }
-}
-
-/// Sampled time of a line, and what it says to the count.
-fn time_words(time: TimeChange, line: &Line) -> String {
-    let agreement = match time.agreement(line.difference()) {
-        Agreement::Agrees => "agrees",
-        Agreement::Open => "inconclusive",
-        Agreement::Against => "against",
-    };
-    format!(
-        "{} → {} ns, {} [{}, {}], {agreement}",
-        number(time.base_ns),
-        number(time.candidate_ns),
-        signed(time.candidate_ns - time.base_ns),
-        signed(time.low_ns),
-        signed(time.high_ns)
-    )
 }
 
 /// A figure of all operations as that of one.

@@ -132,6 +132,12 @@ impl CountedCell {
         }
     }
 
+    /// What the starts of one server differ by, at most; absent with one start each.
+    pub fn span(&self) -> Option<f64> {
+        let spans = [self.base.span, self.counted.span];
+        spans.into_iter().flatten().reduce(f64::max)
+    }
+
     /// The change in words: `+3.37 %`.
     pub fn change(&self) -> String {
         format!("{:+.2} %", (self.ratio - 1.0) * 100.0)

@@ -27,6 +27,7 @@ fn place(line: &Line, explanation: &Explanation) -> Value {
             explanation::Place::Path => "path",
             explanation::Place::Itself => "itself",
             explanation::Place::Everywhere => "everywhere",
+            explanation::Place::EverywhereWithCalls => "everywhere-with-calls",
         },
         "path": line.names,
         "with": unless_empty(line.with.iter().map(|name| json!(name))),
