@@ -72,6 +72,7 @@ fn request(arguments: &Count) -> Result<Request, Problem> {
             on: asked.is_some(),
             not_worse_than: Some(limit),
             inconclusive_passes: false,
+            metrics: Vec::new(),
         },
         observing: Observing {
             counters: false,

@@ -211,9 +211,10 @@ pub fn stopping(ending: &Ending, blocks: u32) -> Result<Stopping, Problem> {
 pub fn gate(ending: &Ending) -> Result<Gate, Problem> {
     let not_worse_than = ending.not_worse_than.as_deref().map(percent).transpose()?;
     Ok(Gate {
-        on: ending.gate || not_worse_than.is_some(),
+        on: ending.gate || not_worse_than.is_some() || !ending.gate_on.is_empty(),
         not_worse_than,
         inconclusive_passes: ending.on_inconclusive == InconclusiveWord::Pass,
+        metrics: ending.gate_on.clone(),
     })
 }
 

@@ -9,17 +9,17 @@ use crate::pace::seconds_per_block;
 use crate::pairing::{CellRounds, Index};
 use crate::parallel;
 use crate::reading::{Reading, Unfit};
-use crate::sample::log_ratios;
+use crate::sample::Values;
 use crate::side::Side;
+use crate::stalls;
 use crate::stopping::StoppingInput;
 use crate::summaries;
+use crate::tails;
 use crate::thresholds::{MIN_BLOCKS, PLACEBO_P, PLACEBO_RELEVANCE, log_delta};
 use crate::words;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
-use deltabench_stats::student::t_test_p;
-use deltabench_stats::summary::mean;
 use std::collections::BTreeSet;
 
 /// Compares every candidate, and the placebo, with the base in every cell of the plan.
@@ -67,7 +67,11 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
     let summaries = summaries::groups(plan, &sides);
     let placebo = summaries::placebo(&placebo_sides);
     let mut cells = comparisons(sides);
+    let mut placebo_cells = comparisons(placebo_sides);
+    tails::settle(&mut placebo_cells);
     forecast(&mut cells, slices);
+    tails::settle(&mut cells);
+    findings.extend(stalls::findings(plan, &mut cells));
     findings.extend(contended(plan, &cells));
     findings.extend(host_speed::findings(plan, &cells));
     Comparison {
@@ -78,7 +82,7 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
         placebo,
         summaries,
         cells,
-        placebo_cells: comparisons(placebo_sides),
+        placebo_cells,
         host_ok,
         findings,
         instructions: None,
@@ -213,9 +217,10 @@ fn contended(plan: &Plan, cells: &[CellComparison]) -> Option<Finding> {
 /// A wide placebo is no reason: its noise is in the candidate's own interval too, which then is
 /// inconclusive by itself, or is far from zero in spite of it.
 fn suspect(placebo: &History<'_>, delta: f64) -> Option<String> {
-    let logs = log_ratios(&placebo.sample(0..placebo.visits()).throughput);
-    let (p, centre) = (t_test_p(&logs).ok()?, mean(&logs)?);
-    let unfit = logs.len() >= MIN_BLOCKS
+    let values = Values::of(&placebo.sample(0..placebo.visits()).throughput);
+    let found = values.mean()?;
+    let (p, centre) = (found.p(), found.centre);
+    let unfit = values.logs.len() >= MIN_BLOCKS
         && p < PLACEBO_P
         && centre.abs() > PLACEBO_RELEVANCE * log_delta(delta);
     unfit.then(|| {

@@ -5,6 +5,7 @@ mod instructions;
 use deltabench_model::finding::Finding;
 use deltabench_model::metric::{self, MetricInfo};
 use deltabench_model::plan::{CellId, Gate, Group, ServerId, Stopping};
+use deltabench_stats::skewed::SkewedMean;
 
 pub use deltabench_model::metric::Better;
 pub use instructions::{CountedCell, InstructionCounts, ServerCount};
@@ -18,17 +19,26 @@ pub enum Metric {
     ServerCpuPerOperation,
     /// Median latency, microseconds.
     LatencyP50,
+    /// 95th percentile of latency, microseconds.
+    LatencyP95,
     /// 99th percentile of latency, microseconds.
     LatencyP99,
+    /// 99.9th percentile of latency, microseconds.
+    LatencyP999,
+    /// The longest latency of a block, microseconds.
+    LatencyMax,
 }
 
 impl Metric {
     /// All metrics, in report order.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 7] = [
         Self::Throughput,
         Self::ServerCpuPerOperation,
         Self::LatencyP50,
+        Self::LatencyP95,
         Self::LatencyP99,
+        Self::LatencyP999,
+        Self::LatencyMax,
     ];
 
     /// Its row in the registry.
@@ -37,7 +47,10 @@ impl Metric {
             Self::Throughput => &metric::THROUGHPUT,
             Self::ServerCpuPerOperation => &metric::SERVER_CPU,
             Self::LatencyP50 => &metric::LATENCY_P50,
+            Self::LatencyP95 => &metric::LATENCY_P95,
             Self::LatencyP99 => &metric::LATENCY_P99,
+            Self::LatencyP999 => &metric::LATENCY_P999,
+            Self::LatencyMax => &metric::LATENCY_MAX,
         }
     }
 
@@ -49,6 +62,18 @@ impl Metric {
     /// The unit of absolute values.
     pub fn unit(self) -> &'static str {
         self.info().unit
+    }
+
+    /// The quantile of a latency; absent for other metrics.
+    pub fn quantile(self) -> Option<f64> {
+        match self {
+            Self::Throughput | Self::ServerCpuPerOperation => None,
+            Self::LatencyP50 => Some(0.5),
+            Self::LatencyP95 => Some(0.95),
+            Self::LatencyP99 => Some(0.99),
+            Self::LatencyP999 => Some(0.999),
+            Self::LatencyMax => Some(1.0),
+        }
     }
 
     /// Which way is good.
@@ -105,13 +130,47 @@ pub struct MetricComparison {
     pub base: f64,
     /// Absolute value on the candidate.
     pub candidate: f64,
-    /// Relative value.
+    /// Relative value of totals: what all operations took together.
     pub ratio: Ratio,
-    /// The verdict this metric alone would give; only for the metrics that are judged.
+    /// Relative value of the typical operation: rounds with the slowest and the fastest fifth left out.
+    /// Throughput and CPU per operation have it.
+    pub typical: Option<Ratio>,
+    /// What an operation takes more on the candidate, microseconds: of its client's time for throughput.
+    /// Absent for the throughput of an open loop, which is what was asked for.
+    pub difference_us: Option<Difference>,
+    /// The verdict of this metric alone; only for the metrics that are judged: throughput, CPU per operation,
+    /// and the slow end of latency, that among all cells (Benjamini-Hochberg).
     pub verdict: Option<Verdict>,
     /// Log-ratio of each block, in block order: the sample behind the interval. With looks these are the
     /// blocks of the decision: those up to the look, or the fresh ones that confirmed what a look had found.
     pub blocks: Vec<f64>,
+    /// Skewness of the error of their mean, for the interval.
+    pub skewness: f64,
+}
+
+impl MetricComparison {
+    /// Two-sided p of "both are equal", of this metric and cell alone; `None` with fewer than two blocks.
+    pub fn p(&self) -> Option<f64> {
+        let mean = SkewedMean::new(&self.blocks, self.skewness).ok()?;
+        Some(mean.p())
+    }
+}
+
+/// What stalls cost one side more than the other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stalls {
+    /// Whether it is the candidate that loses by them.
+    pub on_candidate: bool,
+    /// One operation in so many is that slow on the side that loses.
+    pub one_in: f64,
+    /// The same on the other side; absent where none is.
+    pub other_one_in: Option<f64>,
+    /// What such an operation takes, milliseconds.
+    pub milliseconds: f64,
+    /// Their part of all the time of operations, as a share.
+    pub share_of_time: f64,
+    /// Two-sided p of "totals and the typical operation changed alike", of this cell alone.
+    pub p: f64,
 }
 
 /// One cell and one candidate (or the placebo) against the base.
@@ -147,6 +206,9 @@ pub struct CellComparison {
     pub decided_at: Option<u32>,
     /// A difference that a look found before the last one, which is then measured again on fresh blocks.
     pub detection: Option<Detection>,
+    /// What throughput lost to stalls that the typical operation does not show; absent where it lost none
+    /// beyond chance.
+    pub stalls: Option<Stalls>,
     /// In a run that confirms another: whether what was found there came again.
     pub confirmation: Option<Confirmation>,
     /// Level of Student's interval behind `ci95`: 0.95, or 0.97 where measuring stopped at a width.

@@ -7,7 +7,7 @@ mod moved;
 mod sources;
 
 use crate::comparison::{CellComparison, Comparison, Cost, Moved};
-use crate::judge::Levels;
+use crate::levels::Levels;
 use crate::parallel;
 use blocks::CostSample;
 use deltabench_model::counter::VisitCounters;

@@ -1,13 +1,12 @@
 //! What makes a script stop.
 
 use crate::comparison::{CellComparison, Comparison, Metric, Verdict};
-use crate::judge::gains;
 use crate::thresholds::{GATE_FALSE, MIN_BLOCKS, log_delta};
 use crate::words;
-use deltabench_model::plan::{Gate, Plan, Stopping};
+use deltabench_model::plan::{Gate, GatedMetric, Plan, Stopping};
 use deltabench_model::units::index;
 use deltabench_stats::multiplicity::holm;
-use deltabench_stats::student::t_test_above_p;
+use deltabench_stats::skewed::SkewedMean;
 
 /// What a cell is to the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,16 +31,78 @@ pub enum GateResult {
 ///   end of the 90 % interval, lies above it; with looks, that of the 95 % interval)? It fails where such a
 ///   loss is shown, family-wise (Holm). Passing needs no correction: *every* cell has to pass
 ///   (intersection-union).
+///
+/// A gate on more than throughput gives a cell the worst result of all that it asks for: of CPU per operation
+/// and slow quantiles, a regression that holds by Holm among the cells fails, one that does not is open. The
+/// margin is one of throughput.
 pub fn gate_results(comparison: &Comparison) -> Vec<GateResult> {
+    let asked = &comparison.gate.metrics;
+    let counted = comparison.counted_alone().is_some();
+    if asked.is_empty() || counted {
+        return of_throughput(comparison);
+    }
+    let of = |metric: &GatedMetric| match compared(*metric) {
+        Metric::Throughput => of_throughput(comparison),
+        metric => of_metric(comparison, metric),
+    };
+    let start = vec![GateResult::Passed; comparison.cells.len()];
+    asked.iter().map(of).fold(start, |worst, results| {
+        let both = std::iter::zip(worst, results);
+        both.map(|(one, other)| one.worse(other)).collect()
+    })
+}
+
+impl GateResult {
+    /// The one that weighs more: failed, untrusted, open, passed.
+    fn worse(self, other: Self) -> Self {
+        let order = [Self::Failed, Self::Untrusted, Self::Open];
+        let found = order.into_iter().find(|one| [self, other].contains(one));
+        found.unwrap_or(Self::Passed)
+    }
+}
+
+fn compared(metric: GatedMetric) -> Metric {
+    match metric {
+        GatedMetric::Throughput => Metric::Throughput,
+        GatedMetric::Cpu => Metric::ServerCpuPerOperation,
+        GatedMetric::P95 => Metric::LatencyP95,
+        GatedMetric::P99 => Metric::LatencyP99,
+        GatedMetric::P999 => Metric::LatencyP999,
+        GatedMetric::Longest => Metric::LatencyMax,
+    }
+}
+
+/// The result of a metric that is judged beside throughput, for every cell.
+fn of_metric(comparison: &Comparison, metric: Metric) -> Vec<GateResult> {
+    let cells = &comparison.cells;
+    let p = cells.iter().map(|cell| cell.metric(metric)?.p());
+    let p: Vec<f64> = p.map(|p| p.unwrap_or(1.0)).collect();
+    let result = |(cell, p): (&CellComparison, f64)| {
+        let verdict = cell.metric(metric).and_then(|found| found.verdict);
+        match verdict {
+            _ if cell.verdict == Verdict::Unfit => GateResult::Untrusted,
+            Some(Verdict::Regression) if p <= GATE_FALSE => GateResult::Failed,
+            Some(Verdict::Improvement | Verdict::NoChange) => GateResult::Passed,
+            _ => GateResult::Open,
+        }
+    };
+    std::iter::zip(cells, holm(&p)).map(result).collect()
+}
+
+fn of_throughput(comparison: &Comparison) -> Vec<GateResult> {
     let cells = &comparison.cells;
     let counted = comparison.counted_alone().is_some();
     if let Some(margin) = comparison.gate.not_worse_than.filter(|_| !counted) {
         return not_worse(comparison, margin);
     }
+    // Where CPU has a say of its own, it need not be said here.
+    let asks_cpu = comparison.gate.metrics.contains(&GatedMetric::Cpu);
     let result = |cell: &CellComparison| match cell.verdict {
         Verdict::Unfit => GateResult::Untrusted,
         Verdict::Inconclusive => GateResult::Open,
-        Verdict::NoChange if comparison.gate.on && costs_more(cell) => GateResult::Open,
+        Verdict::NoChange if comparison.gate.on && !asks_cpu && costs_more(cell) => {
+            GateResult::Open
+        }
         Verdict::Improvement | Verdict::NoChange => GateResult::Passed,
         Verdict::Regression if counted || !comparison.gate.on => GateResult::Failed,
         Verdict::Regression if cell.p_holm.is_none_or(|p| p <= GATE_FALSE) => GateResult::Failed,
@@ -100,9 +161,10 @@ fn excludes(cell: &CellComparison, bound: f64, looks: bool) -> bool {
 
 /// One-sided p of "the loss is within the margin".
 fn loss_p(cell: &CellComparison, bound: f64) -> Option<f64> {
-    let gains = gains(Metric::Throughput, &cell.metric(Metric::Throughput)?.blocks);
-    let beyond: Vec<f64> = gains.iter().map(|gain| bound - gain).collect();
-    t_test_above_p(&beyond).ok()
+    let speed = cell.metric(Metric::Throughput)?;
+    let beyond: Vec<f64> = speed.blocks.iter().map(|gain| bound - gain).collect();
+    let mean = SkewedMean::new(&beyond, -speed.skewness).ok()?;
+    Some(mean.p_above())
 }
 
 /// The gate in one line, for the end of a report; `None` where the plan has none.
@@ -115,6 +177,7 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
         on,
         not_worse_than,
         inconclusive_passes,
+        ..
     } = plan.gate;
     // A count always has a limit; it is a gate only where one was asked for.
     let counted = comparison.counted_alone().is_some();
@@ -126,13 +189,7 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
     let (all, failed) = (results.len(), number(GateResult::Failed));
     let open = number(GateResult::Open);
     let untrusted = number(GateResult::Untrusted);
-    let question = match not_worse_than {
-        Some(margin) if counted => {
-            format!("more than {} more instructions", words::threshold(margin))
-        }
-        Some(margin) => format!("slower by more than {}", words::threshold(margin)),
-        None => "slower".to_owned(),
-    };
+    let question = question(comparison);
     let mut parts = Vec::new();
     let word = if failed > 0 {
         let named: Vec<String> = std::iter::zip(&comparison.cells, &results)
@@ -172,6 +229,28 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
         parts.push(format!("{untrusted} not trusted"));
     }
     Some(format!("gate {word}: {}", parts.join("; ")))
+}
+
+/// What the gate asks of a cell, as the loss that fails it.
+fn question(comparison: &Comparison) -> String {
+    let gate = &comparison.gate;
+    let slower = match gate.not_worse_than {
+        Some(margin) if comparison.counted_alone().is_some() => {
+            format!("more than {} more instructions", words::threshold(margin))
+        }
+        Some(margin) => format!("slower by more than {}", words::threshold(margin)),
+        None => "slower".to_owned(),
+    };
+    let asked = gate.metrics.iter().map(|metric| match compared(*metric) {
+        Metric::Throughput => slower.clone(),
+        metric => format!("higher in {}", metric.info().words),
+    });
+    let asked: Vec<String> = asked.collect();
+    if asked.is_empty() {
+        slower
+    } else {
+        asked.join(" or ")
+    }
 }
 
 fn name(cell: &CellComparison, plan: &Plan) -> String {

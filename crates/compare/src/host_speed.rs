@@ -6,8 +6,8 @@
 
 use crate::comparison::{CellComparison, Dependence, HostSpeed, Ratio, Verdict};
 use crate::history::Sample;
-use crate::judge::Levels;
-use crate::sample::{BlockValue, log_ratios, ratio};
+use crate::levels::Levels;
+use crate::sample::{BlockValue, Values, ratio};
 use crate::thresholds::{
     LEVEL_DIFFERENT, MEMORY_RANGE, MIN_BLOCKS, SPEED_FALSE, SPEED_RANGE, SPEED_RELEVANCE,
     SPEED_SIDE, log_delta,
@@ -70,20 +70,20 @@ pub(crate) fn host_speed(paces: &[BTreeMap<u32, f64>], sample: &Sample) -> Optio
 ///         through the blocks would need equal variances: with luck 3 times as large in 3 of 12 blocks its p
 ///         is below 5 % in 17 % of all cells without any dependence (simulated).
 fn dependence(blocks: &[(u32, f64)], range: f64, values: &[BlockValue]) -> Option<Dependence> {
-    let side = |wanted: bool| -> Vec<f64> {
+    let side = |wanted: bool| {
         let of_side = |value: &&BlockValue| {
             let mut known = blocks.iter();
             let found = known.find(|(block, _)| *block == value.block);
             found.is_some_and(|(_, slower)| (*slower > range / 2.0) == wanted)
         };
-        log_ratios(&values.iter().filter(of_side).copied().collect::<Vec<_>>())
+        Values::of(&values.iter().filter(of_side).copied().collect::<Vec<_>>())
     };
     let (fast, slow) = (side(false), side(true));
-    if range < SPEED_RANGE.ln() || fast.len().min(slow.len()) < SPEED_SIDE {
+    if range < SPEED_RANGE.ln() || fast.logs.len().min(slow.logs.len()) < SPEED_SIDE {
         return None;
     }
     Some(Dependence {
-        p: welch(&slow, &fast, LEVEL_DIFFERENT).ok()?.p,
+        p: welch(&slow.logs, &fast.logs, LEVEL_DIFFERENT).ok()?.p,
         fast: ratio(&fast, Levels::FIXED)?,
         slow: ratio(&slow, Levels::FIXED)?,
     })

@@ -1,14 +1,14 @@
 //! From an interval to a verdict (docs/sources/statistics.md#verdict).
 
 use crate::comparison::{Better, Metric, Verdict};
-use crate::thresholds::{
-    ALPHA_FRESH, FORECAST_LIMIT, LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_BLOCKS, PRECISION_LEVEL,
-    log_delta,
-};
+use crate::levels::Levels;
+use crate::sample::Values;
+use crate::thresholds::{FORECAST_LIMIT, LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_BLOCKS, log_delta};
 use crate::words;
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::Interval;
-use deltabench_stats::student::{t_interval, t_quantile};
+use deltabench_stats::skewed::SkewedMean;
+use deltabench_stats::student::t_quantile;
 use deltabench_stats::summary::{mean, sample_sd};
 
 /// What the block values of one metric say.
@@ -24,56 +24,9 @@ pub(crate) struct Judgement {
     pub(crate) missing: Option<usize>,
 }
 
-/// Levels of the intervals behind a verdict.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Levels {
-    /// Of the interval that must leave out zero to be different.
-    pub(crate) different: f64,
-    /// Of the interval that must lie within ±δ to be equal.
-    pub(crate) equivalent: f64,
-    /// Of the interval that is printed as the 95 % one.
-    pub(crate) printed: f64,
-}
-
-impl Levels {
-    /// The number of blocks was fixed before.
-    pub(crate) const FIXED: Self = Self {
-        different: LEVEL_DIFFERENT,
-        equivalent: LEVEL_EQUIVALENT,
-        printed: LEVEL_DIFFERENT,
-    };
-
-    /// Fresh blocks that follow a detection: "equal" has an error of its own here.
-    pub(crate) const FRESH: Self = Self {
-        equivalent: 1.0 - 2.0 * ALPHA_FRESH,
-        ..Self::FIXED
-    };
-
-    /// Measuring stopped at a width: the same share more for each.
-    pub(crate) const PRECISION: Self = Self {
-        different: PRECISION_LEVEL,
-        equivalent: 2.0 * PRECISION_LEVEL - 1.0,
-        printed: PRECISION_LEVEL,
-    };
-
-    /// Those behind a cell whose 95 % interval is printed at this level.
-    pub(crate) fn printing(level: f64) -> Self {
-        if level > LEVEL_DIFFERENT {
-            Self::PRECISION
-        } else {
-            Self::FIXED
-        }
-    }
-
-    /// Level of what is printed as the 90 % interval.
-    pub(crate) fn printed_equivalent(&self) -> f64 {
-        2.0 * self.printed - 1.0
-    }
-}
-
 /// Log-ratios turned so that below zero is worse.
-pub(crate) fn gains(metric: Metric, logs: &[f64]) -> Vec<f64> {
-    logs.iter().map(|log| sign(metric) * log).collect()
+pub(crate) fn gains(metric: Metric, values: &Values) -> Values {
+    values.times(sign(metric))
 }
 
 /// An interval of log-ratios turned so that below zero is worse.
@@ -96,67 +49,87 @@ fn sign(metric: Metric) -> f64 {
     }
 }
 
-/// The verdict that the block log-ratios of `metric` alone give.
-pub(crate) fn judge(metric: Metric, logs: &[f64], delta: f64, levels: Levels) -> Judgement {
-    let sign = sign(metric);
-    let gains = gains(metric, logs);
-    let interval = |level| t_interval(&gains, level).ok();
-    let (Some(different), Some(equivalent), Some(ci95), Some(ci90)) = (
-        interval(levels.different),
-        interval(levels.equivalent),
-        interval(levels.printed),
-        interval(LEVEL_EQUIVALENT),
-    ) else {
+/// The verdict that the block values of `metric` alone give.
+///
+/// Totals decide. "No change" is said only if the typical operation has not changed either: a stall more and
+/// a faster operation may cancel each other.
+pub(crate) fn judge(metric: Metric, values: &Values, delta: f64, levels: Levels) -> Judgement {
+    let gains = gains(metric, values);
+    let blocks = gains.logs.len();
+    let Some(total) = gains.mean() else {
         return Judgement {
             verdict: Verdict::Inconclusive,
-            reason: needs(&gains, delta, levels),
+            reason: needs(&gains.logs, delta, levels),
             gain95: None,
-            missing: missing(&gains, delta, levels),
+            missing: missing(&gains.logs, delta, levels),
         };
     };
-    let verdict = if gains.len() < MIN_BLOCKS {
-        Verdict::Inconclusive
-    } else {
-        decide(different, equivalent, ci90, log_delta(delta))
+    let ci95 = total.interval(levels.printed);
+    let wording = Wording::of(metric, delta);
+    let open = |reason, missing| Judgement {
+        verdict: Verdict::Inconclusive,
+        reason,
+        gain95: Some(ci95),
+        missing,
     };
-    let wording = Wording {
-        metric,
-        delta,
-        sign,
-    };
+    if blocks < MIN_BLOCKS {
+        let missing = missing(&gains.logs, delta, levels);
+        return open(needs(&gains.logs, delta, levels), missing);
+    }
+    let typical = gains.of_typical();
+    let verdict = look(&total, delta, levels);
     let reason = match verdict {
         Verdict::Regression | Verdict::Improvement => wording.changed(ci95),
-        Verdict::NoChange => wording.equal(ci95, mean(&gains).unwrap_or(0.0)),
-        _ if gains.len() < MIN_BLOCKS => needs(&gains, delta, levels),
-        _ => format!("{}; {}", wording.open(ci95), needs(&gains, delta, levels)),
+        Verdict::NoChange => {
+            match typical.filter(|typical| look(typical, delta, levels) != Verdict::NoChange) {
+                None => wording.equal(ci95, total.centre),
+                Some(typical) => {
+                    let reason = wording.only_total(&typical, levels);
+                    return open(reason, missing(&gains.typical, delta, levels));
+                }
+            }
+        }
+        _ => {
+            let known = typical.and_then(|typical| wording.typical(&typical, delta, levels));
+            let reason = format!(
+                "{}; {}",
+                wording.open(ci95),
+                needs(&gains.logs, delta, levels)
+            );
+            let reason = known.map_or_else(|| reason.clone(), |known| format!("{reason}; {known}"));
+            return open(reason, missing(&gains.logs, delta, levels));
+        }
     };
     Judgement {
         verdict,
         reason,
         gain95: Some(ci95),
-        missing: (verdict == Verdict::Inconclusive)
-            .then(|| missing(&gains, delta, levels))
-            .flatten(),
+        missing: None,
     }
 }
 
+/// What the intervals of a mean say, turned so that below zero is worse.
+fn look(mean: &SkewedMean, delta: f64, levels: Levels) -> Verdict {
+    decide(
+        mean.interval(levels.different),
+        mean.interval(levels.equivalent),
+        mean.interval(LEVEL_EQUIVALENT),
+        log_delta(delta),
+    )
+}
+
 /// A judgement that waits for `what`, on these block values: never a verdict, whatever they look like.
-pub(crate) fn waiting(metric: Metric, logs: &[f64], delta: f64, what: &str) -> Judgement {
-    let gains = gains(metric, logs);
-    let wording = Wording {
-        metric,
-        delta,
-        sign: sign(metric),
-    };
-    let gain95 = t_interval(&gains, LEVEL_DIFFERENT).ok();
+pub(crate) fn waiting(metric: Metric, values: &Values, delta: f64, what: &str) -> Judgement {
+    let gains = gains(metric, values);
+    let gain95 = gains.mean().map(|mean| mean.interval(LEVEL_DIFFERENT));
     Judgement {
         verdict: Verdict::Inconclusive,
-        reason: match gain95.filter(|_| gains.len() >= MIN_BLOCKS) {
-            Some(ci95) => format!("{}; {what}", wording.open(ci95)),
+        reason: match gain95.filter(|_| gains.logs.len() >= MIN_BLOCKS) {
+            Some(ci95) => format!("{}; {what}", Wording::of(metric, delta).open(ci95)),
             None => what.to_owned(),
         },
         gain95,
-        missing: missing(&gains, delta, Levels::FIXED),
+        missing: missing(&gains.logs, delta, Levels::FIXED),
     }
 }
 
@@ -196,6 +169,30 @@ struct Wording {
 }
 
 impl Wording {
+    fn of(metric: Metric, delta: f64) -> Self {
+        Self {
+            metric,
+            delta,
+            sign: sign(metric),
+        }
+    }
+
+    /// What is known of the typical operation where totals are open: that it changed.
+    fn typical(&self, typical: &SkewedMean, delta: f64, levels: Levels) -> Option<String> {
+        let verdict = look(typical, delta, levels);
+        let changed = matches!(verdict, Verdict::Regression | Verdict::Improvement);
+        let ci95 = typical.interval(levels.printed);
+        changed.then(|| format!("the typical operation is {}", self.changed(ci95)))
+    }
+
+    /// Totals are equal, and the typical operation is not shown to be.
+    fn only_total(&self, typical: &SkewedMean, levels: Levels) -> String {
+        let limit = words::threshold(self.delta);
+        let known = self.typical(typical, self.delta, levels);
+        let known = known.unwrap_or_else(|| "the typical operation may be off by more".to_owned());
+        format!("within ±{limit} in all, but {known}")
+    }
+
     /// The ends as ratios candidate / base, smaller distance from 1 first.
     fn ends(&self, gain: Interval) -> (f64, f64) {
         let (a, b) = ((self.sign * gain.low).exp(), (self.sign * gain.high).exp());
@@ -337,6 +334,38 @@ mod tests {
 
     const DELTA: f64 = 0.03;
 
+    fn judged(metric: Metric, logs: &[f64]) -> Judgement {
+        judge(metric, &Values::plain(logs.to_vec()), DELTA, Levels::FIXED)
+    }
+
+    #[test]
+    fn no_change_needs_totals_and_the_typical_operation() {
+        let values = Values {
+            logs: vec![0.001, -0.002, 0.0, 0.002, -0.001, 0.0],
+            typical: vec![0.05, 0.051, 0.049, 0.05, 0.052, 0.048],
+            skewness: 0.0,
+        };
+        let found = judge(Metric::Throughput, &values, DELTA, Levels::FIXED);
+        assert_eq!(found.verdict, Verdict::Inconclusive);
+        assert_eq!(
+            found.reason,
+            "within ±3 % in all, but the typical operation is faster by 5.0 % to 5.3 %, beyond ±3 %"
+        );
+    }
+
+    #[test]
+    fn a_skewed_total_is_open_and_says_what_is_known_of_the_typical_operation() {
+        let values = Values {
+            logs: vec![-0.05, -0.3, -0.04, -0.05, 0.05, -0.05],
+            typical: vec![-0.05, -0.051, -0.049, -0.05, -0.052, -0.048],
+            skewness: -0.8,
+        };
+        let found = judge(Metric::Throughput, &values, DELTA, Levels::FIXED);
+        assert_eq!(found.verdict, Verdict::Inconclusive);
+        let known = "the typical operation is slower by 4.7 % to 5.0 %, beyond ±3 %";
+        assert!(found.reason.ends_with(known), "{}", found.reason);
+    }
+
     #[test]
     fn the_rows_of_the_table_are_tried_in_order() {
         let verdict = |low95: f64, low90: f64, high90: f64, high95: f64| {
@@ -392,24 +421,18 @@ mod tests {
     #[test]
     fn equal_blocks_decide_at_once_and_one_block_never() {
         assert_eq!(
-            judge(Metric::Throughput, &[0.0; 6], DELTA, Levels::FIXED).verdict,
+            judged(Metric::Throughput, &[0.0; 6]).verdict,
             Verdict::NoChange
         );
         assert_eq!(
-            judge(Metric::Throughput, &[-0.1; 6], DELTA, Levels::FIXED).verdict,
+            judged(Metric::Throughput, &[-0.1; 6]).verdict,
             Verdict::Regression
         );
         assert_eq!(
-            judge(
-                Metric::ServerCpuPerOperation,
-                &[-0.1; 6],
-                DELTA,
-                Levels::FIXED
-            )
-            .verdict,
+            judged(Metric::ServerCpuPerOperation, &[-0.1; 6]).verdict,
             Verdict::Improvement
         );
-        let one = judge(Metric::Throughput, &[-0.1], DELTA, Levels::FIXED);
+        let one = judged(Metric::Throughput, &[-0.1]);
         assert_eq!((one.verdict, one.gain95), (Verdict::Inconclusive, None));
     }
 }

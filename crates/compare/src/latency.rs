@@ -44,17 +44,38 @@ impl Merged {
             .collect()
     }
 
+    /// Whether every block has enough slower operations on both sides for a quantile to mean something. The
+    /// longest operation always does.
+    pub(crate) fn resolve(&self, q: f64) -> bool {
+        let fewest = self
+            .0
+            .iter()
+            .map(|block| block.base.len().min(block.candidate.len()));
+        let fewest = fewest.min().unwrap_or(0);
+        q >= 1.0 || (1.0 - q) * to_f64(fewest) >= SLOWER_OPERATIONS - 1e-6
+    }
+
+    /// The latencies of one side over all blocks; `None` without a block.
+    fn side(&self, side: fn(&MergedBlock) -> &Histogram<u64>) -> Option<Histogram<u64>> {
+        let mut blocks = self.0.iter().map(side);
+        let mut sum = blocks.next()?.clone();
+        for block in blocks {
+            sum.add(block).ok()?;
+        }
+        Some(sum)
+    }
+
+    /// The latencies of base and candidate over all blocks; `None` without a block.
+    pub(crate) fn both(&self) -> Option<(Histogram<u64>, Histogram<u64>)> {
+        Some((
+            self.side(|block| &block.base)?,
+            self.side(|block| &block.candidate)?,
+        ))
+    }
+
     /// Both sides, all blocks together; `None` without a block.
     pub(crate) fn curves(&self) -> Option<LatencyCurves> {
-        let all = |side: fn(&MergedBlock) -> &Histogram<u64>| {
-            let mut blocks = self.0.iter().map(side);
-            let mut sum = blocks.next()?.clone();
-            for block in blocks {
-                sum.add(block).ok()?;
-            }
-            Some(sum)
-        };
-        let (base, candidate) = (all(|block| &block.base)?, all(|block| &block.candidate)?);
+        let (base, candidate) = self.both()?;
         let fewest = to_f64(base.len().min(candidate.len()));
         // The smallest of all is told, however few they are.
         let told = |percentile: &f64| {
@@ -83,11 +104,5 @@ const CURVE: [f64; 19] = [
 fn block_value(block: &MergedBlock, q: f64) -> Option<BlockValue> {
     let base = micros(block.base.value_at_quantile(q));
     let candidate = micros(block.candidate.value_at_quantile(q));
-    let log_ratio = (candidate / base).ln();
-    log_ratio.is_finite().then_some(BlockValue {
-        block: block.block,
-        base,
-        candidate,
-        log_ratio,
-    })
+    BlockValue::plain(block.block, base, candidate)
 }

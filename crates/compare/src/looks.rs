@@ -1,6 +1,6 @@
 //! When to look, and at which level each look tests.
 
-use crate::judge::Levels;
+use crate::levels::Levels;
 use crate::thresholds::{
     ALPHA, ALPHA_EQUIVALENT, EQUIVALENT_EXPONENT, LEVEL_DIFFERENT, LOOK_EVERY, MIN_BLOCKS,
 };

@@ -2,14 +2,12 @@
 
 use crate::interference::disturbed;
 use crate::thresholds::{MIN_ROUNDS, MIN_ROUNDS_OF_STEPS};
+use crate::witness::{Rounds, hindered, shares_core};
 use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::summary::median;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The slices of a cell by (block, round): one of each server.
-type Rounds<'a> = BTreeMap<(u32, u32), Vec<&'a Slice>>;
 
 /// All slices of a run, by cell. Of two slices of the same place the later one counts: a visit that was
 /// interrupted and measured again.
@@ -19,6 +17,8 @@ pub(crate) struct Index<'a> {
     pooled: BTreeSet<CellId>,
     /// Cells whose rounds are whole steps: long, and one in a block.
     steps: BTreeSet<CellId>,
+    /// Cells whose client shares the server's core, so that it tells how fast that was.
+    witnessed: BTreeSet<CellId>,
 }
 
 impl<'a> Index<'a> {
@@ -41,6 +41,7 @@ impl<'a> Index<'a> {
             cells,
             pooled: of_kind(is_pooled),
             steps: of_kind(is_whole_step),
+            witnessed: of_kind(|plan, cell| shares_core(plan, cell) && !is_pooled(plan, cell)),
         }
     }
 
@@ -50,10 +51,24 @@ impl<'a> Index<'a> {
     /// kinds tell of them.
     pub(crate) fn rounds(&self, cell: CellId) -> CellRounds {
         let mut rounds = CellRounds::default();
-        for (&(block, round), servers) in self.cells.get(&cell).into_iter().flatten() {
-            let (disturbances, all) = rounds.visits.entry(block).or_default();
-            *all += 1;
-            if !self.steps.contains(&cell) && disturbed(servers.iter().copied()) {
+        let Some(all) = self.cells.get(&cell) else {
+            return rounds;
+        };
+        if self.steps.contains(&cell) {
+            for &(block, _) in all.keys() {
+                rounds.visits.entry(block).or_default().1 += 1;
+            }
+            return rounds;
+        }
+        let hindered = if self.witnessed.contains(&cell) {
+            hindered(all)
+        } else {
+            BTreeSet::new()
+        };
+        for (&(block, round), servers) in all {
+            let (disturbances, of) = rounds.visits.entry(block).or_default();
+            *of += 1;
+            if hindered.contains(&(block, round)) || disturbed(servers.iter().copied()) {
                 *disturbances += 1;
                 rounds.disturbed.insert((block, round));
             }
@@ -158,7 +173,7 @@ pub fn is_whole_step(plan: &Plan, cell: &Cell) -> bool {
 /// together: trimming would cut just these.
 ///
 /// Visits from cold caches are about their first rounds.
-pub fn is_pooled(plan: &Plan, cell: &Cell) -> bool {
+fn is_pooled(plan: &Plan, cell: &Cell) -> bool {
     plan.cache == CacheState::Cold || plan.work.comes_in_bursts(&cell.workload)
 }
 

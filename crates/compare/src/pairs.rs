@@ -2,9 +2,9 @@
 
 use crate::comparison::Ratio;
 use crate::history::History;
-use crate::judge::Levels;
+use crate::levels::Levels;
 use crate::pairing::Index;
-use crate::sample::{log_ratios, ratio};
+use crate::sample::{Values, ratio};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 
@@ -29,6 +29,6 @@ impl<'a> Pairs<'a> {
         let rounds = self.0.rounds(cell);
         let history = History::new(&self.0, &rounds, cell, one, other);
         let sample = history.sample(0..history.visits());
-        ratio(&log_ratios(&sample.throughput), Levels::printing(level))
+        ratio(&Values::of(&sample.throughput), Levels::printing(level))
     }
 }

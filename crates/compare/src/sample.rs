@@ -1,13 +1,13 @@
 //! One value for each block: the sample behind every interval.
 
-use crate::comparison::{Metric, MetricComparison, Ratio};
-use crate::judge::Levels;
+use crate::comparison::{Difference, Metric, MetricComparison, Ratio};
+use crate::levels::Levels;
 use crate::pairing::{Block, Pairing, Round};
-use crate::thresholds::TRIM;
+use crate::thresholds::{SKEWNESS_MOST, TRIM};
 use deltabench_model::slice::Slice;
-use deltabench_model::units::{micros, seconds, to_f64};
-use deltabench_stats::student::t_interval;
-use deltabench_stats::summary::{geometric_mean, mean, trimmed_mean};
+use deltabench_model::units::{count, micros, seconds, to_f64};
+use deltabench_stats::skewed::SkewedMean;
+use deltabench_stats::summary::{geometric_mean, mean, sample_sd, trimmed_mean};
 
 /// A metric in one block.
 #[derive(Debug, Clone, Copy)]
@@ -17,78 +17,181 @@ pub(crate) struct BlockValue {
     pub(crate) base: f64,
     /// Absolute value on the candidate.
     pub(crate) candidate: f64,
-    /// ln(candidate / base).
+    /// ln(candidate / base) of all rounds together: what the block's operations took in all.
     pub(crate) log_ratio: f64,
+    /// The trimmed mean of the rounds' log-ratios: what a typical operation took.
+    pub(crate) typical: f64,
+    /// Third central moment of `log_ratio`, from the scatter of the block's rounds.
+    pub(crate) third: f64,
+}
+
+impl BlockValue {
+    /// A value that is not made of rounds.
+    pub(crate) fn plain(block: u32, base: f64, candidate: f64) -> Option<Self> {
+        let log_ratio = (candidate / base).ln();
+        log_ratio.is_finite().then_some(Self {
+            block,
+            base,
+            candidate,
+            log_ratio,
+            typical: log_ratio,
+            third: 0.0,
+        })
+    }
 }
 
 /// Block values of throughput, operations per second, in block order.
 pub(crate) fn throughput(pairing: &Pairing<'_>) -> Vec<BlockValue> {
-    pairing.blocks.iter().filter_map(block_throughput).collect()
+    let time = |slice: &Slice| Some(seconds(slice.duration_ns));
+    let values = pairing
+        .blocks
+        .iter()
+        .filter_map(|block| of_block(block, time));
+    values.map(turned).collect()
 }
 
 /// Block values of CPU per operation, microseconds, in block order.
 pub(crate) fn server_cpu(pairing: &Pairing<'_>) -> Vec<BlockValue> {
-    pairing.blocks.iter().filter_map(block_server_cpu).collect()
+    let cpu = |slice: &Slice| Some(micros(slice.server_cpu_ns.filter(|&cpu| cpu > 0)?));
+    let values = pairing
+        .blocks
+        .iter()
+        .filter_map(|block| of_block(block, cpu));
+    values.collect()
 }
 
-fn block_throughput(block: &Block<'_>) -> Option<BlockValue> {
-    let logs: Vec<f64> = block.rounds.iter().map(Round::throughput).collect();
-    let all: Vec<&Round<'_>> = block.rounds.iter().collect();
-    let rate = |slice: &Slice| (to_f64(slice.operations), seconds(slice.duration_ns));
-    let base = total(&all, |round| rate(round.base))?;
-    let candidate = total(&all, |round| rate(round.candidate))?;
-    Some(BlockValue {
-        block: block.block,
-        base,
-        candidate,
-        log_ratio: log_ratio(block, &logs, (base, candidate))?,
-    })
+/// From cost for each operation to operations for each cost.
+fn turned(value: BlockValue) -> BlockValue {
+    BlockValue {
+        base: 1.0 / value.base,
+        candidate: 1.0 / value.candidate,
+        log_ratio: -value.log_ratio,
+        typical: -value.typical,
+        third: -value.third,
+        ..value
+    }
 }
 
-fn block_server_cpu(block: &Block<'_>) -> Option<BlockValue> {
-    let known: Vec<&Round<'_>> = block
-        .rounds
-        .iter()
-        .filter(|round| round.server_cpu().is_some())
-        .collect();
-    let logs: Vec<f64> = known
-        .iter()
-        .filter_map(|round| round.server_cpu())
-        .collect();
-    if logs.len() < block.least {
+/// What one side spent in a round, and on how many operations.
+type Spent = (f64, f64);
+
+/// Cost for each operation in a block, from the rounds in which both sides know theirs.
+fn of_block(block: &Block<'_>, cost: impl Fn(&Slice) -> Option<f64>) -> Option<BlockValue> {
+    let spent = |slice: &Slice| -> Option<Spent> { Some((cost(slice)?, to_f64(slice.operations))) };
+    let both = |round: &Round<'_>| Some((spent(round.base)?, spent(round.candidate)?));
+    let (base, candidate): (Vec<Spent>, Vec<Spent>) = block.rounds.iter().filter_map(both).unzip();
+    if base.len() < block.least {
         return None;
     }
-    let cost = |slice: &Slice| {
-        (
-            slice.server_cpu_ns.map_or(0.0, micros),
-            to_f64(slice.operations),
-        )
-    };
-    let base = total(&known, |round| cost(round.base))?;
-    let candidate = total(&known, |round| cost(round.candidate))?;
+    let (base, candidate) = (Side::of(&base)?, Side::of(&candidate)?);
+    let plain = BlockValue::plain(block.block, base.mean, candidate.mean)?;
+    if block.pooled {
+        return Some(plain);
+    }
+    let logs: Vec<f64> = std::iter::zip(&base.each, &candidate.each)
+        .map(|(base, candidate)| (candidate / base).ln())
+        .collect();
+    let apart: Vec<f64> = std::iter::zip(&base.off, &candidate.off)
+        .map(|(base, candidate)| candidate - base)
+        .collect();
     Some(BlockValue {
-        block: block.block,
-        base,
-        candidate,
-        log_ratio: log_ratio(block, &logs, (base, candidate))?,
+        typical: trimmed_mean(&logs, TRIM)?,
+        third: third_moment(&apart),
+        ..plain
     })
 }
 
-/// The value of a block: the trimmed mean of its rounds, or the ratio of what they come to together.
-fn log_ratio(block: &Block<'_>, logs: &[f64], (base, candidate): (f64, f64)) -> Option<f64> {
-    if block.pooled {
-        return (base > 0.0 && candidate > 0.0).then(|| (candidate / base).ln());
-    }
-    trimmed_mean(logs, TRIM)
+/// One side's rounds of a block.
+struct Side {
+    /// Cost for each operation, all rounds together.
+    mean: f64,
+    /// The same in each round.
+    each: Vec<f64>,
+    /// How far each round's cost is from what its operations cost on average, over that of an average round.
+    off: Vec<f64>,
 }
 
-/// Σ numerator / Σ denominator over rounds.
-fn total<'a>(rounds: &[&Round<'a>], parts: impl Fn(&Round<'a>) -> (f64, f64)) -> Option<f64> {
-    let (above, below) = rounds
-        .iter()
-        .map(|round| parts(round))
-        .fold((0.0, 0.0), |(above, below), (a, b)| (above + a, below + b));
-    (below > 0.0).then(|| above / below)
+impl Side {
+    fn of(rounds: &[Spent]) -> Option<Self> {
+        let total = |of: fn(&Spent) -> f64| rounds.iter().map(of).sum::<f64>();
+        let (cost, operations) = (total(|round| round.0), total(|round| round.1));
+        let (mean, rounds_in_all) = (cost / operations, to_f64(count(rounds.len())));
+        let off = |round: &Spent| (round.0 - mean * round.1) * rounds_in_all / cost;
+        (cost > 0.0 && operations > 0.0).then(|| Self {
+            mean,
+            each: rounds.iter().map(|round| round.0 / round.1).collect(),
+            off: rounds.iter().map(off).collect(),
+        })
+    }
+}
+
+/// Third central moment of the mean of these values, without bias; 0 for fewer than three.
+fn third_moment(values: &[f64]) -> f64 {
+    let n = to_f64(count(values.len()));
+    let Some(centre) = mean(values).filter(|_| values.len() >= 3) else {
+        return 0.0;
+    };
+    let cubes: f64 = values.iter().map(|value| (value - centre).powi(3)).sum();
+    cubes * n / ((n - 1.0) * (n - 2.0)) / n.powi(2)
+}
+
+/// The block values of one metric as a sample: log-ratios, candidate over base.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Values {
+    /// Of all rounds of each block together.
+    pub(crate) logs: Vec<f64>,
+    /// Of the typical operation of each block.
+    pub(crate) typical: Vec<f64>,
+    /// Of the error of the mean of `logs`, at most [`SKEWNESS_MOST`] either way.
+    pub(crate) skewness: f64,
+}
+
+impl Values {
+    pub(crate) fn of(values: &[BlockValue]) -> Self {
+        let logs = log_ratios(values);
+        let thirds: f64 = values.iter().map(|value| value.third).sum();
+        let blocks = to_f64(count(logs.len()));
+        let error = sample_sd(&logs).map_or(0.0, |sd| sd / blocks.sqrt());
+        let skewness = thirds / blocks.powi(3) / error.powi(3);
+        Self {
+            logs,
+            typical: values.iter().map(|value| value.typical).collect(),
+            skewness: if skewness.is_finite() {
+                skewness.clamp(-SKEWNESS_MOST, SKEWNESS_MOST)
+            } else {
+                0.0
+            },
+        }
+    }
+
+    /// Values that are not known to be skewed, and have no typical part.
+    pub(crate) fn plain(logs: Vec<f64>) -> Self {
+        Self {
+            typical: logs.clone(),
+            logs,
+            skewness: 0.0,
+        }
+    }
+
+    /// Times 1 or −1.
+    pub(crate) fn times(&self, sign: f64) -> Self {
+        let turned = |values: &[f64]| values.iter().map(|value| sign * value).collect();
+        Self {
+            logs: turned(&self.logs),
+            typical: turned(&self.typical),
+            skewness: sign * self.skewness,
+        }
+    }
+
+    /// The mean of the typical operation's log-ratios; `None` with fewer than two blocks.
+    pub(crate) fn of_typical(&self) -> Option<SkewedMean> {
+        SkewedMean::new(&self.typical, 0.0).ok()
+    }
+
+    /// The mean of the log-ratios; `None` with fewer than two blocks.
+    pub(crate) fn mean(&self) -> Option<SkewedMean> {
+        SkewedMean::new(&self.logs, self.skewness).ok()
+    }
 }
 
 /// The log-ratios alone.
@@ -96,35 +199,72 @@ pub(crate) fn log_ratios(values: &[BlockValue]) -> Vec<f64> {
     values.iter().map(|value| value.log_ratio).collect()
 }
 
-/// exp(mean) of block log-ratios with its t intervals over blocks; `None` without a block.
-pub(crate) fn ratio(logs: &[f64], levels: Levels) -> Option<Ratio> {
+/// exp(mean) of block log-ratios with its intervals over blocks; `None` without a block.
+pub(crate) fn ratio(values: &Values, levels: Levels) -> Option<Ratio> {
     let interval = |level| {
-        t_interval(logs, level)
-            .ok()
-            .map(|interval| (interval.low.exp(), interval.high.exp()))
+        let interval = values.mean()?.interval(level);
+        Some((interval.low.exp(), interval.high.exp()))
     };
     Some(Ratio {
-        estimate: mean(logs)?.exp(),
+        estimate: mean(&values.logs)?.exp(),
         ci95: interval(levels.printed),
         ci90: interval(levels.printed_equivalent()),
     })
 }
 
-/// The metric as reported, not yet judged; `None` where no block has it.
+/// The metric as reported, not yet judged; `None` where no block has it. `clients` share the operations of a
+/// closed loop; an open loop has none.
 pub(crate) fn compare_metric(
     metric: Metric,
     values: &[BlockValue],
+    clients: Option<u32>,
     levels: Levels,
 ) -> Option<MetricComparison> {
-    let blocks = log_ratios(values);
+    let sample = Values::of(values);
     let base: Vec<f64> = values.iter().map(|value| value.base).collect();
     let candidate: Vec<f64> = values.iter().map(|value| value.candidate).collect();
+    let rounds = matches!(metric, Metric::Throughput | Metric::ServerCpuPerOperation);
+    let typical = rounds.then(|| ratio(&Values::plain(sample.typical.clone()), levels));
     Some(MetricComparison {
         metric,
         base: geometric_mean(&base)?,
         candidate: geometric_mean(&candidate)?,
-        ratio: ratio(&blocks, levels)?,
+        ratio: ratio(&sample, levels)?,
+        typical: typical.flatten(),
+        difference_us: difference(metric, values, clients, levels),
         verdict: None,
-        blocks,
+        skewness: sample.skewness,
+        blocks: sample.logs,
+    })
+}
+
+/// What an operation takes longer on the candidate, microseconds: of its time for throughput and latencies,
+/// of CPU for CPU.
+fn difference(
+    metric: Metric,
+    values: &[BlockValue],
+    clients: Option<u32>,
+    levels: Levels,
+) -> Option<Difference> {
+    let more = |value: &BlockValue| match metric {
+        Metric::Throughput => {
+            let base = f64::from(clients?) * 1e6 / value.base;
+            Some(base * (-value.log_ratio).exp_m1())
+        }
+        _ => Some(value.base * value.log_ratio.exp_m1()),
+    };
+    let sign = if metric == Metric::Throughput {
+        -1.0
+    } else {
+        1.0
+    };
+    let differences: Vec<f64> = values.iter().map(more).collect::<Option<_>>()?;
+    let interval = SkewedMean::new(&differences, sign * Values::of(values).skewness).ok();
+    Some(Difference {
+        estimate: mean(&differences)?,
+        ci95: interval.map(|mean| {
+            let ends = mean.interval(levels.printed);
+            (ends.low, ends.high)
+        }),
     })
 }

@@ -8,13 +8,15 @@ use crate::history::{History, Sample};
 use crate::judge::{Judgement, gains};
 use crate::latency::Merged;
 use crate::pairing::Pairing;
-use crate::sample::{BlockValue, compare_metric, log_ratios, ratio};
+use crate::sample::{BlockValue, Values, compare_metric, ratio};
+use crate::stalls::stalls;
 use crate::stopping::{CellProgress, StoppingInput, StoppingState};
+use crate::tails;
 use crate::thresholds::{CONFIRM_P, MIN_BLOCKS};
+use crate::words;
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::units::count;
 use deltabench_stats::Interval;
-use deltabench_stats::student::t_test_above_p;
 
 /// A comparison before the placebo and the other cells have been asked, with the block values behind it.
 pub(crate) struct Side {
@@ -45,6 +47,7 @@ impl Side {
             state.cost.as_ref(),
         );
         let open = verdict == Verdict::Inconclusive;
+        let metrics = metrics(cell, history, &state, &sample, &merged);
         let comparison = CellComparison {
             cell: id,
             workload: cell.workload.clone(),
@@ -54,7 +57,7 @@ impl Side {
             candidate_name: plan.server_name(server),
             verdict,
             alone: verdict,
-            reason,
+            reason: with_time(verdict, reason, metrics.first()),
             delta: input.delta,
             p: state.p,
             p_holm: None,
@@ -71,7 +74,7 @@ impl Side {
             blocks: number(pairing.blocks.len()),
             rounds: pairing.rounds(),
             void_rounds: pairing.void_rounds,
-            metrics: metrics(history, &state, &sample, &merged),
+            metrics,
             rates: all.rates(),
             latency: merged.curves(),
             costs: Vec::new(),
@@ -81,6 +84,7 @@ impl Side {
             base_errors: pairing.base_errors,
             candidate_errors: pairing.candidate_errors,
             detection: state.detection,
+            stalls: stalls(&sample.throughput, &merged, input.delta),
         };
         Some(Self { comparison, sample })
     }
@@ -88,6 +92,7 @@ impl Side {
 
 /// `merged` are the latencies of all blocks that count.
 fn metrics(
+    cell: &Cell,
     history: &History<'_>,
     state: &StoppingState,
     sample: &Sample,
@@ -103,8 +108,9 @@ fn metrics(
         let merged = own.as_ref().unwrap_or(merged);
         bounds.map_or_else(Vec::new, |bounds| merged.quantiles(q, bounds))
     };
+    let clients = cell.rate.is_none().then_some(cell.clients);
     let judged = |metric, values: &[BlockValue], judgement: Option<&Judgement>| {
-        let comparison = compare_metric(metric, values, state.levels)?;
+        let comparison = compare_metric(metric, values, clients, state.levels)?;
         Some(MetricComparison {
             verdict: judgement.map(|judgement| judgement.verdict),
             ..comparison
@@ -117,10 +123,21 @@ fn metrics(
             &sample.server_cpu,
             state.cost.as_ref(),
         ),
-        judged(Metric::LatencyP50, &latency(0.5), None),
-        judged(Metric::LatencyP99, &latency(0.99), None),
     ];
-    metrics.into_iter().flatten().collect()
+    let resolved = own.as_ref().unwrap_or(merged);
+    let latencies = Metric::ALL.into_iter().filter_map(|metric| {
+        let q = metric.quantile()?;
+        // Half of the operations and one in a hundred have always been shown, however few they are.
+        let known = resolved.resolve(q);
+        let shown = known || matches!(metric, Metric::LatencyP50 | Metric::LatencyP99);
+        let found = shown.then(|| judged(metric, &latency(q), None)).flatten()?;
+        let judged = known && tails::TAILS.contains(&metric);
+        Some(MetricComparison {
+            verdict: judged.then(|| tails::verdict(metric, &found)),
+            ..found
+        })
+    });
+    metrics.into_iter().flatten().chain(latencies).collect()
 }
 
 fn series(pairing: &Pairing<'_>) -> Vec<RoundRatio> {
@@ -143,8 +160,8 @@ fn interference(history: &History<'_>, state: &StoppingState) -> Interference {
     let visits = history.visits();
     let estimates = |sample: &Sample| {
         Some(Estimates {
-            throughput: ratio(&log_ratios(&sample.throughput), state.levels)?,
-            server_cpu: ratio(&log_ratios(&sample.server_cpu), state.levels),
+            throughput: ratio(&Values::of(&sample.throughput), state.levels)?,
+            server_cpu: ratio(&Values::of(&sample.server_cpu), state.levels),
         })
     };
     let both = history.both(state.speed_visits.clone());
@@ -160,14 +177,13 @@ fn interference(history: &History<'_>, state: &StoppingState) -> Interference {
 /// Whether the regression of another run came again, once this run knows.
 fn confirmation(plan: &Plan, state: &StoppingState, sample: &Sample) -> Option<Confirmation> {
     plan.confirms.as_ref()?;
-    let losses: Vec<f64> = gains(Metric::Throughput, &log_ratios(&sample.throughput))
-        .iter()
-        .map(|gain| -gain)
-        .collect();
-    if state.progress != CellProgress::Decided || losses.len() < MIN_BLOCKS {
+    let losses = gains(Metric::Throughput, &Values::of(&sample.throughput)).times(-1.0);
+    if state.progress != CellProgress::Decided || losses.logs.len() < MIN_BLOCKS {
         return None;
     }
-    let again = t_test_above_p(&losses).is_ok_and(|p| p <= CONFIRM_P);
+    let again = losses
+        .mean()
+        .is_some_and(|mean| mean.p_above() <= CONFIRM_P);
     Some(if again && state.speed.verdict != Verdict::NoChange {
         Confirmation::Recurred
     } else {
@@ -177,6 +193,17 @@ fn confirmation(plan: &Plan, state: &StoppingState, sample: &Sample) -> Option<C
 
 fn number(value: usize) -> u32 {
     u32::try_from(count(value)).unwrap_or(u32::MAX)
+}
+
+/// The reason of a change, with the time that an operation takes more or less.
+fn with_time(verdict: Verdict, reason: String, speed: Option<&MetricComparison>) -> String {
+    let changed = matches!(verdict, Verdict::Regression | Verdict::Improvement);
+    let difference = speed
+        .filter(|_| changed)
+        .and_then(|speed| speed.difference_us);
+    difference.map_or(reason.clone(), |difference| {
+        format!("{reason}; {}", words::microseconds(&difference))
+    })
 }
 
 /// The verdict of throughput, unless CPU per operation says otherwise.

@@ -2,9 +2,10 @@
 
 use crate::comparison::{Detection, DetectionOutcome, Metric, Verdict};
 use crate::history::History;
-use crate::judge::{Judgement, Levels, gains, judge, waiting};
+use crate::judge::{Judgement, gains, judge, waiting};
+use crate::levels::Levels;
 use crate::looks::Rules;
-use crate::sample::{log_ratios, ratio};
+use crate::sample::{Values, ratio};
 use crate::thresholds::{
     CONFIRM_BLOCKS, CONFIRM_P, CONFIRM_POWER, GATE_FALSE, LEVEL_DIFFERENT, MIN_BLOCKS,
     PRECISION_LEVEL, PRECISION_MIN_BLOCKS, SD_LEVEL,
@@ -14,7 +15,7 @@ use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::units::{count, index, to_f64};
 use deltabench_stats::chi_square::sd_at_most;
 use deltabench_stats::multiplicity::fisher_of_two;
-use deltabench_stats::student::{t_cdf, t_interval, t_quantile, t_test_above_p, t_test_p};
+use deltabench_stats::student::{t_cdf, t_quantile};
 use deltabench_stats::summary::{mean, sample_sd};
 use std::ops::Range;
 
@@ -102,10 +103,12 @@ impl StoppingInput<'_> {
     fn precision(&self, half_width: f64) -> StoppingState {
         let have = self.history.visits();
         let narrow = (PRECISION_MIN_BLOCKS..=have).find(|&visits| {
-            let logs = self.speed(&(0..visits));
-            logs.len() >= PRECISION_MIN_BLOCKS
-                && t_interval(&logs, PRECISION_LEVEL)
-                    .is_ok_and(|interval| interval.half_width() <= half_width.ln_1p())
+            let speed = self.speed(&(0..visits));
+            let mean = speed
+                .mean()
+                .filter(|_| speed.logs.len() >= PRECISION_MIN_BLOCKS);
+            let width = mean.map(|mean| mean.interval(PRECISION_LEVEL).half_width());
+            width.is_some_and(|width| width <= half_width.ln_1p())
         });
         let planned = index(u64::from(self.plan.timing.blocks));
         let next = (have + 1).max(PRECISION_MIN_BLOCKS);
@@ -131,7 +134,7 @@ impl StoppingInput<'_> {
             looks: 0,
             decided_at: None,
             detection: None,
-            p: t_test_p(&speed).ok(),
+            p: speed.mean().map(|mean| mean.p()),
             speed: judge(Metric::Throughput, &speed, self.delta, levels),
             cost: self.judge_cost(&cost, levels),
             speed_visits: 0..visits,
@@ -140,18 +143,19 @@ impl StoppingInput<'_> {
         }
     }
 
-    /// Block log-ratios of throughput.
-    fn speed(&self, visits: &Range<usize>) -> Vec<f64> {
-        log_ratios(&self.history.sample(visits.clone()).throughput)
+    /// Block values of throughput.
+    fn speed(&self, visits: &Range<usize>) -> Values {
+        Values::of(&self.history.sample(visits.clone()).throughput)
     }
 
-    /// Block log-ratios of CPU per operation.
-    fn cost(&self, visits: &Range<usize>) -> Vec<f64> {
-        log_ratios(&self.history.sample(visits.clone()).server_cpu)
+    /// Block values of CPU per operation.
+    fn cost(&self, visits: &Range<usize>) -> Values {
+        Values::of(&self.history.sample(visits.clone()).server_cpu)
     }
 
-    fn judge_cost(&self, logs: &[f64], levels: Levels) -> Option<Judgement> {
-        (!logs.is_empty()).then(|| judge(Metric::ServerCpuPerOperation, logs, self.delta, levels))
+    fn judge_cost(&self, values: &Values, levels: Levels) -> Option<Judgement> {
+        let known = !values.logs.is_empty();
+        known.then(|| judge(Metric::ServerCpuPerOperation, values, self.delta, levels))
     }
 
     /// Comparisons that share the gate's error.
@@ -192,17 +196,17 @@ impl<'a> Walk<'a> {
             self.looks = look + 1;
             let visits = 0..at;
             let levels = self.rules.levels(look);
-            let logs = self.input.speed(&visits);
-            self.note_p(look, &logs);
-            let speed = judge(Metric::Throughput, &logs, self.input.delta, levels);
+            let values = self.input.speed(&visits);
+            self.note_p(look, &values);
+            let speed = judge(Metric::Throughput, &values, self.input.delta, levels);
             let last = look + 1 == looks.len();
             let next = looks.get(look + 1).copied();
             match (speed.verdict, next) {
                 (Verdict::NoChange, Some(next)) => return self.equal(speed, at, next),
                 (Verdict::Regression | Verdict::Improvement, Some(_))
-                    if self.settles(at, &logs) =>
+                    if self.settles(at, &values.logs) =>
                 {
-                    return self.confirm(look, at, &logs);
+                    return self.confirm(look, at, &values);
                 }
                 _ if last => return self.end(speed, at, levels),
                 _ => {}
@@ -212,11 +216,11 @@ impl<'a> Walk<'a> {
         self.wait(1)
     }
 
-    fn note_p(&mut self, look: usize, logs: &[f64]) {
-        if logs.len() >= MIN_BLOCKS
-            && let Ok(p) = t_test_p(logs)
+    fn note_p(&mut self, look: usize, values: &Values) {
+        if values.logs.len() >= MIN_BLOCKS
+            && let Some(mean) = values.mean()
         {
-            let repeated = self.rules.repeated_p(look, p);
+            let repeated = self.rules.repeated_p(look, mean.p());
             self.p = Some(self.p.map_or(repeated, |before| before.min(repeated)));
         }
     }
@@ -263,24 +267,25 @@ impl<'a> Walk<'a> {
     }
 
     /// A difference before the last look: fresh blocks decide, and all numbers come from them.
-    fn confirm(self, look: usize, at: usize, logs: &[f64]) -> StoppingState {
+    fn confirm(self, look: usize, at: usize, values: &Values) -> StoppingState {
         let input = self.input;
         let fresh = self.fresh(at);
-        let found = gains(Metric::Throughput, logs);
-        let slower = mean(&found).is_some_and(|gain| gain < 0.0);
+        let slower = gains(Metric::Throughput, values)
+            .mean()
+            .is_some_and(|gain| gain.centre < 0.0);
         let p = self.p.unwrap_or(1.0);
-        let logs_fresh = input.speed(&fresh);
-        let blocks_left = CONFIRM_BLOCKS.saturating_sub(logs_fresh.len());
+        let again = input.speed(&fresh);
+        let blocks_left = CONFIRM_BLOCKS.saturating_sub(again.logs.len());
         let outcome = if blocks_left > 0 {
             DetectionOutcome::Confirming {
                 blocks_left: number(blocks_left),
             }
         } else {
-            recurrence(&logs_fresh, slower)
+            recurrence(&again, slower)
         };
-        let detection = ratio(logs, Levels::FIXED).map(|throughput| Detection {
+        let detection = ratio(values, Levels::FIXED).map(|throughput| Detection {
             look: number(look + 1),
-            blocks: number(logs.len()),
+            blocks: number(values.logs.len()),
             throughput,
             p,
             outcome,
@@ -297,9 +302,9 @@ impl<'a> Walk<'a> {
                 state.speed.missing = Some(index(u64::from(blocks_left)));
                 state
             }
-            DetectionOutcome::Recurred { p: again }
-            | DetectionOutcome::DidNotRecur { p: again } => {
-                let judged = |levels| judge(Metric::Throughput, &logs_fresh, input.delta, levels);
+            DetectionOutcome::Recurred { p: p_again }
+            | DetectionOutcome::DidNotRecur { p: p_again } => {
+                let judged = |levels| judge(Metric::Throughput, &again, input.delta, levels);
                 let found = Found {
                     slower,
                     look: look + 1,
@@ -309,7 +314,7 @@ impl<'a> Walk<'a> {
                 let plain = judged(Levels::FIXED);
                 let speed = found.again(judged(Levels::FRESH), &plain);
                 let mut state = self.decided(speed, fresh, Levels::FIXED);
-                state.p = Some(fisher_of_two(p, again));
+                state.p = Some(fisher_of_two(p, p_again));
                 state
             }
         };
@@ -320,7 +325,7 @@ impl<'a> Walk<'a> {
     /// The visits after a look up to the one that gives the last fresh block.
     fn fresh(&self, at: usize) -> Range<usize> {
         let history = self.input.history;
-        let enough = |end: &usize| self.input.speed(&(at..*end)).len() >= CONFIRM_BLOCKS;
+        let enough = |end: &usize| self.input.speed(&(at..*end)).logs.len() >= CONFIRM_BLOCKS;
         let end = (at + CONFIRM_BLOCKS..=history.visits()).find(enough);
         at..end.unwrap_or(history.visits())
     }
@@ -352,7 +357,7 @@ impl<'a> Walk<'a> {
         let all = 0..input.history.visits();
         let speed = waiting(Metric::Throughput, &input.speed(&all), input.delta, what);
         let cost = input.cost(&all);
-        let cost = (!cost.is_empty())
+        let cost = (!cost.logs.is_empty())
             .then(|| waiting(Metric::ServerCpuPerOperation, &cost, input.delta, what));
         let mut state = self.decided(speed, all, Levels::FIXED);
         state.cost = cost;
@@ -379,12 +384,9 @@ impl<'a> Walk<'a> {
 }
 
 /// What fresh blocks say about a direction that was found.
-fn recurrence(logs: &[f64], slower: bool) -> DetectionOutcome {
-    let turned: Vec<f64> = gains(Metric::Throughput, logs)
-        .into_iter()
-        .map(|gain| if slower { -gain } else { gain })
-        .collect();
-    let p = t_test_above_p(&turned).unwrap_or(1.0);
+fn recurrence(values: &Values, slower: bool) -> DetectionOutcome {
+    let turned = gains(Metric::Throughput, values).times(if slower { -1.0 } else { 1.0 });
+    let p = turned.mean().map_or(1.0, |mean| mean.p_above());
     if p <= CONFIRM_P {
         DetectionOutcome::Recurred { p }
     } else {

@@ -1,7 +1,7 @@
 //! Many cells in one number.
 
 use crate::comparison::{GroupSummary, PlaceboSummary, Ratio, Verdict};
-use crate::judge::Levels;
+use crate::levels::Levels;
 use crate::sample::BlockValue;
 use crate::side::Side;
 use deltabench_model::plan::{Group, Plan};

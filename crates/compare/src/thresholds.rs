@@ -44,6 +44,10 @@ pub const LSM_FILES: f64 = 1.0;
 ///         later ones.
 pub const TRIM: f64 = 0.2;
 
+/// Skewness of an estimate's error that its interval corrects for at most, either way: Hall's cubic is meant
+/// for small ones, and a larger estimate of it is mostly luck.
+pub const SKEWNESS_MOST: f64 = 1.0;
+
 /// Level of the interval for "different": two-sided, so each direction is wrongly called in at most 2.5 %.
 pub const LEVEL_DIFFERENT: f64 = 0.95;
 
@@ -151,6 +155,20 @@ pub const IDLE_SHARE: f64 = 0.005;
 
 /// A background process that wakes up costs some tens of microseconds; a round with a few of these is quiet.
 pub const IDLE_FLOOR_NS: u64 = 1_000_000;
+
+/// CPU that the client needs for an operation, above its median in the visit, from which a core was slow.
+///
+/// Its own scatter is 1 to 2 %; a neighbour on the other hardware thread makes it 10 to 60 % more. On a
+/// virtual machine with such neighbours the rule took the half-width of totals from 1.6 times that of a
+/// trimmed mean to 1.1 times (docs/measuring.md).
+pub const CLIENT_SLOW: f64 = 0.05;
+
+/// Below this p of "it meets all servers alike" the client's CPU leaves no round out: something about a
+/// server might cost the client time.
+pub const CLIENT_SLOW_UNLIKE: f64 = 0.001;
+
+/// Share of a slice in which a server that could run was kept off the core by something else.
+pub const PREEMPTED_SHARE: f64 = 0.03;
 
 /// Time per operation in slow blocks over that in fast ones from which the host is said not to be equally
 /// fast.
@@ -323,6 +341,21 @@ pub const SEGMENT_FLAT_WIDEST: f64 = 0.3;
 
 /// Share of lines of one slope that may be broken into several segments by chance.
 pub const SEGMENT_ALPHA: f64 = 0.05;
+
+/// The smallest change of a slow quantile of latency that matters.
+///
+/// Quantiles scatter more than means: on a quiet machine p99 of a point query is known to some 3 % after 14
+/// blocks, p99.9 to 10 %.
+pub const TAIL_DELTA: f64 = 0.10;
+
+/// Chance that any stalls are told of that are luck (Holm).
+pub const STALLS_FALSE: f64 = 0.05;
+
+/// Stalls are told of if they move throughput by more than this share of δ, as with [`PLACEBO_RELEVANCE`].
+pub const STALLS_RELEVANCE: f64 = 1.0 / 3.0;
+
+/// An operation is a stall from this many times the p99 of the quicker side.
+pub const STALL_FROM: f64 = 2.0;
 
 /// Slower operations that a percentile of a latency curve needs on either side: fewer are a matter of chance.
 pub const SLOWER_OPERATIONS: f64 = 10.0;

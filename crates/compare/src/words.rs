@@ -1,6 +1,8 @@
 //! Reasons in words, with percent figures.
 
+use crate::comparison::Difference;
 use deltabench_model::plan::Plan;
+use deltabench_model::units::to_u64;
 
 /// A share as `3.4 %`; two decimals below 0.1 %, so that a small number is not printed as zero.
 pub fn percent(share: f64) -> String {
@@ -37,6 +39,35 @@ pub fn ends((low, high): (f64, f64)) -> String {
 pub fn threshold(share: f64) -> String {
     let text = format!("{:.2}", 100.0 * share);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A difference for each operation with its interval: `+0.62 µs/op [+0.40, +0.84]`.
+pub fn microseconds(difference: &Difference) -> String {
+    let (low, high) = difference
+        .ci95
+        .unwrap_or((difference.estimate, difference.estimate));
+    // Two digits of the interval's width, and no more than hundredths of a nanosecond.
+    let digits = (1.0 - (high - low).max(1e-9).log10().floor()).clamp(0.0, 5.0);
+    let digits = usize::try_from(to_u64(digits)).unwrap_or(0);
+    let estimate = format!("{:+.digits$} µs/op", difference.estimate);
+    match difference.ci95 {
+        Some((low, high)) => format!("{estimate} [{low:+.digits$}, {high:+.digits$}]"),
+        None => estimate,
+    }
+}
+
+/// A large number to two digits, with separators: `20,000`, `830`.
+pub fn rounded(value: f64) -> String {
+    let unit = 10.0_f64.powf(value.max(10.0).log10().floor() - 1.0);
+    let digits = format!("{:.0}", (value / unit).round() * unit);
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// `1 more block`, `12 more blocks`.

@@ -94,6 +94,8 @@ kinds! {
     Contended = "contended",
     /// The host was not equally fast in all blocks.
     HostSpeed = "host-speed",
+    /// A few long operations cost one side throughput.
+    Stalls = "stalls",
     /// A difference that is not the same in fast and in slow blocks.
     GoesWithHostSpeed = "goes-with-host-speed",
     /// Cores were not always equally fast.

@@ -178,15 +178,30 @@ pub const LATENCY_P50: MetricInfo = row! {
     "latency_us_p50" "p50" "us" "median latency" Some(Lower);
         Slices "" 1.0; "histogram of the slices"; "all"; "median latency"
 };
+/// 95th percentile of latency.
+pub const LATENCY_P95: MetricInfo = row! {
+    "latency_us_p95" "p95" "us" "p95 latency" Some(Lower);
+        Slices "" 1.0; "histogram of the slices"; "all"; "95th percentile of latency"
+};
 /// 99th percentile of latency.
 pub const LATENCY_P99: MetricInfo = row! {
     "latency_us_p99" "p99" "us" "p99 latency" Some(Lower);
         Slices "" 1.0; "histogram of the slices"; "all"; "99th percentile of latency"
 };
+/// 99.9th percentile of latency.
+pub const LATENCY_P999: MetricInfo = row! {
+    "latency_us_p99_9" "p99.9" "us" "p99.9 latency" Some(Lower);
+        Slices "" 1.0; "histogram of the slices"; "all"; "99.9th percentile of latency"
+};
+/// The longest operation of a block.
+pub const LATENCY_MAX: MetricInfo = row! {
+    "latency_us_max" "longest" "us" "longest operation" Some(Lower);
+        Slices "" 1.0; "histogram of the slices"; "all"; "longest operation of a block"
+};
 
 /// Every cost and what a cell is judged by, in the order of reports.
 pub const METRICS: &[MetricInfo] = rows! {
-    THROUGHPUT SERVER_CPU LATENCY_P50 LATENCY_P99;
+    THROUGHPUT SERVER_CPU LATENCY_P50 LATENCY_P95 LATENCY_P99 LATENCY_P999 LATENCY_MAX;
     "machine_cpu_percent_per_op" "cpu/o" "% of machine x s / published unit" "CPU of the machine" Some(Lower);
         Slices "" 1.0; "busy time of the host during the slices: servers, client and everything else";
         "all";

@@ -143,6 +143,51 @@ pub struct Gate {
     pub not_worse_than: Option<f64>,
     /// Whether cells without an answer pass.
     pub inconclusive_passes: bool,
+    /// What may fail it; empty: throughput alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<GatedMetric>,
+}
+
+/// What a gate may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GatedMetric {
+    Throughput,
+    /// CPU of the server for each operation.
+    Cpu,
+    /// 95th percentile of latency.
+    P95,
+    /// 99th percentile of latency.
+    P99,
+    /// 99.9th percentile of latency.
+    #[serde(rename = "p99.9")]
+    P999,
+    /// The longest operation of a block.
+    Longest,
+}
+
+impl GatedMetric {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Throughput,
+        Self::Cpu,
+        Self::P95,
+        Self::P99,
+        Self::P999,
+        Self::Longest,
+    ];
+
+    /// The word in options and plans.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Cpu => "cpu",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+            Self::P999 => "p99.9",
+            Self::Longest => "longest",
+        }
+    }
 }
 
 /// The order of cells inside a block.

@@ -41,7 +41,7 @@ pub fn csv(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Str
 }
 
 /// The columns; new ones come last, so that numbers of columns keep their meaning.
-const HEADER: [&str; 32] = [
+const HEADER: [&str; 38] = [
     "workload",
     "group",
     "clients",
@@ -74,6 +74,12 @@ const HEADER: [&str; 32] = [
     "difference_ci95_low",
     "difference_ci95_high",
     "withdrawn",
+    "difference_us",
+    "difference_us_ci95_low",
+    "difference_us_ci95_high",
+    "typical_ratio",
+    "typical_ci95_low",
+    "typical_ci95_high",
 ];
 
 /// What is in the line of one metric.
@@ -84,7 +90,20 @@ struct Value<'a> {
     candidate: f64,
     ratio: Option<Ratio>,
     difference: [Option<f64>; 3],
+    /// Time of an operation, candidate less base, with its interval; microseconds.
+    microseconds: [Option<f64>; 3],
+    /// The ratio of the typical operation with its interval.
+    typical: [Option<f64>; 3],
     blocks: u32,
+}
+
+/// An estimate and the ends of its interval.
+fn with_ends(estimate: f64, ends: Option<(f64, f64)>) -> [Option<f64>; 3] {
+    [
+        Some(estimate),
+        ends.map(|(low, _)| low),
+        ends.map(|(_, high)| high),
+    ]
 }
 
 fn value(cell: &CellComparison, metric: Metric) -> Option<Value<'static>> {
@@ -96,6 +115,12 @@ fn value(cell: &CellComparison, metric: Metric) -> Option<Value<'static>> {
         candidate: value.candidate,
         ratio: Some(value.ratio),
         difference: [None; 3],
+        microseconds: value
+            .difference_us
+            .map_or([None; 3], |by| with_ends(by.estimate, by.ci95)),
+        typical: value
+            .typical
+            .map_or([None; 3], |ratio| with_ends(ratio.estimate, ratio.ci95)),
         blocks: cell.blocks,
     })
 }
@@ -112,23 +137,22 @@ fn counted(cell: &CountedCell) -> Value<'static> {
             ci90: None,
         }),
         difference: [Some(cell.counted.per_op - cell.base.per_op), None, None],
+        microseconds: [None; 3],
+        typical: [None; 3],
         blocks: cell.counted.starts,
     }
 }
 
 fn cost(cost: &Cost) -> Value<'_> {
-    let ends = cost.difference.ci95;
     Value {
         key: &cost.key,
         unit: unit(&cost.key).0,
         base: cost.base,
         candidate: cost.candidate,
         ratio: cost.ratio,
-        difference: [
-            Some(cost.difference.estimate),
-            ends.map(|(low, _)| low),
-            ends.map(|(_, high)| high),
-        ],
+        difference: with_ends(cost.difference.estimate, cost.difference.ci95),
+        microseconds: [None; 3],
+        typical: [None; 3],
         blocks: cost.blocks,
     }
 }
@@ -144,7 +168,7 @@ fn line(
     let ci95 = value.ratio.as_ref().and_then(words::ci95);
     let confirmed = ConfirmationStatus::of(cell).map_or_else(String::new, |s| s.word().to_owned());
     let [difference, difference_low, difference_high] = value.difference;
-    vec![
+    let mut fields = vec![
         cell.workload.clone(),
         cell.group.word().to_owned(),
         cell.clients.to_string(),
@@ -177,5 +201,8 @@ fn line(
         optional(difference_low),
         optional(difference_high),
         withdrawn::of_cell(context, cell.cell).unwrap_or_default(),
-    ]
+    ];
+    fields.extend(value.microseconds.map(optional));
+    fields.extend(value.typical.map(optional));
+    fields
 }

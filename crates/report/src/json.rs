@@ -163,6 +163,7 @@ fn gate(comparison: &Comparison, plan: &Plan) -> Value {
         "on": gate.on,
         "not_worse_than": gate.not_worse_than.and_then(finite),
         "inconclusive_passes": gate.inconclusive_passes,
+        "metrics": unless_empty(gate.metrics.iter().map(|metric| metric.word().into())),
         "line": gate_line(comparison, plan),
     }))
 }

@@ -1,6 +1,7 @@
 //! How exactly is measured, how a measurement ends, and what its exit code answers.
 
 use clap::{Args, ValueEnum};
+use deltabench_model::plan::GatedMetric;
 
 /// How exactly is measured, and how.
 #[derive(Debug, Args)]
@@ -62,6 +63,9 @@ pub struct Ending {
     /// The exit code is that of a gate: 1 only for regressions that hold over all cells together
     #[arg(long)]
     pub gate: bool,
+    /// A gate on these: throughput, cpu, p95, p99, p99.9, longest; may be a list [default: throughput]
+    #[arg(long, value_name = "METRIC,METRIC", value_delimiter = ',', value_parser = gated)]
+    pub gate_on: Vec<GatedMetric>,
     /// The gate passes unless a loss of more than this cannot be excluded
     #[arg(long, value_name = "PERCENT")]
     pub not_worse_than: Option<String>,
@@ -88,4 +92,11 @@ pub enum InconclusiveWord {
     Pass,
     /// They fail, with exit code 3.
     Fail,
+}
+
+fn gated(word: &str) -> Result<GatedMetric, String> {
+    let mut known = GatedMetric::ALL.into_iter();
+    let words = || GatedMetric::ALL.map(GatedMetric::word).join(", ");
+    let found = known.find(|metric| metric.word() == word);
+    found.ok_or_else(|| format!("a gate can ask for {}", words()))
 }

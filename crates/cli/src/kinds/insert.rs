@@ -133,6 +133,7 @@ fn request(arguments: &InsertArguments, setup: InsertSetup) -> Result<Request, P
             confirm: false,
             gate: false,
             not_worse_than: None,
+            gate_on: Vec::new(),
             on_inconclusive: InconclusiveWord::Fail,
         },
         waits: None,

@@ -195,6 +195,7 @@ fn ending(exactness: &Exactness) -> Ending {
         confirm: false,
         gate: exactness.gate,
         not_worse_than: exactness.not_worse_than.clone(),
+        gate_on: Vec::new(),
         on_inconclusive: exactness.on_inconclusive,
     }
 }

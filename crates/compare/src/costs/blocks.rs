@@ -1,8 +1,8 @@
 //! One cost on both sides, block by block.
 
 use crate::comparison::{Cost, Difference};
-use crate::judge::Levels;
-use crate::sample::ratio;
+use crate::levels::Levels;
+use crate::sample::{Values, ratio};
 use deltabench_model::units::count;
 use deltabench_stats::student::t_interval;
 use deltabench_stats::summary::mean;
@@ -70,7 +70,9 @@ impl CostSample {
                     .ok()
                     .map(|interval| (interval.low, interval.high)),
             },
-            ratio: self.log_ratios().and_then(|logs| ratio(&logs, levels)),
+            ratio: self
+                .log_ratios()
+                .and_then(|logs| ratio(&Values::plain(logs), levels)),
             blocks: u32::try_from(count(self.blocks.len())).unwrap_or(u32::MAX),
         })
     }

@@ -8,7 +8,7 @@ use super::labels::label;
 use super::moved::{Shift, floor, operation_us, short};
 use super::sources::{OneSide, Sampled};
 use crate::comparison::{CellComparison, Cost, Difference, Metric, MetricComparison, Verdict};
-use crate::judge::Levels;
+use crate::levels::Levels;
 use crate::thresholds::{MOST_SHARE, REST_SHARE, SAME_LADDER};
 use crate::words;
 

@@ -89,7 +89,7 @@ pub(super) fn shifts(
     samples: &[CostSample],
     placebo: &[&[CostSample]],
 ) -> Vec<Shift> {
-    let levels = crate::judge::Levels::printing(cell.interval_level);
+    let levels = crate::levels::Levels::printing(cell.interval_level);
     let tested: Vec<(Shift, f64)> = samples
         .iter()
         .filter_map(|sample| {

@@ -3,13 +3,11 @@
 use super::blocks::{BlockCost, CostSample, Part};
 use crate::history::History;
 use crate::pairing::{Block, Index, Round};
-use crate::thresholds::TRIM;
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::metric::{Basis, METRICS, MetricInfo};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{micros, seconds, to_f64};
-use deltabench_stats::summary::trimmed_mean;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Key of the counter that is there wherever waits were sampled.
@@ -145,19 +143,12 @@ impl<'a> Sources<'a> {
             "client_cpu_us_per_op" => &|slice| Some(micros(slice.client_cpu_ns)),
             _ => return None,
         };
-        let known: Vec<SliceBlock> = blocks
-            .iter()
-            .filter_map(|block| SliceBlock::new(block, of))
-            .collect();
-        // One rule for all blocks: a mean of logarithms where every round has one.
-        let trimmed = known.iter().all(|block| block.trimmed.is_some());
-        let blocks = known.into_iter().map(|block| BlockCost {
-            log_ratio: block.trimmed.filter(|_| trimmed).or(block.cost.log_ratio),
-            ..block.cost
-        });
         Some(CostSample {
             key: metric.key.to_owned(),
-            blocks: blocks.collect(),
+            blocks: blocks
+                .iter()
+                .filter_map(|block| totals(block, of))
+                .collect(),
         })
     }
 
@@ -175,51 +166,22 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// A block of rounds in which both sides know a cost.
-struct SliceBlock {
-    cost: BlockCost,
-    /// Trimmed mean of the rounds' log-ratios; absent where a round has none, and where bursts belong to the
-    /// cell.
-    trimmed: Option<f64>,
-}
-
-impl SliceBlock {
-    fn new(block: &Block<'_>, of: &dyn Fn(&Slice) -> Option<f64>) -> Option<Self> {
-        let part = |slice: &Slice| {
-            Some(Part {
-                counted: of(slice)?,
-                over: to_f64(slice.operations),
-            })
-        };
-        let both = |round: &Round<'_>| Some((part(round.base)?, part(round.candidate)?));
-        let rounds: Vec<(Part, Part)> = block.rounds.iter().filter_map(both).collect();
-        if rounds.len() < block.least {
-            return None;
-        }
-        let sum = |side: fn(&(Part, Part)) -> Part| {
-            let parts = rounds.iter().map(side);
-            parts.fold(
-                Part {
-                    counted: 0.0,
-                    over: 0.0,
-                },
-                |sum, part| Part {
-                    counted: sum.counted + part.counted,
-                    over: sum.over + part.over,
-                },
-            )
-        };
-        let logs: Option<Vec<f64>> = rounds
-            .iter()
-            .map(|&(base, candidate)| BlockCost::pooled(block.block, base, candidate).log_ratio)
-            .collect();
-        Some(Self {
-            cost: BlockCost::pooled(block.block, sum(|pair| pair.0), sum(|pair| pair.1)),
-            trimmed: logs
-                .filter(|_| !block.pooled)
-                .and_then(|logs| trimmed_mean(&logs, TRIM)),
+/// A cost of a block, over the rounds in which both sides know it.
+fn totals(block: &Block<'_>, of: &dyn Fn(&Slice) -> Option<f64>) -> Option<BlockCost> {
+    let part = |slice: &Slice| {
+        Some(Part {
+            counted: of(slice)?,
+            over: to_f64(slice.operations),
         })
-    }
+    };
+    let both = |round: &Round<'_>| Some((part(round.base)?, part(round.candidate)?));
+    let (base, candidate): (Vec<Part>, Vec<Part>) = block.rounds.iter().filter_map(both).unzip();
+    let sum = |parts: &[Part]| Part {
+        counted: parts.iter().map(|part| part.counted).sum(),
+        over: parts.iter().map(|part| part.over).sum(),
+    };
+    let enough = base.len() >= block.least;
+    enough.then(|| BlockCost::pooled(block.block, sum(&base), sum(&candidate)))
 }
 
 /// What was counted over the visits of a pair.

@@ -363,6 +363,8 @@ pub(super) fn block_values(cell: &CellComparison, metric: &MetricComparison) -> 
         base: metric.base,
         candidate: metric.candidate,
         log_ratio,
+        typical: log_ratio,
+        third: 0.0,
     };
     values.map(value).collect()
 }

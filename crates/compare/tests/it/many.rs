@@ -106,6 +106,7 @@ const GATE: Gate = Gate {
     on: true,
     not_worse_than: None,
     inconclusive_passes: false,
+    metrics: Vec::new(),
 };
 
 #[test]
@@ -132,6 +133,7 @@ fn the_gate_asks_of_the_whole_family_what_the_listing_asks_on_average() {
         &open,
         Gate {
             inconclusive_passes: true,
+            metrics: Vec::new(),
             ..GATE
         },
     );
@@ -154,6 +156,7 @@ fn not_worse_than_passes_what_excludes_the_loss_and_fails_what_shows_it() {
         on: false,
         not_worse_than: Some(margin),
         inconclusive_passes: passes,
+        metrics: Vec::new(),
     };
     let cases = [
         // (centre, spread, margin, exit code): with eight blocks the one-sided bound is 0.716·spread away.

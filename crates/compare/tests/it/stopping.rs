@@ -129,7 +129,7 @@ fn a_difference_before_the_last_look_is_measured_again_on_fresh_blocks() {
         assert!(matches!(outcome, DetectionOutcome::Recurred { p } if p < 0.001));
         assert!(cell.p.unwrap() < p, "both together say more");
         assert!(
-            cell.reason.ends_with("(look 1, recurred)"),
+            cell.reason.contains("(look 1, recurred); +"),
             "{}",
             cell.reason
         );

@@ -9,7 +9,4 @@ pub struct StepColumn {
     pub cell: CellId,
     pub step: RocksdbStep,
     pub threads: u32,
-    /// Whether a block's relative throughput is the trimmed mean of its paired turns, and not the quotient
-    /// of what they come to together.
-    pub trimmed: bool,
 }

@@ -6,7 +6,6 @@ use super::step_blocks::{self, StepBlock};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Metric, MetricComparison, Ratio, Verdict,
 };
-use deltabench_compare::{is_pooled, is_whole_step};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::plan::{CellId, Plan, PlannedServer, Role, ServerId};
 use deltabench_model::slice::Slice;
@@ -90,7 +89,6 @@ pub fn rocksdb_report(
                 cell,
                 step: RocksdbStep::from_name(&planned.workload)?,
                 threads: planned.clients,
-                trimmed: !is_whole_step(plan, planned) && !is_pooled(plan, planned),
             })
         })
         .collect();

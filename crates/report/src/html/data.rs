@@ -123,7 +123,7 @@ impl Maker<'_> {
                 interval(&placebo.throughput).filter(|_| few.is_none())
             }
             Metric::ServerCpuPerOperation => interval(placebo.server_cpu.as_ref()?),
-            Metric::LatencyP50 | Metric::LatencyP99 => None,
+            _ => None,
         }
     }
 
@@ -269,7 +269,10 @@ pub(super) fn metric_name(metric: Metric) -> &'static str {
         Metric::Throughput => "throughput",
         Metric::ServerCpuPerOperation => "CPU/op",
         Metric::LatencyP50 => "latency p50",
+        Metric::LatencyP95 => "latency p95",
         Metric::LatencyP99 => "latency p99",
+        Metric::LatencyP999 => "latency p99.9",
+        Metric::LatencyMax => "longest",
     }
 }
 

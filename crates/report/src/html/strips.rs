@@ -5,7 +5,6 @@ use crate::axis::position;
 use deltabench_compare::comparison::{
     CellComparison, DetectionOutcome, Metric, MetricComparison, RoundRatio,
 };
-use deltabench_compare::thresholds::TRIM;
 use deltabench_model::units::{count, index, to_f64, to_u64};
 use maud::{Markup, html};
 use std::fmt::Write;
@@ -71,7 +70,7 @@ pub(super) struct Block {
 /// The blocks of a cell in order, each with its rounds.
 ///
 /// The sample's values are those of the comparison. For blocks outside it, which only pictures show, the
-/// value is the same trimmed mean of the rounds.
+/// value is that of their totals.
 pub(super) fn by_block(
     cell: &CellComparison,
     metric: &MetricComparison,
@@ -96,11 +95,13 @@ pub(super) fn by_block(
         let known = place
             .checked_sub(skipped)
             .and_then(|place| metric.blocks.get(place));
+        let number = visit.first().map_or(0, |round| round.block);
         Block {
-            number: visit.first().map_or(0, |round| round.block),
+            number,
             value: known
                 .copied()
-                .unwrap_or_else(|| trimmed_mean(visit.iter().filter_map(value).collect())),
+                .or_else(|| total(cell, metric.metric, number))
+                .unwrap_or(0.0),
             part: match known {
                 Some(_) if confirmed.is_some() => Part::Fresh,
                 Some(_) => Part::Counted,
@@ -148,14 +149,14 @@ fn rounds(visit: &[RoundRatio], slots: u32, value: Value) -> Vec<(u32, Option<f6
     rounds
 }
 
-/// The mean without the share [`TRIM`] at each end, as block values are made.
-fn trimmed_mean(mut logs: Vec<f64>) -> f64 {
-    logs.retain(|log| log.is_finite());
-    logs.sort_by(f64::total_cmp);
-    let cut = index(to_u64(TRIM * to_f64(count(logs.len()))));
-    let kept = logs.len().saturating_sub(2 * cut);
-    let kept: Vec<f64> = logs.into_iter().skip(cut).take(kept).collect();
-    mean(&kept)
+/// ln(candidate / base) of all rounds of a block together; `None` where it is not known.
+fn total(cell: &CellComparison, metric: Metric, block: u32) -> Option<f64> {
+    let rate = cell.rates.iter().find(|rate| rate.block == block)?;
+    let (base, candidate) = match metric {
+        Metric::ServerCpuPerOperation => rate.server_cpu_us?,
+        _ => (rate.base, rate.candidate),
+    };
+    Some((candidate / base).ln())
 }
 
 /// The paths of one strip.
@@ -182,7 +183,7 @@ pub(super) fn value_of(metric: Metric) -> Option<Value> {
     match metric {
         Metric::Throughput => Some(|round| Some(round.throughput)),
         Metric::ServerCpuPerOperation => Some(|round| round.server_cpu),
-        Metric::LatencyP50 | Metric::LatencyP99 => None,
+        _ => None,
     }
 }
 
@@ -341,11 +342,5 @@ mod tests {
         let strip = Strip::draw(&blocks, 5, 3, 0.2);
         assert_eq!(strip.dots.matches('M').count(), 2 + 2);
         assert!(strip.levels.is_empty() && strip.gaps.is_empty());
-    }
-
-    #[test]
-    fn trimming_cuts_a_fifth_from_each_end() {
-        assert!((trimmed_mean(vec![9.0, 1.0, 2.0, 3.0, -50.0]) - 2.0).abs() < 1e-12);
-        assert!((trimmed_mean(vec![1.0, 2.0]) - 1.5).abs() < 1e-12);
     }
 }

@@ -9,7 +9,7 @@ use crate::published::published;
 use crate::withdrawn;
 use deltabench_compare::comparison::{
     CellComparison, Confirmation, Dependence, Detection, DetectionOutcome, Estimates, HostSpeed,
-    Interference, Metric, MetricComparison, Verdict,
+    Interference, Metric, MetricComparison, Stalls, Verdict,
 };
 use deltabench_compare::{CountedCell, InstructionCounts};
 use deltabench_model::json::{known, unless_empty};
@@ -56,6 +56,7 @@ impl Cells<'_> {
             "drifting": cell.drifting,
             "warm_up": self.context.warm_up(cell.cell).map(|w| self.warm_up(w)),
             "interference": interference(&cell.interference),
+            "stalls": cell.stalls.as_ref().map(stalls),
             "host_speed": cell.host_speed.as_ref().map(host_speed),
             "blocks_to_verdict": cell.blocks_to_verdict,
             "minutes_to_verdict": cell.minutes_to_verdict.and_then(finite),
@@ -141,6 +142,17 @@ fn interference(seen: &Interference) -> Value {
     }))
 }
 
+fn stalls(found: &Stalls) -> Value {
+    known(json!({
+        "on_candidate": found.on_candidate,
+        "one_in": finite(found.one_in),
+        "other_one_in": found.other_one_in.and_then(finite),
+        "milliseconds": finite(found.milliseconds),
+        "share_of_time": finite(found.share_of_time),
+        "p": finite(found.p),
+    }))
+}
+
 fn host_speed(seen: &HostSpeed) -> Value {
     let dependence = |of: &Dependence| {
         Some(json!({
@@ -169,6 +181,8 @@ fn metric(value: &MetricComparison) -> Value {
         "ratio": finite(value.ratio.estimate),
         "ci95": interval(value.ratio.ci95),
         "ci90": interval(value.ratio.ci90),
+        "typical": value.typical.as_ref().and_then(relative),
+        "difference_us": value.difference_us.and_then(|by| costs::estimate(by.estimate, by.ci95)),
         "verdict": value.verdict.map(Verdict::word),
         "block_ratios": ratios.collect::<Value>(),
     }))

@@ -1,8 +1,8 @@
 //! A comparison as a run of eight cells would give it, made by hand.
 
 use deltabench_compare::comparison::{
-    CellComparison, Comparison, GroupSummary, Metric, MetricComparison, PlaceboSummary, Ratio,
-    RoundRatio, Verdict, VerdictCounts,
+    CellComparison, Comparison, Difference, GroupSummary, Metric, MetricComparison, PlaceboSummary,
+    Ratio, RoundRatio, Verdict, VerdictCounts,
 };
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Build, Installation, Origin, Setting};
@@ -163,8 +163,14 @@ fn metric(
         base,
         candidate: base * (1.0 + change),
         ratio: ratio(change, half),
+        typical: metric.quantile().is_none().then(|| ratio(change, half)),
+        difference_us: (metric != Metric::Throughput).then_some(Difference {
+            estimate: base * change,
+            ci95: Some((base * (change - half), base * (change + half))),
+        }),
         verdict,
         blocks,
+        skewness: 0.0,
     }
 }
 
@@ -244,6 +250,7 @@ fn cell(id: u32, row: &Row, candidate: u32, noise: &mut Noise) -> CellComparison
         drifting: None,
         interference: Default::default(),
         host_speed: None,
+        stalls: None,
         blocks_to_verdict: None,
         minutes_to_verdict: None,
         blocks: BLOCKS,

@@ -260,8 +260,8 @@ fn a_withdrawn_run_says_so_first_in_every_form() {
     let text = form(Format::Markdown, &full, 120);
     assert_eq!(text.lines().next().unwrap(), format!("**{sentence}**"));
     let csv = csv(&full.comparison, &full.plan, &full.context);
-    let column = csv.lines().next().unwrap().split(',').next_back();
-    assert_eq!(column, Some("withdrawn"));
+    let mut columns = csv.lines().next().unwrap().split(',');
+    assert!(columns.any(|column| column == "withdrawn"));
     assert!(
         csv.lines()
             .skip(1)

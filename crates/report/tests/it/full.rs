@@ -34,6 +34,7 @@ fn gate() -> Gate {
         on: true,
         not_worse_than: None,
         inconclusive_passes: false,
+        metrics: Vec::new(),
     }
 }
 

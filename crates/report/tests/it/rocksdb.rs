@@ -1,10 +1,9 @@
 //! RocksDB in every form.
 
 use crate::full::{Full, full};
-use crate::rocksdb_fixture::{changed, rocksdb_run};
+use crate::rocksdb_fixture::rocksdb_run;
 use deltabench_compare::study::{Axis, StudyRun, study};
 use deltabench_kinds::rocksdb::shown::FORM;
-use deltabench_model::work::rocksdb::RocksdbStep;
 use deltabench_report::{
     Format, StudyContext, StudyFormat, TerminalOptions, costs_table, html, json, markdown, render,
     render_study,
@@ -197,24 +196,6 @@ fn nothing_is_said_of_clients_and_servers_in_a_study() {
             assert_eq!(found, None, "{word}");
         }
     }
-}
-
-#[test]
-fn steps_with_trimmed_means_are_named_where_ratios_are() {
-    let full = rocksdb_run(2);
-    let told = |full: &Full| {
-        let text = form(Format::Markdown, full, 80);
-        text.contains(
-            "; of revrangewhilewriting it is the trimmed mean of paired turns, not the quotient",
-        )
-    };
-    assert!(!told(&full), "bursts beside a writer are not trimmed");
-    let full = changed(2, |report| {
-        for column in &mut report.steps {
-            column.trimmed = column.step == RocksdbStep::Revrangewhilewriting;
-        }
-    });
-    assert!(told(&full));
 }
 
 /// What a page shows: its text without tags, styles, data and script.

@@ -48,7 +48,7 @@ fn summary(report: &RocksdbReport) -> Vec<Block> {
         titled(
             tables::relative(report),
             "Relative throughput",
-            &words::relative_legend(report),
+            words::RELATIVE,
         ),
     ];
     if !report.caches.is_empty() {
@@ -86,7 +86,6 @@ fn markdown(plan: &Plan, report: &RocksdbReport) -> Vec<Block> {
 fn page(plan: &Plan, report: &RocksdbReport) -> Vec<Block> {
     let heading = |text: &str| Block::Heading(text.to_owned());
     let legend = |text: String| Block::Legend(vec![text.into()]);
-    let relative = words::relative_legend(report);
     let mut blocks = vec![
         legend(words::head(plan, report)),
         heading("Throughput"),
@@ -94,7 +93,10 @@ fn page(plan: &Plan, report: &RocksdbReport) -> Vec<Block> {
         legend(words::throughput_legend(report)),
         heading("Relative throughput, target / base"),
         Block::Table(tables::relative(report)),
-        legend(format!("{relative}; intervals are with the cells below")),
+        legend(format!(
+            "{}; intervals are with the cells below",
+            words::RELATIVE
+        )),
     ];
     if !report.caches.is_empty() {
         blocks.extend([

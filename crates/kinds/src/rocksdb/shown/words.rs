@@ -9,8 +9,8 @@ use deltabench_report::words;
 const THROUGHPUT: &str = "\
     operations per second of the turns that count, geometric mean over the blocks; of a range a seek with \
     its nexts is one; a writer beside the readers and waiting for compactions are not in it";
-/// How the table of relative throughput is read, whatever the steps.
-const RELATIVE: &str = "\
+/// How the table of relative throughput is read.
+pub(crate) const RELATIVE: &str = "\
     target / base, 2 decimals as published; ▼ slower, ▲ faster, = no change, ? cannot tell, × not judged";
 /// How the table of caches is read.
 pub(crate) const CACHES: &str = "\
@@ -31,20 +31,6 @@ pub(crate) fn throughput_legend(report: &RocksdbReport) -> String {
         );
     }
     THROUGHPUT.to_owned()
-}
-
-/// How the table of relative throughput is read: of which steps it is no quotient of the table above.
-pub(crate) fn relative_legend(report: &RocksdbReport) -> String {
-    let trimmed = report.steps.iter().filter(|column| column.trimmed);
-    let mut names: Vec<&str> = trimmed.map(|column| column.step.name()).collect();
-    names.dedup();
-    if names.is_empty() {
-        return RELATIVE.to_owned();
-    }
-    format!(
-        "{RELATIVE}; of {} it is the trimmed mean of paired turns, not the quotient of the throughputs",
-        names.join(", ")
-    )
 }
 
 /// A step with its threads, where the plan has several numbers of them.

@@ -1,0 +1,85 @@
+//! The slow end of latency: p95, p99, p99.9 and the longest operation, judged with a δ of their own.
+//!
+//! Throughput and p99 may move apart: a server that is as fast and stalls now and then is worse for its
+//! users. Quantiles of a closed loop also move with throughput, so they are no second proof of that.
+
+use crate::comparison::{CellComparison, Metric, MetricComparison, Ratio, Verdict};
+use crate::judge::judge;
+use crate::levels::Levels;
+use crate::sample::Values;
+use crate::thresholds::{LISTED_FALSE, TAIL_DELTA};
+use crate::words;
+use deltabench_stats::multiplicity::benjamini_hochberg;
+
+/// The quantiles that are judged.
+pub const TAILS: [Metric; 4] = [
+    Metric::LatencyP95,
+    Metric::LatencyP99,
+    Metric::LatencyP999,
+    Metric::LatencyMax,
+];
+
+/// What a quantile of one cell says alone.
+pub(crate) fn verdict(metric: Metric, found: &MetricComparison) -> Verdict {
+    let values = Values::plain(found.blocks.clone());
+    judge(metric, &values, TAIL_DELTA, Levels::FIXED).verdict
+}
+
+/// Corrects the verdicts of all cells' quantiles for their number, and says in a cell's reason what changed.
+pub(crate) fn settle(cells: &mut [CellComparison]) {
+    let judged = |cell: &CellComparison| cell.metrics.iter().filter(is_judged).count();
+    let family: usize = cells.iter().map(judged).sum();
+    let mut p = Vec::with_capacity(family);
+    for cell in cells.iter() {
+        let metrics = cell.metrics.iter().filter(is_judged);
+        p.extend(metrics.map(|metric| metric.p().unwrap_or(1.0)));
+    }
+    let mut listed = benjamini_hochberg(&p).into_iter();
+    for cell in cells {
+        for metric in cell
+            .metrics
+            .iter_mut()
+            .filter(|metric| is_judged(&&**metric))
+        {
+            let different = metric.verdict.is_some_and(is_different);
+            if listed.next().is_some_and(|p| p > LISTED_FALSE) && different {
+                metric.verdict = Some(Verdict::Inconclusive);
+            }
+        }
+        // Where throughput changed, latency had to; where not, nobody must have to find that in a column.
+        if cell.verdict == Verdict::NoChange
+            && let Some(told) = told(cell)
+        {
+            cell.reason = format!("{}; {told}", cell.reason);
+        }
+    }
+}
+
+fn is_judged(metric: &&MetricComparison) -> bool {
+    TAILS.contains(&metric.metric) && metric.verdict.is_some()
+}
+
+fn is_different(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Regression | Verdict::Improvement)
+}
+
+/// The quantiles that changed: `p99 latency higher by 30 % to 61 %`; `None` for none.
+fn told(cell: &CellComparison) -> Option<String> {
+    let changed = cell.metrics.iter().filter(is_judged);
+    let changed = changed.filter(|metric| metric.verdict.is_some_and(is_different));
+    let texts = changed.filter_map(|metric| Some((metric.metric, ends(&metric.ratio)?)));
+    let texts = texts.map(|(metric, ends)| format!("{} {ends}", metric.info().words));
+    let texts: Vec<String> = texts.collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
+
+fn ends(ratio: &Ratio) -> Option<String> {
+    let (low, high) = ratio.ci95?;
+    let (near, far) = if low > 1.0 { (low, high) } else { (high, low) };
+    Some(format!(
+        "{} by {} to {}",
+        if low > 1.0 { "higher" } else { "lower" },
+        words::percent(words::distance(near)),
+        words::percent(words::distance(far)),
+    ))
+}

@@ -1,0 +1,182 @@
+//! The slow end of latency, stalls, and a gate on them.
+
+use crate::builder::*;
+use deltabench_compare::analyse;
+use deltabench_compare::comparison::{Comparison, Metric, Verdict};
+use deltabench_compare::gate::{GateResult, gate_line, gate_results};
+use deltabench_model::finding::FindingKind;
+use deltabench_model::plan::{Gate, GatedMetric, Plan};
+use deltabench_model::slice::Slice;
+
+const US: u64 = 1_000;
+
+/// Eight blocks of eight rounds of 5,000 operations of 100 µs, a little different from block to block, with
+/// `slow` operations of the candidate that take `slow_us`.
+fn slices_with(slow: impl Fn(u32) -> usize, slow_us: u64) -> Vec<Slice> {
+    let mut slices = Vec::new();
+    for (block, round) in (0..8).flat_map(|block| (0..8).map(move |round| (block, round))) {
+        for (number, server) in (0..).zip([BASE, PLACEBO, CANDIDATE]) {
+            let each = (100 + u64::from((block * 7 + number * 3 + round) % 3)) * US;
+            let mut latencies: Vec<u64> = (0..5_000).map(|at| each + at % 10 * US).collect();
+            if server == CANDIDATE {
+                let slow = slow(block);
+                latencies
+                    .iter_mut()
+                    .take(slow)
+                    .for_each(|one| *one = slow_us * US);
+            }
+            let mut one = slice(server, block, round, 1000.0, None);
+            one.operations = 5_000;
+            one.duration_ns = latencies.iter().sum();
+            one.latency_histogram = histogram(&latencies);
+            slices.push(one);
+        }
+    }
+    slices
+}
+
+fn planned(gate: Gate) -> Plan {
+    let mut plan = plan(vec![cell(4, true)]);
+    plan.delta = 0.05;
+    plan.gate = gate;
+    plan
+}
+
+fn found(slices: &[Slice]) -> Comparison {
+    analyse(&planned(Gate::default()), slices, Vec::new())
+}
+
+fn verdict(comparison: &Comparison, of: Metric) -> Option<Verdict> {
+    metric(only_cell(comparison), of).verdict
+}
+
+#[test]
+fn a_longer_tail_is_a_verdict_of_its_own_and_stands_in_the_reason() {
+    // 1.6 % of operations take 150 µs: 0.7 % of the time, and p99 a third longer.
+    let comparison = found(&slices_with(|_| 80, 150));
+    let cell = only_cell(&comparison);
+    assert_eq!(cell.verdict, Verdict::NoChange, "{}", cell.reason);
+    for quantile in [Metric::LatencyP99, Metric::LatencyP999, Metric::LatencyMax] {
+        assert_eq!(
+            verdict(&comparison, quantile),
+            Some(Verdict::Regression),
+            "{quantile:?}"
+        );
+    }
+    assert_eq!(
+        verdict(&comparison, Metric::LatencyP95),
+        Some(Verdict::NoChange)
+    );
+    assert_eq!(
+        verdict(&comparison, Metric::LatencyP50),
+        None,
+        "it moves with throughput"
+    );
+    assert!(
+        cell.reason.contains("; p99 latency higher by 3"),
+        "{}",
+        cell.reason
+    );
+    assert!(!cell.reason.contains("p95"), "{}", cell.reason);
+}
+
+#[test]
+fn equal_tails_are_no_change_and_say_nothing() {
+    let comparison = found(&slices_with(|_| 0, 100));
+    for quantile in deltabench_compare::tails::TAILS {
+        assert_eq!(
+            verdict(&comparison, quantile),
+            Some(Verdict::NoChange),
+            "{quantile:?}"
+        );
+    }
+    assert!(!only_cell(&comparison).reason.contains("p99"));
+    assert!(only_cell(&comparison).stalls.is_none());
+}
+
+#[test]
+fn quantiles_without_ten_slower_operations_are_not_judged() {
+    let mut slices = slices_with(|_| 0, 100);
+    // 120 operations a block: six beyond p95.
+    for one in &mut slices {
+        let latencies: Vec<u64> = (0..15).map(|at| (100 + at) * US).collect();
+        one.operations = 15;
+        one.duration_ns = latencies.iter().sum();
+        one.latency_histogram = histogram(&latencies);
+    }
+    let comparison = found(&slices);
+    let cell = only_cell(&comparison);
+    assert_eq!(verdict(&comparison, Metric::LatencyP99), None);
+    let known = |of| cell.metrics.iter().any(|one| one.metric == of);
+    assert!(!known(Metric::LatencyP95) && !known(Metric::LatencyP999));
+    assert!(known(Metric::LatencyMax));
+}
+
+#[test]
+fn stalls_say_what_they_were() {
+    // One operation in 5,000 takes 40 ms: 8 µs on each of 105.
+    let comparison = found(&slices_with(|_| 1, 40_000));
+    let cell = only_cell(&comparison);
+    assert_eq!(cell.verdict, Verdict::Regression, "{}", cell.reason);
+    assert!(cell.reason.contains(" µs/op ["), "{}", cell.reason);
+    // Stalls in every slice alike are what a typical slice is.
+    assert!(cell.stalls.is_none());
+    // In every eighth slice eight times as many: the typical slice has none.
+    let mut slices = slices_with(|_| 8, 40_000);
+    let quiet = slices_with(|_| 0, 0);
+    for (one, quiet) in slices.iter_mut().zip(quiet) {
+        if (one.round + one.block) % 8 != 0 {
+            *one = quiet;
+        }
+    }
+    let comparison = found(&slices);
+    let cell = only_cell(&comparison);
+    assert_eq!(cell.verdict, Verdict::Regression, "{}", cell.reason);
+    let stalls = cell.stalls.unwrap();
+    assert!(stalls.on_candidate && stalls.other_one_in.is_none());
+    assert!((stalls.one_in - 5_000.0).abs() < 1e-6, "{stalls:?}");
+    assert!((stalls.milliseconds - 40.0).abs() < 0.1, "{stalls:?}");
+    assert!(
+        (stalls.share_of_time - 8.0 / 113.5).abs() < 0.003,
+        "{stalls:?}"
+    );
+    let told = comparison
+        .findings
+        .iter()
+        .find(|one| one.kind == FindingKind::Stalls);
+    let text = &told.unwrap().text;
+    assert!(
+        text.contains("1 operation in 5,000 takes 40 ms, 7.0 % of its time; none on the base"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_gate_asks_for_what_it_is_told_to() {
+    let slices = slices_with(|_| 80, 150);
+    let result = |metrics: &[GatedMetric]| {
+        let plan = planned(Gate {
+            on: true,
+            metrics: metrics.to_vec(),
+            ..Gate::default()
+        });
+        let comparison = analyse(&plan, &slices, Vec::new());
+        (
+            gate_results(&comparison)[0],
+            gate_line(&comparison, &plan).unwrap(),
+        )
+    };
+    assert_eq!(result(&[]).0, GateResult::Passed);
+    assert_eq!(
+        result(&[GatedMetric::Throughput, GatedMetric::P95]).0,
+        GateResult::Passed
+    );
+    let (failed, line) = result(&[GatedMetric::Throughput, GatedMetric::P99]);
+    assert_eq!(failed, GateResult::Failed);
+    assert!(
+        line.starts_with("gate failed: slower or higher in p99 latency in 1 of 1 cells"),
+        "{line}"
+    );
+    // Nobody knows its CPU.
+    assert_eq!(result(&[GatedMetric::Cpu]).0, GateResult::Open);
+}
