@@ -173,16 +173,12 @@ pub fn explained_json(run: &str, cells: &[ExplainedCell], plan: &Plan) -> String
         })
     });
     let cells: Vec<serde_json::Value> = cells.collect();
-    let whole = serde_json::json!({
+    crate::json::indented(&serde_json::json!({
         "format": "deltabench.explain",
         "version": 1,
         "run": run,
         "cells": cells,
-    });
-    // Strings, numbers and lists alone: they always have a form in JSON.
-    let mut text = serde_json::to_string_pretty(&whole).unwrap_or_default();
-    text.push('\n');
-    text
+    }))
 }
 
 /// In Markdown, without its heading.

@@ -27,7 +27,7 @@ use deltabench_model::plan::{ConfigurationUse, ExperimentPart, Group, Plan, Serv
 pub(crate) use interval::{interval, relative};
 use serde_json::{Value, json};
 pub use version2::JsonVersion;
-pub(crate) use version2::{Names, written};
+pub(crate) use version2::{Names, indented, written};
 
 /// The JSON report of a version, indented, with a line break at the end.
 pub fn json(

@@ -81,8 +81,13 @@ pub(crate) fn written(version: JsonVersion, mut document: Value, names: &Names) 
             *version = json!(VERSION);
         }
     }
+    indented(&document)
+}
+
+/// A document as text, indented, with a line break at the end.
+pub(crate) fn indented(document: &Value) -> String {
     // Only maps with keys that are not strings and failing writers make this fail; there is neither.
-    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    let mut text = serde_json::to_string_pretty(document).unwrap_or_default();
     text.push('\n');
     text
 }

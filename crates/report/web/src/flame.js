@@ -173,7 +173,7 @@ class Flame {
   save(kind) {
     const name = this.data.title.replace(/[^\w.-]+/g, '-');
     const link = document.createElement('a');
-    const text = kind === 'folded' ? folded(this.frames, this.data) : callgrind(this.frames, this.data, kind);
+    const text = kind === 'folded' ? folded(this.frames) : callgrind(this.frames, this.data, kind);
     link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
     link.download = kind === 'folded' ? `${name}.folded` : `callgrind.out.${name}.${kind}`;
     link.click();
@@ -235,19 +235,20 @@ function folded(frames) {
   return lines.filter(([, base, candidate]) => base || candidate).map((line) => `${line.join(' ')}\n`).join('');
 }
 
-/** One side in callgrind's format, for KCachegrind and callgrind_annotate. */
+/** One side in callgrind's format, for KCachegrind and callgrind_annotate. It knows no counts below 0. */
 function callgrind(frames, data, side) {
   const calls = `${side}Calls`;
+  const own = (frame) => Math.max(0, frame.counts[side]);
   const sums = new Map();
   for (const frame of [...frames].reverse()) {
-    sums.set(frame, (sums.get(frame) ?? 0) + frame.counts[side]);
+    sums.set(frame, (sums.get(frame) ?? 0) + own(frame));
     if (frame.parent) sums.set(frame.parent, (sums.get(frame.parent) ?? 0) + sums.get(frame));
   }
   const blocks = frames.map((frame) => {
     const below = frame.children.filter((child) => sums.get(child) > 0);
-    return `fn=${frame.name}\n0 ${Math.max(0, frame.counts[side])}\n${below.map((child) => `cfn=${child.name}\ncalls=${Math.max(1, child.counts[calls])} 0\n0 ${sums.get(child)}\n`).join('')}`;
+    return `fn=${frame.name}\n0 ${own(frame)}\n${below.map((child) => `cfn=${child.name}\ncalls=${Math.max(1, child.counts[calls])} 0\n0 ${sums.get(child)}\n`).join('')}`;
   });
   const head = `# callgrind format\nversion: 1\ncreator: deltabench\ncmd: ${data[side]}, ${data.title}, ${data.operations} operations\npositions: line\nevents: Ir\n`;
-  const total = frames.reduce((sum, frame) => sum + Math.max(0, frame.counts[side]), 0);
+  const total = frames.reduce((sum, frame) => sum + own(frame), 0);
   return `${head}summary: ${total}\n\n${blocks.join('\n')}\ntotals: ${total}\n`;
 }
