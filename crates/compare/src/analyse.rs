@@ -15,11 +15,12 @@ use crate::stalls;
 use crate::stopping::StoppingInput;
 use crate::summaries;
 use crate::tails;
-use crate::thresholds::{MIN_BLOCKS, PLACEBO_P, PLACEBO_RELEVANCE, log_delta};
+use crate::thresholds::{MIN_BLOCKS, PLACEBO_FALSE, PLACEBO_P, PLACEBO_RELEVANCE, log_delta};
 use crate::words;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
+use deltabench_stats::multiplicity::holm;
 use std::collections::BTreeSet;
 
 /// Compares every candidate, and the placebo, with the base in every cell of the plan.
@@ -51,8 +52,14 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
     let mut sides = Vec::new();
     let mut placebo_sides = Vec::new();
     let ids: Vec<CellId> = CellId::each().take(plan.cells.len()).collect();
-    for cell in parallel::map(&ids, |id| CellSides::new(plan, &index, *id)) {
-        let suspicion = cell.suspicion.as_deref();
+    let cells = parallel::map(&ids, |id| CellSides::new(plan, &index, *id));
+    let p = cells
+        .iter()
+        .map(|cell| cell.suspicion.as_ref().map_or(1.0, |found| found.p));
+    let among = holm(&p.collect::<Vec<f64>>());
+    for (cell, p) in std::iter::zip(cells, among) {
+        let suspicion = cell.suspicion.filter(|_| p <= PLACEBO_FALSE);
+        let suspicion = suspicion.as_ref().map(|found| found.why.as_str());
         sides.extend(cell.candidates.into_iter().map(|side| Side {
             comparison: trust(side.comparison, suspicion, host_ok),
             ..side
@@ -89,12 +96,19 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
     }
 }
 
+/// A placebo that is off.
+struct Suspicion {
+    /// Two-sided p of "it is not", of this cell alone.
+    p: f64,
+    why: String,
+}
+
 /// Everything about one cell.
 struct CellSides {
     candidates: Vec<Side>,
     placebo: Option<Side>,
-    /// Why the placebo forbids a verdict.
-    suspicion: Option<String>,
+    /// Why the placebo forbids a verdict, if it holds among all cells.
+    suspicion: Option<Suspicion>,
 }
 
 impl CellSides {
@@ -216,19 +230,20 @@ fn contended(plan: &Plan, cells: &[CellComparison]) -> Option<Finding> {
 ///
 /// A wide placebo is no reason: its noise is in the candidate's own interval too, which then is
 /// inconclusive by itself, or is far from zero in spite of it.
-fn suspect(placebo: &History<'_>, delta: f64) -> Option<String> {
+fn suspect(placebo: &History<'_>, delta: f64) -> Option<Suspicion> {
     let values = Values::of(&placebo.sample(0..placebo.visits()).throughput);
     let found = values.mean()?;
     let (p, centre) = (found.p(), found.centre);
     let unfit = values.logs.len() >= MIN_BLOCKS
         && p < PLACEBO_P
         && centre.abs() > PLACEBO_RELEVANCE * log_delta(delta);
-    unfit.then(|| {
-        format!(
+    unfit.then(|| Suspicion {
+        p,
+        why: format!(
             "placebo is off by {} ({})",
             words::signed(centre.exp_m1()),
             words::p(p)
-        )
+        ),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::comparison::{CellComparison, Metric};
 use crate::judge::blocks_for;
-use crate::thresholds::{FORECAST_SD_LEVEL, LEVEL_DIFFERENT, MIN_BLOCKS};
+use crate::thresholds::{FORECAST_SD_LEVEL, PRECISION_LEVEL, PRECISION_MIN_BLOCKS};
 use crate::words;
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::chi_square::sd_at_most;
@@ -46,7 +46,8 @@ pub struct PrecisionForecast {
 /// Shape:  sd on the log scale, `None` where not known (no CPU clock, one block); `known_blocks` is the
 /// number of blocks behind them; a block is everything from one restart to the next, with all cells; the
 /// fixed part is loading and the like.
-/// Source: B = ⌈t²(0.975; B−1)·sd²/h²⌉, at least [`MIN_BLOCKS`]; h = ln(1 + half-width). Upper limit of sd:
+/// Source: B = ⌈t²(0.985; B−1)·sd²/h²⌉, at least [`PRECISION_MIN_BLOCKS`]: the rule by which measuring stops
+/// at a width; h = ln(1 + half-width). Upper limit of sd:
 /// χ². docs/sources/statistics.md#blocks.
 pub fn forecast(
     sd_block_throughput: Option<f64>,
@@ -86,7 +87,7 @@ impl Forecast {
     }
 
     /// The narrowest half-width of throughput that a budget likely buys, as a share; absent where it does not
-    /// buy [`MIN_BLOCKS`] blocks, or nothing is known.
+    /// buy [`PRECISION_MIN_BLOCKS`] blocks, or nothing is known.
     pub fn half_width_in(&self, minutes: f64) -> Option<f64> {
         let fits = |half: f64| {
             let found = self.minutes(self.sd_throughput, half);
@@ -147,7 +148,8 @@ impl Forecast {
     fn minutes(&self, sd: Option<f64>, half_width: f64) -> Option<Minutes> {
         let sd = sd?;
         let time = |sd: f64| {
-            let blocks = blocks_for(LEVEL_DIFFERENT, sd, half_width.ln_1p(), MIN_BLOCKS)?;
+            let half = half_width.ln_1p();
+            let blocks = blocks_for(PRECISION_LEVEL, sd, half, PRECISION_MIN_BLOCKS)?;
             Some((self.fixed_seconds + to_f64(count(blocks)) * self.seconds_per_block) / 60.0)
         };
         let df = f64::from(self.known_blocks) - 1.0;
@@ -177,7 +179,7 @@ mod tests {
     use deltabench_stats::student::t_quantile;
 
     #[test]
-    fn more_precision_takes_more_time_and_six_blocks_are_the_floor() {
+    fn more_precision_takes_more_time_and_eight_blocks_are_the_floor() {
         let forecast = forecast(Some(0.01), Some(0.004), 12, 20.0, 60.0);
         let rows = forecast.rows();
         let likely: Vec<f64> = rows
@@ -186,18 +188,18 @@ mod tests {
             .collect();
         assert!(likely.is_sorted(), "{likely:?}");
         assert!(
-            (likely[0] - 3.0).abs() < 1e-9,
-            "6 blocks of 20 s and a minute"
+            (likely[0] - 220.0 / 60.0).abs() < 1e-9,
+            "8 blocks of 20 s and a minute"
         );
         for row in &rows {
             let (speed, cpu) = (row.throughput.unwrap(), row.server_cpu.unwrap());
             assert!(cpu.likely <= speed.likely && speed.likely <= speed.at_most.unwrap());
         }
         // ±0.5 % at sd 1 %: the first n with t·sd/√n below it.
-        let blocks = (6..)
+        let blocks = (8..)
             .find(|&n| {
                 let n = f64::from(n);
-                t_quantile(0.975, n - 1.0) * 0.01 / n.sqrt() < 0.005_f64.ln_1p()
+                t_quantile(0.985, n - 1.0) * 0.01 / n.sqrt() < 0.005_f64.ln_1p()
             })
             .unwrap();
         let expected = (60.0 + 20.0 * f64::from(blocks)) / 60.0;
@@ -209,7 +211,7 @@ mod tests {
         let noisy = forecast(Some(0.2), Some(0.03), 6, 30.0, 30.0);
         assert_eq!(
             noisy.unfit(0.02, 60.0).unwrap(),
-            "unfit: ±2 % needs 3.3 h; CPU per operation ±2 % in 6 min"
+            "unfit: ±2 % needs 4.0 h; CPU per operation ±2 % in 8 min"
         );
         assert_eq!(noisy.unfit(0.2, 60.0), None);
         let hopeless = forecast(Some(5.0), None, 6, 30.0, 30.0);
@@ -226,7 +228,7 @@ mod tests {
         let half = forecast.half_width_in(10.0).unwrap();
         assert!(forecast.row(half).throughput.unwrap().likely <= 10.0);
         assert!(forecast.row(half * 0.96).throughput.unwrap().likely > 10.0);
-        assert_eq!(forecast.half_width_in(1.0), None, "not even six blocks");
+        assert_eq!(forecast.half_width_in(1.0), None, "not even eight blocks");
     }
 
     #[test]
@@ -237,6 +239,6 @@ mod tests {
             ["20 s", "60 s", "1 min", "24 min", "99 min", "3.3 h"]
         );
         let line = forecast(Some(0.01), None, 6, 20.0, 60.0).throughput_line();
-        assert!(line.starts_with("±5 %: 3 min, ±3 %: 3 min"), "{line}");
+        assert!(line.starts_with("±5 %: 4 min, ±3 %: 4 min"), "{line}");
     }
 }

@@ -48,6 +48,30 @@ fn a_placebo_that_is_off_by_little_or_by_chance_is_no_reason() {
 }
 
 #[test]
+fn among_many_cells_one_placebo_is_off_by_chance() {
+    let unfit = |cells: u32| {
+        let mut all = Vec::new();
+        for number in 0..cells {
+            let placebo = around(if number == 0 { 0.98 } else { 1.0 }, 0.013, 8);
+            let placebo = Blocks {
+                server: PLACEBO,
+                rates: &placebo,
+                costs: &[],
+            };
+            let mut of_cell = slices(8, &[placebo, candidate(&around(0.94, 0.01, 8), &[])]);
+            let id = CellId::each()
+                .nth(usize::try_from(number).unwrap())
+                .unwrap();
+            of_cell.iter_mut().for_each(|slice| slice.cell = id);
+            all.extend(of_cell);
+        }
+        let cells = (0..cells).map(|_| cell(4, false)).collect();
+        analyse(&plan(cells), &all, Vec::new()).counts.unfit
+    };
+    assert_eq!((unfit(1), unfit(2), unfit(32)), (1, 1, 0));
+}
+
+#[test]
 fn what_is_open_stays_open_when_the_placebo_is_off() {
     let comparison = compare(&around(1.0, 0.1, 8), &around(0.98, 0.01, 8), Vec::new());
     assert_eq!(only_cell(&comparison).verdict, Verdict::Inconclusive);
