@@ -7,7 +7,7 @@ use deltabench_observe::agent::{SILENCE, Served, serve};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
-/// Answers requests from stdin on stdout until whoever asks has gone.
+/// Answers requests from stdin on stdout until stdin ends.
 ///
 /// Errors: a stdin that is a terminal, where nobody asks anything; requests that are none.
 pub fn agent() -> Result<u8, Failure> {

@@ -56,8 +56,7 @@ pub enum Command {
                       deltabench count postgres:17 path:/opt/patched -f my.sql --not-more-than 0.5%"
     )]
     Count(Box<Count>),
-    /// Carry out an experiment file: targets x configurations x workloads x clients, and whatever else it
-    /// varies
+    /// Carry out an experiment file: targets x configurations x workloads x clients, and what else it varies
     #[command(
         after_help = "Example: deltabench run examples/small-server-cached.toml --scale tiny --dry-run"
     )]
@@ -71,7 +70,7 @@ pub enum Command {
                       deltabench explain postgres:17 postgres:18 --only point-query"
     )]
     Explain(Box<Explain>),
-    /// Go on with a run, or an experiment, that was interrupted or killed
+    /// Continue a run, or an experiment, that was interrupted or killed
     #[command(after_help = "Example: deltabench resume last")]
     Resume(Resume),
     /// Measure the regressions of a run again, on a fresh load; only what recurs is confirmed
@@ -103,7 +102,7 @@ pub enum Command {
     /// List the runs in the lab directory
     #[command(after_help = "Example: deltabench list --lab deltabench-lab")]
     List,
-    /// List the servers and the libraries of RocksDB that can be had here: prebuilt, cached, installed
+    /// List the servers and the libraries of RocksDB that are available here: prebuilt, cached, installed
     #[command(after_help = "Example: deltabench targets --all")]
     Targets(Targets),
     /// Fetch prebuilt servers and libraries of RocksDB now, and print where they are

@@ -72,7 +72,7 @@ impl Bench {
         self.measure(&run, plan, library, lock, pilot, &said)
     }
 
-    /// Measures a stored plan, or what is left of it; `said` is told first.
+    /// Measures a stored plan, or what is left of it; `said` is printed first.
     pub fn measure(
         &mut self,
         run: &str,
@@ -197,7 +197,7 @@ impl Bench {
         let measured = self.measure_new(&confirmation, library, Some(name.clone()), false)?;
         if measured.end == SessionEnd::Interrupted {
             say(&format!(
-                "`deltabench resume {name}` goes on with the confirmation"
+                "`deltabench resume {name}` continues the confirmation"
             ));
         }
         Ok(Some(measured))

@@ -72,7 +72,7 @@ pub struct Fitted {
 }
 
 impl Chooser {
-    /// Whether a configuration of this name can be had at all.
+    /// Whether there is a configuration of this name.
     ///
     /// Errors: it cannot, with the nearest name.
     pub fn check(&self, name: &str) -> Result<(), Problem> {
@@ -137,7 +137,7 @@ impl Chooser {
         Ok(self)
     }
 
-    /// What a server gets: the configuration, but for what is asked of all servers, and then its own
+    /// What a server gets: the configuration, except what is asked of all servers, and then its own
     /// settings.
     ///
     /// Errors: a configuration or a setting that there is not; a value that this build does not take.

@@ -38,7 +38,7 @@ pub fn init(arguments: &Init) -> Result<u8, Failure> {
     let path = &arguments.file;
     if path.exists() {
         return Err(Failure::Refused(
-            Problem::new(format!("{} is there already", path.display()))
+            Problem::new(format!("{} already exists", path.display()))
                 .hint("name another file: deltabench init other.toml"),
         ));
     }

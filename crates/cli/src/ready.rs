@@ -134,7 +134,7 @@ impl Ready {
     }
 }
 
-/// Refuses too many clients before anything is fetched, where servers of ours and no configuration decide.
+/// Refuses too many clients before anything is fetched, where our own servers and no configuration decide.
 fn check_clients(request: &Request, sides: &Sides<'_>) -> Result<(), Problem> {
     let targets = sides.targets();
     let mut own = targets.filter(|target| !target.starts_with("dsn:"));

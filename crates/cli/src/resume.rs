@@ -15,7 +15,7 @@ use deltabench_model::problem::Problem;
 use deltabench_run::session::SessionEnd;
 use deltabench_store::{Found, RunState, RunSummary};
 
-/// Goes on with a run, or with the runs of an experiment.
+/// Continues a run, or the runs of an experiment.
 pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
     let host = swept_host(&arguments.servers, config)?;

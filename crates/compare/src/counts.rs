@@ -122,14 +122,15 @@ fn of_server(workload: &str, server: &str, count: &ServerCount) -> Vec<Finding> 
     let mut found = Vec::new();
     if let Some(span) = count.span.filter(|span| *span > COUNT_SPAN_MAX) {
         let text = format!(
-            "{workload}: the starts of {server} differ by {:.3} % in instructions",
+            "{workload}: starts of {server} differ by {:.3} % in instructions",
             span * 100.0
         );
         found.push(Finding::new(FindingKind::CountSpan, Severity::Note, text));
     }
     if let Some(beside) = count.beside.filter(|beside| *beside > COUNT_BESIDE_MAX) {
         let text = format!(
-            "{workload}: other processes of {server} did {:.1} % of the backend's work, and are not counted",
+            "{workload}: other processes of {server} executed {:.1} % as many instructions as the backend, \
+             and are not counted",
             beside * 100.0
         );
         found.push(Finding::new(FindingKind::CountBeside, Severity::Note, text));
@@ -144,21 +145,21 @@ pub fn caveats(plan: &Plan, builds: &[Build]) -> Vec<Finding> {
     let mut found = vec![
         note(
             "count-is-not-time",
-            "instructions are not time: cache and branch misses, atomics and waits cost nothing more here",
+            "instructions are not time: a count does not include misses of caches and branches, or waits",
         ),
         note(
             "count-no-kernel",
-            "the kernel's part of an operation is not counted, only the server's own code",
+            "a count has the server's own code, not the kernel's",
         ),
         note(
             "count-dispatch",
-            "the counter hides some instruction sets, so code that chooses by CPU (checksums, bits, copies) \
-             may take another variant than it takes without the counter",
+            "the counter hides some instruction sets of the CPU: checksums, bit counts and copies may run \
+             another variant than they do without it",
         ),
         note(
             "count-one-client",
-            "one client on a server of its own: locks that others hold, and what they put into caches, are \
-             not in it",
+            "each server has one client: a count does not include waiting for others' locks, nor what others \
+             put into caches",
         ),
     ];
     let small = |build: &Build| {
@@ -170,7 +171,7 @@ pub fn caveats(plan: &Plan, builds: &[Build]) -> Vec<Finding> {
     if builds.iter().any(small) {
         found.push(note(
             "count-small-builds",
-            "a server was compiled for size (-Os): calls that -O2 inlines are counted; for a statement about \
+            "a server was compiled for size (-Os): a count includes calls that -O2 would inline; for \
              production, count builds from source",
         ));
     }
@@ -183,7 +184,7 @@ pub fn caveats(plan: &Plan, builds: &[Build]) -> Vec<Finding> {
     if !writes.is_empty() {
         found.push(note(
             "count-writes",
-            "what background processes write later is not in the counts of cells that write",
+            "counts of cells that write do not include what background processes write later",
         ));
     }
     found

@@ -163,8 +163,8 @@ fn changed(cells: &[CellComparison]) -> Option<Finding> {
     (typical >= SPEED_RANGE).then(|| {
         let text = format!(
             "the host was not equally fast in all blocks: an operation took up to {most:.2} times as long in \
-             one as in another, whatever the server (in half of the cells {typical:.2} times or more); \
-             that is not in the ratios, but in all absolute figures"
+             one as in another, on all servers alike (in half of the cells {typical:.2} times or more); \
+             ratios do not change by that, absolute figures do"
         );
         Finding::new(FindingKind::HostSpeed, Severity::Note, text)
     })
@@ -176,8 +176,8 @@ fn changed(cells: &[CellComparison]) -> Option<Finding> {
 pub fn core_speeds(arithmetic_ns: &[f64], memory_ns: &[f64]) -> Option<Finding> {
     let (fast, slow) = ends(arithmetic_ns)?;
     let (near, far) = ends(memory_ns)?;
-    let core = "its clock changed, cores differ, or another guest or hardware thread shares them";
-    let memory = "others fill the shared cache or the memory's bandwidth";
+    let core = "the clock or the core changed, or another guest or hardware thread used the core";
+    let memory = "others used the shared cache or the memory's bandwidth";
     let why = match (slow / fast >= SPEED_RANGE, far / near >= MEMORY_RANGE) {
         (false, false) => return None,
         (true, false) => core.to_owned(),
@@ -185,8 +185,8 @@ pub fn core_speeds(arithmetic_ns: &[f64], memory_ns: &[f64]) -> Option<Finding> 
         (true, true) => format!("{core}, and {memory}"),
     };
     let text = format!(
-        "before the visits, with no load of ours, the same arithmetic took {fast:.2} to {slow:.2} ns a step \
-         and a random access to 64 MB {near:.0} to {far:.0} ns: {why}; steal does not count that"
+        "without load from deltabench, the same arithmetic took {fast:.2} to {slow:.2} ns a step and a \
+         random access to 64 MB {near:.0} to {far:.0} ns: {why}; steal does not show that"
     );
     Some(Finding::new(FindingKind::CoreSpeed, Severity::Note, text))
 }

@@ -66,7 +66,7 @@ pub struct Report {
     /// In the table for a terminal: every note and each cell's whole reason
     #[arg(long)]
     pub verbose: bool,
-    /// With --format pgbench: a progress line for each so many seconds of measured time
+    /// With --format pgbench: a progress line for every SECONDS of measured time
     #[arg(long, value_name = "SECONDS")]
     pub progress: Option<f64>,
 }

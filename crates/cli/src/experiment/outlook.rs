@@ -126,8 +126,8 @@ fn cells(plan: &Plan) -> Vec<String> {
     ]
 }
 
-/// A line for each part, and why one cannot be done. What one takes that does not fit is told too: so it can
-/// be seen what it would fit on.
+/// A line for each part, and why one cannot be done. What one takes that does not fit is printed too, to see
+/// what it would fit on.
 fn parts(runs: &[(String, Plan)], host: &Host) -> (Vec<String>, Option<Problem>) {
     let mut rows = vec![head(&[
         "part",

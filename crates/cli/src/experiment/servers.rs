@@ -14,7 +14,7 @@ use deltabench_run::planning::ServerWish;
 use deltabench_server::OwnConfiguration;
 use std::path::Path;
 
-/// The servers of an experiment that can be had here, the base first.
+/// The servers of an experiment that are available here, the base first.
 pub struct Found<'a> {
     experiment: &'a Experiment,
     directory: &'a Path,
@@ -143,7 +143,7 @@ impl<'a> Found<'a> {
         Ok((wishes, left_out))
     }
 
-    /// Whether every configuration that is named can be had: to be asked before anything is fetched or built.
+    /// Whether every configuration that is named exists: to be asked before anything is fetched or built.
     ///
     /// Errors: one that cannot.
     pub fn check(experiment: &'a Experiment, directory: &'a Path) -> Result<(), Problem> {

@@ -27,6 +27,7 @@ pub struct Board {
 
 #[derive(Debug)]
 struct Last {
+    done: u32,
     planned: u32,
     open_cells: u32,
     remaining_seconds: f64,
@@ -84,6 +85,7 @@ impl Board {
             .map(|cell| format!("{}: {}", name(cell), answer(cell)))
             .collect();
         self.last = Some(Last {
+            done: progress.done,
             planned: progress.planned,
             open_cells: progress.open_cells,
             remaining_seconds: progress.remaining_seconds,
@@ -134,6 +136,11 @@ impl Board {
                 _ => String::new(),
             };
             texts.push(format!("block {block}{of}: {done} of {planned} cells"));
+        } else if let Some(last) = &self.last
+            && last.open_cells > 0
+            && last.done < last.planned
+        {
+            texts.push(format!("block {}/{}", last.done + 1, last.planned));
         }
         if let Some(last) = &self.last {
             if last.cells > 0 {

@@ -211,7 +211,7 @@ impl Story<'_> {
             (false, true) if inside(user_by, half) => ", most of it system time".to_owned(),
             (true, false) => format!(": {}, system time open", size(&user)),
             (false, true) => format!(": {}, user time open", size(&system)),
-            (false, false) => ", user or system time not told apart".to_owned(),
+            (false, false) => ", user and system time not separated".to_owned(),
         }
     }
 

@@ -146,7 +146,7 @@ fn optimisation(
             format!("{} is compiled with {b}", candidate.name),
         ),
     };
-    let why = "not -O2 as in production, so absolute CPU per operation is pessimistic";
+    let why = "not -O2 as in production, so an operation takes more CPU than there";
     Some(Finding::new(
         FindingKind::OptimisationLow,
         severity,

@@ -107,7 +107,7 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
         }
     };
     let both = Both::new(base, candidate, &left, &right);
-    let before = "settings differ that were not asked to";
+    let before = "settings differ that you did not set";
     list(
         FindingKind::SettingsDiffer,
         Severity::Confounder,
@@ -115,7 +115,7 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
         before,
         "; ",
     );
-    let before = "settings differ that hardly move numbers";
+    let before = "settings differ that hardly change results";
     list(
         FindingKind::SettingsDifferHarmless,
         Severity::Note,
@@ -134,7 +134,7 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
         &before,
         ", ",
     );
-    let before = format!("settings that only {} has", base.name);
+    let before = format!("settings only in {}", base.name);
     list(
         FindingKind::SettingsOnlyInBase,
         Severity::Note,
@@ -142,7 +142,7 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
         &before,
         ", ",
     );
-    let before = format!("settings that only {} has", candidate.name);
+    let before = format!("settings only in {}", candidate.name);
     list(
         FindingKind::SettingsOnlyInCandidate,
         Severity::Note,

@@ -50,7 +50,7 @@ fn of_figures(figures: &[&Figure]) -> Vec<String> {
             unfit,
             "is",
             "are",
-            "unfit or withdrawn: not to be used, and in no average",
+            "unfit or withdrawn: do not use them; no average has them",
         ),
         counted(
             figures,
@@ -303,7 +303,7 @@ fn unfit_hosts(sets: &[Set<'_>]) -> Option<String> {
         .collect();
     (!unfit.is_empty()).then(|| {
         format!(
-            "the host was unfit in {}: these figures are not to be used",
+            "the host was unfit in {}: do not use these figures",
             unfit.join(", ")
         )
     })
@@ -331,7 +331,7 @@ fn unmeasured(sets: &[Set<'_>]) -> Vec<String> {
     runs.filter_map(note).collect()
 }
 
-/// Plans that should be alike and are not: in the same place but for the host.
+/// Plans that should be alike and are not: in the same place except for the host.
 fn different_plans(places: &Places<'_>) -> Vec<String> {
     let host = places.dimensions.len().saturating_sub(1);
     let held = |position: &[usize]| -> Vec<usize> { position.iter().take(host).copied().collect() };

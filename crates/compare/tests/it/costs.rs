@@ -234,7 +234,7 @@ fn system_time_and_both_are_told_apart() {
         ..reads()
     };
     let text = said(&one(&coarse, 342)).to_owned();
-    assert!(text.contains("not told apart"), "{text}");
+    assert!(text.contains("not separated"), "{text}");
 }
 
 #[test]

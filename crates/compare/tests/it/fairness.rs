@@ -132,7 +132,7 @@ fn two_releases_of_one_builder_differ_in_defaults_only() {
     assert_eq!(
         text(&findings, "optimisation-low"),
         "both sides are compiled with -Os, not -O2 as in production, \
-         so absolute CPU per operation is pessimistic"
+         so an operation takes more CPU than there"
     );
     let differing = text(&findings, "settings-differ");
     assert!(
@@ -218,7 +218,7 @@ fn settings_that_were_asked_to_differ_are_no_finding() {
     let unasked = fairness(&base.facts("base"), &facts);
     assert_eq!(
         text(&unasked, "settings-differ"),
-        "settings differ that were not asked to: \
+        "settings differ that you did not set: \
          random_page_cost 4 in base, 1.1 in candidate (default in base)"
     );
     assert_eq!(severity(&unasked, "settings-differ"), Severity::Confounder);

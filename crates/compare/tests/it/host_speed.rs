@@ -219,12 +219,15 @@ fn looks_at_the_cores_are_told_where_they_differ() {
     let core = says(&shared, &steady).unwrap();
     assert!(core.contains("1.00 to 1.40 ns a step"), "{core}");
     assert!(
-        core.contains("hardware thread shares them; steal"),
+        core.contains("hardware thread used the core; steal"),
         "{core}"
     );
     let memory = says(&steady, &shared.map(|hop| 100.0 * hop)).unwrap();
-    assert!(memory.contains("100 to 140 ns: others fill"), "{memory}");
+    assert!(memory.contains("100 to 140 ns: others used"), "{memory}");
     let both = says(&shared, &shared).unwrap();
-    assert!(both.contains("shares them, and others fill"), "{both}");
+    assert!(
+        both.contains("used the core, and others used the shared cache"),
+        "{both}"
+    );
     assert_eq!(says(&shared[..5], &shared[..5]), None, "too few looks");
 }

@@ -162,7 +162,7 @@ const EXCLUDED: Excluded = Excluded {
         (
             "limits",
             "cache",
-            "a pass goes on with what the steps before have left",
+            "a pass continues with what the earlier steps left",
         ),
     ],
 };

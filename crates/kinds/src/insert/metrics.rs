@@ -26,7 +26,7 @@ macro_rules! rows {
 ///
 /// Source: docs/sources/insert-benchmark.md#figures. `q` is an insert in `l.*` steps (a row, for `l.x` an
 ///         indexed row) and a query in the others; `i` is an inserted row. Reads and writes
-///         are those of the block device that the server's files are on, whoever makes them; `process_rkb`
+///         are those of the block device that the server's files are on, by any process; `process_rkb`
 ///         and `process_wkb` are its processes' own. Switches and CPU are of its processes, not of the whole
 ///         host.
 pub const INSERT_METRICS: &[MetricInfo] = rows! {
@@ -52,7 +52,7 @@ pub const INSERT_METRICS: &[MetricInfo] = rows! {
     "maxop" "s" Max PUBLISHED; "longest response, from sending: of inserts in l.* steps, else of queries";
     "p50" "/s" Mean PUBLISHED;
         "rate of the middle second, all clients together; published: the first client alone";
-    "p99" "/s" Mean PUBLISHED; "99 % of all seconds were at least this fast, likewise";
+    "p99" "/s" Mean PUBLISHED; "99 % of all seconds were at least this fast; clients as for p50";
     "process_rkb" "KB" Mean "";
         "bytes that the server's processes read from storage, for the same as rkbpq";
     "process_wkb" "KB" Mean ""; "bytes that the server's processes dirtied for storage, for a row inserted";

@@ -62,7 +62,7 @@ fn few_passes(report: &InsertReport) -> Option<String> {
         } else {
             &format!("{most} passes")
         };
-        format!("{passes} measured, a verdict needs {needed}: relative figures cannot be told yet")
+        format!("{passes} measured, a verdict needs {needed}: there are no relative figures yet")
     })
 }
 

@@ -113,9 +113,9 @@ pub(super) fn few_cores(plan: &Plan, setup: &RocksdbSetup, host: &HostFacts) -> 
             _ => ", the writer beside them",
         };
         let text = format!(
-            "{cores} cores have to do for up to {threads} reading or writing threads{beside} and {jobs} \
-             background jobs of a target: while it compacts, its throughput says how they share cores, too; \
-             CPU per operation does less"
+            "{cores} cores serve up to {threads} reading or writing threads{beside} and {jobs} \
+             background jobs of a target: while it compacts, its throughput also shows how they share cores; \
+             CPU per operation shows it less"
         );
         Finding::new(FEW_CORES, Severity::Note, text)
     })
@@ -164,7 +164,7 @@ mod tests {
         assert!(
             told(&plan, &setup, 3)
                 .unwrap()
-                .starts_with("3 cores have to do for up to 1")
+                .starts_with("3 cores serve up to 1")
         );
         assert_eq!(told(&plan, &setup, 4), None);
         setup.threads = vec![1, 4];

@@ -72,7 +72,7 @@ fn builds(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding> {
     };
     let compilers = (left.compiler != right.compiler).then(|| {
         let text = format!(
-            "{} was compiled by {}, {} by {}: what the compiler is worth is measured, too",
+            "{} was compiled by {}, {} by {}: the run measures the compilers, too",
             base.name,
             or_unknown(&left.compiler),
             candidate.name,
@@ -225,25 +225,25 @@ fn options(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding> 
         (
             FindingKind::own("options-differ"),
             Severity::Confounder,
-            "options in force differ that were not asked to".to_owned(),
+            "options differ that you did not set".to_owned(),
             differ,
         ),
         (
             FindingKind::own("options-differ-harmless"),
             Severity::Note,
-            "options differ that hardly move numbers".to_owned(),
+            "options differ that hardly change results".to_owned(),
             harmless,
         ),
         (
             FindingKind::own("options-only-in-base"),
             Severity::Note,
-            format!("options that only {} has", base.name),
+            format!("options only in {}", base.name),
             alone(&left, &right),
         ),
         (
             FindingKind::own("options-only-in-candidate"),
             Severity::Note,
-            format!("options that only {} has", candidate.name),
+            format!("options only in {}", candidate.name),
             alone(&right, &left),
         ),
     ];

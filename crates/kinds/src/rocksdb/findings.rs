@@ -121,7 +121,7 @@ impl Sides<'_> {
         });
         self.finding(
             FindingKind::own("lsm-shape-differs"),
-            "the trees that were read had other shapes",
+            "the trees that were read differ in shape",
             &texts,
         )
     }

@@ -465,12 +465,12 @@ fn compilers_libraries_and_options_that_nobody_asked_for_are_told() {
     let text = |kind: &str| text(&findings, kind);
     assert_eq!(
         text("options-differ"),
-        "options in force differ that were not asked to: compression_opts.strategy 0 in base, 1 in \
+        "options differ that you did not set: compression_opts.strategy 0 in base, 1 in \
          rocksdb:11.0.0; format_version 5 in base, 6 in rocksdb:11.0.0"
     );
     assert_eq!(
         text("options-only-in-candidate"),
-        "options that only rocksdb:11.0.0 has: compression_opts.checksum; memtable_factory.lookahead"
+        "options only in rocksdb:11.0.0: compression_opts.checksum; memtable_factory.lookahead"
     );
     assert!(text("options-left-out").starts_with("base does not know options"));
 }
@@ -491,7 +491,7 @@ fn of_options_that_one_version_has_eight_are_named() {
     let candidate = facts("rocksdb:10.2.1", &new, &after, "lru");
     assert_eq!(
         text(&fairness(&base, &candidate), "options-only-in-candidate"),
-        "options that only rocksdb:10.2.1 has: new_01; new_02; new_03; new_04; new_05; new_06; new_07; \
+        "options only in rocksdb:10.2.1: new_01; new_02; new_03; new_04; new_05; new_06; new_07; \
          new_08 and 3 more"
     );
 }

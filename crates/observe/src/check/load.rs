@@ -29,7 +29,7 @@ const WAITED: [(f64, Severity); 1] = [(10.0, Severity::Note)];
 /// not change by a tenth; a busy hardware thread beside it costs 30 to 60 % (docs/measuring.md).
 const SWING: f64 = 1.15;
 
-/// Load for each core, before anything of ours runs, that is worth telling.
+/// Load for each core, before deltabench starts anything, that is worth a note.
 const LOAD_NOTICEABLE: f64 = 0.5;
 
 /// Neighbours that are named, and what they must use of a core at least, percent.
@@ -48,11 +48,11 @@ pub(super) fn checks(facts: &HostFacts, sample: Option<&HostSample>) -> Vec<Chec
 fn other_load(facts: &HostFacts, sample: Option<&HostSample>) -> Check {
     const KIND: FindingKind = FindingKind::OtherLoad;
     const TITLE: &str = "other load";
-    const EFFECT: &str = "other programs compete with what is measured, which widens intervals of throughput \
-                          and latency; CPU per operation suffers least";
+    const EFFECT: &str = "other programs compete with the servers: intervals of throughput and latency get \
+                          wider, those of CPU per operation less so";
     let fix = |severity| match severity {
-        Severity::Unfit => "end them first",
-        _ => "end them, or accept more blocks",
+        Severity::Unfit => "stop them first",
+        _ => "stop them, or plan more blocks",
     };
     if let Some(sample) = sample {
         let share = sample.foreign_percent;
@@ -117,8 +117,8 @@ fn pressure(facts: &HostFacts, sample: Option<&HostSample>) -> Check {
     match above(waited, &WAITED) {
         Some(severity) => check.found(
             severity,
-            "what waits for a core looks slower than it is",
-            "end other programs (top shows them), or accept more blocks",
+            "a server that waits for a core looks slower than it is",
+            "stop other programs (top shows them), or plan more blocks",
         ),
         None => check,
     }
@@ -150,7 +150,7 @@ fn steal(facts: &HostFacts, sample: Option<&HostSample>) -> Check {
     match severity {
         Some(severity) => check.found(
             severity,
-            "it lowers throughput in bursts, whoever is running",
+            "it lowers throughput in bursts, on every server",
             "prefer CPU per operation, or move to a host that is not overcommitted",
         ),
         None => check,
@@ -177,9 +177,9 @@ fn core_speed(sample: Option<&HostSample>) -> Check {
     }
     check.found(
         Severity::Note,
-        "its clock changes, or another guest, program or hardware thread shares the core: all servers slow \
-         down alike, which is not in ratios but in all absolute figures; some differences go with it, and \
-         the report tells which",
+        "its clock changes, or another guest, program or hardware thread uses the core: all servers slow \
+         down alike, so absolute figures change and ratios do not; if a difference changes too, the \
+         report says so",
         "a machine with cores of its own and a fixed clock (SMT and turbo off, or a dedicated host)",
     )
 }

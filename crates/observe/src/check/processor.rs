@@ -53,8 +53,8 @@ fn cores(facts: &HostFacts) -> Check {
     }
     check.found(
         Severity::Note,
-        "client, server and everything else share them, so throughput of several clients includes the \
-         client's own cost; CPU per operation does not",
+        "client and server share them, so throughput with several clients includes the client's own cost; \
+         CPU per operation does not",
         "judge by CPU per operation, or use a machine with 4 cores or more",
     )
 }
@@ -80,7 +80,7 @@ fn quota(facts: &HostFacts) -> Check {
     };
     check.found(
         severity,
-        "when it is used up, everything stands still for the rest of the period, and the server that works \
+        "when it is used up, everything stops for the rest of the period, and the server that works \
          then is charged with it",
         "run without --cpus or CPUQuota=, and limit cores with a cpuset instead",
     )
@@ -153,8 +153,8 @@ fn virtual_machine(facts: &HostFacts) -> Check {
         Some(false) => Check::fine(KIND, TITLE, "none"),
         Some(true) => Check::fine(KIND, TITLE, "a virtual machine").found(
             Severity::Note,
-            "other guests share cores, caches and disks without being visible here",
-            "the placebo tells how much that matters; a machine of its own removes it",
+            "other guests use the same cores, caches and disks, and deltabench cannot see them",
+            "the placebo shows how much that matters; use a dedicated machine to avoid it",
         ),
     }
 }
@@ -171,7 +171,7 @@ fn clock_source(facts: &HostFacts) -> Check {
     }
     check.found(
         Severity::Note,
-        "each look at the clock costs about a microsecond, in the client and in EXPLAIN ANALYZE",
+        "each reading of the clock costs about a microsecond, in the client and in EXPLAIN ANALYZE",
         "boot with clocksource=tsc if the processor has a stable one",
     )
 }

@@ -49,8 +49,8 @@ fn free_memory(facts: &HostFacts) -> Check {
     };
     check.found(
         severity,
-        "base, placebo and candidate run side by side; what does not fit is read from disk, by whom is luck",
-        "end other programs, or measure with fewer rows (--rows)",
+        "base, placebo and candidate run at the same time; what does not fit is read from disk",
+        "stop other programs, or measure with fewer rows (--rows)",
     )
 }
 
@@ -62,7 +62,7 @@ fn swap(facts: &HostFacts, sample: Option<&HostSample>) -> Check {
     if moved > 0 {
         return Check::fine(KIND, TITLE, format!("{moved} pages swapped while looking")).found(
             Severity::Confounder,
-            "the host is short of memory now, and whose memory goes to disk is not drawn by us",
+            "the host is short of memory now, and swaps out one server more than another",
             FIX,
         );
     }

@@ -131,7 +131,7 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
              from turns of their own"
         } else {
             "cpu/o: percent of the whole machine x s, not comparable between machines; cs/o: of the server; \
-             r/o, rKB/o, wKB/o: of the device, whoever had written"
+             r/o, rKB/o, wKB/o: of the device, by any process"
         }
         .to_owned(),
     ];

@@ -28,7 +28,7 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportCont
     );
     if comparison.cells.iter().any(|cell| is_void(cell, context)) {
         legend.push(format!(
-            "{} : unfit or withdrawn, not to be used",
+            "{} : unfit or withdrawn, do not use",
             words::sign(Verdict::Unfit)
         ));
     }

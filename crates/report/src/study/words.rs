@@ -291,7 +291,7 @@ pub(crate) fn legend(study: &Study) -> Vec<String> {
         list.push("(…)? inconclusive: not a claim".to_owned());
     }
     if has(Verdict::Unfit) {
-        list.push("(…)× unfit: not to be used".to_owned());
+        list.push("(…)× unfit: do not use".to_owned());
     }
     if all().any(|(_, _, figure)| figure.verdict.is_none()) {
         list.push("no sign: not judged".to_owned());

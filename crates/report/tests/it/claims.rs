@@ -91,7 +91,7 @@ fn figures_that_are_not_to_be_used_carry_a_cross() {
     assert!(!good.contains("× : unfit or withdrawn"));
     let text = form(Format::Markdown, &withdrawn_cell());
     assert!(
-        text.contains("× : unfit or withdrawn, not to be used"),
+        text.contains("× : unfit or withdrawn, do not use"),
         "{text}"
     );
     let row = text

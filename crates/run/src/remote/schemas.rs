@@ -13,7 +13,7 @@ use deltabench_proc::Process;
 use deltabench_proc::host::{boot_id, host_name};
 use serde::{Deserialize, Serialize};
 
-/// Start of the names of all schemas of ours.
+/// Start of the names of all schemas of deltabench.
 const PREFIX: &str = "deltabench_";
 
 /// Most bytes of a run's name in a schema's: an identifier has 63.
@@ -135,7 +135,7 @@ fn locking(client: &mut Client, function: &str, schema: &str) -> Result<bool, Pr
 
 /// Makes a schema with its mark, in one transaction.
 ///
-/// Errors: it is there already, and whose it is; no right to make it.
+/// Errors: it already exists, and whose it is; no right to make it.
 pub(super) fn make(client: &mut Client, schema: &str, mark: &str) -> Result<(), Problem> {
     let comment = mark.replace('\'', "''");
     let sql = format!("CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS '{comment}'");
@@ -150,7 +150,7 @@ pub(super) fn make(client: &mut Client, schema: &str, mark: &str) -> Result<(), 
             }
             None => "it has no mark of deltabench".to_owned(),
         };
-        Problem::new(format!("schema {schema} is there already"))
+        Problem::new(format!("schema {schema} already exists"))
             .detail(whose)
             .hint("deltabench does not touch it; if nobody needs it, drop it, and run again")
     })
@@ -169,7 +169,7 @@ fn find(client: &mut Client, schema: &str) -> Result<Option<(Mark, bool)>, Probl
     }))
 }
 
-/// Drops a schema of ours; nothing to do if it is not there.
+/// Drops a schema of deltabench; nothing to do if it is not there.
 ///
 /// Errors: it is not ours, or something in another schema depends on what is in it.
 pub(super) fn drop_schema(client: &mut Client, schema: &str) -> Result<(), Problem> {
@@ -297,7 +297,7 @@ fn in_the_way(sql: &str, error: &WireError) -> Problem {
 
 /// Drops what is left of runs of this machine that were killed, and tells what other machines have left.
 ///
-/// Errors: whatever the server answered.
+/// Errors: what the server answered.
 pub(super) fn sweep(
     client: &mut Client,
     at: &str,

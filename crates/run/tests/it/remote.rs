@@ -647,7 +647,7 @@ fn a_schema_that_is_not_ours_is_neither_used_nor_dropped() {
     let lab = Lab::new();
     let refused = lab.fleet(&plan, "mine").err().unwrap();
     assert!(
-        refused.error.contains("deltabench_mine_1 is there already"),
+        refused.error.contains("deltabench_mine_1 already exists"),
         "{refused}"
     );
     assert_eq!(

@@ -41,7 +41,7 @@ pub struct Compare {
     /// Cells in random order on tables of their own, or one after another as published
     #[arg(long, value_enum, default_value_t = OrderWord::Drawn)]
     pub order: OrderWord,
-    /// Open loop: so many operations per second over all clients of a server
+    /// Open loop: this many operations per second over all clients of a server
     #[arg(long, value_name = "PER SECOND")]
     pub rate: Option<f64>,
     /// How exactly, and how
@@ -64,7 +64,7 @@ pub enum StateWord {
 /// Order of the cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OrderWord {
-    /// Drawn anew for each block.
+    /// Drawn again for each block.
     Drawn,
     /// As in the published scripts.
     Published,

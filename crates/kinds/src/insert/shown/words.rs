@@ -136,7 +136,7 @@ fn band(colour: ShareColour) -> &'static str {
 /// How the table of relative throughput is read.
 pub(crate) const RELATIVE: &str = "\
     ↓ 0.95 and less, ↑ 1.05 and more, as published tables are coloured; verdicts: ▼ slower, \
-    ▲ faster, = no change, ? cannot tell, × not judged";
+    ▲ faster, = no change, ? inconclusive, × unfit";
 
 /// Whether some relative value has enough passes to be told.
 pub(crate) fn any_told(report: &InsertReport) -> bool {

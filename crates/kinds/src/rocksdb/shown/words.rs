@@ -11,7 +11,7 @@ const THROUGHPUT: &str = "\
     its nexts is one; a writer beside the readers and waiting for compactions are not in it";
 /// How the table of relative throughput is read.
 pub(crate) const RELATIVE: &str = "\
-    target / base, 2 decimals as published; ▼ slower, ▲ faster, = no change, ? cannot tell, × not judged";
+    target / base, 2 decimals as published; ▼ slower, ▲ faster, = no change, ? inconclusive, × unfit";
 /// How the table of caches is read.
 pub(crate) const CACHES: &str = "\
     throughput with HyperClock / with LRU, 95 % interval over blocks, everything else alike";
