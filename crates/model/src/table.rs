@@ -101,6 +101,8 @@ pub enum SpanForm {
     /// As the rest.
     #[default]
     Plain,
+    /// As it is: no writer escapes its brackets or sets its signs.
+    AsIs,
     /// With weight, after a sign that is seen and not read out.
     Strong {
         /// The sign; empty for none.
@@ -185,6 +187,14 @@ impl Table {
 }
 
 impl Cell {
+    /// A text that is written as it is: numbers with their intervals, values of settings.
+    pub fn as_is(text: impl Into<String>) -> Self {
+        Self {
+            spans: vec![Span::set(text, SpanForm::AsIs, None)],
+            ..Self::default()
+        }
+    }
+
     /// In a colour.
     #[must_use]
     pub fn toned(self, tone: Option<Tone>) -> Self {

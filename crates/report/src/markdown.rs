@@ -12,6 +12,7 @@ use crate::confirmation::legend;
 use crate::context::{ReportContext, resolved};
 use crate::remarks::{remarks, totals, troubles};
 use crate::summary::summary;
+use crate::table::markdown::{heads, rows};
 use crate::{costs, counts, explained, figures, grids, means, origin, withdrawn, words};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::gate_line;
@@ -97,16 +98,16 @@ fn cells(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Secti
     if let Some(meaning) = means::legend(comparison, plan, context) {
         reading.push_str(&format!("; {meaning}"));
     }
-    let mut head = vec![
-        "<details><summary>Every cell: throughput, CPU and latency with intervals</summary>\n"
-            .to_owned(),
-    ];
-    head.extend(table.head());
+    let table = table.table();
+    let summary =
+        "<details><summary>Every cell: throughput, CPU and latency with intervals</summary>\n";
+    let mut head = vec![summary.to_owned()];
+    head.extend(heads(&table));
     Section {
         head,
-        rows: table.rows(),
+        rows: rows(&table),
         foot: vec![format!("\n{reading}.\n\n</details>\n")],
-        what: "row",
+        what: table.row_noun,
     }
 }
 

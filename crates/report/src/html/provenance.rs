@@ -2,9 +2,11 @@
 
 use crate::again;
 use crate::context::{ReportContext, resolved};
+use crate::table::page;
 use crate::{origin, words};
 use deltabench_model::installation::{Build, Setting};
 use deltabench_model::plan::{CellOrder, Placement, Plan, ServerId, Stopping, Transport};
+use deltabench_model::table::{Cell, Column, Line, Look, Table};
 use maud::{Markup, html};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -271,27 +273,30 @@ fn made(plan: &Plan, sides: &[ServerId]) -> Vec<(String, Vec<String>)> {
 /// A property per row, a side per column; ≠ marks rows whose values differ.
 fn table(plan: &Plan, sides: &[ServerId], rows: &[(String, Vec<String>)]) -> Markup {
     let differ = |values: &[String]| values.iter().any(|value| Some(value) != values.first());
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="properties by side" {
-            table.sides {
-                thead { tr {
-                    th scope="col" { "≠ differs" }
-                    @for id in sides {
-                        @let role = if *id == plan.base() { "base" } else { "candidate" };
-                        th scope="col" { (role) " " (resolved(plan, *id)) }
-                    }
-                } }
-                tbody {
-                    @for (name, values) in rows {
-                        tr {
-                            th scope="row" { @if differ(values) { "≠ " } (name) }
-                            @for value in values { td { (value) } }
-                        }
-                    }
-                }
-            }
-        }
-    }
+    let columns = sides.iter().map(|id| {
+        let role = if *id == plan.base() {
+            "base"
+        } else {
+            "candidate"
+        };
+        Column::of_words(format!("{role} {}", resolved(plan, *id)))
+    });
+    let lines = rows.iter().map(|(name, values)| {
+        let sign = if differ(values) { "≠ " } else { "" };
+        let cells = values.iter().map(Cell::as_is);
+        Line::row(format!("{sign}{name}"), cells.collect())
+    });
+    page::table(&Table {
+        corner: "≠ differs".to_owned(),
+        columns: columns.collect(),
+        lines: lines.collect(),
+        label: "properties by side".to_owned(),
+        look: Look {
+            class: "sides",
+            ..Look::default()
+        },
+        ..Table::default()
+    })
 }
 
 fn settings(plan: &Plan, context: &ReportContext, sides: &[ServerId]) -> Markup {

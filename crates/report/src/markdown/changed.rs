@@ -1,15 +1,16 @@
 //! What changed, at the top.
 
-use super::escape;
 use super::section::Section;
-use super::table::{judged, relative, row};
+use super::table::{judged, relative};
 use crate::conditions::Conditions;
 use crate::context::ReportContext;
 use crate::remarks::changed;
 use crate::summary::nothing_found;
+use crate::table::markdown::section as section_of;
 use crate::words;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::plan::Plan;
+use deltabench_model::table::{Cell, Column, Line, Table};
 
 /// What is said where nothing changed.
 const NOTHING: &str = "No cell is shown to be slower or faster";
@@ -29,32 +30,30 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportCont
     let conditions = Conditions::new(plan);
     let several = plan.candidates().len() > 1;
     let explained = cells.iter().any(|cell| cell.explanation.is_some());
-    let mut headings = vec!["workload"];
-    headings.extend(several.then_some("candidate"));
-    headings.extend(["throughput", "CPU/op", "verdict"]);
-    headings.extend(explained.then_some("what moved"));
-    let rule = vec!["---"; headings.len()];
-    let fields = |cell: &&CellComparison| {
-        let mut fields = vec![escape(&conditions.name(cell))];
-        fields.extend(several.then(|| escape(&cell.candidate_name)));
+    let mut columns = Vec::new();
+    columns.extend(several.then_some("candidate"));
+    columns.extend(["throughput", "CPU/op", "verdict"]);
+    columns.extend(explained.then_some("what moved"));
+    let line = |cell: &&CellComparison| {
+        let mut fields: Vec<Cell> = Vec::new();
+        fields.extend(several.then(|| cell.candidate_name.as_str().into()));
         fields.extend([
-            relative(cell, Metric::Throughput, plan),
-            relative(cell, Metric::ServerCpuPerOperation, plan),
-            judged(cell, comparison, context),
+            Cell::as_is(relative(cell, Metric::Throughput, plan)),
+            Cell::as_is(relative(cell, Metric::ServerCpuPerOperation, plan)),
+            judged(cell, comparison, context).into(),
         ]);
-        fields.extend(explained.then(|| escape(cell.explanation.as_deref().unwrap_or_default())));
-        row(fields)
+        fields.extend(explained.then(|| cell.explanation.clone().unwrap_or_default().into()));
+        Line::row(conditions.name(cell), fields)
     };
-    Section {
-        head: vec![
-            "### What changed\n".to_owned(),
-            row(headings.into_iter().map(str::to_owned).collect()),
-            format!("|{}|", rule.join("|")),
-        ],
-        rows: cells.iter().map(fields).collect(),
-        foot: vec![String::new()],
-        what: "cell",
-    }
+    let mut section = section_of(&Table {
+        corner: "workload".to_owned(),
+        columns: columns.into_iter().map(Column::of_words).collect(),
+        lines: cells.iter().map(line).collect(),
+        row_noun: "cell",
+        ..Table::default()
+    });
+    section.head.insert(0, "### What changed\n".to_owned());
+    section
 }
 
 fn faster(cell: &CellComparison) -> bool {

@@ -1,6 +1,5 @@
 //! The table with every figure of a cell in its row.
 
-use super::escape;
 use crate::conditions::Conditions;
 use crate::confirmation::{ConfirmationStatus, marks, notes};
 use crate::context::ReportContext;
@@ -8,19 +7,20 @@ use crate::published::{Published, published};
 use crate::{means, withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric};
 use deltabench_model::plan::Plan;
+use deltabench_model::table::{Align, Cell, Column, Line, Row, Table};
 
-/// A column of the table: its heading, how it is aligned, its text in each cell's row.
-struct Column<'a> {
-    heading: &'static str,
-    line: &'static str,
-    text: Box<dyn Fn(&CellComparison) -> String + 'a>,
+/// A column of the table: its head, on which side its texts stand, what each cell has in it.
+struct Part<'a> {
+    head: &'static str,
+    align: Align,
+    text: Box<dyn Fn(&CellComparison) -> Cell + 'a>,
 }
 
 pub(super) struct CellTable<'a> {
     comparison: &'a Comparison,
     plan: &'a Plan,
     context: &'a ReportContext,
-    columns: Vec<Column<'a>>,
+    parts: Vec<Part<'a>>,
 }
 
 impl<'a> CellTable<'a> {
@@ -29,132 +29,135 @@ impl<'a> CellTable<'a> {
         plan: &'a Plan,
         context: &'a ReportContext,
     ) -> Self {
-        let conditions = Conditions::new(plan);
+        let aged = Conditions::new(plan).any_state();
         let mut table = Self {
             comparison,
             plan,
             context,
-            columns: Vec::new(),
+            parts: Vec::new(),
         };
         let any = |has: fn(&CellComparison) -> bool| comparison.cells.iter().any(has);
-        let aged = conditions.any_state();
-        table.add("workload", "---", true, move |cell| {
-            label(&conditions, aged, cell)
+        table.add(words::workers_head(plan), Align::Right, true, |cell| {
+            cell.clients.to_string().into()
         });
-        table.add(words::workers_head(plan), "--:", true, |cell| {
-            cell.clients.to_string()
-        });
-        table.add("state", "---", aged, |cell| {
+        table.add("state", Align::Left, aged, |cell| {
             plan.cell(cell.cell)
-                .map_or_else(String::new, |planned| planned.state.word().to_owned())
+                .map_or("", |planned| planned.state.word())
+                .into()
         });
-        table.add("candidate", "---", plan.candidates().len() > 1, |cell| {
-            escape(&cell.candidate_name)
+        let several = plan.candidates().len() > 1;
+        table.add("candidate", Align::Left, several, |cell| {
+            cell.candidate_name.as_str().into()
         });
         for (heading, metric) in [
             ("throughput", Metric::Throughput),
             ("CPU/op", Metric::ServerCpuPerOperation),
         ] {
-            let text = move |cell: &CellComparison| relative(cell, metric, plan);
-            table.add(heading, "---", true, text);
+            let text = move |cell: &CellComparison| Cell::as_is(relative(cell, metric, plan));
+            table.add(heading, Align::Left, true, text);
         }
         for (heading, metric) in [
             ("p50 µs", Metric::LatencyP50),
             ("p99 µs", Metric::LatencyP99),
         ] {
-            table.add(heading, "---", true, move |cell| {
+            table.add(heading, Align::Left, true, move |cell| {
                 words::metric(cell, metric)
                     .map_or_else(|| words::UNKNOWN.to_owned(), words::from_to)
+                    .into()
             });
         }
-        table.add(
-            "published figure",
-            "---",
-            is_published(comparison, plan),
-            |cell| published_words(cell, plan),
-        );
-        table.add("δ", "--:", true, |cell| {
-            format!("±{}", words::share(cell.delta))
+        let is_shown = is_published(comparison, plan);
+        table.add("published figure", Align::Left, is_shown, |cell| {
+            published_words(cell, plan)
         });
-        table.add("p (BH)", "--:", any(|cell| cell.p_bh.is_some()), |cell| {
-            cell.p_bh.map_or_else(String::new, words::p_value)
+        table.add("δ", Align::Right, true, |cell| {
+            format!("±{}", words::share(cell.delta)).into()
         });
-        table.add(
-            "confirmed",
-            "---",
-            any(|cell| ConfirmationStatus::of(cell).is_some()),
-            |cell| {
-                ConfirmationStatus::of(cell)
-                    .map_or_else(String::new, |status| status.phrase().to_owned())
-            },
-        );
-        table.add("verdict", "---", true, move |cell| {
-            judged(cell, comparison, context)
+        let has_p = any(|cell| cell.p_bh.is_some());
+        table.add("p (BH)", Align::Right, has_p, |cell| {
+            Cell::as_is(cell.p_bh.map_or_else(String::new, words::p_value))
+        });
+        let is_confirmed = any(|cell| ConfirmationStatus::of(cell).is_some());
+        table.add("confirmed", Align::Left, is_confirmed, |cell| {
+            ConfirmationStatus::of(cell)
+                .map_or("", |status| status.phrase())
+                .into()
+        });
+        table.add("verdict", Align::Left, true, move |cell| {
+            judged(cell, comparison, context).into()
         });
         table
     }
 
     fn add(
         &mut self,
-        heading: &'static str,
-        line: &'static str,
+        head: &'static str,
+        align: Align,
         shown: bool,
-        text: impl Fn(&CellComparison) -> String + 'a,
+        text: impl Fn(&CellComparison) -> Cell + 'a,
     ) {
         if shown {
-            self.columns.push(Column {
-                heading,
-                line,
+            self.parts.push(Part {
+                head,
+                align,
                 text: Box::new(text),
             });
         }
     }
 
-    /// Headings and rule.
-    pub(super) fn head(&self) -> Vec<String> {
-        let headings = self.columns.iter().map(|column| column.heading.to_owned());
-        let rules: Vec<&str> = self.columns.iter().map(|column| column.line).collect();
-        vec![row(headings.collect()), format!("|{}|", rules.join("|"))]
-    }
-
     /// A row for each cell, then the means.
-    pub(super) fn rows(&self) -> Vec<String> {
+    pub(super) fn table(&self) -> Table {
+        let conditions = Conditions::new(self.plan);
+        let aged = conditions.any_state();
+        let columns = self.parts.iter().map(|part| Column {
+            align: part.align,
+            ..Column::of(part.head)
+        });
         let cells = self.comparison.cells.iter().map(|cell| {
-            let fields = self.columns.iter().map(|column| (column.text)(cell));
-            row(fields.collect())
+            let fields = self.parts.iter().map(|part| (part.text)(cell));
+            Line::row(label(&conditions, aged, cell), fields.collect())
         });
         let candidates = self.plan.candidates().into_iter();
         let means =
             candidates.flat_map(|candidate| means::shown(self.comparison, self.plan, candidate));
-        cells
-            .chain(means.map(|summary| row(self.mean(summary))))
-            .collect()
+        Table {
+            corner: "workload".to_owned(),
+            columns: columns.collect(),
+            lines: cells
+                .chain(means.map(|summary| self.mean(summary)))
+                .collect(),
+            row_noun: "row",
+            ..Table::default()
+        }
     }
 
-    fn mean(&self, summary: &GroupSummary) -> Vec<String> {
+    fn mean(&self, summary: &GroupSummary) -> Line {
         let of = summary
             .group
             .map_or("all cells", |group| words::heading_in(self.plan, group));
-        let columns = self.columns.iter().map(|column| match column.heading {
-            "workload" => format!(
-                "*{} ({of})*",
-                means::name(summary, self.comparison, self.context)
+        let name = means::name(summary, self.comparison, self.context);
+        let cells = self.parts.iter().map(|part| match part.head {
+            "candidate" => summary.candidate_name.as_str().into(),
+            "throughput" => Cell::as_is(words::ratio_interval(&summary.throughput)),
+            "CPU/op" => Cell::as_is(
+                summary
+                    .server_cpu
+                    .as_ref()
+                    .map_or_else(|| words::UNKNOWN.to_owned(), words::ratio_interval),
             ),
-            "candidate" => escape(&summary.candidate_name),
-            "throughput" => words::ratio_interval(&summary.throughput),
-            "CPU/op" => summary
-                .server_cpu
-                .as_ref()
-                .map_or_else(|| words::UNKNOWN.to_owned(), words::ratio_interval),
-            _ => String::new(),
+            _ => Cell::default(),
         });
-        columns.collect()
+        Line::Row(Row {
+            name: format!("{name} ({of})"),
+            cells: cells.collect(),
+            is_mean: true,
+        })
     }
 }
 
-fn published_words(cell: &CellComparison, plan: &Plan) -> String {
+fn published_words(cell: &CellComparison, plan: &Plan) -> Cell {
     let figure = published(cell, plan).filter(Published::differs);
-    figure.map_or_else(String::new, |figure| escape(&figure.words()))
+    figure.map_or_else(Cell::default, |figure| figure.words().into())
 }
 
 /// Whether a published figure is anything but operations per second.
@@ -163,11 +166,6 @@ fn is_published(comparison: &Comparison, plan: &Plan) -> bool {
     cells
         .filter_map(|cell| published(cell, plan))
         .any(|figure| figure.differs())
-}
-
-/// A row of a table.
-pub(super) fn row(fields: Vec<String>) -> String {
-    format!("| {} |", fields.join(" | "))
 }
 
 /// Candidate / base with its interval.
@@ -191,16 +189,16 @@ pub(super) fn judged(
     format!(
         "{}{} {}",
         words::sign(cell.verdict),
-        escape(&marks(cell)),
-        escape(&texts.join("; "))
+        marks(cell),
+        texts.join("; ")
     )
 }
 
 /// A workload's name; its state has a column where any has one.
 fn label(conditions: &Conditions<'_>, aged: bool, cell: &CellComparison) -> String {
-    escape(&if aged {
+    if aged {
         conditions.label_without_state(cell)
     } else {
         conditions.label(cell)
-    })
+    }
 }

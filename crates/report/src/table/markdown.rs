@@ -75,6 +75,7 @@ fn row(fields: impl Iterator<Item = String>) -> String {
 fn cell(cell: &Cell) -> String {
     let spans = cell.spans.iter().map(|span| match span.form {
         SpanForm::Spoken => String::new(),
+        SpanForm::AsIs => span.seen(),
         SpanForm::Strong { .. } => format!("**{}**", escape(&span.seen())),
         SpanForm::Plain | SpanForm::Small => escape(&span.seen()),
     });

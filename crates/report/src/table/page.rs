@@ -71,6 +71,7 @@ pub(crate) fn span(span: &Span) -> Markup {
     let class = span.tone.map(class);
     html! {
         @match span.form {
+            SpanForm::AsIs => (span.text),
             SpanForm::Plain if class.is_none() => (typeset(&span.text)),
             SpanForm::Plain => span class=[class] { (typeset(&span.text)) },
             SpanForm::Strong { sign } => {
