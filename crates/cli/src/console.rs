@@ -71,11 +71,14 @@ pub fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// A value as JSON.
 pub fn to_json(value: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map_err(|error| {
-        Failure::Failed(
-            Problem::new("the result cannot be written as JSON").detail(error.to_string()),
-        )
-    })
+    let written = serde_json::to_value(value).map(deltabench_report::of_no_run);
+    written
+        .and_then(|value| serde_json::to_string_pretty(&value))
+        .map_err(|error| {
+            Failure::Failed(
+                Problem::new("the result cannot be written as JSON").detail(error.to_string()),
+            )
+        })
 }
 
 /// Writes a value as JSON; `-` is stdout.

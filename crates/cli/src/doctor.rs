@@ -235,7 +235,8 @@ fn json(seen: &Examination) -> Result<String, Failure> {
     let sample = seen.sample.as_ref().map(|sample| {
         // Names of programs that used CPU with the percent of one core that they used, most first.
         let neighbours = sample.neighbours.iter();
-        let neighbours = neighbours.map(|one| json!([one.name, one.core_percent]));
+        let neighbours =
+            neighbours.map(|one| json!({"name": one.name, "core_percent": one.core_percent}));
         known(json!({
             "seconds": sample.seconds,
             "foreign_percent": sample.foreign_percent,
@@ -266,7 +267,7 @@ fn json(seen: &Examination) -> Result<String, Failure> {
     });
     to_json(&known(json!({
         "format": "deltabench.doctor",
-        "version": 1,
+        "version": 2,
         "deltabench_version": env!("CARGO_PKG_VERSION"),
         "fit": seen.fit(),
         "host": seen.facts,

@@ -167,7 +167,7 @@ fn json(counted: &Placebos<'_>) -> Result<String, Failure> {
     });
     to_json(&known(json!({
         "format": "deltabench.ledger",
-        "version": 1,
+        "version": 2,
         "deltabench_version": env!("CARGO_PKG_VERSION"),
         "host": counted.host,
         "workloads": workloads.collect::<Value>(),

@@ -26,7 +26,7 @@ use deltabench_model::json::{known, unless_blank, unless_empty};
 use deltabench_model::plan::{ConfigurationUse, ExperimentPart, Group, Plan, ServerId, Stopping};
 pub(crate) use interval::{interval, relative};
 use serde_json::{Value, json};
-pub use version2::JsonVersion;
+pub use version2::{JsonVersion, of_no_run};
 pub(crate) use version2::{Names, indented, written};
 
 /// The JSON report of a version, indented, with a line break at the end.

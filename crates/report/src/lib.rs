@@ -51,7 +51,7 @@ pub use costs::costs_table;
 pub use csv::csv;
 pub use explained::{explained_json, explained_markdown, explained_text};
 pub use html::html;
-pub use json::{JsonVersion, json};
+pub use json::{JsonVersion, json, of_no_run};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use notes::notes_text;

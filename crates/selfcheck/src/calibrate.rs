@@ -204,7 +204,7 @@ pub fn calibration_json(target: &str, outcome: &Outcome<'_>) -> Value {
     });
     known(json!({
         "format": "deltabench.calibration",
-        "version": 1,
+        "version": 2,
         "deltabench_version": env!("CARGO_PKG_VERSION"),
         "target": target,
         "runs": outcome.runs(),

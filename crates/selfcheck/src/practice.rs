@@ -175,7 +175,7 @@ pub fn practice_json(target: &str, seconds: u32, pairs: &[PairVerdict]) -> Value
     let called = CalledDifferent::of(pairs);
     json!({
         "format": "deltabench.practice",
-        "version": 1,
+        "version": 2,
         "target": target,
         "seconds": seconds,
         "pairs": pairs,

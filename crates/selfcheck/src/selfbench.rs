@@ -30,7 +30,7 @@ pub use collecting::{CollectingCost, CollectingPair, collecting};
 pub const ROWS: u64 = 200_000;
 
 /// Name and version of the JSON.
-const FORMAT: (&str, u32) = ("deltabench.selfbench", 1);
+const FORMAT: (&str, u32) = ("deltabench.selfbench", 2);
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]

@@ -77,6 +77,7 @@ fn the_driver_sends_what_every_packaged_script_of_sysbench_sends() {
     let lab = Lab::new();
     let output = run(&lab, &["--rounds", "2", "--json", "-"], None);
     let found = json(&output);
+    crate::schema::assert_check(&found);
     assert_eq!(output.status.code(), Some(0), "{found:#}");
     let rows = found["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 35);

@@ -276,6 +276,12 @@ fn json_reports_are_as_their_schemas_say() {
         serde_json::from_slice(&std::fs::read(reference.join(name)).unwrap()).unwrap()
     };
     let (of_runs, of_studies) = (schema("report.schema.json"), schema("study.schema.json"));
+    let ledger = outputs(
+        place.path(),
+        0,
+        &("ledger".to_owned(), words("ledger --all-hosts --json -")),
+    );
+    crate::schema::assert_check(&serde_json::from_str(&ledger[0].1).unwrap());
     let runs = runs.iter().map(|name| (name, &of_runs));
     let studies = executions.iter().map(|name| (name, &of_studies));
     for (name, schema) in runs.chain(studies) {

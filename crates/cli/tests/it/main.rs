@@ -4,6 +4,7 @@
 
 mod action;
 mod agent;
+mod checks;
 mod costs;
 mod counting;
 mod crosscheck;

@@ -10,6 +10,19 @@ pub fn breaches(schema: &Value, document: &Value) -> Vec<String> {
     found
 }
 
+/// Asserts that what deltabench says of the host or of itself is as `checks.schema.json` says.
+pub fn assert_check(document: &Value) {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/reference/checks.schema.json"
+    );
+    let root: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let format = document["format"].as_str().unwrap();
+    let mut found = Vec::new();
+    check(&root, &root["$defs"][format], document, "", &mut found);
+    assert!(found.is_empty(), "{format}:\n{}", found.join("\n"));
+}
+
 fn check(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut Vec<String>) {
     let mut breach = |text: String| found.push(format!("{place}: {text}"));
     let mut inner: Vec<(&Value, &Value, String)> = Vec::new();

@@ -92,6 +92,11 @@ pub(crate) fn indented(document: &Value) -> String {
     text
 }
 
+/// A document that belongs to no run, as version 2 has it: what deltabench says of the host and of itself.
+pub fn of_no_run(document: Value) -> Value {
+    upgrade(document, &Names::default())
+}
+
 fn upgrade(value: Value, names: &Names) -> Value {
     match value {
         Value::Array(values) => values
@@ -117,11 +122,12 @@ fn object(fields: Map<String, Value>, names: &Names) -> Map<String, Value> {
             _ => value,
         };
         let level = match key.as_str() {
-            "ci90" => LEVEL_EQUIVALENT,
+            key if key.ends_with("ci90") => LEVEL_EQUIVALENT,
             _ => LEVEL_DIFFERENT,
         };
+        let is_interval = key.ends_with("ci95") || key.ends_with("ci90");
         let value = match value.as_array().map(Vec::as_slice) {
-            Some([low, high]) if key == "ci95" || key == "ci90" => interval(low, high, level),
+            Some([low, high]) if is_interval => interval(low, high, level),
             _ => upgrade(value, names),
         };
         upgraded.insert(key, value);

@@ -9,10 +9,10 @@ use deltabench_model::work::pgbench::QueryMode;
 use serde::Serialize;
 
 /// Name and version of the JSON of a crosscheck with sysbench.
-const FORMAT: (&str, u32) = ("deltabench.crosscheck", 1);
+const FORMAT: (&str, u32) = ("deltabench.crosscheck", 2);
 
 /// Those of one with pgbench.
-const PGBENCH_FORMAT: (&str, u32) = ("deltabench.crosscheck-pgbench", 1);
+const PGBENCH_FORMAT: (&str, u32) = ("deltabench.crosscheck-pgbench", 2);
 
 /// What pgbench is called.
 const PGBENCH: &str = "pgbench";
