@@ -64,6 +64,37 @@ pub fn slices(shares: [f64; 3]) -> Vec<Slice> {
     slices
 }
 
+/// A slice in which nothing was done, for tests that say what was.
+pub fn bare_slice() -> Slice {
+    Slice {
+        server: ServerId(0),
+        cell: CellId(0),
+        block: 0,
+        round: 0,
+        position: 0,
+        connection: 0,
+        started_ns: 0,
+        duration_ns: 0,
+        operations: 0,
+        failed: 0,
+        rows: 0,
+        server_cpu_ns: None,
+        run_queue_wait_ns: None,
+        client_cpu_ns: 0,
+        foreign_cpu_ns: None,
+        steal_ns: None,
+        idle_cpu_ns: None,
+        switches: None,
+        cpu_pressure_ns: None,
+        schedule_lag_ns: None,
+        latency_histogram: Vec::new(),
+        scripts: Vec::new(),
+        errors: Vec::new(),
+        void: None,
+        void_detail: None,
+    }
+}
+
 fn slice((cell, block, round, server): (u32, u32, u32, u32), speed: f64) -> Slice {
     let operations = 1000;
     Slice {
@@ -72,25 +103,14 @@ fn slice((cell, block, round, server): (u32, u32, u32, u32), speed: f64) -> Slic
         block,
         round,
         position: server,
-        connection: 0,
         started_ns: 1_763_721_780_000_000_000 + u64::from(block),
         duration_ns: to_u64(1e5 * to_f64(operations) / speed),
         operations,
-        failed: 0,
         rows: operations,
         server_cpu_ns: Some(to_u64(5e4 * to_f64(operations) / speed)),
-        run_queue_wait_ns: None,
-        client_cpu_ns: 0,
         foreign_cpu_ns: Some(0),
         steal_ns: Some(0),
-        latency_histogram: Vec::new(),
-        scripts: Vec::new(),
-        errors: Vec::new(),
-        void: None,
-        void_detail: None,
-        idle_cpu_ns: None,
         switches: Some(operations),
-        cpu_pressure_ns: None,
-        schedule_lag_ns: None,
+        ..bare_slice()
     }
 }

@@ -20,6 +20,7 @@ use deltabench_run::session::{
 };
 use deltabench_store::{RunState, Store};
 use deltabench_testkit::Cluster;
+use deltabench_testkit::small_run::bare_slice;
 use deltabench_workload::Library;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -170,28 +171,11 @@ fn slice((block, cell, server): (u32, CellId, ServerId), client: &mut Client) ->
         server,
         cell,
         block,
-        round: 0,
-        position: 0,
-        connection: 0,
         started_ns,
         duration_ns: u64::try_from(started.elapsed().as_nanos()).unwrap(),
         operations: PINGS,
-        failed: 0,
         rows: PINGS,
-        server_cpu_ns: None,
-        run_queue_wait_ns: None,
-        client_cpu_ns: 0,
-        foreign_cpu_ns: None,
-        steal_ns: None,
-        idle_cpu_ns: None,
-        switches: None,
-        cpu_pressure_ns: None,
-        schedule_lag_ns: None,
-        latency_histogram: Vec::new(),
-        scripts: Vec::new(),
-        errors: Vec::new(),
-        void: None,
-        void_detail: None,
+        ..bare_slice()
     }
 }
 

@@ -61,6 +61,7 @@ mod tests {
     use deltabench_compare::analyse;
     use deltabench_model::plan::ServerId;
     use deltabench_model::slice::Slice;
+    use deltabench_testkit::small_run::bare_slice;
 
     /// Throughput of the candidate in each cell, base and placebo at 1.
     const RATES: [f64; 4] = [0.96, 0.9, 1.0, 0.97];
@@ -80,24 +81,8 @@ mod tests {
             duration_ns: deltabench_model::units::to_u64(4e7 * (1.0 + luck) / rate),
             operations: 1000,
             position: server.0,
-            connection: 0,
-            started_ns: 0,
-            failed: 0,
             rows: 1000,
-            server_cpu_ns: None,
-            run_queue_wait_ns: None,
-            client_cpu_ns: 0,
-            foreign_cpu_ns: None,
-            steal_ns: None,
-            idle_cpu_ns: None,
-            switches: None,
-            cpu_pressure_ns: None,
-            schedule_lag_ns: None,
-            latency_histogram: Vec::new(),
-            scripts: Vec::new(),
-            errors: Vec::new(),
-            void: None,
-            void_detail: None,
+            ..bare_slice()
         }
     }
 

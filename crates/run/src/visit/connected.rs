@@ -296,6 +296,16 @@ impl<'a, 'v> Connected<'a, 'v> {
         u32::try_from(to_u64(rounds.ceil())).unwrap_or(u32::MAX)
     }
 
+    /// The slice of a round, the same for each server.
+    fn request(&self, operations: u64, round: u32) -> SliceRequest {
+        let Visit { block, cell_id, .. } = *self.visit;
+        SliceRequest {
+            operations,
+            seed: parameters(self.visit.plan, block, cell_id, round),
+            first_operation: self.done,
+        }
+    }
+
     /// A slice on each server that is not recorded; its seconds. Fewer than `few` operations may all fail.
     fn untimed_round(
         &mut self,
@@ -303,18 +313,7 @@ impl<'a, 'v> Connected<'a, 'v> {
         number: u32,
         few: u64,
     ) -> Result<Vec<(ServerId, f64)>, Loss> {
-        let round = FIRST_WARMUP_ROUND + number;
-        let Visit {
-            plan,
-            block,
-            cell_id,
-            ..
-        } = self.visit;
-        let request = SliceRequest {
-            operations,
-            seed: parameters(plan, *block, *cell_id, round),
-            first_operation: self.done,
-        };
+        let request = self.request(operations, FIRST_WARMUP_ROUND + number);
         let mut taken = Vec::with_capacity(self.present.len());
         for (_, place, server) in self.turn() {
             let outcome = self.lane.run_slice(place, request);
@@ -339,26 +338,17 @@ impl<'a, 'v> Connected<'a, 'v> {
     ) -> Result<Vec<(ServerId, Waits)>, Loss> {
         let slices = (WAIT_SECONDS / work.seconds).ceil().clamp(1.0, 1000.0);
         let operations = work.operations.saturating_mul(to_u64(slices));
-        let Visit {
-            plan,
-            block,
-            cell_id,
-            ..
-        } = self.visit;
-        let request = SliceRequest {
-            operations,
-            seed: parameters(plan, *block, *cell_id, FIRST_WARMUP_ROUND - 1),
-            first_operation: self.done,
-        };
+        let request = self.request(operations, FIRST_WARMUP_ROUND - 1);
         let mut found = Vec::new();
         for (_, place, server) in self.turn() {
             let Some(address) = servers.get(server.index()) else {
                 continue;
             };
-            let (void, waits) = sampled(address, plan.observing.waits_per_second, || {
-                let outcome = self.lane.run_slice(place, request);
-                (Cause::of(&outcome), outcome.operations, outcome.duration_ns)
-            });
+            let (void, waits) =
+                sampled(address, self.visit.plan.observing.waits_per_second, || {
+                    let outcome = self.lane.run_slice(place, request);
+                    (Cause::of(&outcome), outcome.operations, outcome.duration_ns)
+                });
             match void {
                 Some(reason) => return Err((server, reason)),
                 None => found.extend(waits.map(|waits| (server, waits))),
@@ -415,17 +405,7 @@ impl<'a, 'v> Connected<'a, 'v> {
         profiling: &mut Profiling<'_>,
         event: Event,
     ) -> Result<Result<Option<f64>, Loss>, Problem> {
-        let Visit {
-            plan,
-            block,
-            cell_id,
-            ..
-        } = self.visit;
-        let request = SliceRequest {
-            operations,
-            seed: parameters(plan, *block, *cell_id, number),
-            first_operation: self.done,
-        };
+        let request = self.request(operations, number);
         let mut cpu_ns = None;
         for (_, place, server) in self.turn() {
             self.meters.start(place);
@@ -440,7 +420,7 @@ impl<'a, 'v> Connected<'a, 'v> {
             if let Some(cause) = Cause::of(&outcome) {
                 return Ok(Err((server, cause)));
             }
-            if server == plan.base() {
+            if server == self.visit.plan.base() {
                 let spent = costs.server.map(|spent| spent.cpu_ns);
                 cpu_ns = cpu_ns_per_operation(spent, outcome.operations);
             }
@@ -462,11 +442,8 @@ impl<'a, 'v> Connected<'a, 'v> {
             cell_id,
             ..
         } = *self.visit;
-        let request = SliceRequest {
-            operations: jittered(plan, block, cell_id, round, operations),
-            seed: parameters(plan, block, cell_id, round),
-            first_operation: self.done,
-        };
+        let operations = jittered(plan, block, cell_id, round, operations);
+        let request = self.request(operations, round);
         for (position, place, server) in self.turn() {
             let slice = self.slice((server, place), round, position, &request)?;
             sink(&slice)?;

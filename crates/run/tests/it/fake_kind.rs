@@ -13,6 +13,7 @@ use deltabench_run::planning::{Request, ServerWish};
 use deltabench_run::session::{
     Clock, Loss, RunProgress, Session, SessionEnd, now_ns, store_problem,
 };
+use deltabench_testkit::small_run::bare_slice;
 use deltabench_workload::Library;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -197,28 +198,12 @@ fn slice(plan: &Plan, (block, cell): (u32, CellId), server: ServerId, ratio: f64
         server,
         cell,
         block,
-        round: 0,
         position: server.0,
-        connection: 0,
         started_ns: now_ns(),
         duration_ns: deltabench_model::units::to_u64(4e7 * luck / rate),
         operations: 1000,
-        failed: 0,
         rows: 1000,
-        server_cpu_ns: None,
-        run_queue_wait_ns: None,
-        client_cpu_ns: 0,
-        foreign_cpu_ns: None,
-        steal_ns: None,
-        idle_cpu_ns: None,
-        switches: None,
-        cpu_pressure_ns: None,
-        schedule_lag_ns: None,
-        latency_histogram: Vec::new(),
-        scripts: Vec::new(),
-        errors: Vec::new(),
-        void: None,
-        void_detail: None,
+        ..bare_slice()
     }
 }
 
