@@ -22,6 +22,8 @@ pub struct Between {
     between: Option<Spread>,
     /// What the values inside the groups say; absent where a group has fewer than two.
     within: Option<Spread>,
+    /// Groups behind a mean; absent for a difference.
+    groups: Option<usize>,
 }
 
 /// A standard error and its degrees of freedom.
@@ -77,6 +79,123 @@ impl Between {
     pub fn holds_between(&self) -> bool {
         self.between.is_some()
     }
+
+    /// What the mean of one more group would be: the same centre, with the error of a new group's mean.
+    ///
+    /// Shape:  `None` for a single group, which shows no scatter, and for a difference.
+    /// Source: the prediction interval for one further observation, mean ± t(n − 1) · sd · √(1 + 1/n) (Hahn &
+    ///         Meeker 1991, 4.7): exact for groups that are equally precise, whatever scatters between them.
+    ///         Like the mean's own interval it is never narrower than the values inside the groups allow.
+    ///         Coverage: tests/it/hours.rs.
+    #[must_use]
+    pub fn next_group(&self) -> Option<Self> {
+        let groups = self.groups.filter(|_| self.between.is_some())?;
+        // sd·√(1 + 1/n) is sd/√n times √(n + 1), between groups and within.
+        let wider = real(groups + 1).sqrt();
+        let next = |spread: Spread| Spread {
+            error: spread.error * wider,
+            ..spread
+        };
+        Some(Self {
+            between: self.between.map(next),
+            within: self.within.map(next),
+            groups: None,
+            ..*self
+        })
+    }
+
+    /// One-sided p of "it is at most `bound`": the larger one of what groups and values say.
+    pub fn p_above(&self, bound: f64) -> f64 {
+        let p = |spread: Spread| {
+            let distance = self.estimate - bound;
+            if spread.error > 0.0 {
+                t_cdf(-distance / spread.error, spread.df)
+            } else if distance > 0.0 {
+                0.0
+            } else {
+                1.0
+            }
+        };
+        let both = [self.between, self.within].into_iter().flatten();
+        both.map(p).fold(0.0, f64::max)
+    }
+}
+
+/// How much the means of groups scatter that measured the same thing, over several such sets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scatter {
+    /// Variance of a group's mean: between groups and within.
+    pub variance: f64,
+    /// The part of it that the values inside the groups explain.
+    pub within: f64,
+    /// Degrees of freedom: groups less sets.
+    pub df: f64,
+}
+
+impl Scatter {
+    /// Pools sets of groups; each set has a truth of its own.
+    ///
+    /// Shape:  sets of fewer than two groups, and groups of fewer than two values, say nothing and are left
+    ///         out; `None` if nothing is left.
+    /// Units:  squares of the values'.
+    /// Source: the pooled sample variance; each set counts with its degrees of freedom.
+    pub fn pooled(sets: &[Vec<&[f64]>]) -> Option<Self> {
+        let (mut squares, mut within, mut df) = (0.0, 0.0, 0.0);
+        for set in sets {
+            let known: Vec<&[f64]> = { set.iter() }.filter(|g| g.len() > 1).copied().collect();
+            let Ok(side) = Side::new(&known) else {
+                continue;
+            };
+            let (Some(sd), Some(parts)) = (side.scatter, side.within) else {
+                continue;
+            };
+            let own = real(known.len() - 1);
+            // A part is a group's variance over the square of their number.
+            let inside: f64 = parts.iter().map(|part| part.0).sum();
+            squares += own * sd.powi(2);
+            within += own * inside * real(known.len());
+            df += own;
+        }
+        (df > 0.0).then(|| Self {
+            variance: squares / df,
+            within: within / df,
+            df,
+        })
+    }
+
+    /// The standard deviation between groups, without what is inside of them; 0 where they explain all.
+    pub fn between(&self) -> f64 {
+        (self.variance - self.within).max(0.0).sqrt()
+    }
+
+    /// What one more group like this one would say, by the scatter of others: this mean, with the error of
+    /// the difference of two groups.
+    ///
+    /// A group that is less precise than those behind the scatter adds what it lacks; one that is more
+    /// precise takes nothing off, because that difference of two estimates might be anything.
+    ///
+    /// Shape:  at least two values.
+    /// Errors: [`TooFew`] for fewer.
+    /// Source: as [`Between::next_group`] for one group, with the variance and its degrees of freedom from
+    ///         elsewhere. Coverage: tests/it/hours.rs.
+    pub fn next_group(&self, values: &[f64]) -> Result<Between, TooFew> {
+        let one = mean_between(&[values])?;
+        let twice = |spread: Spread| Spread {
+            error: spread.error * 2.0_f64.sqrt(),
+            ..spread
+        };
+        let own = one.within.map_or(0.0, |spread| spread.error.powi(2));
+        let variance = self.variance + (own - self.within).max(0.0);
+        Ok(Between {
+            between: Some(Spread {
+                error: (2.0 * variance).sqrt(),
+                df: self.df,
+            }),
+            within: one.within.map(twice),
+            groups: None,
+            ..one
+        })
+    }
 }
 
 /// The mean over groups, each with the same weight.
@@ -96,7 +215,11 @@ pub fn mean_between(groups: &[&[f64]]) -> Result<Between, TooFew> {
         error: sd / real(groups.len()).sqrt(),
         df: real(groups.len() - 1),
     });
-    known(side.mean, between, side.within.map(|parts| sum(&parts)))
+    let found = known(side.mean, between, side.within.map(|parts| sum(&parts)))?;
+    Ok(Between {
+        groups: Some(groups.len()),
+        ..found
+    })
 }
 
 /// The mean over the second groups less that over the first, which have nothing to do with each other.
@@ -184,6 +307,7 @@ fn known(
         estimate,
         between,
         within,
+        groups: None,
     })
 }
 
