@@ -1,5 +1,6 @@
 //! The result of a comparison: what every report is made from.
 
+mod hours;
 mod instructions;
 
 use deltabench_model::finding::Finding;
@@ -8,6 +9,7 @@ use deltabench_model::plan::{CellId, Gate, Group, ServerId, Stopping};
 use deltabench_stats::skewed::SkewedMean;
 
 pub use deltabench_model::metric::Better;
+pub use hours::{Hours, HoursFrom};
 pub use instructions::{CountedCell, InstructionCounts, ServerCount};
 
 /// A metric that is compared.
@@ -146,6 +148,8 @@ pub struct MetricComparison {
     pub blocks: Vec<f64>,
     /// Skewness of the error of their mean, for the interval.
     pub skewness: f64,
+    /// What other hours say of it; absent for a single session of a host without a history of its cell.
+    pub hours: Option<Hours>,
 }
 
 impl MetricComparison {
@@ -209,8 +213,11 @@ pub struct CellComparison {
     /// What throughput lost to stalls that the typical operation does not show; absent where it lost none
     /// beyond chance.
     pub stalls: Option<Stalls>,
-    /// In a run that confirms another: whether what was found there came again.
+    /// Whether a second run on a fresh load found the difference again. In a run that confirms another `Open`
+    /// once the cell is measured, since only both runs together can say.
     pub confirmation: Option<Confirmation>,
+    /// What that second run found; absent without one.
+    pub recurrence: Option<Recurrence>,
     /// Level of Student's interval behind `ci95`: 0.95, or 0.97 where measuring stopped at a width.
     pub interval_level: f64,
     /// Why a server of this cell never became steady, in words; filled by who measures.
@@ -350,16 +357,30 @@ pub enum DetectionOutcome {
     },
 }
 
-/// Whether a regression of another run came again in this one.
+/// Whether a difference that one run found came again in another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Confirmation {
-    /// Slower again, one-sided p at most 2.5 %.
+    /// In the same direction, one-sided p at most 5 %.
     Recurred,
-    /// Not so, although all blocks were measured or the cell was decided otherwise.
+    /// Not so, and both runs together exclude it, or the second denies the first.
     DidNotRecur,
-    /// The second run could not tell: its interval still holds what the first found, or it is not to be
-    /// trusted.
+    /// Neither is shown, or the second run is not to be trusted.
     Open,
+}
+
+/// What a second run on a fresh load says of a difference.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recurrence {
+    pub outcome: Confirmation,
+    /// One-sided p of "the second run shows nothing in the direction that was found".
+    pub p: f64,
+    /// Throughput in the second run alone, which nothing has selected.
+    pub again: Ratio,
+    /// Throughput in both runs together, without the first one's selection: it was measured again because it
+    /// looked large.
+    pub together: Ratio,
+    /// From the end of the first run to the start of the second; absent where that is not known.
+    pub seconds_later: Option<f64>,
 }
 
 impl Confirmation {

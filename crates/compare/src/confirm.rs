@@ -1,42 +1,72 @@
-//! What a second measurement says about the regressions of a first.
+//! What a second measurement says about the differences of a first.
+//!
+//! The first run was measured again because it showed a difference, so its figures are too large on average
+//! and its p says nothing more: whatever selected it, the second run was not selected. So "recurred" is
+//! decided by the second run alone, one-sided at 5 %, which is the rate of false recurrences under any
+//! selection; no combination with the first p keeps that rate when the selection is stricter than it
+//! assumes. What "did not recur" means needs both runs: their common estimate, with the first one's selection
+//! taken off.
 
-use crate::comparison::{CellComparison, Comparison, Confirmation, Metric, Verdict};
+use crate::analyse::counts;
+use crate::comparison::{
+    CellComparison, Comparison, Confirmation, Metric, Ratio, Recurrence, Verdict,
+};
+use crate::thresholds::{LEVEL_DIFFERENT, LEVEL_EQUIVALENT, RECUR_P, log_delta};
+use deltabench_model::units::{count, to_f64};
+use deltabench_stats::normal::{normal_density, normal_tail};
+use deltabench_stats::student::{t_cdf, t_quantile};
 
-/// Marks the regressions of `first` that `again` has measured: what came again is confirmed, what did not is
-/// inconclusive, because only one of two fresh loads has shown it.
+/// Marks the regressions and improvements of `first` that `again` has measured; `seconds_later` is from the
+/// end of the first run to the start of the second.
 ///
-/// A second run whose cell or host is unfit says nothing at all. One that shows no loss has refuted nothing
-/// if its interval still holds the size that the first found, or if most of its rounds were disturbed. Then
-/// the verdict stays, and is not confirmed. `again` is a run that confirms `first`
-/// ([`deltabench_model::plan::Plan::confirms`]); its cells are a part of those of `first`. Cells that it has
-/// not, or that it has not finished, stay as they are.
-/// Source: docs/sources/statistics.md#fresh-loads.
-pub fn confirm(first: &mut Comparison, again: &Comparison) {
-    let regressions = first
-        .cells
-        .iter_mut()
-        .filter(|cell| cell.verdict == Verdict::Regression);
-    for cell in regressions {
+/// - **recurred**: the second run shows it again in the same direction (one-sided p ≤ 5 %). If it also shows
+///   that it is smaller than δ, the cell is equal.
+/// - **did not recur**: not so, and both runs together exclude what would matter: the common interval holds
+///   zero and lies within ±δ on the side that was found, or the second run denies what is left of the first.
+///   The cell is inconclusive, because only one of two fresh loads has shown it.
+/// - **open**: neither, or the second run is not to be trusted (unfit host or cell, contended). The verdict
+///   stays, marked as not confirmed yet.
+///
+/// `again` is a run that confirms `first` ([`deltabench_model::plan::Plan::confirms`]); its cells are a part
+/// of those of `first`. Cells that it has not, or that it has not finished, stay as they are.
+/// Source: docs/measuring.md#confirmation.
+pub fn confirm(first: &mut Comparison, again: &Comparison, seconds_later: Option<f64>) {
+    let found = |cell: &&mut CellComparison| {
+        matches!(cell.verdict, Verdict::Regression | Verdict::Improvement)
+    };
+    for cell in first.cells.iter_mut().filter(found) {
         let Some(other) = again.cells.iter().find(|other| is_same(cell, other)) else {
             continue;
         };
-        cell.confirmation = match other.confirmation {
-            Some(_) if !again.host_ok || other.verdict == Verdict::Unfit => {
-                Some(Confirmation::Open)
-            }
-            Some(Confirmation::DidNotRecur)
-                if other.interference.contended || still_holds(other, cell) =>
-            {
-                Some(Confirmation::Open)
-            }
-            said => said,
-        };
-        if cell.confirmation == Some(Confirmation::DidNotRecur) {
-            cell.verdict = Verdict::Inconclusive;
-            cell.reason = format!("did not recur on a fresh load; at first {}", cell.reason);
-            first.counts.regression -= 1;
-            first.counts.inconclusive += 1;
+        if other.confirmation.is_none() {
+            continue;
         }
+        let Some(mut recurrence) = recurrence(cell, other, seconds_later) else {
+            continue;
+        };
+        if !again.host_ok || other.verdict == Verdict::Unfit {
+            recurrence.outcome = Confirmation::Open;
+        }
+        settle(cell, other, recurrence);
+    }
+    first.counts = counts(&first.cells);
+}
+
+fn settle(cell: &mut CellComparison, other: &CellComparison, recurrence: Recurrence) {
+    cell.confirmation = Some(recurrence.outcome);
+    let (outcome, found) = (recurrence.outcome, cell.reason.clone());
+    cell.recurrence = Some(recurrence);
+    match outcome {
+        Confirmation::DidNotRecur => {
+            cell.verdict = Verdict::Inconclusive;
+            cell.reason = format!("did not recur on a fresh load; at first {found}");
+        }
+        Confirmation::Recurred if other.verdict == Verdict::NoChange => {
+            cell.verdict = Verdict::NoChange;
+            let again = &other.reason;
+            cell.reason = format!("{again}, on a fresh load; at first {found}");
+        }
+        _ => {}
     }
 }
 
@@ -46,13 +76,159 @@ fn is_same(first: &CellComparison, again: &CellComparison) -> bool {
         && first.candidate == again.candidate
 }
 
-/// Whether the interval of the second run holds what the first found.
-fn still_holds(again: &CellComparison, first: &CellComparison) -> bool {
-    let ratio = |cell: &CellComparison| Some(cell.metric(Metric::Throughput)?.ratio);
-    let ends = ratio(again).and_then(|ratio| ratio.ci95);
-    let found = ratio(first).map(|ratio| ratio.estimate);
-    let (Some((low, high)), Some(found)) = (ends, found) else {
-        return true;
+/// An estimate of the difference that was found, turned so that it was found above zero.
+#[derive(Debug, Clone, Copy)]
+struct Estimate {
+    centre: f64,
+    error: f64,
+    df: f64,
+}
+
+impl Estimate {
+    fn of(cell: &CellComparison, sign: f64) -> Option<Self> {
+        let speed = cell.metric(Metric::Throughput)?;
+        let (low, high) = speed.ratio.ci95?;
+        let df = to_f64(count(speed.blocks.len().checked_sub(1)?));
+        let t = t_quantile(0.5 + cell.interval_level / 2.0, df.max(1.0));
+        let error = (high / low).ln() / 2.0 / t;
+        (df > 0.0 && error > 0.0).then(|| Self {
+            centre: sign * speed.ratio.estimate.ln(),
+            error,
+            df,
+        })
+    }
+
+    /// One-sided p of "it is not above zero".
+    fn p(&self) -> f64 {
+        t_cdf(-self.centre / self.error, self.df)
+    }
+}
+
+fn recurrence(
+    first: &CellComparison,
+    again: &CellComparison,
+    seconds_later: Option<f64>,
+) -> Option<Recurrence> {
+    let sign = match first.metric(Metric::Throughput)?.ratio.estimate < 1.0 {
+        true => -1.0,
+        false => 1.0,
     };
-    (low..=high).contains(&found)
+    let (one, two) = (Estimate::of(first, sign)?, Estimate::of(again, sign)?);
+    let together = Selected::new(one).with(two);
+    let half = |level: f64| t_quantile(0.5 + level / 2.0, together.df) * together.error;
+    let limit = log_delta(first.delta.min(again.delta));
+    let small =
+        together.centre < half(LEVEL_DIFFERENT) && together.centre + half(LEVEL_EQUIVALENT) < limit;
+    let outcome = if two.p() <= RECUR_P {
+        Confirmation::Recurred
+    } else if !again.interference.contended && (small || Selected::new(one).is_denied_by(two)) {
+        Confirmation::DidNotRecur
+    } else {
+        Confirmation::Open
+    };
+    let ends = |level: f64| {
+        let (a, b) = (together.centre - half(level), together.centre + half(level));
+        let (low, high) = if sign > 0.0 { (a, b) } else { (-b, -a) };
+        Some((low.exp(), high.exp()))
+    };
+    Some(Recurrence {
+        outcome,
+        p: two.p(),
+        again: again.metric(Metric::Throughput)?.ratio,
+        together: Ratio {
+            estimate: (sign * together.centre).exp(),
+            ci95: ends(LEVEL_DIFFERENT),
+            ci90: ends(LEVEL_EQUIVALENT),
+        },
+        seconds_later,
+    })
+}
+
+/// An estimate that is known only because its 95 % interval left out zero: a normal value, cut off below the
+/// half-width of that interval.
+///
+/// Source: the conditional likelihood of a significant estimate (Zhong & Prentice 2008, "Bias-reduced
+/// estimators and confidence intervals for odds ratios in genome-wide association studies", eq. 2).
+struct Selected {
+    estimate: Estimate,
+    /// The smallest value that would have been called different, in standard errors.
+    least: f64,
+}
+
+impl Selected {
+    fn new(estimate: Estimate) -> Self {
+        let least = t_quantile(0.5 + LEVEL_DIFFERENT / 2.0, estimate.df);
+        Self { estimate, least }
+    }
+
+    /// Mean excess of a value above `least`, in standard errors, if `truth` is the mean: the inverse Mills
+    /// ratio.
+    fn excess(&self, truth: f64) -> f64 {
+        let below = self.least - truth / self.estimate.error;
+        let tail = normal_tail(below);
+        if tail > 1e-300 {
+            normal_density(below) / tail
+        } else {
+            below
+        }
+    }
+
+    /// Slope of the conditional log-likelihood at a truth, and what it knows of it.
+    fn slope(&self, truth: f64) -> (f64, f64) {
+        let Estimate { centre, error, .. } = self.estimate;
+        let (excess, below) = (self.excess(truth), self.least - truth / error);
+        let slope = ((centre - truth) / error - excess) / error;
+        let known = (1.0 - excess * (excess - below)).clamp(1e-6, 1.0);
+        (slope, known / error.powi(2))
+    }
+
+    /// The common estimate of this one and one that nothing has selected, by maximum conditional likelihood.
+    fn with(&self, other: Estimate) -> Estimate {
+        self.solved(|truth| {
+            let weight = other.error.powi(-2);
+            ((other.centre - truth) * weight, weight)
+        })
+        .with_df(self.estimate.df.min(other.df))
+    }
+
+    /// Whether the other excludes what is left of this one without its selection.
+    fn is_denied_by(&self, other: Estimate) -> bool {
+        let left = self.solved(|_| (0.0, 0.0));
+        let error = left.error.hypot(other.error);
+        let df = self.estimate.df.min(other.df);
+        left.centre - other.centre > t_quantile(0.5 + LEVEL_DIFFERENT / 2.0, df) * error
+    }
+
+    /// The truth at which the slopes of this likelihood and `more` cancel; both fall everywhere.
+    fn solved(&self, more: impl Fn(f64) -> (f64, f64)) -> Estimate {
+        let Estimate { centre, error, df } = self.estimate;
+        let slope = |truth: f64| self.slope(truth).0 + more(truth).0;
+        let (mut low, mut high) = (centre - 40.0 * error, centre);
+        while slope(high) > 0.0 {
+            high += (high - low).abs();
+        }
+        while slope(low) < 0.0 && low > centre - 1e6 * error {
+            low -= (high - low).abs();
+        }
+        for _ in 0..80 {
+            let middle = f64::midpoint(low, high);
+            if slope(middle) > 0.0 {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        let known = self.slope(low).1 + more(low).1;
+        Estimate {
+            centre: low,
+            error: known.sqrt().recip(),
+            df,
+        }
+    }
+}
+
+impl Estimate {
+    fn with_df(self, df: f64) -> Self {
+        Self { df, ..self }
+    }
 }

@@ -1,6 +1,6 @@
 //! What makes a script stop.
 
-use crate::comparison::{CellComparison, Comparison, Metric, Verdict};
+use crate::comparison::{CellComparison, Comparison, Hours, Metric, Verdict};
 use crate::thresholds::{GATE_FALSE, MIN_BLOCKS, log_delta};
 use crate::words;
 use deltabench_model::plan::{Gate, GatedMetric, Plan, Stopping};
@@ -92,6 +92,9 @@ fn of_metric(comparison: &Comparison, metric: Metric) -> Vec<GateResult> {
 fn of_throughput(comparison: &Comparison) -> Vec<GateResult> {
     let cells = &comparison.cells;
     let counted = comparison.counted_alone().is_some();
+    if comparison.gate.another_hour && !counted {
+        return another_hour(comparison);
+    }
     if let Some(margin) = comparison.gate.not_worse_than.filter(|_| !counted) {
         return not_worse(comparison, margin);
     }
@@ -109,6 +112,44 @@ fn of_throughput(comparison: &Comparison) -> Vec<GateResult> {
         Verdict::Regression => GateResult::Open,
     };
     cells.iter().map(result).collect()
+}
+
+/// The same questions of what a session in another hour would say: a cell of which that is not known is open.
+fn another_hour(comparison: &Comparison) -> Vec<GateResult> {
+    let bound = comparison
+        .gate
+        .not_worse_than
+        .map(|margin| (-margin).ln_1p());
+    let known: Vec<Option<&Hours>> = { comparison.cells.iter() }
+        .map(|cell| cell.metric(Metric::Throughput)?.hours.as_ref())
+        .collect();
+    let shown = |hours: &Option<&Hours>| match (hours, bound) {
+        (None, _) => 1.0,
+        (Some(hours), None) => hours.p,
+        (Some(hours), Some(bound)) => hours.next.p_below(bound),
+    };
+    let shown = holm(&known.iter().map(shown).collect::<Vec<f64>>());
+    let above =
+        |hours: &Hours, bound: f64| hours.another.ci90.is_some_and(|(low, _)| low.ln() > bound);
+    let result = |((cell, hours), shown): ((&CellComparison, Option<&Hours>), f64)| {
+        let Some(hours) = hours else {
+            return match cell.verdict {
+                Verdict::Unfit => GateResult::Untrusted,
+                _ => GateResult::Open,
+            };
+        };
+        match (cell.verdict, bound, hours.verdict) {
+            (Verdict::Unfit, ..) => GateResult::Untrusted,
+            (_, Some(bound), _) if above(hours, bound) => GateResult::Passed,
+            (_, None, Verdict::Improvement | Verdict::NoChange) => GateResult::Passed,
+            (_, Some(_), _) | (_, None, Verdict::Regression) if shown <= GATE_FALSE => {
+                GateResult::Failed
+            }
+            _ => GateResult::Open,
+        }
+    };
+    let cells = comparison.cells.iter().zip(known);
+    cells.zip(shown).map(result).collect()
 }
 
 /// Whether a cell is as fast as the base with more CPU for each operation.
@@ -162,6 +203,10 @@ fn excludes(cell: &CellComparison, bound: f64, looks: bool) -> bool {
 /// One-sided p of "the loss is within the margin".
 fn loss_p(cell: &CellComparison, bound: f64) -> Option<f64> {
     let speed = cell.metric(Metric::Throughput)?;
+    let sessions = speed.hours.as_ref().and_then(|hours| hours.mean);
+    if let Some(mean) = sessions {
+        return Some(mean.p_below(bound));
+    }
     let beyond: Vec<f64> = speed.blocks.iter().map(|gain| bound - gain).collect();
     let mean = SkewedMean::new(&beyond, -speed.skewness).ok()?;
     Some(mean.p_above())

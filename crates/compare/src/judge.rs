@@ -133,6 +133,26 @@ pub(crate) fn waiting(metric: Metric, values: &Values, delta: f64, what: &str) -
     }
 }
 
+/// A verdict in words, with the 95 % interval of gains that it rests on; δ as a share.
+pub(crate) fn told(
+    metric: Metric,
+    verdict: Verdict,
+    gain95: Option<Interval>,
+    delta: f64,
+) -> String {
+    let wording = Wording {
+        metric,
+        delta,
+        sign: sign(metric),
+    };
+    match (verdict, gain95) {
+        (_, None) => "nothing measured".to_owned(),
+        (Verdict::Regression | Verdict::Improvement, Some(ci95)) => wording.changed(ci95),
+        (Verdict::NoChange, Some(ci95)) => wording.equal(ci95, f64::midpoint(ci95.low, ci95.high)),
+        (_, Some(ci95)) => wording.open(ci95),
+    }
+}
+
 /// The table of docs/sources/statistics.md#verdict, in the order that makes its rows disjoint.
 ///
 /// "Not inside ±δ" in its second row is read as the 90 % interval, as in the third and fourth: what the

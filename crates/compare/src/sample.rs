@@ -235,6 +235,7 @@ pub(crate) fn compare_metric(
         verdict: None,
         skewness: sample.skewness,
         blocks: sample.logs,
+        hours: None,
     })
 }
 

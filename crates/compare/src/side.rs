@@ -5,14 +5,14 @@ use crate::comparison::{
     Verdict,
 };
 use crate::history::{History, Sample};
-use crate::judge::{Judgement, gains};
+use crate::judge::Judgement;
 use crate::latency::Merged;
 use crate::pairing::Pairing;
 use crate::sample::{BlockValue, Values, compare_metric, ratio};
 use crate::stalls::stalls;
 use crate::stopping::{CellProgress, StoppingInput, StoppingState};
 use crate::tails;
-use crate::thresholds::{CONFIRM_P, MIN_BLOCKS};
+use crate::thresholds::MIN_BLOCKS;
 use crate::words;
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::units::count;
@@ -65,6 +65,7 @@ impl Side {
             looks: number(state.looks),
             decided_at: state.decided_at.map(number),
             confirmation: confirmation(plan, &state, &sample),
+            recurrence: None,
             interval_level: state.levels.printed,
             drifting: None,
             interference: interference(history, &state),
@@ -174,21 +175,11 @@ fn interference(history: &History<'_>, state: &StoppingState) -> Interference {
     }
 }
 
-/// Whether the regression of another run came again, once this run knows.
+/// In a run that confirms another: that a cell is measured, which both runs together are then asked about.
 fn confirmation(plan: &Plan, state: &StoppingState, sample: &Sample) -> Option<Confirmation> {
     plan.confirms.as_ref()?;
-    let losses = gains(Metric::Throughput, &Values::of(&sample.throughput)).times(-1.0);
-    if state.progress != CellProgress::Decided || losses.logs.len() < MIN_BLOCKS {
-        return None;
-    }
-    let again = losses
-        .mean()
-        .is_some_and(|mean| mean.p_above() <= CONFIRM_P);
-    Some(if again && state.speed.verdict != Verdict::NoChange {
-        Confirmation::Recurred
-    } else {
-        Confirmation::DidNotRecur
-    })
+    let measured = sample.throughput.len() >= MIN_BLOCKS;
+    (state.progress == CellProgress::Decided && measured).then_some(Confirmation::Open)
 }
 
 fn number(value: usize) -> u32 {

@@ -28,6 +28,9 @@ mod scaleup;
 mod servers;
 mod spreads;
 
+pub(crate) use loads::{Judged, Loads, ratio};
+pub(crate) use spreads::pooled;
+
 /// One run of a study.
 #[derive(Debug, Clone, Copy)]
 pub struct StudyRun<'a> {
@@ -250,6 +253,7 @@ pub struct Spread {
 pub fn grids_of(run: StudyRun<'_>) -> Result<Vec<Grid>, Problem> {
     let plan = Plan {
         confirms: None,
+        session: None,
         ..run.plan.clone()
     };
     let alone = StudyRun { plan: &plan, ..run };

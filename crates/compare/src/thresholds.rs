@@ -108,6 +108,10 @@ pub const CONFIRM_BLOCKS: usize = 6;
 /// leaves out zero on the same side.
 pub const CONFIRM_P: f64 = 0.025;
 
+/// One-sided p that a second run on a fresh load must reach for a difference to have recurred: the share of
+/// false recurrences, whatever selected the first run.
+pub const RECUR_P: f64 = 0.05;
+
 /// A look stops at a difference only if the fresh blocks would confirm it with this probability, at the size
 /// found and the sd of [`SD_LEVEL`]; else the cell is measured on to the next look.
 ///
@@ -404,3 +408,7 @@ pub const COUNT_BESIDE_MAX: f64 = 0.01;
 /// Below this p of "slower and faster are equally likely" a ledger of placebos prefers a side. Small, because
 /// the ledger is looked at again and again as it grows.
 pub const LOPSIDED: f64 = 0.01;
+
+/// Milliseconds from the end of a run to the start of the next from which on they are of different hours:
+/// runs that are nearer share neighbours and the host's clock.
+pub const HOUR_APART_MS: i64 = 600_000;

@@ -146,6 +146,9 @@ pub struct Gate {
     /// What may fail it; empty: throughput alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<GatedMetric>,
+    /// Whether the answer has to hold in another hour, and not only in those that were measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub another_hour: bool,
 }
 
 /// What a gate may ask for.
@@ -359,6 +362,18 @@ pub struct ExperimentPart {
     pub left_out: Vec<(String, String)>,
 }
 
+/// The session of a comparison that is measured in several of them, each with a load of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionPart {
+    /// The run that is the first session; it stands for all of them.
+    pub first: String,
+    /// Which session, from 1.
+    pub number: u32,
+    pub of: u32,
+    /// Seconds from the end of a session to the start of the next, at least.
+    pub gap_seconds: f64,
+}
+
 /// All that a run is going to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -410,6 +425,9 @@ pub struct Plan {
     /// The run whose regressions this one measures again, if it does.
     #[serde(default)]
     pub confirms: Option<String>,
+    /// Which session of a comparison this run is, if it has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionPart>,
     /// What each server may use of the machine.
     #[serde(default)]
     pub limits: Limits,
@@ -460,6 +478,12 @@ impl Plan {
     pub fn has_whole_steps(&self) -> bool {
         let external = |server: &PlannedServer| server.installation.engine == Engine::DbBench;
         self.work.has_passes() || self.servers.iter().any(external)
+    }
+
+    /// Whether this run measures again what another did: then ports and environments are others, too.
+    pub fn is_again(&self) -> bool {
+        let later = |session: &SessionPart| session.number > 1;
+        self.confirms.is_some() || self.session.as_ref().is_some_and(later)
     }
 
     /// Index of the base server.

@@ -1,6 +1,7 @@
 //! From what was asked to a plan, or a refusal before anything starts.
 
 mod confirmation;
+mod sessions;
 
 use crate::request::most_clients;
 pub use crate::request::{Request, Selection, ServerWish};
@@ -11,6 +12,7 @@ use deltabench_server::check_settings;
 use deltabench_workload::Library;
 
 pub use confirmation::confirmation;
+pub use sessions::sessions;
 
 /// δ of a request that names none: no cell is asked for more than its noise allows, and none for less than
 /// this.
@@ -61,6 +63,7 @@ pub fn plan(
         pins: request.pins,
         workloads: request.sources,
         confirms: None,
+        session: None,
         limits: request.limits,
         cache: request.cache,
         observing: request.observing,
@@ -305,6 +308,7 @@ pub(crate) mod tests {
             pins: None,
             workloads: Vec::new(),
             confirms: None,
+            session: None,
             limits: Limits::default(),
             cache: CacheState::AsIs,
             observing: Observing::default(),

@@ -47,14 +47,21 @@ pub struct BlockSchedule {
     /// Which cluster (data directory) plays each server: servers of one installation swap theirs.
     pub slots: Vec<usize>,
     pub ports: Vec<u16>,
-    /// Bytes of padding in the environment of each server: it moves the stack. None but in a confirmation.
+    /// Bytes of padding in the environment of each server, which moves the stack: only in a run that measures
+    /// again what another did.
     pub padding: Vec<usize>,
     /// Cells in the order in which they are visited.
     pub cells: Vec<CellId>,
 }
 
-/// First port of a run's servers, and of a run that confirms another.
+/// First port of a run's servers, and of a run that measures again what another did.
 const PORTS: (u16, u16) = (5500, 5700);
+
+/// Ports from a session's first one to the next session's.
+const PORTS_OF_SESSION: u16 = 20;
+
+/// Sessions until ports repeat.
+const PORTS_REPEAT: u32 = 10;
 
 /// Most bytes of padding of the environment.
 const PADDING_MAX: usize = 4096;
@@ -68,11 +75,11 @@ impl BlockSchedule {
         if plan.order == CellOrder::Drawn {
             cells.shuffle(&mut draw(plan, purpose::CELL_ORDER, &key));
         }
-        let confirms = plan.confirms.is_some();
-        let first_port = if confirms { PORTS.1 } else { PORTS.0 };
+        let again = plan.is_again();
+        let first_port = first_port(plan);
         let mut random = draw(plan, purpose::PADDING, &key);
         let mut padding = || {
-            if confirms {
+            if again {
                 random.random_range(0..PADDING_MAX)
             } else {
                 0
@@ -89,6 +96,15 @@ impl BlockSchedule {
             padding: (0..servers).map(|_| padding()).collect(),
             cells,
         }
+    }
+}
+
+fn first_port(plan: &Plan) -> u16 {
+    let session = plan.session.as_ref().map_or(0, |session| session.number);
+    let step = u16::try_from(session % PORTS_REPEAT).unwrap_or(0) * PORTS_OF_SESSION;
+    match plan.is_again() {
+        true => PORTS.1 + step,
+        false => PORTS.0,
     }
 }
 

@@ -43,6 +43,7 @@ pub(crate) fn plan(
         pins: None,
         workloads: Vec::new(),
         confirms: None,
+        session: None,
         limits: Limits::default(),
         cache: CacheState::AsIs,
         observing: Observing::default(),

@@ -104,10 +104,10 @@ impl Between {
         })
     }
 
-    /// One-sided p of "it is at most `bound`": the larger one of what groups and values say.
-    pub fn p_above(&self, bound: f64) -> f64 {
+    /// One-sided p of "it is at least `bound`": the larger one of what groups and values say.
+    pub fn p_below(&self, bound: f64) -> f64 {
         let p = |spread: Spread| {
-            let distance = self.estimate - bound;
+            let distance = bound - self.estimate;
             if spread.error > 0.0 {
                 t_cdf(-distance / spread.error, spread.df)
             } else if distance > 0.0 {

@@ -48,7 +48,7 @@ pub(crate) fn upper_quantile(tail: f64) -> f64 {
 }
 
 /// Density of a standard normal at `z`.
-pub(crate) fn normal_density(z: f64) -> f64 {
+pub fn normal_density(z: f64) -> f64 {
     (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt()
 }
 

@@ -70,6 +70,8 @@ pub struct RunSummary {
     pub visits_done: u64,
     /// The execution of an experiment that it is a part of.
     pub execution: Option<String>,
+    /// Which session of how many it is, where a comparison has several.
+    pub session: Option<(u32, u32)>,
 }
 
 /// What a name in the lab stands for.
@@ -157,6 +159,17 @@ impl Store {
         )
     }
 
+    /// When a run was first measured, milliseconds since 1970; `None` for one that is only planned.
+    ///
+    /// Errors: `UnknownRun`, `Sqlite`.
+    pub fn began_unix_ms(&self, run: &str) -> Result<Option<i64>, StoreError> {
+        const SQL: &str =
+            "select min(at_unix_ms) from run_state where run = ?1 and state = 'running'";
+        let run = self.run_id(run)?;
+        let found: Vec<Option<i64>> = self.collect(SQL, [run], |row| row.get(0))?;
+        Ok(found.into_iter().flatten().next())
+    }
+
     /// All runs, oldest first.
     ///
     /// Errors: `Damaged`, `Newer`, `Sqlite`.
@@ -192,6 +205,7 @@ impl Store {
                     blocks_planned: plan.timing.blocks,
                     visits_done: done,
                     execution: plan.experiment.map(|part| part.execution),
+                    session: plan.session.map(|part| (part.number, part.of)),
                 })
             })
             .collect()
@@ -248,10 +262,10 @@ impl Store {
         if named.iter().any(|entry| entry.run == wanted) {
             return Ok(Found::Run(wanted.to_owned()));
         }
-        // A run that confirms another is part of it, as the parts of an experiment are: they answer to their
-        // full names only.
+        // A run that confirms another, or is a later session of it, is part of it, as the parts of an
+        // experiment are: they answer to their full names only.
         let mut names: Vec<&str> = Vec::new();
-        for entry in named.iter().filter(|entry| !entry.confirms) {
+        for entry in named.iter().filter(|entry| !entry.belongs) {
             let name = entry.execution.as_deref().unwrap_or(&entry.run);
             if !names.contains(&name) {
                 names.push(name);
@@ -288,14 +302,15 @@ impl Store {
 
     /// The names of all runs, oldest first.
     fn named(&self) -> Result<Vec<Named>, Problem> {
-        const SQL: &str = "select r.name, r.plan ->> '$.confirms' is not null, \
+        const SQL: &str = "select r.name, r.plan ->> '$.confirms' is not null \
+            or coalesce(r.plan ->> '$.session.number', 1) > 1, \
             r.plan ->> '$.experiment.execution', \
             exists (select 1 from run_state where run = r.id and state <> 'planned') \
             from run r order by r.started_unix_ms, r.id";
         let named = self.collect(SQL, [], |row| {
             Ok(Named {
                 run: row.get(0)?,
-                confirms: row.get(1)?,
+                belongs: row.get(1)?,
                 execution: row.get(2)?,
                 started: row.get(3)?,
             })
@@ -307,7 +322,8 @@ impl Store {
 /// A run among the others of its lab.
 struct Named {
     run: String,
-    confirms: bool,
+    /// Whether it is a part of another run: it confirms that one, or is a later session of it.
+    belongs: bool,
     execution: Option<String>,
     /// Whether it was ever more than planned.
     started: bool,
@@ -317,7 +333,7 @@ struct Named {
 fn meaning(name: &str, named: &[Named]) -> Found {
     let parts: Vec<String> = named
         .iter()
-        .filter(|entry| entry.execution.as_deref() == Some(name) && !entry.confirms)
+        .filter(|entry| entry.execution.as_deref() == Some(name) && !entry.belongs)
         .map(|entry| entry.run.clone())
         .collect();
     if parts.is_empty() {

@@ -2,30 +2,32 @@
 
 use crate::comparison::{Metric, Ratio, Verdict};
 use crate::judge::{decide, gain};
-use crate::thresholds::{LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_BLOCKS, log_delta};
+use crate::thresholds::{
+    LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_BLOCKS, PLACEBO_P, PLACEBO_RELEVANCE, log_delta,
+};
 use deltabench_stats::Interval;
 use deltabench_stats::between::{Between, difference_between, mean_between};
 use deltabench_stats::summary::mean;
 
 /// Logarithms of block values, by load.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Loads {
+pub(crate) struct Loads {
     values: Vec<Vec<f64>>,
 }
 
 impl Loads {
     /// Loads without a block are left out.
-    pub(super) fn new(values: impl Iterator<Item = Vec<f64>>) -> Self {
+    pub(crate) fn new(values: impl Iterator<Item = Vec<f64>>) -> Self {
         Self {
             values: values.filter(|load| !load.is_empty()).collect(),
         }
     }
 
-    pub(super) fn number(&self) -> usize {
+    pub(crate) fn number(&self) -> usize {
         self.values.len()
     }
 
-    pub(super) fn blocks(&self) -> usize {
+    pub(crate) fn blocks(&self) -> usize {
         self.values.iter().map(Vec::len).sum()
     }
 
@@ -34,53 +36,78 @@ impl Loads {
     }
 
     /// The mean over loads of the mean over blocks; absent without a load.
-    pub(super) fn centre(&self) -> Option<f64> {
+    pub(crate) fn centre(&self) -> Option<f64> {
         let means: Option<Vec<f64>> = self.values.iter().map(|load| mean(load)).collect();
         mean(&means?)
     }
 
     /// exp of the mean, with an interval that holds between loads where there are several. `within` is the
     /// level of Student's interval that holds inside of a load.
-    pub(super) fn ratio(&self, within: f64) -> Option<Ratio> {
+    pub(crate) fn ratio(&self, within: f64) -> Option<Ratio> {
         let found = mean_between(&self.slices()).ok();
         Some(ratio(self.centre()?, found.as_ref(), within))
     }
 
     /// exp of this mean less that of `first`, for loads of different runs.
-    pub(super) fn ratio_to(&self, first: &Self, within: f64) -> Option<Ratio> {
+    pub(crate) fn ratio_to(&self, first: &Self, within: f64) -> Option<Ratio> {
         let found = difference_between(&first.slices(), &self.slices()).ok();
         let difference = self.centre()? - first.centre()?;
         Some(ratio(difference, found.as_ref(), within))
     }
 
     /// What several loads say together by the rules for a fixed number of blocks.
-    pub(super) fn judge(&self, metric: Metric, delta: f64, within: f64) -> Judged {
-        let Ok(found) = mean_between(&self.slices()) else {
+    pub(crate) fn judge(&self, metric: Metric, delta: f64, within: f64) -> Judged {
+        let Some(found) = self.between() else {
             return Judged::default();
         };
-        let [different, equivalent] =
-            levels(within).map(|(level, within)| gain(metric, found.interval(level, within)));
-        let verdict = if self.blocks() < MIN_BLOCKS {
-            Verdict::Inconclusive
-        } else {
-            decide(different, equivalent, equivalent, log_delta(delta))
-        };
+        let judged = Judged::of(&found, metric, delta, within);
         Judged {
-            verdict,
-            gain95: Some(different),
-            p: Some(found.p()),
+            verdict: if self.blocks() < MIN_BLOCKS {
+                Verdict::Inconclusive
+            } else {
+                judged.verdict
+            },
+            ..judged
         }
+    }
+
+    /// The mean over loads on the log scale; absent with too few values.
+    pub(crate) fn between(&self) -> Option<Between> {
+        mean_between(&self.slices()).ok()
+    }
+
+    /// p and mean on the log scale of loads of a placebo that are off together, by the rule for one run.
+    pub(crate) fn suspicion(&self, delta: f64) -> Option<(f64, f64)> {
+        let judged = self.judge(Metric::Throughput, delta, LEVEL_DIFFERENT);
+        let (p, centre) = (judged.p?, self.centre()?);
+        let off = self.blocks() >= MIN_BLOCKS
+            && p < PLACEBO_P
+            && centre.abs() > PLACEBO_RELEVANCE * log_delta(delta);
+        off.then_some((p, centre))
     }
 }
 
 /// What several loads say together.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Judged {
-    pub(super) verdict: Verdict,
+pub(crate) struct Judged {
+    pub(crate) verdict: Verdict,
     /// 95 % interval of ln(candidate / base), turned so that below zero is worse.
-    pub(super) gain95: Option<Interval>,
+    pub(crate) gain95: Option<Interval>,
     /// Two-sided p of "it is equal".
-    pub(super) p: Option<f64>,
+    pub(crate) p: Option<f64>,
+}
+
+impl Judged {
+    /// The rules for a fixed number of blocks on a mean over loads, or on what one more load would say.
+    pub(crate) fn of(found: &Between, metric: Metric, delta: f64, within: f64) -> Self {
+        let [different, equivalent] =
+            levels(within).map(|(level, within)| gain(metric, found.interval(level, within)));
+        Self {
+            verdict: decide(different, equivalent, equivalent, log_delta(delta)),
+            gain95: Some(different),
+            p: Some(found.p()),
+        }
+    }
 }
 
 impl Default for Judged {
@@ -101,7 +128,8 @@ fn levels(within: f64) -> [(f64, f64); 2] {
     ]
 }
 
-fn ratio(centre: f64, found: Option<&Between>, within: f64) -> Ratio {
+/// exp of a centre, with the intervals of what is known of it.
+pub(crate) fn ratio(centre: f64, found: Option<&Between>, within: f64) -> Ratio {
     let [ci95, ci90] = levels(within).map(|(level, within)| {
         found.map(|found| {
             let interval = found.interval(level, within);

@@ -8,9 +8,7 @@ use super::{Axis, Figure, GroupSpread, StudyTable, spreads};
 use crate::comparison::{Metric, Ratio, Verdict};
 use crate::side::{contradicts, cpu_bound};
 use crate::study::notes;
-use crate::thresholds::{
-    LEVEL_DIFFERENT, LISTED_FALSE, MIN_BLOCKS, PLACEBO_P, PLACEBO_RELEVANCE, log_delta,
-};
+use crate::thresholds::LISTED_FALSE;
 use deltabench_model::plan::Group;
 use deltabench_stats::multiplicity::benjamini_hochberg;
 use deltabench_stats::summary::geometric_mean;
@@ -182,12 +180,7 @@ fn suspect(usable: &Usable<'_, '_>) -> bool {
         let found = metrics.find(|found| found.metric == Metric::Throughput)?;
         Some(found.blocks.clone())
     });
-    let limit = PLACEBO_RELEVANCE * log_delta(delta(usable));
-    let loads = Loads::new(placebos);
-    let judged = loads.judge(Metric::Throughput, delta(usable), LEVEL_DIFFERENT);
-    loads.blocks() >= MIN_BLOCKS
-        && judged.p.is_some_and(|p| p < PLACEBO_P)
-        && loads.centre().is_some_and(|centre| centre.abs() > limit)
+    Loads::new(placebos).suspicion(delta(usable)).is_some()
 }
 
 /// A figure of several loads with its verdict, and what they say alone.

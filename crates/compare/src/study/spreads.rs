@@ -108,7 +108,7 @@ fn of_run<'a>(place: &Place<'_, 'a>, metric: Metric) -> Option<(&'a str, Vec<Blo
 }
 
 /// The mean over loads, as wide as they scatter and at least as wide as what they say of themselves.
-fn pooled(loads: &[Ratio]) -> Option<Ratio> {
+pub(crate) fn pooled(loads: &[Ratio]) -> Option<Ratio> {
     let logs: Vec<f64> = loads.iter().map(|load| load.estimate.ln()).collect();
     let centre = mean(&logs)?;
     let interval = |level: f64, of: fn(&Ratio) -> Option<(f64, f64)>| {

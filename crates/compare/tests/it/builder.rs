@@ -85,6 +85,7 @@ pub fn plan(cells: Vec<Cell>) -> Plan {
         pins: None,
         workloads: Vec::new(),
         confirms: None,
+        session: None,
         limits: deltabench_model::plan::Limits::default(),
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),

@@ -20,6 +20,7 @@ mod curves;
 mod disturbances;
 mod fairness;
 mod host_speed;
+mod hours;
 mod many;
 mod pipeline;
 mod rounds;

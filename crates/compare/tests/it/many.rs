@@ -107,6 +107,7 @@ const GATE: Gate = Gate {
     not_worse_than: None,
     inconclusive_passes: false,
     metrics: Vec::new(),
+    another_hour: false,
 };
 
 #[test]
@@ -134,6 +135,7 @@ fn the_gate_asks_of_the_whole_family_what_the_listing_asks_on_average() {
         Gate {
             inconclusive_passes: true,
             metrics: Vec::new(),
+            another_hour: false,
             ..GATE
         },
     );
@@ -157,6 +159,7 @@ fn not_worse_than_passes_what_excludes_the_loss_and_fails_what_shows_it() {
         not_worse_than: Some(margin),
         inconclusive_passes: passes,
         metrics: Vec::new(),
+        another_hour: false,
     };
     let cases = [
         // (centre, spread, margin, exit code): with eight blocks the one-sided bound is 0.716·spread away.

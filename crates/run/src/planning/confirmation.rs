@@ -1,11 +1,11 @@
-//! The plan that measures the regressions of a run again.
+//! The plan that measures the differences of a run again.
 
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::plan::{Cell, CellId, Gate, Plan, Stopping};
 use deltabench_workload::mix;
 use std::collections::HashSet;
 
-/// Largest loss that is measured again to be confirmed: larger ones are beyond what a session's luck makes.
+/// Largest change that is measured again to be confirmed: larger ones are beyond what a session's luck makes.
 /// Source: docs/sources/statistics.md#fresh-loads.
 const CONFIRM_UP_TO: f64 = 0.05;
 
@@ -15,7 +15,8 @@ const CONFIRM_BLOCKS: u32 = 12;
 /// Makes the seed of a confirmation another one than that of its run.
 const CONFIRM_SEED: u64 = 0xc0_4f_19;
 
-/// The plan that measures the small regressions of a finished run again; `None` if there are none.
+/// The plan that measures the small regressions and improvements of a finished run again; `None` if there are
+/// none.
 ///
 /// Everything that luck may sit in is drawn anew: the load, directories, ports, the size of the environment,
 /// every order and key.
@@ -23,7 +24,8 @@ pub fn confirmation(run: &str, plan: &Plan, comparison: &Comparison) -> Option<P
     let small = |cell: &&CellComparison| {
         let throughput = cell.metric(Metric::Throughput);
         let estimate = throughput.map_or(1.0, |value| value.ratio.estimate);
-        cell.verdict == Verdict::Regression && estimate >= 1.0 - CONFIRM_UP_TO
+        matches!(cell.verdict, Verdict::Regression | Verdict::Improvement)
+            && (estimate - 1.0).abs() <= CONFIRM_UP_TO
     };
     let wanted: HashSet<CellId> = comparison
         .cells
@@ -64,7 +66,7 @@ mod tests {
     use deltabench_testkit::small_run::bare_slice;
 
     /// Throughput of the candidate in each cell, base and placebo at 1.
-    const RATES: [f64; 4] = [0.96, 0.9, 1.0, 0.97];
+    const RATES: [f64; 5] = [0.96, 0.9, 1.0, 0.97, 1.04];
 
     fn slice(server: ServerId, cell: CellId, block: u32, round: u32) -> Slice {
         let rate = match server {
@@ -87,15 +89,15 @@ mod tests {
     }
 
     #[test]
-    fn small_regressions_are_measured_again_with_everything_drawn_anew() {
-        let mut plan = plan_of(&["a", "a", "b"], 4);
+    fn small_differences_are_measured_again_with_everything_drawn_anew() {
+        let mut plan = plan_of(&["a", "a", "b"], 5);
         plan.delta = 0.05;
         plan.delta_from_noise = true;
         plan.timing.deadline_seconds = Some(60.0);
         let places = (0..8).flat_map(|block| (0..5).map(move |round| (block, round)));
         let slices: Vec<Slice> = places
             .flat_map(|(block, round)| {
-                (0..4).flat_map(move |cell| {
+                (0..5).flat_map(move |cell| {
                     (0..3).map(move |server| slice(ServerId(server), CellId(cell), block, round))
                 })
             })
@@ -106,7 +108,7 @@ mod tests {
         let clients: Vec<u32> = again.cells.iter().map(|cell| cell.clients).collect();
         assert_eq!(
             clients,
-            [1, 4],
+            [1, 4, 5],
             "neither what is equal nor what lost a tenth"
         );
         assert_ne!(again.seed, plan.seed);

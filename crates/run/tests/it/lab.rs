@@ -124,6 +124,7 @@ pub fn plan(installations: &[&Installation], cells: Vec<Cell>, rows: u64) -> Pla
         pins: None,
         workloads: Vec::<WorkloadSource>::new(),
         confirms: None,
+        session: None,
         limits: deltabench_model::plan::Limits::default(),
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),

@@ -100,8 +100,8 @@ fn earlier_pairs_foretell_what_another_hour_says_to_one_session() {
                 own += u64::from(alone.interval(0.95, 0.95).contains(says));
             }
             println!(
-                "{sets} sets of {figures}, blocks {before} then and {now} now, between/block {between}: another \
-                 hour's figure {} %, its truth {} %; in this hour's interval {} %",
+                "{sets} sets of {figures}, blocks {before} then and {now} now, between/block {between}: \
+                 another hour's figure {} %, its truth {} %; in this hour's interval {} %",
                 percent(figure),
                 percent(hour),
                 percent(own)
@@ -115,8 +115,8 @@ fn earlier_pairs_foretell_what_another_hour_says_to_one_session() {
 fn what_scatters_is_pooled_over_sets_each_with_a_truth_of_its_own() {
     let set = [vec![0.1, 0.3], vec![0.5, 0.7]];
     let other = [vec![-5.0, -4.8], vec![-5.0, -4.8], vec![-5.0, -4.8]];
-    let sets = [&set[..], &other[..]]
-        .map(|set| set.iter().map(Vec::as_slice).collect::<Vec<&[f64]>>());
+    let sets =
+        [&set[..], &other[..]].map(|set| set.iter().map(Vec::as_slice).collect::<Vec<&[f64]>>());
     let found = Scatter::pooled(&sets).unwrap();
     assert!((found.df - 3.0).abs() < 1e-12);
     // The first set: means 0.2 and 0.6, variance 0.08, one degree of freedom; the second: none.

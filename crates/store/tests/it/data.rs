@@ -70,6 +70,7 @@ pub fn plan() -> Plan {
         pins: None,
         workloads: Vec::new(),
         confirms: None,
+        session: None,
         limits: deltabench_model::plan::Limits::default(),
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),

@@ -1,0 +1,303 @@
+//! Several sessions of a comparison as one result, and what another hour would say.
+//!
+//! A session is a whole run with a load of its own. Its interval knows restarts, not hours: what moves from
+//! hour to hour (neighbours, placement of pages, the host's clock) is one draw for all of its blocks. So the
+//! sample of a result over sessions is the session.
+
+use crate::analyse::counts;
+use crate::comparison::{
+    CellComparison, Comparison, GroupSummary, Hours, HoursFrom, Metric, MetricComparison,
+    PlaceboSummary, Ratio, Verdict,
+};
+use crate::judge::told;
+use crate::multiple::adjust;
+use crate::side::contradicts;
+use crate::study::{Judged, Loads, pooled, ratio};
+use crate::thresholds::LEVEL_DIFFERENT;
+use crate::words;
+use deltabench_model::plan::Plan;
+use deltabench_model::units::{count, to_u64};
+use deltabench_stats::between::Scatter;
+use deltabench_stats::summary::geometric_mean;
+
+/// Makes `first` the result of all sessions: itself and `others`, in their order.
+///
+/// Per cell, candidate and metric the ratio becomes the mean over sessions with its random-effects interval,
+/// and the verdict is that of the rules for a fixed number of blocks on it, with the largest δ of the
+/// sessions. [`Hours`] says what each session found and what one in another hour would say. Sessions of an
+/// unfit host, and cells that are unfit by their own work, say nothing; the placebos of the others are judged
+/// together, as candidates are. Costs, latency curves and what moved stay those of the first session.
+///
+/// Shape:  without another session that measured a cell, it stays as it is.
+/// Source: [`deltabench_stats::between::mean_between`]; docs/measuring.md#sessions.
+pub fn combine(first: &mut Comparison, others: &[Comparison], plan: &Plan) {
+    if others.is_empty() {
+        return;
+    }
+    let all: Vec<Comparison> = std::iter::once(first.clone())
+        .chain(others.iter().cloned())
+        .collect();
+    let fit: Vec<&Comparison> = all.iter().filter(|session| session.host_ok).collect();
+    for session in others {
+        let told = |text: &str| first.findings.iter().any(|known| known.text == text);
+        let new: Vec<_> = { session.findings.iter() }
+            .filter(|finding| !told(&finding.text))
+            .cloned()
+            .collect();
+        first.findings.extend(new);
+    }
+    if fit.is_empty() {
+        return;
+    }
+    first.host_ok = true;
+    let placebos = |session: &Comparison| session.placebo_cells.clone();
+    let placebos: Vec<Vec<CellComparison>> = fit.iter().map(|one| placebos(one)).collect();
+    for cell in &mut first.cells {
+        let sessions: Vec<&CellComparison> = of_cell(cell, fit.iter().map(|one| &one.cells));
+        let beside = of_placebo(cell, placebos.iter());
+        together(cell, &sessions, &beside, plan);
+    }
+    for cell in &mut first.placebo_cells {
+        let sessions = of_cell(cell, placebos.iter());
+        together(cell, &sessions, &[], plan);
+    }
+    adjust(&mut first.cells.iter_mut().collect::<Vec<_>>());
+    adjust(&mut first.placebo_cells.iter_mut().collect::<Vec<_>>());
+    first.counts = counts(&first.cells);
+    for summary in &mut first.summaries {
+        *summary = of_group(summary, &fit);
+    }
+    first.placebo = first.placebo.as_ref().map(|one| {
+        let flagged = first.placebo_cells.iter().filter(|cell| is_change(cell));
+        of_placebos(one, number(flagged.count()), &fit)
+    });
+}
+
+/// Adds to a single session what another hour would say, by what earlier runs scattered.
+///
+/// Shape:  `earlier` gives for a cell and metric the block log-ratios of each run, by the comparison that the
+///         runs repeated; a comparison of a single run says nothing.
+pub fn foretell(
+    comparison: &mut Comparison,
+    earlier: impl Fn(&CellComparison, Metric) -> Vec<Vec<Vec<f64>>>,
+) {
+    for cell in &mut comparison.cells {
+        let found: Vec<Option<Hours>> = { cell.metrics.iter() }
+            .map(|metric| {
+                let sets = earlier(cell, metric.metric);
+                let sets = sets
+                    .iter()
+                    .map(|set| set.iter().map(Vec::as_slice).collect());
+                let scatter = Scatter::pooled(&sets.collect::<Vec<Vec<&[f64]>>>())?;
+                let pairs = u32::try_from(to_u64(scatter.df)).unwrap_or(u32::MAX);
+                let next = scatter.next_group(&metric.blocks).ok()?;
+                let level = cell.interval_level;
+                let judged = Judged::of(&next, metric.metric, cell.delta, level);
+                Some(Hours {
+                    sessions: Vec::new(),
+                    another: ratio(metric.ratio.estimate.ln(), Some(&next), level),
+                    from: HoursFrom::EarlierPairs(pairs),
+                    sd: scatter.between(),
+                    verdict: judged.verdict,
+                    p: next.p(),
+                    mean: None,
+                    next,
+                })
+            })
+            .collect();
+        for (metric, hours) in cell.metrics.iter_mut().zip(found) {
+            metric.hours = hours;
+        }
+    }
+}
+
+fn is_change(cell: &CellComparison) -> bool {
+    matches!(cell.verdict, Verdict::Regression | Verdict::Improvement)
+}
+
+/// The same cell and server in each session that says something about it.
+fn of_cell<'a>(
+    cell: &CellComparison,
+    sessions: impl Iterator<Item = &'a Vec<CellComparison>>,
+) -> Vec<&'a CellComparison> {
+    // A cell that its own work makes unfit has no p; one that its placebo makes unfit has.
+    let says = |other: &&CellComparison| other.p.is_some() || other.verdict != Verdict::Unfit;
+    let same = |other: &&CellComparison| {
+        other.cell == cell.cell && other.candidate == cell.candidate && other.blocks > 0
+    };
+    sessions
+        .filter_map(|cells| cells.iter().find(same))
+        .filter(says)
+        .collect()
+}
+
+fn of_placebo<'a>(
+    cell: &CellComparison,
+    sessions: impl Iterator<Item = &'a Vec<CellComparison>>,
+) -> Vec<&'a CellComparison> {
+    sessions
+        .filter_map(|cells| cells.iter().find(|other| other.cell == cell.cell))
+        .collect()
+}
+
+/// Makes a cell what all of its sessions say together.
+fn together(
+    cell: &mut CellComparison,
+    sessions: &[&CellComparison],
+    placebos: &[&CellComparison],
+    plan: &Plan,
+) {
+    match sessions {
+        [] => return,
+        [one] => {
+            *cell = (*one).clone();
+            return;
+        }
+        _ => {}
+    }
+    let delta = sessions.iter().map(|one| one.delta).fold(0.0, f64::max);
+    let level = sessions.iter().map(|one| one.interval_level);
+    let level = level.fold(LEVEL_DIFFERENT, f64::max);
+    let metrics: Vec<MetricComparison> = { Metric::ALL.iter() }
+        .filter_map(|&metric| over_sessions(metric, sessions, delta, level))
+        .collect();
+    let judged = |wanted| {
+        let loads = loads(wanted, sessions);
+        loads.judge(wanted, delta, level)
+    };
+    let speed = judged(Metric::Throughput);
+    let cost = judged(Metric::ServerCpuPerOperation);
+    let planned = plan.cell(cell.cell);
+    let denied = planned.is_some_and(crate::side::cpu_bound)
+        && cost.p.is_some()
+        && matches!(speed.verdict, Verdict::Regression | Verdict::Improvement)
+        && contradicts((speed.verdict, speed.gain95), (cost.verdict, cost.gain95));
+    let says = told(Metric::Throughput, speed.verdict, speed.gain95, delta);
+    let (verdict, reason) = match (speed.verdict, denied, suspect(placebos, delta)) {
+        (Verdict::Inconclusive, _, _) => (Verdict::Inconclusive, says),
+        (_, true, _) => (
+            Verdict::Inconclusive,
+            format!("contradicted by CPU: throughput {says}"),
+        ),
+        (_, _, Some(why)) => (Verdict::Unfit, format!("{why}; not trusted: {says}")),
+        (verdict, ..) => (verdict, says),
+    };
+    let sum = |of: fn(&CellComparison) -> u64| sessions.iter().map(|one| of(one)).sum::<u64>();
+    let blocks = sum(|one| u64::from(one.blocks));
+    *cell = CellComparison {
+        verdict,
+        alone: verdict,
+        reason,
+        delta,
+        p: speed.p,
+        p_holm: None,
+        p_bh: None,
+        looks: 0,
+        decided_at: None,
+        detection: None,
+        interval_level: level,
+        blocks_to_verdict: None,
+        minutes_to_verdict: None,
+        blocks: u32::try_from(blocks).unwrap_or(u32::MAX),
+        rounds: sum(|one| one.rounds),
+        void_rounds: sum(|one| one.void_rounds),
+        base_errors: sum(|one| one.base_errors),
+        candidate_errors: sum(|one| one.candidate_errors),
+        metrics,
+        ..cell.clone()
+    };
+}
+
+fn loads(metric: Metric, sessions: &[&CellComparison]) -> Loads {
+    let known = sessions.iter().filter_map(|one| one.metric(metric));
+    Loads::new(known.map(|found| found.blocks.clone()))
+}
+
+fn over_sessions(
+    metric: Metric,
+    sessions: &[&CellComparison],
+    delta: f64,
+    level: f64,
+) -> Option<MetricComparison> {
+    let known: Vec<&MetricComparison> = { sessions.iter() }
+        .filter_map(|one| one.metric(metric))
+        .collect();
+    let absolute = |of: fn(&MetricComparison) -> f64| {
+        geometric_mean(&known.iter().map(|one| of(one)).collect::<Vec<_>>())
+    };
+    let loads = loads(metric, sessions);
+    let judged = known.iter().any(|one| one.verdict.is_some());
+    Some(MetricComparison {
+        metric,
+        base: absolute(|one| one.base)?,
+        candidate: absolute(|one| one.candidate)?,
+        ratio: loads.ratio(level)?,
+        verdict: judged.then(|| loads.judge(metric, delta, level).verdict),
+        blocks: known.iter().flat_map(|one| one.blocks.clone()).collect(),
+        hours: hours(metric, &known, &loads, delta, level),
+    })
+}
+
+fn hours(
+    metric: Metric,
+    known: &[&MetricComparison],
+    loads: &Loads,
+    delta: f64,
+    level: f64,
+) -> Option<Hours> {
+    let mean = loads.between()?;
+    let next = mean.next_group()?;
+    let judged = Judged::of(&next, metric, delta, level);
+    let blocks: Vec<&[f64]> = known.iter().map(|one| one.blocks.as_slice()).collect();
+    Some(Hours {
+        sessions: known.iter().map(|one| one.ratio).collect(),
+        another: ratio(next.estimate, Some(&next), level),
+        from: HoursFrom::Sessions(number(known.len())),
+        sd: Scatter::pooled(&[blocks]).map_or(0.0, |scatter| scatter.between()),
+        verdict: judged.verdict,
+        p: next.p(),
+        mean: Some(mean),
+        next,
+    })
+}
+
+/// Why the placebos of all sessions together forbid a verdict, by the rule for one run.
+fn suspect(placebos: &[&CellComparison], delta: f64) -> Option<String> {
+    let loads = loads(Metric::Throughput, placebos);
+    let (p, centre) = loads.suspicion(delta)?;
+    let by = words::signed(centre.exp_m1());
+    Some(format!("placebo is off by {by} ({})", words::p(p)))
+}
+
+fn of_group(first: &GroupSummary, sessions: &[&Comparison]) -> GroupSummary {
+    let same =
+        |other: &&GroupSummary| other.group == first.group && other.candidate == first.candidate;
+    let known: Vec<&GroupSummary> = { sessions.iter() }
+        .filter_map(|session| session.summaries.iter().find(same))
+        .collect();
+    let speed: Vec<Ratio> = known.iter().map(|one| one.throughput).collect();
+    let cost: Vec<Ratio> = known.iter().filter_map(|one| one.server_cpu).collect();
+    GroupSummary {
+        throughput: pooled(&speed).unwrap_or(first.throughput),
+        server_cpu: pooled(&cost).or(first.server_cpu),
+        ..first.clone()
+    }
+}
+
+fn of_placebos(first: &PlaceboSummary, flagged: u32, sessions: &[&Comparison]) -> PlaceboSummary {
+    let known: Vec<&PlaceboSummary> = { sessions.iter() }
+        .filter_map(|session| session.placebo.as_ref())
+        .collect();
+    let speed: Vec<Ratio> = known.iter().map(|one| one.throughput).collect();
+    let cost: Vec<Ratio> = known.iter().filter_map(|one| one.server_cpu).collect();
+    PlaceboSummary {
+        throughput: pooled(&speed).unwrap_or(first.throughput),
+        server_cpu: pooled(&cost).or(first.server_cpu),
+        flagged,
+        ..first.clone()
+    }
+}
+
+fn number(value: usize) -> u32 {
+    u32::try_from(count(value)).unwrap_or(u32::MAX)
+}
