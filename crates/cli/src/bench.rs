@@ -5,6 +5,7 @@ use crate::console::say;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{self, Destinations};
+use crate::pause::{ended, pause};
 use crate::progress::Progress;
 use crate::store::store_problem;
 use crate::targets::check_still_there;
@@ -162,14 +163,25 @@ impl Bench {
         self.measure(run, plan, library, lock, pilot, &said)
     }
 
-    /// Measures the small regressions of a run again: fresh load, other ports, other environment size; `None`
-    /// if there are none.
+    /// Measures the small regressions and improvements of a run again, `gap_seconds` after its end or later:
+    /// fresh load, other ports, other environment size; `None` if there are none.
     pub fn confirm(
         &mut self,
         judged: &Judged,
         library: &Library,
+        gap_seconds: f64,
     ) -> Result<Option<Measured>, Failure> {
         let (run, plan) = (judged.run(), judged.plan());
+        if plan.session.is_some() {
+            return Err(Failure::Refused(
+                Problem::new(format!(
+                    "{run} has several sessions, which confirm each other"
+                ))
+                .hint(format!(
+                    "`deltabench report {run}` shows what they say together"
+                )),
+            ));
+        }
         run_half(&plan.work)
             .check_confirmable()
             .map_err(Failure::Refused)?;
@@ -187,13 +199,19 @@ impl Bench {
         }
         let comparison = judged.standing(&self.store).map_err(Failure::Failed)?;
         let Some(confirmation) = planning::confirmation(run, plan, &comparison) else {
-            say("nothing to confirm: no cell is slower by at most 5 % and not withdrawn");
+            say("nothing to confirm: no cell is slower or faster by at most 5 % and not withdrawn");
             return Ok(None);
         };
         say(&format!(
             "measuring {} cells again, on a fresh load",
             confirmation.cells.len()
         ));
+        let ended = ended(&known, run).unwrap_or(0);
+        let waited = pause(ended, gap_seconds, "the confirming run", &self.interrupted);
+        if waited == SessionEnd::Interrupted {
+            say(&format!("`deltabench confirm {run}` measures it"));
+            return Ok(None);
+        }
         let measured = self.measure_new(&confirmation, library, Some(name.clone()), false)?;
         if measured.end == SessionEnd::Interrupted {
             say(&format!(

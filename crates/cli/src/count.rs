@@ -14,7 +14,7 @@ use deltabench_server::Counter;
 
 /// Counts as a new run.
 pub fn count(arguments: &Count, config: &Config) -> Result<u8, Failure> {
-    ready(arguments, config)?.measure(false, false, config)
+    ready(arguments, config)?.measure(false, None, config)
 }
 
 /// A count that can be carried out here.
@@ -73,6 +73,7 @@ fn request(arguments: &Count) -> Result<Request, Problem> {
             not_worse_than: Some(limit),
             inconclusive_passes: false,
             metrics: Vec::new(),
+            another_hour: false,
         },
         observing: Observing {
             counters: false,

@@ -10,6 +10,11 @@ pub const QUICK_BLOCKS: u32 = 14;
 /// The same of a cell that is measured until its interval is narrow: half the width of 24 blocks.
 pub const PRECISION_BLOCKS: u32 = 100;
 
+/// The same in each of several sessions: what differs between hours is not in a session, so more say little.
+pub const SESSION_BLOCKS: u32 = 12;
+/// The same of a quick run.
+pub const QUICK_SESSION_BLOCKS: u32 = 8;
+
 /// Rows of each table of a quick run, and of what checks deltabench itself.
 pub const QUICK_ROWS: u64 = 200_000;
 /// Rows of each table where instructions are counted: each start loads them, under a counter.

@@ -5,7 +5,7 @@
 
 mod chain;
 pub mod insert;
-mod outlook;
+pub mod outlook;
 pub mod pgbench;
 pub mod rocksdb;
 pub mod workloads;

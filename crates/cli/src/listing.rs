@@ -150,13 +150,14 @@ pub fn runs(config: &Config) -> Result<u8, Failure> {
             candidates => format!("{} vs {}", run.base, candidates.join(", ")),
         };
         lines.push(format!(
-            "{}  {:<11}  {}  {} {}  {}{}",
+            "{}  {:<11}  {}  {} {}  {}{}{}",
             run.run,
             run.state.word(),
             sides,
             run.cells,
             if run.cells == 1 { "cell" } else { "cells" },
             blocks(&run),
+            session(&run),
             mark(&withdrawn)
         ));
     }
@@ -166,6 +167,13 @@ pub fn runs(config: &Config) -> Result<u8, Failure> {
     }
     print_stdout(&lines.join("\n"))?;
     Ok(0)
+}
+
+/// `, session 2 of 4`, where a comparison has several.
+fn session(run: &RunSummary) -> String {
+    run.session.map_or_else(String::new, |(number, of)| {
+        format!(", session {number} of {of}")
+    })
 }
 
 /// How far a run has come, in blocks that all cells have.

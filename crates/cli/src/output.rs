@@ -87,7 +87,13 @@ pub fn rewrite(run: &str, plan: &Plan, store: &Store, config: &Config) -> Result
             let plan = store.plan(confirmed).map_err(store_problem)?;
             rewrite(confirmed, &plan, store, config)
         }
-        None => Ok(()),
+        None => match &plan.session {
+            Some(part) if part.number > 1 => {
+                let plan = store.plan(&part.first).map_err(store_problem)?;
+                rewrite(&part.first, &plan, store, config)
+            }
+            _ => Ok(()),
+        },
     }
 }
 

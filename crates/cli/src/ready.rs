@@ -1,15 +1,17 @@
 //! From a request to a plan that can be carried out here, and to its end.
 
 use crate::arguments::conditions::Conditions;
-use crate::arguments::shape::Ending;
+use crate::arguments::shape::Shape;
 use crate::bench::{Bench, Measured};
 use crate::config::Config;
 use crate::configs::Chooser;
+use crate::console::print_stdout;
 use crate::failure::Failure;
 use crate::host::{check_fits, swept_host};
 use crate::interrupt;
 use crate::output::{Destinations, write_reports};
-use crate::request::settings;
+use crate::request::{pause, settings};
+use crate::sessions;
 use crate::store::open_store;
 use crate::targets::resolve_servers;
 use deltabench_kinds::run_half;
@@ -45,10 +47,34 @@ impl<'a> Sides<'a> {
 pub fn carry_out(
     request: Request,
     sides: &Sides<'_>,
-    ending: &Ending,
+    shape: &Shape,
     config: &Config,
 ) -> Result<u8, Failure> {
-    Ready::of(request, sides, config)?.measure(!ending.no_pilot, ending.confirm, config)
+    let (ending, hours) = (&shape.ending, &shape.sessions);
+    let gap = hours.gap.as_deref().map(pause).transpose();
+    let gap = gap.map_err(Failure::Refused)?;
+    if gap.is_some() && hours.sessions.is_none() && !ending.confirm {
+        return Err(Failure::Refused(
+            Problem::new("--gap is the pause before a session or a confirming run")
+                .hint("add --sessions 4, or --confirm"),
+        ));
+    }
+    let sessions = hours.sessions;
+    let sessions = sessions.map(|of| (of, gap.unwrap_or(sessions::GAP_SECONDS)));
+    let ready = Ready::of(request, sides, config)?;
+    let pilot = !ending.no_pilot;
+    match sessions {
+        _ if hours.dry_run => {
+            let lines = sessions::outlook(&ready.plan, &ready.host, sessions);
+            print_stdout(&lines.map_err(Failure::Refused)?.join("\n"))?;
+            Ok(0)
+        }
+        Some(sessions) => ready.measure_sessions(sessions, pilot, config),
+        None => {
+            let confirm = ending.confirm.then(|| gap.unwrap_or(0.0));
+            ready.measure(pilot, confirm, config)
+        }
+    }
 }
 
 /// A plan that can be carried out here.
@@ -111,8 +137,28 @@ impl Ready {
         Ok((analysed, measured.end))
     }
 
-    /// Measures and publishes.
-    pub fn measure(self, pilot: bool, confirm: bool, config: &Config) -> Result<u8, Failure> {
+    /// Measures in several sessions, so many seconds apart, and publishes the result over all.
+    fn measure_sessions(
+        self,
+        sessions: (u32, f64),
+        pilot: bool,
+        config: &Config,
+    ) -> Result<u8, Failure> {
+        let mut bench = Bench {
+            store: open_store(config)?,
+            host: self.host,
+            interrupted: interrupt::flag()?,
+        };
+        sessions::measure(&mut bench, &self.plan, sessions, pilot, &self.destinations)
+    }
+
+    /// Measures and publishes; `confirm` measures differences again, at least so many seconds later.
+    pub fn measure(
+        self,
+        pilot: bool,
+        confirm: Option<f64>,
+        config: &Config,
+    ) -> Result<u8, Failure> {
         let Self {
             plan,
             host,
@@ -125,9 +171,9 @@ impl Ready {
             interrupted: interrupt::flag()?,
         };
         let Measured { end, judged } = bench.measure_new(&plan, &library, None, pilot)?;
-        let again = match end == SessionEnd::Finished && confirm {
-            true => bench.confirm(&judged, &library)?,
-            false => None,
+        let again = match confirm.filter(|_| end == SessionEnd::Finished) {
+            Some(gap_seconds) => bench.confirm(&judged, &library, gap_seconds)?,
+            None => None,
         };
         let analysed = bench.analysed(judged, again.map(|again| again.judged))?;
         bench.publish(&analysed, end, &destinations)

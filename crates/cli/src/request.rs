@@ -1,7 +1,7 @@
 //! What measuring commands have in common, from what was typed to a request for a plan.
 
 use crate::arguments::conditions::{Checksums, Conditions, TransportWord};
-use crate::arguments::shape::{Ending, InconclusiveWord, PlacementWord, Shape};
+use crate::arguments::shape::{Ending, HoursWord, InconclusiveWord, PlacementWord, Shape};
 use crate::clock::seed_from_clock;
 use crate::defaults;
 use crate::limits::limits;
@@ -35,7 +35,10 @@ pub fn without_workloads(
         placement: placement(shape.placement),
         delta: shape.delta.as_deref().map(percent).transpose()?,
         stopping: stopping(&shape.ending, timing.blocks)?,
-        gate: gate(&shape.ending)?,
+        gate: Gate {
+            another_hour: shape.sessions.gate_hours == HoursWord::Another,
+            ..gate(&shape.ending)?
+        },
         timing,
         observing: Observing {
             counters: !conditions.no_counters,
@@ -178,6 +181,8 @@ fn timing(shape: &Shape, quick: bool, limits: &Limits) -> Result<Timing, Problem
             .unwrap_or(match (&shape.ending.precision, quick) {
                 // Who asks for a width asks for the blocks that it takes.
                 (Some(_), _) => defaults::PRECISION_BLOCKS,
+                (None, true) if shape.sessions.sessions.is_some() => defaults::QUICK_SESSION_BLOCKS,
+                (None, false) if shape.sessions.sessions.is_some() => defaults::SESSION_BLOCKS,
                 (None, true) => defaults::QUICK_BLOCKS,
                 (None, false) => defaults::BLOCKS,
             }),
@@ -215,6 +220,7 @@ pub fn gate(ending: &Ending) -> Result<Gate, Problem> {
         not_worse_than,
         inconclusive_passes: ending.on_inconclusive == InconclusiveWord::Pass,
         metrics: ending.gate_on.clone(),
+        another_hour: false,
     })
 }
 
@@ -271,6 +277,19 @@ pub fn time(text: &str) -> Result<f64, Problem> {
         Problem::new(format!("`{}` is not a time", text.trim()))
             .hint("write for example --budget 15m, 90s or 2h")
     })
+}
+
+/// A pause, `45m` or `0s`, as seconds.
+///
+/// Errors: no time.
+pub fn pause(text: &str) -> Result<f64, Problem> {
+    match text.trim() {
+        "0" | "0s" | "0m" | "0h" => Ok(0.0),
+        text => time(text).map_err(|problem| Problem {
+            hint: Some("write for example --gap 45m, 2h or 0s".to_owned()),
+            ..problem
+        }),
+    }
 }
 
 /// `3%` or `3` as 0.03.

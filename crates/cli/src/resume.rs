@@ -7,9 +7,10 @@ use crate::console::say;
 use crate::failure::Failure;
 use crate::host::{check_fits, swept_host};
 use crate::output::{Destinations, analyse_run};
+use crate::request::pause;
 use crate::store::{open, store_problem};
 use crate::targets::check_still_there;
-use crate::{experiment, interrupt};
+use crate::{experiment, interrupt, sessions};
 use deltabench_lab::Judged;
 use deltabench_model::problem::Problem;
 use deltabench_run::session::SessionEnd;
@@ -40,6 +41,9 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
         }
     };
     let plan = bench.store.plan(&run).map_err(store_problem)?;
+    if let Some(part) = &plan.session {
+        return sessions::go_on(&mut bench, &part.first, false, &destinations);
+    }
     let library = library_of(&plan)?;
     let known = bench.store.runs().map_err(store_problem)?;
     let is_finished = |summary: &&RunSummary| summary.state == RunState::Finished;
@@ -58,7 +62,7 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     bench.publish(&analysed, end, &destinations)
 }
 
-/// `deltabench confirm`: measures the regressions of a finished run again.
+/// `deltabench confirm`: measures the differences that a finished run found again.
 pub fn confirm(arguments: &Confirm, config: &Config) -> Result<u8, Failure> {
     let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
     let host = swept_host(&arguments.servers, config)?;
@@ -73,7 +77,9 @@ pub fn confirm(arguments: &Confirm, config: &Config) -> Result<u8, Failure> {
         interrupted: interrupt::flag()?,
     };
     let judged = Judged::of(&run, &plan, &bench.store).map_err(Failure::Failed)?;
-    let again = bench.confirm(&judged, &library)?;
+    let gap_seconds = arguments.gap.as_deref().map_or(Ok(0.0), pause);
+    let gap_seconds = gap_seconds.map_err(Failure::Refused)?;
+    let again = bench.confirm(&judged, &library, gap_seconds)?;
     let end = again
         .as_ref()
         .map_or(SessionEnd::Finished, |again| again.end);

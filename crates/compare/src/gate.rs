@@ -291,10 +291,14 @@ fn question(comparison: &Comparison) -> String {
         metric => format!("higher in {}", metric.info().words),
     });
     let asked: Vec<String> = asked.collect();
-    if asked.is_empty() {
+    let asked = if asked.is_empty() {
         slower
     } else {
         asked.join(" or ")
+    };
+    match gate.another_hour {
+        true => format!("{asked} in another hour"),
+        false => asked,
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::analyse::counts;
 use crate::comparison::{
-    CellComparison, Comparison, GroupSummary, Hours, HoursFrom, Metric, MetricComparison,
+    CellComparison, Comparison, Difference, GroupSummary, Hours, HoursFrom, Metric, MetricComparison,
     PlaceboSummary, Ratio, Verdict,
 };
 use crate::judge::told;
@@ -18,7 +18,8 @@ use crate::words;
 use deltabench_model::plan::Plan;
 use deltabench_model::units::{count, to_u64};
 use deltabench_stats::between::Scatter;
-use deltabench_stats::summary::geometric_mean;
+use deltabench_stats::student::t_interval;
+use deltabench_stats::summary::{geometric_mean, mean};
 
 /// Makes `first` the result of all sessions: itself and `others`, in their order.
 ///
@@ -234,7 +235,25 @@ fn over_sessions(
         ratio: loads.ratio(level)?,
         verdict: judged.then(|| loads.judge(metric, delta, level).verdict),
         blocks: known.iter().flat_map(|one| one.blocks.clone()).collect(),
+        typical: pooled(&{ known.iter() }.filter_map(|one| one.typical).collect::<Vec<_>>()),
+        difference_us: difference(&known),
+        // Between sessions the interval is that of their means.
+        skewness: 0.0,
         hours: hours(metric, &known, &loads, delta, level),
+    })
+}
+
+/// The mean of the sessions' differences, with Student's interval over them.
+fn difference(known: &[&MetricComparison]) -> Option<Difference> {
+    let all: Option<Vec<f64>> = { known.iter() }
+        .map(|one| Some(one.difference_us?.estimate))
+        .collect();
+    let all = all?;
+    Some(Difference {
+        estimate: mean(&all)?,
+        ci95: t_interval(&all, LEVEL_DIFFERENT)
+            .ok()
+            .map(|ends| (ends.low, ends.high)),
     })
 }
 

@@ -5,10 +5,10 @@ use crate::judged::{Judged, confirmation_name};
 use crate::records::Records;
 use crate::sampled::sampled;
 use crate::withdrawal::{leave_out, of_confirmation, withdraw};
-use crate::{placebos, store_problem};
+use crate::{history, placebos, sessions, store_problem};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{Grid, StudyRun, grids_of};
-use deltabench_compare::{absolute, confirm};
+use deltabench_compare::{absolute, combine, confirm};
 use deltabench_explain::LINES;
 use deltabench_kinds::show_half;
 use deltabench_kinds::shown::{JudgedRun, Shown};
@@ -19,6 +19,7 @@ use deltabench_model::problem::Problem;
 use deltabench_model::record::Record;
 use deltabench_model::sampled::SampledCell;
 use deltabench_model::slice::Slice;
+use deltabench_model::units::to_f64;
 use deltabench_report::{
     CellWarmUp, ConfirmationWithdrawn, LedgerLine, ReportContext, ServerFacts,
 };
@@ -56,8 +57,17 @@ impl Analysed {
     /// is not given is looked for in the store.
     ///
     /// Errors: the store cannot be read.
-    pub fn of(judged: Judged, confirming: Option<Judged>, store: &Store) -> Result<Self, Problem> {
+    pub fn of(
+        mut judged: Judged,
+        confirming: Option<Judged>,
+        store: &Store,
+    ) -> Result<Self, Problem> {
         let mut context = context(&judged, store)?;
+        let (lines, others) = sessions::of(&judged, store)?;
+        context.sessions = lines;
+        if others.is_empty() {
+            history::add(&mut judged, store)?;
+        }
         let confirming = match confirming {
             Some(confirming) => Some(confirming),
             None => stored_confirmation(&judged.run, store)?,
@@ -69,9 +79,17 @@ impl Analysed {
             records,
             counters,
         } = judged;
+        combine(&mut comparison, &others, &plan);
+        if plan.confirms.is_some() {
+            // By itself it cannot say whether anything came again.
+            for cell in &mut comparison.cells {
+                cell.confirmation = None;
+            }
+        }
         if let Some(second) = confirming {
+            let later = seconds_later(&run, &second.run, store)?;
             let (withdrawn, second) = without_withdrawn(second, store)?;
-            confirm(&mut comparison, &second);
+            confirm(&mut comparison, &second, later);
             context.confirmation_withdrawn = withdrawn;
         }
         withdraw(&mut comparison, &context.invalidations);
@@ -114,6 +132,18 @@ fn stored_confirmation(run: &str, store: &Store) -> Result<Option<Judged>, Probl
     }
     let plan = store.plan(&again).map_err(store_problem)?;
     Judged::of(&again, &plan, store).map(Some)
+}
+
+/// From the end of a run to the start of another; `None` where a clock was set back.
+fn seconds_later(first: &str, second: &str, store: &Store) -> Result<Option<f64>, Problem> {
+    let known = store.runs().map_err(store_problem)?;
+    let ended = { known.iter() }.find(|summary| summary.run == first);
+    let began = store.began_unix_ms(second).map_err(store_problem)?;
+    let between = ended
+        .zip(began)
+        .map(|(ended, began)| began - ended.state_unix_ms);
+    let milliseconds = between.and_then(|between| u64::try_from(between).ok());
+    Ok(milliseconds.map(|milliseconds| to_f64(milliseconds) / 1e3))
 }
 
 /// A confirming run without its withdrawn cells, and what its first run's reports say of those.

@@ -7,16 +7,19 @@
 
 mod analysed;
 mod explained;
+mod history;
 mod judged;
 mod placebos;
 mod records;
 mod sampled;
+mod sessions;
 mod withdrawal;
 
 pub use analysed::{Analysed, analyse};
 pub use explained::{changed, explained};
 pub use judged::{Judged, confirmation_name};
 pub use placebos::{CountedRun, Placebos};
+pub use sessions::session_name;
 pub use withdrawal::cell_label;
 
 use deltabench_model::problem::Problem;

@@ -32,10 +32,11 @@ pub(crate) fn withdraw(comparison: &mut Comparison, invalidations: &[Invalidatio
     }
 }
 
-/// Leaves out the cells of a confirming run that are withdrawn: they neither confirm nor refute.
+/// Leaves out the cells of a confirming run, or of a later session, that are withdrawn: they say nothing.
 pub(crate) fn leave_out(comparison: &mut Comparison, invalidations: &[Invalidation]) {
     let counts = |cell: &CellComparison| !is_withdrawn(invalidations, cell.cell);
     comparison.cells.retain(counts);
+    comparison.placebo_cells.retain(counts);
 }
 
 /// What the reports of the confirmed run say about the withdrawals of its confirming run.

@@ -1,9 +1,10 @@
 //! What a cell's verdict is qualified by: whether it came again, and what weakens it.
 
-use crate::words;
+use crate::{hours, words};
 use deltabench_compare::comparison::{
     CellComparison, Confirmation, Detection, DetectionOutcome, Metric, Verdict,
 };
+use deltabench_compare::words::p;
 use deltabench_model::plan::Stopping;
 use deltabench_model::units::count;
 
@@ -124,18 +125,10 @@ pub(crate) fn notes(cell: &CellComparison, stopping: &Stopping) -> Vec<String> {
     if let Some(detection) = &cell.detection {
         notes.extend(found(cell, detection, stopping));
     }
-    match cell.confirmation {
-        Some(Confirmation::Recurred) => {
-            notes.push(ConfirmationStatus::FreshLoad.phrase().to_owned())
-        }
-        Some(Confirmation::DidNotRecur) if !cell.reason.contains("did not recur") => {
-            notes.push("did not recur on a fresh load".to_owned());
-        }
-        Some(Confirmation::Open) => {
-            notes.push("a fresh load could not tell: compare again".to_owned())
-        }
-        _ => {}
+    if let Some(outcome) = cell.confirmation {
+        notes.push(on_a_fresh_load(outcome, cell));
     }
+    notes.extend(hours::note(cell));
     notes.extend(to_verdict(cell));
     notes
 }
@@ -152,6 +145,40 @@ pub(crate) fn beyond_marks(cell: &CellComparison, stopping: &Stopping) -> Vec<St
         notes.retain(|note| !note.contains(FROM_FRESH) && note != said);
     }
     notes
+}
+
+/// `recurred 2.0 h later on a fresh load: -1.5 % [-3.2, +0.2] there, one-sided p = 0.0389`.
+fn on_a_fresh_load(outcome: Confirmation, cell: &CellComparison) -> String {
+    let Some(found) = &cell.recurrence else {
+        let status = ConfirmationStatus::of(cell);
+        return status.map_or_else(String::new, |status| status.phrase().to_owned());
+    };
+    let later = found
+        .seconds_later
+        .map(|seconds| format!(" {} later", span(seconds)));
+    let later = later.unwrap_or_default();
+    let there = format!(
+        "{} there, one-sided {}",
+        words::change_interval(&found.again),
+        p(found.p)
+    );
+    match outcome {
+        Confirmation::Recurred => format!("recurred{later} on a fresh load: {there}"),
+        Confirmation::DidNotRecur => format!("did not recur{later}: {there}"),
+        Confirmation::Open => format!(
+            "still open{later} on a fresh load: {there}; both together {}",
+            words::change_interval(&found.together)
+        ),
+    }
+}
+
+/// `40 s`, `12 min`, `2.0 h`.
+fn span(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 90.0 => format!("{seconds:.0} s"),
+        _ if seconds < 5400.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
 }
 
 /// How it was found and what became of it, without what the reason has already.

@@ -49,6 +49,22 @@ pub struct ReportContext {
     pub figures: Figures,
     /// Where instructions went, in the cells that were explained.
     pub explained: Vec<ExplainedCell>,
+    /// The sessions of a comparison that has several, in their order; else empty.
+    pub sessions: Vec<SessionLine>,
+}
+
+/// A session of a comparison that has several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionLine {
+    pub run: String,
+    /// How far it has come: `planned`, `running`, `finished`, …
+    pub state: String,
+    /// When it was first measured, milliseconds since 1970; absent before that.
+    pub began_unix_ms: Option<i64>,
+    /// When it was finished, milliseconds since 1970; absent before that.
+    pub ended_unix_ms: Option<i64>,
+    /// Whether the result rests on it.
+    pub counts: bool,
 }
 
 /// A withdrawal of a confirming run: it neither confirms nor refutes any more.

@@ -10,12 +10,12 @@ pub(crate) mod explain;
 mod interval;
 mod version2;
 
-use crate::context::{ConfirmationWithdrawn, DeltaChosen, ReportContext};
+use crate::context::{ConfirmationWithdrawn, DeltaChosen, ReportContext, SessionLine};
 use crate::remarks::{layout, multiplicity};
 use crate::study::json_grids;
 use crate::summary::summary;
 use crate::words::finite;
-use crate::{again, means};
+use crate::{again, hours, means};
 use cell::Cells;
 use deltabench_compare::comparison::{Comparison, GroupSummary, PlaceboSummary};
 use deltabench_compare::{exit_code, gate_line};
@@ -75,6 +75,8 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Valu
         "delta": finite(comparison.delta),
         "delta_chosen": context.delta_chosen.and_then(chosen),
         "stopping": stopping(&comparison.stopping),
+        "sessions": unless_empty(context.sessions.iter().map(session)),
+        "another_hour": hours::known_from(comparison),
         "gate": gate(comparison, plan),
         "host": known(json!({
             "ok": comparison.host_ok,
@@ -147,6 +149,16 @@ fn fairness(comparison: &Comparison) -> Value {
         .collect()
 }
 
+fn session(line: &SessionLine) -> Value {
+    known(json!({
+        "run": line.run,
+        "state": line.state,
+        "began_unix_ms": line.began_unix_ms,
+        "ended_unix_ms": line.ended_unix_ms,
+        "counts": line.counts,
+    }))
+}
+
 fn stopping(stopping: &Stopping) -> Value {
     match stopping {
         Stopping::Fixed => json!({"mode": "fixed"}),
@@ -164,6 +176,7 @@ fn gate(comparison: &Comparison, plan: &Plan) -> Value {
         "not_worse_than": gate.not_worse_than.and_then(finite),
         "inconclusive_passes": gate.inconclusive_passes,
         "metrics": unless_empty(gate.metrics.iter().map(|metric| metric.word().into())),
+        "another_hour": gate.another_hour.then_some(true),
         "line": gate_line(comparison, plan),
     }))
 }

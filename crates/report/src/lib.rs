@@ -19,6 +19,7 @@ mod csv;
 mod explained;
 mod figures;
 mod grids;
+mod hours;
 mod html;
 mod json;
 mod junit;
@@ -45,7 +46,7 @@ pub use axis::interval_bar;
 pub use benchstat::benchstat;
 pub use context::{
     CellWarmUp, ConfirmationWithdrawn, DeltaChosen, LedgerLine, ReportContext, ServerFacts,
-    resolved,
+    SessionLine, resolved,
 };
 pub use costs::costs_table;
 pub use csv::csv;

@@ -4,7 +4,7 @@ use crate::conditions::Conditions;
 use crate::confirmation::DRIFTING;
 use crate::context::ReportContext;
 use crate::weight::Weight;
-use crate::{withheld, words};
+use crate::{hours, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Estimates, Metric, Ratio, Verdict,
 };
@@ -35,6 +35,8 @@ pub(crate) fn remarks(
     let conditions = Conditions::new(plan);
     let mut list: Vec<String> = gate_line(comparison, plan).into_iter().collect();
     list.extend(multiplicity(comparison));
+    list.extend(hours::doubts(comparison, plan, context));
+    list.extend(hours::meaning(comparison, context));
     list.extend(placebo(comparison, plan));
     list.extend(ledger(context));
     list.extend(left_out(comparison, plan));
@@ -74,6 +76,8 @@ pub(crate) fn weighed(
     let one = |text: Option<String>| text.into_iter().collect::<Vec<_>>();
     let list = [
         (Weight::Answer, failing(plan, context)),
+        (Weight::Answer, hours::doubts(comparison, plan, context)),
+        (Weight::Figures, hours::meaning(comparison, context)),
         (of_placebo, one(placebo(comparison, plan))),
         (Weight::Doubt, one(drifting(comparison, &conditions))),
         (of_layout, one(layout(plan))),
@@ -305,10 +309,11 @@ pub(crate) fn totals(
         .iter()
         .map(|cell| cell.base_errors + cell.candidate_errors)
         .sum();
+    let sessions = plan.session.as_ref().map_or(1, |session| session.of);
     Some(format!(
         "run {}: {blocks} of {}{}, {}, {}, {void} void, {}; seed {}",
         context.run,
-        words::plural(u64::from(plan.timing.blocks), "block"),
+        words::plural(u64::from(plan.timing.blocks * sessions), "block"),
         stopping(comparison),
         words::plural(count(plan.cells.len()), "cell"),
         words::plural(rounds, "round"),

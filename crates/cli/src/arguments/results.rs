@@ -30,6 +30,9 @@ pub struct Confirm {
     /// The run, or the beginning of its name, or `last`
     #[arg(default_value = "last")]
     pub run: String,
+    /// Begin at least so long after the run's end, for example 2h [default: at once]
+    #[arg(long, value_name = "TIME")]
+    pub gap: Option<String>,
     /// How servers run here
     #[command(flatten)]
     pub servers: Servers,

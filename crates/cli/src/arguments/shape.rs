@@ -16,6 +16,9 @@ pub struct Shape {
     /// How the measurement ends and what its exit code answers
     #[command(flatten)]
     pub ending: Ending,
+    /// In how many hours
+    #[command(flatten)]
+    pub sessions: SessionArguments,
     /// Sample what backends wait for so many times a second, in slices that do not count
     #[arg(long, value_name = "PER SECOND", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub waits: Option<u32>,
@@ -42,6 +45,35 @@ pub struct Shape {
     pub slice_ms: Option<u32>,
 }
 
+/// In how many hours a comparison is measured.
+#[derive(Debug, Default, Args)]
+pub struct SessionArguments {
+    /// Measure in so many sessions, each with a fresh load, and say what another hour would say
+    #[arg(long, value_name = "N", conflicts_with = "confirm",
+        value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub sessions: Option<u32>,
+    /// At least so long from the end of a session to the start of the next, or from the run to the one that
+    /// confirms it, for example 45m or 0s [default: 45m with --sessions, else 0s]
+    #[arg(long, value_name = "TIME")]
+    pub gap: Option<String>,
+    /// In which hours the gate's answer has to hold: those that were measured, or another one
+    #[arg(long, value_enum, default_value_t = HoursWord::Measured)]
+    pub gate_hours: HoursWord,
+    /// Say what would be measured and how long it takes, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Hours in which the gate's answer has to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum HoursWord {
+    /// Those that were measured.
+    #[default]
+    Measured,
+    /// A session in another hour would say so, too.
+    Another,
+}
+
 /// How a measurement ends and what its exit code answers.
 #[derive(Debug, Args)]
 pub struct Ending {
@@ -57,7 +89,8 @@ pub struct Ending {
     /// Do not measure first how long an answer will take
     #[arg(long)]
     pub no_pilot: bool,
-    /// Measure regressions of at most 5 % again, on a fresh load with other ports; only what recurs counts
+    /// Measure regressions and improvements of at most 5 % again, on a fresh load with other ports; what does
+    /// not recur does not count
     #[arg(long)]
     pub confirm: bool,
     /// The exit code is that of a gate: 1 only for regressions that hold over all cells together

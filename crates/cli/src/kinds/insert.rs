@@ -6,7 +6,7 @@ mod outlook;
 mod sizes;
 
 use self::arguments::InsertArguments;
-use crate::arguments::shape::{Ending, InconclusiveWord, PlacementWord, Shape};
+use crate::arguments::shape::{Ending, InconclusiveWord, PlacementWord, SessionArguments, Shape};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::kinds::outlook::show;
@@ -45,7 +45,7 @@ pub fn insert(mut arguments: InsertArguments, config: &Config) -> Result<u8, Fai
     if arguments.dry_run {
         return Ok(0);
     }
-    ready.measure(false, false, config)
+    ready.measure(false, None, config)
 }
 
 /// Refuses servers that were there before, without connecting to them.
@@ -136,6 +136,7 @@ fn request(arguments: &InsertArguments, setup: InsertSetup) -> Result<Request, P
             gate_on: Vec::new(),
             on_inconclusive: InconclusiveWord::Fail,
         },
+        sessions: SessionArguments::default(),
         waits: None,
         sample: None,
         force: false,

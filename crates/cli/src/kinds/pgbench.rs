@@ -28,7 +28,7 @@ pub fn pgbench(arguments: &PgbenchArguments, config: &Config) -> Result<u8, Fail
         conditions: &arguments.conditions,
     };
     let request = request(arguments).map_err(Failure::Refused)?;
-    carry_out(request, &sides, &arguments.shape.ending, config)
+    carry_out(request, &sides, &arguments.shape, config)
 }
 
 fn request(arguments: &PgbenchArguments) -> Result<Request, Problem> {

@@ -24,7 +24,7 @@ pub fn compare(arguments: &Compare, config: &Config) -> Result<u8, Failure> {
         conditions: &arguments.conditions,
     };
     let request = request(arguments).map_err(Failure::Refused)?;
-    carry_out(request, &sides, &arguments.shape.ending, config)
+    carry_out(request, &sides, &arguments.shape, config)
 }
 
 /// The request that the arguments stand for.

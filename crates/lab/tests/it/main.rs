@@ -2,4 +2,5 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+mod hours;
 mod large;

@@ -9,7 +9,7 @@ use crate::published::published;
 use crate::withdrawn;
 use deltabench_compare::comparison::{
     CellComparison, Confirmation, Dependence, Detection, DetectionOutcome, Estimates, HostSpeed,
-    Interference, Metric, MetricComparison, Stalls, Verdict,
+    Hours, Interference, Metric, MetricComparison, Recurrence, Stalls, Verdict,
 };
 use deltabench_compare::{CountedCell, InstructionCounts};
 use deltabench_model::json::{known, unless_empty};
@@ -32,7 +32,7 @@ impl Cells<'_> {
 
     fn cell(self, cell: &CellComparison) -> Value {
         let planned = self.plan.cell(cell.cell);
-        known(json!({
+        let mut value = known(json!({
             "cell": cell.cell,
             "workload": cell.workload,
             "group": cell.group.word(),
@@ -79,7 +79,12 @@ impl Cells<'_> {
             "rates": unless_empty(cell.rates.iter().map(costs::block_rate)),
             "latency": cell.latency.as_ref().and_then(costs::latency),
             "withdrawn": withdrawn::of_cell(self.context, cell.cell),
-        }))
+        }));
+        // One more in the macro is more than it takes.
+        if let (Value::Object(fields), Some(found)) = (&mut value, &cell.recurrence) {
+            fields.insert("recurrence".to_owned(), recurrence(found));
+        }
+        value
     }
 
     /// By key, those that were measured or counted.
@@ -124,6 +129,15 @@ fn detection(found: &Detection) -> Value {
         "outcome": outcome,
         "blocks_left": blocks_left,
         "fresh_p": fresh_p,
+    }))
+}
+
+fn recurrence(found: &Recurrence) -> Value {
+    known(json!({
+        "p": finite(found.p),
+        "again": relative(&found.again),
+        "together": relative(&found.together),
+        "seconds_later": found.seconds_later.and_then(finite),
     }))
 }
 
@@ -185,6 +199,24 @@ fn metric(value: &MetricComparison) -> Value {
         "difference_us": value.difference_us.and_then(|by| costs::estimate(by.estimate, by.ci95)),
         "verdict": value.verdict.map(Verdict::word),
         "block_ratios": ratios.collect::<Value>(),
+        "sessions": value.hours.as_ref().and_then(sessions),
+        "another_hour": value.hours.as_ref().map(another_hour),
+    }))
+}
+
+fn sessions(hours: &Hours) -> Option<Value> {
+    unless_empty(hours.sessions.iter().filter_map(relative))
+}
+
+fn another_hour(hours: &Hours) -> Value {
+    known(json!({
+        "ci95": interval(hours.another.ci95),
+        "ci90": interval(hours.another.ci90),
+        "verdict": hours.verdict.word(),
+        "p": finite(hours.p),
+        "from": hours.from.word(),
+        "number": hours.from.number(),
+        "sd": finite(hours.sd),
     }))
 }
 

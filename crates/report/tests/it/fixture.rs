@@ -171,6 +171,7 @@ fn metric(
         verdict,
         blocks,
         skewness: 0.0,
+        hours: None,
     }
 }
 
@@ -246,6 +247,7 @@ fn cell(id: u32, row: &Row, candidate: u32, noise: &mut Noise) -> CellComparison
         decided_at: None,
         detection: None,
         confirmation: None,
+        recurrence: None,
         interval_level: 0.95,
         drifting: None,
         interference: Default::default(),
@@ -438,6 +440,7 @@ pub fn plan() -> Plan {
         pins: None,
         workloads: Vec::new(),
         confirms: None,
+        session: None,
         limits: deltabench_model::plan::Limits::default(),
         cache: deltabench_model::plan::CacheState::AsIs,
         observing: deltabench_model::plan::Observing::default(),
@@ -487,6 +490,7 @@ fn facts(server: u32, version: &str, compiler: &str, concurrency: &str) -> Serve
 
 pub fn context() -> ReportContext {
     ReportContext {
+        sessions: Vec::new(),
         explained: Vec::new(),
         run: "20251121-1043-7f3a".to_owned(),
         state: "finished".to_owned(),

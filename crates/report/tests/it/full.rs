@@ -3,7 +3,7 @@
 use crate::fixture::{self, ratio};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Confirmation, Dependence, Detection, DetectionOutcome, Estimates,
-    HostSpeed, Interference, Ratio, Verdict, VerdictCounts,
+    HostSpeed, Interference, Ratio, Recurrence, Verdict, VerdictCounts,
 };
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{CellId, DataState, Gate, Plan, PublishedRate, Stopping, Transport};
@@ -35,6 +35,7 @@ fn gate() -> Gate {
         not_worse_than: None,
         inconclusive_passes: false,
         metrics: Vec::new(),
+        another_hour: false,
     }
 }
 
@@ -96,6 +97,18 @@ fn change(cell: &mut CellComparison) {
                 "slower by 4.6 % to 6.4 %, beyond ±3 % (look 2, recurred)",
             );
             cell.confirmation = Some(Confirmation::Recurred);
+            let ratio = |estimate, ci95| Ratio {
+                estimate,
+                ci95: Some(ci95),
+                ci90: None,
+            };
+            cell.recurrence = Some(Recurrence {
+                outcome: Confirmation::Recurred,
+                p: 2e-6,
+                again: ratio(0.949, (0.938, 0.961)),
+                together: ratio(0.947, (0.939, 0.955)),
+                seconds_later: Some(7200.0),
+            });
             (cell.p, cell.p_holm, cell.p_bh) = (Some(2e-5), Some(1.6e-4), Some(1.6e-4));
         }
         ("read-only-sum", _) => {

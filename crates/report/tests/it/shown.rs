@@ -90,8 +90,10 @@ fn the_short_form_has_five_notes_and_names_the_command_for_the_others() {
             .any(|word| line.starts_with(word))
     };
     assert_eq!(short.lines().filter(is_note).count(), 5, "{short}");
-    let first = short.lines().find(is_note).unwrap();
-    assert!(first.starts_with("confounder: "), "{first}");
+    let mut notes = short.lines().filter(is_note);
+    let [first, second] = [(); 2].map(|()| notes.next().unwrap());
+    assert!(first.starts_with("note: another hour: "), "{first}");
+    assert!(second.starts_with("confounder: "), "{second}");
     let more = "more notes: `deltabench notes 20251121-1043-7f3a`";
     assert!(short.contains(more) && !full().text().contains(more));
     let Full {
@@ -184,7 +186,7 @@ fn each_fact_is_said_in_every_form_and_only_where_it_applies() {
     let full = full();
     for words in [
         "figures from 6 fresh blocks",
-        "confirmed on a fresh load",
+        "2.0 h later",
         "≈ 7 more minutes",
         "over TLS",
         "500/s",
@@ -281,7 +283,7 @@ fn a_note_does_not_repeat_the_reason() {
     full.comparison.cells[5].minutes_to_verdict = None;
     let text = full.text();
     for words in [
-        "beyond ±3 %; found at look 2 of 4; figures from 6 fresh blocks; confirmed",
+        "beyond ±3 %; found at look 2 of 4; figures from 6 fresh blocks; recurred",
         "too early; found at look 3 of 4; not confirmed yet: 3 fresh blocks to go; ≈ 3 more blocks",
     ] {
         assert!(text.contains(words), "{words} is missing in {text}");
@@ -398,6 +400,8 @@ fn the_json_of_a_cell_has_every_new_fact_and_the_plain_one_leaves_them_out() {
         "decided_at",
         "detection",
         "confirmation",
+        "recurrence",
+        "another_hour",
         "confirmed",
         "drifting",
         "warm_up",

@@ -1,0 +1,137 @@
+//! A comparison in several sessions: one after another with a pause between, and one result over all.
+
+use crate::amounts::span;
+use crate::bench::{Bench, Measured, library_of};
+use crate::clock::{now, run_name};
+use crate::console::say;
+use crate::failure::Failure;
+use crate::host::check_fits;
+use crate::kinds::outlook::sides;
+use crate::output::Destinations;
+use crate::pause::pause;
+use crate::store::store_problem;
+use deltabench_kinds::{run_half, show_half};
+use deltabench_lab::{Judged, session_name};
+use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
+use deltabench_run::estimate::estimate;
+use deltabench_run::fleet::Host;
+use deltabench_run::planning;
+use deltabench_run::session::SessionEnd;
+use deltabench_store::RunState;
+
+/// Seconds between two sessions where the user names none: what moves with the hour has time to.
+pub const GAP_SECONDS: f64 = 2700.0;
+
+/// Stores the plans of all sessions, so that a killed run knows what is left, and measures them.
+pub fn measure(
+    bench: &mut Bench,
+    plan: &Plan,
+    (of, gap_seconds): (u32, f64),
+    pilot: bool,
+    destinations: &Destinations,
+) -> Result<u8, Failure> {
+    let (seconds, created) = now();
+    let first = run_name(seconds, plan.seed);
+    let plans = planning::sessions(&first, plan, of, gap_seconds);
+    let names: Vec<String> = (1..=of)
+        .map(|number| session_name(&first, number))
+        .collect();
+    let runs: Vec<(&str, &Plan)> = names.iter().map(String::as_str).zip(&plans).collect();
+    let lock = bench.store.lock_run(&first).map_err(Failure::Refused)?;
+    bench
+        .store
+        .create_runs(&runs, RunState::Planned, created)
+        .map_err(store_problem)?;
+    drop(lock);
+    go_on(bench, &first, pilot, destinations)
+}
+
+/// Measures those sessions of a run that are not finished, then publishes the result over all.
+pub fn go_on(
+    bench: &mut Bench,
+    first: &str,
+    pilot: bool,
+    destinations: &Destinations,
+) -> Result<u8, Failure> {
+    let plan = bench.store.plan(first).map_err(store_problem)?;
+    let (of, gap_seconds) = plan
+        .session
+        .as_ref()
+        .map_or((1, 0.0), |part| (part.of, part.gap_seconds));
+    let mut end = SessionEnd::Finished;
+    let mut before: Option<i64> = None;
+    for number in 1..=of {
+        let run = session_name(first, number);
+        let known = bench.store.runs().map_err(store_problem)?;
+        let summary = known.iter().find(|summary| summary.run == run);
+        if let Some(done) = summary.filter(|summary| summary.state == RunState::Finished) {
+            before = Some(done.state_unix_ms);
+            continue;
+        }
+        // One that was begun does not pause again.
+        let begun = summary.is_some_and(|summary| summary.state != RunState::Planned);
+        let what = format!("session {number} of {of}");
+        if let Some(ended) = before.filter(|_| !begun)
+            && pause(ended, gap_seconds, &what, &bench.interrupted) == SessionEnd::Interrupted
+        {
+            end = SessionEnd::Interrupted;
+            break;
+        }
+        say(&what);
+        let plan = bench.store.plan(&run).map_err(store_problem)?;
+        check_fits(&plan, &bench.host).map_err(Failure::Refused)?;
+        let library = library_of(&plan)?;
+        let Measured { end: ended, .. } =
+            bench.go_on(&run, &plan, &library, pilot && number == 1)?;
+        if ended == SessionEnd::Interrupted {
+            end = ended;
+            break;
+        }
+        before = Some(now().1);
+    }
+    let judged = Judged::of(first, &plan, &bench.store).map_err(Failure::Failed)?;
+    let analysed = bench.analysed(judged, None)?;
+    bench.publish(&analysed, end, destinations)
+}
+
+/// What would be measured, in lines.
+///
+/// Errors: it does not fit on this host.
+pub fn outlook(
+    plan: &Plan,
+    host: &Host,
+    sessions: Option<(u32, f64)>,
+) -> Result<Vec<String>, Problem> {
+    let found = estimate(plan, run_half(&plan.work), host)?;
+    if let Some(lacking) = found.lacks {
+        return Err(lacking);
+    }
+    let one = (found.set_up + found.measuring).as_secs_f64();
+    let cells = plan.cells.len();
+    let mut lines = vec![
+        sides(plan),
+        format!(
+            "  cells     {cells}, at most {} blocks each; {}",
+            plan.timing.blocks,
+            show_half(&plan.work).block(plan)
+        ),
+        format!(
+            "  run       set-up about {}, measuring at most {}",
+            span(found.set_up.as_secs_f64()),
+            span(found.measuring.as_secs_f64())
+        ),
+    ];
+    if let Some((of, gap)) = sessions {
+        let all = f64::from(of) * one + f64::from(of.saturating_sub(1)) * gap;
+        lines.push(format!(
+            "  sessions  {of}, each such a run with a fresh load; {} from the end of one to the start of the \
+             next",
+            span(gap)
+        ));
+        lines.push(format!("  time      at most {} in all", span(all)));
+    } else {
+        lines.push(format!("  time      at most {}", span(one)));
+    }
+    Ok(lines)
+}

@@ -1,0 +1,184 @@
+//! Sessions of a run, and what the host's earlier runs say of another hour.
+
+use deltabench_compare::comparison::{Confirmation, HoursFrom, Metric, Verdict};
+use deltabench_lab::{Analysed, analyse, confirmation_name, session_name};
+use deltabench_model::fact::MachineName;
+use deltabench_model::invalidation::Invalidation;
+use deltabench_model::plan::{CellId, Plan, SessionPart};
+use deltabench_store::{RunState, Store};
+use deltabench_testkit::small_run;
+
+const MINUTE: i64 = 60_000;
+
+struct Lab {
+    store: Store,
+    _place: tempfile::TempDir,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::open(place.path()).unwrap();
+        Self {
+            store,
+            _place: place,
+        }
+    }
+
+    /// A run of five minutes that began at this minute; shares of the base's throughput by cell.
+    fn measured(&mut self, run: &str, plan: &Plan, minute: i64, shares: [f64; 3]) {
+        let store = &mut self.store;
+        let known = store.runs().unwrap().iter().any(|one| one.run == run);
+        if !known {
+            let begun = minute * MINUTE;
+            store
+                .create_run(run, plan, RunState::Running, begun)
+                .unwrap();
+        } else {
+            store
+                .finish_run(run, RunState::Running, minute * MINUTE)
+                .unwrap();
+        }
+        let machine = MachineName("here".to_owned());
+        store.add_fact(run, (None, None), &machine).unwrap();
+        let slices = small_run::slices(shares);
+        for block in 0..8 {
+            for cell in (0..3).map(CellId) {
+                store.begin_visit(run, cell, block).unwrap();
+                let own = slices.iter().filter(|s| (s.block, s.cell) == (block, cell));
+                for slice in own {
+                    store.append(run, slice).unwrap();
+                }
+                store.commit_visit(run, cell, block).unwrap();
+            }
+        }
+        let end = (minute + 5) * MINUTE;
+        store.finish_run(run, RunState::Finished, end).unwrap();
+    }
+
+    fn analysed(&self, run: &str) -> Analysed {
+        let plan = self.store.plan(run).unwrap();
+        analyse(run, &plan, &self.store).unwrap()
+    }
+}
+
+fn plan() -> Plan {
+    let mut plan = small_run::plan();
+    // The fixture's servers share a hash.
+    plan.servers[2].installation.binary_sha256 = "cd".to_owned();
+    plan
+}
+
+fn another(analysed: &Analysed, cell: usize) -> Option<HoursFrom> {
+    let speed = analysed.comparison.cells[cell].metric(Metric::Throughput);
+    speed.unwrap().hours.as_ref().map(|hours| hours.from)
+}
+
+#[test]
+fn finished_sessions_are_one_result_and_others_do_not_count_yet() {
+    let mut lab = Lab::new();
+    let session = |number| {
+        let mut plan = plan();
+        plan.session = Some(SessionPart {
+            first: "r".to_owned(),
+            number,
+            of: 3,
+            gap_seconds: 0.0,
+        });
+        plan
+    };
+    let plans = [1, 2, 3].map(session);
+    let names: Vec<String> = (1..=3).map(|number| session_name("r", number)).collect();
+    assert_eq!(names, ["r", "r-s2", "r-s3"]);
+    let runs: Vec<(&str, &Plan)> = names.iter().map(String::as_str).zip(&plans).collect();
+    lab.store.create_runs(&runs, RunState::Planned, 1).unwrap();
+    lab.measured("r", &plans[0], 0, [0.95, 1.0, 0.90]);
+    let alone = lab.analysed("r");
+    assert_eq!(another(&alone, 0), None);
+    let states = |analysed: &Analysed| -> Vec<(bool, bool)> {
+        let lines = analysed.context.sessions.iter();
+        lines
+            .map(|line| (line.counts, line.began_unix_ms.is_some()))
+            .collect()
+    };
+    assert_eq!(
+        states(&alone),
+        [(true, true), (false, false), (false, false)]
+    );
+    lab.measured("r-s2", &plans[1], 60, [0.951, 1.0, 1.05]);
+    let two = lab.analysed("r");
+    assert_eq!(another(&two, 0), Some(HoursFrom::Sessions(2)));
+    assert_eq!(two.comparison.cells[0].blocks, 16);
+    assert_eq!(two.comparison.cells[2].verdict, Verdict::Inconclusive);
+    // A part of another run answers to its full name only.
+    assert_eq!(lab.store.find("last").unwrap(), "r");
+    assert_eq!(lab.store.find("r").unwrap(), "r");
+    let second = lab.analysed("r-s2");
+    assert_eq!(another(&second, 0), None, "one session by itself");
+    let withdrawal = Invalidation {
+        cell: None,
+        reason: "a backup ran".to_owned(),
+        at_unix_ms: 5,
+    };
+    lab.store.invalidate("r-s2", &withdrawal).unwrap();
+    assert_eq!(another(&lab.analysed("r"), 0), None);
+}
+
+#[test]
+fn earlier_pairs_of_the_host_in_other_hours_tell_of_another_one() {
+    let mut lab = Lab::new();
+    let plan = plan();
+    lab.measured("a", &plan, 0, [0.95, 1.0, 0.96]);
+    lab.measured("b", &plan, 60, [0.96, 1.0, 0.99]);
+    // In the hour of the one before: its luck is the same.
+    lab.measured("c", &plan, 66, [0.90, 1.0, 0.90]);
+    let mut other = plan.clone();
+    other.data.rows *= 2;
+    lab.measured("larger", &other, 120, [0.5, 1.0, 0.9]);
+    lab.measured("now", &plan, 180, [0.95, 1.0, 0.97]);
+    lab.measured("later", &plan, 240, [0.80, 1.0, 0.97]);
+    let now = lab.analysed("now");
+    assert_eq!(another(&now, 0), Some(HoursFrom::EarlierPairs(1)));
+    let cell = |at: usize| {
+        let speed = now.comparison.cells[at].metric(Metric::Throughput).unwrap();
+        (speed.ratio, speed.hours.clone().unwrap())
+    };
+    let (ratio, hours) = cell(2);
+    // 3 % apart, so a sd of 0.022; √2 · 12.7 times that.
+    let half = (hours.another.ci95.unwrap().1 / ratio.estimate).ln();
+    assert!((0.35..0.45).contains(&half), "{half}");
+    assert_eq!(
+        another(&lab.analysed("later"), 0),
+        Some(HoursFrom::EarlierPairs(2))
+    );
+    assert_eq!(another(&lab.analysed("b"), 0), None, "one run is no pair");
+    assert_eq!(
+        another(&lab.analysed("larger"), 0),
+        Some(HoursFrom::EarlierPairs(1))
+    );
+    let mut same = plan.clone();
+    same.servers[2] = same.servers[0].clone();
+    same.servers[2].role = deltabench_model::plan::Role::Candidate;
+    lab.measured("same", &same, 300, [1.0, 1.0, 1.0]);
+    assert_eq!(
+        another(&lab.analysed("same"), 0),
+        None,
+        "equal builds move less"
+    );
+}
+
+#[test]
+fn a_confirmation_says_how_much_later_it_was() {
+    let mut lab = Lab::new();
+    let mut plan = plan();
+    lab.measured("r", &plan, 0, [0.96, 1.0, 0.96]);
+    plan.confirms = Some("r".to_owned());
+    lab.measured(&confirmation_name("r"), &plan, 125, [0.96, 1.0, 1.0]);
+    let cells = lab.analysed("r").comparison.cells;
+    assert_eq!(cells[0].confirmation, Some(Confirmation::Recurred));
+    assert_eq!(cells[2].confirmation, Some(Confirmation::DidNotRecur));
+    let later = cells[0].recurrence.as_ref().unwrap().seconds_later.unwrap();
+    assert!((later - 7200.0).abs() < 1.0, "{later}");
+    let second = lab.analysed("r-confirm").comparison;
+    assert!(second.cells.iter().all(|cell| cell.confirmation.is_none()));
+}

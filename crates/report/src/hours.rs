@@ -1,0 +1,117 @@
+//! What other hours say: of each cell, and how it is known.
+
+use crate::context::{ReportContext, SessionLine};
+use crate::words;
+use deltabench_compare::comparison::{CellComparison, Comparison, Hours, HoursFrom, Metric};
+use deltabench_compare::thresholds::{HOUR_APART_MS, MIN_BLOCKS};
+use deltabench_compare::words::ends;
+use deltabench_model::plan::Plan;
+use deltabench_model::units::{count, index};
+
+/// `-1.3 % [-1.7, -0.9] this hour; another hour: [-2.9, +0.3]`, where that is known.
+pub(crate) fn note(cell: &CellComparison) -> Option<String> {
+    let speed = cell.metric(Metric::Throughput)?;
+    let hours = speed.hours.as_ref()?;
+    let enough = index(u64::from(cell.blocks)) >= MIN_BLOCKS;
+    let another = ends(hours.another.ci95.filter(|_| enough)?);
+    let measured = words::change_interval(&speed.ratio);
+    Some(match hours.from {
+        HoursFrom::Sessions(number) => {
+            let over = words::plural(u64::from(number), "session");
+            format!("{measured} over {over}; another hour: {another}")
+        }
+        HoursFrom::EarlierPairs(pairs) => {
+            let pairs = words::plural(u64::from(pairs), "earlier pair");
+            format!("{measured} this hour; another hour: {another} (from {pairs} of this host)")
+        }
+    })
+}
+
+/// From what another hour is known, in a word: `sessions`, `earlier-pairs` or `unknown`; absent where nothing
+/// is compared.
+pub(crate) fn known_from(comparison: &Comparison) -> Option<&'static str> {
+    let measured = comparison.cells.iter().any(|cell| cell.blocks > 0);
+    let words = all(comparison).map(|hours| hours.from.word()).next();
+    measured.then(|| words.unwrap_or("unknown"))
+}
+
+fn all(comparison: &Comparison) -> impl Iterator<Item = &Hours> {
+    let speed = |cell: &'_ CellComparison| cell.metric(Metric::Throughput).is_some();
+    let cells = comparison.cells.iter().filter(move |cell| speed(cell));
+    cells.filter_map(|cell| cell.metric(Metric::Throughput)?.hours.as_ref())
+}
+
+/// What could make an answer another one: sessions that are missing or too near each other, and that another
+/// hour is not known.
+pub(crate) fn doubts(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Vec<String> {
+    let mut list = Vec::new();
+    let finished = finished(context);
+    if let Some(part) = &plan.session
+        && count(finished.len()) < u64::from(part.of)
+    {
+        list.push(format!(
+            "{} of {} sessions are finished, and the others do not count: `deltabench resume {}` goes on",
+            finished.len(),
+            part.of,
+            context.run
+        ));
+    }
+    let near = finished.windows(2).any(|pair| match pair {
+        [one, next] => {
+            let ends = one.ended_unix_ms.zip(next.began_unix_ms);
+            ends.is_some_and(|(end, begin)| begin - end < HOUR_APART_MS)
+        }
+        _ => false,
+    });
+    if near {
+        list.push(
+            "sessions less than 10 minutes apart differ by load and not by hour: another hour may \
+             differ more"
+                .to_owned(),
+        );
+    }
+    let unknown = known_from(comparison) == Some("unknown") && is_judged(comparison);
+    if unknown && plan.confirms.is_none() && plan.session.is_none() {
+        list.push(
+            "another hour: unknown, because this is one session and this host has no earlier pair of \
+             it; --sessions 4 measures several"
+                .to_owned(),
+        );
+    }
+    list
+}
+
+/// What the two intervals mean, and which sessions are behind them.
+pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<String> {
+    let mut list = Vec::new();
+    let finished = finished(context);
+    let began = finished.iter().filter_map(|line| line.began_unix_ms);
+    let began: Vec<String> = began.map(words::timestamp).collect();
+    if began.len() > 1 {
+        list.push(format!("sessions begun {} UTC", began.join(", ")));
+    }
+    match known_from(comparison) {
+        Some("sessions") => list.push(
+            "over sessions: the interval of the mean; another hour: what one more session would say, 95 \
+             times in 100. Costs, latency curves and what moved are of the first session"
+                .to_owned(),
+        ),
+        Some("earlier-pairs") => list.push(
+            "another hour: what one more run would say, 95 times in 100, if hours differ as in earlier \
+             pairs of runs of this host"
+                .to_owned(),
+        ),
+        _ => {}
+    }
+    list
+}
+
+fn is_judged(comparison: &Comparison) -> bool {
+    let enough = |cell: &CellComparison| index(u64::from(cell.blocks)) >= MIN_BLOCKS;
+    comparison.cells.iter().any(enough)
+}
+
+fn finished(context: &ReportContext) -> Vec<&SessionLine> {
+    let lines = context.sessions.iter();
+    lines.filter(|line| line.ended_unix_ms.is_some()).collect()
+}
