@@ -6,8 +6,8 @@
 
 use crate::analyse::counts;
 use crate::comparison::{
-    CellComparison, Comparison, Difference, GroupSummary, Hours, HoursFrom, Metric, MetricComparison,
-    PlaceboSummary, Ratio, Verdict,
+    CellComparison, Comparison, Difference, GroupSummary, Hours, HoursFrom, Metric,
+    MetricComparison, PlaceboSummary, Ratio, Verdict,
 };
 use crate::judge::told;
 use crate::multiple::adjust;
@@ -235,7 +235,11 @@ fn over_sessions(
         ratio: loads.ratio(level)?,
         verdict: judged.then(|| loads.judge(metric, delta, level).verdict),
         blocks: known.iter().flat_map(|one| one.blocks.clone()).collect(),
-        typical: pooled(&{ known.iter() }.filter_map(|one| one.typical).collect::<Vec<_>>()),
+        typical: pooled(
+            &{ known.iter() }
+                .filter_map(|one| one.typical)
+                .collect::<Vec<_>>(),
+        ),
         difference_us: difference(&known),
         // Between sessions the interval is that of their means.
         skewness: 0.0,

@@ -89,6 +89,7 @@ fn a_gate_asks_for_the_measured_hours_or_for_another_one() {
         not_worse_than: margin,
         inconclusive_passes: false,
         another_hour,
+        metrics: Vec::new(),
     };
     // On average slower beyond doubt; another hour may be equal.
     let centres = [0.92, 0.95, 0.98, 0.95, 0.96];
