@@ -137,7 +137,7 @@ impl Ready {
         Ok((analysed, measured.end))
     }
 
-    /// Measures in several sessions, so many seconds apart, and publishes the result over all.
+    /// Measures in several sessions with a gap in seconds between them, and publishes the result over all.
     fn measure_sessions(
         self,
         sessions: (u32, f64),
@@ -152,7 +152,7 @@ impl Ready {
         sessions::measure(&mut bench, &self.plan, sessions, pilot, &self.destinations)
     }
 
-    /// Measures and publishes; `confirm` measures differences again, at least so many seconds later.
+    /// Measures and publishes; `confirm` measures differences again, after that many seconds or later.
     pub fn measure(
         self,
         pilot: bool,
