@@ -486,6 +486,12 @@ impl Plan {
         self.confirms.is_some() || self.session.as_ref().is_some_and(later)
     }
 
+    /// Blocks of a cell at most, over all sessions of its comparison.
+    pub fn blocks(&self) -> u32 {
+        let sessions = self.session.as_ref().map_or(1, |session| session.of);
+        self.timing.blocks.saturating_mul(sessions)
+    }
+
     /// Index of the base server.
     pub fn base(&self) -> ServerId {
         self.find(Role::Base).unwrap_or_default()

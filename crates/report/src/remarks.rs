@@ -309,11 +309,10 @@ pub(crate) fn totals(
         .iter()
         .map(|cell| cell.base_errors + cell.candidate_errors)
         .sum();
-    let sessions = plan.session.as_ref().map_or(1, |session| session.of);
     Some(format!(
         "run {}: {blocks} of {}{}, {}, {}, {void} void, {}; seed {}",
         context.run,
-        words::plural(u64::from(plan.timing.blocks * sessions), "block"),
+        words::plural(u64::from(plan.blocks()), "block"),
         stopping(comparison),
         words::plural(count(plan.cells.len()), "cell"),
         words::plural(rounds, "round"),

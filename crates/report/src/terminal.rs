@@ -137,7 +137,7 @@ fn noted(
     let blocks = comparison.cells.iter().map(|cell| cell.blocks).max();
     let blocks = blocks.filter(|blocks| *blocks > 0);
     let blocks = blocks.map_or_else(String::new, |blocks| {
-        format!(", {blocks} of {} blocks", plan.timing.blocks)
+        format!(", {blocks} of {} blocks", plan.blocks())
     });
     let more = match more {
         0 => String::new(),
