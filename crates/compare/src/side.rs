@@ -2,7 +2,7 @@
 
 use crate::comparison::{
     CellComparison, Confirmation, Estimates, Interference, Metric, MetricComparison, RoundRatio,
-    Verdict,
+    Stalls, Verdict,
 };
 use crate::history::{History, Sample};
 use crate::judge::Judgement;
@@ -12,7 +12,7 @@ use crate::sample::{BlockValue, Values, compare_metric, ratio};
 use crate::stalls::stalls;
 use crate::stopping::{CellProgress, StoppingInput, StoppingState};
 use crate::tails;
-use crate::thresholds::MIN_BLOCKS;
+use crate::thresholds::{MIN_BLOCKS, STALLS_FALSE};
 use crate::words;
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::units::count;
@@ -40,11 +40,13 @@ impl Side {
             throughput: history.sample(state.speed_visits.clone()).throughput,
             server_cpu: history.sample(state.cost_visits.clone()).server_cpu,
         };
+        let stalls = stalls(&sample.throughput, &merged, input.delta);
         let (verdict, reason) = cell_verdict(
             cell,
             pairing.blocks.len(),
             &state.speed,
-            state.cost.as_ref(),
+            // What waits costs no CPU.
+            state.cost.as_ref().filter(|_| !waits(&state.speed, stalls)),
         );
         let open = verdict == Verdict::Inconclusive;
         let metrics = metrics(cell, history, &state, &sample, &merged);
@@ -85,7 +87,7 @@ impl Side {
             base_errors: pairing.base_errors,
             candidate_errors: pairing.candidate_errors,
             detection: state.detection,
-            stalls: stalls(&sample.throughput, &merged, input.delta),
+            stalls,
         };
         Some(Self { comparison, sample })
     }
@@ -195,6 +197,16 @@ fn with_time(verdict: Verdict, reason: String, speed: Option<&MetricComparison>)
     difference.map_or(reason.clone(), |difference| {
         format!("{reason}; {}", words::microseconds(&difference))
     })
+}
+
+/// Whether throughput changed by stalls that one side has, beyond chance.
+fn waits(speed: &Judgement, stalls: Option<Stalls>) -> bool {
+    let slower = match speed.verdict {
+        Verdict::Regression => true,
+        Verdict::Improvement => false,
+        _ => return false,
+    };
+    stalls.is_some_and(|stalls| stalls.p <= STALLS_FALSE && stalls.on_candidate == slower)
 }
 
 /// The verdict of throughput, unless CPU per operation says otherwise.

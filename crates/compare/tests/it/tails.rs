@@ -152,6 +152,25 @@ fn stalls_say_what_they_were() {
 }
 
 #[test]
+fn stalls_that_cost_no_cpu_are_not_contradicted_by_it() {
+    // One client that only reads: else CPU per operation has to move with throughput.
+    let mut plan = planned(Gate::default());
+    plan.cells = vec![cell(1, false)];
+    let mut slices = slices_with(|_| 8, 40_000);
+    let quiet = slices_with(|_| 0, 0);
+    for (one, quiet) in slices.iter_mut().zip(quiet) {
+        if (one.round + one.block) % 8 != 0 {
+            *one = quiet;
+        }
+        one.server_cpu_ns = Some(one.operations * 100 * US);
+    }
+    let comparison = analyse(&plan, &slices, Vec::new());
+    let cell = only_cell(&comparison);
+    assert_eq!(cell.verdict, Verdict::Regression, "{}", cell.reason);
+    assert!(cell.stalls.is_some());
+}
+
+#[test]
 fn a_gate_asks_for_what_it_is_told_to() {
     let slices = slices_with(|_| 80, 150);
     let result = |metrics: &[GatedMetric]| {
