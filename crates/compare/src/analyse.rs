@@ -8,6 +8,7 @@ use crate::noise::cell_delta;
 use crate::pace::seconds_per_block;
 use crate::pairing::{CellRounds, Index};
 use crate::parallel;
+use crate::placebo::{self, Suspicion};
 use crate::reading::{Reading, Unfit};
 use crate::sample::Values;
 use crate::side::Side;
@@ -15,12 +16,10 @@ use crate::stalls;
 use crate::stopping::StoppingInput;
 use crate::summaries;
 use crate::tails;
-use crate::thresholds::{MIN_BLOCKS, PLACEBO_FALSE, PLACEBO_P, PLACEBO_RELEVANCE, log_delta};
 use crate::words;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
-use deltabench_stats::multiplicity::holm;
 use std::collections::BTreeSet;
 
 /// Compares every candidate, and the placebo, with the base in every cell of the plan.
@@ -53,13 +52,10 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
     let mut placebo_sides = Vec::new();
     let ids: Vec<CellId> = CellId::each().take(plan.cells.len()).collect();
     let cells = parallel::map(&ids, |id| CellSides::new(plan, &index, *id));
-    let p = cells
-        .iter()
-        .map(|cell| cell.suspicion.as_ref().map_or(1.0, |found| found.p));
-    let among = holm(&p.collect::<Vec<f64>>());
-    for (cell, p) in std::iter::zip(cells, among) {
-        let suspicion = cell.suspicion.filter(|_| p <= PLACEBO_FALSE);
-        let suspicion = suspicion.as_ref().map(|found| found.why.as_str());
+    let off = placebo::among(cells.iter().map(|cell| cell.suspicion).collect());
+    for (cell, off) in std::iter::zip(cells, off) {
+        let suspicion = off.map(|off| off.why());
+        let suspicion = suspicion.as_deref();
         sides.extend(cell.candidates.into_iter().map(|side| Side {
             comparison: trust(side.comparison, suspicion, host_ok),
             ..side
@@ -96,18 +92,11 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
     }
 }
 
-/// A placebo that is off.
-struct Suspicion {
-    /// Two-sided p of "it is not", of this cell alone.
-    p: f64,
-    why: String,
-}
-
 /// Everything about one cell.
 struct CellSides {
     candidates: Vec<Side>,
     placebo: Option<Side>,
-    /// Why the placebo forbids a verdict, if it holds among all cells.
+    /// What the placebo has against verdicts, if it holds among all cells.
     suspicion: Option<Suspicion>,
 }
 
@@ -226,25 +215,11 @@ fn contended(plan: &Plan, cells: &[CellComparison]) -> Option<Finding> {
     })
 }
 
-/// Why a cell's placebo forbids a verdict; `None` if it does not.
-///
-/// A wide placebo is no reason: its noise is in the candidate's own interval too, which then is
-/// inconclusive by itself, or is far from zero in spite of it.
+/// What a cell's placebo has against its verdicts.
 fn suspect(placebo: &History<'_>, delta: f64) -> Option<Suspicion> {
     let values = Values::of(&placebo.sample(0..placebo.visits()).throughput);
     let found = values.mean()?;
-    let (p, centre) = (found.p(), found.centre);
-    let unfit = values.logs.len() >= MIN_BLOCKS
-        && p < PLACEBO_P
-        && centre.abs() > PLACEBO_RELEVANCE * log_delta(delta);
-    unfit.then(|| Suspicion {
-        p,
-        why: format!(
-            "placebo is off by {} ({})",
-            words::signed(centre.exp_m1()),
-            words::p(p)
-        ),
-    })
+    Suspicion::of(found.p(), found.centre, values.logs.len(), delta)
 }
 
 /// Withholds the verdict where the placebo or the host forbids it. What is inconclusive stays so.

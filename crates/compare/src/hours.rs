@@ -11,15 +11,16 @@ use crate::comparison::{
 };
 use crate::judge::told;
 use crate::multiple::adjust;
-use crate::side::contradicts;
+use crate::placebo::{self, Suspicion};
+use crate::side::{contradicts, waits};
 use crate::study::{Judged, Loads, pooled, ratio};
 use crate::thresholds::LEVEL_DIFFERENT;
-use crate::words;
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::units::{count, to_u64};
 use deltabench_stats::between::Scatter;
 use deltabench_stats::student::t_interval;
 use deltabench_stats::summary::{geometric_mean, mean};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Makes `first` the result of all sessions: itself and `others`, in their order.
 ///
@@ -53,14 +54,15 @@ pub fn combine(first: &mut Comparison, others: &[Comparison], plan: &Plan) {
     first.host_ok = true;
     let placebos = |session: &Comparison| session.placebo_cells.clone();
     let placebos: Vec<Vec<CellComparison>> = fit.iter().map(|one| placebos(one)).collect();
+    let off = suspicions(first, &placebos);
     for cell in &mut first.cells {
         let sessions: Vec<&CellComparison> = of_cell(cell, fit.iter().map(|one| &one.cells));
-        let beside = of_placebo(cell, placebos.iter());
-        together(cell, &sessions, &beside, plan);
+        let off = off.get(&cell.cell).copied();
+        together(cell, &sessions, off, plan);
     }
     for cell in &mut first.placebo_cells {
         let sessions = of_cell(cell, placebos.iter());
-        together(cell, &sessions, &[], plan);
+        together(cell, &sessions, None, plan);
     }
     adjust(&mut first.cells.iter_mut().collect::<Vec<_>>());
     adjust(&mut first.placebo_cells.iter_mut().collect::<Vec<_>>());
@@ -132,12 +134,21 @@ fn of_cell<'a>(
         .collect()
 }
 
-fn of_placebo<'a>(
-    cell: &CellComparison,
-    sessions: impl Iterator<Item = &'a Vec<CellComparison>>,
-) -> Vec<&'a CellComparison> {
-    sessions
-        .filter_map(|cells| cells.iter().find(|other| other.cell == cell.cell))
+/// Cells whose placebos of all sessions together forbid a verdict, as they do in one run.
+fn suspicions(first: &Comparison, placebos: &[Vec<CellComparison>]) -> BTreeMap<CellId, Suspicion> {
+    let cells: BTreeSet<CellId> = first.cells.iter().map(|cell| cell.cell).collect();
+    let of = |id: &CellId| {
+        let known = placebos.iter();
+        let known = known.filter_map(|cells| cells.iter().find(|other| other.cell == *id));
+        let sessions: Vec<&CellComparison> = known.collect();
+        let deltas = first.cells.iter().filter(|cell| cell.cell == *id);
+        let delta = deltas.map(|cell| cell.delta).fold(0.0, f64::max);
+        loads(Metric::Throughput, &sessions).suspicion(delta)
+    };
+    let found = placebo::among(cells.iter().map(of).collect());
+    let known = std::iter::zip(cells, found);
+    known
+        .filter_map(|(cell, found)| Some((cell, found?)))
         .collect()
 }
 
@@ -145,7 +156,7 @@ fn of_placebo<'a>(
 fn together(
     cell: &mut CellComparison,
     sessions: &[&CellComparison],
-    placebos: &[&CellComparison],
+    off: Option<Suspicion>,
     plan: &Plan,
 ) {
     match sessions {
@@ -162,27 +173,7 @@ fn together(
     let metrics: Vec<MetricComparison> = { Metric::ALL.iter() }
         .filter_map(|&metric| over_sessions(metric, sessions, delta, level))
         .collect();
-    let judged = |wanted| {
-        let loads = loads(wanted, sessions);
-        loads.judge(wanted, delta, level)
-    };
-    let speed = judged(Metric::Throughput);
-    let cost = judged(Metric::ServerCpuPerOperation);
-    let planned = plan.cell(cell.cell);
-    let denied = planned.is_some_and(crate::side::cpu_bound)
-        && cost.p.is_some()
-        && matches!(speed.verdict, Verdict::Regression | Verdict::Improvement)
-        && contradicts((speed.verdict, speed.gain95), (cost.verdict, cost.gain95));
-    let says = told(Metric::Throughput, speed.verdict, speed.gain95, delta);
-    let (verdict, reason) = match (speed.verdict, denied, suspect(placebos, delta)) {
-        (Verdict::Inconclusive, _, _) => (Verdict::Inconclusive, says),
-        (_, true, _) => (
-            Verdict::Inconclusive,
-            format!("contradicted by CPU: throughput {says}"),
-        ),
-        (_, _, Some(why)) => (Verdict::Unfit, format!("{why}; not trusted: {says}")),
-        (verdict, ..) => (verdict, says),
-    };
+    let (verdict, reason, p) = verdict(cell.cell, sessions, (delta, level), off, plan);
     let sum = |of: fn(&CellComparison) -> u64| sessions.iter().map(|one| of(one)).sum::<u64>();
     let blocks = sum(|one| u64::from(one.blocks));
     *cell = CellComparison {
@@ -190,7 +181,7 @@ fn together(
         alone: verdict,
         reason,
         delta,
-        p: speed.p,
+        p,
         p_holm: None,
         p_bh: None,
         looks: 0,
@@ -207,6 +198,58 @@ fn together(
         metrics,
         ..cell.clone()
     };
+}
+
+/// The verdict of all sessions together, its reason, and the p of throughput.
+fn verdict(
+    id: CellId,
+    sessions: &[&CellComparison],
+    (delta, level): (f64, f64),
+    off: Option<Suspicion>,
+    plan: &Plan,
+) -> (Verdict, String, Option<f64>) {
+    let judged = |wanted| {
+        let loads = loads(wanted, sessions);
+        loads.judge(wanted, delta, level)
+    };
+    let speed = judged(Metric::Throughput);
+    let cost = judged(Metric::ServerCpuPerOperation);
+    let planned = plan.cell(id);
+    let stalled = { sessions.iter() }.any(|one| waits(speed.verdict, one.stalls));
+    let denied = planned.is_some_and(crate::side::cpu_bound)
+        && !stalled
+        && cost.p.is_some()
+        && matches!(speed.verdict, Verdict::Regression | Verdict::Improvement)
+        && contradicts((speed.verdict, speed.gain95), (cost.verdict, cost.gain95));
+    let says = told(Metric::Throughput, speed.verdict, speed.gain95, delta);
+    let (found, reason) = match (speed.verdict, denied, off) {
+        (Verdict::Inconclusive, _, _) => (Verdict::Inconclusive, says),
+        (Verdict::NoChange, _, None) if !typical_is_equal(sessions, delta, level) => (
+            Verdict::Inconclusive,
+            format!("{says} in all, but the typical operation may be off by more"),
+        ),
+        (_, true, _) => (
+            Verdict::Inconclusive,
+            format!("contradicted by CPU: throughput {says}"),
+        ),
+        (_, _, Some(off)) => (
+            Verdict::Unfit,
+            format!("{}; not trusted: {says}", off.why()),
+        ),
+        (found, ..) => (found, says),
+    };
+    (found, reason, speed.p)
+}
+
+/// Whether the typical operation of throughput has not changed over the sessions: totals alone do not say
+/// "no change", as in one run.
+fn typical_is_equal(sessions: &[&CellComparison], delta: f64, level: f64) -> bool {
+    let typical = |one: &&CellComparison| one.metric(Metric::Throughput)?.typical;
+    let known: Vec<Ratio> = sessions.iter().filter_map(typical).collect();
+    let each = known.iter().map(|ratio| vec![ratio.estimate.ln()]);
+    let found = Loads::new(each).between();
+    let judged = found.map(|found| Judged::of(&found, Metric::Throughput, delta, level));
+    known.is_empty() || judged.is_some_and(|judged| judged.verdict == Verdict::NoChange)
 }
 
 fn loads(metric: Metric, sessions: &[&CellComparison]) -> Loads {
@@ -282,14 +325,6 @@ fn hours(
         mean: Some(mean),
         next,
     })
-}
-
-/// Why the placebos of all sessions together forbid a verdict, by the rule for one run.
-fn suspect(placebos: &[&CellComparison], delta: f64) -> Option<String> {
-    let loads = loads(Metric::Throughput, placebos);
-    let (p, centre) = loads.suspicion(delta)?;
-    let by = words::signed(centre.exp_m1());
-    Some(format!("placebo is off by {by} ({})", words::p(p)))
 }
 
 fn of_group(first: &GroupSummary, sessions: &[&Comparison]) -> GroupSummary {

@@ -41,6 +41,7 @@ mod pace;
 mod pairing;
 mod pairs;
 mod parallel;
+mod placebo;
 pub mod progress;
 pub mod reading;
 mod sample;

@@ -46,7 +46,10 @@ impl Side {
             pairing.blocks.len(),
             &state.speed,
             // What waits costs no CPU.
-            state.cost.as_ref().filter(|_| !waits(&state.speed, stalls)),
+            state
+                .cost
+                .as_ref()
+                .filter(|_| !waits(state.speed.verdict, stalls)),
         );
         let open = verdict == Verdict::Inconclusive;
         let metrics = metrics(cell, history, &state, &sample, &merged);
@@ -200,8 +203,8 @@ fn with_time(verdict: Verdict, reason: String, speed: Option<&MetricComparison>)
 }
 
 /// Whether throughput changed by stalls that one side has, beyond chance.
-fn waits(speed: &Judgement, stalls: Option<Stalls>) -> bool {
-    let slower = match speed.verdict {
+pub(crate) fn waits(speed: Verdict, stalls: Option<Stalls>) -> bool {
+    let slower = match speed {
         Verdict::Regression => true,
         Verdict::Improvement => false,
         _ => return false,

@@ -3,7 +3,7 @@
 use deltabench_proc::KernelFile;
 use deltabench_proc::block::{DeviceReading, device_dir};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reader of the counts of one block device, a whole disk or a partition, that keeps its file open.
 ///
@@ -50,6 +50,11 @@ impl DeviceClock {
             last,
         })
     }
+}
+
+/// A server's main process works in its data directory.
+pub(crate) fn data_of(postmaster: u32) -> PathBuf {
+    deltabench_proc::Process::of(postmaster).directory()
 }
 
 #[cfg(test)]

@@ -1,14 +1,13 @@
 //! What is read at the two ends of a slice, on whatever machines the servers are.
 
 use crate::agent::RemoteMeters;
-use crate::device::DeviceClock;
+use crate::device::{DeviceClock, data_of};
 use crate::error::ObserveError;
 use crate::meter::CpuReading;
 use crate::postmaster::{Postmaster, noted};
 use crate::slice_meters::{MeterSources, SliceCosts, SliceMeters};
 use deltabench_proc::block::DeviceCosts;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 
 /// What happened during a slice on the machine of the server that worked. Absent: nobody can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -184,11 +183,6 @@ fn here(pids: &[u32], devices: bool) -> Result<SliceMeters, ObserveError> {
         Some(device) => meters.with_device(device),
         None => meters,
     })
-}
-
-/// A server's main process works in its data directory.
-pub(crate) fn data_of(postmaster: u32) -> PathBuf {
-    deltabench_proc::Process::of(postmaster).directory()
 }
 
 #[cfg(test)]

@@ -160,27 +160,6 @@ pub fn explained_markdown(cells: &[ExplainedCell], plan: &Plan) -> String {
     fit(sections.collect(), LIMIT)
 }
 
-/// All cells as JSON: which cell, and what its `explain` in the report of a run says.
-pub fn explained_json(run: &str, cells: &[ExplainedCell], plan: &Plan) -> String {
-    let cells = cells.iter().map(|cell| {
-        let planned = plan.cell(cell.cell);
-        serde_json::json!({
-            "workload": planned.map(|planned| &planned.workload),
-            "clients": planned.map(|planned| planned.clients),
-            "base": resolved(plan, plan.base()),
-            "candidate": resolved(plan, cell.candidate),
-            "explain": crate::json::explain::explain(cell),
-        })
-    });
-    let cells: Vec<serde_json::Value> = cells.collect();
-    crate::json::indented(&serde_json::json!({
-        "format": "deltabench.explain",
-        "version": 1,
-        "run": run,
-        "cells": cells,
-    }))
-}
-
 /// In Markdown, without its heading.
 fn markdown(cell: &ExplainedCell, plan: &Plan) -> Vec<Section> {
     let explanation = &cell.explanation;

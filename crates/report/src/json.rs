@@ -6,13 +6,13 @@
 
 mod cell;
 mod costs;
-pub(crate) mod explain;
-mod interval;
-mod version2;
+mod explain;
+pub(crate) mod interval;
+pub(crate) mod version2;
 
 use crate::context::{ConfirmationWithdrawn, DeltaChosen, ReportContext, SessionLine};
 use crate::remarks::{layout, multiplicity};
-use crate::study::json_grids;
+use crate::study::json::json_grids;
 use crate::summary::summary;
 use crate::words::finite;
 use crate::{again, hours, means};
@@ -24,6 +24,7 @@ use deltabench_model::installation::Remote;
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::json::{known, unless_blank, unless_empty};
 use deltabench_model::plan::{ConfigurationUse, ExperimentPart, Group, Plan, ServerId, Stopping};
+pub use explain::explained_json;
 pub(crate) use interval::{interval, relative};
 use serde_json::{Value, json};
 pub use version2::{JsonVersion, of_no_run};

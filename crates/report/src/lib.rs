@@ -50,9 +50,9 @@ pub use context::{
 };
 pub use costs::costs_table;
 pub use csv::csv;
-pub use explained::{explained_json, explained_markdown, explained_text};
+pub use explained::{explained_markdown, explained_text};
 pub use html::html;
-pub use json::{JsonVersion, json, of_no_run};
+pub use json::{JsonVersion, explained_json, json, of_no_run};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use notes::notes_text;

@@ -2,16 +2,15 @@
 //!
 //! Pure functions as for a single run: nothing is computed or judged here that [`Study`] does not say.
 
-mod context;
+pub(crate) mod context;
 mod csv;
-mod json;
-mod lead;
+pub(crate) mod json;
+pub(crate) mod lead;
 mod markdown;
 pub(crate) mod terminal;
 pub(crate) mod words;
 
 pub use context::{StudyContext, StudyRunFacts};
-pub(crate) use json::json_grids;
 
 use crate::html;
 use crate::json::JsonVersion;
@@ -19,7 +18,6 @@ use crate::render::Format;
 use crate::terminal::TerminalOptions;
 use deltabench_compare::study::Study;
 use deltabench_model::problem::Problem;
-pub(crate) use lead::{Counts, column_counts, counts, extremes, sentence};
 
 /// A form of a study's report: those of [`Format`] that can hold tables of several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,9 +2,8 @@
 
 use crate::comparison::{Metric, Ratio, Verdict};
 use crate::judge::{decide, gain};
-use crate::thresholds::{
-    LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_BLOCKS, PLACEBO_P, PLACEBO_RELEVANCE, log_delta,
-};
+use crate::placebo::Suspicion;
+use crate::thresholds::{LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_BLOCKS, log_delta};
 use deltabench_stats::Interval;
 use deltabench_stats::between::{Between, difference_between, mean_between};
 use deltabench_stats::summary::mean;
@@ -76,14 +75,10 @@ impl Loads {
         mean_between(&self.slices()).ok()
     }
 
-    /// p and mean on the log scale of loads of a placebo that are off together, by the rule for one run.
-    pub(crate) fn suspicion(&self, delta: f64) -> Option<(f64, f64)> {
+    /// What loads of a placebo that are off together have against verdicts, by the rule for one run.
+    pub(crate) fn suspicion(&self, delta: f64) -> Option<Suspicion> {
         let judged = self.judge(Metric::Throughput, delta, LEVEL_DIFFERENT);
-        let (p, centre) = (judged.p?, self.centre()?);
-        let off = self.blocks() >= MIN_BLOCKS
-            && p < PLACEBO_P
-            && centre.abs() > PLACEBO_RELEVANCE * log_delta(delta);
-        off.then_some((p, centre))
+        Suspicion::of(judged.p?, self.centre()?, self.blocks(), delta)
     }
 }
 

@@ -5,9 +5,8 @@ use super::lines::{End, Lines};
 use super::protocol::{
     Answer, Ask, Hello, PROTOCOL, Reply, Request, SAMPLES_AT_ONCE, Samples, VERSION,
 };
-use crate::device::DeviceClock;
+use crate::device::{DeviceClock, data_of};
 use crate::host_facts::read_host;
-use crate::meters::data_of;
 use crate::sampler::Sampler;
 use crate::server_counters::ServerCounters;
 use crate::slice_meters::SliceMeters;

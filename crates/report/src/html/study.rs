@@ -9,7 +9,9 @@ mod runs;
 
 use super::grids;
 use super::{Document, class, document, typeset};
-use crate::study::{Counts, StudyContext, counts, extremes, sentence, words as study_words};
+use crate::study::context::StudyContext;
+use crate::study::lead::{Counts, counts, extremes, sentence};
+use crate::study::words as study_words;
 use crate::words;
 use deltabench_compare::comparison::{Metric, Verdict};
 use deltabench_compare::study::{Axis, Study, StudyTable};
@@ -220,7 +222,7 @@ fn table_section(study: &Study, place: usize, table: &StudyTable, open: bool) ->
 fn column_chips(table: &StudyTable) -> Markup {
     let mut counts = Counts::default();
     for column in (0..table.columns.len()).filter(|column| *column != table.base) {
-        counts.merge(crate::study::column_counts(table, column));
+        counts.merge(crate::study::lead::column_counts(table, column));
     }
     let said = |verdict| matches!(verdict, Verdict::Regression | Verdict::Improvement);
     html! {

@@ -1,11 +1,33 @@
 //! Where instructions went, as JSON: `Explain` in `docs/reference/report.schema.json`.
 
+use crate::context::resolved;
 use crate::explained::{each, why};
 use deltabench_model::explanation::{self, ExplainedCell, Explanation, Line};
 use deltabench_model::json::{known, unless_empty};
+use deltabench_model::plan::Plan;
 use serde_json::{Value, json};
 
-pub(crate) fn explain(cell: &ExplainedCell) -> Value {
+/// All cells as JSON: which cell, and what its `explain` in the report of a run says.
+pub fn explained_json(run: &str, cells: &[ExplainedCell], plan: &Plan) -> String {
+    let cells = cells.iter().map(|cell| {
+        let planned = plan.cell(cell.cell);
+        json!({
+            "workload": planned.map(|planned| &planned.workload),
+            "clients": planned.map(|planned| planned.clients),
+            "base": resolved(plan, plan.base()),
+            "candidate": resolved(plan, cell.candidate),
+            "explain": explain(cell),
+        })
+    });
+    super::indented(&json!({
+        "format": "deltabench.explain",
+        "version": 1,
+        "run": run,
+        "cells": cells.collect::<Value>(),
+    }))
+}
+
+pub(super) fn explain(cell: &ExplainedCell) -> Value {
     let explanation = &cell.explanation;
     let (base, candidate) = explanation.total();
     let counts = explanation.functions;

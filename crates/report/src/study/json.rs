@@ -3,7 +3,8 @@
 use super::context::{StudyContext, StudyRunFacts};
 use super::lead::{counts, extremes, sentence};
 use super::words as study_words;
-use crate::json::{JsonVersion, Names, interval, relative, written};
+use crate::json::interval::{interval, relative};
+use crate::json::version2::{JsonVersion, Names, written};
 use crate::words::finite;
 use deltabench_compare::comparison::Verdict;
 use deltabench_compare::study::{

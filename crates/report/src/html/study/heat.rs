@@ -1,7 +1,8 @@
 //! A table of a study as a map of colours: figures with their intervals, signs for verdicts and bands.
 
 use super::super::{class, typeset};
-use crate::study::{column_counts, words as study_words};
+use crate::study::lead::column_counts;
+use crate::study::words as study_words;
 use crate::words;
 use deltabench_compare::comparison::Verdict;
 use deltabench_compare::study::{Axis, Figure, GroupSpread, Study, StudyRow, StudyTable};

@@ -1,6 +1,6 @@
 //! The runs behind a study, and how to make it again.
 
-use crate::study::{StudyContext, StudyRunFacts};
+use crate::study::context::{StudyContext, StudyRunFacts};
 use crate::words;
 use maud::{Markup, html};
 
