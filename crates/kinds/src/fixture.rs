@@ -1,7 +1,7 @@
 //! Requests and plans for tests.
 
 use crate::run_half;
-use deltabench_model::installation::{Engine, Installation, Origin};
+use deltabench_model::installation::{Engine, Installation};
 use deltabench_model::plan::{
     CacheState, Cell, CellOrder, DataSize, DataState, Gate, Limits, Observing, Placement, Plan,
     PlannedServer, Role, Stopping, Timing, Transport,
@@ -11,27 +11,12 @@ use deltabench_model::work::rocksdb::{
     RocksdbSetup, RocksdbStep, RocksdbWorkload, WRITER_BYTES_PER_SECOND,
 };
 use deltabench_run::planning::{Request, Selection, ServerWish, plan};
+use deltabench_testkit::installations::installed;
 use deltabench_workload::Library;
-
-pub(crate) fn installation(name: &str) -> Installation {
-    Installation {
-        asked: name.to_owned(),
-        resolved: name.to_owned(),
-        origin: Origin::Path,
-        bin_dir: format!("/opt/{name}/bin").into(),
-        version_num: 170_005,
-        version: "17.5".to_owned(),
-        binary_sha256: format!("sha-{name}"),
-        build: None,
-        recipe: None,
-        remote: None,
-        engine: Engine::Postgres,
-    }
-}
 
 /// A server as it comes.
 pub(crate) fn wish(name: &str) -> ServerWish {
-    ServerWish::plain(installation(name))
+    ServerWish::plain(installed(name))
 }
 
 /// The plan of a request with these sides.
@@ -64,7 +49,7 @@ pub(crate) fn plan_of(names: &[&str], cells: u32) -> Plan {
     plan.servers = names
         .iter()
         .zip(roles)
-        .map(|(name, role)| PlannedServer::new(role, installation(name)))
+        .map(|(name, role)| PlannedServer::new(role, installed(name)))
         .collect();
     plan.cells = (0..cells)
         .map(|number| Cell {
@@ -80,7 +65,7 @@ pub(crate) fn engine(name: &str, version_num: u32) -> ServerWish {
     ServerWish::plain(Installation {
         version_num,
         engine: Engine::Rocksdb,
-        ..installation(name)
+        ..installed(name)
     })
 }
 

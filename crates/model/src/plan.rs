@@ -474,6 +474,45 @@ pub fn upgraded(mut plan: Value) -> Value {
 }
 
 impl Plan {
+    /// A plan with all choices left at their defaults: a fixed number of blocks over the local socket, no
+    /// gate, δ of 3 %, the microbenchmarks.
+    pub fn plain(
+        seed: u64,
+        servers: Vec<PlannedServer>,
+        cells: Vec<Cell>,
+        (data, timing): (DataSize, Timing),
+    ) -> Self {
+        Self {
+            format: PLAN_FORMAT.0.to_owned(),
+            version: PLAN_FORMAT.1,
+            seed,
+            servers,
+            cells,
+            data,
+            timing,
+            placement_single: Placement::SameCore,
+            placement_multi: Placement::Split,
+            delta: 0.03,
+            delta_from_noise: false,
+            checksums: None,
+            settings: Vec::new(),
+            command: Vec::new(),
+            stopping: Stopping::default(),
+            gate: Gate::default(),
+            order: CellOrder::default(),
+            transport: Transport::default(),
+            pins: None,
+            workloads: Vec::new(),
+            confirms: None,
+            session: None,
+            limits: Limits::default(),
+            cache: CacheState::default(),
+            observing: Observing::default(),
+            experiment: None,
+            work: Work::default(),
+        }
+    }
+
     /// Whether a block has one slice of each server in a cell: a whole step, of minutes.
     pub fn has_whole_steps(&self) -> bool {
         let external = |server: &PlannedServer| server.installation.engine == Engine::DbBench;

@@ -233,28 +233,8 @@ pub fn max_connections(settings: &[(String, String)]) -> Result<u32, Problem> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use deltabench_model::installation::{Installation, Origin};
-    use deltabench_model::plan::{
-        CacheState, Cell, CellOrder, DataState, Gate, Group, Limits, Observing, Placement,
-        PlannedServer, Timing, Transport,
-    };
-    use deltabench_model::work::Work;
-
-    pub(crate) fn installation(name: &str) -> Installation {
-        Installation {
-            asked: name.to_owned(),
-            resolved: name.to_owned(),
-            origin: Origin::Path,
-            bin_dir: format!("/opt/{name}/bin").into(),
-            version_num: 170_005,
-            version: "17.5".to_owned(),
-            binary_sha256: format!("sha-{name}"),
-            build: None,
-            recipe: None,
-            remote: None,
-            engine: deltabench_model::installation::Engine::Postgres,
-        }
-    }
+    use deltabench_model::plan::{Cell, DataState, Group, PlannedServer, Timing};
+    use deltabench_testkit::installations::installed;
 
     /// A plan with a server for each name and `cells` cells, which differ by their clients.
     pub(crate) fn plan_of(names: &[&str], cells: u32) -> Plan {
@@ -272,54 +252,37 @@ pub(crate) mod tests {
             published: Default::default(),
         };
         Plan {
-            format: PLAN_FORMAT.0.to_owned(),
-            version: PLAN_FORMAT.1,
-            seed: 7,
-            servers: names
-                .iter()
-                .zip(roles)
-                .map(|(name, role)| PlannedServer::new(role, installation(name)))
-                .collect(),
-            cells: (1..=cells).map(cell).collect(),
-            data: DataSize {
-                tables: 1,
-                rows: 1000,
-            },
-            timing: Timing {
-                blocks: 8,
-                slice_ms: 40,
-                slice_jitter: 0.2,
-                visit_seconds: 1.0,
-                warmup_seconds: 0.3,
-                connections_per_visit: 2,
-                deadline_seconds: None,
-            },
-            placement_single: Placement::SameCore,
-            placement_multi: Placement::Split,
-            delta: 0.03,
-            delta_from_noise: false,
             checksums: Some(true),
-            settings: Vec::new(),
-            command: Vec::new(),
-            stopping: Stopping::Fixed,
-            gate: Gate::default(),
-            order: CellOrder::Drawn,
-            transport: Transport::Socket,
-            pins: None,
-            workloads: Vec::new(),
-            confirms: None,
-            session: None,
-            limits: Limits::default(),
-            cache: CacheState::AsIs,
-            observing: Observing::default(),
-            experiment: None,
-            work: Work::default(),
+            ..Plan::plain(
+                7,
+                names
+                    .iter()
+                    .zip(roles)
+                    .map(|(name, role)| PlannedServer::new(role, installed(name)))
+                    .collect(),
+                (1..=cells).map(cell).collect(),
+                (
+                    DataSize {
+                        tables: 1,
+                        rows: 1000,
+                    },
+                    Timing {
+                        blocks: 8,
+                        slice_ms: 40,
+                        slice_jitter: 0.2,
+                        visit_seconds: 1.0,
+                        warmup_seconds: 0.3,
+                        connections_per_visit: 2,
+                        deadline_seconds: None,
+                    },
+                ),
+            )
         }
     }
 
     #[test]
     fn the_same_server_on_both_sides_is_refused_unless_said() {
-        let base = ServerWish::plain(installation("a"));
+        let base = ServerWish::plain(installed("a"));
         let refused = check_distinct(false, &[&base, &base]).unwrap_err();
         assert!(refused.to_string().contains("--same-target"));
         let jit = ServerWish {

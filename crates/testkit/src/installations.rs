@@ -64,3 +64,20 @@ fn installation(tree: &Path) -> Installation {
         engine: Engine::Postgres,
     }
 }
+
+/// An installation that no test starts.
+pub fn installed(name: &str) -> Installation {
+    Installation {
+        asked: name.to_owned(),
+        resolved: name.to_owned(),
+        origin: Origin::Path,
+        bin_dir: format!("/opt/{name}/bin").into(),
+        version_num: 170_005,
+        version: "17.5".to_owned(),
+        binary_sha256: format!("sha-{name}"),
+        build: None,
+        recipe: None,
+        remote: None,
+        engine: Engine::Postgres,
+    }
+}

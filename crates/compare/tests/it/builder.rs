@@ -3,12 +3,10 @@
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, MetricComparison};
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::plan::{
-    Cell, CellId, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, ServerId,
-    Timing,
+    Cell, CellId, DataSize, Group, Plan, PlannedServer, Role, ServerId, Timing,
 };
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{to_f64, to_u64};
-use deltabench_model::work::Work;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 
@@ -50,48 +48,31 @@ pub fn cell(clients: u32, writes: bool) -> Cell {
 pub fn plan(cells: Vec<Cell>) -> Plan {
     let server = |role, name| PlannedServer::new(role, installation(name));
     Plan {
-        format: PLAN_FORMAT.0.to_owned(),
-        version: PLAN_FORMAT.1,
-        seed: 1,
-        servers: vec![
-            server(Role::Base, "postgres:17.5"),
-            server(Role::Placebo, "postgres:17.5"),
-            server(Role::Candidate, "postgres:18.6"),
-        ],
-        cells,
-        data: DataSize {
-            tables: 1,
-            rows: 1000,
-        },
-        timing: Timing {
-            blocks: 8,
-            slice_ms: 50,
-            slice_jitter: 0.2,
-            visit_seconds: 3.0,
-            warmup_seconds: 1.0,
-            connections_per_visit: 1,
-            deadline_seconds: None,
-        },
-        placement_single: Placement::SameCore,
-        placement_multi: Placement::Split,
-        delta: 0.03,
         checksums: Some(false),
-        settings: Vec::new(),
-        command: Vec::new(),
-        stopping: Default::default(),
-        gate: Default::default(),
-        order: Default::default(),
-        transport: Default::default(),
-        pins: None,
-        workloads: Vec::new(),
-        confirms: None,
-        session: None,
-        limits: deltabench_model::plan::Limits::default(),
-        cache: deltabench_model::plan::CacheState::AsIs,
-        observing: deltabench_model::plan::Observing::default(),
-        experiment: None,
-        work: Work::default(),
-        delta_from_noise: false,
+        ..Plan::plain(
+            1,
+            vec![
+                server(Role::Base, "postgres:17.5"),
+                server(Role::Placebo, "postgres:17.5"),
+                server(Role::Candidate, "postgres:18.6"),
+            ],
+            cells,
+            (
+                DataSize {
+                    tables: 1,
+                    rows: 1000,
+                },
+                Timing {
+                    blocks: 8,
+                    slice_ms: 50,
+                    slice_jitter: 0.2,
+                    visit_seconds: 3.0,
+                    warmup_seconds: 1.0,
+                    connections_per_visit: 1,
+                    deadline_seconds: None,
+                },
+            ),
+        )
     }
 }
 

@@ -4,9 +4,10 @@ use crate::builder::{BASE, CANDIDATE, PLACEBO, histogram, plan};
 use crate::calibration_model::Simulation;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::{Reading, Records, analyse};
+use deltabench_kinds::insert::setup::cells;
 use deltabench_kinds::insert::{InsertReport, StepRecord, insert_report};
 use deltabench_model::counter::VisitCounters;
-use deltabench_model::plan::{Cell, CellId, Group, Plan, PublishedRate, ServerId};
+use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::record::Record;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{seconds, to_f64, to_u64};
@@ -33,29 +34,7 @@ pub fn setup() -> InsertSetup {
 /// The plan of that setup: base, placebo, candidate.
 pub fn insert_plan(passes: u32) -> Plan {
     let setup = setup();
-    let cell = |step: &InsertStep| Cell {
-        workload: step.name(),
-        group: match step {
-            InsertStep::Range(_) => Group::Range,
-            InsertStep::Point(_) => Group::Point,
-            _ => Group::Write,
-        },
-        clients: setup.clients,
-        writes: true,
-        statements_per_operation: 1,
-        state: Default::default(),
-        rate: None,
-        published: PublishedRate {
-            per_operation: setup.published_per_operation(*step),
-            unit: if step.queries() {
-                "queries/s"
-            } else {
-                "rows/s"
-            }
-            .to_owned(),
-        },
-    };
-    let mut plan = plan(setup.steps.iter().map(cell).collect());
+    let mut plan = plan(cells(&setup));
     plan.timing.blocks = passes;
     plan.work = Work::Insert(setup);
     plan

@@ -7,10 +7,8 @@ use deltabench_compare::comparison::{
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Build, Installation, Origin, Setting};
 use deltabench_model::plan::{
-    Cell, CellId, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, ServerId,
-    Timing,
+    Cell, CellId, DataSize, Group, Plan, PlannedServer, Role, ServerId, Timing,
 };
-use deltabench_model::work::Work;
 use deltabench_report::{ReportContext, ServerFacts};
 use serde_json::json;
 
@@ -393,32 +391,7 @@ pub fn plan() -> Plan {
         published: Default::default(),
     });
     Plan {
-        format: PLAN_FORMAT.0.to_owned(),
-        version: PLAN_FORMAT.1,
-        seed: 9_731_004_412_345_678_901,
-        servers: vec![
-            server(Role::Base, &base),
-            server(Role::Placebo, &base),
-            server(Role::Candidate, &candidate),
-        ],
-        cells: cells.collect(),
-        data: DataSize {
-            tables: 1,
-            rows: 1_000_000,
-        },
-        timing: Timing {
-            blocks: BLOCKS,
-            slice_ms: 50,
-            slice_jitter: 0.2,
-            visit_seconds: 1.5,
-            warmup_seconds: 0.3,
-            connections_per_visit: 2,
-            deadline_seconds: None,
-        },
-        placement_single: Placement::SameCore,
-        placement_multi: Placement::Split,
         delta: DELTA,
-        checksums: None,
         settings: vec![
             ("shared_buffers".to_owned(), "512MB".to_owned()),
             ("autovacuum".to_owned(), "off".to_owned()),
@@ -433,20 +406,30 @@ pub fn plan() -> Plan {
         ]
         .map(str::to_owned)
         .to_vec(),
-        stopping: Default::default(),
-        gate: Default::default(),
-        order: Default::default(),
-        transport: Default::default(),
-        pins: None,
-        workloads: Vec::new(),
-        confirms: None,
-        session: None,
-        limits: deltabench_model::plan::Limits::default(),
-        cache: deltabench_model::plan::CacheState::AsIs,
-        observing: deltabench_model::plan::Observing::default(),
-        experiment: None,
-        work: Work::default(),
-        delta_from_noise: false,
+        ..Plan::plain(
+            9_731_004_412_345_678_901,
+            vec![
+                server(Role::Base, &base),
+                server(Role::Placebo, &base),
+                server(Role::Candidate, &candidate),
+            ],
+            cells.collect(),
+            (
+                DataSize {
+                    tables: 1,
+                    rows: 1_000_000,
+                },
+                Timing {
+                    blocks: BLOCKS,
+                    slice_ms: 50,
+                    slice_jitter: 0.2,
+                    visit_seconds: 1.5,
+                    warmup_seconds: 0.3,
+                    connections_per_visit: 2,
+                    deadline_seconds: None,
+                },
+            ),
+        )
     }
 }
 

@@ -8,7 +8,7 @@ use deltabench_kinds::insert::shown::figures;
 use deltabench_kinds::insert::{InsertReport, Settled, insert_report};
 use deltabench_kinds::reader;
 use deltabench_model::counter::Mark;
-use deltabench_model::plan::{Cell, CellId, Group, Plan, PublishedRate, ServerId};
+use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_model::work::Work;
 use deltabench_model::work::insert::{
@@ -36,32 +36,7 @@ pub fn setup() -> InsertSetup {
 fn plan(passes: u32) -> Plan {
     let setup = setup();
     let mut plan = fixture::plan();
-    plan.cells = setup
-        .steps
-        .iter()
-        .map(|step| Cell {
-            workload: step.name(),
-            group: match step {
-                InsertStep::Range(_) => Group::Range,
-                InsertStep::Point(_) => Group::Point,
-                _ => Group::Write,
-            },
-            clients: setup.clients,
-            writes: true,
-            statements_per_operation: 1,
-            state: Default::default(),
-            rate: None,
-            published: PublishedRate {
-                per_operation: setup.published_per_operation(*step),
-                unit: if step.queries() {
-                    "queries/s"
-                } else {
-                    "rows/s"
-                }
-                .to_owned(),
-            },
-        })
-        .collect();
+    plan.cells = deltabench_kinds::insert::setup::cells(&setup);
     plan.timing.blocks = passes;
     plan.stopping = Default::default();
     plan.work = Work::Insert(setup);

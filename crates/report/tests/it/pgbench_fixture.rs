@@ -14,6 +14,7 @@ use deltabench_model::work::pgbench::{
     PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables, QueryMode,
 };
 use deltabench_report::ReportContext;
+use deltabench_testkit::small_run::bare_slice;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 
@@ -131,7 +132,7 @@ pub fn slices(plan: &Plan) -> Vec<Slice> {
                         operations,
                         latency_histogram: histogram(latency_ns, operations),
                         scripts: tallies(scripts, operations, latency_ns / 1e3),
-                        ..empty()
+                        ..bare_slice()
                     });
                     now += duration_ns;
                 }
@@ -184,36 +185,6 @@ fn tallies(scripts: u32, operations: u64, mean_us: f64) -> Vec<ScriptTally> {
         }
     };
     (0..scripts).map(tally).collect()
-}
-
-fn empty() -> Slice {
-    Slice {
-        server: ServerId(0),
-        cell: CellId(0),
-        block: 0,
-        round: 0,
-        position: 0,
-        connection: 0,
-        started_ns: 0,
-        duration_ns: 0,
-        operations: 0,
-        failed: 0,
-        rows: 0,
-        server_cpu_ns: None,
-        run_queue_wait_ns: None,
-        client_cpu_ns: 0,
-        foreign_cpu_ns: None,
-        steal_ns: None,
-        idle_cpu_ns: None,
-        switches: None,
-        cpu_pressure_ns: None,
-        schedule_lag_ns: None,
-        latency_histogram: Vec::new(),
-        scripts: Vec::new(),
-        errors: Vec::new(),
-        void: None,
-        void_detail: None,
-    }
 }
 
 /// What the slices of a plan come to.

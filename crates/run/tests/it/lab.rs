@@ -4,12 +4,8 @@ use deltabench_driver::admin::Client;
 use deltabench_kinds::run_half;
 use deltabench_model::endpoint::Login;
 use deltabench_model::installation::Installation;
-use deltabench_model::plan::{
-    Cell, DataSize, DataState, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, Timing,
-    WorkloadSource,
-};
+use deltabench_model::plan::{Cell, DataSize, DataState, Group, Plan, PlannedServer, Role, Timing};
 use deltabench_model::problem::Problem;
-use deltabench_model::work::Work;
 use deltabench_run::fleet::{Fleet, Host, HugePagesWish};
 use deltabench_run::load::address_for;
 use deltabench_run::visit::Address;
@@ -93,43 +89,26 @@ pub fn plan(installations: &[&Installation], cells: Vec<Cell>, rows: u64) -> Pla
         .chain(std::iter::repeat(Role::Candidate));
     let servers = installations.iter().zip(roles);
     Plan {
-        format: PLAN_FORMAT.0.to_owned(),
-        version: PLAN_FORMAT.1,
-        seed: 11,
-        servers: servers
-            .map(|(installation, role)| PlannedServer::new(role, (*installation).clone()))
-            .collect(),
-        cells,
-        data: DataSize { tables: 2, rows },
-        timing: Timing {
-            blocks: 1,
-            slice_ms: 40,
-            slice_jitter: 0.2,
-            visit_seconds: 1.0,
-            warmup_seconds: 0.3,
-            connections_per_visit: 1,
-            deadline_seconds: None,
-        },
-        placement_single: Placement::SameCore,
-        placement_multi: Placement::Split,
-        delta: 0.03,
-        delta_from_noise: false,
         checksums: Some(true),
-        settings: Vec::new(),
-        command: Vec::new(),
-        stopping: Default::default(),
-        gate: Default::default(),
-        order: Default::default(),
-        transport: Default::default(),
-        pins: None,
-        workloads: Vec::<WorkloadSource>::new(),
-        confirms: None,
-        session: None,
-        limits: deltabench_model::plan::Limits::default(),
-        cache: deltabench_model::plan::CacheState::AsIs,
-        observing: deltabench_model::plan::Observing::default(),
-        experiment: None,
-        work: Work::default(),
+        ..Plan::plain(
+            11,
+            servers
+                .map(|(installation, role)| PlannedServer::new(role, (*installation).clone()))
+                .collect(),
+            cells,
+            (
+                DataSize { tables: 2, rows },
+                Timing {
+                    blocks: 1,
+                    slice_ms: 40,
+                    slice_jitter: 0.2,
+                    visit_seconds: 1.0,
+                    warmup_seconds: 0.3,
+                    connections_per_visit: 1,
+                    deadline_seconds: None,
+                },
+            ),
+        )
     }
 }
 

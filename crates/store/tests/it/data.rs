@@ -1,10 +1,8 @@
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::plan::{
-    Cell, CellId, DataSize, Group, PLAN_FORMAT, Placement, Plan, PlannedServer, Role, ServerId,
-    Timing,
+    Cell, CellId, DataSize, Group, Plan, PlannedServer, Role, ServerId, Timing,
 };
 use deltabench_model::slice::Slice;
-use deltabench_model::work::Work;
 
 fn server(role: Role, resolved: &str) -> PlannedServer {
     let installation = Installation {
@@ -35,48 +33,33 @@ pub fn plan() -> Plan {
         published: Default::default(),
     };
     Plan {
-        format: PLAN_FORMAT.0.to_owned(),
-        version: PLAN_FORMAT.1,
-        seed: u64::MAX - 1,
-        servers: vec![
-            server(Role::Base, "postgres:17.11"),
-            server(Role::Placebo, "postgres:17.11"),
-            server(Role::Candidate, "postgres:18.6"),
-        ],
-        cells: vec![cell("point-query"), cell("hot-points")],
-        data: DataSize {
-            tables: 1,
-            rows: 1000,
-        },
-        timing: Timing {
-            blocks: 4,
-            slice_ms: 50,
-            slice_jitter: 0.2,
-            visit_seconds: 1.5,
-            warmup_seconds: 0.3,
-            connections_per_visit: 2,
-            deadline_seconds: None,
-        },
-        placement_single: Placement::SameCore,
-        placement_multi: Placement::Split,
-        delta: 0.03,
         checksums: Some(true),
         settings: vec![("work_mem".to_owned(), "4MB".to_owned())],
         command: vec!["deltabench".to_owned(), "compare".to_owned()],
-        stopping: Default::default(),
-        gate: Default::default(),
-        order: Default::default(),
-        transport: Default::default(),
-        pins: None,
-        workloads: Vec::new(),
-        confirms: None,
-        session: None,
-        limits: deltabench_model::plan::Limits::default(),
-        cache: deltabench_model::plan::CacheState::AsIs,
-        observing: deltabench_model::plan::Observing::default(),
-        experiment: None,
-        work: Work::default(),
-        delta_from_noise: false,
+        ..Plan::plain(
+            u64::MAX - 1,
+            vec![
+                server(Role::Base, "postgres:17.11"),
+                server(Role::Placebo, "postgres:17.11"),
+                server(Role::Candidate, "postgres:18.6"),
+            ],
+            vec![cell("point-query"), cell("hot-points")],
+            (
+                DataSize {
+                    tables: 1,
+                    rows: 1000,
+                },
+                Timing {
+                    blocks: 4,
+                    slice_ms: 50,
+                    slice_jitter: 0.2,
+                    visit_seconds: 1.5,
+                    warmup_seconds: 0.3,
+                    connections_per_visit: 2,
+                    deadline_seconds: None,
+                },
+            ),
+        )
     }
 }
 
