@@ -194,23 +194,13 @@ pub fn caveats(plan: &Plan, builds: &[Build]) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    fn count(per_op: f64, span: f64) -> ServerCount {
-        ServerCount {
-            per_op,
-            span: Some(span),
-            starts: 2,
-            rows_per_op: 1.0,
-            beside: None,
-        }
-    }
-
     #[test]
     fn starts_that_differ_and_others_at_work_are_told() {
-        let quiet = count(1e5, 0.0004);
+        let quiet = ServerCount::of_two_starts(1e5, 0.0004);
         assert_eq!(of_server("scan", "postgres:18", &quiet), []);
         let loud = ServerCount {
             beside: Some(0.02),
-            ..count(1e5, 0.000_8)
+            ..ServerCount::of_two_starts(1e5, 0.000_8)
         };
         let kinds: Vec<FindingKind> = of_server("scan", "postgres:18", &loud)
             .into_iter()

@@ -54,6 +54,18 @@ pub struct ServerCount {
 }
 
 impl ServerCount {
+    /// A count of two starts with no others at work beside it.
+    #[cfg(test)]
+    pub(crate) fn of_two_starts(per_op: f64, span: f64) -> Self {
+        Self {
+            per_op,
+            span: Some(span),
+            starts: 2,
+            rows_per_op: 1.0,
+            beside: None,
+        }
+    }
+
     /// What the windows of one server in one cell come to; none without windows.
     pub fn of(records: &[&CountRecord]) -> Option<Self> {
         let starts: BTreeSet<u32> = records.iter().map(|record| record.start).collect();
@@ -164,16 +176,6 @@ mod tests {
         }
     }
 
-    fn counted(per_op: f64, span: f64) -> ServerCount {
-        ServerCount {
-            per_op,
-            span: Some(span),
-            starts: 2,
-            rows_per_op: 1.0,
-            beside: None,
-        }
-    }
-
     #[test]
     fn marks_are_taken_off_and_windows_of_a_start_count_together() {
         let records = [
@@ -203,16 +205,16 @@ mod tests {
         ] {
             let cell = CountedCell::of(
                 (CellId(0), ServerId(1)),
-                counted(44_140.0, span),
-                counted(at, span),
+                ServerCount::of_two_starts(44_140.0, span),
+                ServerCount::of_two_starts(at, span),
                 0.01,
             );
             assert_eq!(cell.verdict, verdict, "{at}");
         }
         let cell = CountedCell::of(
             (CellId(0), ServerId(1)),
-            counted(44_140.0, 0.0),
-            counted(45_627.0, 0.0),
+            ServerCount::of_two_starts(44_140.0, 0.0),
+            ServerCount::of_two_starts(45_627.0, 0.0),
             0.01,
         );
         assert_eq!(cell.change(), "+3.37 %");
