@@ -14,7 +14,8 @@ use crate::comparison::{
 use crate::thresholds::{LEVEL_DIFFERENT, LEVEL_EQUIVALENT, RECUR_P, log_delta};
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::normal::{normal_density, normal_tail};
-use deltabench_stats::student::{t_cdf, t_quantile};
+use deltabench_stats::skewed::SkewedMean;
+use deltabench_stats::student::t_quantile;
 
 /// Marks the regressions and improvements of `first` that `again` has measured; `seconds_later` is from the
 /// end of the first run to the start of the second.
@@ -44,7 +45,7 @@ pub fn confirm(first: &mut Comparison, again: &Comparison, seconds_later: Option
         let Some(mut recurrence) = recurrence(cell, other, seconds_later) else {
             continue;
         };
-        if !again.host_ok || other.verdict == Verdict::Unfit {
+        if !again.host_ok || other.verdict == Verdict::Unfit || other.interference.contended {
             recurrence.outcome = Confirmation::Open;
         }
         settle(cell, other, recurrence);
@@ -76,6 +77,14 @@ fn is_same(first: &CellComparison, again: &CellComparison) -> bool {
         && first.candidate == again.candidate
 }
 
+/// The mean of a cell's throughput, turned so that the difference was found above zero, and its blocks.
+fn turned(cell: &CellComparison, sign: f64) -> Option<(SkewedMean, usize)> {
+    let speed = cell.metric(Metric::Throughput)?;
+    let values: Vec<f64> = speed.blocks.iter().map(|value| sign * value).collect();
+    let mean = SkewedMean::new(&values, sign * speed.skewness).ok()?;
+    Some((mean, values.len()))
+}
+
 /// An estimate of the difference that was found, turned so that it was found above zero.
 #[derive(Debug, Clone, Copy)]
 struct Estimate {
@@ -85,22 +94,12 @@ struct Estimate {
 }
 
 impl Estimate {
-    fn of(cell: &CellComparison, sign: f64) -> Option<Self> {
-        let speed = cell.metric(Metric::Throughput)?;
-        let (low, high) = speed.ratio.ci95?;
-        let df = to_f64(count(speed.blocks.len().checked_sub(1)?));
-        let t = t_quantile(0.5 + cell.interval_level / 2.0, df.max(1.0));
-        let error = (high / low).ln() / 2.0 / t;
-        (df > 0.0 && error > 0.0).then(|| Self {
-            centre: sign * speed.ratio.estimate.ln(),
-            error,
-            df,
+    fn of((mean, blocks): (SkewedMean, usize)) -> Option<Self> {
+        (mean.error() > 0.0).then(|| Self {
+            centre: mean.centre,
+            error: mean.error(),
+            df: to_f64(count(blocks.saturating_sub(1))),
         })
-    }
-
-    /// One-sided p of "it is not above zero".
-    fn p(&self) -> f64 {
-        t_cdf(-self.centre / self.error, self.df)
     }
 }
 
@@ -113,15 +112,17 @@ fn recurrence(
         true => -1.0,
         false => 1.0,
     };
-    let (one, two) = (Estimate::of(first, sign)?, Estimate::of(again, sign)?);
+    let second = turned(again, sign)?;
+    let p = second.0.p_above();
+    let (one, two) = (Estimate::of(turned(first, sign)?)?, Estimate::of(second)?);
     let together = Selected::new(one).with(two);
     let half = |level: f64| t_quantile(0.5 + level / 2.0, together.df) * together.error;
     let limit = log_delta(first.delta.min(again.delta));
     let small =
         together.centre < half(LEVEL_DIFFERENT) && together.centre + half(LEVEL_EQUIVALENT) < limit;
-    let outcome = if two.p() <= RECUR_P {
+    let outcome = if p <= RECUR_P {
         Confirmation::Recurred
-    } else if !again.interference.contended && (small || Selected::new(one).is_denied_by(two)) {
+    } else if small || Selected::new(one).is_denied_by(two) {
         Confirmation::DidNotRecur
     } else {
         Confirmation::Open
@@ -133,7 +134,7 @@ fn recurrence(
     };
     Some(Recurrence {
         outcome,
-        p: two.p(),
+        p,
         again: again.metric(Metric::Throughput)?.ratio,
         together: Ratio {
             estimate: (sign * together.centre).exp(),

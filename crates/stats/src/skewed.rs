@@ -40,6 +40,11 @@ impl SkewedMean {
         })
     }
 
+    /// Its standard error.
+    pub fn error(&self) -> f64 {
+        self.error
+    }
+
     /// Two-sided interval for the mean: on each side the wider one of Student's and Hall's.
     ///
     /// Shape:  `level` between 0 and 1 (anything else stops with a message).

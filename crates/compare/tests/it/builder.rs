@@ -177,3 +177,9 @@ pub fn metric(cell: &CellComparison, metric: Metric) -> &MetricComparison {
         .find(|found| found.metric == metric)
         .unwrap()
 }
+
+/// How many runs a simulation takes: so many, or what DELTABENCH_RUNS says.
+pub fn runs(few: u64) -> u64 {
+    let asked = std::env::var("DELTABENCH_RUNS").ok();
+    asked.and_then(|runs| runs.parse().ok()).unwrap_or(few)
+}

@@ -7,6 +7,7 @@ use deltabench_compare::{analyse, confirm};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::slice::Slice;
 use deltabench_stats::binomial::clopper_pearson;
+use deltabench_stats::skewed::SkewedMean;
 use deltabench_stats::student::t_quantile;
 
 /// A run of twelve blocks.
@@ -72,12 +73,30 @@ fn a_second_run_that_cannot_tell_refutes_nothing() {
     let unfit = run(true, &around(1.0, 0.01, 12), vec![unfit], |_| {});
     let unfit = after(&unfit);
     assert_eq!((unfit.0, unfit.1, unfit.2), stays);
-    let contended = run(true, &around(1.0, 0.01, 12), Vec::new(), |slice| {
-        slice.steal_ns = Some(slice.duration_ns / 10);
-    });
-    assert!(contended.cells[0].interference.contended);
-    let contended = after(&contended);
-    assert_eq!((contended.0, contended.1, contended.2), stays);
+    // Neither what it denies nor what it shows again is to be trusted.
+    for centre in [1.0, 0.95] {
+        let contended = run(true, &around(centre, 0.01, 12), Vec::new(), |slice| {
+            slice.steal_ns = Some(slice.duration_ns / 10);
+        });
+        assert!(contended.cells[0].interference.contended);
+        let contended = after(&contended);
+        assert_eq!((contended.0, contended.1, contended.2), stays, "{centre}");
+    }
+}
+
+#[test]
+fn what_recurs_is_decided_by_the_skewed_blocks_and_not_by_their_wider_interval() {
+    let mut found = with_interval(false, -0.04, 0.03);
+    let mut again = with_interval(true, -0.02, 0.025);
+    let speed = &mut again.cells[0].metrics[0];
+    speed.skewness = -0.9;
+    let turned: Vec<f64> = speed.blocks.iter().map(|gain| -gain).collect();
+    let expected = SkewedMean::new(&turned, 0.9).unwrap().p_above();
+    // Printed wider, as where measuring stopped at a width.
+    speed.ratio.ci95 = Some((0.9, 1.1));
+    confirm(&mut found, &again, None);
+    let recurrence = found.cells[0].recurrence.clone().unwrap();
+    assert!((recurrence.p - expected).abs() < 1e-12, "{}", recurrence.p);
 }
 
 #[test]
@@ -168,7 +187,7 @@ fn improvements_are_confirmed_and_what_recurs_below_delta_is_no_change() {
 
 /// Of first runs of this true change that call it different in the direction that it has (or any, for none):
 /// how many seconds say (recurred, did not recur, open), of so many.
-fn confirmed(random: &mut Simulation, effect: f64, sd: f64, firsts: u32) -> [u64; 4] {
+fn confirmed(random: &mut Simulation, effect: f64, sd: f64, firsts: u64) -> [u64; 4] {
     let mut one = |confirms| {
         let rates: Vec<f64> = (0..12)
             .map(|_| (effect + sd * random.normal()).exp())
@@ -196,7 +215,7 @@ fn confirmed(random: &mut Simulation, effect: f64, sd: f64, firsts: u32) -> [u64
 fn what_is_not_there_recurs_in_one_of_twenty_and_what_is_there_is_rarely_denied() {
     let mut random = Simulation::new(45);
     for sd in [0.04, 0.08] {
-        let [recurred, denied, open, all] = confirmed(&mut random, 0.0, sd, 5000);
+        let [recurred, denied, open, all] = confirmed(&mut random, 0.0, sd, runs(5000));
         println!(
             "equal servers, sd of a block {sd}: of {all} found different {recurred} recur, {denied} do not, \
              {open} stay open"
@@ -204,7 +223,7 @@ fn what_is_not_there_recurs_in_one_of_twenty_and_what_is_there_is_rarely_denied(
         assert!(clopper_pearson(recurred, all, 0.999).low <= 0.05);
     }
     for effect in [-0.03, -0.05] {
-        let [recurred, denied, open, all] = confirmed(&mut random, effect, 0.04, 800);
+        let [recurred, denied, open, all] = confirmed(&mut random, effect, 0.04, runs(800));
         println!(
             "{effect}, sd of a block 0.04: of {all} found slower {recurred} recur, {denied} do not, {open} \
              stay open"

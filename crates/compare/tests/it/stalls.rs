@@ -3,7 +3,7 @@
 //! `DELTABENCH_RUNS=5000 cargo test --release -p deltabench-compare --test it stalls -- --nocapture` prints
 //! the rates of docs/measuring.md#totals.
 
-use crate::builder::{BASE, CANDIDATE, cell, metric, only_cell, plan, slice};
+use crate::builder::{self, BASE, CANDIDATE, cell, metric, only_cell, plan, slice};
 use crate::calibration_model::{Model, QUIET, Simulation, TWO};
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
@@ -97,9 +97,8 @@ fn run(random: &mut Simulation, stalls: Stalls, servers: &[ServerId]) -> Vec<Sli
     slices
 }
 
-fn runs() -> usize {
-    let asked = std::env::var("DELTABENCH_RUNS").ok();
-    asked.and_then(|runs| runs.parse().ok()).unwrap_or(250)
+fn runs() -> u64 {
+    builder::runs(250)
 }
 
 fn simulated(seed: u64, stalls: Stalls, servers: &'static [ServerId]) -> Vec<Comparison> {
@@ -125,11 +124,11 @@ fn covered(found: &[Comparison], truth: f64) -> usize {
 
 /// At least `rate`, as far as so many runs can tell.
 fn at_least(rate: f64, hits: usize) -> bool {
-    clopper_pearson(count(hits), count(runs()), 0.999).high >= rate
+    clopper_pearson(count(hits), runs(), 0.999).high >= rate
 }
 
 fn at_most(rate: f64, hits: usize) -> bool {
-    clopper_pearson(count(hits), count(runs()), 0.999).low <= rate
+    clopper_pearson(count(hits), runs(), 0.999).low <= rate
 }
 
 #[test]
