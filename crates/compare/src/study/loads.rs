@@ -59,15 +59,7 @@ impl Loads {
         let Some(found) = self.between() else {
             return Judged::default();
         };
-        let judged = Judged::of(&found, metric, delta, within);
-        Judged {
-            verdict: if self.blocks() < MIN_BLOCKS {
-                Verdict::Inconclusive
-            } else {
-                judged.verdict
-            },
-            ..judged
-        }
+        Judged::of((&found, self.blocks()), metric, delta, within)
     }
 
     /// The mean over loads on the log scale; absent with too few values.
@@ -93,12 +85,23 @@ pub(crate) struct Judged {
 }
 
 impl Judged {
-    /// The rules for a fixed number of blocks on a mean over loads, or on what one more load would say.
-    pub(crate) fn of(found: &Between, metric: Metric, delta: f64, within: f64) -> Self {
+    /// The rules for a fixed number of blocks on a mean over loads, or on what one more load would say, from
+    /// so many blocks.
+    pub(crate) fn of(
+        (found, blocks): (&Between, usize),
+        metric: Metric,
+        delta: f64,
+        within: f64,
+    ) -> Self {
         let [different, equivalent] =
             levels(within).map(|(level, within)| gain(metric, found.interval(level, within)));
+        let enough = blocks >= MIN_BLOCKS;
         Self {
-            verdict: decide(different, equivalent, equivalent, log_delta(delta)),
+            verdict: if enough {
+                decide(different, equivalent, equivalent, log_delta(delta))
+            } else {
+                Verdict::Inconclusive
+            },
             gain95: Some(different),
             p: Some(found.p()),
         }

@@ -6,6 +6,7 @@ use super::loads::{Judged, Loads};
 use super::places::Places;
 use super::{Axis, Figure, GroupSpread, StudyTable, spreads};
 use crate::comparison::{Metric, Ratio, Verdict};
+use crate::placebo::{self, Suspicion};
 use crate::side::{contradicts, cpu_bound};
 use crate::study::notes;
 use crate::thresholds::LISTED_FALSE;
@@ -20,8 +21,25 @@ const METRICS: [Metric; 2] = [Metric::Throughput, Metric::ServerCpuPerOperation]
 struct Draft {
     figure: Figure,
     p: Option<f64>,
+    /// What the placebos of several loads have against its verdict, if that holds among all cells.
+    suspicion: Option<Suspicion>,
     /// Whether several loads were judged together.
     pooled: bool,
+}
+
+impl Draft {
+    /// A figure of its cell as far as the placebos leave it its verdict.
+    fn trusted(&self, figure: Figure) -> Figure {
+        let off = self.suspicion.is_some() && figure.verdict != Some(Verdict::Inconclusive);
+        Figure {
+            verdict: if off {
+                Some(Verdict::Unfit)
+            } else {
+                figure.verdict
+            },
+            ..figure
+        }
+    }
 }
 
 /// A row before that, with a draft for each candidate.
@@ -43,6 +61,7 @@ pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<(StudyTable, Vec
         .iter()
         .map(|&clients| draft_rows(set, clients, candidates))
         .collect();
+    distrust(&mut speed, candidates.len());
     let unlisted = settle(&mut speed);
     let mut tables = Vec::new();
     for ((clients, drafts), unlisted) in clients.into_iter().zip(speed).zip(unlisted) {
@@ -51,7 +70,7 @@ pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<(StudyTable, Vec
                 let drafts = draft.drafts.iter().map(|d| d.as_ref().map(|d| d.figure));
                 let figures = match metric {
                     Metric::Throughput => drafts.collect(),
-                    _ => costs(set, draft.name, clients, candidates),
+                    _ => costs(set, draft, clients, candidates),
                 };
                 let first = base_figure(set, draft.name, clients, base, metric, &figures);
                 row(draft.name, draft.group, [vec![first], figures].concat())
@@ -121,6 +140,7 @@ fn draft(set: &Set<'_>, row: &str, clients: u32, server: &str) -> Option<Draft> 
                 ..figure(found.ratio, found.candidate, 1)
             },
             p: cell.p,
+            suspicion: None,
             pooled: false,
         });
     }
@@ -139,6 +159,7 @@ fn draft(set: &Set<'_>, row: &str, clients: u32, server: &str) -> Option<Draft> 
             ..figure
         },
         p: speed.p,
+        suspicion: suspicion(&usable),
         pooled: true,
     })
 }
@@ -173,14 +194,14 @@ fn judged(usable: &Usable<'_, '_>, metric: Metric) -> Judged {
     ratios(places, metric).judge(metric, delta(usable), level(places))
 }
 
-/// Whether the placebos of these runs together are off, by the rule for one run.
-fn suspect(usable: &Usable<'_, '_>) -> bool {
+/// What the placebos of these runs together have against verdicts, by the rule for one run.
+fn suspicion(usable: &Usable<'_, '_>) -> Option<Suspicion> {
     let placebos = usable.places.iter().filter_map(|place| {
         let mut metrics = place.placebo()?.metrics.iter();
         let found = metrics.find(|found| found.metric == Metric::Throughput)?;
         Some(found.blocks.clone())
     });
-    Loads::new(placebos).suspicion(delta(usable)).is_some()
+    Loads::new(placebos).suspicion(delta(usable))
 }
 
 /// A figure of several loads with its verdict, and what they say alone.
@@ -190,10 +211,8 @@ fn pooled(usable: &Usable<'_, '_>, metric: Metric) -> Option<(Figure, Judged)> {
     let found = places.iter().filter_map(|place| place.metric(metric));
     let absolute: Vec<f64> = found.map(|metric| metric.candidate).collect();
     let judged = judged(usable, metric);
-    let open = judged.verdict == Verdict::Inconclusive;
-    let unfit = usable.void || (!open && suspect(usable));
     let figure = Figure {
-        verdict: Some(if unfit {
+        verdict: Some(if usable.void {
             Verdict::Unfit
         } else {
             judged.verdict
@@ -208,10 +227,15 @@ fn pooled(usable: &Usable<'_, '_>, metric: Metric) -> Option<(Figure, Judged)> {
 }
 
 /// CPU per operation of every candidate: each judged alone.
-fn costs(set: &Set<'_>, row: &str, clients: u32, candidates: &[&str]) -> Vec<Option<Figure>> {
+fn costs(
+    set: &Set<'_>,
+    row: &DraftRow<'_>,
+    clients: u32,
+    candidates: &[&str],
+) -> Vec<Option<Figure>> {
     let metric = Metric::ServerCpuPerOperation;
-    let cost = |server: &&str| {
-        let usable = set.usable(row, clients, server).with(metric);
+    let cost = |(server, draft): (&&str, &Option<Draft>)| {
+        let usable = set.usable(row.name, clients, server).with(metric);
         if let [one] = usable.places.as_slice() {
             let (cell, found) = (one.comparison()?, one.metric(metric)?);
             let verdict = match cell.verdict {
@@ -223,9 +247,13 @@ fn costs(set: &Set<'_>, row: &str, clients: u32, candidates: &[&str]) -> Vec<Opt
                 ..figure(found.ratio, found.candidate, 1)
             });
         }
-        Some(pooled(&usable, metric)?.0)
+        let (figure, _) = pooled(&usable, metric)?;
+        Some(match draft {
+            Some(draft) => draft.trusted(figure),
+            None => figure,
+        })
     };
-    candidates.iter().map(cost).collect()
+    std::iter::zip(candidates, &row.drafts).map(cost).collect()
 }
 
 /// The base beside candidates that have a figure.
@@ -240,6 +268,24 @@ fn base_figure(
     let loads: Loads = absolutes(&set.usable(row, clients, base).places, metric);
     let most = candidates.iter().flatten().map(|figure| figure.repetitions);
     Some(figure(ONE, loads.centre()?.exp(), most.max()?))
+}
+
+/// Takes the verdicts where the placebos of several loads are off, as [`crate::analyse()`] does for those of
+/// one: what holds among all cells, for each candidate.
+fn distrust(tables: &mut [Vec<DraftRow<'_>>], candidates: usize) {
+    for at in 0..candidates {
+        let mut drafts: Vec<Option<&mut Draft>> = { tables.iter_mut().flatten() }
+            .map(|row| row.drafts.get_mut(at)?.as_mut())
+            .collect();
+        let found = drafts.iter().map(|draft| draft.as_ref()?.suspicion);
+        let found = placebo::among(found.collect());
+        for (draft, off) in std::iter::zip(&mut drafts, found) {
+            if let Some(draft) = draft {
+                draft.suspicion = off;
+                draft.figure = draft.trusted(draft.figure);
+            }
+        }
+    }
 }
 
 /// Takes back the regressions and improvements of several loads that do not hold among so many, as
