@@ -164,13 +164,14 @@ impl Bench {
     }
 
     /// Measures the small regressions and improvements of a run again, `gap_seconds` after its end or later:
-    /// fresh load, other ports, other environment size; `None` if there are none.
+    /// fresh load, other ports, other environment size. Says how far it came, and what was found; `None` if
+    /// there are none, or nothing was measured.
     pub fn confirm(
         &mut self,
         judged: &Judged,
         library: &Library,
         gap_seconds: f64,
-    ) -> Result<Option<Measured>, Failure> {
+    ) -> Result<(SessionEnd, Option<Judged>), Failure> {
         let (run, plan) = (judged.run(), judged.plan());
         if plan.session.is_some() {
             return Err(Failure::Refused(
@@ -200,25 +201,28 @@ impl Bench {
         let comparison = judged.standing(&self.store).map_err(Failure::Failed)?;
         let Some(confirmation) = planning::confirmation(run, plan, &comparison) else {
             say("nothing to confirm: no cell is slower or faster by at most 5 % and not withdrawn");
-            return Ok(None);
+            return Ok((SessionEnd::Finished, None));
         };
         say(&format!(
             "measuring {} cells again, on a fresh load",
             confirmation.cells.len()
         ));
         let ended = ended(&known, run).unwrap_or(0);
-        let waited = pause(ended, gap_seconds, "the confirming run", &self.interrupted);
+        let command = format!("deltabench confirm {run}");
+        let next = ("the confirming run", command.as_str());
+        let waited = pause(ended, gap_seconds, next, &self.interrupted);
         if waited == SessionEnd::Interrupted {
-            say(&format!("`deltabench confirm {run}` measures it"));
-            return Ok(None);
+            say(&format!("interrupted; `{command}` measures it"));
+            return Ok((waited, None));
         }
-        let measured = self.measure_new(&confirmation, library, Some(name.clone()), false)?;
-        if measured.end == SessionEnd::Interrupted {
+        let Measured { end, judged } =
+            self.measure_new(&confirmation, library, Some(name.clone()), false)?;
+        if end == SessionEnd::Interrupted {
             say(&format!(
                 "`deltabench resume {name}` continues the confirmation"
             ));
         }
-        Ok(Some(measured))
+        Ok((end, Some(judged)))
     }
 
     /// What a measured run says, with the run that confirms it.
@@ -296,6 +300,42 @@ mod tests {
     use super::*;
     use deltabench_model::finding::FindingKind;
     use deltabench_model::slice::VoidReason;
+    use deltabench_run::host::HugePagesWish;
+    use deltabench_server::ServerUser;
+
+    #[test]
+    fn a_stop_in_the_pause_before_a_confirmation_is_a_stop() {
+        let place = tempfile::tempdir().unwrap();
+        let mut store = Store::open(place.path()).unwrap();
+        let plan = deltabench_testkit::small_run::plan();
+        store
+            .create_run("r", &plan, RunState::Running, now().1)
+            .unwrap();
+        let slices = deltabench_testkit::small_run::slices([0.96, 1.0, 1.0]);
+        for slice in &slices {
+            store.begin_visit("r", slice.cell, slice.block).unwrap();
+            store.append("r", slice).unwrap();
+            store.commit_visit("r", slice.cell, slice.block).unwrap();
+        }
+        store.finish_run("r", RunState::Finished, now().1).unwrap();
+        let judged = Judged::of("r", &plan, &store).unwrap();
+        let mut bench = Bench {
+            store,
+            host: Host {
+                workspaces: place.path().to_owned(),
+                cache: place.path().to_owned(),
+                user: ServerUser::choose(None).unwrap(),
+                huge_pages: HugePagesWish::Off,
+            },
+            interrupted: Arc::new(AtomicBool::new(true)),
+        };
+        let (end, again) = bench
+            .confirm(&judged, &library_of(&plan).unwrap(), 3600.0)
+            .unwrap();
+        assert_eq!(end, SessionEnd::Interrupted);
+        assert!(again.is_none());
+        assert_eq!(interrupt::code(end, 1), interrupt::STATUS);
+    }
 
     #[test]
     fn a_server_on_its_own_that_was_measured_is_no_failure() {

@@ -12,11 +12,12 @@ use std::time::Duration;
 /// How often a pause looks whether it shall end.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Waits until a time after the end of a run, unless the user wants to stop; `what` begins then.
+/// Waits until a time after the end of a run, unless the user wants to stop; `what` begins then. After a stop
+/// `command` measures it.
 pub fn pause(
     ended_unix_ms: i64,
     gap_seconds: f64,
-    what: &str,
+    (what, command): (&str, &str),
     interrupted: &AtomicBool,
 ) -> SessionEnd {
     let until = ended_unix_ms.saturating_add_unsigned(to_u64(gap_seconds * 1e3));
@@ -24,7 +25,7 @@ pub fn pause(
     let pause = left(now().1);
     if pause > LOOK {
         say(&format!(
-            "{what} begins in {}; Ctrl-C stops, `deltabench resume` goes on",
+            "{what} begins in {}; Ctrl-C stops, `{command}` goes on",
             span(pause.as_secs_f64())
         ));
     }

@@ -171,12 +171,13 @@ impl Ready {
             interrupted: interrupt::flag()?,
         };
         let Measured { end, judged } = bench.measure_new(&plan, &library, None, pilot)?;
-        let again = match confirm.filter(|_| end == SessionEnd::Finished) {
+        let (confirming, again) = match confirm.filter(|_| end == SessionEnd::Finished) {
             Some(gap_seconds) => bench.confirm(&judged, &library, gap_seconds)?,
-            None => None,
+            None => (end, None),
         };
-        let analysed = bench.analysed(judged, again.map(|again| again.judged))?;
-        bench.publish(&analysed, end, &destinations)
+        let analysed = bench.analysed(judged, again)?;
+        let code = bench.publish(&analysed, end, &destinations)?;
+        Ok(interrupt::code(confirming, code))
     }
 }
 

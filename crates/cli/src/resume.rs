@@ -64,6 +64,8 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
 
 /// `deltabench confirm`: measures the differences that a finished run found again.
 pub fn confirm(arguments: &Confirm, config: &Config) -> Result<u8, Failure> {
+    let gap_seconds = arguments.gap.as_deref().map_or(Ok(0.0), pause);
+    let gap_seconds = gap_seconds.map_err(Failure::Refused)?;
     let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
     let host = swept_host(&arguments.servers, config)?;
     let store = open(config)?;
@@ -77,12 +79,8 @@ pub fn confirm(arguments: &Confirm, config: &Config) -> Result<u8, Failure> {
         interrupted: interrupt::flag()?,
     };
     let judged = Judged::of(&run, &plan, &bench.store).map_err(Failure::Failed)?;
-    let gap_seconds = arguments.gap.as_deref().map_or(Ok(0.0), pause);
-    let gap_seconds = gap_seconds.map_err(Failure::Refused)?;
-    let again = bench.confirm(&judged, &library, gap_seconds)?;
-    let end = again
-        .as_ref()
-        .map_or(SessionEnd::Finished, |again| again.end);
-    let analysed = bench.analysed(judged, again.map(|again| again.judged))?;
-    bench.publish(&analysed, end, &destinations)
+    let (end, again) = bench.confirm(&judged, &library, gap_seconds)?;
+    let analysed = bench.analysed(judged, again)?;
+    let code = bench.publish(&analysed, SessionEnd::Finished, &destinations)?;
+    Ok(interrupt::code(end, code))
 }

@@ -23,6 +23,9 @@ use deltabench_store::RunState;
 /// Seconds between two sessions where the user names none: what moves with the hour has time to.
 pub const GAP_SECONDS: f64 = 2700.0;
 
+/// The command that continues an interrupted run.
+const GO_ON: &str = "deltabench resume";
+
 /// Stores the plans of all sessions, so that a killed run knows what is left, and measures them.
 pub fn measure(
     bench: &mut Bench,
@@ -73,7 +76,8 @@ pub fn go_on(
         let begun = summary.is_some_and(|summary| summary.state != RunState::Planned);
         let what = format!("session {number} of {of}");
         if let Some(ended) = before.filter(|_| !begun)
-            && pause(ended, gap_seconds, &what, &bench.interrupted) == SessionEnd::Interrupted
+            && pause(ended, gap_seconds, (&what, GO_ON), &bench.interrupted)
+                == SessionEnd::Interrupted
         {
             end = SessionEnd::Interrupted;
             break;
