@@ -7,7 +7,7 @@ use crate::arguments::results::{ExportArguments, ExportFormat};
 use crate::config::Config;
 use crate::console::say;
 use crate::failure::Failure;
-use crate::output::analyse_run;
+use crate::output::analyse_this_hour;
 use crate::store::{open, store_problem};
 use deltabench_model::problem::Problem;
 use deltabench_store::export::{Export, ExportError};
@@ -36,7 +36,7 @@ pub fn export(arguments: &ExportArguments, config: &Config) -> Result<u8, Failur
     general(&mut export).map_err(unwritten)?;
     for run in &runs {
         let plan = store.plan(run).map_err(store_problem)?;
-        let analysed = analyse_run(run, &plan, &store)?;
+        let analysed = analyse_this_hour(run, &plan, &store)?;
         let rows = Rows {
             run,
             plan: &analysed.plan,

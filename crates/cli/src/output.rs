@@ -60,6 +60,11 @@ pub fn analyse_run(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Fa
     deltabench_lab::analyse(run, plan, store).map_err(Failure::Failed)
 }
 
+/// The same without what other hours say, for what shows many runs.
+pub fn analyse_this_hour(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Failure> {
+    deltabench_lab::analyse_this_hour(run, plan, store).map_err(Failure::Failed)
+}
+
 /// Writes those reports of a run again that lie in the lab, after something was said about it.
 pub fn rewrite(run: &str, plan: &Plan, store: &Store, config: &Config) -> Result<(), Failure> {
     let Analysed {

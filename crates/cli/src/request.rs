@@ -35,10 +35,7 @@ pub fn without_workloads(
         placement: placement(shape.placement),
         delta: shape.delta.as_deref().map(percent).transpose()?,
         stopping: stopping(&shape.ending, timing.blocks)?,
-        gate: Gate {
-            another_hour: shape.sessions.gate_hours == HoursWord::Another,
-            ..gate(&shape.ending)?
-        },
+        gate: in_hours(gate(&shape.ending)?, shape.sessions.gate_hours),
         timing,
         observing: Observing {
             counters: !conditions.no_counters,
@@ -224,6 +221,16 @@ pub fn gate(ending: &Ending) -> Result<Gate, Problem> {
     })
 }
 
+/// To say that a gate's answer has to hold in another hour is to ask for a gate.
+fn in_hours(gate: Gate, hours: HoursWord) -> Gate {
+    let another_hour = hours == HoursWord::Another;
+    Gate {
+        on: gate.on || another_hour,
+        another_hour,
+        ..gate
+    }
+}
+
 fn placement(asked: Option<PlacementWord>) -> (Placement, Placement) {
     match asked {
         None => (Placement::SameCore, Placement::Split),
@@ -332,6 +339,14 @@ mod tests {
             ("work_mem".into(), "64MB".into())
         );
         assert!(setting("work_mem").is_err());
+    }
+
+    #[test]
+    fn a_gate_on_another_hour_is_a_gate() {
+        let gate = in_hours(Gate::default(), HoursWord::Another);
+        assert!(gate.on && gate.another_hour);
+        let gate = in_hours(Gate::default(), HoursWord::Measured);
+        assert_eq!(gate, Gate::default());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::arguments::results::{By, Report};
 use crate::config::Config;
 use crate::console::{self, print_stdout, say, write_file};
 use crate::failure::Failure;
-use crate::output::analyse_run;
+use crate::output::analyse_this_hour;
 use crate::store::store_problem;
 use crate::text::colour;
 use deltabench_compare::absolute::CellResult;
@@ -178,7 +178,7 @@ fn load(runs: &[(PathBuf, String)], known: Vec<Loaded>) -> Result<Vec<Loaded>, F
             None => {
                 let store = open(lab)?;
                 let plan = store.plan(run).map_err(store_problem)?;
-                Loaded::of(lab, analyse_run(run, &plan, &store)?, &store)?
+                Loaded::of(lab, analyse_this_hour(run, &plan, &store)?, &store)?
             }
         });
     }

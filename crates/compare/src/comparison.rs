@@ -6,6 +6,7 @@ mod instructions;
 use deltabench_model::finding::Finding;
 use deltabench_model::metric::{self, MetricInfo};
 use deltabench_model::plan::{CellId, Gate, Group, ServerId, Stopping};
+use deltabench_stats::between::Between;
 use deltabench_stats::skewed::SkewedMean;
 
 pub use deltabench_model::metric::Better;
@@ -153,10 +154,29 @@ pub struct MetricComparison {
 }
 
 impl MetricComparison {
-    /// Two-sided p of "both are equal", of this metric and cell alone; `None` with fewer than two blocks.
+    /// Two-sided p of "both are equal", of this cell alone: from the sessions if there are several,
+    /// else from the blocks; `None` with fewer than two.
     pub fn p(&self) -> Option<f64> {
+        if let Some(sessions) = self.over_sessions() {
+            return Some(sessions.p());
+        }
         let mean = SkewedMean::new(&self.blocks, self.skewness).ok()?;
         Some(mean.p())
+    }
+
+    /// One-sided p of "the log-ratio is at least `bound`", of the same values.
+    pub(crate) fn p_below(&self, bound: f64) -> Option<f64> {
+        if let Some(sessions) = self.over_sessions() {
+            return Some(sessions.p_below(bound));
+        }
+        let beyond: Vec<f64> = self.blocks.iter().map(|gain| bound - gain).collect();
+        let mean = SkewedMean::new(&beyond, -self.skewness).ok()?;
+        Some(mean.p_above())
+    }
+
+    /// Blocks of one session are not independent: they have in common what moves from hour to hour.
+    fn over_sessions(&self) -> Option<Between> {
+        self.hours.as_ref()?.mean
     }
 }
 
@@ -259,6 +279,12 @@ pub struct CellComparison {
 }
 
 impl CellComparison {
+    /// Whether its figures may be used beside those of other runs. A cell that its own work makes unfit has
+    /// no p; one that its placebo or its host makes unfit has.
+    pub fn says_something(&self) -> bool {
+        self.blocks > 0 && (self.p.is_some() || self.verdict != Verdict::Unfit)
+    }
+
     /// One of its metrics; `None` where it could not be compared.
     pub fn metric(&self, wanted: Metric) -> Option<&MetricComparison> {
         self.metrics.iter().find(|found| found.metric == wanted)

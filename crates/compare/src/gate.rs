@@ -6,7 +6,6 @@ use crate::words;
 use deltabench_model::plan::{Gate, GatedMetric, Plan, Stopping};
 use deltabench_model::units::index;
 use deltabench_stats::multiplicity::holm;
-use deltabench_stats::skewed::SkewedMean;
 
 /// What a cell is to the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +30,10 @@ pub enum GateResult {
 ///   end of the 90 % interval, lies above it; with looks, that of the 95 % interval)? It fails where such a
 ///   loss is shown, family-wise (Holm). Passing needs no correction: *every* cell has to pass
 ///   (intersection-union).
+///
+/// A gate on another hour asks the same of what a session in it would say, and without a margin of the
+/// measured hours too: a cell fails if it is a regression in both, and passes if it is none in either. What
+/// is not known of another hour is open.
 ///
 /// A gate on more than throughput gives a cell the worst result of all that it asks for: of CPU per operation
 /// and slow quantiles, a regression that holds by Holm among the cells fails, one that does not is open. The
@@ -75,18 +78,38 @@ fn compared(metric: GatedMetric) -> Metric {
 /// The result of a metric that is judged beside throughput, for every cell.
 fn of_metric(comparison: &Comparison, metric: Metric) -> Vec<GateResult> {
     let cells = &comparison.cells;
-    let p = cells.iter().map(|cell| cell.metric(metric)?.p());
-    let p: Vec<f64> = p.map(|p| p.unwrap_or(1.0)).collect();
-    let result = |(cell, p): (&CellComparison, f64)| {
-        let verdict = cell.metric(metric).and_then(|found| found.verdict);
-        match verdict {
-            _ if cell.verdict == Verdict::Unfit => GateResult::Untrusted,
-            Some(Verdict::Regression) if p <= GATE_FALSE => GateResult::Failed,
-            Some(Verdict::Improvement | Verdict::NoChange) => GateResult::Passed,
-            _ => GateResult::Open,
+    let another = comparison.gate.another_hour;
+    // Its verdict, that of the hours that are asked for, and the p of those.
+    let asked = |cell: &CellComparison| {
+        let found = cell.metric(metric)?;
+        let verdict = found.verdict?;
+        if another {
+            let hours = found.hours.as_ref()?;
+            return Some((verdict, hours.verdict, hours.p));
         }
+        Some((verdict, verdict, found.p()?))
     };
-    std::iter::zip(cells, holm(&p)).map(result).collect()
+    let asked: Vec<_> = cells.iter().map(asked).collect();
+    let p: Vec<f64> = { asked.iter() }
+        .map(|asked| asked.map_or(1.0, |(.., p)| p))
+        .collect();
+    let result = |((cell, asked), p): ((&CellComparison, _), f64)| match asked {
+        _ if cell.verdict == Verdict::Unfit => GateResult::Untrusted,
+        Some((verdict, hours, _)) => in_both(verdict, hours, p),
+        None => GateResult::Open,
+    };
+    let cells = std::iter::zip(cells, asked);
+    cells.zip(holm(&p)).map(result).collect()
+}
+
+/// The result of two verdicts that both have to say it, and of the p of a loss within the family.
+fn in_both(verdict: Verdict, hours: Verdict, p: f64) -> GateResult {
+    let fine = |verdict| matches!(verdict, Verdict::Improvement | Verdict::NoChange);
+    match (verdict, hours) {
+        (Verdict::Regression, Verdict::Regression) if p <= GATE_FALSE => GateResult::Failed,
+        (verdict, hours) if fine(verdict) && fine(hours) => GateResult::Passed,
+        _ => GateResult::Open,
+    }
 }
 
 fn of_throughput(comparison: &Comparison) -> Vec<GateResult> {
@@ -98,14 +121,10 @@ fn of_throughput(comparison: &Comparison) -> Vec<GateResult> {
     if let Some(margin) = comparison.gate.not_worse_than.filter(|_| !counted) {
         return not_worse(comparison, margin);
     }
-    // Where CPU has a say of its own, it need not be said here.
-    let asks_cpu = comparison.gate.metrics.contains(&GatedMetric::Cpu);
     let result = |cell: &CellComparison| match cell.verdict {
         Verdict::Unfit => GateResult::Untrusted,
         Verdict::Inconclusive => GateResult::Open,
-        Verdict::NoChange if comparison.gate.on && !asks_cpu && costs_more(cell) => {
-            GateResult::Open
-        }
+        Verdict::NoChange if comparison.gate.on && is_dear(comparison, cell) => GateResult::Open,
         Verdict::Improvement | Verdict::NoChange => GateResult::Passed,
         Verdict::Regression if counted || !comparison.gate.on => GateResult::Failed,
         Verdict::Regression if cell.p_holm.is_none_or(|p| p <= GATE_FALSE) => GateResult::Failed,
@@ -131,23 +150,17 @@ fn another_hour(comparison: &Comparison) -> Vec<GateResult> {
     let shown = holm(&known.iter().map(shown).collect::<Vec<f64>>());
     let above =
         |hours: &Hours, bound: f64| hours.another.ci90.is_some_and(|(low, _)| low.ln() > bound);
-    let result = |((cell, hours), shown): ((&CellComparison, Option<&Hours>), f64)| {
-        let Some(hours) = hours else {
-            return match cell.verdict {
-                Verdict::Unfit => GateResult::Untrusted,
-                _ => GateResult::Open,
-            };
+    let result =
+        |((cell, hours), shown): ((&CellComparison, Option<&Hours>), f64)| match (hours, bound) {
+            _ if cell.verdict == Verdict::Unfit => GateResult::Untrusted,
+            _ if index(u64::from(cell.blocks)) < MIN_BLOCKS => GateResult::Open,
+            (None, _) => GateResult::Open,
+            (Some(hours), Some(bound)) if above(hours, bound) => GateResult::Passed,
+            (Some(_), Some(_)) if shown <= GATE_FALSE => GateResult::Failed,
+            (Some(_), Some(_)) => GateResult::Open,
+            (Some(_), None) if is_dear(comparison, cell) => GateResult::Open,
+            (Some(hours), None) => in_both(cell.verdict, hours.verdict, shown),
         };
-        match (cell.verdict, bound, hours.verdict) {
-            (Verdict::Unfit, ..) => GateResult::Untrusted,
-            (_, Some(bound), _) if above(hours, bound) => GateResult::Passed,
-            (_, None, Verdict::Improvement | Verdict::NoChange) => GateResult::Passed,
-            (_, Some(_), _) | (_, None, Verdict::Regression) if shown <= GATE_FALSE => {
-                GateResult::Failed
-            }
-            _ => GateResult::Open,
-        }
-    };
     let cells = comparison.cells.iter().zip(known);
     cells.zip(shown).map(result).collect()
 }
@@ -159,13 +172,19 @@ pub fn costs_more(cell: &CellComparison) -> bool {
     cell.verdict == Verdict::NoChange && verdict == Some(Verdict::Regression)
 }
 
+/// Whether a price in CPU has to be weighed here: not where CPU has a say of its own.
+fn is_dear(comparison: &Comparison, cell: &CellComparison) -> bool {
+    costs_more(cell) && !comparison.gate.metrics.contains(&GatedMetric::Cpu)
+}
+
 fn not_worse(comparison: &Comparison, margin: f64) -> Vec<GateResult> {
     // A ratio, not a factor: a loss of 2 % is 0.98.
     let bound = (-margin).ln_1p();
     let cells = &comparison.cells;
     let shown: Vec<f64> = cells
         .iter()
-        .map(|cell| loss_p(cell, bound).unwrap_or(1.0))
+        .map(|cell| cell.metric(Metric::Throughput)?.p_below(bound))
+        .map(|p| p.unwrap_or(1.0))
         .collect();
     let looks = matches!(comparison.stopping, Stopping::Sequential { .. });
     let result = |(cell, shown): (&CellComparison, f64)| {
@@ -198,18 +217,6 @@ fn excludes(cell: &CellComparison, bound: f64, looks: bool) -> bool {
     } else {
         above(ratio.and_then(|ratio| ratio.ci90))
     }
-}
-
-/// One-sided p of "the loss is within the margin".
-fn loss_p(cell: &CellComparison, bound: f64) -> Option<f64> {
-    let speed = cell.metric(Metric::Throughput)?;
-    let sessions = speed.hours.as_ref().and_then(|hours| hours.mean);
-    if let Some(mean) = sessions {
-        return Some(mean.p_below(bound));
-    }
-    let beyond: Vec<f64> = speed.blocks.iter().map(|gain| bound - gain).collect();
-    let mean = SkewedMean::new(&beyond, -speed.skewness).ok()?;
-    Some(mean.p_above())
 }
 
 /// The gate in one line, for the end of a report; `None` where the plan has none.

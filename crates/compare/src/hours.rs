@@ -14,7 +14,8 @@ use crate::multiple::adjust;
 use crate::placebo::{self, Suspicion};
 use crate::side::{contradicts, waits};
 use crate::study::{Judged, Loads, pooled, ratio};
-use crate::thresholds::LEVEL_DIFFERENT;
+use crate::tails;
+use crate::thresholds::{LEVEL_DIFFERENT, TAIL_DELTA};
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::units::{count, to_u64};
 use deltabench_stats::between::Scatter;
@@ -22,57 +23,56 @@ use deltabench_stats::student::t_interval;
 use deltabench_stats::summary::{geometric_mean, mean};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Makes `first` the result of all sessions: itself and `others`, in their order.
+/// Makes `first` the result of the sessions that count, in their order: those of a fit host, each without
+/// what was withdrawn of it. It is one of them, unless it was withdrawn or its host was unfit.
 ///
 /// Per cell, candidate and metric the ratio becomes the mean over sessions with its random-effects interval,
 /// and the verdict is that of the rules for a fixed number of blocks on it, with the largest δ of the
-/// sessions. [`Hours`] says what each session found and what one in another hour would say. Sessions of an
-/// unfit host, and cells that are unfit by their own work, say nothing; the placebos of the others are judged
-/// together, as candidates are. Costs, latency curves and what moved stay those of the first session.
+/// sessions. [`Hours`] says what each session found and what one in another hour would say. Cells that are
+/// unfit by their own work say nothing; the placebos of the others are judged together, as candidates are.
+/// Costs, latency curves and what moved are those of the first session that has the cell.
 ///
-/// Shape:  without another session that measured a cell, it stays as it is.
+/// Shape:  a cell that no session has stays as `first` has it; without any session all do.
 /// Source: [`deltabench_stats::between::mean_between`]; docs/measuring.md#sessions.
-pub fn combine(first: &mut Comparison, others: &[Comparison], plan: &Plan) {
-    if others.is_empty() {
-        return;
-    }
-    let all: Vec<Comparison> = std::iter::once(first.clone())
-        .chain(others.iter().cloned())
-        .collect();
-    let fit: Vec<&Comparison> = all.iter().filter(|session| session.host_ok).collect();
-    for session in others {
-        let told = |text: &str| first.findings.iter().any(|known| known.text == text);
-        let new: Vec<_> = { session.findings.iter() }
-            .filter(|finding| !told(&finding.text))
-            .cloned()
-            .collect();
-        first.findings.extend(new);
-    }
-    if fit.is_empty() {
+pub fn combine(first: &mut Comparison, sessions: &[Comparison], plan: &Plan) {
+    if sessions.is_empty() {
         return;
     }
     first.host_ok = true;
-    let placebos = |session: &Comparison| session.placebo_cells.clone();
-    let placebos: Vec<Vec<CellComparison>> = fit.iter().map(|one| placebos(one)).collect();
+    first.findings.clear();
+    for finding in sessions.iter().flat_map(|session| &session.findings) {
+        if first
+            .findings
+            .iter()
+            .all(|known| known.text != finding.text)
+        {
+            first.findings.push(finding.clone());
+        }
+    }
+    let placebos: Vec<&[CellComparison]> = { sessions.iter() }
+        .map(|session| session.placebo_cells.as_slice())
+        .collect();
     let off = suspicions(first, &placebos);
     for cell in &mut first.cells {
-        let sessions: Vec<&CellComparison> = of_cell(cell, fit.iter().map(|one| &one.cells));
+        let known = of_cell(cell, sessions.iter().map(|one| one.cells.as_slice()));
         let off = off.get(&cell.cell).copied();
-        together(cell, &sessions, off, plan);
+        together(cell, &known, off, plan);
     }
     for cell in &mut first.placebo_cells {
-        let sessions = of_cell(cell, placebos.iter());
-        together(cell, &sessions, None, plan);
+        let known = of_cell(cell, placebos.iter().copied());
+        together(cell, &known, None, plan);
     }
     adjust(&mut first.cells.iter_mut().collect::<Vec<_>>());
     adjust(&mut first.placebo_cells.iter_mut().collect::<Vec<_>>());
+    tails::settle(&mut first.cells);
+    tails::settle(&mut first.placebo_cells);
     first.counts = counts(&first.cells);
     for summary in &mut first.summaries {
-        *summary = of_group(summary, &fit);
+        *summary = of_group(summary, sessions);
     }
     first.placebo = first.placebo.as_ref().map(|one| {
         let flagged = first.placebo_cells.iter().filter(|cell| is_change(cell));
-        of_placebos(one, number(flagged.count()), &fit)
+        of_placebos(one, number(flagged.count()), sessions)
     });
 }
 
@@ -95,7 +95,9 @@ pub fn foretell(
                 let pairs = u32::try_from(to_u64(scatter.df)).unwrap_or(u32::MAX);
                 let next = scatter.next_group(&metric.blocks).ok()?;
                 let level = cell.interval_level;
-                let judged = Judged::of(&next, metric.metric, cell.delta, level);
+                let delta = delta_of(metric.metric, cell.delta);
+                let blocks = metric.blocks.len();
+                let judged = Judged::of((&next, blocks), metric.metric, delta, level);
                 Some(Hours {
                     sessions: Vec::new(),
                     another: ratio(metric.ratio.estimate.ln(), Some(&next), level),
@@ -114,6 +116,15 @@ pub fn foretell(
     }
 }
 
+/// The smallest change of a metric that matters, where that of throughput is `delta`.
+fn delta_of(metric: Metric, delta: f64) -> f64 {
+    if tails::TAILS.contains(&metric) {
+        TAIL_DELTA
+    } else {
+        delta
+    }
+}
+
 fn is_change(cell: &CellComparison) -> bool {
     matches!(cell.verdict, Verdict::Regression | Verdict::Improvement)
 }
@@ -121,21 +132,18 @@ fn is_change(cell: &CellComparison) -> bool {
 /// The same cell and server in each session that says something about it.
 fn of_cell<'a>(
     cell: &CellComparison,
-    sessions: impl Iterator<Item = &'a Vec<CellComparison>>,
+    sessions: impl Iterator<Item = &'a [CellComparison]>,
 ) -> Vec<&'a CellComparison> {
-    // A cell that its own work makes unfit has no p; one that its placebo makes unfit has.
-    let says = |other: &&CellComparison| other.p.is_some() || other.verdict != Verdict::Unfit;
     let same = |other: &&CellComparison| {
-        other.cell == cell.cell && other.candidate == cell.candidate && other.blocks > 0
+        other.cell == cell.cell && other.candidate == cell.candidate && other.says_something()
     };
     sessions
         .filter_map(|cells| cells.iter().find(same))
-        .filter(says)
         .collect()
 }
 
 /// Cells whose placebos of all sessions together forbid a verdict, as they do in one run.
-fn suspicions(first: &Comparison, placebos: &[Vec<CellComparison>]) -> BTreeMap<CellId, Suspicion> {
+fn suspicions(first: &Comparison, placebos: &[&[CellComparison]]) -> BTreeMap<CellId, Suspicion> {
     let cells: BTreeSet<CellId> = first.cells.iter().map(|cell| cell.cell).collect();
     let of = |id: &CellId| {
         let known = placebos.iter();
@@ -159,14 +167,14 @@ fn together(
     off: Option<Suspicion>,
     plan: &Plan,
 ) {
-    match sessions {
+    let own = match sessions {
         [] => return,
         [one] => {
             *cell = (*one).clone();
             return;
         }
-        _ => {}
-    }
+        [one, ..] => (*one).clone(),
+    };
     let delta = sessions.iter().map(|one| one.delta).fold(0.0, f64::max);
     let level = sessions.iter().map(|one| one.interval_level);
     let level = level.fold(LEVEL_DIFFERENT, f64::max);
@@ -196,7 +204,7 @@ fn together(
         base_errors: sum(|one| one.base_errors),
         candidate_errors: sum(|one| one.candidate_errors),
         metrics,
-        ..cell.clone()
+        ..own
     };
 }
 
@@ -248,7 +256,9 @@ fn typical_is_equal(sessions: &[&CellComparison], delta: f64, level: f64) -> boo
     let known: Vec<Ratio> = sessions.iter().filter_map(typical).collect();
     let each = known.iter().map(|ratio| vec![ratio.estimate.ln()]);
     let found = Loads::new(each).between();
-    let judged = found.map(|found| Judged::of(&found, Metric::Throughput, delta, level));
+    let blocks = loads(Metric::Throughput, sessions).blocks();
+    let judged = |found| Judged::of((&found, blocks), Metric::Throughput, delta, level);
+    let judged = found.map(judged);
     known.is_empty() || judged.is_some_and(|judged| judged.verdict == Verdict::NoChange)
 }
 
@@ -270,6 +280,7 @@ fn over_sessions(
         geometric_mean(&known.iter().map(|one| of(one)).collect::<Vec<_>>())
     };
     let loads = loads(metric, sessions);
+    let delta = delta_of(metric, delta);
     let judged = known.iter().any(|one| one.verdict.is_some());
     Some(MetricComparison {
         metric,
@@ -313,7 +324,7 @@ fn hours(
 ) -> Option<Hours> {
     let mean = loads.between()?;
     let next = mean.next_group()?;
-    let judged = Judged::of(&next, metric, delta, level);
+    let judged = Judged::of((&next, loads.blocks()), metric, delta, level);
     let blocks: Vec<&[f64]> = known.iter().map(|one| one.blocks.as_slice()).collect();
     Some(Hours {
         sessions: known.iter().map(|one| one.ratio).collect(),
@@ -327,7 +338,7 @@ fn hours(
     })
 }
 
-fn of_group(first: &GroupSummary, sessions: &[&Comparison]) -> GroupSummary {
+fn of_group(first: &GroupSummary, sessions: &[Comparison]) -> GroupSummary {
     let same =
         |other: &&GroupSummary| other.group == first.group && other.candidate == first.candidate;
     let known: Vec<&GroupSummary> = { sessions.iter() }
@@ -342,7 +353,7 @@ fn of_group(first: &GroupSummary, sessions: &[&Comparison]) -> GroupSummary {
     }
 }
 
-fn of_placebos(first: &PlaceboSummary, flagged: u32, sessions: &[&Comparison]) -> PlaceboSummary {
+fn of_placebos(first: &PlaceboSummary, flagged: u32, sessions: &[Comparison]) -> PlaceboSummary {
     let known: Vec<&PlaceboSummary> = { sessions.iter() }
         .filter_map(|session| session.placebo.as_ref())
         .collect();

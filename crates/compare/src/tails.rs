@@ -25,7 +25,8 @@ pub(crate) fn verdict(metric: Metric, found: &MetricComparison) -> Verdict {
     judge(metric, &values, TAIL_DELTA, Levels::FIXED).verdict
 }
 
-/// Corrects the verdicts of all cells' quantiles for their number, and says in a cell's reason what changed.
+/// Corrects the verdicts of all cells' quantiles for their number, and says in a cell's reason what changed:
+/// once, also of a cell that was settled before.
 pub(crate) fn settle(cells: &mut [CellComparison]) {
     let judged = |cell: &CellComparison| cell.metrics.iter().filter(is_judged).count();
     let family: usize = cells.iter().map(judged).sum();
@@ -36,6 +37,7 @@ pub(crate) fn settle(cells: &mut [CellComparison]) {
     }
     let mut listed = benjamini_hochberg(&p).into_iter();
     for cell in cells {
+        let said = told(cell).unwrap_or_default();
         for metric in cell
             .metrics
             .iter_mut()
@@ -47,10 +49,14 @@ pub(crate) fn settle(cells: &mut [CellComparison]) {
             }
         }
         // Where throughput changed, latency had to; where not, nobody must have to find that in a column.
-        if cell.verdict == Verdict::NoChange
-            && let Some(told) = told(cell)
-        {
-            cell.reason = format!("{}; {told}", cell.reason);
+        if cell.verdict == Verdict::NoChange {
+            let known = cell.reason.strip_suffix(said.as_str());
+            let bare = known.and_then(|reason| reason.strip_suffix("; "));
+            let bare = bare.unwrap_or(&cell.reason).to_owned();
+            cell.reason = match told(cell) {
+                Some(told) => format!("{bare}; {told}"),
+                None => bare,
+            };
         }
     }
 }

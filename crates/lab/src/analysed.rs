@@ -4,6 +4,7 @@ use crate::explained::explained;
 use crate::judged::{Judged, confirmation_name};
 use crate::records::Records;
 use crate::sampled::sampled;
+use crate::sessions::still_withdrawn;
 use crate::withdrawal::{leave_out, of_confirmation, withdraw};
 use crate::{history, placebos, sessions, store_problem};
 use deltabench_compare::comparison::Comparison;
@@ -52,21 +53,35 @@ pub fn analyse(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Proble
     Analysed::of(Judged::of(run, plan, store)?, None, store)
 }
 
+/// The same without what the host's earlier runs say of another hour: that is the analysis of a dozen more
+/// runs, and studies and exports do not show it.
+///
+/// Errors: the store cannot be read.
+pub fn analyse_this_hour(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Problem> {
+    Analysed::with(Judged::of(run, plan, store)?, None, store, |_, _| Ok(()))
+}
+
 impl Analysed {
     /// Brings together a run, the run that confirms it, and what was withdrawn of both. A confirming run that
     /// is not given is looked for in the store.
     ///
     /// Errors: the store cannot be read.
-    pub fn of(
+    pub fn of(judged: Judged, confirming: Option<Judged>, store: &Store) -> Result<Self, Problem> {
+        Self::with(judged, confirming, store, history::add)
+    }
+
+    /// `history` adds to a single session what another hour would say.
+    fn with(
         mut judged: Judged,
         confirming: Option<Judged>,
         store: &Store,
+        history: fn(&mut Judged, &Store) -> Result<(), Problem>,
     ) -> Result<Self, Problem> {
         let mut context = context(&judged, store)?;
-        let (lines, others) = sessions::of(&judged, store)?;
+        let (lines, sessions) = sessions::of(&judged, store)?;
         context.sessions = lines;
-        if others.is_empty() {
-            history::add(&mut judged, store)?;
+        if sessions.is_empty() {
+            history(&mut judged, store)?;
         }
         let confirming = match confirming {
             Some(confirming) => Some(confirming),
@@ -79,7 +94,11 @@ impl Analysed {
             records,
             counters,
         } = judged;
-        combine(&mut comparison, &others, &plan);
+        if !sessions.is_empty() {
+            let withdrawn = std::mem::take(&mut context.invalidations);
+            context.invalidations = still_withdrawn(withdrawn, &comparison, &sessions);
+            combine(&mut comparison, &sessions, &plan);
+        }
         if plan.confirms.is_some() {
             // By itself it cannot say whether anything came again.
             for cell in &mut comparison.cells {

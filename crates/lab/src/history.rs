@@ -29,6 +29,9 @@ type Kind = (String, bool);
 /// Errors: the store cannot be read.
 pub(crate) fn add(judged: &mut Judged, store: &Store) -> Result<(), Problem> {
     let own: Vec<Pair> = pairs(&judged.plan).collect();
+    if own.is_empty() {
+        return Ok(());
+    }
     let wanted: Vec<Kind> = own.iter().map(|pair| pair.kind.clone()).collect();
     let earlier = earlier(&judged.run, &wanted, store)?;
     if earlier.is_empty() {
@@ -41,6 +44,7 @@ pub(crate) fn add(judged: &mut Judged, store: &Store) -> Result<(), Problem> {
         leave_out(&mut found, &withdrawn);
         for pair in pairs(&plan).filter(|pair| found.host_ok && same.contains(&pair.same)) {
             let cells = found.cells.iter().find(|cell| pair.is(cell));
+            let cells = cells.filter(|cell| cell.says_something());
             let sets = figures.entry(pair.kind).or_default();
             sets.entry(pair.same).or_default().extend(cells.cloned());
         }

@@ -15,7 +15,7 @@ mod sampled;
 mod sessions;
 mod withdrawal;
 
-pub use analysed::{Analysed, analyse};
+pub use analysed::{Analysed, analyse, analyse_this_hour};
 pub use explained::{changed, explained};
 pub use judged::{Judged, confirmation_name};
 pub use placebos::{CountedRun, Placebos};

@@ -63,8 +63,10 @@ pub struct SessionLine {
     pub began_unix_ms: Option<i64>,
     /// When it was finished, milliseconds since 1970; absent before that.
     pub ended_unix_ms: Option<i64>,
-    /// Whether the result rests on it.
+    /// Whether the result rests on it: finished, on a fit host, and not withdrawn.
     pub counts: bool,
+    /// Why it does not count, or which cells of it do not, in words; empty where nothing is left out.
+    pub left_out: Vec<String>,
 }
 
 /// A withdrawal of a confirming run: it neither confirms nor refutes any more.

@@ -56,6 +56,13 @@ pub(crate) fn doubts(comparison: &Comparison, plan: &Plan, context: &ReportConte
             context.run
         ));
     }
+    for line in { context.sessions.iter() }.filter(|line| !line.left_out.is_empty()) {
+        let why = line.left_out.join("; ");
+        list.push(match line.counts {
+            true => format!("session {} counts in part: {why}", line.run),
+            false => format!("session {} does not count: {why}", line.run),
+        });
+    }
     let near = finished.windows(2).any(|pair| match pair {
         [one, next] => {
             let ends = one.ended_unix_ms.zip(next.began_unix_ms);

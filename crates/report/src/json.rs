@@ -157,6 +157,7 @@ fn session(line: &SessionLine) -> Value {
         "began_unix_ms": line.began_unix_ms,
         "ended_unix_ms": line.ended_unix_ms,
         "counts": line.counts,
+        "left_out": unless_empty(line.left_out.iter().map(|why| why.as_str().into())),
     }))
 }
 

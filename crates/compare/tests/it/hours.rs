@@ -5,7 +5,7 @@ use crate::calibration_model::Simulation;
 use deltabench_compare::comparison::{Comparison, HoursFrom, Metric, Verdict};
 use deltabench_compare::{analyse, combine, exit_code, foretell, gate_line};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
-use deltabench_model::plan::{Gate, Plan};
+use deltabench_model::plan::{Gate, GatedMetric, Plan};
 use deltabench_stats::binomial::clopper_pearson;
 
 fn gated(gate: Gate) -> Plan {
@@ -14,30 +14,33 @@ fn gated(gate: Gate) -> Plan {
     plan
 }
 
-fn session(plan: &Plan, centre: f64, findings: Vec<Finding>) -> Comparison {
-    let rates = around(centre, 0.004, 8);
-    let same = around(1.0, 0.004, 8);
+/// A session of so many blocks, by its throughput and its CPU per operation.
+fn session_of(plan: &Plan, blocks: usize, (speed, cost): (f64, f64)) -> Comparison {
+    let (rates, costs) = (around(speed, 0.004, blocks), around(cost, 0.004, blocks));
+    let same = around(1.0, 0.004, blocks);
     let placebo = Blocks {
         server: PLACEBO,
         rates: &same,
         costs: &same,
     };
-    let costs: Vec<f64> = rates.iter().map(|rate| 1.0 / rate).collect();
-    analyse(
-        plan,
-        &slices(8, &[placebo, candidate(&rates, &costs)]),
-        findings,
-    )
+    let number = u32::try_from(blocks).unwrap();
+    let slices = slices(number, &[placebo, candidate(&rates, &costs)]);
+    analyse(plan, &slices, Vec::new())
+}
+
+fn session(plan: &Plan, centre: f64) -> Comparison {
+    session_of(plan, 8, (centre, 1.0 / centre))
+}
+
+fn together(plan: &Plan, all: &[Comparison]) -> Comparison {
+    let mut first = all[0].clone();
+    combine(&mut first, all, plan);
+    first
 }
 
 fn over(plan: &Plan, centres: &[f64]) -> Comparison {
-    let all: Vec<Comparison> = centres
-        .iter()
-        .map(|centre| session(plan, *centre, Vec::new()))
-        .collect();
-    let mut first = all[0].clone();
-    combine(&mut first, &all[1..], plan);
-    first
+    let all = centres.iter().map(|centre| session(plan, *centre));
+    together(plan, &all.collect::<Vec<Comparison>>())
 }
 
 #[test]
@@ -59,38 +62,89 @@ fn sessions_that_agree_hold_in_another_hour_and_sessions_that_do_not_hold_nowher
     assert!(next.0 < mean.0 && mean.1 < next.1, "{next:?} {mean:?}");
     // Each session by itself is sure; what they differ by is not in their intervals.
     let apart = over(&plan, &[0.90, 0.95, 1.02, 0.96]);
-    assert!(session(&plan, 0.95, Vec::new()).counts.regression == 1);
+    assert!(session(&plan, 0.95).counts.regression == 1);
     let cell = only_cell(&apart);
     assert_eq!(cell.verdict, Verdict::Inconclusive);
-    let hours = metric(cell, Metric::Throughput).hours.as_ref().unwrap();
+    let speed = metric(cell, Metric::Throughput);
+    let hours = speed.hours.as_ref().unwrap();
     assert!((0.03..0.07).contains(&hours.sd), "{}", hours.sd);
+    // Blocks of all sessions as one sample would be sure.
+    let p = speed.p().unwrap();
+    assert!((p - cell.p.unwrap()).abs() < 1e-12 && p > 0.1, "{p}");
     assert_eq!(apart.counts.inconclusive, 1);
 }
 
 #[test]
-fn a_session_of_an_unfit_host_says_nothing_and_a_single_one_stays_as_it_is() {
+fn a_first_session_that_does_not_count_is_stood_for_by_the_others() {
     let plan = gated(Gate::default());
-    let first = session(&plan, 0.95, Vec::new());
-    let unfit = Finding::new(FindingKind::OtherLoad, Severity::Unfit, "somebody compiles");
-    let other = session(&plan, 1.3, vec![unfit]);
+    let (first, other) = (session(&plan, 0.5), session(&plan, 0.95));
     let mut found = first.clone();
-    combine(&mut found, &[other], &plan);
-    assert_eq!(found.cells, first.cells);
-    assert!(found.host_ok && found.findings.len() == 1);
+    found.host_ok = false;
+    let unfit = Finding::new(FindingKind::OtherLoad, Severity::Unfit, "somebody compiles");
+    found.findings.push(unfit);
+    combine(&mut found, std::slice::from_ref(&other), &plan);
+    assert_eq!((&found.cells, found.host_ok), (&other.cells, true));
+    assert_eq!(found.findings, other.findings);
     let mut alone = first.clone();
     combine(&mut alone, &[], &plan);
     assert_eq!(alone, first);
 }
 
-#[test]
-fn a_gate_asks_for_the_measured_hours_or_for_another_one() {
-    let asks = |another_hour, margin| Gate {
+fn asks(another_hour: bool, margin: Option<f64>) -> Gate {
+    Gate {
         on: true,
         not_worse_than: margin,
         inconclusive_passes: false,
         another_hour,
         metrics: Vec::new(),
+    }
+}
+
+#[test]
+fn another_hour_is_no_way_around_what_is_open_in_the_measured_ones() {
+    let code = |gate: &Gate, blocks, figures: (f64, f64)| {
+        let plan = gated(gate.clone());
+        let all = [figures; 4].map(|figures| session_of(&plan, blocks, figures));
+        let found = together(&plan, &all[..if blocks == 8 { 4 } else { 2 }]);
+        exit_code(&found)
     };
+    let another = asks(true, None);
+    assert_eq!(code(&another, 8, (0.5, 2.0)), 1);
+    for margin in [None, Some(0.05)] {
+        let few = code(&asks(true, margin), 2, (0.5, 2.0));
+        assert_eq!(few, 3, "four blocks are too few");
+    }
+    assert_eq!(code(&another, 8, (0.9, 1.0)), 3, "CPU says otherwise");
+    assert_eq!(code(&another, 8, (1.1, 1.0)), 3, "CPU says otherwise");
+    assert_eq!(code(&another, 8, (1.0, 1.1)), 3, "as fast with more CPU");
+    assert_eq!(code(&another, 8, (1.0, 1.0)), 0);
+    let both = Gate {
+        metrics: vec![GatedMetric::Throughput, GatedMetric::Cpu],
+        ..another
+    };
+    assert_eq!(code(&both, 8, (1.0, 1.1)), 1);
+}
+
+#[test]
+fn a_gate_on_cpu_asks_for_another_hour_too() {
+    let code = |another_hour, centres: &[f64]| {
+        let metrics = vec![GatedMetric::Cpu];
+        let plan = gated(Gate {
+            metrics,
+            ..asks(another_hour, None)
+        });
+        exit_code(&over(&plan, centres))
+    };
+    let apart = [0.92, 0.95, 0.98, 0.95, 0.96];
+    assert_eq!([code(false, &apart), code(true, &apart)], [1, 3]);
+    assert_eq!([code(false, &[0.95]), code(true, &[0.95])], [1, 3]);
+    let alike = [0.95, 0.951, 0.949, 0.95];
+    assert_eq!([code(false, &alike), code(true, &alike)], [1, 1]);
+    assert_eq!(code(true, &[1.0, 1.001, 0.999, 1.0]), 0);
+}
+
+#[test]
+fn a_gate_asks_for_the_measured_hours_or_for_another_one() {
     // On average slower beyond doubt; another hour may be equal.
     let centres = [0.92, 0.95, 0.98, 0.95, 0.96];
     let code = |gate: Gate| {
@@ -108,13 +162,13 @@ fn a_gate_asks_for_the_measured_hours_or_for_another_one() {
     assert_eq!(code(asks(true, Some(0.2))).0, 0);
     // Nothing is known of another hour from one session.
     let plan = gated(asks(true, None));
-    assert_eq!(exit_code(&session(&plan, 0.5, Vec::new())), 3);
+    assert_eq!(exit_code(&session(&plan, 0.5)), 3);
 }
 
 #[test]
 fn earlier_pairs_of_the_host_widen_one_session_to_another_hour() {
     let plan = gated(Gate::default());
-    let mut found = session(&plan, 0.95, Vec::new());
+    let mut found = session(&plan, 0.95);
     // Two comparisons that were repeated, one of them twice: three pairs, 2 % apart.
     let set = |figures: &[f64]| {
         let blocks = |figure: &f64| vec![figure - 0.001, figure + 0.001];
@@ -141,11 +195,11 @@ fn earlier_pairs_of_the_host_widen_one_session_to_another_hour() {
 /// Equal servers whose ratio has a luck of its own in each hour: whole sessions through the shipped code.
 #[test]
 fn equal_servers_are_rarely_called_different_over_sessions_and_another_hour_holds() {
-    const RUNS: u64 = 800;
     let plan = gated(Gate::default());
     let mut random = Simulation::new(44);
     let (mut different, mut alone, mut held) = (0, 0, 0);
-    for _ in 0..RUNS {
+    let number = runs(800);
+    for _ in 0..number {
         let mut one = || {
             let hour = 0.0073 * random.normal();
             let rates: Vec<f64> = (0..8)
@@ -155,8 +209,7 @@ fn equal_servers_are_rarely_called_different_over_sessions_and_another_hour_hold
         };
         let all: Vec<Comparison> = (0..4).map(|_| one()).collect();
         let next = one();
-        let mut first = all[0].clone();
-        combine(&mut first, &all[1..], &plan);
+        let first = together(&plan, &all);
         let p = |comparison: &Comparison| only_cell(comparison).p.unwrap();
         different += u64::from(p(&first) <= 0.05);
         alone += u64::from(p(&all[0]) <= 0.05);
@@ -166,10 +219,10 @@ fn equal_servers_are_rarely_called_different_over_sessions_and_another_hour_hold
         held += u64::from((low..=high).contains(&says));
     }
     println!(
-        "equal servers, sd 0.73 % from hour to hour, of {RUNS}: p < 5 % in {different} over four sessions, \
+        "equal servers, sd 0.73 % from hour to hour, of {number}: p < 5 % in {different} over four sessions, \
          in {alone} by the first; another session lies in the interval in {held}"
     );
-    assert!(clopper_pearson(different, RUNS, 0.999).low <= 0.05);
-    assert!(clopper_pearson(held, RUNS, 0.999).high >= 0.95);
+    assert!(clopper_pearson(different, number, 0.999).low <= 0.05);
+    assert!(clopper_pearson(held, number, 0.999).high >= 0.95);
     assert!(alone > 4 * different, "one session knows nothing of hours");
 }

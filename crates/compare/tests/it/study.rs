@@ -326,6 +326,31 @@ fn a_load_whose_placebo_is_off_stays_in_and_placebos_together_judge_the_whole() 
 }
 
 #[test]
+fn one_placebo_among_many_cells_is_off_by_chance() {
+    let verdict = |cells: Vec<Cell>| {
+        let plan = plan_of(&["b"], cells);
+        let mut random = Simulation::new(19);
+        let mut loads: Vec<Comparison> = (0..3)
+            .map(|_| run(&mut random, &plan, CALM, slower))
+            .collect();
+        // With two degrees of freedom p = 0.008: enough for a single cell, and not for ten.
+        for (load, off) in loads.iter_mut().zip([-1.0, 0.0, 1.0]) {
+            let metrics = &mut load.placebo_cells[0].metrics;
+            for block in metrics.iter_mut().flat_map(|metric| &mut metric.blocks) {
+                *block = 0.04 + off * 0.04 * 3.0_f64.sqrt() / 11.1;
+            }
+        }
+        let plans = vec![plan; 3];
+        let tables = tables_of(&of(&plans, &loads)).tables;
+        let found = [0, 1].map(|table| figure(&tables[table], "point-query", "b").verdict);
+        found.map(Option::unwrap)
+    };
+    assert_eq!(verdict(cells(&WORKLOADS[..1], &[4])), [Verdict::Unfit; 2]);
+    let many = verdict(cells(&WORKLOADS, &[4, 8]));
+    assert_eq!(many, [Verdict::Regression; 2]);
+}
+
+#[test]
 fn scaleup_pairs_both_client_counts_by_block() {
     let law = |server: ServerId, cell: &Cell| {
         let clients = f64::from(cell.clients);

@@ -1,9 +1,9 @@
 //! The slow end of latency, stalls, and a gate on them.
 
 use crate::builder::*;
-use deltabench_compare::analyse;
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
 use deltabench_compare::gate::{GateResult, gate_line, gate_results};
+use deltabench_compare::{analyse, combine};
 use deltabench_model::finding::FindingKind;
 use deltabench_model::plan::{Gate, GatedMetric, Plan};
 use deltabench_model::slice::Slice;
@@ -78,6 +78,33 @@ fn a_longer_tail_is_a_verdict_of_its_own_and_stands_in_the_reason() {
         cell.reason
     );
     assert!(!cell.reason.contains("p95"), "{}", cell.reason);
+}
+
+#[test]
+fn tails_of_several_sessions_have_their_own_delta_and_are_said_once() {
+    let plan = planned(Gate::default());
+    let over = |sessions: &[Comparison]| {
+        let mut all = sessions[0].clone();
+        combine(&mut all, sessions, &plan);
+        all
+    };
+    // p99 is 8 % longer: beyond the δ of throughput, within that of tails.
+    let longer = |us| found(&slices_with(|_| 80, us));
+    let little = over(&[longer(118), longer(119), longer(118)]);
+    assert_eq!(
+        verdict(&little, Metric::LatencyP99),
+        Some(Verdict::NoChange)
+    );
+    let told = |comparison: &Comparison| {
+        let reason = &only_cell(comparison).reason;
+        assert_eq!(only_cell(comparison).verdict, Verdict::NoChange, "{reason}");
+        reason.matches("p99 latency higher by 3").count()
+    };
+    let much = [longer(150), longer(151), longer(150)];
+    assert_eq!(told(&over(&much)), 1);
+    let mut without = much[0].clone();
+    without.cells.clear();
+    assert_eq!(told(&over(&[much[0].clone(), without])), 1);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Sessions of a run, and what the host's earlier runs say of another hour.
 
 use deltabench_compare::comparison::{Confirmation, HoursFrom, Metric, Verdict};
-use deltabench_lab::{Analysed, analyse, confirmation_name, session_name};
+use deltabench_lab::{Analysed, analyse, analyse_this_hour, confirmation_name, session_name};
 use deltabench_model::fact::MachineName;
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{CellId, Plan, SessionPart};
 use deltabench_store::{RunState, Store};
@@ -121,7 +122,77 @@ fn finished_sessions_are_one_result_and_others_do_not_count_yet() {
         at_unix_ms: 5,
     };
     lab.store.invalidate("r-s2", &withdrawal).unwrap();
-    assert_eq!(another(&lab.analysed("r"), 0), None);
+    let left = lab.analysed("r");
+    assert_eq!(another(&left, 0), None);
+    assert_eq!(states(&left), [(true, true), (false, true), (false, false)]);
+    let why = &left.context.sessions[1].left_out;
+    assert_eq!(why, &["withdrawn: a backup ran"]);
+}
+
+#[test]
+fn a_first_session_that_is_withdrawn_or_unfit_is_stood_for_by_the_others() {
+    let mut lab = Lab::new();
+    for number in 1..=3_u32 {
+        let mut plan = plan();
+        plan.session = Some(SessionPart {
+            first: "r".to_owned(),
+            number,
+            of: 3,
+            gap_seconds: 0.0,
+        });
+        let share = if number == 1 { 0.5 } else { 0.95 };
+        let minute = 60 * i64::from(number);
+        lab.measured(&session_name("r", number), &plan, minute, [share, 1.0, 0.9]);
+    }
+    let ratio = |lab: &Lab, cell: usize| {
+        let found = lab.analysed("r");
+        let cell = found.comparison.cells[cell].clone();
+        let speed = cell.metric(Metric::Throughput).unwrap().ratio.estimate;
+        (speed, cell.blocks, cell.verdict)
+    };
+    let withdrawal = |cell| Invalidation {
+        cell,
+        reason: "a backup ran".to_owned(),
+        at_unix_ms: 5,
+    };
+    assert!(ratio(&lab, 0).0 < 0.8);
+    // One cell of it.
+    let first = Some(CellId(0));
+    lab.store.invalidate("r", &withdrawal(first)).unwrap();
+    let (speed, blocks, verdict) = ratio(&lab, 0);
+    assert!((speed - 0.95).abs() < 1e-3, "{speed}");
+    assert_eq!((blocks, verdict), (16, Verdict::Regression));
+    assert_eq!(ratio(&lab, 1).1, 24);
+    let found = lab.analysed("r").context;
+    assert!(found.invalidations.is_empty() && found.sessions[0].counts);
+    assert_eq!(
+        found.sessions[0].left_out,
+        ["point-query@1 withdrawn: a backup ran"]
+    );
+    // All of it, and a cell that nobody else has either.
+    lab.store.invalidate("r", &withdrawal(None)).unwrap();
+    for other in ["r-s2", "r-s3"] {
+        lab.store
+            .invalidate(other, &withdrawal(Some(CellId(2))))
+            .unwrap();
+    }
+    assert_eq!(ratio(&lab, 1).1, 16);
+    assert_eq!(ratio(&lab, 2).2, Verdict::Unfit);
+    let found = lab.analysed("r").context;
+    let cells: Vec<_> = found.invalidations.iter().map(|one| one.cell).collect();
+    assert_eq!(cells, [Some(CellId(2))]);
+    assert!(!found.sessions[0].counts);
+    // An unfit host in one of the two that are left.
+    let unfit = Finding::new(FindingKind::OtherLoad, Severity::Unfit, "somebody compiles");
+    lab.store.add_finding("r-s2", &unfit).unwrap();
+    let found = lab.analysed("r");
+    assert_eq!(found.comparison.cells[1].blocks, 8);
+    assert!(found.comparison.host_ok);
+    let unfit = |finding: &Finding| finding.severity == Severity::Unfit;
+    assert!(!found.comparison.findings.iter().any(unfit));
+    let second = &found.context.sessions[1];
+    assert!(!second.counts);
+    assert_eq!(second.left_out[0], "unfit host: somebody compiles");
 }
 
 #[test]
@@ -138,6 +209,8 @@ fn earlier_pairs_of_the_host_in_other_hours_tell_of_another_one() {
     lab.measured("now", &plan, 180, [0.95, 1.0, 0.97]);
     lab.measured("later", &plan, 240, [0.80, 1.0, 0.97]);
     let now = lab.analysed("now");
+    let without = analyse_this_hour("now", &plan, &lab.store).unwrap();
+    assert_eq!(another(&without, 0), None);
     assert_eq!(another(&now, 0), Some(HoursFrom::EarlierPairs(1)));
     let cell = |at: usize| {
         let speed = now.comparison.cells[at].metric(Metric::Throughput).unwrap();

@@ -9,8 +9,8 @@ const SESSION_SEED: u64 = 0x5e_55_10;
 /// The plans of `of` sessions of what `plan` asks, in their order: the first keeps its seed, each further one
 /// draws everything anew, as a run that confirms another does. `first` names the first run.
 ///
-/// Every cell gets all its blocks in every session: a look that ends a cell early, in one session and not in
-/// another, would give sessions of unlike precision, with estimates that the looks have selected.
+/// No look ends a cell early: in one session and not in another, that would give sessions of unlike
+/// precision, with estimates that the looks have selected.
 pub fn sessions(first: &str, plan: &Plan, of: u32, gap_seconds: f64) -> Vec<Plan> {
     let one = |number: u32| {
         let mut session = plan.clone();
