@@ -99,7 +99,9 @@ pub mod help {
     fn help_calls_default_what_is_one() {
         let quick = format!("{QUICK_BLOCKS} with --quick, else {BLOCKS}");
         let blocks = format!("{PRECISION_BLOCKS} with --precision, {quick}");
-        says("compare", "blocks", &blocks);
+        let sessions =
+            format!("with --sessions {SESSION_BLOCKS} each, {QUICK_SESSION_BLOCKS} with --quick");
+        says("compare", "blocks", &format!("{blocks}; {sessions}"));
         let quick = format!("{QUICK_VISIT_SECONDS} with --quick, else {VISIT_SECONDS}");
         let limited = format!(
             "{SQUEEZED_VISIT_SECONDS} with --memory, {THROTTLED_VISIT_SECONDS} with --storage"

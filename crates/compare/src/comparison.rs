@@ -139,7 +139,8 @@ pub struct MetricComparison {
     /// Throughput and CPU per operation have it.
     pub typical: Option<Ratio>,
     /// What an operation takes more on the candidate, microseconds: of its client's time for throughput.
-    /// Absent for the throughput of an open loop, which is what was asked for.
+    /// Absent for the throughput of an open loop, which is what was asked for, and for the longest operation,
+    /// of which a block has one.
     pub difference_us: Option<Difference>,
     /// The verdict of this metric alone; only for the metrics that are judged: throughput, CPU per operation,
     /// and the slow end of latency, that among all cells (Benjamini-Hochberg).

@@ -231,7 +231,9 @@ pub(crate) fn compare_metric(
         candidate: geometric_mean(&candidate)?,
         ratio: ratio(&sample, levels)?,
         typical: typical.flatten(),
-        difference_us: difference(metric, values, clients, levels),
+        difference_us: (metric != Metric::LatencyMax)
+            .then(|| difference(metric, values, clients, levels))
+            .flatten(),
         verdict: None,
         skewness: sample.skewness,
         blocks: sample.logs,

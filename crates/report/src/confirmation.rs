@@ -2,7 +2,7 @@
 
 use crate::{hours, words};
 use deltabench_compare::comparison::{
-    CellComparison, Confirmation, Detection, DetectionOutcome, Metric, Verdict,
+    CellComparison, Confirmation, Detection, DetectionOutcome, Metric, Recurrence, Verdict,
 };
 use deltabench_compare::words::p;
 use deltabench_model::plan::Stopping;
@@ -125,9 +125,7 @@ pub(crate) fn notes(cell: &CellComparison, stopping: &Stopping) -> Vec<String> {
     if let Some(detection) = &cell.detection {
         notes.extend(found(cell, detection, stopping));
     }
-    if let Some(outcome) = cell.confirmation {
-        notes.push(on_a_fresh_load(outcome, cell));
-    }
+    notes.extend(cell.recurrence.as_ref().map(on_a_fresh_load));
     notes.extend(hours::note(cell));
     notes.extend(to_verdict(cell));
     notes
@@ -148,11 +146,7 @@ pub(crate) fn beyond_marks(cell: &CellComparison, stopping: &Stopping) -> Vec<St
 }
 
 /// `recurred 2.0 h later on a fresh load: -1.5 % [-3.2, +0.2] there, one-sided p = 0.0389`.
-fn on_a_fresh_load(outcome: Confirmation, cell: &CellComparison) -> String {
-    let Some(found) = &cell.recurrence else {
-        let status = ConfirmationStatus::of(cell);
-        return status.map_or_else(String::new, |status| status.phrase().to_owned());
-    };
+fn on_a_fresh_load(found: &Recurrence) -> String {
     let later = found
         .seconds_later
         .map(|seconds| format!(" {} later", span(seconds)));
@@ -162,9 +156,10 @@ fn on_a_fresh_load(outcome: Confirmation, cell: &CellComparison) -> String {
         words::change_interval(&found.again),
         p(found.p)
     );
-    match outcome {
+    match found.outcome {
         Confirmation::Recurred => format!("recurred{later} on a fresh load: {there}"),
-        Confirmation::DidNotRecur => format!("did not recur{later}: {there}"),
+        // The reason says that it did not recur.
+        Confirmation::DidNotRecur => format!("on a fresh load{later}: {there}"),
         Confirmation::Open => format!(
             "still open{later} on a fresh load: {there}; both together {}",
             words::change_interval(&found.together)

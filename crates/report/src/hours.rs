@@ -41,9 +41,8 @@ fn all(comparison: &Comparison) -> impl Iterator<Item = &Hours> {
     cells.filter_map(|cell| cell.metric(Metric::Throughput)?.hours.as_ref())
 }
 
-/// What could make an answer another one: sessions that are missing or too near each other, and that another
-/// hour is not known.
-pub(crate) fn doubts(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Vec<String> {
+/// What could make an answer another one: sessions that are missing or too near each other.
+pub(crate) fn doubts(plan: &Plan, context: &ReportContext) -> Vec<String> {
     let mut list = Vec::new();
     let finished = finished(context);
     if let Some(part) = &plan.session
@@ -77,15 +76,24 @@ pub(crate) fn doubts(comparison: &Comparison, plan: &Plan, context: &ReportConte
                 .to_owned(),
         );
     }
-    let unknown = known_from(comparison) == Some("unknown") && is_judged(comparison);
-    if unknown && plan.confirms.is_none() && plan.session.is_none() {
-        list.push(
-            "another hour: unknown, because this is one session and this host has no earlier pair of \
-             it; --sessions 4 measures several"
-                .to_owned(),
-        );
-    }
     list
+}
+
+/// That another hour is not known, and the option that measures it, where the command has it.
+pub(crate) fn unknown(comparison: &Comparison, plan: &Plan) -> Option<String> {
+    let unknown = known_from(comparison) == Some("unknown") && is_judged(comparison);
+    if !unknown || plan.confirms.is_some() || plan.session.is_some() {
+        return None;
+    }
+    let whole = plan.work.has_passes() || plan.work.is_embedded() || plan.experiment.is_some();
+    let measured = if whole {
+        ""
+    } else {
+        "; --sessions 4 measures several"
+    };
+    Some(format!(
+        "another hour: unknown, because this is one session and this host has no earlier pair of it{measured}"
+    ))
 }
 
 /// What the two intervals mean, and which sessions are behind them.

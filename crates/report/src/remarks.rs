@@ -35,7 +35,8 @@ pub(crate) fn remarks(
     let conditions = Conditions::new(plan);
     let mut list: Vec<String> = gate_line(comparison, plan).into_iter().collect();
     list.extend(multiplicity(comparison));
-    list.extend(hours::doubts(comparison, plan, context));
+    list.extend(hours::doubts(plan, context));
+    list.extend(hours::unknown(comparison, plan));
     list.extend(hours::meaning(comparison, context));
     list.extend(placebo(comparison, plan));
     list.extend(ledger(context));
@@ -73,19 +74,25 @@ pub(crate) fn weighed(
     } else {
         Weight::Figures
     };
+    let of_disturbed = if comparison.cells.iter().any(hangs_on_disturbed) {
+        Weight::Answer
+    } else {
+        Weight::Method
+    };
     let one = |text: Option<String>| text.into_iter().collect::<Vec<_>>();
     let list = [
         (Weight::Answer, failing(plan, context)),
-        (Weight::Answer, hours::doubts(comparison, plan, context)),
+        (Weight::Answer, hours::doubts(plan, context)),
+        (of_disturbed, moved(comparison, &conditions)),
         (Weight::Figures, hours::meaning(comparison, context)),
         (of_placebo, one(placebo(comparison, plan))),
         (Weight::Doubt, one(drifting(comparison, &conditions))),
+        (Weight::Doubt, one(hours::unknown(comparison, plan))),
         (of_layout, one(layout(plan))),
         (Weight::Doubt, troubled(comparison, plan)),
         (Weight::Method, one(multiplicity(comparison))),
         (Weight::Method, one(ledger(context))),
         (Weight::Method, one(left_out(comparison, plan))),
-        (Weight::Method, moved(comparison, &conditions)),
         (Weight::Method, one(totals(comparison, plan, context))),
     ];
     let remarks = list
@@ -210,10 +217,12 @@ pub(crate) fn left_out_of(cell: &CellComparison) -> u64 {
     }
 }
 
-/// Cells whose estimates depend on the disturbed rounds.
+/// Cells whose estimates depend on the disturbed rounds, those first whose answer does.
 fn moved(comparison: &Comparison, conditions: &Conditions<'_>) -> Vec<String> {
-    let cells = comparison.cells.iter();
+    let mut cells: Vec<&CellComparison> = comparison.cells.iter().collect();
+    cells.sort_by_key(|cell| !hangs_on_disturbed(cell));
     cells
+        .into_iter()
         .filter_map(|cell| {
             let texts = telling(cell);
             (!texts.is_empty()).then(|| format!("{}: {}", conditions.name(cell), texts.join("; ")))
@@ -221,7 +230,23 @@ fn moved(comparison: &Comparison, conditions: &Conditions<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Estimates with and without disturbed rounds, where they differ by more than [`TELLING`].
+/// Whether the disturbed rounds would take a cell's answer away: a change that is none with them, or an
+/// estimate that leaves the interval.
+fn hangs_on_disturbed(cell: &CellComparison) -> bool {
+    let seen = &cell.interference;
+    let Some((with, without)) = seen.with_voided.zip(seen.without_voided) else {
+        return false;
+    };
+    let holds = |ratio: &Ratio, value: f64| {
+        words::ci95(ratio).is_none_or(|(low, high)| low <= value && value <= high)
+    };
+    let answered = changed(cell) || cell.verdict == Verdict::NoChange;
+    let gone = changed(cell) && holds(&with.throughput, 1.0);
+    answered && (gone || !holds(&without.throughput, with.throughput.estimate))
+}
+
+/// Estimates with and without disturbed rounds, where they differ by more than [`TELLING`] or the answer
+/// hangs on them.
 pub(crate) fn telling(cell: &CellComparison) -> Vec<String> {
     let (Some(with), Some(without)) = (
         cell.interference.with_voided,
@@ -233,8 +258,12 @@ pub(crate) fn telling(cell: &CellComparison) -> Vec<String> {
         ("throughput", Some((with.throughput, without.throughput))),
         ("CPU/op", cpu(&with).zip(cpu(&without))),
     ];
+    let hangs = hangs_on_disturbed(cell);
     let texts = pairs.into_iter().filter_map(|(name, pair)| {
-        let (with, without) = pair.filter(|(with, without)| differ(with, without))?;
+        let tells = |(with, without): &(Ratio, Ratio)| {
+            differ(with, without) || (hangs && name == "throughput")
+        };
+        let (with, without) = pair.filter(tells)?;
         Some(format!(
             "{name} {} with the disturbed rounds, {} without",
             words::ratio_interval(&with),

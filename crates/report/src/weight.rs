@@ -65,7 +65,9 @@ impl Weight {
         let alone = plan.cells.iter().all(|cell| cell.clients == 1);
         match (finding.severity, &finding.kind) {
             (Severity::Unfit, _) => Self::Unfit,
-            (_, Kind::GoesWithHostSpeed | Kind::RowsDiffer | Kind::ServerLost) => Self::Answer,
+            (_, Kind::GoesWithHostSpeed | Kind::RowsDiffer | Kind::ServerLost | Kind::Stalls) => {
+                Self::Answer
+            }
             (Severity::Confounder, _) => Self::Confounder,
             (_, Kind::Contended | Kind::ClientLimited | Kind::HostSpeed) => Self::Doubt,
             (_, Kind::FewCores) if alone => Self::Host,

@@ -184,8 +184,13 @@ pub fn ratio_half(ratio: &Ratio) -> String {
     }
 }
 
+/// What the sign of [`ratio_half`] for a wide interval means.
+pub fn wide_meaning() -> String {
+    format!("{WIDE}n: off by a factor of up to n either way")
+}
+
 /// Whether the interval of a ratio is so lopsided that half its width would mislead.
-pub fn is_wide(low: f64, high: f64) -> bool {
+fn is_wide(low: f64, high: f64) -> bool {
     high > 2.0 * low
 }
 

@@ -7,7 +7,7 @@ use deltabench_model::plan::GatedMetric;
 #[derive(Debug, Args)]
 pub struct Shape {
     /// Most restart blocks of a cell; an interval needs 2, a verdict 6 [default: 100 with --precision,
-    /// 14 with --quick, else 24]
+    /// 14 with --quick, else 24; with --sessions 12 each, 8 with --quick]
     #[arg(long, value_name = "N")]
     pub blocks: Option<u32>,
     /// The smallest change that matters [default: 2 % to 5 %, for each cell what its placebo's noise allows]
@@ -59,7 +59,7 @@ pub struct SessionArguments {
     /// In which hours the gate's answer has to hold: those that were measured, or another one
     #[arg(long, value_enum, default_value_t = HoursWord::Measured)]
     pub gate_hours: HoursWord,
-    /// Say what would be measured and how long it takes, and do nothing
+    /// Say what would be measured and how long it takes, and measure nothing; servers are fetched
     #[arg(long)]
     pub dry_run: bool,
 }

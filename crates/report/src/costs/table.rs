@@ -136,10 +136,7 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
         .to_owned(),
     ];
     if table.has_wide() {
-        lines.push(format!(
-            "{}n: off by a factor of up to n either way",
-            words::WIDE
-        ));
+        lines.push(words::wide_meaning());
     }
     if comparison.cells.iter().any(|cell| !cell.moved.is_empty()) {
         lines.push(format!("moved: {PLACEBOS_OWN}"));

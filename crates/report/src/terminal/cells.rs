@@ -178,6 +178,9 @@ impl<'a> CellTable<'a> {
         if self.columns.has_halves() {
             texts.push("± half of it".to_owned());
         }
+        if self.columns.has_wide(self.comparison) {
+            texts.push(words::wide_meaning());
+        }
         if self.columns.has_bar() {
             texts.push("┊ ±δ".to_owned());
         }

@@ -2,7 +2,7 @@
 
 use crate::axis::text_bar;
 use crate::{withheld, words};
-use deltabench_compare::comparison::{CellComparison, GroupSummary, Metric};
+use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric};
 use deltabench_model::plan::Plan;
 
 /// A column after the name of the cell.
@@ -89,6 +89,14 @@ impl<'a> Columns<'a> {
     /// Whether some figure has half of its interval only.
     pub(super) fn has_halves(&self) -> bool {
         self.has(|column| column == CpuHalf)
+    }
+
+    /// Whether a half-width is told as a factor.
+    pub(super) fn has_wide(&self, comparison: &Comparison) -> bool {
+        let cells = comparison.cells.iter();
+        let cpu = cells.filter_map(|cell| words::metric(cell, Metric::ServerCpuPerOperation));
+        let mut halves = cpu.map(|metric| words::ratio_half(&metric.ratio));
+        self.has_halves() && halves.any(|half| half.contains(words::WIDE))
     }
 
     fn has(&self, wanted: impl Fn(Column) -> bool) -> bool {

@@ -1,6 +1,7 @@
 use crate::costs_fixture::{costed, withdrawn_cell};
 use crate::fixture;
 use crate::full::{Full, full};
+use deltabench_compare::comparison::{CellComparison, Estimates, Metric, Ratio, Verdict};
 use deltabench_report::{TerminalOptions, costs_table, csv, html, json, markdown, terminal};
 use serde_json::Value;
 
@@ -90,10 +91,15 @@ fn the_short_form_has_five_notes_and_names_the_command_for_the_others() {
             .any(|word| line.starts_with(word))
     };
     assert_eq!(short.lines().filter(is_note).count(), 5, "{short}");
-    let mut notes = short.lines().filter(is_note);
-    let [first, second] = [(); 2].map(|()| notes.next().unwrap());
-    assert!(first.starts_with("note: another hour: "), "{first}");
-    assert!(second.starts_with("confounder: "), "{second}");
+    let first = short.lines().find(is_note).unwrap();
+    assert!(first.starts_with("confounder: "), "{first}");
+    let after: Vec<&str> = short.lines().filter(is_note).skip(1).collect();
+    assert!(
+        after
+            .iter()
+            .any(|line| line.starts_with("note: another hour: ")),
+        "{short}"
+    );
     let more = "more notes: `deltabench notes 20251121-1043-7f3a`";
     assert!(short.contains(more) && !full().text().contains(more));
     let Full {
@@ -297,6 +303,46 @@ fn estimates_that_hardly_move_are_not_told_twice() {
     seen.with_voided = seen.without_voided;
     assert!(full.text().contains("44 of 3584 rounds left out"));
     assert!(!full.text().contains("with the disturbed rounds"));
+}
+
+#[test]
+fn an_answer_that_hangs_on_the_disturbed_rounds_is_the_first_note() {
+    let changed = |cell: &CellComparison| cell.verdict == Verdict::Regression;
+    let with_disturbed = |low: f64, high: f64| {
+        let mut full = full();
+        let cell = full
+            .comparison
+            .cells
+            .iter_mut()
+            .find(|cell| changed(cell))
+            .unwrap();
+        let (own, name) = (throughput(cell), cell.workload.clone());
+        let estimates = |ratio| {
+            Some(Estimates {
+                throughput: ratio,
+                server_cpu: None,
+            })
+        };
+        let seen = &mut cell.interference;
+        seen.without_voided = estimates(own);
+        seen.with_voided = estimates(Ratio {
+            ci95: Some((low, high)),
+            ..own
+        });
+        let text = full.at_width(200);
+        let first = text
+            .lines()
+            .find(|line| line.starts_with("note: "))
+            .unwrap();
+        first.starts_with(&format!("note: {name}"))
+    };
+    // An interval with 1 in it takes the answer away; one beside it does not.
+    assert!(with_disturbed(0.9, 1.1));
+    assert!(!with_disturbed(0.9, 0.99));
+}
+
+fn throughput(cell: &CellComparison) -> Ratio {
+    cell.metric(Metric::Throughput).unwrap().ratio
 }
 
 #[test]
