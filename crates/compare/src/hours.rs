@@ -6,7 +6,7 @@
 
 use crate::analyse::counts;
 use crate::comparison::{
-    CellComparison, Comparison, Difference, GroupSummary, Hours, HoursFrom, Metric,
+    CellComparison, Comparison, Difference, GroupSummary, Hours, HoursFrom, Interference, Metric,
     MetricComparison, PlaceboSummary, Ratio, Verdict,
 };
 use crate::judge::told;
@@ -204,8 +204,40 @@ fn together(
         base_errors: sum(|one| one.base_errors),
         candidate_errors: sum(|one| one.candidate_errors),
         metrics,
+        interference: disturbed(sessions),
+        series: in_a_row(sessions, plan, |one| &one.series, |round| &mut round.block),
+        rates: in_a_row(sessions, plan, |one| &one.rates, |rate| &mut rate.block),
         ..own
     };
+}
+
+/// What belongs to blocks, of all sessions: the blocks of a session come after those of the one before it.
+fn in_a_row<T: Copy>(
+    sessions: &[&CellComparison],
+    plan: &Plan,
+    list: fn(&CellComparison) -> &Vec<T>,
+    block: fn(&mut T) -> &mut u32,
+) -> Vec<T> {
+    let firsts = (0..).map(|number: u32| number * plan.timing.blocks);
+    let all = std::iter::zip(firsts, sessions).flat_map(|(first, one)| {
+        list(one).iter().map(move |&item| {
+            let mut item = item;
+            *block(&mut item) += first;
+            item
+        })
+    });
+    all.collect()
+}
+
+/// The disturbed rounds of all sessions. Estimates with and without them are of one session each.
+fn disturbed(sessions: &[&CellComparison]) -> Interference {
+    let of = || sessions.iter().map(|one| &one.interference);
+    Interference {
+        disturbed_rounds: of().map(|one| one.disturbed_rounds).sum(),
+        contended: of().any(|one| one.contended),
+        with_voided: None,
+        without_voided: None,
+    }
 }
 
 /// The verdict of all sessions together, its reason, and the p of throughput.

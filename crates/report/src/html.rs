@@ -179,7 +179,7 @@ fn counted_section(tables: &[Table]) -> Markup {
 }
 
 fn byline(context: &ReportContext, plan: &Plan) -> Markup {
-    let blocks = words::plural(u64::from(plan.timing.blocks), "restart block");
+    let blocks = words::plural(u64::from(plan.blocks()), "restart block");
     markup! {
         p.muted {
             "run " (context.run)

@@ -7,6 +7,7 @@ use deltabench_compare::{analyse, combine, exit_code, foretell, gate_line};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Gate, GatedMetric, Plan};
 use deltabench_stats::binomial::clopper_pearson;
+use std::collections::BTreeSet;
 
 fn gated(gate: Gate) -> Plan {
     let mut plan = plan(vec![cell(1, false)]);
@@ -50,6 +51,13 @@ fn sessions_that_agree_hold_in_another_hour_and_sessions_that_do_not_hold_nowher
     let cell = only_cell(&alike);
     assert_eq!((cell.verdict, cell.blocks), (Verdict::Regression, 32));
     assert!(cell.reason.starts_with("slower by"), "{}", cell.reason);
+    // What belongs to blocks is of all sessions, too.
+    let blocks: BTreeSet<u32> = cell.series.iter().map(|round| round.block).collect();
+    let rated: Vec<u32> = cell.rates.iter().map(|rate| rate.block).collect();
+    assert_eq!((blocks.len(), rated.len()), (32, 32));
+    assert!(rated.is_sorted_by(|one, next| one < next));
+    let one = only_cell(&session(&plan, 0.95)).series.len();
+    assert_eq!(cell.series.len(), 4 * one);
     let speed = metric(cell, Metric::Throughput);
     let hours = speed.hours.as_ref().unwrap();
     assert_eq!(

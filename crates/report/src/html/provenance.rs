@@ -78,6 +78,15 @@ fn plan_rows(plan: &Plan, context: &ReportContext) -> Vec<(String, String)> {
     rows
 }
 
+/// `12`, or `12 in each of 4 sessions`.
+fn blocks_planned(plan: &Plan) -> String {
+    let blocks = plan.timing.blocks;
+    match &plan.session {
+        Some(part) => format!("{blocks} in each of {} sessions", part.of),
+        None => blocks.to_string(),
+    }
+}
+
 /// What is asked of servers.
 fn of_servers(plan: &Plan) -> Vec<(&'static str, String)> {
     let timing = &plan.timing;
@@ -92,7 +101,7 @@ fn of_servers(plan: &Plan) -> Vec<(&'static str, String)> {
             "smallest change that matters",
             format!("±{}", words::share(plan.delta)),
         ),
-        ("blocks", timing.blocks.to_string()),
+        ("blocks", blocks_planned(plan)),
         (
             "visit",
             format!(
