@@ -137,7 +137,10 @@ impl Bench {
                 Problem::new(format!(
                     "{run} counts instructions, and a count is not gone on with"
                 ))
-                .hint("count again: `deltabench count` takes minutes"),
+                .hint(match &plan.counts {
+                    Some(measured) => format!("`deltabench resume {measured}` counts again"),
+                    None => "count again: `deltabench count` takes minutes".to_owned(),
+                }),
             ));
         }
         let lock = self.store.lock_run(run).map_err(Failure::Refused)?;

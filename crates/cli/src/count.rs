@@ -1,5 +1,6 @@
 //! `deltabench count`: instructions per operation on two servers or more.
 
+use crate::afterwards::SEED;
 use crate::arguments::count::Count;
 use crate::config::Config;
 use crate::failure::Failure;
@@ -89,9 +90,6 @@ fn request(arguments: &Count) -> Result<Request, Problem> {
 
 /// More instructions than this are a regression where no other limit is asked for.
 const LIMIT: &str = "1%";
-
-/// Seed of a count that names none: counts of different days are the same numbers.
-const SEED: u64 = 1;
 
 fn selection(arguments: &Count) -> Selection {
     match (arguments.all, arguments.workloads.is_empty()) {

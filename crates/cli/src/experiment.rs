@@ -3,6 +3,7 @@
 mod outlook;
 mod servers;
 
+use crate::afterwards::{checked, conclude, counted};
 use crate::arguments::conditions::Output;
 use crate::arguments::experiment::{Init, RunArguments};
 use crate::bench::{Bench, Measured, library_of};
@@ -11,7 +12,7 @@ use crate::config::Config;
 use crate::console::{say, write_file};
 use crate::failure::Failure;
 use crate::host::{self, check_fits, swept_host};
-use crate::output::Destinations;
+use crate::output::{Destinations, analyse_run};
 use crate::store::{open_store, store_problem};
 use crate::study::{self, Loaded};
 use crate::{interrupt, kinds};
@@ -118,10 +119,19 @@ pub fn carry_out(
     for run in runs {
         let summaries = bench.store.runs().map_err(store_problem)?;
         let state = summaries.iter().find(|summary| summary.run == *run);
+        let plan = bench.store.plan(run).map_err(store_problem)?;
         if state.is_some_and(|summary| summary.state == RunState::Finished) {
+            if plan.observing.counted_after.is_some() {
+                let part = analyse_run(run, &plan, &bench.store)?;
+                conclude(
+                    bench,
+                    part,
+                    (SessionEnd::Finished, SessionEnd::Finished),
+                    &destinations,
+                )?;
+            }
             continue;
         }
-        let plan = bench.store.plan(run).map_err(store_problem)?;
         if let Some(part) = &plan.experiment {
             let (number, of) = (part.part, part.of);
             say(&format!(
@@ -147,12 +157,16 @@ pub fn carry_out(
             say("interrupted; `deltabench resume` goes on");
             return Ok(interrupt::STATUS);
         }
-        let part = bench.analysed(judged, None)?;
+        let (part, counted) = counted(bench, bench.analysed(judged, None)?)?;
         // A server on its own has nothing to be compared with but itself at other client counts.
         if !plan.candidates().is_empty() {
             bench.publish(&part, end, &destinations)?;
         }
         known.push(Loaded::of(&config.lab, part, &bench.store)?);
+        if counted == SessionEnd::Interrupted {
+            say("interrupted; `deltabench resume` goes on");
+            return Ok(interrupt::STATUS);
+        }
     }
     let code = study::publish(execution, runs, known, config)?;
     Ok(if failed { NOT_MEASURED } else { code })
@@ -276,7 +290,7 @@ fn plan(
                 .hint("name another server, several `clients`, or less in --only"));
         }
         let kind = run_half(&request.work);
-        let mut plan = planning::plan(request, kind, (base, candidates), &library)?;
+        let mut plan = checked(planning::plan(request, kind, (base, candidates), &library)?)?;
         // Steps were picked before: those that others need stay.
         if !plan.work.has_passes() && !plan.work.is_embedded() {
             plan.cells

@@ -1,33 +1,29 @@
 //! `deltabench explain`: where in the server the difference of a cell went.
 
+use crate::afterwards::{ROWS, count_for, counting_plan};
 use crate::arguments::conditions::{AS_IS, CacheWord, Checksums, TransportWord};
 use crate::arguments::count::Count;
 use crate::arguments::explain::{Explain, ExplainFormat};
-use crate::bench::{interrupted, library_of};
+use crate::bench::{Bench, interrupted};
 use crate::config::Config;
 use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
-use crate::count;
 use crate::failure::Failure;
 use crate::host::swept_host;
 use crate::invalidate::meant;
-use crate::output::Destinations;
+use crate::output::rewrite;
 use crate::ready::Ready;
-use crate::store::{open, store_problem};
+use crate::store::{open, open_store, store_problem};
 use crate::targets::check_still_there;
-use deltabench_lab::{Analysed, Judged, changed, explained};
-use deltabench_model::counts::Counting;
+use crate::{count, interrupt};
+use deltabench_compare::comparison::Comparison;
+use deltabench_lab::{Analysed, EXPLAINED, Judged, changed, explained};
 use deltabench_model::explanation::ExplainedCell;
-use deltabench_model::plan::{
-    CacheState, Cell, CellId, Gate, Limits, Observing, Plan, Role, Stopping, Transport,
-};
+use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::index;
 use deltabench_run::session::SessionEnd;
 use deltabench_server::Counter;
-
-/// Rows that cells are counted on which were measured on more: the counter needs time for each, and what an
-/// operation does hardly depends on it.
-const ROWS: u64 = crate::defaults::COUNTED_ROWS;
+use deltabench_store::Store;
 
 /// Explains cells of a run, or of two targets without a run before.
 pub fn explain(arguments: Explain, config: &Config) -> Result<u8, Failure> {
@@ -127,23 +123,35 @@ fn of_run(run: &str, arguments: &Explain, shape: &Shape, config: &Config) -> Res
             meant.into_iter().flatten().collect()
         }
     };
-    let cells = match named.as_slice() {
+    let mut cells = match named.as_slice() {
         [] => changed(&comparison),
         named => named.to_vec(),
     };
+    if named.is_empty() {
+        cells.truncate(EXPLAINED);
+    }
     if cells.is_empty() {
         return Err(Failure::Refused(
             Problem::new(format!("no cell of {run} changed"))
                 .hint("name one with --cell NAME to explain it anyway"),
         ));
     }
-    let found = explained(&run, (&plan, &comparison), &store, &named, shape.lines)
-        .map_err(Failure::Failed)?;
-    if !found.is_empty() {
-        return show(&run, &plan, &found, shape);
+    let told = |store: &Store, comparison: &Comparison| {
+        explained(&run, (&plan, comparison), store, &cells, shape.lines).map_err(Failure::Failed)
+    };
+    let mut found = told(&store, &comparison)?;
+    let is_missing = |cell: &CellId| found.iter().all(|explained| explained.cell != *cell);
+    let missing: Vec<CellId> = cells.iter().copied().filter(is_missing).collect();
+    if !missing.is_empty() {
+        drop(store);
+        let Some(store) = count_now(&run, &plan, &missing, arguments, config)? else {
+            return Ok(interrupted(&plan));
+        };
+        let judged = Judged::of(&run, &plan, &store).and_then(|judged| judged.standing(&store));
+        found = told(&store, &judged.map_err(Failure::Failed)?)?;
+        rewrite(&run, &plan, &store, config)?;
     }
-    drop(store);
-    count_now(&run, &plan, &cells, arguments, shape, config)
+    show(&run, &plan, &found, shape)
 }
 
 /// The first option given that has a meaning with two targets only.
@@ -176,28 +184,34 @@ fn of_targets_only(arguments: &Explain) -> Option<&'static str> {
         .map(|(_, option)| *option)
 }
 
-/// Counts the cells of a run that counted nothing, as a run of its own, and explains that.
+/// Counts cells of a run that has no counts of them, as a run of its own beside it; nothing if the user stops
+/// it.
 fn count_now(
     run: &str,
     plan: &Plan,
     cells: &[CellId],
     arguments: &Explain,
-    shape: &Shape,
     config: &Config,
-) -> Result<u8, Failure> {
-    let counted = counting_plan(plan, cells);
-    deltabench_counting::check(&counted).map_err(Failure::Refused)?;
+) -> Result<Option<Store>, Failure> {
+    let counting = counting_plan(plan, cells);
+    deltabench_counting::check(&counting).map_err(Failure::Refused)?;
     Counter::find().map_err(Failure::Refused)?;
-    check_still_there(&counted).map_err(Failure::Refused)?;
-    let output = &arguments.conditions.output;
-    let destinations = Destinations::check(output, config).map_err(Failure::Refused)?;
+    check_still_there(&counting).map_err(Failure::Refused)?;
     let host = swept_host(&arguments.conditions.servers, config)?;
-    let library = library_of(&counted)?;
     say(&format!(
-        "{run} has no counts of its own: its cells are counted now"
+        "{run} has no counts of {}: they are counted now",
+        match cells.len() {
+            1 => "this cell".to_owned(),
+            several => format!("{several} cells"),
+        }
     ));
-    let ready = Ready::made(counted, host, library, destinations);
-    explain_counted(ready, shape, config)
+    let mut bench = Bench {
+        store: open_store(config)?,
+        host,
+        interrupted: interrupt::flag()?,
+    };
+    let end = count_for(&mut bench, run, counting)?;
+    Ok((end == SessionEnd::Finished).then_some(bench.store))
 }
 
 /// Counts as a new run and explains all of its cells.
@@ -218,44 +232,6 @@ fn explain_counted(ready: Ready, shape: &Shape, config: &Config) -> Result<u8, F
     let found =
         explained(run, (plan, comparison), &store, &all, shape.lines).map_err(Failure::Failed)?;
     show(run, plan, &found, shape)
-}
-
-/// The plan of a run as one that counts some of its cells with one client each.
-fn counting_plan(plan: &Plan, cells: &[CellId]) -> Plan {
-    let wanted = CellId::each()
-        .zip(&plan.cells)
-        .filter(|(id, _)| cells.contains(id));
-    let mut counted: Vec<Cell> = Vec::new();
-    for (_, cell) in wanted {
-        let alone = Cell {
-            clients: 1,
-            rate: None,
-            ..cell.clone()
-        };
-        if !counted.contains(&alone) {
-            counted.push(alone);
-        }
-    }
-    let mut again = plan.clone();
-    again.cells = counted;
-    again.servers.retain(|server| server.role != Role::Placebo);
-    again.data.tables = 1;
-    again.data.rows = again.data.rows.min(ROWS);
-    again.stopping = Stopping::Fixed;
-    // Limits of a time are none of instructions.
-    again.gate = Gate::default();
-    again.transport = Transport::Socket;
-    again.cache = CacheState::AsIs;
-    again.limits = Limits::default();
-    again.pins = None;
-    again.confirms = None;
-    again.experiment = None;
-    again.observing = Observing {
-        counters: false,
-        counting: Some(Counting::default()),
-        ..Observing::default()
-    };
-    again
 }
 
 fn show(run: &str, plan: &Plan, cells: &[ExplainedCell], shape: &Shape) -> Result<u8, Failure> {
@@ -284,42 +260,4 @@ fn show(run: &str, plan: &Plan, cells: &[ExplainedCell], shape: &Shape) -> Resul
         "`deltabench report {run} --format html --out FILE` draws it as a flame graph"
     ));
     Ok(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cells_at_several_numbers_of_clients_are_counted_once_and_without_a_placebo() {
-        let mut plan = deltabench_testkit::small_run::plan();
-        let first = plan.cells.remove(0);
-        plan.cells = [1, 4, 8]
-            .map(|clients| Cell {
-                clients,
-                ..first.clone()
-            })
-            .to_vec();
-        plan.data.rows = 1_000_000;
-        plan.gate.not_worse_than = Some(0.05);
-        plan.cache = CacheState::Cold;
-        let counted = counting_plan(&plan, &[CellId(0), CellId(2)]);
-        assert_eq!(
-            counted.cells,
-            [Cell {
-                clients: 1,
-                ..first
-            }]
-        );
-        assert!(
-            counted
-                .servers
-                .iter()
-                .all(|server| server.role != Role::Placebo)
-        );
-        assert_eq!((counted.data.tables, counted.data.rows), (1, ROWS));
-        assert!(counted.observing.counting.is_some());
-        assert_eq!(counted.gate, Gate::default());
-        deltabench_counting::check(&counted).unwrap();
-    }
 }

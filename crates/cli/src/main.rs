@@ -3,6 +3,7 @@
 //! Data goes to stdout, everything else to stderr. Exit codes: 0 no regression, 1 regression, 2 bad request,
 //! 3 inconclusive, 4 host unfit, 5 could not measure, 130 interrupted.
 
+mod afterwards;
 mod agent;
 mod amounts;
 mod arguments;

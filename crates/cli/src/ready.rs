@@ -1,5 +1,6 @@
 //! From a request to a plan that can be carried out here, and to its end.
 
+use crate::afterwards::{checked, conclude};
 use crate::arguments::conditions::Conditions;
 use crate::arguments::shape::Shape;
 use crate::bench::{Bench, Measured};
@@ -104,7 +105,9 @@ impl Ready {
             .and_then(|settings| check_settings(&settings))
             .map_err(Failure::Refused)?;
         let host = swept_host(&conditions.servers, config)?;
-        let plan = make_plan(request, sides, config, &library).map_err(Failure::Refused)?;
+        let plan = make_plan(request, sides, config, &library)
+            .and_then(checked)
+            .map_err(Failure::Refused)?;
         check_fits(&plan, &host).map_err(Failure::Refused)?;
         Ok(Self {
             plan,
@@ -176,8 +179,7 @@ impl Ready {
             None => (end, None),
         };
         let analysed = bench.analysed(judged, again)?;
-        let code = bench.publish(&analysed, end, &destinations)?;
-        Ok(interrupt::code(confirming, code))
+        conclude(&mut bench, analysed, (end, confirming), &destinations)
     }
 }
 

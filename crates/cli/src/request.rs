@@ -44,6 +44,7 @@ pub fn without_workloads(
                 .sample
                 .map(|rate| profile(rate, visit_seconds, shape.force)),
             counting: None,
+            counted_after: shape.counts.wanted(),
         },
         ..request
     })

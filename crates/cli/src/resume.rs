@@ -1,5 +1,6 @@
 //! `deltabench resume` and `confirm`: going on with what is in the lab.
 
+use crate::afterwards::conclude;
 use crate::arguments::results::{Confirm, Resume};
 use crate::bench::{Bench, Measured, library_of};
 use crate::config::Config;
@@ -54,12 +55,22 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     {
         say(&format!("{run} is finished"));
         let analysed = analyse_run(&run, &plan, &bench.store)?;
-        return bench.publish(&analysed, SessionEnd::Finished, &destinations);
+        return conclude(
+            &mut bench,
+            analysed,
+            (SessionEnd::Finished, SessionEnd::Finished),
+            &destinations,
+        );
     }
     check_fits(&plan, &bench.host).map_err(Failure::Refused)?;
     let Measured { end, judged } = bench.go_on(&run, &plan, &library, false)?;
     let analysed = bench.analysed(judged, None)?;
-    bench.publish(&analysed, end, &destinations)
+    conclude(
+        &mut bench,
+        analysed,
+        (end, SessionEnd::Finished),
+        &destinations,
+    )
 }
 
 /// `deltabench confirm`: measures the differences that a finished run found again.
@@ -81,6 +92,6 @@ pub fn confirm(arguments: &Confirm, config: &Config) -> Result<u8, Failure> {
     let judged = Judged::of(&run, &plan, &bench.store).map_err(Failure::Failed)?;
     let (end, again) = bench.confirm(&judged, &library, gap_seconds)?;
     let analysed = bench.analysed(judged, again)?;
-    let code = bench.publish(&analysed, SessionEnd::Finished, &destinations)?;
-    Ok(interrupt::code(end, code))
+    let ends = (SessionEnd::Finished, end);
+    conclude(&mut bench, analysed, ends, &destinations)
 }

@@ -1,5 +1,6 @@
 //! A comparison in several sessions: one after another with a pause between, and one result over all.
 
+use crate::afterwards::{SECONDS, conclude};
 use crate::amounts::span;
 use crate::bench::{Bench, Measured, library_of};
 use crate::clock::{now, run_name};
@@ -12,6 +13,7 @@ use crate::pause::pause;
 use crate::store::store_problem;
 use deltabench_kinds::{run_half, show_half};
 use deltabench_lab::{Judged, session_name};
+use deltabench_model::counts::CountedAfter;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_run::estimate::estimate;
@@ -96,7 +98,7 @@ pub fn go_on(
     }
     let judged = Judged::of(first, &plan, &bench.store).map_err(Failure::Failed)?;
     let analysed = bench.analysed(judged, None)?;
-    bench.publish(&analysed, end, destinations)
+    conclude(bench, analysed, (end, SessionEnd::Finished), destinations)
 }
 
 /// What would be measured, in lines.
@@ -137,5 +139,11 @@ pub fn outlook(
     } else {
         lines.push(format!("  time      at most {}", span(one)));
     }
+    lines.extend(plan.observing.counted_after.map(|wanted| match wanted {
+        CountedAfter::Changed => {
+            format!("  then      instructions of the cells that changed, at most {SECONDS} s")
+        }
+        CountedAfter::All => "  then      instructions of all cells".to_owned(),
+    }));
     Ok(lines)
 }

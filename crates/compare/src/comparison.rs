@@ -11,7 +11,7 @@ use deltabench_stats::skewed::SkewedMean;
 
 pub use deltabench_model::metric::Better;
 pub use hours::{Hours, HoursFrom};
-pub use instructions::{CountedCell, InstructionCounts, ServerCount};
+pub use instructions::{Apart, CountedCell, InstructionCounts, ServerCount};
 
 /// A metric that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,9 +2,10 @@
 
 use crate::analyse::counts as verdicts;
 use crate::comparison::{
-    CellComparison, Comparison, CountedCell, InstructionCounts, ServerCount, Verdict,
+    Apart, CellComparison, Comparison, CountedCell, InstructionCounts, ServerCount, Verdict,
 };
 use crate::thresholds::{COUNT_BESIDE_MAX, COUNT_LIMIT, COUNT_SPAN_MAX};
+use crate::words::{threshold, workers};
 use deltabench_model::counts::CountRecord;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::Build;
@@ -68,6 +69,55 @@ pub fn add_counts(comparison: &mut Comparison, plan: &Plan, records: &[CountReco
         comparison.counts = verdicts(&comparison.cells);
     }
     comparison.instructions = Some(counts);
+}
+
+/// Adds a sentence for each cell whose counted work and measured time say different things. After all that
+/// may change its verdict.
+pub fn add_apart(comparison: &mut Comparison, plan: &Plan) {
+    let Some(counts) = comparison
+        .instructions
+        .as_ref()
+        .filter(|counts| !counts.alone)
+    else {
+        return;
+    };
+    let said = |cell: &CellComparison| {
+        let counted = counts.of_cell(cell.cell, cell.candidate)?;
+        let name = format!("{} at {}", cell.workload, workers(plan, cell.clients));
+        let on = match plan.candidates().len() {
+            0 | 1 => String::new(),
+            _ => format!(" on {}", cell.candidate_name),
+        };
+        let change = counted.change();
+        let text = match counted.apart(cell)? {
+            Apart::TimeAlone => format!(
+                "{name}{on}: {}, but {change} instructions: look at waits, caches, the kernel, other clients",
+                time_word(cell.verdict)
+            ),
+            Apart::WorkAlone => format!(
+                "{name}{on}: {change} instructions, but no change of throughput beyond ±{}",
+                threshold(cell.delta)
+            ),
+            Apart::Opposite => format!(
+                "{name}{on}: {}, but {change} instructions: time and work say the opposite",
+                time_word(cell.verdict)
+            ),
+        };
+        Some(Finding::new(
+            FindingKind::CountAndTime,
+            Severity::Note,
+            text,
+        ))
+    };
+    let said: Vec<Finding> = comparison.cells.iter().filter_map(said).collect();
+    comparison.findings.extend(said);
+}
+
+fn time_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Regression => "slower",
+        _ => "faster",
+    }
 }
 
 fn judge(cell: &mut CellComparison, found: Option<&CountedCell>, limit: f64) {
@@ -138,8 +188,22 @@ fn of_server(workload: &str, server: &str, count: &ServerCount) -> Vec<Finding> 
     found
 }
 
-/// What a count cannot say, as far as it applies to a plan whose servers were compiled so.
-pub fn caveats(plan: &Plan, builds: &[Build]) -> Vec<Finding> {
+/// What a count cannot say, as far as it applies to a plan whose servers were compiled so; in one sentence
+/// where it stands beside times.
+pub fn caveats(plan: &Plan, builds: &[Build], alone: bool) -> Vec<Finding> {
+    let all = each_caveat(plan, builds);
+    if alone {
+        return all;
+    }
+    let texts: Vec<&str> = all.iter().map(|finding| finding.text.as_str()).collect();
+    vec![Finding::new(
+        FindingKind::CountLeavesOut,
+        Severity::Note,
+        format!("instructions: {}", texts.join("; ")),
+    )]
+}
+
+fn each_caveat(plan: &Plan, builds: &[Build]) -> Vec<Finding> {
     let note =
         |kind: &'static str, text: &str| Finding::new(FindingKind::own(kind), Severity::Note, text);
     let mut found = vec![

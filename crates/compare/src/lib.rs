@@ -58,10 +58,10 @@ mod witness;
 pub mod words;
 
 pub use analyse::analyse;
-pub use comparison::{CountedCell, InstructionCounts, ServerCount};
+pub use comparison::{Apart, CountedCell, InstructionCounts, ServerCount};
 pub use confirm::confirm;
 pub use costs::{Machine, add_costs};
-pub use counts::add_counts;
+pub use counts::{add_apart, add_counts};
 pub use exit::exit_code;
 pub use fairness::{ServerFacts, fairness};
 pub use forecast::{Forecast, block_sd, forecast};

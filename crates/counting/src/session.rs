@@ -12,6 +12,7 @@ use deltabench_server::Counter;
 use deltabench_workload::executable::Executable;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::{Duration, Instant};
 
 /// Visits that may wait to be stored.
 const QUEUE: usize = 64;
@@ -21,12 +22,18 @@ const QUEUE: usize = 64;
 ///
 /// Errors: anything that makes counting impossible; what was counted before stays in the store.
 pub fn count(session: &mut Session<'_>, counter: &Counter) -> Result<SessionEnd, Problem> {
+    let began = Instant::now();
     let executables = compile(session.plan, session.library)?;
     let (mut fleet, facts) = session.fleet()?;
     let end = session
         .load(&mut fleet, &executables, &facts)
         .and_then(|()| {
+            let counting = session.plan.observing.counting.unwrap_or_default();
+            let seconds = counting
+                .seconds
+                .map(|seconds| Duration::from_secs(seconds.into()));
             let mut work = Work {
+                ends: seconds.map(|seconds| began + seconds),
                 quotas: Quotas::of(session.plan.cells.len()),
                 executables: &executables,
                 counter,
@@ -44,6 +51,8 @@ struct Work<'a> {
     quotas: Quotas,
     executables: &'a [Executable],
     counter: &'a Counter,
+    /// When no other cell is begun.
+    ends: Option<Instant>,
     /// Visits so far.
     done: u64,
 }
@@ -70,6 +79,10 @@ impl Work<'_> {
             for together in servers.chunks(cores) {
                 if session.interrupted.load(Ordering::Relaxed) {
                     return Ok(SessionEnd::Interrupted);
+                }
+                if is_over(self.ends) {
+                    session.observer.note("the time for counting is up");
+                    return Ok(SessionEnd::Finished);
                 }
                 let counted = self.one_start(session, fleet, start, together);
                 for server in together {
@@ -105,7 +118,7 @@ impl Work<'_> {
             running.push(fleet.start_counted(*server, self.counter)?);
         }
         let (interrupted, failed) = (session.interrupted, AtomicBool::new(false));
-        let (quotas, executables) = (&self.quotas, self.executables);
+        let (quotas, executables, ends) = (&self.quotas, self.executables, self.ends);
         let done = &mut self.done;
         let ended = std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel(QUEUE);
@@ -120,6 +133,7 @@ impl Work<'_> {
                         quotas,
                         interrupted,
                         failed: &failed,
+                        ends,
                         sender: sender.clone(),
                     };
                     (server.server, scope.spawn(move || client.all_cells()))
@@ -197,6 +211,8 @@ struct Client<'a> {
     interrupted: &'a AtomicBool,
     /// Set when any client has failed.
     failed: &'a AtomicBool,
+    /// When no other cell is begun.
+    ends: Option<Instant>,
     sender: SyncSender<Said>,
 }
 
@@ -223,6 +239,7 @@ impl Client<'_> {
                 executable,
                 quotas: self.quotas,
                 decides: self.server.server == self.plan.base(),
+                ends: self.ends,
             };
             let Some(counted) = visit.count(|| self.over())? else {
                 return Ok(());
@@ -241,8 +258,14 @@ impl Client<'_> {
     }
 
     fn over(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
+        let told = self.interrupted.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed);
+        told || is_over(self.ends)
     }
+}
+
+/// Whether this moment has come.
+fn is_over(ends: Option<Instant>) -> bool {
+    ends.is_some_and(|ends| Instant::now() >= ends)
 }
 
 #[cfg(test)]

@@ -16,10 +16,13 @@ use deltabench_run::schedule::parameters;
 use deltabench_server::Counter;
 use deltabench_workload::executable::Executable;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long one operation may take: a statement of seconds takes minutes under a counter.
 const LIMIT: Duration = Duration::from_secs(600);
+
+/// What the first operation gets, however little time is left.
+const LEAST: Duration = Duration::from_secs(15);
 
 /// What is counted.
 #[derive(Clone, Copy)]
@@ -38,6 +41,8 @@ pub struct Visit<'a> {
     pub quotas: &'a Quotas,
     /// Whether it is this visit that decides about this cell.
     pub decides: bool,
+    /// When the time for all cells is up: no operation may take longer.
+    pub ends: Option<Instant>,
 }
 
 /// What was counted.
@@ -50,6 +55,15 @@ pub struct Counted {
 }
 
 impl Visit<'_> {
+    /// How long an operation may take.
+    fn limit(&self) -> Duration {
+        let left = self
+            .ends
+            .map(|ends| ends.saturating_duration_since(Instant::now()));
+        // What is begun in time gets a moment: an end of its own is clearer than a lost connection.
+        left.map_or(LIMIT, |left| left.max(LEAST).min(LIMIT))
+    }
+
     /// Counts all windows of the cell.
     ///
     /// Errors: whatever the server answered, an operation that failed, a counter that wrote nothing;
@@ -65,7 +79,7 @@ impl Visit<'_> {
             servers: &[(endpoint, login)],
             executable: self.executable,
             clients: 1,
-            op_timeout: LIMIT,
+            op_timeout: self.limit(),
             rate: None,
         })
         .map_err(refused)?;

@@ -52,7 +52,7 @@ pub(crate) const DATA: [&str; 2] = ["rows", "tables"];
 /// Of `[limits]`.
 pub(crate) const LIMITS: [&str; 4] = ["memory", "storage", "cache", "optional"];
 /// Of `[measurement]`.
-pub(crate) const MEASUREMENT: [&str; 15] = [
+pub(crate) const MEASUREMENT: [&str; 16] = [
     "repetitions",
     "blocks",
     "fixed",
@@ -67,6 +67,7 @@ pub(crate) const MEASUREMENT: [&str; 15] = [
     "placement",
     "waits",
     "counters",
+    "count",
     "seed",
 ];
 

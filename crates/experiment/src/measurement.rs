@@ -49,6 +49,8 @@ pub struct Measurement {
     pub waits: u32,
     /// Whether counters and the one-second series are collected.
     pub counters: bool,
+    /// Whether the instructions of all cells are counted after each run.
+    pub count: bool,
     /// The seed of the first run.
     pub seed: Option<u64>,
 }
@@ -70,6 +72,7 @@ impl Default for Measurement {
             placement: None,
             waits: 0,
             counters: true,
+            count: false,
             seed: None,
         }
     }
@@ -118,6 +121,7 @@ pub(crate) fn measurement(root: &Section<'_>) -> Result<Measurement, Problem> {
         placement: section.word("placement", &placements)?,
         waits: section.number("waits", 0..=1000)?.unwrap_or(0),
         counters: section.flag("counters")?.unwrap_or(true),
+        count: section.flag("count")?.unwrap_or(false),
         // Under 2^53, so that every reader of JSON sees the same number.
         seed: section.number("seed", 0..=9_007_199_254_740_991)?,
     })

@@ -1,6 +1,6 @@
 //! A run with everything that its reports say.
 
-use crate::explained::explained;
+use crate::explained::{explained, is_changed};
 use crate::judged::{Judged, confirmation_name};
 use crate::records::Records;
 use crate::sampled::sampled;
@@ -9,11 +9,12 @@ use crate::withdrawal::{leave_out, of_confirmation, withdraw};
 use crate::{history, placebos, sessions, store_problem};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{Grid, StudyRun, grids_of};
-use deltabench_compare::{absolute, combine, confirm};
+use deltabench_compare::{absolute, add_apart, combine, confirm};
 use deltabench_explain::LINES;
 use deltabench_kinds::show_half;
 use deltabench_kinds::shown::{JudgedRun, Shown};
 use deltabench_model::counter::VisitCounters;
+use deltabench_model::explanation::ExplainedCell;
 use deltabench_model::fact::{FactKind, MachineName, Settings, WarmUp};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
@@ -22,7 +23,7 @@ use deltabench_model::sampled::SampledCell;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::to_f64;
 use deltabench_report::{
-    CellWarmUp, ConfirmationWithdrawn, LedgerLine, ReportContext, ServerFacts,
+    CellWarmUp, ConfirmationWithdrawn, LedgerLine, ReportContext, ServerFacts, counted_in_short,
 };
 use deltabench_store::{RunSummary, Store, StoreError};
 use std::collections::BTreeMap;
@@ -113,6 +114,8 @@ impl Analysed {
         }
         withdraw(&mut comparison, &context.invalidations);
         context.explained = explained(&run, (&plan, &comparison), store, &[], LINES)?;
+        add_apart(&mut comparison, &plan);
+        add_instructions(&mut comparison, &context.explained);
         context.grids = grids(&run, &plan, &comparison, &context)?;
         let judged = JudgedRun {
             run: &run,
@@ -140,6 +143,29 @@ impl Analysed {
     /// Errors: a record that is damaged.
     pub fn sampled(&self) -> Result<Vec<SampledCell>, Problem> {
         sampled(&self.records, &self.slices, &self.plan)
+    }
+}
+
+/// Says of the cells that changed what happened to their work.
+fn add_instructions(comparison: &mut Comparison, explained: &[ExplainedCell]) {
+    let Some(counts) = comparison
+        .instructions
+        .as_ref()
+        .filter(|counts| !counts.alone)
+    else {
+        return;
+    };
+    for cell in &mut comparison.cells {
+        let changed = is_changed(cell);
+        if let Some(counted) = counts
+            .of_cell(cell.cell, cell.candidate)
+            .filter(|_| changed)
+        {
+            let mut found = explained.iter();
+            let found = found.find(|one| (one.cell, one.candidate) == (cell.cell, cell.candidate));
+            cell.reason.push_str("; ");
+            cell.reason.push_str(&counted_in_short(counted, found));
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Where instructions went, from what a run stored of them.
 
+use crate::counted::Counted;
 use crate::store_problem;
 use deltabench_compare::CountedCell;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
@@ -10,7 +11,7 @@ use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 
 /// Cells that are explained at most where none is named.
-const EXPLAINED: usize = 4;
+pub const EXPLAINED: usize = 4;
 
 /// Explains those cells, or without any those that changed most, the worst first, in so many lines each.
 ///
@@ -26,12 +27,19 @@ pub fn explained(
     let Some(counts) = &comparison.instructions else {
         return Ok(Vec::new());
     };
+    let elsewhere = match plan.observing.counting {
+        Some(_) => None,
+        None => Some(Counted::of(run, plan, store).map_err(store_problem)?),
+    };
     let mut found = Vec::new();
     for cell in wanted(comparison, cells) {
         if cells.is_empty() && found.len() == EXPLAINED {
             break;
         }
-        let profile = |server| store.count_profile(run, (server, cell.cell));
+        let profile = |server| match &elsewhere {
+            Some(counted) => counted.profile((server, cell.cell), store),
+            None => store.count_profile(run, (server, cell.cell)),
+        };
         let base = profile(plan.base()).map_err(store_problem)?;
         let candidate = profile(cell.candidate).map_err(store_problem)?;
         let (Some(base), Some(candidate)) = (base, candidate) else {
@@ -56,7 +64,7 @@ fn starts_differ(span: f64) -> String {
     )
 }
 
-/// The cells that are explained where none is named, the worst first, each once.
+/// The cells that changed, the worst first, each once.
 pub fn changed(comparison: &Comparison) -> Vec<CellId> {
     let mut cells: Vec<CellId> = Vec::new();
     for cell in wanted(comparison, &[]) {
@@ -64,23 +72,41 @@ pub fn changed(comparison: &Comparison) -> Vec<CellId> {
             cells.push(cell.cell);
         }
     }
-    cells.truncate(EXPLAINED);
     cells
 }
 
 /// The cells that are meant, the worst first.
 fn wanted<'a>(comparison: &'a Comparison, cells: &[CellId]) -> Vec<&'a CellComparison> {
     let changed = |cell: &&CellComparison| match cells {
-        [] => matches!(cell.verdict, Verdict::Regression | Verdict::Improvement),
+        [] => is_changed(cell),
         cells => cells.contains(&cell.cell),
     };
     let mut found: Vec<&CellComparison> = comparison.cells.iter().filter(changed).collect();
-    let faster = |cell: &CellComparison| cell.verdict != Verdict::Regression;
     found.sort_by(|a, b| {
-        let worse = faster(a).cmp(&faster(b));
+        let worse = rank(a).cmp(&rank(b));
         worse.then(distance(comparison, b).total_cmp(&distance(comparison, a)))
     });
     found
+}
+
+/// Whether a cell got slower or faster, or takes more or less CPU for an operation.
+pub(crate) fn is_changed(cell: &CellComparison) -> bool {
+    rank(cell) < UNCHANGED
+}
+
+/// What ranks behind all changes.
+const UNCHANGED: u8 = 3;
+
+/// Slower before faster before what throughput does not show; one that cannot be trusted is none of them.
+fn rank(cell: &CellComparison) -> u8 {
+    let cpu = cell.metric(Metric::ServerCpuPerOperation);
+    let differs = |verdict| matches!(verdict, Some(Verdict::Regression | Verdict::Improvement));
+    match cell.verdict {
+        Verdict::Regression => 0,
+        Verdict::Improvement => 1,
+        Verdict::NoChange | Verdict::Inconclusive if differs(cpu.and_then(|cpu| cpu.verdict)) => 2,
+        _ => UNCHANGED,
+    }
 }
 
 /// How far a cell is from no change: by its instructions, or by its throughput where those were not counted.
@@ -99,7 +125,7 @@ mod tests {
     use deltabench_testkit::small_run::{plan, slices};
 
     #[test]
-    fn of_cells_that_are_not_named_the_four_worst_are_explained() {
+    fn cells_that_are_not_named_come_with_the_worst_first() {
         let mut comparison = analyse(&plan(), &slices([0.9, 1.3, 0.8]), Vec::new());
         assert_eq!(
             changed(&comparison),
@@ -114,7 +140,7 @@ mod tests {
             cell: CellId(cell),
             ..first.clone()
         }));
-        assert_eq!(changed(&comparison), [2, 0, 3, 4].map(CellId));
+        assert_eq!(changed(&comparison)[..4], [2, 0, 3, 4].map(CellId));
         let named: Vec<CellId> = CellId::each().take(9).collect();
         assert_eq!(wanted(&comparison, &named).len(), 9);
     }

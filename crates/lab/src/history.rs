@@ -157,6 +157,9 @@ fn earlier(run: &str, wanted: &[Kind], store: &Store) -> Result<Vec<Repetition>,
             let of = store.last_fact::<MachineName>(&summary.run, None)?;
             if let Some(begun) = begun.filter(|_| of.is_some_and(|of| of.0 == machine.0)) {
                 let plan = store.plan(&summary.run)?;
+                if plan.observing.counting.is_some() {
+                    continue;
+                }
                 runs.push((summary.run, plan, begun, summary.state_unix_ms));
             }
         }

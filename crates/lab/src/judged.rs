@@ -59,7 +59,9 @@ impl Judged {
         let alone = plan.observing.counting.is_some() && records.slices.is_empty();
         add_counts(&mut comparison, plan, &records.counts, alone);
         if comparison.instructions.is_some() {
-            comparison.findings.extend(caveats(plan, &records.builds));
+            comparison
+                .findings
+                .extend(caveats(plan, &records.builds, alone));
         }
         Ok(Self {
             run: run.to_owned(),

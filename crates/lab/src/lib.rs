@@ -6,6 +6,7 @@
 //! what a run's placebo came to.
 
 mod analysed;
+mod counted;
 mod explained;
 mod history;
 mod judged;
@@ -16,7 +17,8 @@ mod sessions;
 mod withdrawal;
 
 pub use analysed::{Analysed, analyse, analyse_this_hour};
-pub use explained::{changed, explained};
+pub use counted::{count_name, counted_cells};
+pub use explained::{EXPLAINED, changed, explained};
 pub use judged::{Judged, confirmation_name};
 pub use placebos::{CountedRun, Placebos};
 pub use sessions::session_name;

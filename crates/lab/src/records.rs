@@ -1,5 +1,6 @@
 //! The records of a run, each read once.
 
+use crate::counted::Counted;
 use crate::store_problem;
 use deltabench_compare::costs::Machine;
 use deltabench_compare::{self as compare};
@@ -46,7 +47,10 @@ impl Records {
             visits: visits.map(|visit| visit.fact).collect(),
             time_up: store.last_fact(run, None)?.map(|TimeUp(blocks)| blocks),
             machines: machines(run, plan, store)?,
-            counts: store.counts(run)?,
+            counts: match plan.observing.counting {
+                Some(_) => store.counts(run)?,
+                None => Counted::of(run, plan, store)?.records(),
+            },
             builds: store
                 .facts::<Build>(run)?
                 .into_iter()

@@ -10,6 +10,18 @@ pub struct Counting {
     pub starts: u32,
     /// Windows of operations that are counted in each cell of a start.
     pub windows: u32,
+    /// Begin no cell after so many seconds, set-up included; absent: all cells are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u32>,
+}
+
+/// The cells of a run whose instructions are counted once it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CountedAfter {
+    /// Those that changed, as far as a short time allows.
+    Changed,
+    All,
 }
 
 impl Default for Counting {
@@ -18,6 +30,7 @@ impl Default for Counting {
         Self {
             starts: 2,
             windows: 2,
+            seconds: None,
         }
     }
 }

@@ -174,6 +174,10 @@ kinds! {
     CountSpan = "count-span",
     /// Other processes of a server worked while its backend was counted.
     CountBeside = "count-beside",
+    /// Counted instructions and measured time say different things.
+    CountAndTime = "count-and-time",
+    /// What a count beside times leaves out.
+    CountLeavesOut = "count-leaves-out",
 }
 
 impl FindingKind {

@@ -4,7 +4,7 @@
 //! plan.
 
 pub use crate::cell::{Cell, DataState, Group, PublishedRate, WorkloadSource};
-use crate::counts::Counting;
+use crate::counts::{CountedAfter, Counting};
 pub use crate::id::{CellId, ServerId};
 use crate::installation::{Engine, Installation};
 use crate::work::Work;
@@ -288,6 +288,9 @@ pub struct Observing {
     /// How instructions are counted; absent: they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counting: Option<Counting>,
+    /// Whose instructions are counted once the run is over, as a run of its own; absent: nobody's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_after: Option<CountedAfter>,
 }
 
 /// How the time of servers is sampled.
@@ -309,6 +312,7 @@ impl Default for Observing {
             waits_per_second: 0,
             profile: None,
             counting: None,
+            counted_after: None,
         }
     }
 }
@@ -425,6 +429,9 @@ pub struct Plan {
     /// The run whose regressions this one measures again, if it does.
     #[serde(default)]
     pub confirms: Option<String>,
+    /// The run whose cells this one counts the instructions of, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<String>,
     /// Which session of a comparison this run is, if it has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionPart>,
@@ -504,6 +511,7 @@ impl Plan {
             pins: None,
             workloads: Vec::new(),
             confirms: None,
+            counts: None,
             session: None,
             limits: Limits::default(),
             cache: CacheState::default(),

@@ -151,6 +151,19 @@ impl Work {
         self.traits().passes
     }
 
+    /// The same on tables that are no larger than the work needs: what an operation does hardly depends on
+    /// it.
+    #[must_use]
+    pub fn on_small_tables(mut self) -> Self {
+        if let Self::Workloads(WorkloadsSetup {
+            pgbench: Some(setup),
+        }) = &mut self
+        {
+            setup.tables.scale = setup.tables.scale.min(1);
+        }
+        self
+    }
+
     /// What is done with pgbench, if anything is.
     pub fn pgbench(&self) -> Option<&PgbenchSetup> {
         match self {

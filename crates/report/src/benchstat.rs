@@ -2,6 +2,7 @@
 
 use crate::context::{ReportContext, resolved};
 use crate::withdrawn;
+use deltabench_compare::CountedCell;
 use deltabench_compare::comparison::{BlockRate, CellComparison, Comparison};
 use deltabench_model::plan::{CellId, DataState, Plan, ServerId};
 
@@ -13,7 +14,7 @@ use deltabench_model::plan::{CellId, DataState, Plan, ServerId};
 ///        one measurement. What is withdrawn has a line `withdrawn: REASON` before it, which benchstat
 ///        prints over a table of its own.
 /// Units: nanoseconds of wall time for an operation of all clients together, of CPU of the server for one
-///        (left out where it is not known), and operations per second.
+///        (left out where it is not known), counted instructions (likewise), and operations per second.
 ///
 /// benchstat does not pair the blocks, and knows neither placebo nor δ: its intervals are wider than ours,
 /// and its word is not the gate's.
@@ -32,13 +33,24 @@ pub fn benchstat(comparison: &Comparison, plan: &Plan, context: &ReportContext) 
             base.push(cell);
         }
     }
-    lines.extend(section((plan, context), plan.base(), &base, |rate| {
-        (rate.base, rate.server_cpu_us.map(|(base, _)| base))
-    }));
+    let counts = comparison.instructions.as_ref();
+    let counted = |cell: &CellComparison, side: fn(&CountedCell) -> f64| {
+        counts
+            .and_then(|counts| counts.of_cell(cell.cell, cell.candidate))
+            .map(side)
+    };
+    let of_base = |cell: &CellComparison| counted(cell, |found| found.base.per_op);
+    lines.extend(section(
+        (plan, context),
+        plan.base(),
+        (&base, &of_base),
+        |rate| (rate.base, rate.server_cpu_us.map(|(base, _)| base)),
+    ));
     for candidate in plan.candidates() {
         let of = cells.iter().filter(|cell| cell.candidate == candidate);
         let of: Vec<&CellComparison> = of.copied().collect();
-        lines.extend(section((plan, context), candidate, &of, |rate| {
+        let own = |cell: &CellComparison| counted(cell, |found| found.counted.per_op);
+        lines.extend(section((plan, context), candidate, (&of, &own), |rate| {
             let cpu = rate.server_cpu_us.map(|(_, candidate)| candidate);
             (rate.candidate, cpu)
         }));
@@ -46,11 +58,14 @@ pub fn benchstat(comparison: &Comparison, plan: &Plan, context: &ReportContext) 
     lines.join("\n") + "\n"
 }
 
+/// Counted instructions of an operation, where they are known.
+type Counted<'a> = &'a dyn Fn(&CellComparison) -> Option<f64>;
+
 /// The lines of one server.
 fn section(
     (plan, context): (&Plan, &ReportContext),
     server: ServerId,
-    cells: &[&CellComparison],
+    (cells, counted): (&[&CellComparison], Counted<'_>),
     side: fn(&BlockRate) -> (f64, Option<f64>),
 ) -> Vec<String> {
     let mut lines = vec![
@@ -63,6 +78,9 @@ fn section(
         let sides = cell.rates.iter().map(side);
         let known = sides.filter(|(rate, _)| usable(rate));
         let withdrawn = withdrawn::of_cell(context, cell.cell);
+        let instructions = counted(cell);
+        let instructions = instructions.map(|each| format!(" {each} instructions/op"));
+        let instructions = instructions.unwrap_or_default();
         lines.extend(
             withdrawn
                 .iter()
@@ -73,7 +91,10 @@ fn section(
                 .filter(usable)
                 .map(|us| format!(" {} server-cpu-ns/op", 1e3 * us));
             let cpu = cpu.unwrap_or_default();
-            format!("{name} 1 {} ns/op{cpu} {rate} ops/s", 1e9 / rate)
+            format!(
+                "{name} 1 {} ns/op{cpu}{instructions} {rate} ops/s",
+                1e9 / rate
+            )
         }));
         // Without a value the key is gone.
         lines.extend(withdrawn.map(|_| "withdrawn:".to_owned()));

@@ -4,8 +4,8 @@ use crate::conditions::Conditions;
 use crate::context::resolved;
 use crate::table::tone;
 use crate::words;
-use deltabench_compare::comparison::{Comparison, Metric, Verdict};
-use deltabench_compare::{CountedCell, InstructionCounts};
+use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
+use deltabench_compare::{Apart, CountedCell, InstructionCounts};
 use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::table::{Cell, Column, Line, Look, Table};
 
@@ -173,25 +173,25 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// What CPU and throughput said of the same cell, where they do not say what the count says.
-fn against(cell: &CountedCell, comparison: &Comparison) -> String {
+/// What time said of the same cell, where it does not say what the count says.
+fn against(cell: &CountedCell, comparison: &Comparison) -> &'static str {
     let mut cells = comparison.cells.iter();
     let measured = cells.find(|found| found.cell == cell.cell && found.candidate == cell.candidate);
-    let cpu = measured.and_then(|found| found.metric(Metric::ServerCpuPerOperation));
-    let Some(verdict) = cpu.and_then(|cpu| cpu.verdict) else {
-        return String::new();
-    };
-    match (cell.verdict, verdict) {
-        (Verdict::Regression, Verdict::Improvement)
-        | (Verdict::Improvement, Verdict::Regression) => "CPU says the opposite".to_owned(),
-        (Verdict::Regression | Verdict::Improvement, Verdict::NoChange) => {
-            "CPU does not show it".to_owned()
-        }
-        (Verdict::NoChange, Verdict::Regression | Verdict::Improvement) => {
-            "CPU changed, the work did not".to_owned()
-        }
-        _ => String::new(),
+    match measured.and_then(|measured| cell.apart(measured)) {
+        Some(Apart::Opposite) => "time says the opposite",
+        Some(Apart::WorkAlone) => "time does not show it",
+        Some(Apart::TimeAlone) => "time changed, the work did not",
+        None => "",
     }
+}
+
+/// Head of the column beside throughput and CPU.
+pub(crate) const HEAD: &str = "instr/op";
+
+/// Candidate / base of a cell, as a column beside throughput and CPU has it; absent where it was not counted.
+pub(crate) fn ratio(counts: Option<&InstructionCounts>, cell: &CellComparison) -> Option<String> {
+    let found = counts?.of_cell(cell.cell, cell.candidate)?;
+    Some(format!("{:.4}", found.ratio))
 }
 
 /// A number of instructions: whole, in groups of three.

@@ -7,6 +7,7 @@ use crate::markdown::quoting::escape;
 use crate::markdown::section::{LIMIT, Section, fit};
 use crate::table;
 use crate::words::plural;
+use deltabench_compare::CountedCell;
 use deltabench_model::explanation::{ExplainedCell, Explanation, Known, Line, Place};
 use deltabench_model::plan::Plan;
 use deltabench_model::table::{Cell, Column, Line as TableLine, Look, Table};
@@ -53,9 +54,18 @@ fn change(explanation: &Explanation) -> String {
     format!("{:+.2} %", (ratio - 1.0) * 100.0)
 }
 
+/// What was counted of a cell that changed, in short: where its difference went, if that is known.
+pub fn counted_in_short(counted: &CountedCell, explained: Option<&ExplainedCell>) -> String {
+    if counted.is_same() {
+        return format!("the same instructions ({})", counted.change());
+    }
+    let where_it_went = explained.and_then(|cell| in_short(&cell.explanation));
+    where_it_went.unwrap_or_else(|| format!("{} instructions", crate::words::change(counted.ratio)))
+}
+
 /// The head line's words: `+3.4 % instructions, most of it in LockAcquireExtended`. Nothing where
 /// no place goes along with the whole.
-pub(crate) fn in_short(explanation: &Explanation) -> Option<String> {
+fn in_short(explanation: &Explanation) -> Option<String> {
     let (base, candidate) = explanation.total();
     let whole = candidate - base;
     let along = |line: &&Line| line.difference().signum() == whole.signum();

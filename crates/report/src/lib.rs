@@ -50,7 +50,7 @@ pub use context::{
 };
 pub use costs::costs_table;
 pub use csv::csv;
-pub use explained::{explained_markdown, explained_text};
+pub use explained::{counted_in_short, explained_markdown, explained_text};
 pub use html::html;
 pub use json::{JsonVersion, explained_json, json, of_no_run};
 pub use junit::junit;

@@ -2,11 +2,12 @@
 
 use crate::conditions::Conditions;
 use crate::context::{ReportContext, resolved};
+use crate::explained::counted_in_short;
 use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Metric, MetricComparison, Verdict,
 };
-use deltabench_compare::costs_more;
+use deltabench_compare::{InstructionCounts, costs_more};
 use deltabench_model::plan::{Plan, ServerId};
 
 /// The result in one line for each candidate: how many cells got slower or faster, stayed, are open; then
@@ -74,7 +75,8 @@ fn sentence(
         parts.push("nothing measured".to_owned());
     } else {
         let delta = delta_words(&cells, comparison.delta);
-        parts.push(counts(&cells, &Conditions::new(plan), &delta));
+        let instructions = comparison.instructions.as_ref();
+        parts.push(counts(&cells, &Conditions::new(plan), instructions, &delta));
     }
     parts.push(placebo(comparison, plan));
     parts.push(
@@ -93,12 +95,18 @@ fn sentence(
     )
 }
 
-fn counts(cells: &[&CellComparison], conditions: &Conditions<'_>, delta: &str) -> String {
+fn counts(
+    cells: &[&CellComparison],
+    conditions: &Conditions<'_>,
+    instructions: Option<&InstructionCounts>,
+    delta: &str,
+) -> String {
     let of = |verdict: Verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
-    let extreme = |verdict: Verdict, word: &str| match farthest(cells, conditions, verdict) {
-        Some(text) => format!(" ({word} {text})"),
-        None => String::new(),
-    };
+    let extreme =
+        |verdict: Verdict, word: &str| match farthest(cells, conditions, instructions, verdict) {
+            Some(text) => format!(" ({word} {text})"),
+            None => String::new(),
+        };
     let mut parts = vec![
         format!(
             "{} slower{}",
@@ -193,6 +201,7 @@ pub(crate) fn unchanged_delta(cells: &[&CellComparison], delta: f64) -> String {
 fn farthest(
     cells: &[&CellComparison],
     conditions: &Conditions<'_>,
+    instructions: Option<&InstructionCounts>,
     verdict: Verdict,
 ) -> Option<String> {
     let size = |m: &MetricComparison| m.ratio.estimate.ln().abs();
@@ -201,8 +210,12 @@ fn farthest(
         .filter(|cell| cell.verdict == verdict)
         .filter_map(|cell| words::metric(cell, Metric::Throughput).map(|metric| (cell, metric)))
         .max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)))?;
+    let counted = instructions.and_then(|counts| counts.of_cell(cell.cell, cell.candidate));
+    let counted = counted.map_or_else(String::new, |found| {
+        format!(", {}", counted_in_short(found, None))
+    });
     Some(format!(
-        "{}{} {}",
+        "{}{} {}{counted}",
         conditions.label(cell),
         at_clients(conditions.plan(), cells, cell),
         words::change_interval(&metric.ratio)

@@ -47,9 +47,11 @@ pub fn terminal(
     if comparison.counted_alone().is_none() {
         lines.extend(measured(comparison, plan, context, options));
     }
-    for counted in counts::tables(comparison, plan) {
+    // Beside times the table of cells has a column.
+    let whole = options.verbose || comparison.counted_alone().is_some();
+    for counted in counts::tables(comparison, plan).iter().filter(|_| whole) {
         lines.push(String::new());
-        lines.extend(table::terminal::lines(&counted, width, options.colour));
+        lines.extend(table::terminal::lines(counted, width, options.colour));
     }
     let shown = figures::terminal(&context.figures, width);
     if !shown.is_empty() {

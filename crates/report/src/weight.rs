@@ -101,6 +101,8 @@ impl Weight {
                 | Kind::SettingsOnlyInBase
                 | Kind::SettingsOnlyInCandidate,
             ) => Self::Lists,
+            (_, Kind::CountLeavesOut) => Self::Method,
+            (_, Kind::CountAndTime) => Self::Doubt,
             _ => Self::Figures,
         }
     }

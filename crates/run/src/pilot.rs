@@ -130,6 +130,7 @@ fn pilot_plan(plan: &Plan) -> Plan {
         waits_per_second: 0,
         profile: None,
         counting: None,
+        counted_after: None,
     };
     pilot
 }

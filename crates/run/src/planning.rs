@@ -63,6 +63,7 @@ pub fn plan(
         pins: request.pins,
         workloads: request.sources,
         confirms: None,
+        counts: None,
         session: None,
         limits: request.limits,
         cache: request.cache,

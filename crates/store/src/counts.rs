@@ -22,7 +22,18 @@ const INSERT_PROFILE: &str =
 const SELECT_PROFILE: &str = "select profile from instruction_profile \
      where run = ?1 and server = ?2 and cell = ?3 order by id desc limit 1";
 
+/// Runs that may count for another, by their names.
+const SELECT_COUNTING: &str = "select name from run where name glob ?1 || '-count*' \
+     and plan ->> '$.counts' = ?1 order by id";
+
 impl Store {
+    /// The runs that count the instructions of another one's cells, oldest first.
+    ///
+    /// Errors: `Sqlite`.
+    pub fn counting_for(&self, run: &str) -> Result<Vec<String>, StoreError> {
+        self.collect(SELECT_COUNTING, [run], |row| row.get(0))
+    }
+
     /// Records windows of counted instructions, all or none; they are on disk when this returns.
     ///
     /// Errors: `Misuse` for a number above 2^63 - 1, `UnknownRun`, `Full`, `Sqlite`.

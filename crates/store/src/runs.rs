@@ -262,8 +262,8 @@ impl Store {
         if named.iter().any(|entry| entry.run == wanted) {
             return Ok(Found::Run(wanted.to_owned()));
         }
-        // A run that confirms another, or is a later session of it, is part of it, as the parts of an
-        // experiment are: they answer to their full names only.
+        // A run that confirms another, counts for it, or is a later session of it, is part of it, as the
+        // parts of an experiment are: they answer to their full names only.
         let mut names: Vec<&str> = Vec::new();
         for entry in named.iter().filter(|entry| !entry.belongs) {
             let name = entry.execution.as_deref().unwrap_or(&entry.run);
@@ -303,6 +303,7 @@ impl Store {
     /// The names of all runs, oldest first.
     fn named(&self) -> Result<Vec<Named>, Problem> {
         const SQL: &str = "select r.name, r.plan ->> '$.confirms' is not null \
+            or r.plan ->> '$.counts' is not null \
             or coalesce(r.plan ->> '$.session.number', 1) > 1, \
             r.plan ->> '$.experiment.execution', \
             exists (select 1 from run_state where run = r.id and state <> 'planned') \
@@ -322,7 +323,7 @@ impl Store {
 /// A run among the others of its lab.
 struct Named {
     run: String,
-    /// Whether it is a part of another run: it confirms that one, or is a later session of it.
+    /// Whether it is a part of another run: it confirms that one, counts for it, or is a later session of it.
     belongs: bool,
     execution: Option<String>,
     /// Whether it was ever more than planned.

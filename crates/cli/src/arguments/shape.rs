@@ -1,6 +1,7 @@
 //! How exactly is measured, how a measurement ends, and what its exit code answers.
 
 use clap::{Args, ValueEnum};
+use deltabench_model::counts::CountedAfter;
 use deltabench_model::plan::GatedMetric;
 
 /// How exactly is measured, and how.
@@ -29,6 +30,9 @@ pub struct Shape {
     /// Sample on kernels that may hang then, too: Linux 6.16 and 6.17
     #[arg(long, requires = "sample")]
     pub force: bool,
+    /// Whose instructions are counted afterwards
+    #[command(flatten)]
+    pub counts: CountArguments,
     /// Where client and server run: one shared core, split cores, or unpinned [default: same-core for one
     /// client, split for more]
     #[arg(long, value_enum)]
@@ -43,6 +47,30 @@ pub struct Shape {
     /// Aim for the length of one slice [default: 40, 1000 with --storage]
     #[arg(long, value_name = "MS")]
     pub slice_ms: Option<u32>,
+}
+
+/// Whose instructions are counted once a comparison is over.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct CountArguments {
+    /// Count the instructions of all cells afterwards, under valgrind [default: of the cells that changed, in
+    /// 90 s at most]
+    #[arg(long, conflicts_with = "no_count")]
+    pub count: bool,
+    /// Count no instructions
+    #[arg(long)]
+    pub no_count: bool,
+}
+
+impl CountArguments {
+    /// Whose; absent if the user wants none.
+    pub fn wanted(self) -> Option<CountedAfter> {
+        let wanted = if self.count {
+            CountedAfter::All
+        } else {
+            CountedAfter::Changed
+        };
+        (!self.no_count).then_some(wanted)
+    }
 }
 
 /// In how many hours a comparison is measured.

@@ -6,7 +6,9 @@ mod outlook;
 mod sizes;
 
 use self::arguments::InsertArguments;
-use crate::arguments::shape::{Ending, InconclusiveWord, PlacementWord, SessionArguments, Shape};
+use crate::arguments::shape::{
+    CountArguments, Ending, InconclusiveWord, PlacementWord, SessionArguments, Shape,
+};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::kinds::outlook::show;
@@ -140,6 +142,10 @@ fn request(arguments: &InsertArguments, setup: InsertSetup) -> Result<Request, P
         waits: None,
         sample: None,
         force: false,
+        counts: CountArguments {
+            no_count: true,
+            ..CountArguments::default()
+        },
         // As published: more connections work at a time than there are clients.
         placement: Some(PlacementWord::Free),
         pin: None,

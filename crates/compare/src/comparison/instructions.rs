@@ -1,10 +1,16 @@
 //! Counted instructions: exact numbers of work, so no interval but what two starts differ by.
 
-use super::Verdict;
+use super::{CellComparison, Metric, Verdict};
 use deltabench_model::counts::CountRecord;
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::units::{count, to_f64};
 use std::collections::BTreeSet;
+
+/// A change of work below this is none, whatever the starts say: cells that write repeat to about that.
+const SAME: f64 = 0.001;
+
+/// Work that moved by at most this share of what throughput moved by moved hardly.
+const HARDLY: f64 = 1.0 / 3.0;
 
 /// The counted instructions of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +42,17 @@ pub struct CountedCell {
     pub by_start: Vec<f64>,
     /// What the limit says to that.
     pub verdict: Verdict,
+}
+
+/// How the counted work of a cell and its measured time part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Apart {
+    /// Its time changed, its work hardly.
+    TimeAlone,
+    /// Its work changed, neither throughput nor CPU did.
+    WorkAlone,
+    /// More work in less time, or the reverse.
+    Opposite,
 }
 
 /// The instructions of a cell on one server.
@@ -141,6 +158,35 @@ impl CountedCell {
             ends,
             by_start: Vec::new(),
             verdict,
+        }
+    }
+
+    /// Whether the starts, or a thousandth, hold no change at all.
+    pub fn is_same(&self) -> bool {
+        let (low, high) = self.ends;
+        (low <= 1.0 && high >= 1.0) || (self.ratio - 1.0).abs() < SAME
+    }
+
+    /// How it parts from what was measured of the same cell; `None` where both say the same, or one of them
+    /// nothing.
+    pub fn apart(&self, measured: &CellComparison) -> Option<Apart> {
+        let throughput = measured.metric(Metric::Throughput)?.ratio.estimate;
+        let cpu = measured.metric(Metric::ServerCpuPerOperation);
+        let cpu = cpu.and_then(|cpu| cpu.verdict);
+        let work = self.ratio.ln();
+        let hardly = work.abs() <= throughput.ln().abs() * HARDLY;
+        match (measured.verdict, self.verdict) {
+            (Verdict::Regression, Verdict::Improvement)
+            | (Verdict::Improvement, Verdict::Regression) => Some(Apart::Opposite),
+            (Verdict::Regression | Verdict::Improvement, Verdict::NoChange) if hardly => {
+                Some(Apart::TimeAlone)
+            }
+            (Verdict::NoChange, Verdict::Regression | Verdict::Improvement)
+                if cpu != Some(self.verdict) =>
+            {
+                Some(Apart::WorkAlone)
+            }
+            _ => None,
         }
     }
 

@@ -1,8 +1,8 @@
 //! Runs that counted instructions and measured nothing.
 
 use crate::builder::*;
-use deltabench_compare::comparison::{Comparison, Verdict};
-use deltabench_compare::{add_counts, analyse, exit_code};
+use deltabench_compare::comparison::{Comparison, Metric, MetricComparison, Ratio, Verdict};
+use deltabench_compare::{add_apart, add_counts, analyse, exit_code};
 use deltabench_model::counts::CountRecord;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{CellId, Plan};
@@ -80,4 +80,59 @@ fn the_mean_of_a_count_is_geometric() {
     let comparison = counted(&[Some(1e5), Some(1.21e5)], Vec::new());
     let mean = comparison.counted_alone().unwrap().mean(CANDIDATE).unwrap();
     assert!((mean - 1.1).abs() < 1e-6, "{mean}");
+}
+
+#[test]
+fn time_and_work_that_part_are_said_where_they_do() {
+    let plan = plan(vec![cell(1, false); 4]);
+    let mut comparison = counted(
+        &[Some(1e5), Some(1.05e5), Some(0.9e5), Some(1.04e5)],
+        Vec::new(),
+    );
+    let counts = comparison.instructions.as_mut().unwrap();
+    counts.alone = false;
+    let verdicts = [
+        (Verdict::Regression, 0.9),
+        (Verdict::NoChange, 1.0),
+        (Verdict::Regression, 0.9),
+        (Verdict::Regression, 0.96),
+    ];
+    for (cell, (verdict, ratio)) in comparison.cells.iter_mut().zip(verdicts) {
+        cell.verdict = verdict;
+        cell.metrics.push(MetricComparison {
+            metric: Metric::Throughput,
+            base: 1.0,
+            candidate: ratio,
+            ratio: Ratio {
+                estimate: ratio,
+                ci95: None,
+                ci90: None,
+            },
+            typical: None,
+            difference_us: None,
+            verdict: None,
+            blocks: Vec::new(),
+            hours: None,
+            skewness: 0.0,
+        });
+    }
+    add_apart(&mut comparison, &plan);
+    let said = comparison.findings.iter();
+    let said: Vec<&str> = said
+        .filter(|finding| finding.kind == FindingKind::CountAndTime)
+        .map(|finding| finding.text.split_once(": ").unwrap().1)
+        .collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(
+        said[0].starts_with("slower, but +0.00 % instructions"),
+        "{said:?}"
+    );
+    assert!(
+        said[1].starts_with("+5.00 % instructions, but no change of throughput"),
+        "{said:?}"
+    );
+    assert!(
+        said[2].ends_with("time and work say the opposite"),
+        "{said:?}"
+    );
 }

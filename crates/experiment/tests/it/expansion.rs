@@ -115,6 +115,7 @@ fn everything_else_is_told_as_written() {
         placement: Some(Placement::Split),
         waits: 10,
         counters: false,
+        count: true,
         seed: Some(7),
     };
     assert_eq!(study.measurement, measurement);

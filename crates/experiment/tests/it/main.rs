@@ -87,6 +87,7 @@ checksums = "default"
 placement = "split"
 waits = 10
 counters = false
+count = true
 seed = 7
 
 [scale.tiny]

@@ -4,7 +4,7 @@ use super::{link, typeset};
 use crate::conditions::Conditions;
 use crate::confirmation::{ConfirmationStatus, marks};
 use crate::context::ReportContext;
-use crate::explained::in_short;
+use crate::explained::counted_in_short;
 use crate::remarks::changed;
 use crate::summary::{nothing_found, unchanged_delta};
 use crate::{withdrawn, words};
@@ -76,7 +76,7 @@ pub(super) fn changes(comparison: &Comparison, plan: &Plan, context: &ReportCont
                         p { (nothing_found("Nothing was found to be slower", comparison, context)) }
                     } @else {
                         ul { @for cell in cells.iter().take(LISTED) {
-                            (change(cell, &conditions, plan, context))
+                            (change(cell, comparison, &conditions, context))
                         } }
                     }
                     @if cells.len() > LISTED {
@@ -101,15 +101,19 @@ fn sorted(comparison: &Comparison, verdict: Verdict) -> Vec<&CellComparison> {
 
 fn change(
     cell: &CellComparison,
+    comparison: &Comparison,
     conditions: &Conditions<'_>,
-    plan: &Plan,
     context: &ReportContext,
 ) -> Markup {
+    let plan = conditions.plan();
     let figure =
         |metric| words::metric(cell, metric).map(|found| words::change_interval(&found.ratio));
     let status = ConfirmationStatus::of(cell);
     let gone = withdrawn::of_cell(context, cell.cell);
     let explained = context.explained(cell.cell, cell.candidate);
+    let counts = comparison.instructions.as_ref();
+    let counted = counts.and_then(|counts| counts.of_cell(cell.cell, cell.candidate));
+    let counted = counted.map(|counted| typeset(&counted_in_short(counted, explained)));
     html! {
         li {
             span class=(super::class(cell.verdict)) aria-hidden="true" {
@@ -124,9 +128,11 @@ fn change(
             @if let Some(text) = figure(Metric::ServerCpuPerOperation) {
                 ", CPU/op " (typeset(&text))
             }
-            @if let Some(found) = explained {
-                @if let Some(text) = in_short(&found.explanation) {
-                    "; " a href={ "#" (super::explained::anchor(found)) } { (typeset(&text)) }
+            @if let Some(text) = counted {
+                "; "
+                @match explained {
+                    Some(found) => a href={ "#" (super::explained::anchor(found)) } { (text) },
+                    None => (text),
                 }
             }
             @if let Some(status) = status { "; " (status.phrase()) }

@@ -3,10 +3,24 @@
 use super::{anchor, link, typeset, verdict};
 use crate::conditions::Conditions;
 use crate::context::ReportContext;
-use crate::{withdrawn, withheld, words};
+use crate::{counts, withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, MetricComparison};
+use deltabench_compare::{CountedCell, InstructionCounts};
 use deltabench_model::plan::Plan;
 use maud::{Markup, html};
+
+/// Counted instructions of both sides.
+fn counted(found: Option<&CountedCell>) -> Markup {
+    html! {
+        @match found {
+            Some(found) => td data-value=(found.ratio) {
+                (counts::grouped(found.base.per_op)) " → " (counts::grouped(found.counted.per_op)) br;
+                small { (typeset(&found.change())) }
+            },
+            None => td data-value="NaN" { "not counted" },
+        }
+    }
+}
 
 const HEADINGS: [(Metric, &str); 4] = [
     (Metric::Throughput, "throughput, ops/s"),
@@ -18,6 +32,7 @@ const HEADINGS: [(Metric, &str); 4] = [
 struct ValueTable<'a> {
     conditions: Conditions<'a>,
     context: &'a ReportContext,
+    counts: Option<&'a InstructionCounts>,
     several: bool,
 }
 
@@ -25,6 +40,7 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportCont
     let table = ValueTable {
         conditions: Conditions::new(plan),
         context,
+        counts: comparison.instructions.as_ref(),
         several: plan.candidates().len() > 1,
     };
     html! {
@@ -60,6 +76,11 @@ impl ValueTable<'_> {
                 @for (metric, heading) in HEADINGS {
                     th scope="col" data-sort=(metric.key()) {
                         (self.heading(metric, heading)) br; small { "base → candidate" }
+                    }
+                }
+                @if self.counts.is_some() {
+                    th scope="col" data-sort=(counts::KEY) {
+                        "instructions/op" br; small { "base → candidate" }
                     }
                 }
                 th scope="col" data-sort="blocks" { "blocks" }
@@ -102,6 +123,7 @@ impl ValueTable<'_> {
                         }
                     }
                 }
+                @if let Some(counts) = self.counts { (counted(counts.of_cell(cell.cell, cell.candidate))) }
                 td data-value=(cell.blocks) { (cell.blocks) }
                 td data-value=(cell.rounds) { (cell.rounds) br; small { (cell.void_rounds) " void" } }
                 td data-value=(cell.base_errors + cell.candidate_errors) {

@@ -7,7 +7,7 @@ use crate::context::ReportContext;
 use crate::remarks::changed;
 use crate::summary::nothing_found;
 use crate::table::markdown::section as section_of;
-use crate::words;
+use crate::{counts, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::plan::Plan;
 use deltabench_model::table::{Cell, Column, Line, Table};
@@ -32,7 +32,10 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportCont
     let explained = cells.iter().any(|cell| cell.explanation.is_some());
     let mut columns = Vec::new();
     columns.extend(several.then_some("candidate"));
-    columns.extend(["throughput", "CPU/op", "verdict"]);
+    let counts = comparison.instructions.as_ref();
+    columns.extend(["throughput", "CPU/op"]);
+    columns.extend(counts.map(|_| counts::HEAD));
+    columns.push("verdict");
     columns.extend(explained.then_some("what moved"));
     let line = |cell: &&CellComparison| {
         let mut fields: Vec<Cell> = Vec::new();
@@ -40,8 +43,10 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportCont
         fields.extend([
             Cell::as_is(relative(cell, Metric::Throughput, plan)),
             Cell::as_is(relative(cell, Metric::ServerCpuPerOperation, plan)),
-            judged(cell, comparison, context).into(),
         ]);
+        let ratio = counts::ratio(counts, cell).unwrap_or_default();
+        fields.extend(counts.map(|_| Cell::as_is(ratio)));
+        fields.push(judged(cell, comparison, context).into());
         fields.extend(explained.then(|| cell.explanation.clone().unwrap_or_default().into()));
         Line::row(conditions.name(cell), fields)
     };

@@ -4,7 +4,7 @@ use crate::conditions::Conditions;
 use crate::confirmation::{ConfirmationStatus, marks, notes};
 use crate::context::ReportContext;
 use crate::published::{Published, published};
-use crate::{means, withdrawn, withheld, words};
+use crate::{counts, means, withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric};
 use deltabench_model::plan::Plan;
 use deltabench_model::table::{Align, Cell, Column, Line, Row, Table};
@@ -56,6 +56,10 @@ impl<'a> CellTable<'a> {
             let text = move |cell: &CellComparison| Cell::as_is(relative(cell, metric, plan));
             table.add(heading, Align::Left, true, text);
         }
+        let counts = comparison.instructions.as_ref();
+        table.add(counts::HEAD, Align::Left, counts.is_some(), move |cell| {
+            Cell::as_is(counts::ratio(counts, cell).unwrap_or_default())
+        });
         for (heading, metric) in [
             ("p50 µs", Metric::LatencyP50),
             ("p99 µs", Metric::LatencyP99),

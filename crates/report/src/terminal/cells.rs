@@ -7,7 +7,7 @@ use crate::conditions::Conditions;
 use crate::confirmation::{beyond_marks, marks, notes, short_legend};
 use crate::context::ReportContext;
 use crate::lines::{left, wrapped};
-use crate::{means, withdrawn, words};
+use crate::{counts, means, withdrawn, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
 use deltabench_model::plan::{Group, Plan, ServerId};
 
@@ -64,7 +64,7 @@ impl<'a> CellTable<'a> {
         let signs = signs.max().unwrap_or(1) + 1;
         let limit = axis_limit(comparison);
         let (columns, names_above) =
-            Columns::new(plan, limit, cells, &means, (width, signs + names));
+            Columns::new(plan, limit, comparison, &means, (width, signs + names));
         Self {
             comparison,
             context,
@@ -180,6 +180,9 @@ impl<'a> CellTable<'a> {
         }
         if self.columns.has_wide(self.comparison) {
             texts.push(words::wide_meaning());
+        }
+        if self.comparison.instructions.is_some() {
+            texts.push(format!("{} counted", counts::HEAD));
         }
         if self.columns.has_bar() {
             texts.push("┊ ±δ".to_owned());

@@ -1,7 +1,8 @@
 //! Which columns the table of cells has in a width, and what is in them.
 
 use crate::axis::text_bar;
-use crate::{withheld, words};
+use crate::{counts, withheld, words};
+use deltabench_compare::InstructionCounts;
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric};
 use deltabench_model::plan::Plan;
 
@@ -20,23 +21,69 @@ pub(super) enum Column {
     Cpu,
     /// The same with half of its interval.
     CpuHalf,
+    /// Counted instructions of an operation, candidate / base.
+    Instructions,
     /// Latency, base → candidate.
     P50,
     P99,
 }
 
-use Column::{Bar, Cpu, CpuHalf, Delta, P50, P99, Throughput, Workers};
+use Column::{Bar, Cpu, CpuHalf, Delta, Instructions, P50, P99, Throughput, Workers};
 
 /// The columns, the best first; those that a run has nothing for are left out.
 const LAYOUTS: [&[Column]; 9] = [
-    &[Workers, Throughput, Delta, Bar(21), Cpu, P50, P99],
-    &[Workers, Throughput, Delta, Bar(15), Cpu, P50, P99],
-    &[Workers, Throughput, Delta, Bar(15), CpuHalf, P50, P99],
-    &[Workers, Throughput, Delta, Bar(11), CpuHalf, P50, P99],
-    &[Workers, Throughput, Delta, Bar(11), CpuHalf, P99],
-    &[Workers, Throughput, Delta, CpuHalf, P99],
-    &[Workers, Throughput, Delta, Bar(11), CpuHalf],
-    &[Workers, Throughput, Delta, CpuHalf],
+    &[
+        Workers,
+        Throughput,
+        Delta,
+        Bar(21),
+        Cpu,
+        Instructions,
+        P50,
+        P99,
+    ],
+    &[
+        Workers,
+        Throughput,
+        Delta,
+        Bar(15),
+        Cpu,
+        Instructions,
+        P50,
+        P99,
+    ],
+    &[
+        Workers,
+        Throughput,
+        Delta,
+        Bar(15),
+        CpuHalf,
+        Instructions,
+        P50,
+        P99,
+    ],
+    &[
+        Workers,
+        Throughput,
+        Delta,
+        Bar(11),
+        CpuHalf,
+        Instructions,
+        P50,
+        P99,
+    ],
+    &[
+        Workers,
+        Throughput,
+        Delta,
+        Bar(11),
+        CpuHalf,
+        Instructions,
+        P99,
+    ],
+    &[Workers, Throughput, Delta, CpuHalf, Instructions, P99],
+    &[Workers, Throughput, Delta, Bar(11), CpuHalf, Instructions],
+    &[Workers, Throughput, Delta, CpuHalf, Instructions],
     &[Workers, Throughput, Delta],
 ];
 
@@ -48,6 +95,7 @@ pub(super) struct Columns<'a> {
     pub(super) plan: &'a Plan,
     /// The end of the bar's axis, as a share.
     pub(super) limit: f64,
+    counts: Option<&'a InstructionCounts>,
     list: Vec<(Column, usize)>,
 }
 
@@ -57,17 +105,21 @@ impl<'a> Columns<'a> {
     pub(super) fn new(
         plan: &'a Plan,
         limit: f64,
-        cells: &[CellComparison],
+        comparison: &'a Comparison,
         means: &[&GroupSummary],
         (width, names): (usize, usize),
     ) -> (Self, bool) {
+        let cells = &comparison.cells;
         let of = |layout: &[Column]| {
             let mut columns = Self {
                 plan,
                 limit,
+                counts: comparison.instructions.as_ref(),
                 list: Vec::new(),
             };
-            let kept = layout.iter().filter(|column| column.is_used(plan, cells));
+            let kept = layout
+                .iter()
+                .filter(|column| column.is_used(plan, comparison));
             columns.list = kept
                 .map(|column| (*column, columns.width_of(*column, cells, means)))
                 .collect();
@@ -77,7 +129,10 @@ impl<'a> Columns<'a> {
         let fits = |columns: &Self| names + columns.width() <= width;
         match all.find(fits) {
             Some(columns) => (columns, false),
-            None => (of(&[Workers, Throughput, Delta, CpuHalf]), true),
+            None => (
+                of(&[Workers, Throughput, Delta, CpuHalf, Instructions]),
+                true,
+            ),
         }
     }
 
@@ -150,6 +205,7 @@ impl<'a> Columns<'a> {
             Delta => "δ".to_owned(),
             Bar(width) => format!("{:^width$}", format!("±{}", words::share(self.limit))),
             Cpu | CpuHalf => "CPU/op".to_owned(),
+            Instructions => counts::HEAD.to_owned(),
             P50 => "p50 µs".to_owned(),
             P99 => "p99 µs".to_owned(),
         }
@@ -176,6 +232,7 @@ impl<'a> Columns<'a> {
                 }),
             Cpu => ratio(Metric::ServerCpuPerOperation, words::ratio_interval),
             CpuHalf => ratio(Metric::ServerCpuPerOperation, words::ratio_half),
+            Instructions => counts::ratio(self.counts, cell).unwrap_or_default(),
             P50 => latency(Metric::LatencyP50),
             P99 => latency(Metric::LatencyP99),
         }
@@ -191,14 +248,15 @@ impl<'a> Columns<'a> {
             Bar(width) => text_bar(&mean.throughput, None, self.limit, width),
             Cpu => cpu(words::ratio_interval),
             CpuHalf => cpu(words::ratio_half),
-            Workers | Delta | P50 | P99 => String::new(),
+            Workers | Delta | Instructions | P50 | P99 => String::new(),
         }
     }
 }
 
 impl Column {
     /// Whether the column says something of these cells that is not the same for all of them.
-    fn is_used(self, plan: &Plan, cells: &[CellComparison]) -> bool {
+    fn is_used(self, plan: &Plan, comparison: &Comparison) -> bool {
+        let cells = &comparison.cells;
         let known = |metric| {
             cells
                 .iter()
@@ -209,6 +267,7 @@ impl Column {
             Bar(_) => cells
                 .iter()
                 .any(|cell| withheld::of_cell(plan, cell.blocks).is_none()),
+            Instructions => comparison.instructions.is_some(),
             P50 => known(Metric::LatencyP50),
             P99 => known(Metric::LatencyP99),
             Throughput | Delta | Cpu | CpuHalf => true,

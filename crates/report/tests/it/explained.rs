@@ -2,13 +2,14 @@
 
 use crate::fixture::{comparison, context, plan};
 use crate::full::Full;
-use deltabench_compare::comparison::{InstructionCounts, Verdict};
+use deltabench_compare::comparison::{CountedCell, InstructionCounts, ServerCount, Verdict};
 use deltabench_explain::{LINES, explain};
 use deltabench_model::explanation::{ExplainedCell, Place};
 use deltabench_model::profile::Profile;
+use deltabench_model::units::{signed_to_f64, to_f64};
 use deltabench_report::{
-    JsonVersion, TerminalOptions, explained_json, explained_markdown, explained_text, html, json,
-    markdown, terminal,
+    JsonVersion, TerminalOptions, benchstat, explained_json, explained_markdown, explained_text,
+    html, json, markdown, terminal,
 };
 use serde_json::Value;
 
@@ -33,9 +34,32 @@ fn cells() -> Vec<ExplainedCell> {
 pub fn explained() -> Full {
     let mut context = context();
     context.explained = cells();
+    let mut comparison = comparison();
+    let [explained] = context.explained.as_slice() else {
+        panic!("one cell")
+    };
+    let count = |per_op| ServerCount {
+        per_op,
+        span: Some(0.000_02),
+        starts: 2,
+        rows_per_op: 1.0,
+        beside: None,
+    };
+    let (base, candidate) = explained.explanation.total();
+    let each = |value| signed_to_f64(value) / to_f64(explained.explanation.operations);
+    comparison.instructions = Some(InstructionCounts {
+        limit: 0.01,
+        alone: false,
+        cells: vec![CountedCell::of(
+            (explained.cell, explained.candidate),
+            count(each(base)),
+            count(each(candidate)),
+            0.01,
+        )],
+    });
     Full {
         plan: plan(),
-        comparison: comparison(),
+        comparison,
         context,
     }
 }
@@ -140,5 +164,32 @@ fn the_lines_of_a_run_name_where_most_of_it_went() {
     assert!(
         page.contains("+2.5\u{a0}% instructions, the largest part in"),
         "no head line"
+    );
+}
+
+#[test]
+fn beside_times_every_form_has_a_column_of_instructions() {
+    let run = explained();
+    let options = TerminalOptions {
+        width: 120,
+        colour: false,
+        verbose: false,
+    };
+    let table = terminal(&run.comparison, &run.plan, &run.context, options);
+    assert!(
+        table.contains("instr/op") && table.contains("1.0248"),
+        "{table}"
+    );
+    let report = markdown(&run.comparison, &run.plan, &run.context);
+    assert!(
+        report.contains("| instr/op |") && report.contains("1.0248"),
+        "{report}"
+    );
+    let page = html(&run.comparison, &run.plan, &run.context);
+    assert!(page.contains("instructions/op") && page.contains("not counted"));
+    let lines = benchstat(&run.comparison, &run.plan, &run.context);
+    assert!(
+        lines.lines().any(|line| line.contains(" instructions/op ")),
+        "{lines}"
     );
 }

@@ -3,7 +3,7 @@
 use super::arguments::{Compare, OrderWord, StateWord};
 use super::request;
 use crate::arguments::conditions::{CacheWord, Checksums, TransportWord};
-use crate::arguments::shape::PlacementWord;
+use crate::arguments::shape::{CountArguments, PlacementWord};
 use clap::Parser;
 use deltabench_experiment as experiment;
 use deltabench_experiment::{Chosen, Experiment, Part};
@@ -96,6 +96,10 @@ fn measurement(experiment: &Experiment, compare: &mut Compare) {
     compare.shape.slice_ms = wanted.slice_ms;
     compare.rate = wanted.rate;
     compare.shape.waits = (wanted.waits > 0).then_some(wanted.waits);
+    compare.shape.counts = CountArguments {
+        count: wanted.count,
+        no_count: !wanted.count,
+    };
     compare.conditions.no_counters = !wanted.counters;
     compare.conditions.transport = match wanted.transport {
         Transport::Socket => TransportWord::Socket,

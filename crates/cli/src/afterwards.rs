@@ -1,0 +1,248 @@
+//! Instructions of a run's cells, counted once it is over: a run of its own beside it.
+
+use crate::bench::{Bench, library_of};
+use crate::console::say;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::output::{Destinations, analyse_run};
+use crate::store::store_problem;
+use crate::targets::check_still_there;
+use deltabench_lab::{Analysed, changed, count_name, counted_cells};
+use deltabench_model::counts::{CountedAfter, Counting};
+use deltabench_model::plan::{
+    CacheState, Cell, CellId, Gate, Limits, Observing, Plan, Role, Stopping, Transport,
+};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::count;
+use deltabench_run::session::SessionEnd;
+use deltabench_server::Counter;
+
+/// Rows that cells are counted on which were measured on more: the counter needs time for each, and what an
+/// operation does hardly depends on it.
+pub const ROWS: u64 = crate::defaults::COUNTED_ROWS;
+
+/// Seed of a count that names none: counts of different days are the same numbers.
+pub const SEED: u64 = 1;
+
+/// Seconds that nobody asked for may take.
+pub const SECONDS: u32 = 90;
+
+/// Of these, what setting up takes, with two starts of two servers side by side.
+const SET_UP_SECONDS: u64 = 34;
+
+/// Seconds of a cell in one start.
+const CELL_SECONDS: u64 = 3;
+
+/// Refuses to count afterwards what cannot be counted, if it was asked for; else leaves it out where a server
+/// is not ours.
+///
+/// Errors: what is in the way.
+pub fn checked(mut plan: Plan) -> Result<Plan, Problem> {
+    let all: Vec<CellId> = CellId::each().take(plan.cells.len()).collect();
+    match plan.observing.counted_after {
+        Some(CountedAfter::All) => {
+            deltabench_counting::check(&counting_plan(&plan, &all))?;
+            Counter::find()?;
+        }
+        Some(CountedAfter::Changed)
+            if plan.servers.iter().any(|s| s.installation.remote.is_some()) =>
+        {
+            plan.observing.counted_after = None;
+        }
+        _ => {}
+    }
+    Ok(plan)
+}
+
+/// Counts what the plan wants counted of a run that is over, and reads the run again with it. What
+/// stands in the way is said, and the result stays as it was.
+pub fn counted(bench: &mut Bench, analysed: Analysed) -> Result<(Analysed, SessionEnd), Failure> {
+    let nothing = |analysed| Ok((analysed, SessionEnd::Finished));
+    let (run, plan) = (analysed.context.run.clone(), analysed.plan.clone());
+    let Some(wanted) = plan.observing.counted_after else {
+        return nothing(analysed);
+    };
+    let mut cells = match wanted {
+        CountedAfter::Changed => changed(&analysed.comparison),
+        CountedAfter::All => CellId::each().take(plan.cells.len()).collect(),
+    };
+    let done = counted_cells(&run, &plan, &bench.store).map_err(store_problem)?;
+    cells.retain(|cell| !done.contains(cell));
+    if cells.is_empty() {
+        return nothing(analysed);
+    }
+    let what = match wanted {
+        CountedAfter::Changed => {
+            cells.truncate(fitting(&plan));
+            let what = match cells.len() {
+                1 => "the cell that changed".to_owned(),
+                several => format!("{several} cells that changed"),
+            };
+            format!("{what} ({SECONDS} s at most; --no-count leaves it out)")
+        }
+        CountedAfter::All => "all cells".to_owned(),
+    };
+    let mut counting = counting_plan(&plan, &cells);
+    if wanted == CountedAfter::Changed {
+        counting.observing.counting = Some(Counting {
+            seconds: Some(SECONDS),
+            ..Counting::default()
+        });
+    }
+    let ready = deltabench_counting::check(&counting)
+        .and_then(|()| Counter::find().map(drop))
+        .and_then(|()| check_still_there(&counting));
+    if let Err(problem) = ready {
+        say(&left_out(&problem));
+        return nothing(analysed);
+    }
+    say(&format!("counting the instructions of {what}"));
+    let end = match count_for(bench, &run, counting) {
+        Ok(end) => end,
+        Err(Failure::Failed(problem)) => {
+            say(&left_out(&problem));
+            SessionEnd::Finished
+        }
+        Err(refused) => return Err(refused),
+    };
+    Ok((analyse_run(&run, &plan, &bench.store)?, end))
+}
+
+/// Counts what is still to be counted of a run, then publishes it; returns the exit code. Nothing is counted
+/// if the run, or the one that confirms it, was interrupted.
+pub fn conclude(
+    bench: &mut Bench,
+    mut analysed: Analysed,
+    (end, mut after): (SessionEnd, SessionEnd),
+    destinations: &Destinations,
+) -> Result<u8, Failure> {
+    if (end, after) == (SessionEnd::Finished, SessionEnd::Finished) {
+        (analysed, after) = counted(bench, analysed)?;
+    }
+    let code = bench.publish(&analysed, end, destinations)?;
+    Ok(interrupt::code(after, code))
+}
+
+/// Counts for a run, as the next run that does.
+pub fn count_for(bench: &mut Bench, run: &str, mut counting: Plan) -> Result<SessionEnd, Failure> {
+    let library = library_of(&counting)?;
+    let known = bench.store.counting_for(run).map_err(store_problem)?;
+    counting.counts = Some(run.to_owned());
+    let name = count_name(run, &known);
+    let measured = bench.measure_new(&counting, &library, Some(name), false)?;
+    if measured.end == SessionEnd::Interrupted {
+        say(&format!("`deltabench resume {run}` counts again"));
+    }
+    Ok(measured.end)
+}
+
+/// In one line, because nobody asked.
+fn left_out(problem: &Problem) -> String {
+    let more = problem.detail.iter().chain(&problem.hint);
+    let more: Vec<&str> = more.map(|text| text.lines().next().unwrap_or("")).collect();
+    format!(
+        "instructions are not counted: {}: {}",
+        problem.error,
+        more.join("; ")
+    )
+}
+
+/// Cells that a machine as ours counts in the time.
+fn fitting(plan: &Plan) -> usize {
+    let servers = plan
+        .servers
+        .iter()
+        .filter(|server| server.role != Role::Placebo);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let turns = count(servers.count().div_ceil(cores)) * u64::from(Counting::default().starts);
+    let left = u64::from(SECONDS).saturating_sub(SET_UP_SECONDS * turns / 2);
+    usize::try_from(left / (turns * CELL_SECONDS))
+        .unwrap_or(0)
+        .max(1)
+}
+
+/// The plan of a run as one that counts some of its cells, in this order, with one client each.
+pub fn counting_plan(plan: &Plan, cells: &[CellId]) -> Plan {
+    let mut counted: Vec<Cell> = Vec::new();
+    for cell in cells.iter().filter_map(|id| plan.cell(*id)) {
+        let alone = Cell {
+            clients: 1,
+            rate: None,
+            ..cell.clone()
+        };
+        if !counted.contains(&alone) {
+            counted.push(alone);
+        }
+    }
+    let mut again = plan.clone();
+    again.cells = counted;
+    again.seed = SEED;
+    again.servers.retain(|server| server.role != Role::Placebo);
+    again.data.tables = 1;
+    again.data.rows = again.data.rows.min(ROWS);
+    again.work = again.work.on_small_tables();
+    again.stopping = Stopping::Fixed;
+    // Limits of a time are none of instructions.
+    again.gate = Gate::default();
+    again.transport = Transport::Socket;
+    again.cache = CacheState::AsIs;
+    again.limits = Limits::default();
+    again.pins = None;
+    again.confirms = None;
+    again.session = None;
+    again.experiment = None;
+    again.observing = Observing {
+        counters: false,
+        counting: Some(Counting::default()),
+        ..Observing::default()
+    };
+    again
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_at_several_numbers_of_clients_are_counted_once_and_without_a_placebo() {
+        let mut plan = deltabench_testkit::small_run::plan();
+        let first = plan.cells.remove(0);
+        plan.cells = [1, 4, 8]
+            .map(|clients| Cell {
+                clients,
+                ..first.clone()
+            })
+            .to_vec();
+        plan.data.rows = 1_000_000;
+        plan.gate.not_worse_than = Some(0.05);
+        plan.cache = CacheState::Cold;
+        let counted = counting_plan(&plan, &[CellId(2), CellId(0)]);
+        assert_eq!(
+            counted.cells,
+            [Cell {
+                clients: 1,
+                ..first
+            }]
+        );
+        assert!(
+            counted
+                .servers
+                .iter()
+                .all(|server| server.role != Role::Placebo)
+        );
+        assert_eq!(counted.data.rows, ROWS);
+        assert_eq!(counted.gate.not_worse_than, None);
+        deltabench_counting::check(&counted).unwrap();
+    }
+
+    #[test]
+    fn what_is_in_the_way_of_a_count_that_nobody_asked_for_is_one_line() {
+        let problem = Problem::new("there is no valgrind")
+            .detail("it is not on PATH\nnowhere")
+            .hint("install it");
+        assert_eq!(
+            left_out(&problem),
+            "instructions are not counted: there is no valgrind: it is not on PATH; install it"
+        );
+    }
+}

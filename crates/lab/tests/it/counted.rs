@@ -1,0 +1,108 @@
+//! Counts of a run's cells, by runs that count for it.
+
+use deltabench_lab::{analyse, count_name, counted_cells, explained};
+use deltabench_model::counts::{CountRecord, Counting};
+use deltabench_model::plan::{CellId, Plan, Role, ServerId};
+use deltabench_model::profile::{Grower, NodeId};
+use deltabench_store::{Found, RunState, Store};
+use deltabench_testkit::small_run;
+
+/// Of its cells only the last one of the measured run, on a base and a candidate.
+fn counting_plan() -> Plan {
+    let mut plan = small_run::plan();
+    plan.servers.retain(|server| server.role != Role::Placebo);
+    plan.cells.drain(..2);
+    plan.observing.counting = Some(Counting::default());
+    plan.counts = Some("r".to_owned());
+    plan
+}
+
+fn count(store: &mut Store, run: &str, server: u32, each: u64) {
+    let record = CountRecord {
+        server: ServerId(server),
+        cell: CellId(0),
+        start: 0,
+        window: 0,
+        operations: 100,
+        instructions: each * 100,
+        of_marks: 0,
+        of_clock: 0,
+        rows: 100,
+        failed: 0,
+        beside: None,
+    };
+    store.add_counts(run, &[record]).unwrap();
+    let mut grower = Grower::new("PostgresMain");
+    let node = grower.child(NodeId::ROOT, "exec_execute_message", "postgres");
+    grower.take(node, i64::try_from(each * 100).unwrap(), 100);
+    let profile = grower.grown().of(100);
+    store
+        .add_count_profile(run, (ServerId(server), CellId(0)), &profile)
+        .unwrap();
+}
+
+#[test]
+fn counts_for_a_run_are_its_own_and_a_killed_count_is_none() {
+    let place = tempfile::tempdir().unwrap();
+    let mut store = Store::open(place.path()).unwrap();
+    let plan = small_run::plan();
+    store.create_run("r", &plan, RunState::Running, 1).unwrap();
+    for slice in small_run::slices([1.0, 1.0, 0.8]) {
+        let known = store.completed_visits("r").unwrap();
+        if !known.contains(&(slice.block, slice.cell)) {
+            store.begin_visit("r", slice.cell, slice.block).unwrap();
+            let all = small_run::slices([1.0, 1.0, 0.8]);
+            let own = all
+                .iter()
+                .filter(|s| (s.block, s.cell) == (slice.block, slice.cell));
+            own.for_each(|slice| store.append("r", slice).unwrap());
+            store.commit_visit("r", slice.cell, slice.block).unwrap();
+        }
+    }
+    store.finish_run("r", RunState::Finished, 2).unwrap();
+    let first = count_name("r", &[]);
+    store
+        .create_run(&first, &counting_plan(), RunState::Running, 3)
+        .unwrap();
+    count(&mut store, &first, 0, 40_000);
+    // Killed before the candidate was counted.
+    assert!(
+        analyse("r", &plan, &store)
+            .unwrap()
+            .comparison
+            .instructions
+            .is_none()
+    );
+    assert_eq!(counted_cells("r", &plan, &store).unwrap(), []);
+    let second = count_name("r", &store.counting_for("r").unwrap());
+    assert_eq!(second, "r-count-2");
+    store
+        .create_run(&second, &counting_plan(), RunState::Running, 4)
+        .unwrap();
+    count(&mut store, &second, 0, 40_000);
+    count(&mut store, &second, 1, 44_000);
+    store.finish_run(&second, RunState::Finished, 5).unwrap();
+    assert_eq!(counted_cells("r", &plan, &store).unwrap(), [CellId(2)]);
+    let analysed = analyse("r", &plan, &store).unwrap();
+    let comparison = &analysed.comparison;
+    let counts = comparison.instructions.as_ref().unwrap();
+    assert!(!counts.alone);
+    let [counted] = counts.cells.as_slice() else {
+        panic!("{counts:?}")
+    };
+    assert_eq!((counted.cell, counted.candidate), (CellId(2), ServerId(2)));
+    assert!((counted.ratio - 1.1).abs() < 1e-9);
+    let [told] = analysed.context.explained.as_slice() else {
+        panic!("{:?}", analysed.context.explained)
+    };
+    assert_eq!(told.explanation.total(), (4_000_000, 4_400_000));
+    let reason = &comparison.cells[2].reason;
+    assert!(
+        reason.ends_with("; +10.0 % instructions, most of it in exec_execute_message"),
+        "{reason}"
+    );
+    let found = explained("r", (&plan, comparison), &store, &[CellId(2)], 12).unwrap();
+    assert_eq!(found.len(), 1);
+    // `last` is the run that was measured.
+    assert_eq!(store.find_any("last").unwrap(), Found::Run("r".to_owned()));
+}
