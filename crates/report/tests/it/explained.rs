@@ -2,7 +2,9 @@
 
 use crate::fixture::{comparison, context, plan};
 use crate::full::Full;
-use deltabench_compare::comparison::{CountedCell, InstructionCounts, ServerCount, Verdict};
+use deltabench_compare::comparison::{
+    BlockRate, CountedCell, InstructionCounts, ServerCount, Verdict,
+};
 use deltabench_explain::{LINES, explain};
 use deltabench_model::explanation::{ExplainedCell, Place};
 use deltabench_model::profile::Profile;
@@ -169,7 +171,15 @@ fn the_lines_of_a_run_name_where_most_of_it_went() {
 
 #[test]
 fn beside_times_every_form_has_a_column_of_instructions() {
-    let run = explained();
+    let mut run = explained();
+    for cell in &mut run.comparison.cells {
+        cell.rates = vec![BlockRate {
+            block: 0,
+            base: 100.0,
+            candidate: 95.0,
+            server_cpu_us: None,
+        }];
+    }
     let options = TerminalOptions {
         width: 120,
         colour: false,
