@@ -2,7 +2,7 @@
 //! scripts.
 //!
 //! Nothing is compared here. Every slice that is not void counts, disturbed or not: these are counts of what
-//! was sent, where a comparison trims and leaves out. So throughput here and there differs a little.
+//! was sent, where a comparison leaves some out. So throughput here and there differs a little.
 
 use crate::histograms::merge;
 use deltabench_model::plan::{CellId, Plan, ServerId};

@@ -13,8 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// interrupted and measured again.
 pub(crate) struct Index<'a> {
     cells: BTreeMap<CellId, Rounds<'a>>,
-    /// Cells in which a block's value is that of all its rounds together, see [`is_pooled`].
+    /// Cells whose typical operation is that of all rounds together, see [`is_pooled`].
     pooled: BTreeSet<CellId>,
+    /// Whether visits begin with cold caches, so that their rounds are not alike.
+    cold: bool,
     /// Cells whose rounds are whole steps: long, and one in a block.
     steps: BTreeSet<CellId>,
     /// Cells whose client shares the server's core, so that it tells how fast that was.
@@ -40,6 +42,7 @@ impl<'a> Index<'a> {
         Self {
             cells,
             pooled: of_kind(is_pooled),
+            cold: plan.cache == CacheState::Cold,
             steps: of_kind(is_whole_step),
             witnessed: of_kind(|plan, cell| shares_core(plan, cell) && !is_pooled(plan, cell)),
         }
@@ -156,6 +159,7 @@ impl<'a> Index<'a> {
                 block,
                 rounds,
                 pooled: self.pooled.contains(&cell),
+                draws: !self.cold,
                 least,
             })
             .collect();
@@ -169,8 +173,8 @@ pub fn is_whole_step(plan: &Plan, cell: &Cell) -> bool {
     plan.has_whole_steps() || (plan.work.is_embedded() && cell.writes)
 }
 
-/// Whether a cell's work comes in bursts that belong to it, so that a block's value is that of all its rounds
-/// together: trimming would cut just these.
+/// Whether a cell's work comes in bursts that belong to it, so that its typical operation is that of all its
+/// rounds together: trimming would cut just these.
 ///
 /// Visits from cold caches are about their first rounds.
 fn is_pooled(plan: &Plan, cell: &Cell) -> bool {
@@ -219,8 +223,10 @@ impl Pairing<'_> {
 pub(crate) struct Block<'a> {
     pub(crate) block: u32,
     pub(crate) rounds: Vec<Round<'a>>,
-    /// Whether its value is that of all rounds together, and not a trimmed mean.
+    /// Whether its typical operation is that of all rounds together, and not of a trimmed mean.
     pub(crate) pooled: bool,
+    /// Whether its rounds are draws of one kind, so that their scatter tells how skewed their sum is.
+    pub(crate) draws: bool,
     /// Counted rounds that any value of it needs.
     pub(crate) least: usize,
 }

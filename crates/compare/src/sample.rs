@@ -3,7 +3,7 @@
 use crate::comparison::{Difference, Metric, MetricComparison, Ratio};
 use crate::levels::Levels;
 use crate::pairing::{Block, Pairing, Round};
-use crate::thresholds::{SKEWNESS_MOST, TRIM};
+use crate::thresholds::TRIM;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, micros, seconds, to_f64};
 use deltabench_stats::skewed::SkewedMean;
@@ -84,21 +84,20 @@ fn of_block(block: &Block<'_>, cost: impl Fn(&Slice) -> Option<f64>) -> Option<B
         return None;
     }
     let (base, candidate) = (Side::of(&base)?, Side::of(&candidate)?);
-    let plain = BlockValue::plain(block.block, base.mean, candidate.mean)?;
-    if block.pooled {
-        return Some(plain);
+    let mut value = BlockValue::plain(block.block, base.mean, candidate.mean)?;
+    if block.draws {
+        let apart = std::iter::zip(&base.off, &candidate.off);
+        let apart: Vec<f64> = apart.map(|(base, candidate)| candidate - base).collect();
+        value.third = third_moment(&apart);
     }
-    let logs: Vec<f64> = std::iter::zip(&base.each, &candidate.each)
-        .map(|(base, candidate)| (candidate / base).ln())
-        .collect();
-    let apart: Vec<f64> = std::iter::zip(&base.off, &candidate.off)
-        .map(|(base, candidate)| candidate - base)
-        .collect();
-    Some(BlockValue {
-        typical: trimmed_mean(&logs, TRIM)?,
-        third: third_moment(&apart),
-        ..plain
-    })
+    if !block.pooled {
+        let logs = std::iter::zip(&base.each, &candidate.each);
+        let logs: Vec<f64> = logs
+            .map(|(base, candidate)| (candidate / base).ln())
+            .collect();
+        value.typical = trimmed_mean(&logs, TRIM)?;
+    }
+    Some(value)
 }
 
 /// One side's rounds of a block.
@@ -142,7 +141,7 @@ pub(crate) struct Values {
     pub(crate) logs: Vec<f64>,
     /// Of the typical operation of each block.
     pub(crate) typical: Vec<f64>,
-    /// Of the error of the mean of `logs`, at most [`SKEWNESS_MOST`] either way.
+    /// Of the error of the mean of `logs`, as estimated.
     pub(crate) skewness: f64,
 }
 
@@ -156,11 +155,7 @@ impl Values {
         Self {
             logs,
             typical: values.iter().map(|value| value.typical).collect(),
-            skewness: if skewness.is_finite() {
-                skewness.clamp(-SKEWNESS_MOST, SKEWNESS_MOST)
-            } else {
-                0.0
-            },
+            skewness: if skewness.is_finite() { skewness } else { 0.0 },
         }
     }
 
@@ -191,6 +186,18 @@ impl Values {
     /// The mean of the log-ratios; `None` with fewer than two blocks.
     pub(crate) fn mean(&self) -> Option<SkewedMean> {
         SkewedMean::new(&self.logs, self.skewness).ok()
+    }
+
+    /// The mean of so many blocks like these with this sd; `None` without a block.
+    pub(crate) fn of_blocks(&self, blocks: usize, sd: f64) -> Option<SkewedMean> {
+        let (have, blocks) = (to_f64(count(self.logs.len())), to_f64(count(blocks)));
+        Some(SkewedMean::assumed(
+            mean(&self.logs)?,
+            sd / blocks.sqrt(),
+            blocks - 1.0,
+            // That of the mean of n values falls with the root of n.
+            self.skewness * (have / blocks).sqrt(),
+        ))
     }
 }
 

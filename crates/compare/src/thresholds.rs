@@ -44,9 +44,7 @@ pub const LSM_FILES: f64 = 1.0;
 ///         later ones.
 pub const TRIM: f64 = 0.2;
 
-/// Skewness of an estimate's error that its interval corrects for at most, either way: Hall's cubic is meant
-/// for small ones, and a larger estimate of it is mostly luck.
-pub const SKEWNESS_MOST: f64 = 1.0;
+pub use deltabench_stats::skewed::{FARTHEST, SKEWNESS_MOST};
 
 /// Level of the interval for "different": two-sided, so each direction is wrongly called in at most 2.5 %.
 pub const LEVEL_DIFFERENT: f64 = 0.95;
@@ -172,9 +170,12 @@ pub const IDLE_FLOOR_NS: u64 = 1_000_000;
 /// trimmed mean to 1.1 times (docs/measuring.md).
 pub const CLIENT_SLOW: f64 = 0.05;
 
-/// Below this p of "it meets all servers alike" the client's CPU leaves no round out: something about a
-/// server might cost the client time.
-pub const CLIENT_SLOW_UNLIKE: f64 = 0.001;
+/// Below this p of "it meets all servers alike" the look from outside leaves no round out: something about a
+/// server might cost the client time, or keep that server off its core.
+///
+/// So six times on one server and never on another is enough. Where all are met alike a block in twelve at
+/// most keeps all its rounds by chance (simulated), which only widens the interval.
+pub const CLIENT_SLOW_UNLIKE: f64 = 0.05;
 
 /// Share of a slice in which a server that could run was kept off the core by something else.
 pub const PREEMPTED_SHARE: f64 = 0.03;

@@ -77,6 +77,10 @@ fn from_cold_caches_the_first_round_counts_for_what_it_took() {
         (typical(speed) - paid).abs() < 1e-6,
         "there it is what counts"
     );
+    assert!(
+        speed.skewness.abs() < 1e-9,
+        "first rounds are no draws of one kind"
+    );
 }
 
 #[test]
