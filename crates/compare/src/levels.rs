@@ -48,3 +48,9 @@ impl Levels {
         2.0 * self.printed - 1.0
     }
 }
+
+/// A p that stands beside an interval of this level which is printed as the 95 % one: below 5 % exactly if that
+/// interval leaves zero out.
+pub(crate) fn scaled(p: f64, printed: f64) -> f64 {
+    (p * (1.0 - LEVEL_DIFFERENT) / (1.0 - printed)).min(1.0)
+}

@@ -3,19 +3,19 @@
 use crate::comparison::{Detection, DetectionOutcome, Metric, Verdict};
 use crate::history::History;
 use crate::judge::{Judgement, gains, judge, waiting};
-use crate::levels::Levels;
+use crate::levels::{Levels, scaled};
 use crate::looks::Rules;
 use crate::sample::{Values, ratio};
 use crate::thresholds::{
-    CONFIRM_BLOCKS, CONFIRM_P, CONFIRM_POWER, GATE_FALSE, LEVEL_DIFFERENT, MIN_BLOCKS,
-    PRECISION_LEVEL, PRECISION_MIN_BLOCKS, SD_LEVEL,
+    CONFIRM_BLOCKS, CONFIRM_P, CONFIRM_POWER, GATE_FALSE, MIN_BLOCKS, PRECISION_LEVEL,
+    PRECISION_MIN_BLOCKS, SD_LEVEL,
 };
 use crate::words;
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::units::{count, index, to_f64};
 use deltabench_stats::chi_square::sd_at_most;
 use deltabench_stats::multiplicity::fisher_of_two;
-use deltabench_stats::student::{t_cdf, t_quantile};
+use deltabench_stats::student::t_quantile;
 use deltabench_stats::summary::{mean, sample_sd};
 use std::ops::Range;
 
@@ -99,7 +99,8 @@ impl StoppingInput<'_> {
     }
 
     /// Stops at the first block from [`PRECISION_MIN_BLOCKS`] on whose interval is narrow enough. Only the
-    /// width is looked at, so the estimate is not biased by stopping.
+    /// width is looked at, so stopping biases the estimate hardly: with stalls by a few hundredths of it, as
+    /// blocks that met few of them look narrow (docs/measuring.md#looking-more-than-once).
     fn precision(&self, half_width: f64) -> StoppingState {
         let have = self.history.visits();
         let narrow = (PRECISION_MIN_BLOCKS..=have).find(|&visits| {
@@ -114,9 +115,7 @@ impl StoppingInput<'_> {
         let next = (have + 1).max(PRECISION_MIN_BLOCKS);
         let done = narrow.is_some() || have >= planned;
         let mut state = self.plain(narrow.unwrap_or(have), done, next, Levels::PRECISION);
-        // The 97 % interval is the one that holds 95 times in 100, so p = 3 % stands for 5 %.
-        let factor = (1.0 - LEVEL_DIFFERENT) / (1.0 - PRECISION_LEVEL);
-        state.p = state.p.map(|p| (p * factor).min(1.0));
+        state.p = state.p.map(|p| scaled(p, state.levels.printed));
         state
     }
 
@@ -204,7 +203,7 @@ impl<'a> Walk<'a> {
             match (speed.verdict, next) {
                 (Verdict::NoChange, Some(next)) => return self.equal(speed, at, next),
                 (Verdict::Regression | Verdict::Improvement, Some(_))
-                    if self.settles(at, &values.logs) =>
+                    if self.settles(at, &values) =>
                 {
                     return self.confirm(look, at, &values);
                 }
@@ -227,20 +226,22 @@ impl<'a> Walk<'a> {
 
     /// Whether a difference found here is worth stopping for: the fresh blocks fit in, would very likely
     /// confirm it at the size found, and both together would hold in the whole family.
-    fn settles(&self, at: usize, logs: &[f64]) -> bool {
+    fn settles(&self, at: usize, values: &Values) -> bool {
         let last = self.rules.looks.last().copied().unwrap_or(0);
-        let (Some(centre), Some(sd)) = (mean(logs), sample_sd(logs)) else {
+        let (Some(centre), Some(sd)) = (mean(&values.logs), sample_sd(&values.logs)) else {
+            return false;
+        };
+        // A difference is more easily found where the sd happens to look small.
+        let sd = sd_at_most(sd, to_f64(count(values.logs.len())) - 1.0, SD_LEVEL);
+        let values = values.times(centre.signum());
+        let Some(again) = values.of_blocks(CONFIRM_BLOCKS, sd) else {
             return false;
         };
         let fresh = to_f64(count(CONFIRM_BLOCKS));
-        // A difference is more easily found where the sd happens to look small.
-        let sd = sd_at_most(sd, to_f64(count(logs.len())) - 1.0, SD_LEVEL);
-        let expected = centre.abs() / (sd / fresh.sqrt());
-        let df = fresh - 1.0;
-        let enough = t_quantile(1.0 - CONFIRM_P, df) + t_quantile(CONFIRM_POWER, df);
-        let together = fisher_of_two(self.p.unwrap_or(1.0), t_cdf(-expected, df));
+        let room = t_quantile(CONFIRM_POWER, fresh - 1.0) * sd / fresh.sqrt();
+        let together = fisher_of_two(self.p.unwrap_or(1.0), again.p_above());
         at + CONFIRM_BLOCKS <= last
-            && expected >= enough
+            && again.interval(1.0 - 2.0 * CONFIRM_P).low >= room
             && together * self.input.family() <= GATE_FALSE
     }
 

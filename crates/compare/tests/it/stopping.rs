@@ -7,6 +7,7 @@ use deltabench_compare::comparison::{
 use deltabench_compare::{CellProgress, analyse, progress};
 use deltabench_model::plan::{CellId, Plan, PlannedServer, Role, ServerId, Stopping};
 use deltabench_model::slice::{Slice, VoidReason};
+use deltabench_model::units::{to_f64, to_u64};
 
 use CellProgress::{Confirming, Decided, Measuring};
 
@@ -203,6 +204,27 @@ fn a_difference_that_six_blocks_would_hardly_confirm_goes_on_to_the_last_look() 
     assert_eq!((progress, cell.verdict), (Decided, Verdict::Regression));
     assert_eq!((cell.decided_at, cell.detection.clone()), (Some(4), None));
     assert_eq!(metric(&cell, Metric::Throughput).blocks.len(), 24);
+}
+
+#[test]
+fn a_difference_that_stalls_would_hide_from_six_blocks_goes_on() {
+    // Every block is the same in all; with stalls one round of four takes longer and the others less.
+    let rates = around(1.053, 0.02, 12);
+    let stalling = |longer: f64| {
+        let mut slices = slices(12, &[candidate(&rates, &[])]);
+        for one in slices.iter_mut().filter(|one| one.server == CANDIDATE) {
+            let more = if one.round == 3 {
+                3.0 * longer
+            } else {
+                -longer
+            };
+            let duration = to_f64(one.duration_ns) * (1.0 + more);
+            one.duration_ns = to_u64(duration);
+        }
+        progress(&sequential(), &slices)
+    };
+    assert_eq!(stalling(0.0), [Confirming { blocks_left: 6 }]);
+    assert_eq!(stalling(0.025), [Measuring { next_look: 18 }]);
 }
 
 #[test]
