@@ -8,8 +8,8 @@
 //! else.
 //!
 //! Neither rule looks at what the server needed. A server that sleeps or waits for the disk leaves the
-//! client's work as it is. Yet waits might cost the client something, so the first rule holds only as long as
-//! it meets all servers alike.
+//! client's work as it is. Yet waits might cost the client something, and a server may be kept off the core by
+//! a process of its own while it also sleeps. So both rules hold only as long as they meet all servers alike.
 
 use crate::thresholds::{CLIENT_SLOW, CLIENT_SLOW_UNLIKE, MIN_ROUNDS, PREEMPTED_SHARE};
 use deltabench_model::plan::{Cell, Placement, Plan, ServerId};
@@ -45,18 +45,18 @@ pub(crate) fn hindered(rounds: &Rounds<'_>) -> BTreeSet<(u32, u32)> {
     let mut met: BTreeMap<ServerId, u64> = BTreeMap::new();
     let mut found = BTreeSet::new();
     for (block, slices) in blocks {
-        let slow = slow(&slices);
         for (_, slice) in &slices {
             met.entry(slice.server).or_default();
         }
-        for (_, server) in &slow {
+        let taken = slices.iter().filter(|(_, slice)| is_preempted(slice));
+        let taken = taken.map(|(round, slice)| (*round, slice.server));
+        let hit: BTreeSet<(u32, ServerId)> = slow(&slices).into_iter().chain(taken).collect();
+        for (_, server) in &hit {
             *met.entry(*server).or_default() += 1;
         }
         if alike(&met) {
-            found.extend(slow.iter().map(|(round, _)| (block, *round)));
+            found.extend(hit.iter().map(|(round, _)| (block, *round)));
         }
-        let taken = slices.iter().filter(|(_, slice)| is_preempted(slice));
-        found.extend(taken.map(|(round, _)| (block, *round)));
     }
     found
 }
