@@ -34,9 +34,9 @@ use std::collections::BTreeSet;
 /// Shape:  slices in any order; slices of cells or servers that the plan does not have are ignored. The
 ///         result is ordered by cell, then by candidate. The same slices give the same result to the bit.
 ///         `reading` is what the kind of benchmark knows beside them; findings alone are one, too.
-/// Units:  as in [`CellComparison`]. `ratio` is the trimmed paired estimate and is the one to quote; `base`
-///         and `candidate` are plain totals of the same rounds, so their quotient is near `ratio` but not
-///         equal to it.
+/// Units:  as in [`CellComparison`]. `ratio` is the paired estimate of totals and is the one to quote; `base`
+///         and `candidate` are means over blocks of the same totals, so their quotient is near `ratio` but
+///         not equal to it.
 /// Source: docs/sources/statistics.md; the formulas are in docs/measuring.md.
 pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Comparison {
     let Reading {
@@ -75,6 +75,8 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
     forecast(&mut cells, slices);
     tails::settle(&mut cells);
     findings.extend(stalls::findings(plan, &mut cells));
+    // Those of placebos are judged alike, and told with their cells only.
+    stalls::findings(plan, &mut placebo_cells);
     findings.extend(contended(plan, &cells));
     findings.extend(host_speed::findings(plan, &cells));
     Comparison {

@@ -3,6 +3,7 @@
 mod hours;
 mod instructions;
 
+use crate::levels::scaled;
 use deltabench_model::finding::Finding;
 use deltabench_model::metric::{self, MetricInfo};
 use deltabench_model::plan::{CellId, Gate, Group, ServerId, Stopping};
@@ -198,6 +199,17 @@ pub struct Stalls {
     pub p: f64,
 }
 
+impl Stalls {
+    /// The side that loses by them, in a word.
+    pub(crate) fn loser(&self) -> &'static str {
+        if self.on_candidate {
+            "candidate"
+        } else {
+            "base"
+        }
+    }
+}
+
 /// One cell and one candidate (or the placebo) against the base.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellComparison {
@@ -289,6 +301,12 @@ impl CellComparison {
     /// One of its metrics; `None` where it could not be compared.
     pub fn metric(&self, wanted: Metric) -> Option<&MetricComparison> {
         self.metrics.iter().find(|found| found.metric == wanted)
+    }
+
+    /// p of one of its metrics ([`MetricComparison::p`]) on the scale of the interval that is printed: below 5 %
+    /// exactly if its 95 % one leaves 1 out.
+    pub fn p_of(&self, wanted: Metric) -> Option<f64> {
+        Some(scaled(self.metric(wanted)?.p()?, self.interval_level))
     }
 }
 

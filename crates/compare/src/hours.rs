@@ -255,7 +255,8 @@ fn verdict(
     let speed = judged(Metric::Throughput);
     let cost = judged(Metric::ServerCpuPerOperation);
     let planned = plan.cell(id);
-    let stalled = { sessions.iter() }.any(|one| waits(speed.verdict, one.stalls));
+    let mut stalls = sessions.iter().filter_map(|one| one.stalls);
+    let stalled = stalls.any(|stalls| waits(speed.verdict, stalls));
     let denied = planned.is_some_and(crate::side::cpu_bound)
         && !stalled
         && cost.p.is_some()

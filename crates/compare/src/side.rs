@@ -5,7 +5,7 @@ use crate::comparison::{
     Stalls, Verdict,
 };
 use crate::history::{History, Sample};
-use crate::judge::Judgement;
+use crate::judge::{Judgement, judge};
 use crate::latency::Merged;
 use crate::pairing::Pairing;
 use crate::sample::{BlockValue, Values, compare_metric, ratio};
@@ -41,15 +41,18 @@ impl Side {
             server_cpu: history.sample(state.cost_visits.clone()).server_cpu,
         };
         let stalls = stalls(&sample.throughput, &merged, input.delta);
+        let typical = stalls.filter(|stalls| waits(state.speed.verdict, *stalls));
+        let typical = typical.map(|stalls| {
+            let values = Values::plain(Values::of(&sample.throughput).typical);
+            let found = judge(Metric::Throughput, &values, input.delta, state.levels);
+            (stalls, (found.verdict, found.gain95))
+        });
         let (verdict, reason) = cell_verdict(
             cell,
             pairing.blocks.len(),
             &state.speed,
-            // What waits costs no CPU.
-            state
-                .cost
-                .as_ref()
-                .filter(|_| !waits(state.speed.verdict, stalls)),
+            state.cost.as_ref(),
+            typical,
         );
         let open = verdict == Verdict::Inconclusive;
         let metrics = metrics(cell, history, &state, &sample, &merged);
@@ -139,7 +142,7 @@ fn metrics(
         let found = shown.then(|| judged(metric, &latency(q), None)).flatten()?;
         let judged = known && tails::TAILS.contains(&metric);
         Some(MetricComparison {
-            verdict: judged.then(|| tails::verdict(metric, &found)),
+            verdict: judged.then(|| tails::verdict(metric, &found, state.levels)),
             ..found
         })
     });
@@ -193,43 +196,56 @@ fn number(value: usize) -> u32 {
 
 /// The reason of a change, with the time that an operation takes more or less.
 fn with_time(verdict: Verdict, reason: String, speed: Option<&MetricComparison>) -> String {
-    let changed = matches!(verdict, Verdict::Regression | Verdict::Improvement);
     let difference = speed
-        .filter(|_| changed)
+        .filter(|_| is_change(verdict))
         .and_then(|speed| speed.difference_us);
     difference.map_or(reason.clone(), |difference| {
         format!("{reason}; {}", words::microseconds(&difference))
     })
 }
 
-/// Whether throughput changed by stalls that one side has, beyond chance.
-pub(crate) fn waits(speed: Verdict, stalls: Option<Stalls>) -> bool {
-    let slower = match speed {
+/// Whether throughput changed with stalls of the side that lost, beyond chance.
+pub(crate) fn waits(speed: Verdict, stalls: Stalls) -> bool {
+    let loser = match speed {
         Verdict::Regression => true,
         Verdict::Improvement => false,
         _ => return false,
     };
-    stalls.is_some_and(|stalls| stalls.p <= STALLS_FALSE && stalls.on_candidate == slower)
+    stalls.p <= STALLS_FALSE && stalls.on_candidate == loser
 }
 
-/// The verdict of throughput, unless CPU per operation says otherwise.
+fn is_change(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Regression | Verdict::Improvement)
+}
+
+/// The verdict of throughput, unless CPU per operation says otherwise. `typical` is what the typical operation
+/// says where throughput changed with stalls: what waits costs no CPU, so CPU is asked about that alone.
 fn cell_verdict(
     cell: &Cell,
     blocks: usize,
     speed: &Judgement,
     cost: Option<&Judgement>,
+    typical: Option<(Stalls, JudgedInterval)>,
 ) -> (Verdict, String) {
     if blocks == 0 {
         return (Verdict::Inconclusive, "nothing measured".to_owned());
     }
-    let Some(cost) = cost else {
-        return (speed.verdict, speed.reason.clone());
+    let claimed = typical.map_or((speed.verdict, speed.gain95), |(_, typical)| typical);
+    let says = match typical {
+        Some((stalls, typical)) if typical.0 != speed.verdict => {
+            format!("{}, by stalls of the {}", speed.reason, stalls.loser())
+        }
+        _ => speed.reason.clone(),
     };
-    let both = format!("{}; CPU per operation: {}", speed.reason, cost.reason);
+    let Some(cost) = cost else {
+        return (speed.verdict, says);
+    };
+    let both = format!("{says}; CPU per operation: {}", cost.reason);
     match speed.verdict {
         Verdict::Regression | Verdict::Improvement
             if cpu_bound(cell)
-                && contradicts((speed.verdict, speed.gain95), (cost.verdict, cost.gain95)) =>
+                && is_change(claimed.0)
+                && contradicts(claimed, (cost.verdict, cost.gain95)) =>
         {
             (
                 Verdict::Inconclusive,
@@ -243,7 +259,7 @@ fn cell_verdict(
         Verdict::NoChange if matches!(cost.verdict, Verdict::Regression | Verdict::Improvement) => {
             (Verdict::NoChange, both)
         }
-        _ => (speed.verdict, speed.reason.clone()),
+        _ => (speed.verdict, says),
     }
 }
 

@@ -19,10 +19,10 @@ pub const TAILS: [Metric; 4] = [
     Metric::LatencyMax,
 ];
 
-/// What a quantile of one cell says alone.
-pub(crate) fn verdict(metric: Metric, found: &MetricComparison) -> Verdict {
+/// What a quantile of one cell says alone, at the levels of the cell.
+pub(crate) fn verdict(metric: Metric, found: &MetricComparison, levels: Levels) -> Verdict {
     let values = Values::plain(found.blocks.clone());
-    judge(metric, &values, TAIL_DELTA, Levels::FIXED).verdict
+    judge(metric, &values, TAIL_DELTA, levels).verdict
 }
 
 /// Corrects the verdicts of all cells' quantiles for their number, and says in a cell's reason what changed:
@@ -33,7 +33,7 @@ pub(crate) fn settle(cells: &mut [CellComparison]) {
     let mut p = Vec::with_capacity(family);
     for cell in cells.iter() {
         let metrics = cell.metrics.iter().filter(is_judged);
-        p.extend(metrics.map(|metric| metric.p().unwrap_or(1.0)));
+        p.extend(metrics.map(|metric| cell.p_of(metric.metric).unwrap_or(1.0)));
     }
     let mut listed = benjamini_hochberg(&p).into_iter();
     for cell in cells {
@@ -81,10 +81,13 @@ fn told(cell: &CellComparison) -> Option<String> {
 
 fn ends(ratio: &Ratio) -> Option<String> {
     let (low, high) = ratio.ci95?;
-    let (near, far) = if low > 1.0 { (low, high) } else { (high, low) };
+    let (word, near, far) = if ratio.estimate > 1.0 {
+        ("higher", low, high)
+    } else {
+        ("lower", high, low)
+    };
     Some(format!(
-        "{} by {} to {}",
-        if low > 1.0 { "higher" } else { "lower" },
+        "{word} by {} to {}",
         words::percent(words::distance(near)),
         words::percent(words::distance(far)),
     ))

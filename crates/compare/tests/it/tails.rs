@@ -5,7 +5,7 @@ use deltabench_compare::comparison::{Comparison, Metric, Verdict};
 use deltabench_compare::gate::{GateResult, gate_line, gate_results};
 use deltabench_compare::{analyse, combine};
 use deltabench_model::finding::FindingKind;
-use deltabench_model::plan::{Gate, GatedMetric, Plan};
+use deltabench_model::plan::{Gate, GatedMetric, Plan, Stopping};
 use deltabench_model::slice::Slice;
 
 const US: u64 = 1_000;
@@ -178,23 +178,131 @@ fn stalls_say_what_they_were() {
     );
 }
 
-#[test]
-fn stalls_that_cost_no_cpu_are_not_contradicted_by_it() {
-    // One client that only reads: else CPU per operation has to move with throughput.
-    let mut plan = planned(Gate::default());
-    plan.cells = vec![cell(1, false)];
-    let mut slices = slices_with(|_| 8, 40_000);
+/// Stalls of the candidate in every eighth slice, `slow` operations there of 40 ms. Its other operations take
+/// this share more, and all of them this much CPU; on the others it is 100 µs.
+fn stalling(slow: usize, more: f64, cpu_us: u64) -> Vec<Slice> {
+    let mut slices = slices_with(|_| slow, 40_000);
     let quiet = slices_with(|_| 0, 0);
     for (one, quiet) in slices.iter_mut().zip(quiet) {
         if (one.round + one.block) % 8 != 0 {
             *one = quiet;
         }
-        one.server_cpu_ns = Some(one.operations * 100 * US);
+        let on_candidate = one.server == CANDIDATE;
+        if on_candidate {
+            one.duration_ns += deltabench_model::units::to_u64(more * 5e8);
+        }
+        let each = if on_candidate { cpu_us } else { 100 };
+        one.server_cpu_ns = Some(one.operations * each * US);
     }
-    let comparison = analyse(&plan, &slices, Vec::new());
+    slices
+}
+
+/// One client that only reads: there CPU per operation has to move with throughput.
+fn read_alone() -> Plan {
+    let mut plan = planned(Gate::default());
+    plan.cells = vec![cell(1, false)];
+    plan
+}
+
+#[test]
+fn stalls_that_cost_no_cpu_are_not_contradicted_by_it() {
+    let comparison = analyse(&read_alone(), &stalling(8, 0.0, 100), Vec::new());
     let cell = only_cell(&comparison);
     assert_eq!(cell.verdict, Verdict::Regression, "{}", cell.reason);
     assert!(cell.stalls.is_some());
+    assert!(
+        cell.reason.contains(", by stalls of the candidate"),
+        "{}",
+        cell.reason
+    );
+}
+
+#[test]
+fn small_stalls_do_not_excuse_a_loss_that_cpu_denies() {
+    // The typical operation takes 30 % more on 10 % less CPU; 3 % more are stalls.
+    let comparison = analyse(&read_alone(), &stalling(4, 0.3, 90), Vec::new());
+    let cell = only_cell(&comparison);
+    assert!(cell.stalls.is_some());
+    assert_eq!(cell.verdict, Verdict::Inconclusive, "{}", cell.reason);
+    let told = cell
+        .reason
+        .starts_with("contradicted by CPU: throughput slower by");
+    assert!(
+        told && !cell.reason.contains("by stalls"),
+        "{}",
+        cell.reason
+    );
+}
+
+#[test]
+fn stalls_of_a_placebo_have_to_hold_among_all_placebos() {
+    let placebo = |slices: Vec<Slice>| -> Vec<Slice> {
+        let other = |one: Slice| Slice {
+            server: match one.server {
+                CANDIDATE => PLACEBO,
+                PLACEBO => CANDIDATE,
+                base => base,
+            },
+            ..one
+        };
+        slices.into_iter().map(other).collect()
+    };
+    // In one block of eight: beyond a third of δ, and p far from 5 %.
+    let mut slices = stalling(16, 0.0, 100);
+    slices.retain(|one| one.block != 0);
+    let loud = stalling(64, 0.0, 100);
+    let quiet = stalling(0, 0.0, 100);
+    let chance = loud.into_iter().zip(quiet);
+    let chance = chance.map(|(loud, quiet)| if quiet.block == 0 { loud } else { quiet });
+    let of_placebo = |slices: Vec<Slice>| {
+        let found = analyse(&planned(Gate::default()), &placebo(slices), Vec::new());
+        let told = found
+            .findings
+            .iter()
+            .any(|one| one.kind == FindingKind::Stalls);
+        (found.placebo_cells[0].stalls.is_some(), told)
+    };
+    assert_eq!(
+        of_placebo(slices),
+        (true, false),
+        "shown with its cell, and nowhere else"
+    );
+    assert_eq!(of_placebo(chance.collect()), (false, false));
+}
+
+#[test]
+fn a_tail_has_the_level_of_the_interval_that_is_printed() {
+    // p99 of each block, microseconds, so that p lies between 3 and 5 %: the printed 97 % interval holds 1.
+    let blocks = [126, 126, 111, 146, 109, 146, 113, 116];
+    let mut slices = slices_with(|_| 0, 100);
+    for one in slices.iter_mut().filter(|one| one.server == CANDIDATE) {
+        let slow = blocks[usize::try_from(one.block).unwrap()];
+        let latencies: Vec<u64> = (0..5_000)
+            .map(|at| if at < 80 { slow } else { 100 } * US)
+            .collect();
+        one.latency_histogram = histogram(&latencies);
+    }
+    let found = |stopping| {
+        let mut plan = planned(Gate::default());
+        plan.stopping = stopping;
+        let comparison = analyse(&plan, &slices, Vec::new());
+        let cell = only_cell(&comparison);
+        let tail = metric(cell, Metric::LatencyP99);
+        let holds = tail
+            .ratio
+            .ci95
+            .is_some_and(|(low, high)| low < 1.0 && 1.0 < high);
+        (
+            tail.verdict.unwrap(),
+            holds,
+            cell.p_of(Metric::LatencyP99).unwrap(),
+        )
+    };
+    let (verdict, holds, p) = found(Stopping::Fixed);
+    assert_eq!((verdict, holds), (Verdict::Regression, false));
+    let (verdict, holds, scaled) = found(Stopping::Precision { half_width: 0.05 });
+    assert_eq!((verdict, holds), (Verdict::Inconclusive, true));
+    assert!(p < 0.05 && scaled > 0.05, "{p} {scaled}");
 }
 
 #[test]
