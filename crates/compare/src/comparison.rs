@@ -126,6 +126,21 @@ pub struct Ratio {
     pub ci90: Option<(f64, f64)>,
 }
 
+impl Ratio {
+    /// With each end at least as far out as that of `other`.
+    pub(crate) fn outer(self, other: &Self) -> Self {
+        let outer = |one: Option<(f64, f64)>, other: Option<(f64, f64)>| {
+            let (one, other) = (one?, other?);
+            Some((one.0.min(other.0), one.1.max(other.1)))
+        };
+        Self {
+            ci95: outer(self.ci95, other.ci95),
+            ci90: outer(self.ci90, other.ci90),
+            ..self
+        }
+    }
+}
+
 /// One metric of one cell and candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricComparison {
@@ -174,6 +189,13 @@ impl MetricComparison {
         let beyond: Vec<f64> = self.blocks.iter().map(|gain| bound - gain).collect();
         let mean = SkewedMean::new(&beyond, -self.skewness).ok()?;
         Some(mean.p_above())
+    }
+
+    /// One-sided p of "the log-ratio of a session in another hour is at least `bound`": never below that of the
+    /// measured ones.
+    pub(crate) fn another_p_below(&self, bound: f64) -> Option<f64> {
+        let another = self.hours.as_ref()?.next.p_below(bound);
+        Some(self.p_below(bound)?.max(another))
     }
 
     /// Blocks of one session are not independent: they have in common what moves from hour to hour.

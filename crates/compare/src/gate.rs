@@ -1,6 +1,6 @@
 //! What makes a script stop.
 
-use crate::comparison::{CellComparison, Comparison, Hours, Metric, Verdict};
+use crate::comparison::{CellComparison, Comparison, Hours, Metric, MetricComparison, Verdict};
 use crate::thresholds::{GATE_FALSE, MIN_BLOCKS, log_delta};
 use crate::words;
 use deltabench_model::plan::{Gate, GatedMetric, Plan, Stopping};
@@ -87,7 +87,7 @@ fn of_metric(comparison: &Comparison, metric: Metric) -> Vec<GateResult> {
             let hours = found.hours.as_ref()?;
             return Some((verdict, hours.verdict, hours.p));
         }
-        Some((verdict, verdict, found.p()?))
+        Some((verdict, verdict, cell.p_of(metric)?))
     };
     let asked: Vec<_> = cells.iter().map(asked).collect();
     let p: Vec<f64> = { asked.iter() }
@@ -139,15 +139,14 @@ fn another_hour(comparison: &Comparison) -> Vec<GateResult> {
         .gate
         .not_worse_than
         .map(|margin| (-margin).ln_1p());
-    let known: Vec<Option<&Hours>> = { comparison.cells.iter() }
-        .map(|cell| cell.metric(Metric::Throughput)?.hours.as_ref())
+    let known: Vec<Option<&MetricComparison>> = { comparison.cells.iter() }
+        .map(|cell| cell.metric(Metric::Throughput))
         .collect();
-    let shown = |hours: &Option<&Hours>| match (hours, bound) {
-        (None, _) => 1.0,
-        (Some(hours), None) => hours.p,
-        (Some(hours), Some(bound)) => hours.next.p_below(bound),
-    };
-    let shown = holm(&known.iter().map(shown).collect::<Vec<f64>>());
+    let shown = known.iter().map(|speed| match bound {
+        None => Some((*speed)?.hours.as_ref()?.p),
+        Some(bound) => (*speed)?.another_p_below(bound),
+    });
+    let shown = holm(&shown.map(|p| p.unwrap_or(1.0)).collect::<Vec<f64>>());
     let above =
         |hours: &Hours, bound: f64| hours.another.ci90.is_some_and(|(low, _)| low.ln() > bound);
     let result =
@@ -161,7 +160,8 @@ fn another_hour(comparison: &Comparison) -> Vec<GateResult> {
             (Some(_), None) if is_dear(comparison, cell) => GateResult::Open,
             (Some(hours), None) => in_both(cell.verdict, hours.verdict, shown),
         };
-    let cells = comparison.cells.iter().zip(known);
+    let hours = known.iter().map(|speed| (*speed)?.hours.as_ref());
+    let cells = comparison.cells.iter().zip(hours);
     cells.zip(shown).map(result).collect()
 }
 

@@ -12,7 +12,7 @@ use crate::comparison::{
 use crate::judge::told;
 use crate::multiple::adjust;
 use crate::placebo::{self, Suspicion};
-use crate::side::{contradicts, waits};
+use crate::side::{contradicts, is_change, waits};
 use crate::study::{Judged, Loads, pooled, ratio};
 use crate::tails;
 use crate::thresholds::{LEVEL_DIFFERENT, TAIL_DELTA};
@@ -71,7 +71,8 @@ pub fn combine(first: &mut Comparison, sessions: &[Comparison], plan: &Plan) {
         *summary = of_group(summary, sessions);
     }
     first.placebo = first.placebo.as_ref().map(|one| {
-        let flagged = first.placebo_cells.iter().filter(|cell| is_change(cell));
+        let flagged = first.placebo_cells.iter();
+        let flagged = flagged.filter(|cell| is_change(cell.verdict));
         of_placebos(one, number(flagged.count()), sessions)
     });
 }
@@ -94,17 +95,19 @@ pub fn foretell(
                 let scatter = Scatter::pooled(&sets.collect::<Vec<Vec<&[f64]>>>())?;
                 let pairs = u32::try_from(to_u64(scatter.df)).unwrap_or(u32::MAX);
                 let next = scatter.next_group(&metric.blocks).ok()?;
-                let level = cell.interval_level;
-                let delta = delta_of(metric.metric, cell.delta);
-                let blocks = metric.blocks.len();
-                let judged = Judged::of((&next, blocks), metric.metric, delta, level);
+                let another = ratio(metric.ratio.estimate.ln(), Some(&next), cell.interval_level);
+                // Earlier runs know nothing of the skewness of this one.
+                let another = another.outer(&metric.ratio);
+                let p = next.p().max(cell.p_of(metric.metric)?);
+                let of = (metric.metric, delta_of(metric.metric, cell.delta));
+                let judged = Judged::of_ratio(&another, metric.blocks.len(), of, p);
                 Some(Hours {
                     sessions: Vec::new(),
-                    another: ratio(metric.ratio.estimate.ln(), Some(&next), level),
+                    another,
                     from: HoursFrom::EarlierPairs(pairs),
                     sd: scatter.between(),
                     verdict: judged.verdict,
-                    p: next.p(),
+                    p,
                     mean: None,
                     next,
                 })
@@ -123,10 +126,6 @@ fn delta_of(metric: Metric, delta: f64) -> f64 {
     } else {
         delta
     }
-}
-
-fn is_change(cell: &CellComparison) -> bool {
-    matches!(cell.verdict, Verdict::Regression | Verdict::Improvement)
 }
 
 /// The same cell and server in each session that says something about it.
@@ -255,17 +254,37 @@ fn verdict(
     let speed = judged(Metric::Throughput);
     let cost = judged(Metric::ServerCpuPerOperation);
     let planned = plan.cell(id);
+    let typical = typical(sessions, delta, level);
     let mut stalls = sessions.iter().filter_map(|one| one.stalls);
-    let stalled = stalls.any(|stalls| waits(speed.verdict, stalls));
+    let stalls = stalls.find(|stalls| waits(speed.verdict, *stalls));
+    // What waits costs no CPU, as in one run.
+    let claimed = if stalls.is_some() {
+        typical
+    } else {
+        Some(speed)
+    };
+    let denied = |claimed: Judged| {
+        is_change(claimed.verdict)
+            && contradicts(
+                (claimed.verdict, claimed.gain95),
+                (cost.verdict, cost.gain95),
+            )
+    };
     let denied = planned.is_some_and(crate::side::cpu_bound)
-        && !stalled
         && cost.p.is_some()
-        && matches!(speed.verdict, Verdict::Regression | Verdict::Improvement)
-        && contradicts((speed.verdict, speed.gain95), (cost.verdict, cost.gain95));
+        && claimed.is_some_and(denied);
     let says = told(Metric::Throughput, speed.verdict, speed.gain95, delta);
+    let says = match (stalls, typical) {
+        (Some(stalls), Some(typical)) if typical.verdict != speed.verdict => {
+            format!("{says}, by stalls of the {}", stalls.loser())
+        }
+        _ => says,
+    };
+    let is_equal = typical.is_none_or(|typical| typical.verdict == Verdict::NoChange);
     let (found, reason) = match (speed.verdict, denied, off) {
         (Verdict::Inconclusive, _, _) => (Verdict::Inconclusive, says),
-        (Verdict::NoChange, _, None) if !typical_is_equal(sessions, delta, level) => (
+        // Totals alone do not say "no change", as in one run.
+        (Verdict::NoChange, _, None) if !is_equal => (
             Verdict::Inconclusive,
             format!("{says} in all, but the typical operation may be off by more"),
         ),
@@ -282,17 +301,15 @@ fn verdict(
     (found, reason, speed.p)
 }
 
-/// Whether the typical operation of throughput has not changed over the sessions: totals alone do not say
-/// "no change", as in one run.
-fn typical_is_equal(sessions: &[&CellComparison], delta: f64, level: f64) -> bool {
+/// What the typical operation of throughput says over the sessions; `None` where no session knows it.
+fn typical(sessions: &[&CellComparison], delta: f64, level: f64) -> Option<Judged> {
     let typical = |one: &&CellComparison| one.metric(Metric::Throughput)?.typical;
     let known: Vec<Ratio> = sessions.iter().filter_map(typical).collect();
     let each = known.iter().map(|ratio| vec![ratio.estimate.ln()]);
     let found = Loads::new(each).between();
     let blocks = loads(Metric::Throughput, sessions).blocks();
     let judged = |found| Judged::of((&found, blocks), Metric::Throughput, delta, level);
-    let judged = found.map(judged);
-    known.is_empty() || judged.is_some_and(|judged| judged.verdict == Verdict::NoChange)
+    (!known.is_empty()).then(|| found.map_or_else(Judged::default, judged))
 }
 
 fn loads(metric: Metric, sessions: &[&CellComparison]) -> Loads {

@@ -214,7 +214,7 @@ pub(crate) fn waits(speed: Verdict, stalls: Stalls) -> bool {
     stalls.p <= STALLS_FALSE && stalls.on_candidate == loser
 }
 
-fn is_change(verdict: Verdict) -> bool {
+pub(crate) fn is_change(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Regression | Verdict::Improvement)
 }
 

@@ -237,8 +237,8 @@ impl<'a> Walk<'a> {
         let Some(again) = values.of_blocks(CONFIRM_BLOCKS, sd) else {
             return false;
         };
-        let fresh = to_f64(count(CONFIRM_BLOCKS));
-        let room = t_quantile(CONFIRM_POWER, fresh - 1.0) * sd / fresh.sqrt();
+        let df = to_f64(count(CONFIRM_BLOCKS)) - 1.0;
+        let room = t_quantile(CONFIRM_POWER, df) * again.error();
         let together = fisher_of_two(self.p.unwrap_or(1.0), again.p_above());
         at + CONFIRM_BLOCKS <= last
             && again.interval(1.0 - 2.0 * CONFIRM_P).low >= room

@@ -93,17 +93,37 @@ impl Judged {
         delta: f64,
         within: f64,
     ) -> Self {
-        let [different, equivalent] =
-            levels(within).map(|(level, within)| gain(metric, found.interval(level, within)));
-        let enough = blocks >= MIN_BLOCKS;
+        let ends = levels(within).map(|(level, within)| found.interval(level, within));
+        Self::by(ends, blocks, (metric, delta), found.p())
+    }
+
+    /// The same by a ratio's own intervals, of which this is the p.
+    pub(crate) fn of_ratio(
+        ratio: &Ratio,
+        blocks: usize,
+        (metric, delta): (Metric, f64),
+        p: f64,
+    ) -> Self {
+        let logs = |(low, high): (f64, f64)| Interval {
+            low: low.ln(),
+            high: high.ln(),
+        };
+        let ends = ratio.ci95.zip(ratio.ci90);
+        ends.map_or_else(Self::default, |(ci95, ci90)| {
+            Self::by([ci95, ci90].map(logs), blocks, (metric, delta), p)
+        })
+    }
+
+    fn by(ends: [Interval; 2], blocks: usize, (metric, delta): (Metric, f64), p: f64) -> Self {
+        let [different, equivalent] = ends.map(|ends| gain(metric, ends));
         Self {
-            verdict: if enough {
+            verdict: if blocks >= MIN_BLOCKS {
                 decide(different, equivalent, equivalent, log_delta(delta))
             } else {
                 Verdict::Inconclusive
             },
             gain95: Some(different),
-            p: Some(found.p()),
+            p: Some(p),
         }
     }
 }

@@ -6,6 +6,7 @@ use deltabench_compare::comparison::{Comparison, HoursFrom, Metric, Verdict};
 use deltabench_compare::{analyse, combine, exit_code, foretell, gate_line};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Gate, GatedMetric, Plan};
+use deltabench_model::units::{to_f64, to_u64};
 use deltabench_stats::binomial::clopper_pearson;
 use std::collections::BTreeSet;
 
@@ -201,6 +202,38 @@ fn earlier_pairs_of_the_host_widen_one_session_to_another_hour() {
 }
 
 /// Equal servers whose ratio has a luck of its own in each hour: whole sessions through the shipped code.
+#[test]
+fn another_hour_is_no_narrower_than_the_measured_one() {
+    // Stalls of the candidate, whose blocks say so by their rounds alone.
+    let rates = around(0.978, 0.006, 6);
+    let mut slices = slices(6, &[candidate(&rates, &[])]);
+    for one in slices.iter_mut().filter(|one| one.server == CANDIDATE) {
+        let more = if one.round == 3 { 0.03 } else { -0.01 };
+        one.duration_ns = to_u64(to_f64(one.duration_ns) * (1.0 + more));
+    }
+    let mut plan = gated(asks(true, Some(0.03)));
+    plan.cells = vec![cell(4, false)];
+    let mut found = analyse(&plan, &slices, Vec::new());
+    // Thirty earlier runs that agreed to the digit.
+    foretell(&mut found, |_, _| {
+        vec![vec![vec![-0.0151, -0.0149, -0.0152, -0.0148]; 30]]
+    });
+    let cell = only_cell(&found);
+    let speed = metric(cell, Metric::Throughput);
+    let hours = speed.hours.as_ref().unwrap();
+    let (here, another) = (speed.ratio.ci90.unwrap(), hours.another.ci90.unwrap());
+    assert!(
+        another.0 <= here.0 && another.1 >= here.1,
+        "{here:?} {another:?}"
+    );
+    assert!(hours.p >= cell.p_of(Metric::Throughput).unwrap());
+    assert!(
+        here.0 < 0.97,
+        "a loss of 3 % is open in this hour, {here:?}"
+    );
+    assert!(gate_line(&found, &plan).unwrap().starts_with("gate open"));
+}
+
 #[test]
 fn equal_servers_are_rarely_called_different_over_sessions_and_another_hour_holds() {
     let plan = gated(Gate::default());

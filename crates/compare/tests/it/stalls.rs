@@ -121,11 +121,7 @@ fn runs() -> u64 {
 }
 
 fn sizes() -> &'static [u32] {
-    if runs() > FEW {
-        &[6, 8, 12, 24]
-    } else {
-        &[12]
-    }
+    if runs() > FEW { &[6, 8, 12, 24] } else { &[12] }
 }
 
 /// A case: so many blocks with these stalls on these servers.
