@@ -112,6 +112,11 @@ impl Verdict {
             Self::Unfit => "unfit",
         }
     }
+
+    /// Whether it claims a difference.
+    pub fn is_change(self) -> bool {
+        matches!(self, Self::Regression | Self::Improvement)
+    }
 }
 
 /// A relative value (candidate / base) with its interval. All are plain ratios: 1.0 is equal.
@@ -191,8 +196,8 @@ impl MetricComparison {
         Some(mean.p_above())
     }
 
-    /// One-sided p of "the log-ratio of a session in another hour is at least `bound`": never below that of the
-    /// measured ones.
+    /// One-sided p of "the log-ratio of a session in another hour is at least `bound`": never below that of
+    /// the measured ones.
     pub(crate) fn another_p_below(&self, bound: f64) -> Option<f64> {
         let another = self.hours.as_ref()?.next.p_below(bound);
         Some(self.p_below(bound)?.max(another))
@@ -325,8 +330,8 @@ impl CellComparison {
         self.metrics.iter().find(|found| found.metric == wanted)
     }
 
-    /// p of one of its metrics ([`MetricComparison::p`]) on the scale of the interval that is printed: below 5 %
-    /// exactly if its 95 % one leaves 1 out.
+    /// p of one of its metrics ([`MetricComparison::p`]) on the scale of the interval that is printed: below
+    /// 5 % exactly if its 95 % one leaves 1 out.
     pub fn p_of(&self, wanted: Metric) -> Option<f64> {
         Some(scaled(self.metric(wanted)?.p()?, self.interval_level))
     }

@@ -12,7 +12,7 @@ use crate::comparison::{
 use crate::judge::told;
 use crate::multiple::adjust;
 use crate::placebo::{self, Suspicion};
-use crate::side::{contradicts, is_change, waits};
+use crate::side::{contradicts, waits};
 use crate::study::{Judged, Loads, pooled, ratio};
 use crate::tails;
 use crate::thresholds::{LEVEL_DIFFERENT, TAIL_DELTA};
@@ -72,7 +72,7 @@ pub fn combine(first: &mut Comparison, sessions: &[Comparison], plan: &Plan) {
     }
     first.placebo = first.placebo.as_ref().map(|one| {
         let flagged = first.placebo_cells.iter();
-        let flagged = flagged.filter(|cell| is_change(cell.verdict));
+        let flagged = flagged.filter(|cell| cell.verdict.is_change());
         of_placebos(one, number(flagged.count()), sessions)
     });
 }
@@ -264,7 +264,7 @@ fn verdict(
         Some(speed)
     };
     let denied = |claimed: Judged| {
-        is_change(claimed.verdict)
+        claimed.verdict.is_change()
             && contradicts(
                 (claimed.verdict, claimed.gain95),
                 (cost.verdict, cost.gain95),

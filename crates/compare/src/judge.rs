@@ -200,9 +200,10 @@ impl Wording {
     /// What is known of the typical operation where totals are open: that it changed.
     fn typical(&self, typical: &SkewedMean, delta: f64, levels: Levels) -> Option<String> {
         let verdict = look(typical, delta, levels);
-        let changed = matches!(verdict, Verdict::Regression | Verdict::Improvement);
         let ci95 = typical.interval(levels.printed);
-        changed.then(|| format!("the typical operation is {}", self.changed(ci95)))
+        verdict
+            .is_change()
+            .then(|| format!("the typical operation is {}", self.changed(ci95)))
     }
 
     /// Totals are equal, and the typical operation is not shown to be.

@@ -18,7 +18,7 @@ pub(crate) fn adjust(cells: &mut [&mut CellComparison]) {
         let Some(p) = cell.p else { continue };
         cell.p_holm = Some(holm);
         cell.p_bh = Some(listed);
-        let different = matches!(cell.verdict, Verdict::Regression | Verdict::Improvement);
+        let different = cell.verdict.is_change();
         if different && listed > LISTED_FALSE {
             cell.verdict = Verdict::Inconclusive;
             cell.reason = format!(

@@ -41,19 +41,14 @@ impl Side {
             server_cpu: history.sample(state.cost_visits.clone()).server_cpu,
         };
         let stalls = stalls(&sample.throughput, &merged, input.delta);
-        let typical = stalls.filter(|stalls| waits(state.speed.verdict, *stalls));
-        let typical = typical.map(|stalls| {
+        let typical = |stalls| {
             let values = Values::plain(Values::of(&sample.throughput).typical);
             let found = judge(Metric::Throughput, &values, input.delta, state.levels);
             (stalls, (found.verdict, found.gain95))
-        });
-        let (verdict, reason) = cell_verdict(
-            cell,
-            pairing.blocks.len(),
-            &state.speed,
-            state.cost.as_ref(),
-            typical,
-        );
+        };
+        let waits = stalls.filter(|stalls| waits(state.speed.verdict, *stalls));
+        let speed = (&state.speed, waits.map(typical));
+        let (verdict, reason) = cell_verdict(cell, pairing, speed, state.cost.as_ref());
         let open = verdict == Verdict::Inconclusive;
         let metrics = metrics(cell, history, &state, &sample, &merged);
         let comparison = CellComparison {
@@ -197,7 +192,7 @@ fn number(value: usize) -> u32 {
 /// The reason of a change, with the time that an operation takes more or less.
 fn with_time(verdict: Verdict, reason: String, speed: Option<&MetricComparison>) -> String {
     let difference = speed
-        .filter(|_| is_change(verdict))
+        .filter(|_| verdict.is_change())
         .and_then(|speed| speed.difference_us);
     difference.map_or(reason.clone(), |difference| {
         format!("{reason}; {}", words::microseconds(&difference))
@@ -214,20 +209,16 @@ pub(crate) fn waits(speed: Verdict, stalls: Stalls) -> bool {
     stalls.p <= STALLS_FALSE && stalls.on_candidate == loser
 }
 
-pub(crate) fn is_change(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Regression | Verdict::Improvement)
-}
-
-/// The verdict of throughput, unless CPU per operation says otherwise. `typical` is what the typical operation
-/// says where throughput changed with stalls: what waits costs no CPU, so CPU is asked about that alone.
+/// The verdict of throughput, unless CPU per operation says otherwise. `typical` is what the typical
+/// operation says where throughput changed with stalls: what waits costs no CPU, so CPU is asked about that
+/// alone.
 fn cell_verdict(
     cell: &Cell,
-    blocks: usize,
-    speed: &Judgement,
+    pairing: &Pairing<'_>,
+    (speed, typical): (&Judgement, Option<(Stalls, JudgedInterval)>),
     cost: Option<&Judgement>,
-    typical: Option<(Stalls, JudgedInterval)>,
 ) -> (Verdict, String) {
-    if blocks == 0 {
+    if pairing.blocks.is_empty() {
         return (Verdict::Inconclusive, "nothing measured".to_owned());
     }
     let claimed = typical.map_or((speed.verdict, speed.gain95), |(_, typical)| typical);
@@ -244,7 +235,7 @@ fn cell_verdict(
     match speed.verdict {
         Verdict::Regression | Verdict::Improvement
             if cpu_bound(cell)
-                && is_change(claimed.0)
+                && claimed.0.is_change()
                 && contradicts(claimed, (cost.verdict, cost.gain95)) =>
         {
             (
@@ -256,9 +247,7 @@ fn cell_verdict(
             (Verdict::Inconclusive, both)
         }
         // As fast, at another price: nobody must have to find that in a column.
-        Verdict::NoChange if matches!(cost.verdict, Verdict::Regression | Verdict::Improvement) => {
-            (Verdict::NoChange, both)
-        }
+        Verdict::NoChange if cost.verdict.is_change() => (Verdict::NoChange, both),
         _ => (speed.verdict, says),
     }
 }

@@ -7,7 +7,6 @@ use crate::comparison::{CellComparison, Metric, MetricComparison, Ratio, Verdict
 use crate::judge::judge;
 use crate::levels::Levels;
 use crate::sample::Values;
-use crate::side::is_change;
 use crate::thresholds::{LISTED_FALSE, TAIL_DELTA};
 use crate::words;
 use deltabench_stats::multiplicity::benjamini_hochberg;
@@ -44,7 +43,7 @@ pub(crate) fn settle(cells: &mut [CellComparison]) {
             .iter_mut()
             .filter(|metric| is_judged(&&**metric))
         {
-            let different = metric.verdict.is_some_and(is_change);
+            let different = metric.verdict.is_some_and(Verdict::is_change);
             if listed.next().is_some_and(|p| p > LISTED_FALSE) && different {
                 metric.verdict = Some(Verdict::Inconclusive);
             }
@@ -69,7 +68,7 @@ fn is_judged(metric: &&MetricComparison) -> bool {
 /// The quantiles that changed: `p99 latency higher by 30 % to 61 %`; `None` for none.
 fn told(cell: &CellComparison) -> Option<String> {
     let changed = cell.metrics.iter().filter(is_judged);
-    let changed = changed.filter(|metric| metric.verdict.is_some_and(is_change));
+    let changed = changed.filter(|metric| metric.verdict.is_some_and(Verdict::is_change));
     let texts = changed.filter_map(|metric| Some((metric.metric, ends(&metric.ratio)?)));
     let texts = texts.map(|(metric, ends)| format!("{} {ends}", metric.info().words));
     let texts: Vec<String> = texts.collect();

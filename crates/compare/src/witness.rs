@@ -8,8 +8,9 @@
 //! else.
 //!
 //! Neither rule looks at what the server needed. A server that sleeps or waits for the disk leaves the
-//! client's work as it is. Yet waits might cost the client something, and a server may be kept off the core by
-//! a process of its own while it also sleeps. So both rules hold only as long as they meet all servers alike.
+//! client's work as it is. Yet waits might cost the client something, and a server may be kept off the core
+//! by a process of its own while it also sleeps. So both rules hold only as long as they meet all servers
+//! alike.
 
 use crate::thresholds::{CLIENT_SLOW, CLIENT_SLOW_UNLIKE, MIN_ROUNDS, PREEMPTED_SHARE};
 use deltabench_model::plan::{Cell, Placement, Plan, ServerId};

@@ -1,7 +1,7 @@
 //! Do intervals of totals hold the truth where a few slices take much longer? Seeded runs with known truth.
 //!
-//! `DELTABENCH_RUNS=2000 cargo test -p deltabench-compare --test it stalls:: -- --nocapture` prints the rates of
-//! docs/measuring.md#totals, of 6, 8, 12 and 24 blocks. Without it, it is 12.
+//! `DELTABENCH_RUNS=2000 cargo test -p deltabench-compare --test it stalls:: -- --nocapture` prints the rates
+//! of docs/measuring.md#totals, of 6, 8, 12 and 24 blocks. Without it, it is 12.
 
 use crate::builder::{self, BASE, CANDIDATE, cell, metric, only_cell, plan, slice};
 use crate::calibration_model::{Model, QUIET, Simulation, TWO};
@@ -207,8 +207,8 @@ fn intervals_of_totals_hold_what_stalls_cost() {
                 found.verdicts(Verdict::Improvement),
             );
             println!(
-                "{blocks} blocks, {stalls:?} on {servers:?}: truth {truth:.4}, held {:.1} %, no change {:.1} %, \
-                 slower {:.1} %, faster {:.1} %, {:.2} times as wide as Student's",
+                "{blocks} blocks, {stalls:?} on {servers:?}: truth {truth:.4}, held {:.1} %, no change \
+                 {:.1} %, slower {:.1} %, faster {:.1} %, {:.2} times as wide as Student's",
                 percent(hits),
                 percent(equal),
                 percent(slower),
