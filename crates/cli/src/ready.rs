@@ -6,7 +6,7 @@ use crate::arguments::shape::Shape;
 use crate::bench::{Bench, Measured};
 use crate::config::Config;
 use crate::configs::Chooser;
-use crate::console::print_stdout;
+use crate::console::{print_stdout, say};
 use crate::failure::Failure;
 use crate::host::{check_fits, swept_host};
 use crate::interrupt;
@@ -18,7 +18,7 @@ use crate::targets::resolve_servers;
 use deltabench_kinds::run_half;
 use deltabench_lab::Analysed;
 use deltabench_model::installation::Installation;
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{Limits, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_run::fleet::Host;
@@ -62,12 +62,18 @@ pub fn carry_out(
     }
     let sessions = hours.sessions;
     let sessions = sessions.map(|of| (of, gap.unwrap_or(sessions::GAP_SECONDS)));
-    let ready = Ready::of(request, sides, config)?;
+    let mut ready = Ready::of(request, sides, config)?;
+    let note = ready.fit_the_time(shape).map_err(Failure::Refused)?;
     let pilot = !ending.no_pilot;
+    if let Some(note) = note.as_ref().filter(|_| !hours.dry_run) {
+        say(note);
+    }
     match sessions {
         _ if hours.dry_run => {
             let lines = sessions::outlook(&ready.plan, &ready.host, sessions);
-            print_stdout(&lines.map_err(Failure::Refused)?.join("\n"))?;
+            let mut lines = lines.map_err(Failure::Refused)?;
+            lines.extend(note.map(|note| format!("  note      {note}")));
+            print_stdout(&lines.join("\n"))?;
             Ok(0)
         }
         Some(sessions) => ready.measure_sessions(sessions, pilot, config),
@@ -115,6 +121,16 @@ impl Ready {
             library,
             destinations,
         })
+    }
+
+    /// Makes the plan fit into the time allowed, as far as the user left its visits open.
+    fn fit_the_time(&mut self, shape: &Shape) -> Result<Option<String>, Problem> {
+        let plan = &mut self.plan;
+        let may_shorten = shape.visit_seconds.is_none()
+            && !plan.has_whole_steps()
+            && plan.limits == Limits::default();
+        let kind = run_half(&plan.work);
+        planning::fit(plan, kind, may_shorten)
     }
 
     /// A plan that was checked, and where it is carried out.

@@ -1,9 +1,9 @@
 //! What a plan will take: said before anything is started.
 
 use crate::host::Host;
-use crate::occupancy::{Occupancy, by_memory, check, decide};
+use crate::occupancy::{Occupancy, PlannedTime, by_memory, check, decide, own_servers};
 use crate::session::benchmark::Benchmark;
-use deltabench_model::plan::{Plan, PlannedServer};
+use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
 use std::time::Duration;
@@ -45,14 +45,9 @@ pub fn occupancy(
 pub fn estimate(plan: &Plan, benchmark: &dyn Benchmark, host: &Host) -> Result<Estimate, Problem> {
     let needs = benchmark.needs(plan)?;
     let occupancy = by_memory(plan, &needs);
-    let is_own = |server: &&PlannedServer| server.installation.remote.is_none();
-    let own = count(plan.servers.iter().filter(is_own).count());
-    let at_once = match occupancy {
-        Occupancy::Together => own,
-        Occupancy::Rotated => 1,
-    };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let time = benchmark.time(plan, occupancy, count(cores).min(at_once.max(1)))?;
+    let own = own_servers(plan);
+    let at_once = at_once(plan, occupancy);
+    let time = time_held(plan, benchmark, occupancy)?;
     let allowed = plan.timing.deadline_seconds.unwrap_or(f64::INFINITY);
     let measuring = within(time.measuring, plan, allowed - time.set_up);
     Ok(Estimate {
@@ -64,6 +59,31 @@ pub fn estimate(plan: &Plan, benchmark: &dyn Benchmark, host: &Host) -> Result<E
         measuring: Duration::from_secs_f64(measuring),
         lacks: check(plan, host, &needs).err(),
     })
+}
+
+/// How long a plan takes on this host, about, whatever time is allowed.
+///
+/// Errors: workloads whose tables cannot be loaded together, shared buffers that a limit leaves no room for.
+pub(crate) fn planned_time(plan: &Plan, benchmark: &dyn Benchmark) -> Result<PlannedTime, Problem> {
+    time_held(plan, benchmark, by_memory(plan, &benchmark.needs(plan)?))
+}
+
+fn time_held(
+    plan: &Plan,
+    benchmark: &dyn Benchmark,
+    occupancy: Occupancy,
+) -> Result<PlannedTime, Problem> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let loaded = at_once(plan, occupancy).max(1);
+    benchmark.time(plan, occupancy, count(cores).min(loaded))
+}
+
+/// How many servers of our own run at a time.
+fn at_once(plan: &Plan, occupancy: Occupancy) -> u64 {
+    match occupancy {
+        Occupancy::Together => own_servers(plan),
+        Occupancy::Rotated => 1,
+    }
 }
 
 /// Seconds of measuring in the time that is left for it: a block is never cut, and there is always one.

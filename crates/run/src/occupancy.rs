@@ -121,7 +121,7 @@ pub(crate) fn decide(plan: &Plan, host: &Host, needs: &Needs) -> Result<Occupanc
 
 /// Servers of a plan that deltabench starts. Those that were there before take nothing here; where theirs is
 /// nobody tells us.
-fn own_servers(plan: &Plan) -> u64 {
+pub(crate) fn own_servers(plan: &Plan) -> u64 {
     let own = |server: &&PlannedServer| server.installation.remote.is_none();
     count(plan.servers.iter().filter(own).count())
 }

@@ -1,5 +1,6 @@
 //! From what was asked to a plan, or a refusal before anything starts.
 
+mod budget;
 mod confirmation;
 mod sessions;
 
@@ -11,6 +12,7 @@ use deltabench_model::problem::Problem;
 use deltabench_server::check_settings;
 use deltabench_workload::Library;
 
+pub use budget::fit;
 pub use confirmation::confirmation;
 pub use sessions::sessions;
 

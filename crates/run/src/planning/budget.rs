@@ -1,0 +1,165 @@
+//! A time allowed against the blocks that a verdict needs.
+
+use crate::estimate::planned_time;
+use crate::occupancy::PlannedTime;
+use crate::session::benchmark::Benchmark;
+use deltabench_compare::thresholds::{MIN_BLOCKS, PRECISION_MIN_BLOCKS};
+use deltabench_model::plan::{Plan, Stopping};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::{count, to_f64, to_u64};
+
+/// The shortest visit that a budget leads to, seconds: a dozen rounds of 40 ms.
+const SHORTEST_VISIT_SECONDS: f64 = 0.5;
+
+/// By so much visits are shortened at a time, seconds.
+const STEP_SECONDS: f64 = 0.05;
+
+/// Makes a plan fit into the time allowed for it: visits get shorter, if they may, until the blocks fit that
+/// a verdict needs.
+///
+/// Shape:  what a reader has to know of it, if anything: shorter visits, or that the time is too short even
+///         for the shortest, with what would do. Then, and without a time, the plan stays as it is.
+/// Errors: workloads whose tables cannot be loaded together.
+pub fn fit(
+    plan: &mut Plan,
+    benchmark: &dyn Benchmark,
+    may_shorten: bool,
+) -> Result<Option<String>, Problem> {
+    let time = |plan: &Plan| planned_time(plan, benchmark);
+    fitted(plan, may_shorten, &time)
+}
+
+fn fitted(
+    plan: &mut Plan,
+    may_shorten: bool,
+    time: &dyn Fn(&Plan) -> Result<PlannedTime, Problem>,
+) -> Result<Option<String>, Problem> {
+    let Some(allowed) = plan.timing.deadline_seconds else {
+        return Ok(None);
+    };
+    let minimum = match plan.stopping {
+        Stopping::Precision { .. } => PRECISION_MIN_BLOCKS,
+        _ => MIN_BLOCKS,
+    };
+    let needed = to_f64(count(minimum).min(u64::from(plan.timing.blocks)));
+    let asked = plan.timing.visit_seconds;
+    let mut tried = plan.clone();
+    loop {
+        let planned = time(&tried)?;
+        let block = planned.measuring / f64::from(plan.timing.blocks.max(1));
+        let visit = tried.timing.visit_seconds;
+        if planned.set_up + needed * block <= allowed {
+            plan.timing.visit_seconds = visit;
+            let shortened = visit < asked;
+            return Ok(shortened.then(|| {
+                let minutes = allowed / 60.0;
+                format!(
+                    "visits last {visit:.2} s instead of {asked} s: {needed} blocks are to fit into \
+                     {minutes:.0} min"
+                )
+            }));
+        }
+        // To the hundredth: it is printed.
+        let shorter = (100.0 * (visit - STEP_SECONDS)).round() / 100.0;
+        if !may_shorten || shorter < SHORTEST_VISIT_SECONDS {
+            return Ok(Some(too_short(
+                plan,
+                allowed,
+                needed,
+                (planned.set_up, block),
+            )));
+        }
+        tried.timing.visit_seconds = shorter;
+    }
+}
+
+/// What the time holds, and what would do.
+fn too_short(plan: &Plan, allowed: f64, needed: f64, (set_up, block): (f64, f64)) -> String {
+    let cells = plan.cells.len();
+    let left = (allowed - set_up).max(0.0);
+    let blocks = (left / block).floor();
+    let fitting = to_u64((to_f64(count(cells)) * left / (needed * block)).floor());
+    let fewer = if fitting > 0 {
+        format!(", or choose at most {fitting} of them")
+    } else {
+        String::new()
+    };
+    format!(
+        "{:.0} min cannot give verdicts: they hold about {blocks} blocks of {cells} cells, and a verdict \
+         needs {needed}; allow about {:.0} min{fewer}",
+        allowed / 60.0,
+        ((set_up + needed * block) / 60.0).ceil(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planning::tests::plan_of;
+
+    /// A minute of set-up; each cell takes its visit and half a second on each server.
+    fn time(plan: &Plan) -> Result<PlannedTime, Problem> {
+        let visits = to_f64(count(plan.cells.len() * plan.servers.len()));
+        let block = visits * (plan.timing.visit_seconds + 0.5);
+        Ok(PlannedTime {
+            set_up: 60.0,
+            measuring: f64::from(plan.timing.blocks) * block,
+        })
+    }
+
+    fn plan_within(minutes: Option<f64>) -> Plan {
+        let mut plan = plan_of(&["a", "a", "b"], 10);
+        plan.timing.blocks = 24;
+        plan.timing.visit_seconds = 1.5;
+        plan.timing.deadline_seconds = minutes.map(|minutes| 60.0 * minutes);
+        plan
+    }
+
+    fn fitted_within(minutes: Option<f64>, may_shorten: bool) -> (f64, Option<String>) {
+        let mut plan = plan_within(minutes);
+        let note = fitted(&mut plan, may_shorten, &time).unwrap();
+        (plan.timing.visit_seconds, note)
+    }
+
+    #[test]
+    fn visits_stay_as_they_are_where_six_blocks_fit() {
+        // Six blocks of 60 s and the set-up take 7 min.
+        assert_eq!(fitted_within(None, true), (1.5, None));
+        assert_eq!(fitted_within(Some(7.0), true), (1.5, None));
+    }
+
+    #[test]
+    fn visits_get_just_so_much_shorter_that_six_blocks_fit() {
+        let (visit, note) = fitted_within(Some(5.5), true);
+        // 6 blocks of 30 visits in 270 s: 1.5 s each, half a second of them beside the visit.
+        assert!((visit - 1.0).abs() < 1e-9, "{visit}");
+        let note = note.unwrap();
+        assert!(
+            note.starts_with("visits last 1.00 s instead of 1.5 s"),
+            "{note}"
+        );
+    }
+
+    #[test]
+    fn a_time_that_holds_no_verdict_is_told_with_what_would_do() {
+        // The shortest visits: 30 s a block, 4 min in all. Visits that were asked for stay.
+        let told = |minutes, may_shorten| {
+            let (visit, note) = fitted_within(Some(minutes), may_shorten);
+            assert!((visit - 1.5).abs() < 1e-9, "{visit}");
+            note.unwrap()
+        };
+        let holds = "they hold about 4 blocks of 10 cells, and a verdict needs 6; allow about";
+        let note = told(3.0, true);
+        assert!(
+            note.ends_with(&format!("{holds} 4 min, or choose at most 6 of them")),
+            "{note}"
+        );
+        let note = told(5.5, false);
+        assert!(
+            note.ends_with(&format!("{holds} 7 min, or choose at most 7 of them")),
+            "{note}"
+        );
+        let note = told(0.5, true);
+        assert!(note.ends_with("allow about 4 min"), "{note}");
+    }
+}
