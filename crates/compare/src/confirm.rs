@@ -32,9 +32,7 @@ use deltabench_stats::student::t_quantile;
 /// of those of `first`. Cells that it has not, or that it has not finished, stay as they are.
 /// Source: docs/measuring.md#confirmation.
 pub fn confirm(first: &mut Comparison, again: &Comparison, seconds_later: Option<f64>) {
-    let found = |cell: &&mut CellComparison| {
-        matches!(cell.verdict, Verdict::Regression | Verdict::Improvement)
-    };
+    let found = |cell: &&mut CellComparison| cell.verdict.is_change();
     for cell in first.cells.iter_mut().filter(found) {
         let Some(other) = again.cells.iter().find(|other| is_same(cell, other)) else {
             continue;

@@ -159,6 +159,10 @@ pub struct Grid {
     pub coordinates: Vec<(String, String)>,
     /// The rows: numbers of clients, rising.
     pub clients: Vec<u32>,
+    /// Those of them that share cores with the server in another way than the largest: no line joins both.
+    pub apart: Vec<u32>,
+    /// Where client and server ran, in words; absent for one number of clients, and where no plan decides it.
+    pub placement: Option<String>,
     /// The columns; figures are relative to the first.
     pub columns: Vec<GridColumn>,
 }

@@ -117,6 +117,26 @@ pub enum Placement {
     Free,
 }
 
+impl Placement {
+    /// Where the client side is, in words: `on a core of its own`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::SameCore => "on the server's core",
+            Self::Split => "on a core of its own",
+            Self::Free => "bound to no core",
+        }
+    }
+
+    /// The word in files and arguments.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::SameCore => "same-core",
+            Self::Split => "split",
+            Self::Free => "free",
+        }
+    }
+}
+
 /// When a cell has been measured enough.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -584,6 +604,15 @@ impl Plan {
         } else {
             self.placement_multi
         }
+    }
+
+    /// How client and server of a cell share the cores, where the plan decides it by the cell: absent for
+    /// named cores, for servers that were there before, and for an engine in its own process.
+    pub fn placed(&self, cell: &Cell) -> Option<Placement> {
+        let mut servers = self.servers.iter();
+        let elsewhere = servers.any(|server| server.installation.remote.is_some());
+        let decided = self.pins.is_none() && !elsewhere && !self.work.is_embedded();
+        decided.then(|| self.placement(cell))
     }
 
     fn find(&self, role: Role) -> Option<ServerId> {

@@ -134,12 +134,14 @@ fn relative_words(ratio: &Ratio, verdict: Option<Verdict>) -> String {
     }
 }
 
-/// `postgres:18.6: linear to 4, flat from 6`, for each column.
+/// `postgres:18.6: linear to 4, flat from 6`, for each column; then where client and server ran.
 pub(crate) fn segment_lines(grid: &Grid) -> Vec<String> {
-    let columns = grid.columns.iter();
-    columns
-        .map(|column| format!("{}: {}", column.name, segments::words(&column.segments)))
-        .collect()
+    let told = |column: &GridColumn| match (column.segments.as_slice(), grid.apart.as_slice()) {
+        ([], [_, ..]) => None,
+        (segments, _) => Some(format!("{}: {}", column.name, segments::words(segments))),
+    };
+    let columns = grid.columns.iter().filter_map(told);
+    columns.chain(grid.placement.clone()).collect()
 }
 
 /// `1 client`.

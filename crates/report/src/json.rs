@@ -15,7 +15,7 @@ use crate::remarks::{layout, multiplicity};
 use crate::study::json::json_grids;
 use crate::summary::summary;
 use crate::words::finite;
-use crate::{again, hours, means};
+use crate::{again, hours, means, placed};
 use cell::Cells;
 use deltabench_compare::comparison::{Comparison, GroupSummary, PlaceboSummary};
 use deltabench_compare::{exit_code, gate_line};
@@ -89,6 +89,7 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Valu
         "summaries": groups.collect::<Value>(),
         "multiplicity": multiplicity(comparison),
         "not_averaged": Vec::from_iter(layout(plan)),
+        "placement_note": placed::large_changes(comparison, plan),
         "fairness": fairness(comparison),
         "cells": cells.all(&comparison.cells),
         "placebo_cells": cells.all(&comparison.placebo_cells),

@@ -28,6 +28,7 @@ mod markdown;
 mod means;
 mod notes;
 mod origin;
+mod placed;
 mod published;
 mod remarks;
 mod render;

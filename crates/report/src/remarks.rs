@@ -4,7 +4,7 @@ use crate::conditions::Conditions;
 use crate::confirmation::DRIFTING;
 use crate::context::ReportContext;
 use crate::weight::Weight;
-use crate::{hours, withheld, words};
+use crate::{hours, placed, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Estimates, Metric, Ratio, Verdict,
 };
@@ -38,6 +38,8 @@ pub(crate) fn remarks(
     list.extend(hours::doubts(plan, context));
     list.extend(hours::unknown(comparison, plan));
     list.extend(hours::meaning(comparison, context));
+    list.extend(placed::large_changes(comparison, plan));
+    list.extend(placed::over_clients(plan));
     list.extend(placebo(comparison, plan));
     list.extend(ledger(context));
     list.extend(left_out(comparison, plan));
@@ -85,6 +87,8 @@ pub(crate) fn weighed(
         (Weight::Answer, hours::doubts(plan, context)),
         (of_disturbed, moved(comparison, &conditions)),
         (Weight::Figures, hours::meaning(comparison, context)),
+        (Weight::Doubt, one(placed::large_changes(comparison, plan))),
+        (Weight::Figures, one(placed::over_clients(plan))),
         (of_placebo, one(placebo(comparison, plan))),
         (Weight::Doubt, one(drifting(comparison, &conditions))),
         (Weight::Doubt, one(hours::unknown(comparison, plan))),
@@ -131,7 +135,7 @@ pub(crate) fn explanations(comparison: &Comparison, plan: &Plan) -> Vec<String> 
 
 /// Whether a cell got slower or faster.
 pub(crate) fn changed(cell: &CellComparison) -> bool {
-    matches!(cell.verdict, Verdict::Regression | Verdict::Improvement)
+    cell.verdict.is_change()
 }
 
 fn placebo(comparison: &Comparison, plan: &Plan) -> Option<String> {

@@ -7,7 +7,7 @@ mod sessions;
 use crate::request::most_clients;
 pub use crate::request::{Request, Selection, ServerWish};
 use crate::session::benchmark::Benchmark;
-use deltabench_model::plan::{DataSize, PLAN_FORMAT, Plan, Role, Stopping};
+use deltabench_model::plan::{Cell, DataSize, PLAN_FORMAT, Placement, Plan, Role, Stopping};
 use deltabench_model::problem::Problem;
 use deltabench_server::check_settings;
 use deltabench_workload::Library;
@@ -40,6 +40,7 @@ pub fn plan(
     benchmark.check_servers(&request, &wishes)?;
     check_distinct(request.same_target, &wishes)?;
     let cells = benchmark.cells(&request, library)?;
+    let (placement_single, placement_multi) = of_curves(request.placement, &cells);
     let mut servers = vec![base.planned(Role::Base)];
     servers.extend(request.placebo.then(|| base.planned(Role::Placebo)));
     servers.extend(candidates.iter().map(|wish| wish.planned(Role::Candidate)));
@@ -51,8 +52,8 @@ pub fn plan(
         cells,
         data: request.data,
         timing: request.timing,
-        placement_single: request.placement.0,
-        placement_multi: request.placement.1,
+        placement_single,
+        placement_multi,
         delta: request.delta.unwrap_or(DELTA_WIDEST),
         delta_from_noise: request.delta.is_none(),
         checksums: request.checksums,
@@ -73,6 +74,21 @@ pub fn plan(
         experiment: None,
         work: request.work,
     })
+}
+
+/// The placements of one client and of more: the same where a workload has several numbers of clients, or the
+/// step from one client to more would be that of the placement.
+fn of_curves(asked: (Placement, Placement), cells: &[Cell]) -> (Placement, Placement) {
+    let several = |cell: &Cell| {
+        let same = |other: &&Cell| (&other.workload, other.state) == (&cell.workload, cell.state);
+        let mut others = cells.iter().filter(same);
+        others.any(|other| other.clients > 1)
+    };
+    let mut alone = cells.iter().filter(|cell| cell.clients == 1);
+    match alone.any(several) {
+        true => (asked.1, asked.1),
+        false => asked,
+    }
 }
 
 /// Refuses blocks, slices, shares and rates that mean nothing.
@@ -281,6 +297,27 @@ pub(crate) mod tests {
                 ),
             )
         }
+    }
+
+    #[test]
+    fn a_curve_over_clients_has_one_placement() {
+        let default = (Placement::SameCore, Placement::Split);
+        let cells = |clients: &[u32]| -> Vec<Cell> {
+            let one = |clients: &u32| Cell {
+                clients: *clients,
+                ..plan_of(&["a", "b"], 1).cells.remove(0)
+            };
+            clients.iter().map(one).collect()
+        };
+        let split = (Placement::Split, Placement::Split);
+        assert_eq!(of_curves(default, &cells(&[1, 4])), split);
+        assert_eq!(of_curves(default, &cells(&[1])), default);
+        assert_eq!(of_curves(default, &cells(&[2, 4])), default);
+        let same = (Placement::SameCore, Placement::SameCore);
+        assert_eq!(of_curves(same, &cells(&[1, 4])), same);
+        let mut apart = cells(&[1, 4]);
+        apart[1].workload = "scan".to_owned();
+        assert_eq!(of_curves(default, &apart), default);
     }
 
     #[test]

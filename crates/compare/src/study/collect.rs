@@ -6,7 +6,7 @@ use crate::absolute::CellResult;
 use crate::comparison::{CellComparison, Metric, MetricComparison, Verdict};
 use crate::sample::BlockValue;
 use crate::words;
-use deltabench_model::plan::{Cell, CellId, DataState, Group, Plan, ServerId};
+use deltabench_model::plan::{Cell, CellId, DataState, Group, Placement, Plan, ServerId};
 use deltabench_model::units::count;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -113,6 +113,25 @@ impl<'a> Set<'a> {
     pub(super) fn has(&self, row: &str, clients: u32) -> bool {
         let key = (row.to_owned(), clients);
         self.runs.iter().any(|run| run.cells.contains_key(&key))
+    }
+
+    /// How client and server share cores at a number of clients, in one row or in all, as the plans decide.
+    pub(super) fn placed(&self, row: Option<&str>, clients: u32) -> Vec<Option<Placement>> {
+        let cells = self.runs.iter().flat_map(|run| {
+            let plan = run.source.plan;
+            let own = run.cells.iter().filter(move |((name, number), _)| {
+                *number == clients && row.is_none_or(|row| row == name)
+            });
+            own.filter_map(|(_, id)| Some(plan.placed(plan.cell(*id)?)))
+        });
+        distinct(cells)
+    }
+
+    /// Of these numbers of clients those that are placed as the largest, and the others: no line joins both.
+    pub(super) fn by_placement(&self, row: Option<&str>, clients: &[u32]) -> (Vec<u32>, Vec<u32>) {
+        let last = clients.last().map(|last| self.placed(row, *last));
+        let alike = |clients: &u32| last.as_ref() == Some(&self.placed(row, *clients));
+        clients.iter().partition(|clients| alike(clients))
     }
 
     /// Whether a row is a mix of scripts.

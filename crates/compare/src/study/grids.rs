@@ -4,7 +4,7 @@ use super::collect::{Place, Set, Usable, number};
 use super::figures::{absolutes, unfit};
 use super::loads::Loads;
 use super::places::Places;
-use super::{Absolute, Axis, Grid, GridColumn, GridPoint, StudyTable, distinct};
+use super::{Absolute, Axis, Grid, GridColumn, GridPoint, StudyTable, distinct, notes};
 use crate::absolute::{Latency, Tally};
 use crate::comparison::{Metric, Ratio, Verdict};
 use crate::segments::{Point, segments};
@@ -72,6 +72,7 @@ fn of_servers(
     tables: &[StudyTable],
 ) -> Option<Grid> {
     let clients = clients(std::iter::once(set), name);
+    let (alike, apart) = set.by_placement(Some(name), &clients);
     let coordinates: Vec<_> = places.coordinates(&set.position, None).collect();
     let servers = set.servers();
     let columns = servers.iter().enumerate().map(|(at, server)| {
@@ -86,7 +87,7 @@ fn of_servers(
                 ..point
             })
         });
-        column(server, &clients, points.collect())
+        column(server, (&clients, &apart), points.collect())
     });
     let columns: Vec<GridColumn> = columns.collect();
     grid(Grid {
@@ -101,9 +102,17 @@ fn of_servers(
         worker: set.worker(),
         group,
         coordinates,
+        placement: placement(set, name, &alike, &apart),
         clients,
+        apart,
         columns,
     })
+}
+
+/// Where client and server of a row ran; nothing where it has one number of clients.
+fn placement(set: &Set<'_>, row: &str, alike: &[u32], apart: &[u32]) -> Option<String> {
+    let several = alike.len() + apart.len() > 1;
+    several.then(|| notes::of_placement(set, Some(row), alike, apart))?
 }
 
 fn of_hosts(
@@ -115,6 +124,10 @@ fn of_hosts(
 ) -> Option<Grid> {
     let first = line.first()?;
     let clients = clients(line.iter().copied(), name);
+    let by_set = { line.iter() }.map(|set| set.by_placement(Some(name), &clients).1);
+    let apart: Vec<u32> = distinct(by_set.flatten());
+    let alike = clients.iter().copied().filter(|one| !apart.contains(one));
+    let placement = placement(first, name, &alike.collect::<Vec<u32>>(), &apart);
     let hosts = &places.dimensions.get(host)?.values;
     let speed = |usable: &Usable<'_, '_>| absolutes(&usable.places, Metric::Throughput);
     let columns = line.iter().enumerate().map(|(at, set)| {
@@ -129,7 +142,7 @@ fn of_hosts(
         });
         let index = set.position.get(host).copied().unwrap_or(0);
         let name = hosts.get(index).map_or("", String::as_str);
-        column(name, &clients, points.collect())
+        column(name, (&clients, &apart), points.collect())
     });
     let columns: Vec<GridColumn> = columns.collect();
     let place = places.words(&first.position, Some(host));
@@ -143,7 +156,9 @@ fn of_hosts(
         coordinates: std::iter::once(("server".to_owned(), server.to_owned()))
             .chain(places.coordinates(&first.position, Some(host)))
             .collect(),
+        placement,
         clients,
+        apart,
         columns,
     })
 }
@@ -154,10 +169,16 @@ fn grid(grid: Grid) -> Option<Grid> {
     points.any(Option::is_some).then_some(grid)
 }
 
-fn column(name: &str, clients: &[u32], points: Vec<Option<GridPoint>>) -> GridColumn {
+/// `apart` are the numbers of clients with another placement: its segments go without.
+fn column(
+    name: &str,
+    (clients, apart): (&[u32], &[u32]),
+    points: Vec<Option<GridPoint>>,
+) -> GridColumn {
     let line: Vec<Point> = clients
         .iter()
         .zip(&points)
+        .filter(|(clients, _)| !apart.contains(clients))
         .filter_map(|(&clients, point)| {
             let point = point.as_ref()?;
             (point.verdict != Some(Verdict::Unfit)).then_some(Point {

@@ -118,7 +118,7 @@ pub(super) fn of_servers(
 const SCHEDULED: &str =
     "operations were sent at a fixed rate: throughput only says whether a server kept up";
 
-pub(super) fn of_scaleup(set: &Set<'_>, clients: &[u32]) -> Vec<String> {
+pub(super) fn of_scaleup(set: &Set<'_>, clients: &[u32], apart: &[u32]) -> Vec<String> {
     let plans = || set.runs.iter().map(|run| run.source.plan);
     let mut notes = vec![
         "both rates of a figure come from the same blocks, but from different visits: the luck of a \
@@ -132,25 +132,46 @@ pub(super) fn of_scaleup(set: &Set<'_>, clients: &[u32]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let served = plans().filter(|plan| !plan.work.is_embedded());
-    let placements = served.flat_map(|plan| {
-        let cells = plan.cells.iter();
-        let shown = cells.filter(|cell| clients.contains(&cell.clients));
-        shown.map(|cell| (cell.clients == 1, plan.placement(cell)))
-    });
-    let placements = distinct(placements.map(|(_, placement)| placement));
-    if placements.len() > 1 {
-        notes.push(
-            "client and server are placed otherwise with one client than with more (same core, or cores \
-             of their own): the step from 1 is one of placement too"
-                .to_owned(),
-        );
-    }
+    notes.extend(of_placement(set, None, clients, apart));
     let mut cells = plans().flat_map(|plan| &plan.cells);
     if cells.any(|cell| cell.rate.is_some()) {
         notes.push(SCHEDULED.to_owned());
     }
     notes
+}
+
+/// Where client and server ran over these numbers of clients, and which others are no part of the line;
+/// nothing where no plan decides it.
+pub(super) fn of_placement(
+    set: &Set<'_>,
+    row: Option<&str>,
+    clients: &[u32],
+    apart: &[u32],
+) -> Option<String> {
+    let worker = set.worker();
+    let side = |clients: u32| match set.placed(row, clients).as_slice() {
+        [] | [None] => None,
+        [Some(one)] => Some(one.words()),
+        _ => Some("placed by run"),
+    };
+    let here = side(*clients.last()?)?;
+    let Some(first) = apart.first() else {
+        return Some(format!(
+            "the client side is {here} at every number of {worker}s"
+        ));
+    };
+    let elsewhere = side(*first).unwrap_or("placed in another way");
+    let few = match apart {
+        [1] => format!("1 {worker}"),
+        apart => {
+            let numbers: Vec<String> = apart.iter().map(u32::to_string).collect();
+            format!("{} {worker}s", numbers.join(", "))
+        }
+    };
+    Some(format!(
+        "at {few} the client side is {elsewhere}, at the others {here}: no segment and no scaleup joins \
+         them, because that step would be one of placement"
+    ))
 }
 
 pub(super) fn of_runs(axis: Axis, name: &str, of_ratios: bool, rows: &[StudyRow]) -> Vec<String> {

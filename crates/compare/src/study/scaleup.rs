@@ -11,9 +11,10 @@ use crate::thresholds::LEVEL_DIFFERENT;
 use deltabench_model::plan::Group;
 use std::collections::BTreeMap;
 
-/// For each server its throughput at each number of clients, relative to the smallest.
+/// For each server its throughput at each number of clients, relative to the smallest of one placement.
 pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<StudyTable> {
     let clients: Vec<u32> = set.clients().into_iter().collect();
+    let (clients, apart) = set.by_placement(None, &clients);
     let Some((&least, more)) = clients.split_first().filter(|(_, more)| !more.is_empty()) else {
         return Vec::new();
     };
@@ -39,7 +40,7 @@ pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<StudyTable> {
             .into_iter()
             .filter_map(|(name, group)| scaled(set, server, (name, group), least, more))
             .collect(),
-        notes: notes::of_scaleup(set, &clients),
+        notes: notes::of_scaleup(set, &clients, &apart),
     });
     tables.filter(|table| !table.rows.is_empty()).collect()
 }

@@ -7,7 +7,7 @@ use deltabench_compare::absolute::{is_shown, mean_and_stddev, progress, results}
 use deltabench_compare::comparison::{Comparison, Verdict};
 use deltabench_compare::segments::Slope;
 use deltabench_compare::study::{Axis, Grid, StudyRun, grids_of, study};
-use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
+use deltabench_model::plan::{Cell, CellId, Pins, Placement, Plan, ServerId};
 use deltabench_model::slice::{ScriptTally, Slice, VoidReason};
 use deltabench_model::units::to_f64;
 
@@ -227,6 +227,36 @@ fn a_grid_has_absolute_figures_verdicts_and_segments() {
             .collect();
         assert_eq!(slopes, [(Slope::Linear, 4), (Slope::Flat, 32)]);
     }
+    assert!(grid.apart.is_empty() && grid.placement.is_some());
+}
+
+#[test]
+fn segments_never_mix_placements() {
+    let mut plan = plan_of(&["b"], cells(&WORKLOADS[..1], &CLIENTS));
+    plan.placement_single = Placement::SameCore;
+    let comparison = measured(&plan, 3);
+    let grids = grids_of(one(&plan, &comparison, "r1", "box")).unwrap();
+    let grid = grid(&grids, "point-query by clients");
+    assert_eq!(grid.apart, [1]);
+    assert!(grid.columns[0].points[0].is_some());
+    let from: Vec<u32> = grid.columns[0]
+        .segments
+        .iter()
+        .map(|one| one.from)
+        .collect();
+    assert_eq!(from.first(), Some(&CLIENTS[1]));
+    let text = grid.placement.clone().unwrap();
+    assert!(
+        text.contains("no segment and no scaleup joins them"),
+        "{text}"
+    );
+    // Named cores place all of them alike.
+    plan.pins = Some(Pins {
+        server: vec![0],
+        client: vec![1],
+    });
+    let grids = grids_of(one(&plan, &comparison, "r1", "box")).unwrap();
+    assert_eq!((grids[0].apart.len(), &grids[0].placement), (0, &None));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::study_model::*;
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
 use deltabench_compare::study::{Axis, StudyRun, study};
 use deltabench_model::invalidation::Invalidation;
-use deltabench_model::plan::{Cell, CellId, Group, Plan, ServerId};
+use deltabench_model::plan::{Cell, CellId, Group, Placement, Plan, ServerId};
 use deltabench_stats::student::{t_interval, welch};
 use deltabench_stats::summary::{mean, sample_sd};
 
@@ -381,7 +381,31 @@ fn scaleup_pairs_both_client_counts_by_block() {
         let one = figure(table, "read-only-sum", "1");
         assert!(near(one.ratio.estimate, 1.0) && near(one.efficiency.unwrap(), 1.0));
         let notes = table.notes.join("\n");
-        assert!(notes.contains("different visits") && notes.contains("placed otherwise"));
+        assert!(notes.contains("different visits"));
+        assert!(
+            notes.contains("the client side is on a core of its own at every number of clients")
+        );
+    }
+    // As earlier versions placed one client: no line joins it with the others.
+    let mixed = Plan {
+        placement_single: Placement::SameCore,
+        ..plans[0].clone()
+    };
+    let mixed = tables_of(&of(&[mixed], &comparisons));
+    let of_clients = mixed
+        .tables
+        .iter()
+        .filter(|table| table.axis == Axis::Clients);
+    let titles: Vec<&str> = of_clients
+        .clone()
+        .map(|table| table.title.as_str())
+        .collect();
+    let relative = ["a", "b"].map(|server| format!("throughput of {server} relative to 2 clients"));
+    assert_eq!(titles, relative);
+    let note =
+        "at 1 client the client side is on the server's core, at the others on a core of its own";
+    for table in of_clients {
+        assert!(table.notes.iter().any(|text| text.starts_with(note)));
     }
     // By hand, of the candidate.
     let of = |clients: u32| {

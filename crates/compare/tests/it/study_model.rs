@@ -6,8 +6,8 @@ use deltabench_compare::analyse;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{Figure, Study, StudyRow, StudyRun, StudyTable, study};
 use deltabench_model::plan::{
-    Cell, CellId, ExperimentPart, Group, Plan, PlannedServer, Role, ServerId, StorageProfile,
-    WorkloadSource,
+    Cell, CellId, ExperimentPart, Group, Placement, Plan, PlannedServer, Role, ServerId,
+    StorageProfile, WorkloadSource,
 };
 use deltabench_model::slice::Slice;
 
@@ -51,6 +51,7 @@ pub fn servers(candidates: &[&str]) -> Vec<PlannedServer> {
 pub fn plan_of(candidates: &[&str], cells: Vec<Cell>) -> Plan {
     Plan {
         servers: servers(candidates),
+        placement_single: Placement::Split,
         ..plan(cells)
     }
 }

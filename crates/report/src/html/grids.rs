@@ -2,10 +2,9 @@
 
 use super::data::number::Number;
 use super::typeset;
-use crate::grids::{LEGEND, Value, page_table};
+use crate::grids::{LEGEND, Value, page_table, segment_lines};
 use crate::table::page::table;
 use deltabench_compare::comparison::Verdict;
-use deltabench_compare::segments;
 use deltabench_compare::study::{Absolute, Grid, GridPoint};
 use maud::{Markup, html};
 use serde_json::{Value as Json, json};
@@ -34,9 +33,7 @@ fn article(place: usize, grid: &Grid) -> Markup {
             details open[place < OPEN] {
                 summary { h3 { (grid.title) } }
                 ul.segments {
-                    @for column in &grid.columns {
-                        li { (column.name) ": " (typeset(&segments::words(&column.segments))) }
-                    }
+                    @for text in segment_lines(grid) { li { (typeset(&text)) } }
                 }
                 div.scripted {
                     div.controls { label { span { "figure" } select data-grid-figure=(place) {} } }
@@ -74,6 +71,7 @@ pub(super) fn data(grids: &[Grid]) -> Json {
             "title": grid.title,
             "worker": grid.worker,
             "clients": grid.clients,
+            "apart": grid.apart,
             "columns": columns.collect::<Json>(),
         })
     });

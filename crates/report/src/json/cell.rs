@@ -5,6 +5,7 @@ use super::{costs, finite, interval, relative};
 use crate::confirmation::ConfirmationStatus;
 use crate::context::{CellWarmUp, ReportContext};
 use crate::counts;
+use crate::placed;
 use crate::published::published;
 use crate::withdrawn;
 use deltabench_compare::comparison::{
@@ -81,8 +82,13 @@ impl Cells<'_> {
             "withdrawn": withdrawn::of_cell(self.context, cell.cell),
         }));
         // One more in the macro is more than it takes.
-        if let (Value::Object(fields), Some(found)) = (&mut value, &cell.recurrence) {
-            fields.insert("recurrence".to_owned(), recurrence(found));
+        if let Value::Object(fields) = &mut value {
+            let placement = placed::of_cell(cell, self.plan);
+            let placement = placement.map(|placement| ("placement", json!(placement.word())));
+            let found = cell.recurrence.as_ref().map(recurrence);
+            let more = found.map(|found| ("recurrence", found));
+            let more = placement.into_iter().chain(more);
+            fields.extend(more.map(|(name, value)| (name.to_owned(), value)));
         }
         value
     }

@@ -76,15 +76,17 @@ pub(crate) fn json_grids(grids: &[Grid]) -> impl Iterator<Item = Value> {
     grids.iter().map(|grid| {
         let columns = grid.columns.iter();
         let columns = columns.map(|column| grid_column(&grid.clients, column));
-        json!({
+        known(json!({
             "axis": study_words::axis(grid.axis),
             "axis_name": grid.axis_name,
             "title": grid.title,
             "workload": grid.workload,
             "group": grid.group.word(),
             "coordinates": grid.coordinates,
+            "apart": unless_empty(grid.apart.iter().map(|clients| json!(clients))),
+            "placement": grid.placement,
             "columns": columns.collect::<Value>(),
-        })
+        }))
     })
 }
 

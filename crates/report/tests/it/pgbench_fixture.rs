@@ -6,7 +6,9 @@ use deltabench_compare::analyse;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{StudyRun, grids_of};
 use deltabench_kinds::pgbench::shown::figures;
-use deltabench_model::plan::{Cell, CellId, Group, Plan, Role, ServerId, WorkloadSource};
+use deltabench_model::plan::{
+    Cell, CellId, Group, Placement, Plan, Role, ServerId, WorkloadSource,
+};
 use deltabench_model::slice::{ScriptTally, Slice};
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_model::work::Work;
@@ -82,6 +84,7 @@ pub fn plan(clients: &[u32]) -> Plan {
         })
         .collect();
     plan.timing.blocks = 8;
+    plan.placement_single = Placement::Split;
     plan.work = Work::scripts(Some(setup));
     plan
 }

@@ -35,7 +35,9 @@ function lines(element, grid, place) {
     connectNulls: false,
     data: column.points.flatMap((point, row) => {
       const found = point?.[0][place];
-      return found ? [{ value: [grid.clients[row], found[0] / scale], ends: found, point }] : [];
+      // A point of another placement is no part of the line.
+      const gap = grid.apart.includes(grid.clients[row]) ? [{ value: [grid.clients[row], null], ends: [] }] : [];
+      return found ? [{ value: [grid.clients[row], found[0] / scale], ends: found, point }, ...gap] : [];
     }),
   }));
   element.dataset.title = `${grid.title}: ${name}`;

@@ -1,6 +1,6 @@
 //! The plan that measures the differences of a run again.
 
-use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric};
 use deltabench_model::plan::{Cell, CellId, Gate, Plan, Stopping};
 use deltabench_workload::mix;
 use std::collections::HashSet;
@@ -24,8 +24,7 @@ pub fn confirmation(run: &str, plan: &Plan, comparison: &Comparison) -> Option<P
     let small = |cell: &&CellComparison| {
         let throughput = cell.metric(Metric::Throughput);
         let estimate = throughput.map_or(1.0, |value| value.ratio.estimate);
-        matches!(cell.verdict, Verdict::Regression | Verdict::Improvement)
-            && (estimate - 1.0).abs() <= CONFIRM_UP_TO
+        cell.verdict.is_change() && (estimate - 1.0).abs() <= CONFIRM_UP_TO
     };
     let wanted: HashSet<CellId> = comparison
         .cells
