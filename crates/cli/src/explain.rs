@@ -20,6 +20,7 @@ use deltabench_lab::{Analysed, EXPLAINED, Judged, changed, explained};
 use deltabench_model::explanation::ExplainedCell;
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::problem::Problem;
+use deltabench_model::sampled::SampledCell;
 use deltabench_model::units::index;
 use deltabench_run::session::SessionEnd;
 use deltabench_server::Counter;
@@ -114,8 +115,7 @@ fn of_run(run: &str, arguments: &Explain, shape: &Shape, config: &Config) -> Res
     let store = open(config)?;
     let run = store.find(run).map_err(Failure::Refused)?;
     let plan = store.plan(&run).map_err(store_problem)?;
-    let judged = Judged::of(&run, &plan, &store).and_then(|judged| judged.standing(&store));
-    let comparison = judged.map_err(Failure::Failed)?;
+    let (comparison, sampled) = read(&run, &plan, &store).map_err(Failure::Failed)?;
     let named: Vec<CellId> = match arguments.cells.as_slice() {
         [] => Vec::new(),
         names => {
@@ -137,7 +137,8 @@ fn of_run(run: &str, arguments: &Explain, shape: &Shape, config: &Config) -> Res
         ));
     }
     let told = |store: &Store, comparison: &Comparison| {
-        explained(&run, (&plan, comparison), store, &cells, shape.lines).map_err(Failure::Failed)
+        let read = (&plan, comparison, sampled.as_slice());
+        explained(&run, read, store, &cells, shape.lines).map_err(Failure::Failed)
     };
     let mut found = told(&store, &comparison)?;
     let is_missing = |cell: &CellId| found.iter().all(|explained| explained.cell != *cell);
@@ -147,11 +148,17 @@ fn of_run(run: &str, arguments: &Explain, shape: &Shape, config: &Config) -> Res
         let Some(store) = count_now(&run, &plan, &missing, arguments, config)? else {
             return Ok(interrupted(&plan));
         };
-        let judged = Judged::of(&run, &plan, &store).and_then(|judged| judged.standing(&store));
-        found = told(&store, &judged.map_err(Failure::Failed)?)?;
+        let (comparison, _) = read(&run, &plan, &store).map_err(Failure::Failed)?;
+        found = told(&store, &comparison)?;
         rewrite(&run, &plan, &store, config)?;
     }
     show(&run, &plan, &found, shape)
+}
+
+/// What a run says now, and where its servers' time went.
+fn read(run: &str, plan: &Plan, store: &Store) -> Result<(Comparison, Vec<SampledCell>), Problem> {
+    let judged = Judged::of(run, plan, store)?;
+    Ok((judged.standing(store)?, judged.sampled()?))
 }
 
 /// The first option given that has a meaning with two targets only.
@@ -229,8 +236,8 @@ fn explain_counted(ready: Ready, shape: &Shape, config: &Config) -> Result<u8, F
     let store = open(config)?;
     let all: Vec<CellId> = CellId::each().take(plan.cells.len()).collect();
     let run = &context.run;
-    let found =
-        explained(run, (plan, comparison), &store, &all, shape.lines).map_err(Failure::Failed)?;
+    let found = explained(run, (plan, comparison, &[]), &store, &all, shape.lines)
+        .map_err(Failure::Failed)?;
     show(run, plan, &found, shape)
 }
 

@@ -71,15 +71,7 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
         write(&plan, &context.results, seconds)
     } else {
         let format = arguments.form();
-        let mut report = deltabench_report::render(format, comparison, &plan, context, options);
-        if arguments.format.is_text() {
-            let sampled = analysed.sampled().map_err(Failure::Failed)?;
-            if !sampled.is_empty() {
-                report.push('\n');
-                report += &deltabench_report::sampled_text(&sampled, &plan, options.width);
-            }
-        }
-        report
+        deltabench_report::render(format, comparison, &plan, context, options)
     };
     match &arguments.out {
         Some(path) => write_file(path, &text)?,

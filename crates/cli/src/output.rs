@@ -9,7 +9,7 @@ use deltabench_compare::exit_code;
 use deltabench_lab::Analysed;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
-use deltabench_report::{JsonVersion, TerminalOptions, sampled_text};
+use deltabench_report::{JsonVersion, TerminalOptions};
 use deltabench_store::Store;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -110,14 +110,9 @@ pub fn publish(analysed: &Analysed, destinations: &Destinations) -> Result<u8, F
         context,
         ..
     } = analysed;
-    let sampled = analysed.sampled().map_err(Failure::Failed)?;
     let to_stdout = destinations.json.as_deref().is_some_and(is_stdout);
     let options = options(!to_stdout, destinations.verbose);
-    let mut table = deltabench_report::terminal(comparison, plan, context, options);
-    if !sampled.is_empty() {
-        table.push('\n');
-        table += &sampled_text(&sampled, plan, width());
-    }
+    let table = deltabench_report::terminal(comparison, plan, context, options);
     if to_stdout {
         say(&table);
     } else {

@@ -249,6 +249,7 @@ impl<'a> Search<'a> {
             candidate: 0,
             base_calls: 0,
             candidate_calls: 0,
+            time: None,
             inner: Vec::new(),
         };
         for unit in called.iter().filter_map(|unit| self.unit(*unit)) {
@@ -422,6 +423,7 @@ impl<'a> Search<'a> {
             candidate: figure(candidate),
             base_calls: base.calls,
             candidate_calls: candidate.calls,
+            time: None,
             inner: Vec::new(),
         }
     }

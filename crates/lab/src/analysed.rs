@@ -18,8 +18,6 @@ use deltabench_model::explanation::ExplainedCell;
 use deltabench_model::fact::{FactKind, MachineName, Settings, WarmUp};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_model::record::Record;
-use deltabench_model::sampled::SampledCell;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::to_f64;
 use deltabench_report::{
@@ -43,8 +41,6 @@ pub struct Analysed {
     pub slices: Vec<Slice>,
     /// What was counted in visits, and in records that stand for them.
     pub counters: Vec<VisitCounters>,
-    /// Whole pieces of work, and samples.
-    records: Vec<Record>,
 }
 
 /// Analyses what the store has of a run, and of the run that confirms it, by this plan.
@@ -113,7 +109,9 @@ impl Analysed {
             context.confirmation_withdrawn = withdrawn;
         }
         withdraw(&mut comparison, &context.invalidations);
-        context.explained = explained(&run, (&plan, &comparison), store, &[], LINES)?;
+        context.sampled = sampled(&records.records, &records.slices, &plan)?;
+        let read = (&plan, &comparison, context.sampled.as_slice());
+        context.explained = explained(&run, read, store, &[], LINES)?;
         add_apart(&mut comparison, &plan);
         add_instructions(&mut comparison, &context.explained);
         context.grids = grids(&run, &plan, &comparison, &context)?;
@@ -134,15 +132,7 @@ impl Analysed {
             shown,
             slices: records.slices,
             counters,
-            records: records.records,
         })
-    }
-
-    /// Where the servers' time went, in cells of which it was sampled.
-    ///
-    /// Errors: a record that is damaged.
-    pub fn sampled(&self) -> Result<Vec<SampledCell>, Problem> {
-        sampled(&self.records, &self.slices, &self.plan)
     }
 }
 

@@ -5,21 +5,23 @@ use crate::store_problem;
 use deltabench_compare::CountedCell;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_explain::explain;
-use deltabench_model::explanation::ExplainedCell;
+use deltabench_model::explanation::{ExplainedCell, TimeChange};
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::problem::Problem;
+use deltabench_model::sampled::{FunctionTime, SampledCell};
 use deltabench_store::Store;
 
 /// Cells that are explained at most where none is named.
 pub const EXPLAINED: usize = 4;
 
-/// Explains those cells, or without any those that changed most, the worst first, in so many lines each.
+/// Explains those cells, or without any those that changed most, the worst first, in so many lines each, with
+/// the sampled time of their functions.
 ///
 /// Shape: cells whose instructions were not counted on both sides are left out.
 /// Errors: the store cannot be read.
 pub fn explained(
     run: &str,
-    (plan, comparison): (&Plan, &Comparison),
+    (plan, comparison, sampled): (&Plan, &Comparison, &[SampledCell]),
     store: &Store,
     cells: &[CellId],
     lines: usize,
@@ -47,14 +49,30 @@ pub fn explained(
         };
         let counted = counts.of_cell(cell.cell, cell.candidate);
         let span = counted.and_then(CountedCell::span);
+        let mut explanation = explain(&base, &candidate, lines);
+        let mut sampled = sampled.iter();
+        let of = |one: &&SampledCell| (one.cell, one.candidate) == (cell.cell, cell.candidate);
+        if let Some(sampled) = sampled.find(of) {
+            let own = |name: &String| time_of(&sampled.time.own, name);
+            let inclusive = |name: &String| time_of(&sampled.time.inclusive, name);
+            for line in &mut explanation.lines {
+                line.find_time(&own, &inclusive);
+            }
+        }
         found.push(ExplainedCell {
             cell: cell.cell,
             candidate: cell.candidate,
-            explanation: explain(&base, &candidate, lines),
+            explanation,
             notes: span.map(starts_differ).into_iter().collect(),
         });
     }
     Ok(found)
+}
+
+fn time_of(functions: &[FunctionTime], name: &str) -> Option<TimeChange> {
+    let mut functions = functions.iter();
+    let found = functions.find(|function| function.name == name);
+    found.map(|function| function.change)
 }
 
 fn starts_differ(span: f64) -> String {

@@ -2,6 +2,7 @@
 
 use crate::placebos;
 use crate::records::Records;
+use crate::sampled::sampled;
 use crate::store_problem;
 use crate::withdrawal::withdraw;
 use deltabench_compare::add_counts;
@@ -14,6 +15,7 @@ use deltabench_model::counter::VisitCounters;
 use deltabench_model::finding::Finding;
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::problem::Problem;
+use deltabench_model::sampled::SampledCell;
 use deltabench_store::Store;
 use std::collections::BTreeMap;
 
@@ -70,6 +72,13 @@ impl Judged {
             records,
             counters,
         })
+    }
+
+    /// Where the servers' time went, in cells of which it was sampled.
+    ///
+    /// Errors: a record that is damaged.
+    pub fn sampled(&self) -> Result<Vec<SampledCell>, Problem> {
+        sampled(&self.records.records, &self.records.slices, &self.plan)
     }
 
     /// The run's name.

@@ -81,6 +81,9 @@ pub struct Line {
     pub candidate: i64,
     pub base_calls: i64,
     pub candidate_calls: i64,
+    /// Sampled time of its function on all paths: by itself where that is what the line speaks of, else with
+    /// what it calls. Absent where it was not sampled, or too seldom.
+    pub time: Option<TimeChange>,
     /// Larger parts of it, further down. They are in the figures above.
     pub inner: Vec<Self>,
 }
@@ -94,6 +97,28 @@ pub struct TimeChange {
     pub low_ns: f64,
     /// Upper end.
     pub high_ns: f64,
+}
+
+/// What sampled time says of a difference that was counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agreement {
+    /// The interval is on the count's side of zero.
+    Agrees,
+    /// It holds zero: the samples are too few.
+    NotShown,
+    /// It is on the other side.
+    Against,
+}
+
+impl Agreement {
+    /// The word in files, and in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::NotShown => "not shown",
+            Self::Against => "against",
+        }
+    }
 }
 
 /// What kind of place a line speaks of.
@@ -148,4 +173,31 @@ impl Line {
     pub fn difference(&self) -> i64 {
         self.candidate - self.base
     }
+
+    /// What time says of it; absent where that was not sampled.
+    pub fn agreement(&self) -> Option<Agreement> {
+        let time = self.time?;
+        let (above, below) = (time.low_ns > 0.0, time.high_ns < 0.0);
+        let more = self.difference() > 0;
+        Some(match (above, below) {
+            (false, false) => Agreement::NotShown,
+            (above, _) if above == more => Agreement::Agrees,
+            _ => Agreement::Against,
+        })
+    }
+
+    /// Looks for the time of its function among those that were sampled, by itself and with what they call.
+    pub fn find_time(&mut self, own: &Times<'_>, inclusive: &Times<'_>) {
+        let times = match self.place {
+            Place::Itself | Place::Everywhere => own,
+            Place::Path | Place::EverywhereWithCalls => inclusive,
+        };
+        self.time = self.names.last().and_then(times);
+        for inner in &mut self.inner {
+            inner.find_time(own, inclusive);
+        }
+    }
 }
+
+/// Sampled time by the name of a function.
+pub type Times<'a> = dyn Fn(&String) -> Option<TimeChange> + 'a;

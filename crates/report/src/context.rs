@@ -8,6 +8,7 @@ use deltabench_model::figures::Figures;
 use deltabench_model::installation::{Build, Setting};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
+use deltabench_model::sampled::SampledCell;
 
 /// Facts recorded with the run, for the report's provenance.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -47,6 +48,8 @@ pub struct ReportContext {
     pub grids: Vec<Grid>,
     /// What the kind of benchmark shows beside the verdicts.
     pub figures: Figures,
+    /// Where the servers' time went, in cells of which it was sampled.
+    pub sampled: Vec<SampledCell>,
     /// Where instructions went, in the cells that were explained.
     pub explained: Vec<ExplainedCell>,
     /// The sessions of a comparison that has several, in their order; else empty.
@@ -135,6 +138,11 @@ impl ReportContext {
 
     pub(crate) fn facts(&self, id: ServerId) -> Option<&ServerFacts> {
         self.servers.iter().find(|facts| facts.server == id)
+    }
+
+    pub(crate) fn sampled(&self, cell: CellId, candidate: ServerId) -> Option<&SampledCell> {
+        let mut cells = self.sampled.iter();
+        cells.find(|found| found.cell == cell && found.candidate == candidate)
     }
 
     pub(crate) fn explained(&self, cell: CellId, candidate: ServerId) -> Option<&ExplainedCell> {

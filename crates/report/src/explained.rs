@@ -130,7 +130,8 @@ fn terminal_line(
 ) -> Vec<String> {
     let (base, candidate, difference) = figures(line, explanation);
     let figures = format!("{base:>6} → {candidate:>6} {difference:>7}  ");
-    let words = format!("{}: {}", place(line), why(line, explanation));
+    let time = time(line).map_or_else(String::new, |time| format!("; time {time}"));
+    let words = format!("{}: {}{time}", place(line), why(line, explanation));
     let start = indent + figures.chars().count();
     let mut lines = wrapped(&words, width, start, start + 2);
     // Blanks between figures keep them in columns: a line must not break there.
@@ -196,10 +197,13 @@ pub(crate) fn table(cell: &ExplainedCell) -> Table {
     let explanation = &cell.explanation;
     let lines = explanation.lines.iter();
     let mut columns: Vec<Column> = ["base", "candidate", "difference"].map(Column::of).into();
+    let timed = { explanation.lines.iter() }.any(|line| line.time.is_some());
+    columns.extend(timed.then(|| Column::of_words("time of the function")));
     columns.push(Column::of_words("why"));
     let row = |line: &Line, within: bool| {
         let (base, candidate, difference) = figures(line, explanation);
         let mut cells: Vec<Cell> = vec![base.into(), candidate.into(), difference.into()];
+        cells.extend(timed.then(|| time(line).unwrap_or_default().into()));
         cells.push(why(line, explanation).into());
         let indent = if within { "of it: " } else { "" };
         TableLine::row(format!("{indent}{}", place(line)), cells)
@@ -222,6 +226,15 @@ pub(crate) fn table(cell: &ExplainedCell) -> Table {
         },
         ..Table::default()
     }
+}
+
+/// `+22 [+7, +36] ns, agrees`; absent where it was not sampled.
+fn time(line: &Line) -> Option<String> {
+    let word = line.agreement()?.word();
+    Some(format!(
+        "{} ns, {word}",
+        crate::sampled::interval(&line.time?)
+    ))
 }
 
 /// Base, candidate and difference, of one operation. The difference is that of the figures shown.

@@ -29,7 +29,7 @@ use crate::context::ReportContext;
 use crate::remarks::{remarks, totals, troubles};
 use crate::summary::summary;
 use crate::typesetting::{percent, typeset};
-use crate::{counts, figures, table, words};
+use crate::{counts, figures, sampled, table, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::Plan;
@@ -155,6 +155,7 @@ fn sections(
         (forest::section(comparison, plan, context))
         (numbers::section(comparison, plan, context))
         (explained::section(plan, context))
+        (sampled_section(plan, context))
         @if !counted.is_empty() { (counted_section(&counted)) }
         (ground(comparison, plan, context))
         (findings(comparison))
@@ -165,6 +166,23 @@ fn sections(
         (cards::section(comparison, plan, context))
         (charts::host(context))
         (provenance::section(plan, context))
+    }
+}
+
+/// Where the servers' time went, in cells of which it was sampled; nothing without one.
+fn sampled_section(plan: &Plan, context: &ReportContext) -> Markup {
+    markup! {
+        @if !context.sampled.is_empty() {
+            section #sampled {
+                h2 { "Time by function" }
+                @for cell in &context.sampled {
+                    p { (typeset(&sampled::head(cell, plan))) }
+                    (table::page::table(&sampled::table(cell)))
+                    p.muted { (typeset(&sampled::foot(cell))) }
+                    @for note in sampled::notes(cell) { p.muted { (typeset(&note)) } }
+                }
+            }
+        }
     }
 }
 

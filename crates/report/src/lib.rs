@@ -58,7 +58,6 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use notes::notes_text;
 pub use render::{Format, render};
-pub use sampled::sampled_text;
 pub use study::{StudyContext, StudyFormat, StudyRunFacts, render_study};
 pub use summary::summary;
 pub use terminal::{TerminalOptions, terminal};

@@ -13,7 +13,7 @@ use crate::context::{ReportContext, resolved};
 use crate::remarks::{remarks, totals, troubles};
 use crate::summary::summary;
 use crate::table::markdown::{heads, rows};
-use crate::{costs, counts, explained, figures, grids, means, origin, withdrawn, words};
+use crate::{costs, counts, explained, figures, grids, means, origin, sampled, withdrawn, words};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::gate_line;
 use deltabench_model::finding::Severity;
@@ -50,6 +50,7 @@ pub fn markdown(comparison: &Comparison, plan: &Plan, context: &ReportContext) -
         sections.extend(grids::markdown(&context.grids));
     }
     sections.extend(explained::sections(context, plan));
+    sections.extend(sampled::sections(&context.sampled, plan));
     sections.extend([
         rates::section(comparison, plan, context),
         cells(comparison, plan, context),

@@ -3,8 +3,13 @@
 use crate::conditions::Conditions;
 use crate::context::resolved;
 use crate::lines::wrapped;
+use crate::markdown::quoting::escape;
+use crate::markdown::section::Section;
+use crate::table::markdown::section;
+use deltabench_model::explanation::TimeChange;
 use deltabench_model::plan::Plan;
 use deltabench_model::sampled::{FunctionTime, SampledCell, SampledTime};
+use deltabench_model::table::{Cell, Column, Line, Table};
 
 /// Functions that are shown of those called different.
 const DIFFERENT: usize = 12;
@@ -17,28 +22,92 @@ const COMPLETE: f64 = 0.99;
 
 /// On a terminal: for each sampled cell the functions that differ, the largest of the others, and how the
 /// placebo fared.
-#[must_use]
-pub fn sampled_text(cells: &[SampledCell], plan: &Plan, width: usize) -> String {
-    let lines = cells.iter().flat_map(|cell| lines(cell, plan, width));
-    lines.map(|line| line + "\n").collect()
+pub(crate) fn terminal(cells: &[SampledCell], plan: &Plan, width: usize) -> Vec<String> {
+    cells
+        .iter()
+        .flat_map(|cell| lines(cell, plan, width))
+        .collect()
 }
 
-fn lines(cell: &SampledCell, plan: &Plan, width: usize) -> Vec<String> {
+/// In Markdown, with a heading; nothing where nothing was sampled.
+pub(crate) fn sections(cells: &[SampledCell], plan: &Plan) -> Vec<Section> {
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let paragraph = |text: String| Section {
+        head: vec![text],
+        ..Section::default()
+    };
+    let mut sections = vec![paragraph("### Time by function\n".to_owned())];
+    for cell in cells {
+        sections.extend([
+            paragraph(format!("{}\n", escape(&head(cell, plan)))),
+            section(&table(cell)),
+            paragraph(format!("{}\n", escape(&foot(cell)))),
+            Section::list("", notes(cell), "note"),
+        ]);
+    }
+    sections
+}
+
+/// A row for each function that is shown, for the page and for Markdown.
+pub(crate) fn table(cell: &SampledCell) -> Table {
+    let row = |(function, what): (&FunctionTime, &str)| {
+        let change = &function.change;
+        let fields = [
+            what.to_owned(),
+            format!("{:.0}", change.base_ns),
+            format!("{:.0}", change.candidate_ns),
+            interval(change),
+            said(function).to_owned(),
+        ];
+        Line::row(function.name.clone(), fields.map(Cell::from).into())
+    };
+    Table {
+        corner: "function".to_owned(),
+        columns: vec![
+            Column::of_words("time"),
+            Column::of("base, ns/op"),
+            Column::of("candidate, ns/op"),
+            Column::of("difference"),
+            Column::of_words(""),
+        ],
+        lines: shown(&cell.time).into_iter().map(row).collect(),
+        row_noun: "function",
+        label: "time by function".to_owned(),
+        ..Table::default()
+    }
+}
+
+/// `+22 [+7, +36]`.
+pub(crate) fn interval(change: &TimeChange) -> String {
+    let difference = change.candidate_ns - change.base_ns;
+    format!(
+        "{difference:+.0} [{:+.0}, {:+.0}]",
+        change.low_ns, change.high_ns
+    )
+}
+
+/// Which cell, on which servers, from how many samples.
+pub(crate) fn head(cell: &SampledCell, plan: &Plan) -> String {
     let planned = plan.cell(cell.cell);
     let name = planned.map_or_else(String::new, |planned| {
         Conditions::new(plan).planned_name(planned)
     });
     let time = &cell.time;
     let (base, candidate) = time.samples;
-    let head = format!(
+    format!(
         "time by function, {name}: {} against {}; {} restarts, {base} and {candidate} samples, in slices of \
          their own",
         resolved(plan, cell.candidate),
         resolved(plan, plan.base()),
         time.blocks
-    );
-    let mut lines = wrapped(&head, width, 0, 2);
-    lines.extend(rows(time));
+    )
+}
+
+fn lines(cell: &SampledCell, plan: &Plan, width: usize) -> Vec<String> {
+    let mut lines = wrapped(&head(cell, plan), width, 0, 2);
+    lines.extend(rows(&cell.time));
     lines.extend(wrapped(&foot(cell), width, 2, 4));
     for note in notes(cell) {
         lines.extend(wrapped(&format!("note: {note}"), width, 2, 4));
@@ -47,6 +116,12 @@ fn lines(cell: &SampledCell, plan: &Plan, width: usize) -> Vec<String> {
 }
 
 fn rows(time: &SampledTime) -> Vec<String> {
+    let rows = shown(time).into_iter();
+    rows.map(|(function, what)| row(function, what)).collect()
+}
+
+/// Functions that are shown, with what their time is of.
+fn shown(time: &SampledTime) -> Vec<(&FunctionTime, &'static str)> {
     let own = time.own.iter().map(|function| (function, "itself"));
     let inclusive = time
         .inclusive
@@ -61,8 +136,8 @@ fn rows(time: &SampledTime) -> Vec<String> {
     others.retain(|(_, what)| *what == "itself");
     others.sort_by(|(a, _), (b, _)| size(b).total_cmp(&size(a)));
     others.truncate(OTHERS);
-    let shown = different.into_iter().chain(others);
-    shown.map(|(function, what)| row(function, what)).collect()
+    different.append(&mut others);
+    different
 }
 
 fn size(function: &FunctionTime) -> f64 {
@@ -75,23 +150,24 @@ fn difference(function: &FunctionTime) -> f64 {
 
 fn row(function: &FunctionTime, what: &str) -> String {
     let change = &function.change;
-    let said = if function.is_different() {
-        "called different"
-    } else {
-        "not called different"
-    };
     format!(
-        "  {:<40} {:>6.0} → {:>6.0} ns  {:+.0} [{:+.0}, {:+.0}]  {what}, {said}",
+        "  {:<40} {:>6.0} → {:>6.0} ns  {}  {what}, {}",
         function.name,
         change.base_ns,
         change.candidate_ns,
-        difference(function),
-        change.low_ns,
-        change.high_ns
+        interval(change),
+        said(function)
     )
 }
 
-fn counts(time: &SampledTime) -> (usize, usize) {
+fn said(function: &FunctionTime) -> &'static str {
+    match function.is_different() {
+        true => "called different",
+        false => "not called different",
+    }
+}
+
+pub(crate) fn counts(time: &SampledTime) -> (usize, usize) {
     let all = || time.own.iter().chain(&time.inclusive);
     (
         all().filter(|function| function.is_different()).count(),
@@ -99,7 +175,7 @@ fn counts(time: &SampledTime) -> (usize, usize) {
     )
 }
 
-fn foot(cell: &SampledCell) -> String {
+pub(crate) fn foot(cell: &SampledCell) -> String {
     let (different, all) = counts(&cell.time);
     let placebo = cell.placebo.as_ref().map_or_else(
         || "no placebo".to_owned(),
@@ -113,7 +189,7 @@ fn foot(cell: &SampledCell) -> String {
     )
 }
 
-fn notes(cell: &SampledCell) -> Vec<String> {
+pub(crate) fn notes(cell: &SampledCell) -> Vec<String> {
     let time = &cell.time;
     let biased = cell.biased.then(|| {
         "sampled by process and outside of the kernel only: the event itself makes short operations dearer \
@@ -151,7 +227,6 @@ fn notes(cell: &SampledCell) -> Vec<String> {
 mod tests {
 
     use super::*;
-    use deltabench_model::explanation::TimeChange;
     use deltabench_model::plan::{CellId, ServerId};
 
     fn function(name: &str, base_ns: f64, candidate_ns: f64, p: f64) -> FunctionTime {

@@ -8,7 +8,7 @@ use crate::lines::wrapped;
 use crate::notes::{full, notes, short};
 use crate::remarks::explanations;
 use crate::summary::headlines;
-use crate::{counts, explained, figures, grids, table, withdrawn};
+use crate::{counts, explained, figures, grids, sampled, table, withdrawn};
 use cells::CellTable;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::gate_line;
@@ -65,6 +65,10 @@ pub fn terminal(
             .flat_map(wrap),
     );
     lines.extend(noted(comparison, plan, context, options));
+    if !context.sampled.is_empty() {
+        lines.push(String::new());
+        lines.extend(sampled::terminal(&context.sampled, plan, width));
+    }
     let mut lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
     lines.dedup_by(|line, before| line.is_empty() && before.is_empty());
     format!("{}\n", lines.join("\n").trim_start_matches('\n'))

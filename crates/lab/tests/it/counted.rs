@@ -101,7 +101,7 @@ fn counts_for_a_run_are_its_own_and_a_killed_count_is_none() {
         reason.ends_with("; +10.0 % instructions, most of it in exec_execute_message"),
         "{reason}"
     );
-    let found = explained("r", (&plan, comparison), &store, &[CellId(2)], 12).unwrap();
+    let found = explained("r", (&plan, comparison, &[]), &store, &[CellId(2)], 12).unwrap();
     assert_eq!(found.len(), 1);
     // `last` is the run that was measured.
     assert_eq!(store.find_any("last").unwrap(), Found::Run("r".to_owned()));

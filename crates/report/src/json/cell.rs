@@ -1,6 +1,6 @@
 //! The cells of the JSON report.
 
-use super::explain::explain;
+use super::explain::{explain, sampled};
 use super::{costs, finite, interval, relative};
 use crate::confirmation::ConfirmationStatus;
 use crate::context::{CellWarmUp, ReportContext};
@@ -81,6 +81,10 @@ impl Cells<'_> {
             "latency": cell.latency.as_ref().and_then(costs::latency),
             "withdrawn": withdrawn::of_cell(self.context, cell.cell),
         }));
+        let found = self.context.sampled(cell.cell, cell.candidate);
+        if let (Value::Object(fields), Some(found)) = (&mut value, found) {
+            fields.insert("sampled".to_owned(), sampled(found));
+        }
         // One more in the macro is more than it takes.
         if let Value::Object(fields) = &mut value {
             let placement = placed::of_cell(cell, self.plan);

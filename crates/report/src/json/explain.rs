@@ -2,9 +2,11 @@
 
 use crate::context::resolved;
 use crate::explained::{each, why};
-use deltabench_model::explanation::{self, ExplainedCell, Explanation, Line};
+use crate::sampled::counts;
+use deltabench_model::explanation::{self, ExplainedCell, Explanation, Line, TimeChange};
 use deltabench_model::json::{known, unless_empty};
 use deltabench_model::plan::Plan;
+use deltabench_model::sampled::{FunctionTime, SampledCell, SampledTime};
 use serde_json::{Value, json};
 
 /// All cells as JSON: which cell, and what its `explain` in the report of a run says.
@@ -42,6 +44,53 @@ pub(super) fn explain(cell: &ExplainedCell) -> Value {
     }))
 }
 
+/// Sampled time of both sides, nanoseconds of an operation.
+fn time(change: &TimeChange) -> Value {
+    json!({
+        "base_ns": change.base_ns,
+        "candidate_ns": change.candidate_ns,
+        "difference_ns": {
+            "estimate": change.candidate_ns - change.base_ns,
+            "ci95": {"low": change.low_ns, "high": change.high_ns, "level": 0.95},
+        },
+    })
+}
+
+/// What was sampled of a cell.
+pub(super) fn sampled(cell: &SampledCell) -> Value {
+    let judged = &cell.time;
+    let functions = |functions: &[FunctionTime]| -> Value {
+        let one = |function: &FunctionTime| {
+            let mut value = time(&function.change);
+            if let Value::Object(fields) = &mut value {
+                fields.insert("name".to_owned(), json!(function.name));
+                fields.insert("p".to_owned(), json!(function.p));
+                fields.insert("different".to_owned(), json!(function.is_different()));
+            }
+            value
+        };
+        functions.iter().map(one).collect()
+    };
+    let called = |time: &SampledTime| {
+        let (different, of) = counts(time);
+        json!({"different": different, "of": of})
+    };
+    known(json!({
+        "blocks": judged.blocks,
+        "base_samples": judged.samples.0,
+        "candidate_samples": judged.samples.1,
+        "rate": cell.rate,
+        "biased": cell.biased,
+        "complete": judged.complete,
+        "lost": cell.lost,
+        "cost": cell.cost,
+        "unseen_ns": judged.unseen_ns,
+        "placebo": cell.placebo.as_ref().map(called),
+        "itself": functions(&judged.own),
+        "with_calls": functions(&judged.inclusive),
+    }))
+}
+
 fn place(line: &Line, explanation: &Explanation) -> Value {
     let of = |value| each(value, explanation);
     known(json!({
@@ -58,6 +107,13 @@ fn place(line: &Line, explanation: &Explanation) -> Value {
         "difference": of(line.difference()),
         "base_calls": of(line.base_calls),
         "candidate_calls": of(line.candidate_calls),
+        "time": line.time.as_ref().zip(line.agreement()).map(|(change, said)| {
+            let mut value = time(change);
+            if let Value::Object(fields) = &mut value {
+                fields.insert("agreement".to_owned(), json!(said.word()));
+            }
+            value
+        }),
         "why": why(line, explanation),
         "inner": unless_empty(line.inner.iter().map(|line| place(line, explanation))),
     }))

@@ -6,8 +6,9 @@ use deltabench_compare::comparison::{
     BlockRate, CountedCell, InstructionCounts, ServerCount, Verdict,
 };
 use deltabench_explain::{LINES, explain};
-use deltabench_model::explanation::{ExplainedCell, Place};
+use deltabench_model::explanation::{ExplainedCell, Place, TimeChange};
 use deltabench_model::profile::Profile;
+use deltabench_model::sampled::{FunctionTime, SampledCell, SampledTime};
 use deltabench_model::units::{signed_to_f64, to_f64};
 use deltabench_report::{
     JsonVersion, TerminalOptions, benchstat, explained_json, explained_markdown, explained_text,
@@ -201,5 +202,75 @@ fn beside_times_every_form_has_a_column_of_instructions() {
     assert!(
         lines.lines().any(|line| line.contains(" instructions/op ")),
         "{lines}"
+    );
+}
+
+#[test]
+fn sampled_time_stands_beside_the_count_in_every_form() {
+    let mut run = explained();
+    let told = &mut run.context.explained[0];
+    let change = TimeChange {
+        base_ns: 100.0,
+        candidate_ns: 146.0,
+        low_ns: 32.0,
+        high_ns: 60.0,
+    };
+    let name = told.explanation.lines[0].names.last().unwrap().clone();
+    let function = |p| FunctionTime {
+        name: name.clone(),
+        change,
+        p,
+    };
+    let time = SampledTime {
+        own: vec![function(0.001)],
+        inclusive: vec![function(0.8)],
+        blocks: 8,
+        samples: (38_000, 38_100),
+        complete: 0.999,
+        overdispersion: 1.0,
+        lasting: 0.0,
+        unseen_ns: 24.0,
+    };
+    for line in &mut told.explanation.lines {
+        let of = |asked: &String| (*asked == name).then_some(change);
+        line.find_time(&of, &of);
+    }
+    let first = &mut told.explanation.lines[0];
+    let more = first.difference() > 0;
+    let word = if more { "agrees" } else { "against" };
+    assert_eq!(first.agreement().unwrap().word(), word);
+    let sampled = SampledCell {
+        cell: told.cell,
+        candidate: told.candidate,
+        time,
+        placebo: None,
+        biased: false,
+        rate: 997,
+        cost: Some(0.01),
+        lost: 0,
+    };
+    run.context.sampled = vec![sampled];
+    let said = format!("+46 [+32, +60] ns, {word}");
+    let text = explained_text(&run.context.explained, &run.plan, 200);
+    assert!(text.contains(&said), "{text}");
+    let report = markdown(&run.comparison, &run.plan, &run.context);
+    assert!(
+        report.contains("### Time by function") && report.contains(word),
+        "{report}"
+    );
+    let page = html(&run.comparison, &run.plan, &run.context);
+    assert!(page.contains("id=\"sampled\"") && page.contains("called different"));
+    let text = json(JsonVersion::Two, &run.comparison, &run.plan, &run.context);
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let cells = report["cells"].as_array().unwrap();
+    let cell = cells
+        .iter()
+        .find(|cell| cell.get("sampled").is_some())
+        .unwrap();
+    assert_eq!(cell["sampled"]["itself"][0]["different"], true);
+    assert_eq!(cell["explain"]["lines"][0]["time"]["agreement"], word);
+    assert_eq!(
+        cell["explain"]["lines"][0]["time"]["difference_ns"]["estimate"],
+        46.0
     );
 }

@@ -474,6 +474,7 @@ fn facts(server: u32, version: &str, compiler: &str, concurrency: &str) -> Serve
 pub fn context() -> ReportContext {
     ReportContext {
         sessions: Vec::new(),
+        sampled: Vec::new(),
         explained: Vec::new(),
         run: "20251121-1043-7f3a".to_owned(),
         state: "finished".to_owned(),
