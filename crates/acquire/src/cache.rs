@@ -11,7 +11,7 @@
 use crate::address::without_credentials;
 use crate::files::{failed, make_directory, read_json, remove_tree, write_whole};
 use crate::library;
-use crate::package_source::{Package, PackageSource};
+use crate::package_source::{Arrived, Package, PackageSource};
 use crate::platform::Platform;
 use crate::stamp::{STAMP, STAMP_FORMAT, Stamp};
 use crate::tree;
@@ -371,72 +371,93 @@ impl Locked<'_> {
         write_whole(&self.cache.list_file(source, product, platform), &file)
     }
 
-    /// Unpacks a verified package and gives its tree its name once it is whole.
-    pub fn install(
-        &self,
+    /// Removes partial trees: those of processes that were killed, as the caller has the lock.
+    pub fn remove_partials(&self, product: Product) -> Result<(), Problem> {
+        let entries = std::fs::read_dir(self.cache.trees(product));
+        for entry in entries.into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if name
+                .to_str()
+                .is_some_and(|name| name.starts_with(".partial-"))
+            {
+                remove_tree(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Unpacks a package into a partial tree. Nothing of it runs before it is verified and kept.
+    pub fn unpack<'a>(
+        &'a self,
         source: &dyn PackageSource,
         platform: Platform,
-        package: &Package,
-    ) -> Result<Cached, Problem> {
-        let trees = self.cache.trees(package.version.release.product());
-        remove_partials(&trees)?;
-        let dir = self.cache.tree_dir(platform, &package.version);
-        let partial = trees.join(format!(
-            ".partial-{}-{}",
-            platform.maven, package.version.text
-        ));
+        arrived: &Arrived,
+    ) -> Result<Unpacked<'a>, Problem> {
+        let version = &arrived.version;
+        let trees = self.cache.trees(version.release.product());
+        let partial = trees.join(format!(".partial-{}-{}", platform.maven, version.text));
         make_directory(&partial)?;
-        let made = fill(source, package, &partial).and_then(|()| {
-            // Without a stamp, what is there now is half-made by something other than us, or damaged.
-            remove_tree(&dir)?;
-            std::fs::rename(&partial, &dir).map_err(|error| failed("rename", &partial, &error))
-        });
-        if let Err(problem) = made {
-            let _ = remove_tree(&partial);
-            return Err(problem);
-        }
-        self.cache
-            .cached_version(platform, package.version.clone())
-            .ok_or_else(|| {
-                Problem::new(format!(
-                    "the tree in {} is not whole although it was just made",
-                    dir.display()
-                ))
-                .hint("does something else clean up this directory?")
-            })
+        let unpacked = Unpacked {
+            cache: self.cache,
+            platform,
+            version: version.clone(),
+            partial,
+        };
+        let filled = source.unpack(&arrived.file, &unpacked.partial);
+        filled.map_err(|error| {
+            Problem::new(format!(
+                "cannot unpack the package of {}",
+                version.release.named()
+            ))
+            .detail(error.to_string())
+            .hint(format!(
+                "nothing was kept; is there space in {}?",
+                trees.display()
+            ))
+        })?;
+        Ok(unpacked)
     }
 }
 
-/// Partial trees belong to processes that were killed: the caller has the lock.
-fn remove_partials(trees: &Path) -> Result<(), Problem> {
-    let entries = std::fs::read_dir(trees).into_iter().flatten().flatten();
-    for entry in entries {
-        let name = entry.file_name();
-        if name
-            .to_str()
-            .is_some_and(|name| name.starts_with(".partial-"))
-        {
-            remove_tree(&entry.path())?;
-        }
-    }
-    Ok(())
+/// A partial tree of a package; dropping it removes it.
+pub(crate) struct Unpacked<'a> {
+    cache: &'a Cache,
+    platform: Platform,
+    version: PackageVersion,
+    partial: PathBuf,
 }
 
-/// Unpacks into `partial`, checks what came out, and writes the stamp.
-fn fill(source: &dyn PackageSource, package: &Package, partial: &Path) -> Result<(), Problem> {
-    let name = &package.version.text;
-    source.unpack(&package.file, partial).map_err(|error| {
-        Problem::new(format!(
-            "cannot unpack the package of {}",
-            package.version.release.named()
-        ))
-        .detail(error.to_string())
-        .hint(format!(
-            "nothing was kept; is there space in {}?",
-            partial.parent().unwrap_or(partial).display()
-        ))
-    })?;
-    let (version_num, build) = match &package.version.release {
+impl Unpacked<'_> {
+    /// Gives the tree of a package that was verified its name.
+    ///
+    /// Errors: it does not hold what its name says.
+    pub fn keep(self, source: &dyn PackageSource, package: &Package) -> Result<(), Problem> {
+        let (partial, dir) = (
+            &self.partial,
+            self.cache.tree_dir(self.platform, &self.version),
+        );
+        stamp(source, &self.version, package, partial)?;
+        // Without a stamp, what is there now is half-made by something other than us, or damaged.
+        remove_tree(&dir)?;
+        std::fs::rename(partial, &dir).map_err(|error| failed("rename", partial, &error))
+    }
+}
+
+impl Drop for Unpacked<'_> {
+    fn drop(&mut self) {
+        let _ = remove_tree(&self.partial);
+    }
+}
+
+/// Checks what was unpacked into `partial`, and writes the stamp.
+fn stamp(
+    source: &dyn PackageSource,
+    of: &PackageVersion,
+    package: &Package,
+    partial: &Path,
+) -> Result<(), Problem> {
+    let name = &of.text;
+    let (version_num, build) = match &of.release {
         Version::Postgres(release) => (server_in(partial, name, &release.to_string())?, None),
         Version::Rocksdb(version) => (
             version.number(),
@@ -446,7 +467,7 @@ fn fill(source: &dyn PackageSource, package: &Package, partial: &Path) -> Result
             )?),
         ),
     };
-    let binary = partial.join(package.version.release.product().binary());
+    let binary = partial.join(of.release.product().binary());
     let size = binary
         .metadata()
         .map_err(|error| failed("read", &binary, &error))?
@@ -459,7 +480,7 @@ fn fill(source: &dyn PackageSource, package: &Package, partial: &Path) -> Result
         package: name.clone(),
         package_sha256: package.sha256.clone(),
         package_verified_by: package.verified_by,
-        server_version: package.version.release.to_string(),
+        server_version: of.release.to_string(),
         server_version_num: version_num,
         binary_sha256: tree::sha256_of(&binary)?,
         binary_bytes: size,

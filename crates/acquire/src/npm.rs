@@ -6,7 +6,7 @@
 
 use crate::command;
 use crate::files::failed;
-use crate::package_source::{Package, PackageSource, PackageSourceError, telling_lines};
+use crate::package_source::{Arrived, Package, PackageSource, PackageSourceError, telling_lines};
 use crate::platform::Platform;
 use crate::stamp::VerifiedBy;
 use crate::tree::{digest_of, sha256_of};
@@ -85,9 +85,8 @@ impl Npm {
         &self,
         version: &PackageVersion,
         work: &Path,
-    ) -> Result<Package, PackageSourceError> {
+    ) -> Result<Arrived, PackageSourceError> {
         let package = self.package(version);
-        let published = self.run(&["view", &package, "dist.integrity"], &package, work)?;
         let printed = self.run(
             &["pack", "--ignore-scripts", "--json", &package],
             &package,
@@ -99,16 +98,23 @@ impl Npm {
                 client: "npm",
                 said: format!("npm pack did not say which file it made: {printed}"),
             })?;
-        let digest = digest_of::<Sha512>(&file).map_err(PackageSourceError::File)?;
+        Ok(Arrived {
+            version: version.clone(),
+            file,
+        })
+    }
+
+    fn verify_one(&self, arrived: &Arrived, work: &Path) -> Result<Package, PackageSourceError> {
+        let package = self.package(&arrived.version);
+        let published = self.run(&["view", &package, "dist.integrity"], &package, work)?;
+        let digest = digest_of::<Sha512>(&arrived.file).map_err(PackageSourceError::File)?;
         let fetched = format!("sha512-{}", STANDARD.encode(digest));
         if !published.split_whitespace().any(|sum| sum == fetched) {
             let said = format!("published {published}\nfetched   {fetched}");
             return Err(PackageSourceError::Checksum { package, said });
         }
-        let sha256 = sha256_of(&file).map_err(PackageSourceError::File)?;
+        let sha256 = sha256_of(&arrived.file).map_err(PackageSourceError::File)?;
         Ok(Package {
-            version: version.clone(),
-            file,
             sha256,
             verified_by: VerifiedBy::Sha512,
         })
@@ -153,10 +159,15 @@ impl PackageSource for Npm {
         &self,
         versions: &[PackageVersion],
         work: &Path,
-    ) -> Result<Vec<Package>, PackageSourceError> {
-        versions
+    ) -> Result<Vec<Arrived>, PackageSourceError> {
+        let fetched = versions.iter().map(|version| self.fetch_one(version, work));
+        fetched.collect()
+    }
+
+    fn verify(&self, arrived: &[Arrived], work: &Path) -> Result<Vec<Package>, PackageSourceError> {
+        arrived
             .iter()
-            .map(|version| self.fetch_one(version, work))
+            .map(|one| self.verify_one(one, work))
             .collect()
     }
 
@@ -188,10 +199,8 @@ mod tests {
 
     fn fetch(integrity: &str, packed: &str) -> Result<Package, PackageSourceError> {
         let (dir, npm) = fake(integrity, packed);
-        npm.fetch_one(
-            &PackageVersion::parse(Product::Postgres, "17.5.0-beta.15").unwrap(),
-            dir.path(),
-        )
+        let version = PackageVersion::parse(Product::Postgres, "17.5.0-beta.15").unwrap();
+        npm.verify_one(&npm.fetch_one(&version, dir.path())?, dir.path())
     }
 
     /// The SHA-512 of "abc" in FIPS 180-4's example, as base64.

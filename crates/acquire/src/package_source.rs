@@ -64,31 +64,36 @@ impl PackageSourceError {
                 "cannot fetch {what}: there is no package {package}"
             ))
             .detail(said)
-            .hint("`deltabench targets` lists all that can be had here"),
+            .hint("`deltabench targets` lists all that are available here"),
             Self::Checksum { package, said } => Problem::new(format!(
                 "cannot use {what}: {package} does not match its checksum"
             ))
             .detail(said)
             .hint(
-                "nothing was kept; try again, and if it fails again ask whoever runs the \
+                "nothing was kept; try again, and if it fails again ask the people who run the \
                          repository or proxy",
             ),
         }
     }
 }
 
-/// A fetched and verified package.
+/// A fetched package. It may be unpacked, but nothing of it may run before it is verified.
 #[derive(Debug, Clone)]
-pub(crate) struct Package {
+pub(crate) struct Arrived {
     pub version: PackageVersion,
     pub file: PathBuf,
+}
+
+/// What is known of a fetched package that matches its published checksum.
+#[derive(Debug, Clone)]
+pub(crate) struct Package {
     /// SHA-256 of the file, lower-case hex.
     pub sha256: String,
     pub verified_by: VerifiedBy,
 }
 
-/// A client that lists and fetches packages. Callers hold the cache's lock during `versions` and `fetch`.
-pub(crate) trait PackageSource {
+/// A client that lists and fetches packages. Callers hold the cache's lock while it works.
+pub(crate) trait PackageSource: Sync {
     /// `maven` or `npm`; part of the name of the cached list.
     fn name(&self) -> &'static str;
     /// Where it fetches from when that is not the default; lists of different places are not mixed.
@@ -97,12 +102,14 @@ pub(crate) trait PackageSource {
     fn has_known_versions(&self) -> bool;
     /// Every version there is, from the network. `work` is an empty directory for the call's files.
     fn versions(&self, work: &Path) -> Result<Vec<PackageVersion>, PackageSourceError>;
-    /// Fetches and verifies, in the order asked. The files are in `work`, an empty directory.
+    /// Fetches, in the order asked. The files are in `work`, an empty directory.
     fn fetch(
         &self,
         versions: &[PackageVersion],
         work: &Path,
-    ) -> Result<Vec<Package>, PackageSourceError>;
+    ) -> Result<Vec<Arrived>, PackageSourceError>;
+    /// Compares packages with their published checksums, in the same order; `work` is that of `fetch`.
+    fn verify(&self, arrived: &[Arrived], work: &Path) -> Result<Vec<Package>, PackageSourceError>;
     /// Unpacks a package into the existing directory `into`, so that its [`Product::binary`] exists there.
     fn unpack(&self, package: &Path, into: &Path) -> Result<(), UnpackError>;
 }

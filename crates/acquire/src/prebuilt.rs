@@ -1,14 +1,15 @@
 //! A prebuilt server or library: from the cache, or fetched into it.
 
 use crate::Sources;
-use crate::cache::{Cache, Cached, KeptList};
+use crate::cache::{Cache, Cached, KeptList, Locked};
 use crate::clients::choose;
-use crate::package_source::{PackageSource, PackageSourceError};
+use crate::package_source::{Arrived, PackageSource, PackageSourceError};
 use crate::platform::Platform;
 use crate::versions::{self, PackageVersion, Product, Version};
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
+use std::path::Path;
 use std::time::Duration;
 
 /// New point releases come four times a year; a list of today is new enough.
@@ -217,7 +218,7 @@ impl<'a> Prebuilt<'a> {
             (Ok(list), _) => list,
             (Err(error), Some(cached)) if error.is_unreachable() => {
                 progress(&format!(
-                    "no list of versions to be had ({}): {}",
+                    "cannot get a list of versions ({}): {}",
                     first_line(&error),
                     falling_back(&cached)
                 ));
@@ -303,7 +304,10 @@ impl<'a> Prebuilt<'a> {
         };
         let age = match &list.stale {
             None => "list of today".to_owned(),
-            Some(error) => format!("an old list; no new one to be had: {}", first_line(error)),
+            Some(error) => format!(
+                "an old list, because there is no new one: {}",
+                first_line(error)
+            ),
         };
         let problem = versions::unavailable(wanted, &list.versions, &age);
         let other_client = self.source().is_ok_and(|source| source.name() == "npm")
@@ -373,7 +377,7 @@ impl<'a> Prebuilt<'a> {
                 let why = first_line(&error);
                 let list = VersionList::old(kept(), error)?;
                 progress(&format!(
-                    "no new list of versions to be had ({why}), using an old one"
+                    "cannot get a new list of versions ({why}); using an old one"
                 ));
                 Ok(list)
             }
@@ -440,16 +444,56 @@ impl<'a> Prebuilt<'a> {
             source.name()
         ));
         let work = lock.work_dir().map_err(PackageSourceError::File)?;
-        let outcome = source.fetch(&missing, &work).and_then(|packages| {
-            for package in &packages {
-                progress(&format!("unpacking {}", package.version.release.named()));
-                lock.install(source, self.platform, package)
-                    .map_err(PackageSourceError::File)?;
-            }
-            Ok(())
+        let outcome = source.fetch(&missing, &work).and_then(|arrived| {
+            progress(&format!(
+                "unpacking {}, and checking with {}",
+                named(self.product, &missing),
+                source.name()
+            ));
+            self.install(&lock, source, &arrived, &work)
         });
         lock.clear_work_dir();
         outcome
+    }
+
+    /// Unpacks packages, several at the same time, while the client asks for their published checksums; keeps
+    /// those that match.
+    fn install(
+        &self,
+        lock: &Locked<'_>,
+        source: &dyn PackageSource,
+        arrived: &[Arrived],
+        work: &Path,
+    ) -> Result<(), PackageSourceError> {
+        let platform = self.platform;
+        lock.remove_partials(self.product)
+            .map_err(PackageSourceError::File)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = arrived.len().div_ceil(cores).max(1);
+        let unpack = |share: &[Arrived]| {
+            let unpacked = share.iter().map(|one| lock.unpack(source, platform, one));
+            unpacked.collect::<Result<Vec<_>, Problem>>()
+        };
+        let (unpacked, packages) = std::thread::scope(|scope| {
+            let shares = arrived.chunks(share);
+            let unpacking: Vec<_> = shares
+                .map(|share| scope.spawn(move || unpack(share)))
+                .collect();
+            let packages = source.verify(arrived, work);
+            let died = |_| Err(Problem::new("a thread that unpacks ended before its time"));
+            let unpacked = unpacking
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(died));
+            (unpacked.collect::<Result<Vec<_>, Problem>>(), packages)
+        });
+        // First: a package that is damaged may not unpack either.
+        let packages = packages?;
+        let unpacked = unpacked.map_err(PackageSourceError::File)?;
+        for (tree, package) in unpacked.into_iter().flatten().zip(&packages) {
+            tree.keep(source, package)
+                .map_err(PackageSourceError::File)?;
+        }
+        Ok(())
     }
 
     fn offline_without(&self, wanted: &Version) -> Problem {

@@ -335,13 +335,10 @@ pub(crate) fn unavailable(wanted: &Version, versions: &[PackageVersion], list: &
             .map(|version| version.release.series().to_string())
             .collect();
         all.dedup();
-        problem.detail(format!(
-            "the {many} that can be had: {} ({list})",
-            all.join(" ")
-        ))
+        problem.detail(format!("available {many}: {} ({list})", all.join(" ")))
     } else {
         problem.detail(format!(
-            "the {one} of {series} that can be had: {} ({list})",
+            "available {one} of {series}: {} ({list})",
             points.join(" ")
         ))
     };
@@ -512,7 +509,7 @@ mod tests {
         let point = unavailable(&release("17.99"), &list, "list of today");
         assert_eq!(
             point.detail.unwrap(),
-            "the point releases of 17 that can be had: 17.4 17.5 (list of today)"
+            "available point releases of 17: 17.4 17.5 (list of today)"
         );
         assert!(
             point
@@ -524,7 +521,7 @@ mod tests {
         assert_eq!(major.error, "PostgreSQL 19 cannot be had prebuilt");
         assert_eq!(
             major.detail.unwrap(),
-            "the majors that can be had: 9.6 17 18 (list of today)"
+            "available majors: 9.6 17 18 (list of today)"
         );
     }
 }

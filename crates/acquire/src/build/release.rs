@@ -219,7 +219,7 @@ impl Releases<'_> {
         if found != published {
             return Err(Problem::new(format!("{shown} does not match its checksum"))
                 .detail(format!("published: {published}\nfetched:   {found}"))
-                .hint("nothing was kept; ask whoever runs that mirror"));
+                .hint("nothing was kept; ask the people who run that mirror"));
         }
         self.keep(&release, &file, &published, &without_credentials(base))
             .map(Some)

@@ -94,7 +94,7 @@ impl<'a> Workplace<'a> {
         let kept = kept.filter(|kept| kept.format == FORMAT && kept.version == 1);
         self.take_back()?;
         let (Source::Commit(commit), true) = (self.source, self.stays) else {
-            return self.clean("an archive is unpacked anew");
+            return self.clean("an archive is unpacked again");
         };
         let Some(kept) = kept else {
             return self.clean("no tree of an earlier commit is here");

@@ -1,7 +1,7 @@
 //! Resolving against a source made of files.
 
 use super::*;
-use crate::package_source::Package;
+use crate::package_source::{Arrived, Package};
 use crate::stamp::VerifiedBy;
 use crate::unpack::package::{OPENS, library_jar, server_jar, shared_library};
 use crate::unpack::{self, UnpackError};
@@ -96,7 +96,7 @@ impl PackageSource for Fake {
         &self,
         versions: &[PackageVersion],
         work: &Path,
-    ) -> Result<Vec<Package>, PackageSourceError> {
+    ) -> Result<Vec<Arrived>, PackageSourceError> {
         self.fetches.fetch_add(1, Ordering::SeqCst);
         self.reach()?;
         versions
@@ -109,19 +109,31 @@ impl PackageSource for Fake {
                     Some(jar) => jar.lock().unwrap().clone(),
                 };
                 std::fs::write(&file, jar).unwrap();
-                if self.corrupt.load(Ordering::SeqCst) {
-                    let (package, said) = (version.text.clone(), "sums differ".to_owned());
-                    return Err(PackageSourceError::Checksum { package, said });
-                }
-                let sha256 = "0".repeat(64);
-                Ok(Package {
+                Ok(Arrived {
                     version: version.clone(),
                     file,
-                    sha256,
-                    verified_by: VerifiedBy::Sha256,
                 })
             })
             .collect()
+    }
+
+    fn verify(
+        &self,
+        arrived: &[Arrived],
+        _work: &Path,
+    ) -> Result<Vec<Package>, PackageSourceError> {
+        let verified = arrived.iter().map(|one| {
+            if self.corrupt.load(Ordering::SeqCst) {
+                let (package, said) = (one.version.text.clone(), "sums differ".to_owned());
+                return Err(PackageSourceError::Checksum { package, said });
+            }
+            let sha256 = "0".repeat(64);
+            Ok(Package {
+                sha256,
+                verified_by: VerifiedBy::Sha256,
+            })
+        });
+        verified.collect()
     }
 
     fn unpack(&self, package: &Path, into: &Path) -> Result<(), UnpackError> {
@@ -529,10 +541,10 @@ fn versions_of_rocksdb_that_cannot_be_had_are_refused_with_the_nearest() {
         assert!(hint.contains("rocksdb:path:LIB.so"), "{hint}");
     }
     let detail = lab.resolve("10.3.0").unwrap_err().detail.unwrap();
-    assert!(detail.starts_with("the versions of 10 that can be had: 10.2.1 10.4.2 ("));
+    assert!(detail.starts_with("available versions of 10: 10.2.1 10.4.2 ("));
     let detail = lab.resolve("12").unwrap_err().detail.unwrap();
     assert!(
-        detail.starts_with("the series that can be had: 8 10 11 ("),
+        detail.starts_with("available series: 8 10 11 ("),
         "{detail}"
     );
     assert_eq!(lab.fake.calls(), (1, 0));
