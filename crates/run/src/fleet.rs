@@ -22,8 +22,8 @@ use crate::visit::Address;
 use deltabench_model::plan::{CacheState, Cell, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_server::{
-    Burn, Cluster, ClusterSpec, HugePages, Normal, Slot, Workspace, base_settings, normalise,
-    settings_under,
+    Burn, Cluster, ClusterSpec, HugePages, Normal, Slot, Template, Workspace, base_settings,
+    normalise, settings_under,
 };
 use deltabench_workload::{Chore, Library};
 use std::path::{Path, PathBuf};
@@ -117,6 +117,7 @@ impl<'a> Fleet<'a> {
             library,
             tables,
         };
+        fleet.make_templates(host)?;
         for (place, server) in plan.servers.iter().enumerate() {
             match &server.installation.remote {
                 Some(found) => fleet.add_remote(place, found, run, note)?,
@@ -124,6 +125,32 @@ impl<'a> Fleet<'a> {
             }
         }
         Ok(fleet)
+    }
+
+    /// Makes the templates that the cache lacks, those of different installations at the same time.
+    fn make_templates(&self, host: &Host) -> Result<(), Problem> {
+        let (plan, workspace) = (self.plan, &self.workspace);
+        let servers = plan.servers.iter().enumerate();
+        let own = servers.filter(|(place, server)| {
+            server.installation.remote.is_none() && self.leader(*place) == *place
+        });
+        std::thread::scope(|scope| {
+            let make = |server: &'a PlannedServer| {
+                let installation = &server.installation;
+                Template::obtain(installation, plan.checksums, &host.cache, workspace).map(drop)
+            };
+            let making: Vec<_> = own
+                .map(|(_, server)| scope.spawn(move || make(server)))
+                .collect();
+            let died = |_| {
+                Err(Problem::new(
+                    "a thread that runs initdb ended before its time",
+                ))
+            };
+            making
+                .into_iter()
+                .try_for_each(|thread| thread.join().unwrap_or_else(died))
+        })
     }
 
     fn add(

@@ -5,13 +5,28 @@ use super::progress::RunProgress;
 use super::{Session, SessionEnd, store_problem};
 use crate::events::BlockProgress;
 use deltabench_compare::comparison::Comparison;
+use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_compare::{Records, analyse, words};
 use deltabench_model::fact::TimeUp;
 use deltabench_model::plan::{CellId, Stopping};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
-use deltabench_model::units::count;
+use deltabench_model::units::{count, to_f64};
 use std::sync::atomic::Ordering;
+
+/// That the time allowed is too short for a verdict, by what the first block took.
+fn few_blocks(deadline: Option<f64>, elapsed: f64, block: f64) -> Option<String> {
+    let left = deadline? - elapsed;
+    let needed = block * to_f64(count(MIN_BLOCKS) - 1);
+    (left < needed).then(|| {
+        format!(
+            "there are {:.1} min left, but the other blocks that a verdict needs take {:.1} min: use a \
+             longer --budget, or fewer workloads (--only)",
+            left.max(0.0) / 60.0,
+            needed / 60.0
+        )
+    })
+}
 
 /// What came of a block.
 enum Went {
@@ -82,6 +97,10 @@ impl Session<'_> {
         let deadline = self.plan.timing.deadline_seconds;
         // What is looked at before the last block may be looked at differently when it is the last.
         let matters = !is_over || self.plan.stopping != Stopping::Fixed;
+        if progress.reached == 1 && !is_over && !self.pilot {
+            let note = few_blocks(deadline, elapsed, last);
+            note.into_iter().for_each(|note| self.observer.note(&note));
+        }
         if matters && deadline.is_some_and(|deadline| elapsed + last > deadline) {
             self.observer.note("the time is up");
             // Known before any result of it: the last look is at what there is.
@@ -172,5 +191,21 @@ impl Session<'_> {
             comparison,
         });
         Ok(open.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::few_blocks;
+
+    #[test]
+    fn the_first_block_says_whether_the_time_is_enough_for_a_verdict() {
+        assert_eq!(few_blocks(None, 10.0, 100.0), None);
+        assert_eq!(few_blocks(Some(560.0), 60.0, 100.0), None);
+        let note = few_blocks(Some(560.0), 90.0, 100.0).unwrap();
+        assert!(
+            note.contains("7.8 min left") && note.contains("take 8.3 min"),
+            "{note}"
+        );
     }
 }

@@ -6,11 +6,20 @@ use crate::fleet::Fleet;
 use crate::occupancy::Occupancy;
 use crate::pilot::{Pilot, PilotSpec, pilot};
 use deltabench_model::fact::HostFacts;
-use deltabench_model::plan::{CacheState, Stopping};
+use deltabench_model::plan::{CacheState, Plan, Stopping};
 use deltabench_model::problem::Problem;
 use deltabench_observe::{own_affinity, read_host};
 use deltabench_workload::executable::Executable;
 use std::sync::atomic::Ordering;
+
+/// A run that ends within so many seconds has no pilot: its own first block says how long blocks take.
+const SHORT_SECONDS: f64 = 600.0;
+
+fn is_short(plan: &Plan) -> bool {
+    let ends = plan.timing.deadline_seconds;
+    let asks_how_long = matches!(plan.stopping, Stopping::Precision { .. });
+    ends.is_some_and(|seconds| seconds <= SHORT_SECONDS) && !asks_how_long
+}
 
 impl<'a> Session<'a> {
     /// The plan's servers, empty, and what the host was before.
@@ -54,12 +63,16 @@ impl Session<'_> {
         self.pilot(fleet, executables)
     }
 
-    /// Tells, and stores, how long an answer will take.
+    /// Says, and stores, how long an answer will take.
     fn pilot(&mut self, fleet: &mut Fleet<'_>, executables: &[Executable]) -> Result<(), Problem> {
         // A pilot's servers stay up: it could say nothing about servers that are rotated, or cooled down.
         let restarted =
             fleet.occupancy() == Occupancy::Rotated || self.plan.cache == CacheState::Cold;
         if !self.pilot || self.interrupted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if is_short(self.plan) {
+            self.pilot = false;
             return Ok(());
         }
         if restarted {
