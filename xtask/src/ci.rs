@@ -49,7 +49,7 @@ pub fn ci(root: &Path) -> anyhow::Result<()> {
     let place = root.to_owned();
     let installing = std::thread::spawn(move || machine::install(&place));
     announce("tidy");
-    tidy(root, false)?;
+    tidy(root)?;
     announce("fmt");
     build::fmt(root)?;
     announce("clippy, doc, build");

@@ -14,8 +14,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  tidy   house rules: sizes, names, arrows between crates, documents; with --shrink take what keeps a
-         rule by now from the list of what does not
+  tidy   house rules: sizes, names, words, arrows between crates, documents
   gen    write the generated pages of docs/reference; with --check fail if one is stale
   web    bundle the report page's script (npm); with --check fail if the committed one differs
   ci     what CI runs: tidy, fmt, clippy, doc, gen --check, test
@@ -35,8 +34,7 @@ fn main() -> ExitCode {
 fn run(arguments: &[String]) -> anyhow::Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["tidy"] => tidy::tidy(&root()?, false),
-        ["tidy", "--shrink"] => tidy::tidy(&root()?, true),
+        ["tidy"] => tidy::tidy(&root()?),
         ["gen"] => reference::generate(&root()?, false),
         ["gen", "--check"] => reference::generate(&root()?, true),
         ["ci"] => ci::ci(&root()?),

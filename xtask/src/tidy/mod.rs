@@ -6,7 +6,6 @@ mod citations;
 mod code;
 mod kinds;
 mod manifest;
-mod remaining;
 mod text;
 mod words;
 
@@ -47,8 +46,7 @@ impl fmt::Display for Breach {
 }
 
 /// Checks every rule on the whole repository, prints all breaches and fails if there are any.
-/// With `shrink`, what keeps a rule by now is taken from the list of what does not.
-pub fn tidy(root: &Path, shrink: bool) -> anyhow::Result<()> {
+pub fn tidy(root: &Path) -> anyhow::Result<()> {
     let mut breaches = arrows::check(root)?;
     let files = text_files(root)?;
     let exists = |path: &Path| root.join(path).exists();
@@ -59,11 +57,6 @@ pub fn tidy(root: &Path, shrink: bool) -> anyhow::Result<()> {
     }
     let named = kinds::find(&files).into_iter().chain(circles::find(&files));
     breaches.extend(named.map(|(path, text)| Breach::new(&path, 0, &text)));
-    let wordy = remaining::List {
-        path: Path::new("xtask/src/tidy/wordy.txt"),
-        found: words::find(&files),
-    };
-    breaches.extend(wordy.check(root, shrink)?);
     breaches.sort();
     for breach in &breaches {
         eprintln!("{breach}");
@@ -87,6 +80,7 @@ fn check_file(path: &Path, text: &str) -> Vec<Breach> {
     if path.file_name().is_some_and(|name| name == "Cargo.toml") {
         breaches.extend(manifest::check(path, text));
     }
+    breaches.extend(words::check(path, text));
     breaches
 }
 

@@ -3,9 +3,8 @@
 //! Documents count, and code outside of comments: there only texts that users read can hold such a phrase.
 //! So does the help of arguments, which is written as comments.
 
-use super::code;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use super::{Breach, code};
+use std::path::Path;
 
 /// The phrases, one a line, in lower case.
 const PHRASES: &str = include_str!("words.txt");
@@ -16,33 +15,37 @@ const FREE: [&str; 3] = ["CHANGELOG.md", "CONTRIBUTING.md", "docs/reference/"];
 /// Where comments are help that users read.
 const HELP: &str = "crates/cli/src/";
 
-/// Every file that uses such a phrase, with the first one.
-pub fn find(files: &[(PathBuf, String)]) -> BTreeMap<PathBuf, String> {
-    let found = files.iter().filter_map(|(path, text)| {
-        let (number, phrase) = first(path, text)?;
-        let text = format!("line {number}: \"{phrase}\" is not plain English (CONTRIBUTING.md)");
-        Some((path.clone(), text))
-    });
-    found.collect()
+/// Every line that uses such a phrase, or begins one that ends on the next line.
+pub fn check(path: &Path, text: &str) -> Vec<Breach> {
+    let found = all(path, text).into_iter();
+    let breach = |(number, phrase)| {
+        let text = format!("\"{phrase}\" is not plain English (CONTRIBUTING.md)");
+        Breach::new(path, number, text)
+    };
+    found.map(breach).collect()
 }
 
-/// The first phrase of a file, with its line.
-fn first(path: &Path, text: &str) -> Option<(usize, &'static str)> {
+/// The phrases of a file, with their lines.
+fn all(path: &Path, text: &str) -> Vec<(usize, &'static str)> {
     let place = path.to_string_lossy();
     if FREE.iter().any(|start| place.starts_with(start)) || code::is_test_path(path) {
-        return None;
+        return Vec::new();
     }
-    let lines: Box<dyn Iterator<Item = (usize, &str)>> = if place.ends_with(".md") {
-        Box::new(prose(text))
+    let lines: Vec<(usize, &str)> = if place.ends_with(".md") {
+        prose(text).collect()
     } else if place.starts_with("crates/") && place.ends_with(".rs") {
-        let help = place.starts_with(HELP);
-        Box::new(texts(text, help))
+        texts(text, place.starts_with(HELP)).collect()
     } else {
-        return None;
+        return Vec::new();
     };
-    lines
-        .into_iter()
-        .find_map(|(number, line)| Some((number, phrase_in(line)?)))
+    let after = lines.iter().skip(1).map(Some).chain([None]);
+    let phrase = |((number, line), next): (&(usize, &str), Option<&(usize, &'_ str)>)| {
+        let alone = phrase_in(line);
+        let next = next.filter(|(after, next)| *after == number + 1 && phrase_in(next).is_none());
+        let across = || phrase_in(&format!("{line} {}", next?.1));
+        Some((*number, alone.or_else(across)?))
+    };
+    lines.iter().zip(after).filter_map(phrase).collect()
 }
 
 /// The lines of a document outside of blocks of code.
@@ -80,35 +83,29 @@ fn phrase_in(line: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn at(path: &str, text: &str) -> Option<(usize, &'static str)> {
-        first(Path::new(path), text)
+    fn at(path: &str, text: &str) -> Vec<(usize, &'static str)> {
+        all(Path::new(path), text)
     }
 
     #[test]
     fn documents_count_outside_of_their_code() {
-        assert_eq!(
-            at("docs/a.md", "# A\n\nWhoever asks.\n"),
-            Some((3, "whoever"))
-        );
-        assert_eq!(
-            at("docs/a.md", "# A\n\n```text\nwhoever\n```\nthe end\n"),
-            None
-        );
-        assert_eq!(at("docs/a.md", "It comes today.\n"), None);
-        assert_eq!(at("CONTRIBUTING.md", "Whoever asks.\n"), None);
+        let text = "# A\n\nWhoever asks.\nIt can\nbe had.\n";
+        assert_eq!(at("docs/a.md", text), [(3, "whoever"), (4, "can be had")]);
+        let text = "# A\n\n```text\nwhoever\n```\nthe end\n";
+        assert_eq!(at("docs/a.md", text), []);
+        assert_eq!(at("docs/a.md", "It comes today.\n"), []);
+        assert_eq!(at("CONTRIBUTING.md", "Whoever asks.\n"), []);
     }
 
     #[test]
     fn code_counts_outside_of_comments_and_tests() {
         let text = "// whoever\nfn a() -> &'static str { \"it is told\" }\n";
-        assert_eq!(at("crates/a/src/lib.rs", text), Some((2, "is told")));
+        assert_eq!(at("crates/a/src/lib.rs", text), [(2, "is told")]);
         let text =
             "/// As ever.\nfn a() {}\n#[cfg(test)]\nmod tests { const A: &str = \"lest\"; }\n";
-        assert_eq!(at("crates/a/src/lib.rs", text), None);
-        assert_eq!(at("crates/cli/src/a.rs", text), Some((1, "as ever")));
-        assert_eq!(
-            at("crates/a/tests/it/main.rs", "const A: &str = \"lest\";\n"),
-            None
-        );
+        assert_eq!(at("crates/a/src/lib.rs", text), []);
+        assert_eq!(at("crates/cli/src/a.rs", text), [(1, "as ever")]);
+        let text = "const A: &str = \"lest\";\n";
+        assert_eq!(at("crates/a/tests/it/main.rs", text), []);
     }
 }
