@@ -50,13 +50,15 @@ pub enum Command {
     /// A benchmark on targets
     #[command(flatten)]
     Measure(kinds::Command),
-    /// Count the instructions of an operation on each server: exact on any machine, and no answer about time
+    /// Count the instructions of an operation on each server: exact on any machine, but it does not measure
+    /// time
     #[command(
         after_help = "Example: deltabench count postgres:17 postgres:18 --all\n         \
                       deltabench count postgres:17 path:/opt/patched -f my.sql --not-more-than 0.5%"
     )]
     Count(Box<Count>),
-    /// Carry out an experiment file: targets x configurations x workloads x clients, and what else it varies
+    /// Run an experiment file: targets x configurations x workloads x clients, and everything else that it
+    /// varies
     #[command(
         after_help = "Example: deltabench run examples/small-server-cached.toml --scale tiny --dry-run"
     )]
@@ -73,27 +75,27 @@ pub enum Command {
     /// Continue a run, or an experiment, that was interrupted or killed
     #[command(after_help = "Example: deltabench resume last")]
     Resume(Resume),
-    /// Measure the regressions of a run again, on a fresh load; only what recurs is confirmed
+    /// Measure the regressions of a run again, on a fresh load; a regression that recurs is confirmed
     #[command(after_help = "Example: deltabench confirm last")]
     Confirm(Confirm),
     /// Analyse a run or an experiment again, without measuring, and print or write its report
     #[command(after_help = "Example: deltabench report last --format json")]
     Report(Report),
-    /// Print every note on a run: what else differs between the sides, what makes an answer less certain
+    /// Print every note on a run: what else differs between the sides, and what makes an answer less certain
     #[command(after_help = "Example: deltabench notes last")]
     Notes(Notes),
     /// Write the data of runs as plain tables for notebooks: raw, analysed, observed
     #[command(after_help = "Example: deltabench export last --out run.sqlite")]
     Export(ExportArguments),
-    /// Withdraw a run or cells of it: nothing is deleted, every report says so from then on
+    /// Withdraw a run or cells of it: nothing is deleted, and every later report says so
     #[command(
         after_help = "Example: deltabench invalidate last --cell point-query@1 --reason 'a backup ran'"
     )]
     Invalidate(InvalidateArguments),
-    /// Look at this host: what spoils measurements here, and how to mend it
+    /// Look at this host: what spoils measurements here, and how to fix it
     #[command(after_help = "Example: deltabench doctor")]
     Doctor(DoctorArguments),
-    /// How often this host's placebos were called different: the false alarms so far
+    /// Count how often placebos on this host were called different: the false alarms so far
     #[command(after_help = "Example: deltabench ledger --json -")]
     Ledger(LedgerArguments),
     /// Compare a server with itself, or with a known slowdown, to see how often the verdict is right
@@ -105,19 +107,19 @@ pub enum Command {
     /// List the servers and the libraries of RocksDB that are available here: prebuilt, cached, installed
     #[command(after_help = "Example: deltabench targets --all")]
     Targets(Targets),
-    /// Fetch prebuilt servers and libraries of RocksDB now, and print where they are
+    /// Download prebuilt servers and libraries of RocksDB now, and print their paths
     #[command(after_help = "Example: deltabench fetch postgres:17 postgres:18 rocksdb:10.2.1")]
     Fetch(Fetch),
     /// List the workloads, or show one with a sample of its SQL
     #[command(after_help = "Example: deltabench workloads show point-query")]
     Workloads(Workloads),
-    /// List the named configurations, or show one as a version gets it
+    /// List the named configurations, or show one as adapted to a version
     #[command(after_help = "Example: deltabench configs cx10a_c8r32 --target postgres:14")]
     Configs(ConfigsArguments),
-    /// List the metrics: unit, which way is good, where they come from
+    /// List the metrics: unit, whether lower or higher is better, source
     #[command(after_help = "Example: deltabench metrics")]
     Metrics,
-    /// Tell counters of this machine to a deltabench that runs elsewhere and asks over ssh
+    /// Send counters of this machine to a deltabench that runs elsewhere and asks over ssh
     #[command(
         after_help = "Started as `ssh HOST deltabench agent` for targets with agent=ssh:HOST"
     )]
@@ -128,7 +130,7 @@ pub enum Command {
     /// Print the generated pages of docs/reference as JSON, or write the man pages
     #[command(hide = true)]
     Reference(ReferenceArguments),
-    /// Print what a shell needs to complete commands and options
+    /// Print the completion script of a shell
     #[command(
         after_help = "Example: deltabench completions bash > /etc/bash_completion.d/deltabench"
     )]

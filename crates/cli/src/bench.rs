@@ -196,8 +196,8 @@ impl Bench {
                 Problem::new(format!("{run} has been confirmed already"))
                     .detail(format!("{name} is in the lab"))
                     .hint(format!(
-                        "`deltabench report {run}` shows what came of it, `deltabench resume {name}` goes on \
-                         with it"
+                        "`deltabench report {run}` shows what came of it, `deltabench resume {name}` \
+                         continues it"
                     )),
             ));
         }

@@ -114,7 +114,7 @@ pub mod help {
         says_delta("compare", "cell");
         says_delta("calibrate", "cell");
         let rate = deltabench_observe::profile::DEFAULT_RATE;
-        assert!(of("compare", "sample").contains(&format!("{rate} times a second")));
+        assert!(of("compare", "sample").contains(&format!("{rate} per second")));
         let parsed = Arguments::try_parse_from(["deltabench", "compare", "a", "b", "--sample"]);
         assert!(
             format!("{parsed:?}").contains(&format!("sample: Some({rate})")),

@@ -37,7 +37,7 @@ pub enum Command {
                       deltabench pgbench postgres:17 postgres:18 -f my.sql@3 -b simple-update@1"
     )]
     Pgbench(Box<PgbenchArguments>),
-    /// Compare servers with the Insert Benchmark: load, indexes, writes, then queries beside a fixed rate of
+    /// Compare servers with the Insert Benchmark: load, indexes, writes, then queries during a fixed rate of
     /// inserts and deletes
     #[command(
         after_help = "Example: deltabench insert postgres:17 postgres:18 --quick\n         \

@@ -172,8 +172,9 @@ impl<'i> Worker<'i> {
     }
 
     fn send(&mut self, order: &Order) -> Result<(), EngineError> {
-        let mut line = serde_json::to_string(order)
-            .map_err(|error| EngineError::Failed(format!("an order cannot be told: {error}")))?;
+        let mut line = serde_json::to_string(order).map_err(|error| {
+            EngineError::Failed(format!("cannot send an order to the worker: {error}"))
+        })?;
         line.push('\n');
         self.thaw()?;
         let written = self.orders.write_all(line.as_bytes());

@@ -336,7 +336,7 @@ fn refuse_clash(root: &Section<'_>, at: usize, one: &Server, two: &Server) -> Re
         let name = joined(&two.target.to_string(), &two.marks);
         return Err(root
             .problem_at(at, format!("{name} is there twice"))
-            .detail("a server is told apart by its target, configuration and settings")
+            .detail("servers differ by target, configuration or settings")
             .hint("every run compares the base with a copy of itself anyway"));
     }
     if one.name() == two.name() {

@@ -220,10 +220,10 @@ pub const METRICS: &[MetricInfo] = rows! {
         SliceEnds "device_read_bytes" KB; DISKSTATS; "all"; "bytes read from the device";
     "writes_per_op" "w/o" "/op" "writes" Some(Lower);
         SliceEnds "device_writes" 1.0; DISKSTATS; "all";
-        "write requests that reached the device, whoever had written";
+        "write requests that reached the device, of all processes";
     "write_kb_per_op" "wKB/o" "KB/op" "KB written" Some(Lower);
         SliceEnds "device_write_bytes" KB; DISKSTATS; "all";
-        "bytes written to the device, whoever had written";
+        "bytes written to the device by all processes";
     "user_cpu_us_per_op" "user us/o" "us/op" "user CPU" Some(Lower);
         Visit "process_user_ns" US; PROC_STAT; "all"; "CPU time of the server outside the kernel";
     "system_cpu_us_per_op" "sys us/o" "us/op" "system CPU" Some(Lower);

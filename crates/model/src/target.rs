@@ -219,7 +219,7 @@ fn not_repeated(kind: &str) -> Problem {
             .hint("fetch it first, then write its directory or file"),
         _ => problem
             .detail(
-                "a server that is there already is named by dsn: and its address, without a \
+                "name a server that already runs by dsn: and its address, without a \
                  password: that is taken from PGPASSWORD, PGPASSFILE or ~/.pgpass",
             )
             .hint("write dsn:postgres://USER@HOST/DATABASE"),
@@ -230,7 +230,7 @@ fn unknown_kind(text: &str, kind: &str) -> Problem {
     let problem = Problem::new(format!("unknown target `{text}`")).detail(
         "a target is postgres:VERSION (prebuilt), postgres:VERSION+VARIANT, src:FILE+VARIANT or \
              git:DIR@REF+VARIANT (built from source), path:DIR (a tree with bin/postgres), \
-             installed:MAJOR or dsn:postgres://… (a server that is there already); for `deltabench rocksdb` \
+             installed:MAJOR or dsn:postgres://… (a server that already runs); for `deltabench rocksdb` \
              it is rocksdb:VERSION, rocksdb:path:LIB.so or db_bench:PATH",
     );
     if text.parse::<Release>().is_ok() {
@@ -251,7 +251,7 @@ fn unknown_kind(text: &str, kind: &str) -> Problem {
             let rest = text.split_once(':').map_or("...", |(_, rest)| rest);
             problem.hint(format!("did you mean {near}:{rest}?"))
         }
-        None => problem.hint("`deltabench targets` lists all that can be had here"),
+        None => problem.hint("`deltabench targets` lists all that are available here"),
     }
 }
 

@@ -97,7 +97,7 @@ fn resource_problem(message: &str, server: &str) -> Option<Problem> {
     }
     if message.contains("could not load library") || message.contains("could not access file") {
         return Some(
-            Problem::new(format!("{server} lacks a library that it was told to load"))
+            Problem::new(format!("{server} lacks a library that its settings load"))
                 .detail(message),
         );
     }

@@ -13,7 +13,7 @@ pub struct Targets {
 /// `deltabench fetch`.
 #[derive(Debug, Args)]
 pub struct Fetch {
-    /// What to fetch, for example postgres:17 postgres:18 rocksdb:10.2.1
+    /// What to download, for example postgres:17 postgres:18 rocksdb:10.2.1
     #[arg(required = true)]
     pub targets: Vec<String>,
 }
@@ -31,7 +31,7 @@ pub struct Workloads {
 pub enum WorkloadsCommand {
     /// The definition of a workload and a sample of its SQL with real parameters
     Show {
-        /// Its name
+        /// Name of the workload
         name: String,
     },
 }
@@ -42,7 +42,7 @@ pub struct ConfigsArguments {
     /// The configuration to show, or a .conf file; without it all are listed
     #[arg(value_name = "NAME|FILE")]
     pub name: Option<String>,
-    /// Show what this server gets of it
+    /// Show the configuration as adapted to this server
     #[arg(long, value_name = "TARGET", requires = "name")]
     pub target: Option<String>,
 }

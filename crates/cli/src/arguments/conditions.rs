@@ -12,39 +12,39 @@ pub struct Conditions {
     /// How the client reaches the servers
     #[arg(long, value_enum, default_value_t = TransportWord::Socket)]
     pub transport: TransportWord,
-    /// Seed of every order, key and draw [default: from the clock; it is printed and stored]
+    /// Seed of all random choices [default: from the clock; it is printed and stored]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Compare a target with itself on purpose (an A/A run)
     #[arg(long)]
     pub same_target: bool,
-    /// A setting for every server; may be repeated
+    /// A setting of every server; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
-    /// A named configuration for every server instead of the steady one: see `deltabench configs`, or a .conf
-    /// file
+    /// Configuration of every server: a name from `deltabench configs`, or a .conf file [default: the steady
+    /// configuration]
     #[arg(long = "config", value_name = "NAME|FILE")]
     pub configuration: Option<String>,
-    /// A named configuration for the candidates only; the question is then what it does
+    /// Configuration of the candidates only, to measure what it changes
     #[arg(long = "candidate-config", value_name = "NAME|FILE")]
     pub candidate_configuration: Option<String>,
-    /// A setting for the candidates only; may be repeated: the question is then what it does
+    /// A setting of the candidates only, to measure what it changes; may be repeated
     #[arg(long = "candidate-set", value_name = "NAME=VALUE")]
     pub candidate_settings: Vec<String>,
-    /// What servers may use of the machine, and what their caches hold
-    #[command(flatten)]
-    pub limits: LimitArguments,
     /// Collect no counters and no one-second series
     #[arg(long)]
     pub no_counters: bool,
-    /// Data checksums: the same on every server, or each version's own default
+    /// Data checksums of the servers
     #[arg(long, value_enum, default_value_t = Checksums::On)]
     pub checksums: Checksums,
+    /// What servers may use of the machine, and what their caches hold
+    #[command(flatten, next_help_heading = "Memory and storage")]
+    pub limits: LimitArguments,
     /// How servers run here
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "On this machine")]
     pub servers: Servers,
     /// Where the results go
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     pub output: Output,
 }
 
@@ -54,11 +54,11 @@ pub struct Servers {
     /// Unprivileged user that runs the servers when deltabench is root [default: postgres, else nobody]
     #[arg(long, value_name = "USER")]
     pub server_user: Option<String>,
-    /// Directory for data directories and sockets, removed afterwards [default: in the lab, for root in
-    /// /var/tmp]
+    /// Directory for data directories and sockets, which are removed at the end [default: in the lab, for
+    /// root in /var/tmp]
     #[arg(long, value_name = "DIR")]
     pub cluster_dir: Option<PathBuf>,
-    /// Huge pages for shared buffers: they halve the spread between restarts
+    /// Huge pages for shared buffers, which halve the spread between restarts
     #[arg(long, value_enum, default_value_t = HugePagesWord::Try)]
     pub huge_pages: HugePagesWord,
 }
@@ -72,10 +72,10 @@ pub struct Output {
     /// Write the HTML report here [default: in the lab directory]
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Version of the JSON report: 1 for scripts that were written for it
+    /// Version of the JSON report; 1 is for older scripts
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
     pub json_version: u8,
-    /// Print every note and each cell's whole reason, not the five notes that matter most
+    /// Print every note and the whole reason of each cell, not only the five most important notes
     #[arg(long)]
     pub verbose: bool,
 }
@@ -83,16 +83,17 @@ pub struct Output {
 /// What servers may use of the machine, and what their caches hold.
 #[derive(Debug, Clone, Args)]
 pub struct LimitArguments {
-    /// Memory of each server, page cache included, for example 512MB: what does not fit is really read
+    /// Memory of each server with its page cache, for example 512MB; data beyond it is read from the disk
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
-    /// Device of each server: gp3-3000, gp3-10000, io2-16000, a .toml file of your own, or the disk as it is
+    /// Speed of the disk of each server: gp3-3000, gp3-10000, io2-16000, your own .toml file, or as-is (not
+    /// limited)
     #[arg(long, value_name = "NAME|FILE", default_value = AS_IS)]
     pub storage: String,
-    /// What page cache and shared buffers hold when a visit to a cell starts
+    /// Contents of page cache and shared buffers when a visit to a cell starts
     #[arg(long, value_enum, default_value_t = CacheWord::AsIs)]
     pub cache_state: CacheWord,
-    /// Run without the limits that this machine does not allow, and say so in the report
+    /// Leave out limits that this machine does not allow; the report says so
     #[arg(long)]
     pub limits_optional: bool,
 }
@@ -122,9 +123,9 @@ pub enum Checksums {
 /// Huge pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum HugePagesWord {
-    /// Where the machine gives them.
+    /// If the machine allows them.
     Try,
-    /// Or refuse.
+    /// Always; refuse to run without them.
     On,
     /// Never.
     Off,
@@ -133,10 +134,10 @@ pub enum HugePagesWord {
 /// States of the caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CacheWord {
-    /// What the visits before have left
+    /// What earlier visits left there
     AsIs,
-    /// Nothing: each server is restarted and its data's pages are dropped before each visit
+    /// Nothing: before each visit the server restarts and its data leaves the page cache
     Cold,
-    /// As much as fits: tables and indexes are read before each visit
+    /// As much as fits: before each visit tables and indexes are read
     Prewarmed,
 }

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 /// `deltabench count`.
 #[derive(Debug, Args)]
 pub struct Count {
-    /// The side that the others are compared with, for example postgres:17
+    /// The base: the server that the others are compared with, for example postgres:17
     pub base: String,
-    /// The sides in question, for example postgres:18 or path:/opt/pg18
+    /// The candidates, for example postgres:18 or path:/opt/pg18
     #[arg(required = true)]
     pub candidates: Vec<String>,
     /// All 32 sysbench microbenchmarks of the published studies
@@ -19,27 +19,26 @@ pub struct Count {
     /// Only these workloads [default: the eight quick ones, or those of your own files]
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// A workload file of your own, or a script for pgbench (.sql); may be repeated, and is counted beside
-    /// --only
+    /// Your own workload file, or a pgbench script (.sql); may be repeated; counted in addition to --only
     #[arg(short = 'f', long = "workload", value_name = "FILE")]
     pub workloads: Vec<PathBuf>,
-    /// A gate: fail where an operation takes more instructions than this beyond the base [default: 1% decides
-    /// what is a regression, and there is no gate]
+    /// Act as a gate: fail if an operation takes more than this many percent more instructions than on the
+    /// base [default: no gate; a regression is 1% more]
     #[arg(long, value_name = "PERCENT")]
     pub not_more_than: Option<String>,
-    /// Starts of each server, each on a copy of the data of its own
+    /// Starts of each server, each on a new copy of the data
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=20))]
     pub starts: u32,
-    /// Concurrent connections: counts are of one
+    /// Concurrent connections; counting needs exactly one
     #[arg(long, value_name = "N", default_value_t = 1, hide = true)]
     pub clients: u32,
-    /// Tables
+    /// Number of tables
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub tables: u32,
-    /// Rows of each table: what an operation does hardly depends on it, and the counter needs time for each
+    /// Rows of each table; more rows change the counts little and take longer to load
     #[arg(long, value_name = "N", default_value_t = COUNTED_ROWS)]
     pub rows: u64,
     /// What is held on all servers
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Servers")]
     pub conditions: Conditions,
 }

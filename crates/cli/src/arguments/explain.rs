@@ -7,20 +7,20 @@ use std::path::PathBuf;
 /// `deltabench explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// The run, or the beginning of its name, or `last`; or a base and a candidate, without a run before
+    /// The run, or the beginning of its name, or `last`; or a base and a candidate to count now
     #[arg(value_name = "RUN|BASE CANDIDATE")]
     pub what: Vec<String>,
     /// A cell of the run, at all numbers of clients or at one; may be repeated [default: the cells that
     /// changed, at most 4, the worst first]
     #[arg(long = "cell", value_name = "NAME[@CLIENTS]")]
     pub cells: Vec<String>,
-    /// With a base and a candidate: these workloads
+    /// With a base and a candidate: only these workloads
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// With a base and a candidate: a workload file of your own, or a script for pgbench (.sql)
+    /// With a base and a candidate: your own workload file, or a pgbench script (.sql)
     #[arg(short = 'f', long = "workload", value_name = "FILE")]
     pub workloads: Vec<PathBuf>,
-    /// Lines of each cell, at most
+    /// Most lines of each cell
     #[arg(long, value_name = "N", default_value_t = 12)]
     pub depth: u32,
     /// Form of the explanation
@@ -30,7 +30,7 @@ pub struct Explain {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// What is held on the servers, where they are counted now
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Servers")]
     pub conditions: Conditions,
 }
 
@@ -41,6 +41,6 @@ pub enum ExplainFormat {
     Text,
     /// For a pull request.
     Markdown,
-    /// The cells with what `explain` says of each in the report of a run.
+    /// The cells, each with its explanation as in the JSON report of a run.
     Json,
 }

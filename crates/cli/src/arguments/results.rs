@@ -17,10 +17,10 @@ pub struct Resume {
     #[arg(default_value = "last")]
     pub run: String,
     /// How servers run here
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "On this machine")]
     pub servers: Servers,
     /// Where the results go
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     pub output: Output,
 }
 
@@ -30,22 +30,22 @@ pub struct Confirm {
     /// The run, or the beginning of its name, or `last`
     #[arg(default_value = "last")]
     pub run: String,
-    /// Begin at least so long after the run's end, for example 2h [default: at once]
+    /// Start this long after the end of the run, for example 2h [default: at once]
     #[arg(long, value_name = "TIME")]
     pub gap: Option<String>,
     /// How servers run here
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "On this machine")]
     pub servers: Servers,
     /// Where the results go
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     pub output: Output,
 }
 
 /// `deltabench report`.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Runs or experiments, or the beginning of a name, or `last`; LAB:RUN is one of another lab. Several are
-    /// put into one report
+    /// Runs or experiments, or the beginning of a name, or `last`; LAB:RUN is a run of another lab; several
+    /// make one report
     #[arg(default_value = "last", value_name = "RUN")]
     pub runs: Vec<String>,
     /// Only the tables along this axis
@@ -54,7 +54,7 @@ pub struct Report {
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
-    /// Version of the JSON report: 1 for scripts that were written for it
+    /// Version of the JSON report; 1 is for older scripts
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
     pub json_version: u8,
     /// Write it here instead of stdout
@@ -63,10 +63,10 @@ pub struct Report {
     /// What each operation cost (CPU, context switches, reads, KB read and written), as a table
     #[arg(long)]
     pub costs: bool,
-    /// Judge with another smallest change that matters
+    /// Judge again with this smallest change that matters
     #[arg(long, value_name = "PERCENT")]
     pub delta: Option<String>,
-    /// In the table for a terminal: every note and each cell's whole reason
+    /// In the text form: every note and the whole reason of each cell
     #[arg(long)]
     pub verbose: bool,
     /// With --format pgbench: a progress line for every SECONDS of measured time
@@ -85,16 +85,16 @@ pub struct Notes {
 /// `deltabench export`.
 #[derive(Debug, Args)]
 pub struct ExportArguments {
-    /// The runs, each by its name, the beginning of it, or `last`
+    /// The runs: names, beginnings of names, or `last`
     #[arg(value_name = "RUN", default_value = "last")]
     pub runs: Vec<String>,
     /// One SQLite file, or a directory with a CSV file for each table
     #[arg(long, value_enum, default_value_t = ExportFormat::Sqlite)]
     pub format: ExportFormat,
-    /// Where to
+    /// The file or directory to write
     #[arg(long, value_name = "PATH")]
     pub out: PathBuf,
-    /// Overwrite what an earlier export left there
+    /// Overwrite an earlier export
     #[arg(long)]
     pub force: bool,
 }
@@ -107,7 +107,7 @@ pub struct InvalidateArguments {
     /// Only this cell, at all numbers of clients or at one; may be repeated [default: the whole run]
     #[arg(long = "cell", value_name = "NAME[@CLIENTS]")]
     pub cells: Vec<String>,
-    /// Why, for everybody who reads a report of it
+    /// The reason; every report shows it
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
 }
@@ -115,7 +115,7 @@ pub struct InvalidateArguments {
 /// `deltabench ledger`.
 #[derive(Debug, Args)]
 pub struct LedgerArguments {
-    /// Count what other hosts measured into this lab too
+    /// Also count runs of other hosts in this lab
     #[arg(long)]
     pub all_hosts: bool,
     /// Write JSON here; `-` is stdout
@@ -130,7 +130,7 @@ pub enum By {
     Server,
     /// Numbers of clients.
     Clients,
-    /// What only another run can vary: rows, memory, storage.
+    /// What differs between parts: rows, memory, storage.
     Part,
     /// Machines.
     Host,

@@ -9,20 +9,21 @@ use std::path::PathBuf;
 /// `deltabench doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
-    /// Seconds to look at what else runs
+    /// Seconds during which deltabench watches what else runs
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     pub seconds: f64,
-    /// Server for the pilot: half a minute of it against itself says how long answers will take here
+    /// Server of the pilot, which compares it with itself for half a minute and says how long answers take
+    /// here
     #[arg(long, value_name = "TARGET", default_value = "postgres:18")]
     pub target: String,
-    /// Look at the host only
+    /// Leave out the pilot: look at the host only
     #[arg(long)]
     pub no_pilot: bool,
     /// Write JSON here; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// How servers run here
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "On this machine")]
     pub servers: Servers,
 }
 
@@ -32,13 +33,13 @@ pub struct CalibrateArguments {
     /// The server that is compared with itself
     #[arg(default_value = "postgres:18")]
     pub target: String,
-    /// Runs
+    /// Number of runs
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub runs: u32,
-    /// Make the candidate slower by this share of throughput, by burning CPU for each statement
+    /// Make the candidate this much slower: it burns CPU in each statement
     #[arg(long, value_name = "PERCENT")]
     pub inject: Option<String>,
-    /// Workloads; the first one decides how much CPU a share of it is
+    /// Workloads; the CPU to burn is measured on the first one
     #[arg(
         long,
         value_name = "NAME,NAME",
@@ -65,7 +66,7 @@ pub struct CalibrateArguments {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// How servers run here
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "On this machine")]
     pub servers: Servers,
 }
 
@@ -81,7 +82,7 @@ pub struct CrosscheckArguments {
     /// Rounds of each workload; both sides run once in each
     #[arg(long, value_name = "N", default_value_t = 6)]
     pub rounds: u32,
-    /// Seconds of each side in a round, roughly
+    /// Seconds of each side in a round, about
     #[arg(long, value_name = "SECONDS", default_value_t = 0.5)]
     pub seconds: f64,
     /// Rows of the table
@@ -94,7 +95,7 @@ pub struct CrosscheckArguments {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// How servers run here
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "On this machine")]
     pub servers: Servers,
 }
 
@@ -145,7 +146,7 @@ pub struct Selfbench {
 pub enum SelfbenchCommand {
     /// Client CPU per operation and throughput against sysbench and pgbench, as paired ratios
     Client(SelfbenchClient),
-    /// How often identical servers are called different: sysbench on A then on B, and deltabench
+    /// How often each method calls identical servers different: sysbench on A then on B, and deltabench
     Verdict(SelfbenchVerdict),
     /// What the one-second series costs: throughput with and without it, as a paired ratio
     Collecting(SelfbenchCollecting),
@@ -175,7 +176,7 @@ pub struct SelfbenchClient {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// How servers run here
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "On this machine")]
     pub servers: Servers,
 }
 
@@ -188,7 +189,7 @@ pub struct SelfbenchVerdict {
     /// Pairs of identical servers
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub pairs: u32,
-    /// Seconds of sysbench on each server; deltabench gets twice that in all, loading included
+    /// Seconds of sysbench on each server; deltabench gets twice that for both, with loading
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub seconds: u32,
     /// Rows of the table
@@ -198,7 +199,7 @@ pub struct SelfbenchVerdict {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// How servers run here
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "On this machine")]
     pub servers: Servers,
 }
 
@@ -215,6 +216,6 @@ pub struct SelfbenchCollecting {
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     pub seconds: f64,
     /// How servers run here
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "On this machine")]
     pub servers: Servers,
 }

@@ -278,7 +278,7 @@ impl Reading<'_, '_> {
             );
             return Err(self
                 .problem(sql.at, &what)
-                .detail("pgbench makes a parameter of it all the same, and the server refuses that")
+                .detail("pgbench makes a parameter of it, and the server refuses that")
                 .hint("use simple mode, or take the colon away"));
         }
         if template.variables.len() > MOST_PARAMETERS {

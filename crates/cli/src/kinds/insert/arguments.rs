@@ -7,11 +7,11 @@ use deltabench_model::work::insert::Pacing;
 /// `deltabench insert`.
 #[derive(Debug, Args)]
 pub struct InsertArguments {
-    /// The side that the others are compared with, for example postgres:17
+    /// The base: the server that the others are compared with, for example postgres:17
     pub base: String,
-    /// The sides in question; without one the base is measured alone, with its placebo
+    /// The candidates; without one, the base is measured alone, with its placebo
     pub candidates: Vec<String>,
-    /// Everything scaled down: 1 client, 400k rows, steps of 20 s, 3 passes. It says how long that takes
+    /// A small benchmark: 1 client, 400k rows, steps of 20 s, 3 passes; it prints how long that takes
     #[arg(long, conflicts_with = "published")]
     pub quick: bool,
     /// Sizes and pacing of a published study
@@ -27,8 +27,8 @@ pub struct InsertArguments {
     /// with --quick 200k]
     #[arg(long, value_name = "N")]
     pub write_rows: Option<String>,
-    /// Rows that each client inserts and deletes per second beside its queries; a range and a point step for
-    /// each
+    /// Rows per second that each client inserts and deletes during its queries; each rate gets a range step
+    /// and a point step
     #[arg(
         long,
         value_name = "N,N",
@@ -37,7 +37,7 @@ pub struct InsertArguments {
         conflicts_with = "steps"
     )]
     pub rates: Vec<u32>,
-    /// Seconds of each step of queries, if the rate is kept [default: 120, with --quick 20]
+    /// Seconds of each query step if the server keeps up with the rate [default: 120, with --quick 20]
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<u32>,
     /// Only these steps, in order, for example l.i0,l.x,qr100,qp100
@@ -46,43 +46,44 @@ pub struct InsertArguments {
     /// One table for all clients instead of one for each
     #[arg(long)]
     pub shared_table: bool,
-    /// How rates are kept [default: spread, with --published burst]
+    /// How the client spreads its inserts and deletes over a second [default: spread, with --published burst]
     #[arg(long, value_enum)]
     pub pacing: Option<PacingWord>,
-    /// A session that holds a transaction open so long, again and again, for example 60s
+    /// An extra session that holds a transaction open for this long, again and again, for example 60s
     #[arg(long, value_name = "TIME")]
     pub long_transaction: Option<String>,
-    /// Least seconds of vacuum, checkpoint and wait before the queries [default: 60 and 1 for each million
-    /// rows, at most 1200; with --quick 10]
+    /// Shortest time of vacuum, checkpoint and wait before the queries, seconds [default: 60 and 1 for each
+    /// million rows, at most 1200; with --quick 10]
     #[arg(long, value_name = "SECONDS")]
     pub settle_seconds: Option<u32>,
     /// Passes of all steps on each server; an interval needs 2, a verdict 6 [default: 6, with --quick 3]
     #[arg(long, value_name = "N")]
     pub passes: Option<u32>,
-    /// Do not measure the base twice: a third of the time saved, and false alarms are not seen
+    /// Leave out the second copy of the base: it saves a third of the time, but the run cannot show false
+    /// alarms
     #[arg(long)]
     pub no_placebo: bool,
     /// The smallest change that matters [default: 2 % to 5 %, for each step what its placebo's noise allows]
     #[arg(long, value_name = "PERCENT")]
     pub delta: Option<String>,
-    /// End before a pass on all servers that would end past this time, for example 4h, set-up included; one
-    /// is measured in any case
+    /// Start no pass that would end after this time with the set-up, for example 4h; one pass is always
+    /// measured
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
-    /// Say what would be done, how long it takes and what room it needs, and do nothing
+    /// Print what would be measured, how long it would take and how much disk it needs, and stop
     #[arg(long)]
     pub dry_run: bool,
     /// What is held on all servers
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Servers")]
     pub conditions: Conditions,
 }
 
 /// How rates are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PacingWord {
-    /// Statements at a constant distance; what is late is made up.
+    /// At equal distances; the client catches up after a delay.
     Spread,
-    /// As published: all of a second's statements at its start, and a late second is never made up.
+    /// As published: all statements of a second at its start; lost time is not made up.
     Burst,
 }
 

@@ -43,8 +43,8 @@ pub fn tell(plan: &Plan, host: &Host) -> Result<Vec<String>, Problem> {
     let allowed = plan.timing.deadline_seconds;
     if let Some(allowed) = allowed.filter(|allowed| *allowed < found.set_up.as_secs_f64() + pass) {
         lines.push(format!(
-            "  note     one pass on all servers takes about {}, and --budget is {}: one is measured all the \
-             same",
+            "  note     one pass on all servers takes about {}, and --budget is {}: deltabench measures one \
+             in any case",
             span(pass),
             span(allowed)
         ));

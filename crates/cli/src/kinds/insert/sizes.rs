@@ -139,7 +139,7 @@ mod tests {
             ..
         } = quick;
         let scaled =
-            format!("{clients} client, {rows} rows, steps of {seconds} s, {passes} passes.");
+            format!("{clients} client, {rows} rows, steps of {seconds} s, {passes} passes;");
         assert!(help::of("insert", "quick").contains(&scaled));
         let rates = insert::RATES.map(|rate| rate.to_string()).join(",");
         assert_eq!(help::default("insert", "rates"), rates);

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 /// `deltabench pgbench`.
 #[derive(Debug, Args)]
 pub struct PgbenchArguments {
-    /// The side that the others are compared with, for example postgres:17
+    /// The base: the server that the others are compared with, for example postgres:17
     pub base: String,
-    /// The sides in question; without one the base is measured alone
+    /// The candidates; without one, the base is measured alone
     pub candidates: Vec<String>,
     /// A first answer within 10 minutes: short visits, 14 blocks
     #[arg(long)]
@@ -36,34 +36,38 @@ pub struct PgbenchArguments {
     /// A variable of the scripts; may be repeated
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     pub variables: Vec<String>,
-    /// Open loop: so many transactions per second over all clients of a server
+    /// Open loop: this many transactions per second over all clients of a server
     #[arg(short = 'R', long, value_name = "PER SECOND")]
     pub rate: Option<f64>,
-    /// Count transactions that take longer; with --rate skip those that would begin so late
+    /// Count transactions that take longer than this; with --rate, skip those that would start later than
+    /// this
     #[arg(short = 'L', long, value_name = "MS")]
     pub latency_limit: Option<f64>,
-    /// Most tries of a transaction that fails for serialization or a deadlock; 0: no end but the latency
-    /// limit
+    /// Most tries of a transaction that fails because of serialization or a deadlock; 0: no limit but
+    /// --latency-limit
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub max_tries: u32,
     /// The tables
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Tables")]
     pub tables: TableArguments,
     /// How exactly, and how
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "How it measures")]
     pub shape: Shape,
     /// What is held on all servers
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Servers")]
     pub conditions: Conditions,
     /// Options of pgbench that have another name here, or no place
-    #[command(flatten)]
+    #[command(
+        flatten,
+        next_help_heading = "Options of pgbench that deltabench refuses, with the reason"
+    )]
     pub elsewhere: Elsewhere,
 }
 
 /// The tables that scripts work on; they are made as `pgbench -i` makes them.
 #[derive(Debug, Args)]
 pub struct TableArguments {
-    /// 100,000 accounts, 10 tellers and a branch each; 0: none of pgbench's tables
+    /// Scale factor: each unit is 100,000 accounts, 10 tellers and a branch; 0: no tables of pgbench
     #[arg(
         short,
         long,
@@ -72,25 +76,25 @@ pub struct TableArguments {
         value_parser = clap::value_parser!(u32).range(0..=i64::from(SCALE_MAX))
     )]
     pub scale: u32,
-    /// Share of a page that is filled, percent
+    /// Share of each page that is filled
     #[arg(short = 'F', long, value_name = "PERCENT", default_value_t = 100)]
     pub fillfactor: u32,
-    /// Foreign keys between the tables
+    /// Make foreign keys between the tables
     #[arg(long)]
     pub foreign_keys: bool,
     /// Partitions of pgbench_accounts
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub partitions: u32,
-    /// How it is partitioned
+    /// Partition pgbench_accounts by range or by hash
     #[arg(long, value_enum, default_value_t = PartitionWord::Range)]
     pub partition_method: PartitionWord,
-    /// Unlogged tables
+    /// Make unlogged tables
     #[arg(long)]
     pub unlogged_tables: bool,
     /// The server makes the rows (`pgbench -I G`)
     #[arg(long)]
     pub server_side: bool,
-    /// SQL of your own that makes tables, after those of pgbench
+    /// Your own SQL that makes more tables, run after those of pgbench
     #[arg(long, value_name = "FILE")]
     pub init_sql: Option<PathBuf>,
 }
@@ -98,12 +102,12 @@ pub struct TableArguments {
 /// Which scripts are sent.
 #[derive(Debug, Default, Args)]
 pub struct Scripts {
-    /// A built-in script: tpcb-like, simple-update, select-only, or the beginning of a name; @W says how
-    /// often it is drawn; may be repeated [default: tpcb-like]
+    /// A built-in script: tpcb-like, simple-update, select-only, or the beginning of a name; @W is its
+    /// weight; may be repeated [default: tpcb-like]
     #[arg(short, long = "builtin", value_name = "NAME[@W]")]
     pub builtins: Vec<String>,
-    /// A script of your own; may be repeated: all scripts are one workload, one of them is drawn for each
-    /// transaction
+    /// Your own script; may be repeated: all scripts are one workload, and each transaction runs one of them
+    /// at random
     #[arg(short, long = "file", value_name = "FILE[@W]")]
     pub files: Vec<String>,
     /// The same as --builtin select-only
@@ -112,10 +116,11 @@ pub struct Scripts {
     /// The same as --builtin simple-update
     #[arg(short = 'N', long)]
     pub skip_some_updates: bool,
-    /// Every script is a workload of its own
+    /// Measure every script as a separate workload
     #[arg(long)]
     pub each: bool,
-    /// The scripts write, though their statements do not look like it: a function may
+    /// Treat the scripts as writing although their statements look like reads, for example because a function
+    /// writes
     #[arg(long)]
     pub writes: bool,
 }

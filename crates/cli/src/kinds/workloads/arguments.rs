@@ -8,9 +8,9 @@ use std::path::PathBuf;
 /// `deltabench compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// The side that the others are compared with, for example postgres:17
+    /// The base: the server that the others are compared with, for example postgres:17
     pub base: String,
-    /// The sides in question, for example postgres:18 or path:/opt/pg18
+    /// The candidates, for example postgres:18 or path:/opt/pg18
     #[arg(required = true)]
     pub candidates: Vec<String>,
     /// A first answer within 10 minutes: small tables, short visits, 14 blocks
@@ -19,7 +19,7 @@ pub struct Compare {
     /// All 32 sysbench microbenchmarks of the published studies
     #[arg(long, conflicts_with_all = ["quick", "only"])]
     pub all: bool,
-    /// Tables
+    /// Number of tables
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub tables: u32,
     /// Rows of each table [default: 200000 with --quick, else 1000000]
@@ -31,24 +31,23 @@ pub struct Compare {
     /// Only these workloads [default: the eight quick ones]
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// A workload file of your own, or a script for pgbench (.sql); may be repeated, and is measured beside
-    /// --only
+    /// Your own workload file, or a pgbench script (.sql); may be repeated; measured in addition to --only
     #[arg(long = "workload", value_name = "FILE")]
     pub workloads: Vec<PathBuf>,
-    /// Tables as loaded, or after the published write phase
+    /// State of the tables: as loaded, or after the published write phase
     #[arg(long, value_enum, default_value_t = StateWord::Fresh)]
     pub state: StateWord,
-    /// Cells in random order on tables of their own, or one after another as published
+    /// Order of the cells: random, with new tables for cells that write, or one after another as published
     #[arg(long, value_enum, default_value_t = OrderWord::Drawn)]
     pub order: OrderWord,
     /// Open loop: this many operations per second over all clients of a server
     #[arg(long, value_name = "PER SECOND")]
     pub rate: Option<f64>,
     /// How exactly, and how
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "How it measures")]
     pub shape: Shape,
     /// What is held on all servers
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Servers")]
     pub conditions: Conditions,
 }
 
