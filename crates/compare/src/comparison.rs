@@ -502,8 +502,10 @@ pub struct Dependence {
     /// The ratio where the host was fast.
     pub fast: Ratio,
     pub slow: Ratio,
-    /// Two-sided p of "both are the same", of this cell and metric alone.
+    /// Two-sided p of "both are the same", of this cell and metric alone, with `correlation` allowed for.
     pub p: f64,
+    /// Correlation of blocks in a row, less the means of both sides; 0 where it is negative.
+    pub correlation: f64,
 }
 
 /// Both primary metrics.

@@ -9,14 +9,13 @@ use crate::history::Sample;
 use crate::levels::Levels;
 use crate::sample::{BlockValue, Values, ratio};
 use crate::thresholds::{
-    LEVEL_DIFFERENT, MEMORY_RANGE, MIN_BLOCKS, SPEED_FALSE, SPEED_RANGE, SPEED_RELEVANCE,
-    SPEED_SIDE, log_delta,
+    MEMORY_RANGE, MIN_BLOCKS, SPEED_FALSE, SPEED_RANGE, SPEED_RELEVANCE, SPEED_SIDE, log_delta,
 };
 use crate::words;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Plan, PlannedServer, ServerId};
 use deltabench_stats::multiplicity::holm;
-use deltabench_stats::student::welch;
+use deltabench_stats::serial::welch_of_series;
 use deltabench_stats::summary::{mean, median};
 use std::collections::BTreeMap;
 
@@ -66,24 +65,32 @@ pub(crate) fn host_speed(paces: &[BTreeMap<u32, f64>], sample: &Sample) -> Optio
 /// The ratio in fast and in slow blocks, on either side of the middle between `range`'s ends; absent where
 /// they were about equally fast, or where one or two blocks alone would say it.
 ///
-/// Source: Welch's test, as a neighbour that slows blocks also makes them differ more from each other. A line
-///         through the blocks would need equal variances: with luck 3 times as large in 3 of 12 blocks its p
-///         is below 5 % in 17 % of all cells without any dependence (simulated).
+/// Source: Welch's test, as a neighbour that slows blocks also makes them differ more from each other; and
+///         blocks in a row may be alike. A line through the blocks would need equal variances: with luck 3
+///         times as large in 3 of 12 blocks its p is below 5 % in 17 % of all cells without any dependence
+///         (simulated).
 fn dependence(blocks: &[(u32, f64)], range: f64, values: &[BlockValue]) -> Option<Dependence> {
+    let is_slow = |value: &BlockValue| {
+        let found = blocks.iter().find(|(block, _)| *block == value.block);
+        found.map(|(_, slower)| *slower > range / 2.0)
+    };
+    let known = values
+        .iter()
+        .filter_map(|value| Some((is_slow(value)?, *value)));
+    let known: Vec<(bool, BlockValue)> = known.collect();
     let side = |wanted: bool| {
-        let of_side = |value: &&BlockValue| {
-            let mut known = blocks.iter();
-            let found = known.find(|(block, _)| *block == value.block);
-            found.is_some_and(|(_, slower)| (*slower > range / 2.0) == wanted)
-        };
-        Values::of(&values.iter().filter(of_side).copied().collect::<Vec<_>>())
+        let of_side = known.iter().filter(|(slow, _)| *slow == wanted);
+        Values::of(&of_side.map(|(_, value)| *value).collect::<Vec<_>>())
     };
     let (fast, slow) = (side(false), side(true));
     if range < SPEED_RANGE.ln() || fast.logs.len().min(slow.logs.len()) < SPEED_SIDE {
         return None;
     }
+    let logs = known.iter().map(|(slow, value)| (*slow, value.log_ratio));
+    let found = welch_of_series(&logs.collect::<Vec<_>>()).ok()?;
     Some(Dependence {
-        p: welch(&slow.logs, &fast.logs, LEVEL_DIFFERENT).ok()?.p,
+        p: found.p,
+        correlation: found.correlation,
         fast: ratio(&fast, Levels::FIXED)?,
         slow: ratio(&slow, Levels::FIXED)?,
     })
@@ -139,8 +146,9 @@ impl Tested<'_> {
     fn finding(&self, plan: &Plan, p: f64, of: usize) -> Finding {
         let text = format!(
             "{} at {}, {}: the difference goes with the speed of the host: {} {} in its fast blocks and {} \
-             in its slow ones, where an operation took {:.2} times as long ({} among {of}); the run's \
-             figure is the mean over the speeds that it met",
+             in its slow ones, where an operation took {:.2} times as long ({} among {of}, with a \
+             correlation of {:.2} from block to block); the run's figure is the mean over the speeds that \
+             it met",
             self.cell.workload,
             words::workers(plan, self.cell.clients),
             self.cell.candidate_name,
@@ -149,6 +157,7 @@ impl Tested<'_> {
             words_of(&self.found.slow),
             self.slowdown,
             words::p(p),
+            self.found.correlation,
         );
         Finding::new(FindingKind::GoesWithHostSpeed, Severity::Confounder, text)
     }

@@ -248,6 +248,12 @@ impl<'a> Walk<'a> {
     /// Equal. If CPU per operation is still open, it gets the blocks up to the next look, and no more.
     fn equal(self, speed: Judgement, at: usize, next: usize) -> StoppingState {
         let look = self.looks - 1;
+        // What stops early is what happened to look small, so the reason says that it did.
+        let when = format!("at look {} of {}", self.looks, self.rules.looks.len());
+        let speed = Judgement {
+            reason: format!("{}, {when}", speed.reason),
+            ..speed
+        };
         let (input, rules) = (self.input, std::sync::Arc::clone(&self.rules));
         let cost = input.judge_cost(&input.cost(&(0..at)), rules.levels(look));
         let open = cost

@@ -139,7 +139,7 @@ pub fn t_test_above_p(values: &[f64]) -> Result<f64, TooFew> {
 }
 
 /// Mean and its standard error.
-fn mean_and_error(values: &[f64]) -> Result<(f64, f64), TooFew> {
+pub(crate) fn mean_and_error(values: &[f64]) -> Result<(f64, f64), TooFew> {
     match (mean(values), sample_sd(values)) {
         (Some(centre), Some(sd)) => Ok((centre, sd / real(values.len()).sqrt())),
         _ => Err(TooFew {
@@ -149,7 +149,7 @@ fn mean_and_error(values: &[f64]) -> Result<(f64, f64), TooFew> {
     }
 }
 
-fn two_sided(difference: f64, error: f64, df: f64) -> f64 {
+pub(crate) fn two_sided(difference: f64, error: f64, df: f64) -> f64 {
     if error > 0.0 {
         (2.0 * upper_tail((difference / error).abs(), df)).min(1.0)
     } else if difference.abs() > 0.0 {

@@ -59,6 +59,8 @@ fn equality_ends_a_cell_at_its_look_and_later_blocks_do_not_move_it() {
     for blocks in [6, 7, 12, 24] {
         let (progress, cell) = after(&sequential(), blocks, &rates, &[]);
         assert_eq!(progress, Decided, "{blocks}");
+        let told = cell.reason.ends_with(", at look 1 of 4");
+        assert!(told, "what stops early looks small: {}", cell.reason);
         assert_eq!(cell.verdict, Verdict::NoChange);
         assert_eq!((cell.looks, cell.decided_at), (1, Some(1)));
         assert_eq!(metric(&cell, Metric::Throughput).blocks.len(), 6);

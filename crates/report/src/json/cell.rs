@@ -183,6 +183,7 @@ fn host_speed(seen: &HostSpeed) -> Value {
             "fast": costs::estimate(of.fast.estimate, of.fast.ci95)?,
             "slow": costs::estimate(of.slow.estimate, of.slow.ci95)?,
             "p": finite(of.p)?,
+            "correlation": finite(of.correlation)?,
         }))
     };
     let blocks = seen.blocks.iter();

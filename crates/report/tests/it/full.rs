@@ -143,6 +143,7 @@ fn change(cell: &mut CellComparison) {
                     fast: side(0.99),
                     slow: side(0.97),
                     p: 0.001,
+                    correlation: 0.2,
                 }),
                 server_cpu: None,
             });
