@@ -1,5 +1,7 @@
 //! Where instructions went, as JSON: `Explain` in `docs/reference/report.schema.json`.
 
+use super::costs::estimate;
+use super::finite;
 use crate::context::resolved;
 use crate::explained::{each, why};
 use crate::sampled::counts;
@@ -46,13 +48,11 @@ pub(super) fn explain(cell: &ExplainedCell) -> Value {
 
 /// Sampled time of both sides, nanoseconds of an operation.
 fn time(change: &TimeChange) -> Value {
+    let difference = change.candidate_ns - change.base_ns;
     json!({
         "base_ns": change.base_ns,
         "candidate_ns": change.candidate_ns,
-        "difference_ns": {
-            "estimate": change.candidate_ns - change.base_ns,
-            "ci95": {"low": change.low_ns, "high": change.high_ns, "level": 0.95},
-        },
+        "difference_ns": estimate(difference, Some((change.low_ns, change.high_ns))),
     })
 }
 
@@ -84,7 +84,7 @@ pub(super) fn sampled(cell: &SampledCell) -> Value {
         "complete": judged.complete,
         "lost": cell.lost,
         "cost": cell.cost,
-        "unseen_ns": judged.unseen_ns,
+        "unseen_ns": finite(judged.unseen_ns),
         "placebo": cell.placebo.as_ref().map(called),
         "itself": functions(&judged.own),
         "with_calls": functions(&judged.inclusive),

@@ -223,7 +223,13 @@ fn sampled_time_stands_beside_the_count_in_every_form() {
     };
     let time = SampledTime {
         own: vec![function(0.001)],
-        inclusive: vec![function(0.8)],
+        inclusive: vec![FunctionTime {
+            change: TimeChange {
+                low_ns: f64::NAN,
+                ..change
+            },
+            ..function(0.8)
+        }],
         blocks: 8,
         samples: (38_000, 38_100),
         complete: 0.999,
@@ -268,6 +274,15 @@ fn sampled_time_stands_beside_the_count_in_every_form() {
         .find(|cell| cell.get("sampled").is_some())
         .unwrap();
     assert_eq!(cell["sampled"]["itself"][0]["different"], true);
+    assert_eq!(
+        cell["sampled"]["itself"][0]["difference_ns"]["ci95"]["low"],
+        32.0
+    );
+    let unknown = &cell["sampled"]["with_calls"][0]["difference_ns"];
+    assert!(
+        unknown["estimate"] == 46.0 && unknown.get("ci95").is_none(),
+        "{unknown}"
+    );
     assert_eq!(cell["explain"]["lines"][0]["time"]["agreement"], word);
     assert_eq!(
         cell["explain"]["lines"][0]["time"]["difference_ns"]["estimate"],
