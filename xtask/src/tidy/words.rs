@@ -4,7 +4,9 @@
 //! So does the help of arguments, which is written as comments.
 
 use super::{Breach, code};
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// The phrases, one a line, in lower case.
 const PHRASES: &str = include_str!("words.txt");
@@ -38,14 +40,13 @@ fn all(path: &Path, text: &str) -> Vec<(usize, &'static str)> {
     } else {
         return Vec::new();
     };
-    let after = lines.iter().skip(1).map(Some).chain([None]);
-    let phrase = |((number, line), next): (&(usize, &str), Option<&(usize, &'_ str)>)| {
-        let alone = phrase_in(line);
-        let next = next.filter(|(after, next)| *after == number + 1 && phrase_in(next).is_none());
-        let across = || phrase_in(&format!("{line} {}", next?.1));
-        Some((*number, alone.or_else(across)?))
-    };
-    lines.iter().zip(after).filter_map(phrase).collect()
+    let plain: Vec<(usize, String)> = lines.iter().map(|(at, line)| (*at, words(line))).collect();
+    let after = plain.iter().skip(1).map(Some).chain([None]);
+    let found = plain.iter().zip(after).filter_map(|((at, line), next)| {
+        let next = next.filter(|(after, _)| *after == at + 1);
+        Some((*at, begun(line, next.map_or("", |(_, next)| next))?))
+    });
+    found.collect()
 }
 
 /// The lines of a document outside of blocks of code.
@@ -67,16 +68,37 @@ fn texts(text: &str, help: bool) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The phrase that a line uses, as whole words.
-fn phrase_in(line: &str) -> Option<&'static str> {
-    let words = |text: &str| {
-        let split = text.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '_');
-        let words = split.filter(|word| !word.is_empty());
-        let plain: Vec<String> = words.map(str::to_lowercase).collect();
-        format!(" {} ", plain.join(" "))
-    };
-    let line = words(line);
-    PHRASES.lines().find(|phrase| line.contains(&words(phrase)))
+/// The first phrase that begins in a line and ends there or on the next; both as [`words`] gives them.
+fn begun(line: &str, next: &str) -> Option<&'static str> {
+    // By their first words, because tidy looks at every word of every file.
+    static ALL: LazyLock<BTreeMap<String, Vec<(&str, String)>>> = LazyLock::new(|| {
+        let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for phrase in PHRASES.lines() {
+            let first = phrase.split(' ').next().unwrap_or_default();
+            let entry = all.entry(first.to_owned()).or_default();
+            entry.push((phrase, words(phrase)));
+        }
+        all
+    });
+    let whole = || format!("{line}{}", next.trim_start());
+    line.split(' ')
+        .filter(|word| !word.is_empty())
+        .find_map(|word| {
+            let (mut known, text) = (ALL.get(word)?.iter(), whole());
+            known
+                .find(|(_, phrase)| text.contains(phrase.as_str()))
+                .map(|(phrase, _)| *phrase)
+        })
+}
+
+/// A text as lower-case words with a space around each.
+fn words(text: &str) -> String {
+    let split = text.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '_');
+    let mut plain = String::from(" ");
+    for word in split.filter(|word| !word.is_empty()) {
+        plain.extend([&word.to_lowercase(), " "]);
+    }
+    plain
 }
 
 #[cfg(test)]
