@@ -38,6 +38,7 @@ mod reference;
 mod request;
 mod resume;
 mod selfbench;
+mod sensitivity;
 mod sessions;
 mod store;
 mod study;

@@ -62,6 +62,12 @@ pub fn carry_out(
     }
     let sessions = hours.sessions;
     let sessions = sessions.map(|of| (of, gap.unwrap_or(sessions::GAP_SECONDS)));
+    if hours.sensitivity {
+        // Whole steps and engines in their own process have no such conditions.
+        run_half(&request.work)
+            .check_confirmable()
+            .map_err(Failure::Refused)?;
+    }
     let mut ready = Ready::of(request, sides, config)?;
     let note = ready.fit_the_time(shape).map_err(Failure::Refused)?;
     let pilot = !ending.no_pilot;
@@ -79,7 +85,7 @@ pub fn carry_out(
         Some(sessions) => ready.measure_sessions(sessions, pilot, config),
         None => {
             let confirm = ending.confirm.then(|| gap.unwrap_or(0.0));
-            ready.measure(pilot, confirm, config)
+            ready.measure(pilot, (confirm, hours.sensitivity), config)
         }
     }
 }
@@ -175,7 +181,7 @@ impl Ready {
     pub fn measure(
         self,
         pilot: bool,
-        confirm: Option<f64>,
+        (confirm, sensitivity): (Option<f64>, bool),
         config: &Config,
     ) -> Result<u8, Failure> {
         let Self {
@@ -190,12 +196,15 @@ impl Ready {
             interrupted: interrupt::flag()?,
         };
         let Measured { end, judged } = bench.measure_new(&plan, &library, None, pilot)?;
-        let (confirming, again) = match confirm.filter(|_| end == SessionEnd::Finished) {
+        let (mut after, again) = match confirm.filter(|_| end == SessionEnd::Finished) {
             Some(gap_seconds) => bench.confirm(&judged, &library, gap_seconds)?,
             None => (end, None),
         };
+        if sensitivity && after == SessionEnd::Finished {
+            after = crate::sensitivity::measure(&mut bench, &judged, &library)?;
+        }
         let analysed = bench.analysed(judged, again)?;
-        conclude(&mut bench, analysed, (end, confirming), &destinations)
+        conclude(&mut bench, analysed, (end, after), &destinations)
     }
 }
 

@@ -46,6 +46,7 @@ pub mod progress;
 pub mod reading;
 mod sample;
 pub mod segments;
+pub mod sensitivity;
 mod side;
 mod stalls;
 mod stopping;

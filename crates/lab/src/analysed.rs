@@ -6,7 +6,7 @@ use crate::records::Records;
 use crate::sampled::sampled;
 use crate::sessions::still_withdrawn;
 use crate::withdrawal::{leave_out, of_confirmation, withdraw};
-use crate::{history, placebos, sessions, store_problem};
+use crate::{history, placebos, sensitivity, sessions, store_problem};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{Grid, StudyRun, grids_of};
 use deltabench_compare::{absolute, add_apart, combine, confirm};
@@ -125,6 +125,7 @@ impl Analysed {
         };
         let mut shown = show_half(&plan.work).shown(&judged, store)?;
         context.figures = std::mem::take(&mut shown.figures);
+        sensitivity::add(&run, (&plan, &comparison), store, &mut context.figures)?;
         Ok(Self {
             plan,
             comparison,

@@ -13,6 +13,7 @@ mod judged;
 mod placebos;
 mod records;
 mod sampled;
+mod sensitivity;
 mod sessions;
 mod withdrawal;
 
@@ -21,6 +22,7 @@ pub use counted::{count_name, counted_cells};
 pub use explained::{EXPLAINED, changed, explained};
 pub use judged::{Judged, confirmation_name};
 pub use placebos::{CountedRun, Placebos};
+pub use sensitivity::sensitivity_name;
 pub use sessions::session_name;
 pub use withdrawal::cell_label;
 

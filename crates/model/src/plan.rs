@@ -398,6 +398,49 @@ pub struct SessionPart {
     pub gap_seconds: f64,
 }
 
+/// One of the conditions of a run that are changed to see whether a ratio depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Varied {
+    /// The client on a core of its own, not on the server's.
+    OwnCore,
+    /// Connections over TCP, not over a local socket.
+    Tcp,
+    /// Commits that wait for the disk, where they did not.
+    Commits,
+}
+
+impl Varied {
+    /// All of them, in report order.
+    pub const ALL: [Self; 3] = [Self::OwnCore, Self::Tcp, Self::Commits];
+
+    /// The word in files and in names of runs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::OwnCore => "own-core",
+            Self::Tcp => "tcp",
+            Self::Commits => "commits",
+        }
+    }
+
+    /// What is changed, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::OwnCore => "client on a core of its own",
+            Self::Tcp => "over TCP",
+            Self::Commits => "commits that wait",
+        }
+    }
+}
+
+/// That a run measures changed cells of another one under another condition.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SensitivityPart {
+    /// The run whose cells these are.
+    pub of: String,
+    pub varied: Varied,
+}
+
 /// All that a run is going to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -455,6 +498,9 @@ pub struct Plan {
     /// Which session of a comparison this run is, if it has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionPart>,
+    /// The run whose changed cells this one measures under another condition, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<SensitivityPart>,
     /// What each server may use of the machine.
     #[serde(default)]
     pub limits: Limits,
@@ -533,6 +579,7 @@ impl Plan {
             confirms: None,
             counts: None,
             session: None,
+            sensitivity: None,
             limits: Limits::default(),
             cache: CacheState::default(),
             observing: Observing::default(),
@@ -550,7 +597,8 @@ impl Plan {
     /// Whether this run measures again what another did: then ports and environments are others, too.
     pub fn is_again(&self) -> bool {
         let later = |session: &SessionPart| session.number > 1;
-        self.confirms.is_some() || self.session.as_ref().is_some_and(later)
+        let other = self.confirms.is_some() || self.sensitivity.is_some();
+        other || self.session.as_ref().is_some_and(later)
     }
 
     /// Blocks of a cell at most, over all sessions of its comparison.

@@ -130,6 +130,13 @@ impl<'a> Conditions<'a> {
         if let Some(run) = &self.plan.confirms {
             list.push(format!("measures again what run {run} found"));
         }
+        if let Some(part) = &self.plan.sensitivity {
+            list.push(format!(
+                "measures what changed in run {} {}",
+                part.of,
+                part.varied.words()
+            ));
+        }
         list
     }
 

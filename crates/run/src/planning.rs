@@ -2,6 +2,7 @@
 
 mod budget;
 mod confirmation;
+mod sensitivity;
 mod sessions;
 
 use crate::request::most_clients;
@@ -14,6 +15,7 @@ use deltabench_workload::Library;
 
 pub use budget::fit;
 pub use confirmation::confirmation;
+pub use sensitivity::sensitivity;
 pub use sessions::sessions;
 
 /// δ of a request that names none: no cell is asked for more than its noise allows, and none for less than
@@ -68,6 +70,7 @@ pub fn plan(
         confirms: None,
         counts: None,
         session: None,
+        sensitivity: None,
         limits: request.limits,
         cache: request.cache,
         observing: request.observing,

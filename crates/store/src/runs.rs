@@ -304,6 +304,7 @@ impl Store {
     fn named(&self) -> Result<Vec<Named>, Problem> {
         const SQL: &str = "select r.name, r.plan ->> '$.confirms' is not null \
             or r.plan ->> '$.counts' is not null \
+            or r.plan ->> '$.sensitivity' is not null \
             or coalesce(r.plan ->> '$.session.number', 1) > 1, \
             r.plan ->> '$.experiment.execution', \
             exists (select 1 from run_state where run = r.id and state <> 'planned') \

@@ -72,7 +72,7 @@ impl CountArguments {
     }
 }
 
-/// In how many hours a comparison is measured.
+/// In how many hours, and under which conditions, a comparison is measured.
 #[derive(Debug, Default, Args)]
 pub struct SessionArguments {
     /// Measure in N sessions, each with a fresh load, and say what to expect in another hour
@@ -83,6 +83,10 @@ pub struct SessionArguments {
     /// [default: 45m with --sessions, else 0s]
     #[arg(long, value_name = "TIME")]
     pub gap: Option<String>,
+    /// Measure what changed again with the client on a core of its own, over TCP, and with commits that wait,
+    /// and say on which of these the ratio depends
+    #[arg(long, conflicts_with = "sessions")]
+    pub sensitivity: bool,
     /// In which hours the answer of the gate must hold: the measured ones, or also another one
     #[arg(long, value_enum, default_value_t = HoursWord::Measured)]
     pub gate_hours: HoursWord,

@@ -29,6 +29,7 @@ impl<'a> Places<'a> {
     pub(super) fn new(runs: &[StudyRun<'a>]) -> Result<Self, Problem> {
         let (confirming, mut runs): (Vec<StudyRun<'a>>, Vec<StudyRun<'a>>) =
             runs.iter().partition(|run| run.plan.confirms.is_some());
+        runs.retain(|run| run.plan.sensitivity.is_none());
         check(&runs)?;
         let hosts = distinct(runs.iter().map(|run| run.host.to_owned()));
         runs.sort_by_key(|run| run.plan.experiment.as_ref().map_or(0, |part| part.part));

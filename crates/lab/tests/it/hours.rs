@@ -1,11 +1,13 @@
 //! Sessions of a run, and what the host's earlier runs say of another hour.
 
 use deltabench_compare::comparison::{Confirmation, HoursFrom, Metric, Verdict};
-use deltabench_lab::{Analysed, analyse, analyse_this_hour, confirmation_name, session_name};
+use deltabench_lab::{
+    Analysed, analyse, analyse_this_hour, confirmation_name, sensitivity_name, session_name,
+};
 use deltabench_model::fact::MachineName;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::invalidation::Invalidation;
-use deltabench_model::plan::{CellId, Plan, SessionPart};
+use deltabench_model::plan::{CellId, Plan, SensitivityPart, SessionPart, Varied};
 use deltabench_store::{RunState, Store};
 use deltabench_testkit::small_run;
 
@@ -254,4 +256,38 @@ fn a_confirmation_says_how_much_later_it_was() {
     assert!((later - 7200.0).abs() < 1.0, "{later}");
     let second = lab.analysed("r-confirm").comparison;
     assert!(second.cells.iter().all(|cell| cell.confirmation.is_none()));
+}
+
+#[test]
+fn a_changed_cell_under_other_conditions_says_what_its_ratio_depends_on() {
+    let mut lab = Lab::new();
+    let plan = plan();
+    lab.measured("r", &plan, 0, [0.7, 1.0, 0.9]);
+    assert!(lab.analysed("r").context.figures.json.is_empty());
+    for (varied, minute, share) in [(Varied::OwnCore, 10, 0.93), (Varied::Tcp, 20, 0.7)] {
+        let mut other = plan.clone();
+        other.sensitivity = Some(SensitivityPart {
+            of: "r".to_owned(),
+            varied,
+        });
+        let name = sensitivity_name("r", varied);
+        lab.measured(&name, &other, minute, [share, 1.0, 0.9]);
+    }
+    assert_eq!(lab.store.find("last").unwrap(), "r", "they belong to it");
+    let figures = lab.analysed("r").context.figures;
+    let (name, value) = &figures.json[0];
+    assert_eq!(*name, "sensitivity");
+    let first = &value[0]["conditions"];
+    let of = |at: usize| (first[at]["varied"].clone(), first[at]["depends"].clone());
+    assert_eq!(of(0), ("own-core".into(), true.into()));
+    assert_eq!(of(1), ("tcp".into(), false.into()));
+    assert_eq!(first[0]["run"], "r-own-core");
+    let against = first[0]["against"].as_f64().unwrap();
+    assert!((against - 0.93 / 0.7).abs() < 1e-3, "{against}");
+    let shown = [
+        figures.terminal.len(),
+        figures.markdown.len(),
+        figures.page.len(),
+    ];
+    assert_eq!(shown, [2, 2, 1]);
 }

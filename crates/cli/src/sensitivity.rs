@@ -1,0 +1,65 @@
+//! `--sensitivity`: the cells that changed, measured again under other conditions.
+
+use crate::amounts::span;
+use crate::bench::Bench;
+use crate::console::say;
+use crate::failure::Failure;
+use crate::store::store_problem;
+use deltabench_kinds::run_half;
+use deltabench_lab::{Judged, sensitivity_name};
+use deltabench_model::plan::{Plan, Varied};
+use deltabench_run::estimate::estimate;
+use deltabench_run::planning;
+use deltabench_run::session::SessionEnd;
+use deltabench_workload::Library;
+
+/// Says how long it takes, and measures a run for each condition that the run had not.
+pub fn measure(
+    bench: &mut Bench,
+    judged: &Judged,
+    library: &Library,
+) -> Result<SessionEnd, Failure> {
+    let run = judged.run();
+    let comparison = judged.standing(&bench.store).map_err(Failure::Failed)?;
+    let plans = planning::sensitivity(run, judged.plan(), &comparison);
+    let known = bench.store.runs().map_err(store_problem)?;
+    let new = |(name, _): &(String, &Plan)| known.iter().all(|one| one.run != *name);
+    let named = plans.iter().filter_map(|plan| {
+        let varied = plan.sensitivity.as_ref()?.varied;
+        Some((sensitivity_name(run, varied), plan))
+    });
+    let named: Vec<(String, &Plan)> = named.filter(new).collect();
+    if named.is_empty() {
+        say("sensitivity: nothing changed, or no condition is another one than it was");
+        return Ok(SessionEnd::Finished);
+    }
+    say(&outlook(bench, &plans)?);
+    for (name, plan) in named {
+        let measured = bench.measure_new(plan, library, Some(name.clone()), false)?;
+        if measured.end == SessionEnd::Interrupted {
+            say(&format!(
+                "`deltabench resume {name}` continues this condition"
+            ));
+            return Ok(measured.end);
+        }
+    }
+    Ok(SessionEnd::Finished)
+}
+
+/// What is measured, and the time that it takes at most.
+fn outlook(bench: &Bench, plans: &[Plan]) -> Result<String, Failure> {
+    let mut seconds = 0.0;
+    let mut words = Vec::new();
+    for plan in plans {
+        let found = estimate(plan, run_half(&plan.work), &bench.host).map_err(Failure::Refused)?;
+        seconds += (found.set_up + found.measuring).as_secs_f64();
+        let varied = plan.sensitivity.as_ref().map(|part| part.varied);
+        let cells = plan.cells.len();
+        words.push(format!("{} ({cells})", varied.map_or("", Varied::words)));
+    }
+    Ok(format!(
+        "sensitivity: changed cells again, by condition: {}; at most {} in all",
+        words.join(", "),
+        span(seconds)
+    ))
+}

@@ -1,0 +1,146 @@
+//! The plans that measure what changed under other conditions: what a ratio depends on.
+
+use deltabench_compare::comparison::Comparison;
+use deltabench_model::plan::{
+    Cell, CellId, Gate, Placement, Plan, PlannedServer, SensitivityPart, Stopping, Transport,
+    Varied,
+};
+use deltabench_workload::mix;
+use std::collections::HashSet;
+
+/// Blocks of each of these runs.
+const BLOCKS: u32 = 8;
+
+/// Makes the seed of each of these runs another one than that of its run.
+const SENSITIVITY_SEED: u64 = 0x5e_75_17;
+
+/// The setting that says whether commits wait.
+const COMMITS: &str = "synchronous_commit";
+
+/// The plans that measure the regressions and improvements of a finished run again, each with one condition
+/// changed: those that the run had not already, on cells that it can matter to. None for an engine in its own
+/// process and for servers that were there before.
+pub fn sensitivity(run: &str, plan: &Plan, comparison: &Comparison) -> Vec<Plan> {
+    let elsewhere = |server: &PlannedServer| server.installation.remote.is_some();
+    if plan.work.is_embedded() || plan.servers.iter().any(elsewhere) {
+        return Vec::new();
+    }
+    let changed: HashSet<CellId> = { comparison.cells.iter() }
+        .filter(|cell| cell.verdict.is_change())
+        .map(|cell| cell.cell)
+        .collect();
+    let varied = |varied: Varied| {
+        let cells = CellId::each().zip(&plan.cells);
+        let cells: Vec<Cell> = cells
+            .filter(|(id, cell)| changed.contains(id) && differs(varied, plan, cell))
+            .map(|(_, cell)| cell.clone())
+            .collect();
+        (!cells.is_empty()).then(|| with(varied, cells, run, plan))
+    };
+    Varied::ALL.into_iter().filter_map(varied).collect()
+}
+
+/// Whether a cell was measured otherwise.
+fn differs(varied: Varied, plan: &Plan, cell: &Cell) -> bool {
+    match varied {
+        Varied::OwnCore => plan.placed(cell) == Some(Placement::SameCore),
+        Varied::Tcp => plan.transport == Transport::Socket,
+        Varied::Commits => {
+            cell.writes && { plan.servers.iter() }.all(|server| is_lazy(server, plan))
+        }
+    }
+}
+
+/// Whether commits on a server do not wait: its own setting, the plan's, or that of its configuration.
+fn is_lazy(server: &PlannedServer, plan: &Plan) -> bool {
+    let asked = |settings: &[(String, String)]| {
+        let mut found = settings.iter().rev();
+        let found = found.find(|(name, _)| name.eq_ignore_ascii_case(COMMITS));
+        found.map(|(_, value)| value.eq_ignore_ascii_case("off"))
+    };
+    asked(&server.settings)
+        .or_else(|| asked(&plan.settings))
+        .unwrap_or(server.configuration.is_none())
+}
+
+fn with(varied: Varied, cells: Vec<Cell>, run: &str, plan: &Plan) -> Plan {
+    let mut other = plan.clone();
+    other.cells = cells;
+    let place = Varied::ALL.iter().position(|one| *one == varied);
+    let place = deltabench_model::units::count(place.unwrap_or(0));
+    other.seed = mix(plan.seed, &[SENSITIVITY_SEED, place]) >> 11;
+    other.timing.blocks = BLOCKS;
+    other.timing.deadline_seconds = None;
+    other.stopping = Stopping::Fixed;
+    other.gate = Gate::default();
+    other.sensitivity = Some(SensitivityPart {
+        of: run.to_owned(),
+        varied,
+    });
+    match varied {
+        Varied::OwnCore => {
+            (other.placement_single, other.placement_multi) = (Placement::Split, Placement::Split);
+        }
+        Varied::Tcp => other.transport = Transport::Tcp,
+        Varied::Commits => {
+            for server in &mut other.servers {
+                let waits = (COMMITS.to_owned(), "on".to_owned());
+                server.settings.push(waits);
+            }
+        }
+    }
+    other
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_compare::analyse;
+    use deltabench_testkit::small_run;
+
+    fn planned(change: impl Fn(&mut Plan)) -> Vec<Plan> {
+        let mut plan = small_run::plan();
+        change(&mut plan);
+        let comparison = analyse(&plan, &small_run::slices([0.8, 1.0, 0.8]), Vec::new());
+        assert_eq!(comparison.counts.regression, 2);
+        sensitivity("r", &plan, &comparison)
+    }
+
+    fn words(plans: &[Plan]) -> Vec<(&'static str, usize)> {
+        let word = |plan: &Plan| {
+            let part = plan.sensitivity.as_ref().unwrap();
+            assert_eq!((part.of.as_str(), plan.timing.blocks), ("r", BLOCKS));
+            (part.varied.word(), plan.cells.len())
+        };
+        plans.iter().map(word).collect()
+    }
+
+    #[test]
+    fn changed_cells_are_measured_under_each_condition_that_was_another_one() {
+        let all = planned(|_| {});
+        assert_eq!(words(&all), [("own-core", 2), ("tcp", 2), ("commits", 1)]);
+        let [split, tcp, commits] = all.as_slice() else {
+            panic!("three")
+        };
+        assert_eq!(split.placed(&split.cells[0]), Some(Placement::Split));
+        assert_eq!(
+            (tcp.transport, tcp.placed(&tcp.cells[0])),
+            (Transport::Tcp, Some(Placement::SameCore))
+        );
+        assert_eq!(commits.cells[0].workload, "update-index");
+        for server in &commits.servers {
+            assert_eq!(server.settings.last().unwrap().1, "on");
+        }
+        assert!(split.seed != tcp.seed && split.seed != small_run::plan().seed);
+        let there = planned(|plan| {
+            plan.placement_single = Placement::Split;
+            plan.settings = vec![(COMMITS.to_owned(), "on".to_owned())];
+        });
+        assert_eq!(words(&there), [("tcp", 2)]);
+        let own = planned(|plan| {
+            plan.transport = Transport::Tls;
+            plan.servers[2].settings = vec![(COMMITS.to_owned(), "local".to_owned())];
+        });
+        assert_eq!(words(&own), [("own-core", 2)]);
+    }
+}
