@@ -314,12 +314,7 @@ mod tests {
         store
             .create_run("r", &plan, RunState::Running, now().1)
             .unwrap();
-        let slices = deltabench_testkit::small_run::slices([0.96, 1.0, 1.0]);
-        for slice in &slices {
-            store.begin_visit("r", slice.cell, slice.block).unwrap();
-            store.append("r", slice).unwrap();
-            store.commit_visit("r", slice.cell, slice.block).unwrap();
-        }
+        deltabench_testkit::small_run::keep(&mut store, "r", [0.96, 1.0, 1.0]);
         store.finish_run("r", RunState::Finished, now().1).unwrap();
         let judged = Judged::of("r", &plan, &store).unwrap();
         let mut bench = Bench {

@@ -3,6 +3,7 @@
 use deltabench_model::plan::{CellId, Plan, ServerId, upgraded};
 use deltabench_model::slice::{ErrorCount, Slice};
 use deltabench_model::units::{to_f64, to_u64};
+use deltabench_store::Store;
 use serde_json::json;
 
 /// Base, placebo and a candidate; cells `point-query` at 1 and 4 clients and `update-index` at 1. Read from
@@ -62,6 +63,20 @@ pub fn slices(shares: [f64; 3]) -> Vec<Slice> {
         });
     }
     slices
+}
+
+/// Stores [`slices`] in a run, visit by visit.
+pub fn keep(store: &mut Store, run: &str, shares: [f64; 3]) {
+    let all = slices(shares);
+    let visit = |slice: &Slice| (slice.block, slice.cell);
+    for own in all.chunk_by(|one, next| visit(one) == visit(next)) {
+        let (block, cell) = visit(&own[0]);
+        store.begin_visit(run, cell, block).unwrap();
+        for slice in own {
+            store.append(run, slice).unwrap();
+        }
+        store.commit_visit(run, cell, block).unwrap();
+    }
 }
 
 /// A slice in which nothing was done, for tests that say what was.

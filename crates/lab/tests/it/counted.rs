@@ -47,18 +47,7 @@ fn counts_for_a_run_are_its_own_and_a_killed_count_is_none() {
     let mut store = Store::open(place.path()).unwrap();
     let plan = small_run::plan();
     store.create_run("r", &plan, RunState::Running, 1).unwrap();
-    for slice in small_run::slices([1.0, 1.0, 0.8]) {
-        let known = store.completed_visits("r").unwrap();
-        if !known.contains(&(slice.block, slice.cell)) {
-            store.begin_visit("r", slice.cell, slice.block).unwrap();
-            let all = small_run::slices([1.0, 1.0, 0.8]);
-            let own = all
-                .iter()
-                .filter(|s| (s.block, s.cell) == (slice.block, slice.cell));
-            own.for_each(|slice| store.append("r", slice).unwrap());
-            store.commit_visit("r", slice.cell, slice.block).unwrap();
-        }
-    }
+    small_run::keep(&mut store, "r", [1.0, 1.0, 0.8]);
     store.finish_run("r", RunState::Finished, 2).unwrap();
     let first = count_name("r", &[]);
     store

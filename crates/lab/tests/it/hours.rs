@@ -44,17 +44,7 @@ impl Lab {
         }
         let machine = MachineName("here".to_owned());
         store.add_fact(run, (None, None), &machine).unwrap();
-        let slices = small_run::slices(shares);
-        for block in 0..8 {
-            for cell in (0..3).map(CellId) {
-                store.begin_visit(run, cell, block).unwrap();
-                let own = slices.iter().filter(|s| (s.block, s.cell) == (block, cell));
-                for slice in own {
-                    store.append(run, slice).unwrap();
-                }
-                store.commit_visit(run, cell, block).unwrap();
-            }
-        }
+        small_run::keep(store, run, shares);
         let end = (minute + 5) * MINUTE;
         store.finish_run(run, RunState::Finished, end).unwrap();
     }
