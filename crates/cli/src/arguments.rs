@@ -10,6 +10,7 @@ pub mod results;
 pub mod selfcheck;
 pub mod shape;
 
+use crate::failure::EXIT_CODES;
 use crate::kinds;
 use catalogue::{ConfigsArguments, Fetch, Targets, Workloads};
 use clap::{Args, Parser, Subcommand};
@@ -31,10 +32,7 @@ use std::path::PathBuf;
     help_expected = true,
     max_term_width = 110
 )]
-#[command(
-    after_help = "Exit codes: 0 no regression, 1 regression, 2 bad request, 3 inconclusive, 4 host unfit, \
-                        5 could not measure, 130 interrupted."
-)]
+#[command(after_help = EXIT_CODES)]
 pub struct Arguments {
     /// Options of every command.
     #[command(flatten)]

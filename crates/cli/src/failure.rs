@@ -2,6 +2,10 @@
 
 use deltabench_model::problem::Problem;
 
+/// What the exit codes mean, in the help of the program and of its main command.
+pub const EXIT_CODES: &str = "Exit codes: 0 no regression, 1 regression, 2 bad request, 3 inconclusive, \
+                              4 host unfit, 5 could not measure, 130 interrupted.";
+
 /// A failure with the exit code it stands for.
 #[derive(Debug)]
 pub enum Failure {

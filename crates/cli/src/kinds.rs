@@ -11,7 +11,7 @@ pub mod rocksdb;
 pub mod workloads;
 
 use crate::config::Config;
-use crate::failure::Failure;
+use crate::failure::{EXIT_CODES, Failure};
 use clap::Subcommand;
 use deltabench_experiment::{Experiment, Part};
 use deltabench_model::problem::Problem;
@@ -28,7 +28,9 @@ use workloads::arguments::Compare;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Compare servers: which workloads got slower, by how much, with error bars
-    #[command(after_help = "Example: deltabench compare postgres:17 postgres:18 --quick")]
+    #[command(after_help = format!(
+        "Example: deltabench compare postgres:17 postgres:18 --quick\n\n{EXIT_CODES}"
+    ))]
     Compare(Box<Compare>),
     /// Compare servers with pgbench's scripts: your own files or the built-in ones, on tables as `pgbench -i`
     /// makes them

@@ -41,6 +41,8 @@ struct Last {
 #[derive(Debug)]
 struct OpenCell {
     name: String,
+    /// The name without what all cells have in common.
+    label: String,
     estimate: String,
     /// Half the width of the interval in percent; absent before there is one.
     half_width: Option<f64>,
@@ -70,8 +72,15 @@ impl Board {
         let name = |cell: &CellComparison| name(cell, progress.worker, several);
         let open = |cell: &&CellComparison| progress.open_cells > 0 && is_open(cell, comparison);
         let rows = comparison.cells.iter().filter(open);
+        let alike = clients_alike(comparison);
         let rows: Vec<OpenCell> = rows
-            .map(|cell| OpenCell::new(name(cell), cell, comparison))
+            .map(|cell| {
+                let mut row = OpenCell::new(name(cell), cell, comparison);
+                if alike && !several {
+                    row.label.clone_from(&cell.workload);
+                }
+                row
+            })
             .collect();
         let before = self.last.take();
         let closed = comparison.cells.iter().filter(|cell| {
@@ -111,7 +120,7 @@ impl Board {
         } else {
             room.saturating_sub(1)
         };
-        let name = last.rows.iter().map(|row| row.name.chars().count()).max();
+        let name = last.rows.iter().map(|row| row.label.chars().count()).max();
         let estimate = last
             .rows
             .iter()
@@ -164,6 +173,7 @@ impl OpenCell {
         let throughput = throughput(cell);
         let interval = throughput.and_then(|metric| metric.ratio.ci95);
         Self {
+            label: name.clone(),
             name,
             estimate: throughput.map_or_else(|| "not measured".to_owned(), percent),
             half_width: interval.map(|(low, high)| (high - low) / 2.0),
@@ -182,7 +192,7 @@ impl OpenCell {
         };
         format!(
             "  {:<name$}  {:>estimate$}  {now:>6} → ±{:.1} %  {}",
-            self.name,
+            self.label,
             self.estimate,
             100.0 * self.aim,
             self.bar
@@ -210,6 +220,13 @@ fn several(comparison: &Comparison) -> bool {
     let mut cells = comparison.cells.iter();
     let first = cells.next().map(|cell| cell.candidate);
     cells.any(|cell| Some(cell.candidate) != first)
+}
+
+/// Whether all cells have the same number of clients, so that no row has to say it.
+fn clients_alike(comparison: &Comparison) -> bool {
+    let mut cells = comparison.cells.iter().map(|cell| cell.clients);
+    let first = cells.next();
+    cells.all(|clients| Some(clients) == first)
 }
 
 fn name(cell: &CellComparison, worker: &str, several: bool) -> String {
@@ -299,6 +316,25 @@ mod tests {
         );
         assert!(
             lines[3].contains('┊') && lines[3].contains('●'),
+            "{lines:#?}"
+        );
+    }
+
+    #[test]
+    fn a_row_has_room_for_its_bar_where_all_cells_have_the_same_number_of_clients() {
+        let mut board = Board::default();
+        board.block(&progress(|comparison| {
+            for cell in &mut comparison.cells {
+                (cell.workload, cell.clients) = ("points-notcovered-pk".to_owned(), 1);
+            }
+        }));
+        let lines = board.lines(10);
+        assert!(
+            lines[1].starts_with("  points-notcovered-pk  "),
+            "{lines:#?}"
+        );
+        assert!(
+            lines.iter().all(|line| line.chars().count() <= 79),
             "{lines:#?}"
         );
     }
