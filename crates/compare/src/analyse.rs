@@ -74,9 +74,10 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
     tails::settle(&mut placebo_cells);
     forecast(&mut cells, slices);
     tails::settle(&mut cells);
-    findings.extend(stalls::findings(plan, &mut cells));
-    // Those of placebos are judged alike, and told with their cells only.
-    stalls::findings(plan, &mut placebo_cells);
+    stalls::settle(&mut cells);
+    stalls::settle(&mut placebo_cells);
+    // Those of placebos are told with their cells only.
+    findings.extend(stalls::findings(plan, &cells));
     findings.extend(contended(plan, &cells));
     findings.extend(host_speed::findings(plan, &cells));
     Comparison {
@@ -199,13 +200,7 @@ fn contended(plan: &Plan, cells: &[CellComparison]) -> Option<Finding> {
     let mut names: Vec<String> = cells
         .iter()
         .filter(|cell| cell.interference.contended)
-        .map(|cell| {
-            format!(
-                "{} at {}",
-                cell.workload,
-                words::workers(plan, cell.clients)
-            )
-        })
+        .map(|cell| words::cell(plan, cell))
         .collect();
     names.dedup();
     (!names.is_empty()).then(|| {
@@ -225,7 +220,11 @@ fn suspect(placebo: &History<'_>, delta: f64) -> Option<Suspicion> {
 }
 
 /// Withholds the verdict where the placebo or the host forbids it. What is inconclusive stays so.
-fn trust(mut cell: CellComparison, suspicion: Option<&str>, host_ok: bool) -> CellComparison {
+pub(crate) fn trust(
+    mut cell: CellComparison,
+    suspicion: Option<&str>,
+    host_ok: bool,
+) -> CellComparison {
     let why = if host_ok {
         suspicion
     } else {

@@ -3,7 +3,7 @@
 mod hours;
 mod instructions;
 
-use crate::levels::scaled;
+use crate::levels::{scale, scaled};
 use deltabench_model::finding::Finding;
 use deltabench_model::metric::{self, MetricInfo};
 use deltabench_model::plan::{CellId, Gate, Group, ServerId, Stopping};
@@ -333,7 +333,11 @@ impl CellComparison {
     /// p of one of its metrics ([`MetricComparison::p`]) on the scale of the interval that is printed: below
     /// 5 % exactly if its 95 % one leaves 1 out.
     pub fn p_of(&self, wanted: Metric) -> Option<f64> {
-        Some(scaled(self.metric(wanted)?.p()?, self.interval_level))
+        let metric = self.metric(wanted)?;
+        match metric.over_sessions() {
+            Some(sessions) => Some(sessions.p_scaled(scale(self.interval_level))),
+            None => Some(scaled(metric.p()?, self.interval_level)),
+        }
     }
 }
 

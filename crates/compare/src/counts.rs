@@ -5,7 +5,7 @@ use crate::comparison::{
     Apart, CellComparison, Comparison, CountedCell, InstructionCounts, ServerCount, Verdict,
 };
 use crate::thresholds::{COUNT_BESIDE_MAX, COUNT_LIMIT, COUNT_SPAN_MAX};
-use crate::words::{threshold, workers};
+use crate::words::{self, threshold};
 use deltabench_model::counts::CountRecord;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::Build;
@@ -83,23 +83,19 @@ pub fn add_apart(comparison: &mut Comparison, plan: &Plan) {
     };
     let said = |cell: &CellComparison| {
         let counted = counts.of_cell(cell.cell, cell.candidate)?;
-        let name = format!("{} at {}", cell.workload, workers(plan, cell.clients));
-        let on = match plan.candidates().len() {
-            0 | 1 => String::new(),
-            _ => format!(" on {}", cell.candidate_name),
-        };
+        let name = words::cell_on(plan, cell);
         let change = counted.change();
         let text = match counted.apart(cell)? {
             Apart::TimeAlone => format!(
-                "{name}{on}: {}, but {change} instructions: look at waits, caches, the kernel, other clients",
+                "{name}: {}, but {change} instructions: look at waits, caches, the kernel, other clients",
                 time_word(cell.verdict)
             ),
             Apart::WorkAlone => format!(
-                "{name}{on}: {change} instructions, but no change of throughput beyond ±{}",
+                "{name}: {change} instructions, but no change of throughput beyond ±{}",
                 threshold(cell.delta)
             ),
             Apart::Opposite => format!(
-                "{name}{on}: {}, but {change} instructions: time and work say the opposite",
+                "{name}: {}, but {change} instructions: time and work say the opposite",
                 time_word(cell.verdict)
             ),
         };

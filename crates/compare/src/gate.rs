@@ -246,7 +246,7 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
     let word = if failed > 0 {
         let named: Vec<String> = std::iter::zip(&comparison.cells, &results)
             .filter(|(_, result)| **result == GateResult::Failed)
-            .map(|(cell, _)| name(cell, plan))
+            .map(|(cell, _)| words::cell_on(plan, cell))
             .collect();
         parts.push(format!(
             "{question} in {failed} of {all} cells ({})",
@@ -306,18 +306,5 @@ fn question(comparison: &Comparison) -> String {
     match gate.another_hour {
         true => format!("{asked} in another hour"),
         false => asked,
-    }
-}
-
-fn name(cell: &CellComparison, plan: &Plan) -> String {
-    let name = format!(
-        "{} at {}",
-        cell.workload,
-        words::workers(plan, cell.clients)
-    );
-    if plan.candidates().len() > 1 {
-        format!("{name} on {}", cell.candidate_name)
-    } else {
-        name
     }
 }

@@ -4,22 +4,22 @@
 //! hour to hour (neighbours, placement of pages, the host's clock) is one draw for all of its blocks. So the
 //! sample of a result over sessions is the session.
 
-use crate::analyse::counts;
+use crate::analyse::{counts, trust};
 use crate::comparison::{
     CellComparison, Comparison, Difference, GroupSummary, Hours, HoursFrom, Interference, Metric,
-    MetricComparison, PlaceboSummary, Ratio, Verdict,
+    MetricComparison, PlaceboSummary, Ratio, Stalls, Verdict,
 };
-use crate::judge::told;
+use crate::levels::scale;
 use crate::multiple::adjust;
 use crate::placebo::{self, Suspicion};
-use crate::side::{contradicts, waits};
-use crate::study::{Judged, Loads, pooled, ratio};
+use crate::side::{cell_verdict, cpu_bound, with_time};
+use crate::stalls::waits;
+use crate::study::{Judged, Loads, around, pooled, ratio};
 use crate::tails;
 use crate::thresholds::{LEVEL_DIFFERENT, TAIL_DELTA};
-use deltabench_model::plan::{CellId, Plan};
+use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::units::{count, to_u64};
 use deltabench_stats::between::Scatter;
-use deltabench_stats::student::t_interval;
 use deltabench_stats::summary::{geometric_mean, mean};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,7 +52,7 @@ pub fn combine(first: &mut Comparison, sessions: &[Comparison], plan: &Plan) {
     let placebos: Vec<&[CellComparison]> = { sessions.iter() }
         .map(|session| session.placebo_cells.as_slice())
         .collect();
-    let off = suspicions(first, &placebos);
+    let off = suspicions(sessions, &placebos);
     for cell in &mut first.cells {
         let known = of_cell(cell, sessions.iter().map(|one| one.cells.as_slice()));
         let off = off.get(&cell.cell).copied();
@@ -142,13 +142,17 @@ fn of_cell<'a>(
 }
 
 /// Cells whose placebos of all sessions together forbid a verdict, as they do in one run.
-fn suspicions(first: &Comparison, placebos: &[&[CellComparison]]) -> BTreeMap<CellId, Suspicion> {
-    let cells: BTreeSet<CellId> = first.cells.iter().map(|cell| cell.cell).collect();
+fn suspicions(
+    sessions: &[Comparison],
+    placebos: &[&[CellComparison]],
+) -> BTreeMap<CellId, Suspicion> {
+    let all = || sessions.iter().flat_map(|session| &session.cells);
+    let cells: BTreeSet<CellId> = all().map(|cell| cell.cell).collect();
     let of = |id: &CellId| {
         let known = placebos.iter();
         let known = known.filter_map(|cells| cells.iter().find(|other| other.cell == *id));
         let sessions: Vec<&CellComparison> = known.collect();
-        let deltas = first.cells.iter().filter(|cell| cell.cell == *id);
+        let deltas = all().filter(|cell| cell.cell == *id);
         let delta = deltas.map(|cell| cell.delta).fold(0.0, f64::max);
         loads(Metric::Throughput, &sessions).suspicion(delta)
     };
@@ -180,15 +184,15 @@ fn together(
     let metrics: Vec<MetricComparison> = { Metric::ALL.iter() }
         .filter_map(|&metric| over_sessions(metric, sessions, delta, level))
         .collect();
-    let (verdict, reason, p) = verdict(cell.cell, sessions, (delta, level), off, plan);
+    let found = verdict(plan.cell(cell.cell), sessions, (delta, level));
     let sum = |of: fn(&CellComparison) -> u64| sessions.iter().map(|one| of(one)).sum::<u64>();
     let blocks = sum(|one| u64::from(one.blocks));
-    *cell = CellComparison {
-        verdict,
-        alone: verdict,
-        reason,
+    let together = CellComparison {
+        verdict: found.verdict,
+        alone: found.verdict,
+        reason: with_time(found.verdict, found.reason, metrics.first()),
         delta,
-        p,
+        p: found.p,
         p_holm: None,
         p_bh: None,
         looks: 0,
@@ -206,8 +210,10 @@ fn together(
         interference: disturbed(sessions),
         series: in_a_row(sessions, plan, |one| &one.series, |round| &mut round.block),
         rates: in_a_row(sessions, plan, |one| &one.rates, |rate| &mut rate.block),
+        stalls: found.stalls.or(own.stalls),
         ..own
     };
+    *cell = trust(together, off.map(|off| off.why()).as_deref(), true);
 }
 
 /// What belongs to blocks, of all sessions: the blocks of a session come after those of the one before it.
@@ -239,77 +245,59 @@ fn disturbed(sessions: &[&CellComparison]) -> Interference {
     }
 }
 
-/// The verdict of all sessions together, its reason, and the p of throughput.
+/// What the sessions of a cell say together.
+struct Found {
+    verdict: Verdict,
+    reason: String,
+    /// p of throughput.
+    p: Option<f64>,
+    /// Stalls that the verdict rests on.
+    stalls: Option<Stalls>,
+}
+
+/// The rules of one run, on all sessions together.
 fn verdict(
-    id: CellId,
+    planned: Option<&Cell>,
     sessions: &[&CellComparison],
     (delta, level): (f64, f64),
-    off: Option<Suspicion>,
-    plan: &Plan,
-) -> (Verdict, String, Option<f64>) {
-    let judged = |wanted| {
-        let loads = loads(wanted, sessions);
-        loads.judge(wanted, delta, level)
-    };
+) -> Found {
+    let judged = |metric| loads(metric, sessions).judge(metric, delta, level);
     let speed = judged(Metric::Throughput);
     let cost = judged(Metric::ServerCpuPerOperation);
-    let planned = plan.cell(id);
-    let typical = typical(sessions, delta, level);
+    let typical = typical(sessions, delta);
     let mut stalls = sessions.iter().filter_map(|one| one.stalls);
     let stalls = stalls.find(|stalls| waits(speed.verdict, *stalls));
-    // What waits costs no CPU, as in one run.
-    let claimed = if stalls.is_some() {
-        typical
-    } else {
-        Some(speed)
-    };
-    let denied = |claimed: Judged| {
-        claimed.verdict.is_change()
-            && contradicts(
-                (claimed.verdict, claimed.gain95),
-                (cost.verdict, cost.gain95),
-            )
-    };
-    let denied = planned.is_some_and(crate::side::cpu_bound)
-        && cost.p.is_some()
-        && claimed.is_some_and(denied);
-    let says = told(Metric::Throughput, speed.verdict, speed.gain95, delta);
-    let says = match (stalls, typical) {
-        (Some(stalls), Some(typical)) if typical.verdict != speed.verdict => {
-            format!("{says}, by stalls of the {}", stalls.loser())
-        }
-        _ => says,
-    };
+    let mut said = speed.told(Metric::Throughput, delta);
+    // Totals alone do not say "no change".
     let is_equal = typical.is_none_or(|typical| typical.verdict == Verdict::NoChange);
-    let (found, reason) = match (speed.verdict, denied, off) {
-        (Verdict::Inconclusive, _, _) => (Verdict::Inconclusive, says),
-        // Totals alone do not say "no change", as in one run.
-        (Verdict::NoChange, _, None) if !is_equal => (
-            Verdict::Inconclusive,
-            format!("{says} in all, but the typical operation may be off by more"),
-        ),
-        (_, true, _) => (
-            Verdict::Inconclusive,
-            format!("contradicted by CPU: throughput {says}"),
-        ),
-        (_, _, Some(off)) => (
-            Verdict::Unfit,
-            format!("{}; not trusted: {says}", off.why()),
-        ),
-        (found, ..) => (found, says),
-    };
-    (found, reason, speed.p)
+    if said.verdict == Verdict::NoChange && !is_equal {
+        said.verdict = Verdict::Inconclusive;
+        said.reason += " in all, but the typical operation may be off by more";
+    }
+    let cost = (cost.p.is_some()).then(|| cost.told(Metric::ServerCpuPerOperation, delta));
+    let claimed = stalls.zip(typical.map(|typical| (typical.verdict, typical.gain95)));
+    let bound = planned.is_some_and(cpu_bound);
+    let (verdict, reason) = cell_verdict(bound, (&said, claimed), cost.as_ref());
+    Found {
+        verdict,
+        reason,
+        p: speed.p,
+        stalls,
+    }
 }
 
 /// What the typical operation of throughput says over the sessions; `None` where no session knows it.
-fn typical(sessions: &[&CellComparison], delta: f64, level: f64) -> Option<Judged> {
+fn typical(sessions: &[&CellComparison], delta: f64) -> Option<Judged> {
     let typical = |one: &&CellComparison| one.metric(Metric::Throughput)?.typical;
-    let known: Vec<Ratio> = sessions.iter().filter_map(typical).collect();
-    let each = known.iter().map(|ratio| vec![ratio.estimate.ln()]);
-    let found = Loads::new(each).between();
+    let found = pooled(&sessions.iter().filter_map(typical).collect::<Vec<Ratio>>())?;
     let blocks = loads(Metric::Throughput, sessions).blocks();
-    let judged = |found| Judged::of((&found, blocks), Metric::Throughput, delta, level);
-    (!known.is_empty()).then(|| found.map_or_else(Judged::default, judged))
+    // Nobody asks for its p.
+    Some(Judged::of_ratio(
+        &found,
+        blocks,
+        (Metric::Throughput, delta),
+        1.0,
+    ))
 }
 
 fn loads(metric: Metric, sessions: &[&CellComparison]) -> Loads {
@@ -351,17 +339,16 @@ fn over_sessions(
     })
 }
 
-/// The mean of the sessions' differences, with Student's interval over them.
+/// The mean of the sessions' differences, with an interval like that of their ratios.
 fn difference(known: &[&MetricComparison]) -> Option<Difference> {
-    let all: Option<Vec<f64>> = { known.iter() }
-        .map(|one| Some(one.difference_us?.estimate))
-        .collect();
+    let all: Option<Vec<Difference>> = known.iter().map(|one| one.difference_us).collect();
     let all = all?;
+    let values: Vec<f64> = all.iter().map(|one| one.estimate).collect();
+    let halves = all.iter().filter_map(|one| one.ci95);
+    let halves = halves.map(|(low, high)| (high - low) / 2.0);
     Some(Difference {
-        estimate: mean(&all)?,
-        ci95: t_interval(&all, LEVEL_DIFFERENT)
-            .ok()
-            .map(|ends| (ends.low, ends.high)),
+        estimate: mean(&values)?,
+        ci95: around(&values, halves, LEVEL_DIFFERENT),
     })
 }
 
@@ -382,7 +369,7 @@ fn hours(
         from: HoursFrom::Sessions(number(known.len())),
         sd: Scatter::pooled(&[blocks]).map_or(0.0, |scatter| scatter.between()),
         verdict: judged.verdict,
-        p: next.p(),
+        p: next.p_scaled(scale(level)),
         mean: Some(mean),
         next,
     })

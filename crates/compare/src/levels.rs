@@ -52,5 +52,10 @@ impl Levels {
 /// A p that stands beside an interval of this level which is printed as the 95 % one: below 5 % exactly if
 /// that interval leaves zero out.
 pub(crate) fn scaled(p: f64, printed: f64) -> f64 {
-    (p * (1.0 - LEVEL_DIFFERENT) / (1.0 - printed)).min(1.0)
+    (p * scale(printed)).min(1.0)
+}
+
+/// How many times larger a p is on that scale.
+pub(crate) fn scale(printed: f64) -> f64 {
+    (1.0 - LEVEL_DIFFERENT) / (1.0 - printed)
 }

@@ -7,12 +7,13 @@ use crate::comparison::{
 use crate::history::{History, Sample};
 use crate::judge::{Judgement, judge};
 use crate::latency::Merged;
+use crate::levels::Levels;
 use crate::pairing::Pairing;
 use crate::sample::{BlockValue, Values, compare_metric, ratio};
-use crate::stalls::stalls;
+use crate::stalls::{stalls, waits};
 use crate::stopping::{CellProgress, StoppingInput, StoppingState};
 use crate::tails;
-use crate::thresholds::{MIN_BLOCKS, STALLS_FALSE};
+use crate::thresholds::MIN_BLOCKS;
 use crate::words;
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::units::count;
@@ -41,14 +42,14 @@ impl Side {
             server_cpu: history.sample(state.cost_visits.clone()).server_cpu,
         };
         let stalls = stalls(&sample.throughput, &merged, input.delta);
-        let typical = |stalls| {
-            let values = Values::plain(Values::of(&sample.throughput).typical);
-            let found = judge(Metric::Throughput, &values, input.delta, state.levels);
-            (stalls, (found.verdict, found.gain95))
-        };
         let waits = stalls.filter(|stalls| waits(state.speed.verdict, *stalls));
-        let speed = (&state.speed, waits.map(typical));
-        let (verdict, reason) = cell_verdict(cell, pairing, speed, state.cost.as_ref());
+        let typical = waits.map(|stalls| (stalls, typical(&sample, input.delta, state.levels)));
+        let speed = (&state.speed, typical);
+        let (verdict, reason) = if pairing.blocks.is_empty() {
+            (Verdict::Inconclusive, "nothing measured".to_owned())
+        } else {
+            cell_verdict(cpu_bound(cell), speed, state.cost.as_ref())
+        };
         let open = verdict == Verdict::Inconclusive;
         let metrics = metrics(cell, history, &state, &sample, &merged);
         let comparison = CellComparison {
@@ -92,6 +93,13 @@ impl Side {
         };
         Some(Self { comparison, sample })
     }
+}
+
+/// What the typical operation of throughput says.
+fn typical(sample: &Sample, delta: f64, levels: Levels) -> JudgedInterval {
+    let values = Values::plain(Values::of(&sample.throughput).typical);
+    let found = judge(Metric::Throughput, &values, delta, levels);
+    (found.verdict, found.gain95)
 }
 
 /// `merged` are the latencies of all blocks that count.
@@ -190,7 +198,11 @@ fn number(value: usize) -> u32 {
 }
 
 /// The reason of a change, with the time that an operation takes more or less.
-fn with_time(verdict: Verdict, reason: String, speed: Option<&MetricComparison>) -> String {
+pub(crate) fn with_time(
+    verdict: Verdict,
+    reason: String,
+    speed: Option<&MetricComparison>,
+) -> String {
     let difference = speed
         .filter(|_| verdict.is_change())
         .and_then(|speed| speed.difference_us);
@@ -199,28 +211,14 @@ fn with_time(verdict: Verdict, reason: String, speed: Option<&MetricComparison>)
     })
 }
 
-/// Whether throughput changed with stalls of the side that lost, beyond chance.
-pub(crate) fn waits(speed: Verdict, stalls: Stalls) -> bool {
-    let loser = match speed {
-        Verdict::Regression => true,
-        Verdict::Improvement => false,
-        _ => return false,
-    };
-    stalls.p <= STALLS_FALSE && stalls.on_candidate == loser
-}
-
 /// The verdict of throughput, unless CPU per operation says otherwise. `typical` is what the typical
 /// operation says where throughput changed with stalls: what waits costs no CPU, so CPU is asked about that
-/// alone.
-fn cell_verdict(
-    cell: &Cell,
-    pairing: &Pairing<'_>,
+/// alone. `bound` if both must tell the same story ([`cpu_bound`]).
+pub(crate) fn cell_verdict(
+    bound: bool,
     (speed, typical): (&Judgement, Option<(Stalls, JudgedInterval)>),
     cost: Option<&Judgement>,
 ) -> (Verdict, String) {
-    if pairing.blocks.is_empty() {
-        return (Verdict::Inconclusive, "nothing measured".to_owned());
-    }
     let claimed = typical.map_or((speed.verdict, speed.gain95), |(_, typical)| typical);
     let says = match typical {
         Some((stalls, typical)) if typical.0 != speed.verdict => {
@@ -234,7 +232,7 @@ fn cell_verdict(
     let both = format!("{says}; CPU per operation: {}", cost.reason);
     match speed.verdict {
         Verdict::Regression | Verdict::Improvement
-            if cpu_bound(cell)
+            if bound
                 && claimed.0.is_change()
                 && contradicts(claimed, (cost.verdict, cost.gain95)) =>
         {

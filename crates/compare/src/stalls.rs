@@ -42,6 +42,16 @@ pub(crate) fn stalls(throughput: &[BlockValue], merged: &Merged, delta: f64) -> 
     })
 }
 
+/// Whether throughput changed with stalls of the side that lost, beyond chance.
+pub(crate) fn waits(speed: Verdict, stalls: Stalls) -> bool {
+    let loser = match speed {
+        Verdict::Regression => true,
+        Verdict::Improvement => false,
+        _ => return false,
+    };
+    stalls.p <= STALLS_FALSE && stalls.on_candidate == loser
+}
+
 /// Operations of both sides beyond a latency.
 struct Slow {
     of_loser: Beyond,
@@ -93,19 +103,25 @@ fn total(side: &Histogram<u64>) -> f64 {
     beyond(side, -1.0).time_ns
 }
 
-/// Keeps the stalls that are beyond chance among all cells, and says what they are.
-pub(crate) fn findings(plan: &Plan, cells: &mut [CellComparison]) -> Vec<Finding> {
+/// Keeps the stalls that are beyond chance among all cells, and those that a cell's verdict rests on.
+pub(crate) fn settle(cells: &mut [CellComparison]) {
     let seen = cells
         .iter()
         .map(|cell| cell.stalls.map_or(1.0, |stalls| stalls.p));
     let p = holm(&seen.collect::<Vec<f64>>());
-    let mut findings = Vec::new();
     for (cell, p) in std::iter::zip(cells, p) {
-        let judged = cell.verdict != Verdict::Unfit && p <= STALLS_FALSE;
-        cell.stalls = cell.stalls.filter(|_| judged);
-        findings.extend(cell.stalls.map(|stalls| finding(plan, cell, &stalls)));
+        let verdict = cell.verdict;
+        let kept = |stalls: &Stalls| p <= STALLS_FALSE || waits(verdict, *stalls);
+        cell.stalls = cell
+            .stalls
+            .filter(|one| verdict != Verdict::Unfit && kept(one));
     }
-    findings
+}
+
+/// Says what the stalls of these cells are.
+pub(crate) fn findings(plan: &Plan, cells: &[CellComparison]) -> Vec<Finding> {
+    let said = |cell: &CellComparison| Some(finding(plan, cell, &cell.stalls?));
+    cells.iter().filter_map(said).collect()
 }
 
 fn finding(plan: &Plan, cell: &CellComparison, stalls: &Stalls) -> Finding {
@@ -121,10 +137,9 @@ fn finding(plan: &Plan, cell: &CellComparison, stalls: &Stalls) -> Finding {
     );
     let digits = usize::from(stalls.milliseconds < 10.0) + usize::from(stalls.milliseconds < 1.0);
     let text = format!(
-        "{} at {}: stalls on {loser}: 1 operation in {} takes {:.digits$} ms, {} of its time; {beside}; \
+        "{}: stalls on {loser}: 1 operation in {} takes {:.digits$} ms, {} of its time; {beside}; \
          totals count them, the typical operation does not show them",
-        cell.workload,
-        words::workers(plan, cell.clients),
+        words::cell(plan, cell),
         words::rounded(stalls.one_in),
         stalls.milliseconds,
         words::percent(stalls.share_of_time),

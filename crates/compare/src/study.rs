@@ -29,7 +29,7 @@ mod servers;
 mod spreads;
 
 pub(crate) use loads::{Judged, Loads, ratio};
-pub(crate) use spreads::pooled;
+pub(crate) use spreads::{around, pooled};
 
 /// One run of a study.
 #[derive(Debug, Clone, Copy)]
@@ -258,6 +258,7 @@ pub fn grids_of(run: StudyRun<'_>) -> Result<Vec<Grid>, Problem> {
     let plan = Plan {
         confirms: None,
         session: None,
+        sensitivity: None,
         ..run.plan.clone()
     };
     let alone = StudyRun { plan: &plan, ..run };

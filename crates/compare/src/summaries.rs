@@ -1,6 +1,6 @@
 //! Many cells in one number.
 
-use crate::comparison::{GroupSummary, PlaceboSummary, Ratio, Verdict};
+use crate::comparison::{GroupSummary, PlaceboSummary, Ratio};
 use crate::levels::Levels;
 use crate::sample::BlockValue;
 use crate::side::Side;
@@ -86,10 +86,7 @@ pub(crate) fn groups(plan: &Plan, sides: &[Side]) -> Vec<GroupSummary> {
 
 /// The placebo in one line; `None` when no cell has a block.
 pub(crate) fn placebo(sides: &[Side]) -> Option<PlaceboSummary> {
-    let flagged = sides.iter().filter(|side| {
-        let verdict = side.comparison.verdict;
-        matches!(verdict, Verdict::Regression | Verdict::Improvement)
-    });
+    let flagged = { sides.iter() }.filter(|side| side.comparison.verdict.is_change());
     let judged = sides.iter().filter(|side| side.comparison.blocks > 0);
     Some(PlaceboSummary {
         throughput: joint_ratio(sides.iter().map(|side| side.sample.throughput.as_slice()))?,

@@ -49,7 +49,8 @@ pub(crate) fn hindered(rounds: &Rounds<'_>) -> BTreeSet<(u32, u32)> {
         for (_, slice) in &slices {
             met.entry(slice.server).or_default();
         }
-        let taken = slices.iter().filter(|(_, slice)| is_preempted(slice));
+        let counted = slices.iter().filter(|(_, slice)| slice.void.is_none());
+        let taken = counted.filter(|(_, slice)| is_preempted(slice));
         let taken = taken.map(|(round, slice)| (*round, slice.server));
         let hit: BTreeSet<(u32, ServerId)> = slow(&slices).into_iter().chain(taken).collect();
         for (_, server) in &hit {

@@ -1,6 +1,6 @@
 //! Reasons in words, with percent figures.
 
-use crate::comparison::Difference;
+use crate::comparison::{CellComparison, Difference};
 use deltabench_model::plan::Plan;
 use deltabench_model::units::to_u64;
 
@@ -100,6 +100,19 @@ pub fn things(number: u32, one: &str) -> String {
 /// `4 clients`, or `4 threads` where that is what does the plan's work.
 pub fn workers(plan: &Plan, number: u32) -> String {
     things(number, plan.work.worker())
+}
+
+/// A cell: `scan at 4 clients`.
+pub(crate) fn cell(plan: &Plan, cell: &CellComparison) -> String {
+    format!("{} at {}", cell.workload, workers(plan, cell.clients))
+}
+
+/// The same with its candidate, if there are several.
+pub(crate) fn cell_on(plan: &Plan, of: &CellComparison) -> String {
+    match plan.candidates().len() {
+        0 | 1 => cell(plan, of),
+        _ => format!("{} on {}", cell(plan, of), of.candidate_name),
+    }
 }
 
 /// The distance of a ratio from 1, without sign.

@@ -161,12 +161,7 @@ impl Story<'_> {
 
     /// Throughput, if it differs.
     fn throughput(&self) -> Option<&MetricComparison> {
-        let differs = |found: &&MetricComparison| {
-            matches!(
-                found.verdict,
-                Some(Verdict::Regression | Verdict::Improvement)
-            )
-        };
+        let differs = |found: &&MetricComparison| found.verdict.is_some_and(Verdict::is_change);
         self.metric(Metric::Throughput).filter(differs)
     }
 

@@ -1,7 +1,8 @@
 //! From the block values of one or several loads to a ratio with its interval.
 
 use crate::comparison::{Metric, Ratio, Verdict};
-use crate::judge::{decide, gain};
+use crate::judge::{Judgement, decide, gain, told};
+use crate::levels::scale;
 use crate::placebo::Suspicion;
 use crate::thresholds::{LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_BLOCKS, log_delta};
 use deltabench_stats::Interval;
@@ -94,7 +95,8 @@ impl Judged {
         within: f64,
     ) -> Self {
         let ends = levels(within).map(|(level, within)| found.interval(level, within));
-        Self::by(ends, blocks, (metric, delta), found.p())
+        let p = found.p_scaled(scale(within));
+        Self::by(ends, blocks, (metric, delta), p)
     }
 
     /// The same by a ratio's own intervals, of which this is the p.
@@ -112,6 +114,16 @@ impl Judged {
         ends.map_or_else(Self::default, |(ci95, ci90)| {
             Self::by([ci95, ci90].map(logs), blocks, (metric, delta), p)
         })
+    }
+
+    /// The same in words, as a judgement of one run says it.
+    pub(crate) fn told(&self, metric: Metric, delta: f64) -> Judgement {
+        Judgement {
+            verdict: self.verdict,
+            reason: told(metric, self.verdict, self.gain95, delta),
+            gain95: self.gain95,
+            missing: None,
+        }
     }
 
     fn by(ends: [Interval; 2], blocks: usize, (metric, delta): (Metric, f64), p: f64) -> Self {

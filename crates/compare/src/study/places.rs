@@ -2,7 +2,7 @@
 
 use super::differences::differences;
 use super::{Axis, StudyRun, distinct};
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{Plan, SessionPart};
 use deltabench_model::problem::Problem;
 
 /// An axis along which runs differ.
@@ -29,7 +29,11 @@ impl<'a> Places<'a> {
     pub(super) fn new(runs: &[StudyRun<'a>]) -> Result<Self, Problem> {
         let (confirming, mut runs): (Vec<StudyRun<'a>>, Vec<StudyRun<'a>>) =
             runs.iter().partition(|run| run.plan.confirms.is_some());
-        runs.retain(|run| run.plan.sensitivity.is_none());
+        // A first session stands for all of them, and another condition is another question.
+        let later = |part: &SessionPart| part.number > 1;
+        runs.retain(|run| {
+            run.plan.sensitivity.is_none() && !run.plan.session.as_ref().is_some_and(later)
+        });
         check(&runs)?;
         let hosts = distinct(runs.iter().map(|run| run.host.to_owned()));
         runs.sort_by_key(|run| run.plan.experiment.as_ref().map_or(0, |part| part.part));

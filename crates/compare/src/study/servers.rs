@@ -147,7 +147,7 @@ fn draft(set: &Set<'_>, row: &str, clients: u32, server: &str) -> Option<Draft> 
     let (figure, speed) = pooled(&usable, metric)?;
     let mut cells = usable.places.iter();
     let denied = cells.all(|place| place.planned().is_some_and(cpu_bound))
-        && is_change(speed.verdict)
+        && speed.verdict.is_change()
         && costs_deny(&usable, &speed);
     Some(Draft {
         figure: Figure {
@@ -162,10 +162,6 @@ fn draft(set: &Set<'_>, row: &str, clients: u32, server: &str) -> Option<Draft> 
         suspicion: suspicion(&usable),
         pooled: true,
     })
-}
-
-fn is_change(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Regression | Verdict::Improvement)
 }
 
 /// Whether CPU per operation of the same runs says otherwise.
@@ -306,7 +302,7 @@ fn settle(tables: &mut [Vec<DraftRow<'_>>]) -> Vec<usize> {
             let Some(draft) = draft.as_mut().filter(|draft| draft.pooled) else {
                 continue;
             };
-            let different = draft.figure.verdict.is_some_and(is_change);
+            let different = draft.figure.verdict.is_some_and(Verdict::is_change);
             if different && p.is_some_and(|p| p > LISTED_FALSE) {
                 draft.figure.verdict = Some(Verdict::Inconclusive);
                 unlisted += 1;

@@ -95,11 +95,7 @@ fn geometric(
             joint_ratio(of_run.map(|(_, values)| values.as_slice()))
         })
         .collect();
-    match loads?.as_slice() {
-        [] => None,
-        [one] => Some(*one),
-        several => pooled(several),
-    }
+    pooled(&loads?)
 }
 
 fn of_run<'a>(place: &Place<'_, 'a>, metric: Metric) -> Option<(&'a str, Vec<BlockValue>)> {
@@ -109,20 +105,34 @@ fn of_run<'a>(place: &Place<'_, 'a>, metric: Metric) -> Option<(&'a str, Vec<Blo
 
 /// The mean over loads, as wide as they scatter and at least as wide as what they say of themselves.
 pub(crate) fn pooled(loads: &[Ratio]) -> Option<Ratio> {
+    if let [one] = loads {
+        return Some(*one);
+    }
     let logs: Vec<f64> = loads.iter().map(|load| load.estimate.ln()).collect();
     let centre = mean(&logs)?;
     let interval = |level: f64, of: fn(&Ratio) -> Option<(f64, f64)>| {
-        let between = t_interval(&logs, level).ok()?.half_width();
         let halves = loads.iter().filter_map(of);
-        let squares: f64 = halves
-            .map(|(low, high)| ((high / low).ln() / 2.0).powi(2))
-            .sum();
-        let half = between.max(squares.sqrt() / to_f64(count(loads.len())));
-        Some(((centre - half).exp(), (centre + half).exp()))
+        let halves = halves.map(|(low, high)| (high / low).ln() / 2.0);
+        let (low, high) = around(&logs, halves, level)?;
+        Some((low.exp(), high.exp()))
     };
     Some(Ratio {
         estimate: centre.exp(),
         ci95: interval(LEVEL_DIFFERENT, |load| load.ci95),
         ci90: interval(LEVEL_EQUIVALENT, |load| load.ci90),
     })
+}
+
+/// The interval of a mean over loads: as wide as they scatter, and at least as wide as these half-widths of
+/// theirs say together; `None` for a single one.
+pub(crate) fn around(
+    values: &[f64],
+    halves: impl Iterator<Item = f64>,
+    level: f64,
+) -> Option<(f64, f64)> {
+    let between = t_interval(values, level).ok()?;
+    let squares: f64 = halves.map(|half| half.powi(2)).sum();
+    let half = (between.half_width()).max(squares.sqrt() / to_f64(count(values.len())));
+    let centre = mean(values)?;
+    Some((centre - half, centre + half))
 }

@@ -1,13 +1,15 @@
 //! Absolute numbers from slices, and the grids of studies made of them.
 
-use crate::builder::{cell, histogram, plan, slice};
+use crate::builder::{cell, histogram, metric, plan, slice};
 use crate::calibration_model::Simulation;
-use crate::study_model::{CALM, WORKLOADS, cells, equal, plan_of, run};
+use crate::study_model::{CALM, WORKLOADS, cells, equal, figure, of, plan_of, run, tables_of};
 use deltabench_compare::absolute::{is_shown, mean_and_stddev, progress, results};
-use deltabench_compare::comparison::{Comparison, Verdict};
+use deltabench_compare::comparison::{Comparison, Metric, Verdict};
 use deltabench_compare::segments::Slope;
 use deltabench_compare::study::{Axis, Grid, StudyRun, grids_of, study};
-use deltabench_model::plan::{Cell, CellId, Pins, Placement, Plan, ServerId};
+use deltabench_model::plan::{
+    Cell, CellId, Pins, Placement, Plan, SensitivityPart, ServerId, SessionPart, Varied,
+};
 use deltabench_model::slice::{ScriptTally, Slice, VoidReason};
 use deltabench_model::units::to_f64;
 
@@ -340,4 +342,32 @@ fn a_server_alone_has_a_grid_from_what_it_did() {
     let point = grids[0].columns[0].points[1].unwrap();
     assert!((point.throughput.estimate - 1000.0).abs() < 1e-6);
     assert!((point.average_us.unwrap().estimate - 1000.0).abs() < 1.0);
+}
+
+#[test]
+fn what_belongs_to_another_run_is_no_repetition_of_it() {
+    let plan = plan_of(&["b"], cells(&WORKLOADS[..2], &[4]));
+    let mut random = Simulation::new(29);
+    let comparisons = [0; 3].map(|_| run(&mut random, &plan, CALM, equal));
+    let mut plans = vec![plan; 3];
+    plans[1].session = Some(SessionPart {
+        first: "r1".to_owned(),
+        number: 2,
+        of: 2,
+        gap_seconds: 0.0,
+    });
+    plans[2].sensitivity = Some(SensitivityPart {
+        of: "r1".to_owned(),
+        varied: Varied::Tcp,
+    });
+    let runs = of(&plans, &comparisons);
+    let study = tables_of(&runs);
+    let found = figure(&study.tables[0], "point-query", "b");
+    assert_eq!(found.repetitions, 1);
+    let own = metric(&comparisons[0].cells[0], Metric::Throughput);
+    assert_eq!(found.ratio, own.ratio);
+    // Each has a report of its own all the same.
+    for run in runs {
+        assert!(grids_of(run).is_ok(), "{}", run.run);
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::builder::*;
 use crate::calibration_model::Simulation;
-use deltabench_compare::comparison::{Comparison, HoursFrom, Metric, Verdict};
+use deltabench_compare::comparison::{Comparison, HoursFrom, Metric, MetricComparison, Verdict};
 use deltabench_compare::{analyse, combine, exit_code, foretell, gate_line};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Gate, GatedMetric, Plan};
@@ -52,6 +52,7 @@ fn sessions_that_agree_hold_in_another_hour_and_sessions_that_do_not_hold_nowher
     let cell = only_cell(&alike);
     assert_eq!((cell.verdict, cell.blocks), (Verdict::Regression, 32));
     assert!(cell.reason.starts_with("slower by"), "{}", cell.reason);
+    assert!(cell.reason.contains("µs/op ["), "{}", cell.reason);
     // What belongs to blocks is of all sessions, too.
     let blocks: BTreeSet<u32> = cell.series.iter().map(|round| round.block).collect();
     let rated: Vec<u32> = cell.rates.iter().map(|rate| rate.block).collect();
@@ -84,6 +85,45 @@ fn sessions_that_agree_hold_in_another_hour_and_sessions_that_do_not_hold_nowher
 }
 
 #[test]
+fn sessions_say_what_cpu_says_as_one_run_does() {
+    let plan = gated(Gate::default());
+    let says = |figures: (f64, f64)| {
+        let all = [figures; 4].map(|figures| session_of(&plan, 8, figures));
+        let (one, together) = (only_cell(&all[0]), together(&plan, &all));
+        let found = only_cell(&together);
+        assert_eq!(found.verdict, one.verdict, "{}", found.reason);
+        assert!(one.reason.contains("CPU per operation: "), "{}", one.reason);
+        found.reason.clone()
+    };
+    let dearer = says((1.0, 1.1));
+    assert!(
+        dearer.contains("; CPU per operation: higher by"),
+        "{dearer}"
+    );
+    let denied = says((0.9, 1.0));
+    assert!(denied.starts_with("contradicted by CPU: throughput slower"));
+    assert!(
+        denied.contains("; CPU per operation: no change"),
+        "{denied}"
+    );
+}
+
+#[test]
+fn sessions_that_agree_by_luck_claim_no_more_than_their_blocks() {
+    let plan = gated(Gate::default());
+    let one = session(&plan, 0.95);
+    let speed = |comparison: &Comparison| metric(only_cell(comparison), Metric::Throughput).clone();
+    let (alone, found) = (
+        speed(&one),
+        speed(&together(&plan, &[one.clone(), one.clone()])),
+    );
+    let half = |ends: (f64, f64)| (ends.1 - ends.0) / 2.0;
+    let us = |speed: &MetricComparison| half(speed.difference_us.unwrap().ci95.unwrap());
+    // Two sessions halve the variance, and that they are the same adds nothing.
+    assert!((us(&found) * 2.0_f64.sqrt() / us(&alone) - 1.0).abs() < 1e-9);
+}
+
+#[test]
 fn a_first_session_that_does_not_count_is_stood_for_by_the_others() {
     let plan = gated(Gate::default());
     let (first, other) = (session(&plan, 0.5), session(&plan, 0.95));
@@ -94,6 +134,8 @@ fn a_first_session_that_does_not_count_is_stood_for_by_the_others() {
     combine(&mut found, std::slice::from_ref(&other), &plan);
     assert_eq!((&found.cells, found.host_ok), (&other.cells, true));
     assert_eq!(found.findings, other.findings);
+    assert_eq!(found.summaries, other.summaries);
+    assert_eq!(found.placebo, other.placebo);
     let mut alone = first.clone();
     combine(&mut alone, &[], &plan);
     assert_eq!(alone, first);
@@ -201,7 +243,6 @@ fn earlier_pairs_of_the_host_widen_one_session_to_another_hour() {
     assert!(metric(cell, Metric::ServerCpuPerOperation).hours.is_none());
 }
 
-/// Equal servers whose ratio has a luck of its own in each hour: whole sessions through the shipped code.
 #[test]
 fn another_hour_is_no_narrower_than_the_measured_one() {
     // Stalls of the candidate, whose blocks say so by their rounds alone.
@@ -234,6 +275,7 @@ fn another_hour_is_no_narrower_than_the_measured_one() {
     assert!(gate_line(&found, &plan).unwrap().starts_with("gate open"));
 }
 
+/// Equal servers whose ratio has a luck of its own in each hour: whole sessions through the shipped code.
 #[test]
 fn equal_servers_are_rarely_called_different_over_sessions_and_another_hour_holds() {
     let plan = gated(Gate::default());
