@@ -3,7 +3,7 @@
 use crate::bench::{Bench, library_of};
 use crate::console::say;
 use crate::failure::Failure;
-use crate::interrupt;
+use crate::follow_up::FollowUp;
 use crate::output::{Destinations, analyse_run};
 use crate::store::store_problem;
 use crate::targets::check_still_there;
@@ -16,6 +16,7 @@ use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
 use deltabench_run::session::SessionEnd;
 use deltabench_server::Counter;
+use deltabench_store::Store;
 
 /// Rows that cells are counted on which were measured on more: the counter needs time for each, and what an
 /// operation does hardly depends on it.
@@ -54,10 +55,17 @@ pub fn checked(mut plan: Plan) -> Result<Plan, Problem> {
     Ok(plan)
 }
 
+/// Whether all cells of a run are counted, or no cell has to be: what can be said without its result.
+pub fn all_counted(run: &str, plan: &Plan, store: &Store) -> Result<bool, Failure> {
+    let none = plan.observing.counted_after.is_none();
+    let done = || counted_cells(run, plan, store).map_err(store_problem);
+    Ok(none || done()?.len() == plan.cells.len())
+}
+
 /// Counts what the plan wants counted of a run that is over, and reads the run again with it. What
 /// stands in the way is said, and the result stays as it was.
-pub fn counted(bench: &mut Bench, analysed: Analysed) -> Result<(Analysed, SessionEnd), Failure> {
-    let nothing = |analysed| Ok((analysed, SessionEnd::Finished));
+pub fn counted(bench: &mut Bench, analysed: Analysed) -> Result<(Analysed, FollowUp), Failure> {
+    let nothing = |analysed| Ok((analysed, FollowUp::Finished));
     let (run, plan) = (analysed.context.run.clone(), analysed.plan.clone());
     let Some(wanted) = plan.observing.counted_after else {
         return nothing(analysed);
@@ -92,35 +100,48 @@ pub fn counted(bench: &mut Bench, analysed: Analysed) -> Result<(Analysed, Sessi
     let ready = deltabench_counting::check(&counting)
         .and_then(|()| Counter::find().map(drop))
         .and_then(|()| check_still_there(&counting));
+    let failed = |problem: &Problem| {
+        say(&left_out(problem));
+        match wanted {
+            // Nobody asked for it.
+            CountedAfter::Changed => FollowUp::Finished,
+            CountedAfter::All => FollowUp::Failed,
+        }
+    };
     if let Err(problem) = ready {
-        say(&left_out(&problem));
-        return nothing(analysed);
+        return Ok((analysed, failed(&problem)));
     }
     say(&format!("counting the instructions of {what}"));
-    let end = match count_for(bench, &run, counting) {
-        Ok(end) => end,
-        Err(Failure::Failed(problem)) => {
-            say(&left_out(&problem));
-            SessionEnd::Finished
+    let after = match count_for(bench, &run, counting) {
+        Ok(SessionEnd::Finished) => FollowUp::Finished,
+        Ok(SessionEnd::Interrupted) => {
+            say(&format!("`deltabench resume {run}` counts again"));
+            FollowUp::Interrupted
         }
-        Err(refused) => return Err(refused),
+        Err(failure) => failed(failure.problem()),
     };
-    Ok((analyse_run(&run, &plan, &bench.store)?, end))
+    Ok((analyse_run(&run, &plan, &bench.store)?, after))
 }
 
 /// Counts what is still to be counted of a run, then publishes it; returns the exit code. Nothing is counted
-/// if the run, or the one that confirms it, was interrupted.
+/// if the run, or what followed it, did not come to its end.
 pub fn conclude(
     bench: &mut Bench,
     mut analysed: Analysed,
-    (end, mut after): (SessionEnd, SessionEnd),
+    (end, mut after): (SessionEnd, FollowUp),
     destinations: &Destinations,
 ) -> Result<u8, Failure> {
-    if (end, after) == (SessionEnd::Finished, SessionEnd::Finished) {
+    if (end, after) == (SessionEnd::Finished, FollowUp::Finished) {
         (analysed, after) = counted(bench, analysed)?;
     }
     let code = bench.publish(&analysed, end, destinations)?;
-    Ok(interrupt::code(after, code))
+    if after == FollowUp::Failed {
+        say(
+            "exit code 5: not all that you asked for was measured. The result above stands; \
+             `deltabench list` shows what failed, and `deltabench resume NAME` measures it again",
+        );
+    }
+    Ok(after.code(code))
 }
 
 /// Counts for a run, as the next run that does.
@@ -130,9 +151,6 @@ pub fn count_for(bench: &mut Bench, run: &str, mut counting: Plan) -> Result<Ses
     counting.counts = Some(run.to_owned());
     let name = count_name(run, &known);
     let measured = bench.measure_new(&counting, &library, Some(name), false)?;
-    if measured.end == SessionEnd::Interrupted {
-        say(&format!("`deltabench resume {run}` counts again"));
-    }
     Ok(measured.end)
 }
 
@@ -190,6 +208,7 @@ pub fn counting_plan(plan: &Plan, cells: &[CellId]) -> Plan {
     again.pins = None;
     again.confirms = None;
     again.session = None;
+    again.sensitivity = None;
     again.experiment = None;
     again.observing = Observing {
         counters: false,
@@ -202,6 +221,8 @@ pub fn counting_plan(plan: &Plan, cells: &[CellId]) -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_model::plan::{SensitivityPart, Varied};
+    use deltabench_run::planning;
 
     #[test]
     fn cells_at_several_numbers_of_clients_are_counted_once_and_without_a_placebo() {
@@ -216,6 +237,13 @@ mod tests {
         plan.data.rows = 1_000_000;
         plan.gate.not_worse_than = Some(0.05);
         plan.cache = CacheState::Cold;
+        plan.data.tables = 4;
+        plan.observing.counted_after = Some(CountedAfter::All);
+        plan.session = planning::sessions("r", &plan, 2, 0.0).remove(1).session;
+        plan.sensitivity = Some(SensitivityPart {
+            of: "r".to_owned(),
+            varied: Varied::Tcp,
+        });
         let counted = counting_plan(&plan, &[CellId(2), CellId(0)]);
         assert_eq!(
             counted.cells,
@@ -230,8 +258,13 @@ mod tests {
                 .iter()
                 .all(|server| server.role != Role::Placebo)
         );
-        assert_eq!(counted.data.rows, ROWS);
-        assert_eq!(counted.gate.not_worse_than, None);
+        assert_eq!((counted.data.tables, counted.data.rows), (1, ROWS));
+        assert_eq!(counted.gate, Gate::default());
+        assert!(counted.observing.counting.is_some());
+        assert_eq!(counted.observing.counted_after, None);
+        // Drawn as anywhere: a part of nothing that would move ports and environments.
+        assert_eq!((&counted.session, &counted.sensitivity), (&None, &None));
+        assert!(!counted.is_again());
         deltabench_counting::check(&counted).unwrap();
     }
 

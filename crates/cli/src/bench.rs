@@ -299,12 +299,28 @@ pub fn library_of(plan: &Plan) -> Result<Library, Failure> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use crate::follow_up::FollowUp;
     use deltabench_model::finding::FindingKind;
     use deltabench_model::slice::VoidReason;
     use deltabench_run::host::HugePagesWish;
     use deltabench_server::ServerUser;
+    use std::path::Path;
+
+    /// A bench whose lab and servers are in a directory.
+    pub(crate) fn bench(place: &Path, store: Store, stopped: bool) -> Bench {
+        Bench {
+            store,
+            host: Host {
+                workspaces: place.to_owned(),
+                cache: place.to_owned(),
+                user: ServerUser::choose(None).unwrap(),
+                huge_pages: HugePagesWish::Off,
+            },
+            interrupted: Arc::new(AtomicBool::new(stopped)),
+        }
+    }
 
     #[test]
     fn a_stop_in_the_pause_before_a_confirmation_is_a_stop() {
@@ -317,22 +333,13 @@ mod tests {
         deltabench_testkit::small_run::keep(&mut store, "r", [0.96, 1.0, 1.0]);
         store.finish_run("r", RunState::Finished, now().1).unwrap();
         let judged = Judged::of("r", &plan, &store).unwrap();
-        let mut bench = Bench {
-            store,
-            host: Host {
-                workspaces: place.path().to_owned(),
-                cache: place.path().to_owned(),
-                user: ServerUser::choose(None).unwrap(),
-                huge_pages: HugePagesWish::Off,
-            },
-            interrupted: Arc::new(AtomicBool::new(true)),
-        };
+        let mut bench = bench(place.path(), store, true);
         let (end, again) = bench
             .confirm(&judged, &library_of(&plan).unwrap(), 3600.0)
             .unwrap();
         assert_eq!(end, SessionEnd::Interrupted);
         assert!(again.is_none());
-        assert_eq!(interrupt::code(end, 1), interrupt::STATUS);
+        assert_eq!(FollowUp::of(Ok(end)).code(1), interrupt::STATUS);
     }
 
     #[test]

@@ -3,14 +3,15 @@
 mod outlook;
 mod servers;
 
-use crate::afterwards::{checked, conclude, counted};
+use crate::afterwards::{all_counted, checked, counted};
 use crate::arguments::conditions::Output;
 use crate::arguments::experiment::{Init, RunArguments};
-use crate::bench::{Bench, Measured, library_of};
+use crate::bench::{Bench, Measured, interrupted, library_of};
 use crate::clock::{now, run_name, seed_from_clock};
 use crate::config::Config;
 use crate::console::{say, write_file};
-use crate::failure::Failure;
+use crate::failure::{Failure, NOT_MEASURED};
+use crate::follow_up::FollowUp;
 use crate::host::{self, check_fits, swept_host};
 use crate::output::{Destinations, analyse_run};
 use crate::store::{open_store, store_problem};
@@ -120,60 +121,63 @@ pub fn carry_out(
         let summaries = bench.store.runs().map_err(store_problem)?;
         let state = summaries.iter().find(|summary| summary.run == *run);
         let plan = bench.store.plan(run).map_err(store_problem)?;
-        if state.is_some_and(|summary| summary.state == RunState::Finished) {
-            if plan.observing.counted_after.is_some() {
-                let part = analyse_run(run, &plan, &bench.store)?;
-                conclude(
-                    bench,
-                    part,
-                    (SessionEnd::Finished, SessionEnd::Finished),
-                    &destinations,
-                )?;
-            }
-            continue;
-        }
-        if let Some(part) = &plan.experiment {
-            let (number, of) = (part.part, part.of);
-            say(&format!(
-                "{execution}: part {number} of {of}{}",
-                described(part)
-            ));
-        }
-        let library = library_of(&plan)?;
-        check_fits(&plan, &bench.host).map_err(Failure::Refused)?;
-        let Measured { end, judged } = match bench.go_on(run, &plan, &library, pilot) {
-            Ok(measured) => measured,
-            // The others may do; this one is tried again by `resume`.
-            Err(Failure::Failed(problem)) => {
-                say(&problem.to_string());
-                failed = true;
+        let part = if state.is_some_and(|summary| summary.state == RunState::Finished) {
+            if all_counted(run, &plan, &bench.store)? {
                 continue;
             }
-            Err(refused) => return Err(refused),
+            analyse_run(run, &plan, &bench.store)?
+        } else {
+            let Measured { end, judged } = match measure_part(bench, (execution, run), &plan, pilot)
+            {
+                Ok(measured) => measured,
+                // The others may do; this one is tried again by `resume`.
+                Err(Failure::Failed(problem)) => {
+                    say(&problem.to_string());
+                    failed = true;
+                    continue;
+                }
+                Err(refused) => return Err(refused),
+            };
+            // The parts are alike: the first says enough.
+            pilot = false;
+            if end == SessionEnd::Interrupted {
+                return Ok(interrupted(&plan));
+            }
+            bench.analysed(judged, None)?
         };
-        // The parts are alike: the first says enough.
-        pilot = false;
-        if end == SessionEnd::Interrupted {
-            say("interrupted; `deltabench resume` goes on");
-            return Ok(interrupt::STATUS);
-        }
-        let (part, counted) = counted(bench, bench.analysed(judged, None)?)?;
+        let (part, counted) = counted(bench, part)?;
         // A server on its own has nothing to be compared with but itself at other client counts.
         if !plan.candidates().is_empty() {
-            bench.publish(&part, end, &destinations)?;
+            bench.publish(&part, SessionEnd::Finished, &destinations)?;
         }
         known.push(Loaded::of(&config.lab, part, &bench.store)?);
-        if counted == SessionEnd::Interrupted {
-            say("interrupted; `deltabench resume` goes on");
-            return Ok(interrupt::STATUS);
+        if counted == FollowUp::Interrupted {
+            return Ok(interrupted(&plan));
         }
+        failed |= counted == FollowUp::Failed;
     }
     let code = study::publish(execution, runs, known, config)?;
     Ok(if failed { NOT_MEASURED } else { code })
 }
 
-/// The exit code of an execution of which a part could not be measured.
-const NOT_MEASURED: u8 = 5;
+/// Measures a part of an execution, or what is left of it.
+fn measure_part(
+    bench: &mut Bench,
+    (execution, run): (&str, &str),
+    plan: &Plan,
+    pilot: bool,
+) -> Result<Measured, Failure> {
+    if let Some(part) = &plan.experiment {
+        let (number, of) = (part.part, part.of);
+        say(&format!(
+            "{execution}: part {number} of {of}{}",
+            described(part)
+        ));
+    }
+    let library = library_of(plan)?;
+    check_fits(plan, &bench.host).map_err(Failure::Refused)?;
+    bench.go_on(run, plan, &library, pilot)
+}
 
 /// `, rows 1000000, storage gp3-3000, repetition 2`.
 fn described(part: &ExperimentPart) -> String {

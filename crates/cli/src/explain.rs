@@ -146,7 +146,10 @@ fn of_run(run: &str, arguments: &Explain, shape: &Shape, config: &Config) -> Res
     if !missing.is_empty() {
         drop(store);
         let Some(store) = count_now(&run, &plan, &missing, arguments, config)? else {
-            return Ok(interrupted(&plan));
+            say(&format!(
+                "interrupted; `deltabench explain {run}` counts again"
+            ));
+            return Ok(interrupt::STATUS);
         };
         let (comparison, _) = read(&run, &plan, &store).map_err(Failure::Failed)?;
         found = told(&store, &comparison)?;

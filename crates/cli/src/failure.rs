@@ -14,3 +14,23 @@ pub enum Failure {
     /// Measuring failed. Exit 5.
     Failed(Problem),
 }
+
+/// Exit code if something that was asked for could not be measured.
+pub const NOT_MEASURED: u8 = 5;
+
+impl Failure {
+    /// What is in the way.
+    pub fn problem(&self) -> &Problem {
+        match self {
+            Self::Refused(problem) | Self::Failed(problem) => problem,
+        }
+    }
+
+    /// The exit code it stands for.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Refused(_) => 2,
+            Self::Failed(_) => NOT_MEASURED,
+        }
+    }
+}

@@ -2,7 +2,6 @@
 
 use crate::failure::Failure;
 use deltabench_model::problem::Problem;
-use deltabench_run::session::SessionEnd;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_conditional_shutdown};
 use std::io;
@@ -34,12 +33,4 @@ fn install() -> io::Result<Arc<AtomicBool>> {
         register(signal, Arc::clone(&flag))?;
     }
     Ok(flag)
-}
-
-/// The exit code of what was measured, unless something after it was interrupted.
-pub fn code(end: SessionEnd, code: u8) -> u8 {
-    match end {
-        SessionEnd::Finished => code,
-        SessionEnd::Interrupted => STATUS,
-    }
 }

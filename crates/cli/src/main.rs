@@ -22,6 +22,7 @@ mod experiment;
 mod explain;
 mod export;
 mod failure;
+mod follow_up;
 mod host;
 mod interrupt;
 mod invalidate;
@@ -55,13 +56,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match dispatch(Arguments::parse()) {
         Ok(code) => ExitCode::from(code),
-        Err(Failure::Refused(problem)) => {
-            say(&problem.to_string());
-            ExitCode::from(2)
-        }
-        Err(Failure::Failed(problem)) => {
-            say(&problem.to_string());
-            ExitCode::from(5)
+        Err(failure) => {
+            say(&failure.problem().to_string());
+            ExitCode::from(failure.code())
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::configs::Chooser;
 use crate::console::{print_stdout, say};
 use crate::failure::Failure;
+use crate::follow_up::FollowUp;
 use crate::host::{check_fits, swept_host};
 use crate::interrupt;
 use crate::output::{Destinations, write_reports};
@@ -196,12 +197,16 @@ impl Ready {
             interrupted: interrupt::flag()?,
         };
         let Measured { end, judged } = bench.measure_new(&plan, &library, None, pilot)?;
-        let (mut after, again) = match confirm.filter(|_| end == SessionEnd::Finished) {
-            Some(gap_seconds) => bench.confirm(&judged, &library, gap_seconds)?,
-            None => (end, None),
-        };
-        if sensitivity && after == SessionEnd::Finished {
-            after = crate::sensitivity::measure(&mut bench, &judged, &library)?;
+        let (mut after, mut again) = (FollowUp::of(Ok(end)), None);
+        if let Some(gap_seconds) = confirm.filter(|_| after == FollowUp::Finished) {
+            let confirmed = bench.confirm(&judged, &library, gap_seconds);
+            after = FollowUp::of(confirmed.map(|(end, found)| {
+                again = found;
+                end
+            }));
+        }
+        if sensitivity && after == FollowUp::Finished {
+            after = FollowUp::of(crate::sensitivity::measure(&mut bench, &judged, &library));
         }
         let analysed = bench.analysed(judged, again)?;
         conclude(&mut bench, analysed, (end, after), &destinations)

@@ -6,6 +6,7 @@ use crate::bench::{Bench, Measured, library_of};
 use crate::config::Config;
 use crate::console::say;
 use crate::failure::Failure;
+use crate::follow_up::FollowUp;
 use crate::host::{check_fits, swept_host};
 use crate::output::{Destinations, analyse_run};
 use crate::request::pause;
@@ -58,7 +59,7 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
         return conclude(
             &mut bench,
             analysed,
-            (SessionEnd::Finished, SessionEnd::Finished),
+            (SessionEnd::Finished, FollowUp::Finished),
             &destinations,
         );
     }
@@ -68,7 +69,7 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     conclude(
         &mut bench,
         analysed,
-        (end, SessionEnd::Finished),
+        (end, FollowUp::Finished),
         &destinations,
     )
 }
@@ -92,6 +93,6 @@ pub fn confirm(arguments: &Confirm, config: &Config) -> Result<u8, Failure> {
     let judged = Judged::of(&run, &plan, &bench.store).map_err(Failure::Failed)?;
     let (end, again) = bench.confirm(&judged, &library, gap_seconds)?;
     let analysed = bench.analysed(judged, again)?;
-    let ends = (SessionEnd::Finished, end);
+    let ends = (SessionEnd::Finished, FollowUp::of(Ok(end)));
     conclude(&mut bench, analysed, ends, &destinations)
 }

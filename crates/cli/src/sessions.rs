@@ -2,10 +2,11 @@
 
 use crate::afterwards::{SECONDS, conclude};
 use crate::amounts::span;
-use crate::bench::{Bench, Measured, library_of};
+use crate::bench::{Bench, library_of};
 use crate::clock::{now, run_name};
 use crate::console::say;
 use crate::failure::Failure;
+use crate::follow_up::FollowUp;
 use crate::host::check_fits;
 use crate::kinds::outlook::sides;
 use crate::output::Destinations;
@@ -64,7 +65,7 @@ pub fn go_on(
         .session
         .as_ref()
         .map_or((1, 0.0), |part| (part.of, part.gap_seconds));
-    let mut end = SessionEnd::Finished;
+    let (mut end, mut after) = (SessionEnd::Finished, FollowUp::Finished);
     let mut before: Option<i64> = None;
     for number in 1..=of {
         let run = session_name(first, number);
@@ -86,19 +87,26 @@ pub fn go_on(
         }
         say(&what);
         let plan = bench.store.plan(&run).map_err(store_problem)?;
-        check_fits(&plan, &bench.host).map_err(Failure::Refused)?;
         let library = library_of(&plan)?;
-        let Measured { end: ended, .. } =
-            bench.go_on(&run, &plan, &library, pilot && number == 1)?;
-        if ended == SessionEnd::Interrupted {
-            end = ended;
-            break;
+        let measured = check_fits(&plan, &bench.host)
+            .map_err(Failure::Refused)
+            .and_then(|()| bench.go_on(&run, &plan, &library, pilot && number == 1));
+        match measured {
+            Ok(measured) if measured.end == SessionEnd::Interrupted => {
+                end = measured.end;
+                break;
+            }
+            Ok(_) => before = Some(now().1),
+            // The sessions before it have a result.
+            Err(failure) => {
+                after = FollowUp::of(Err(failure));
+                break;
+            }
         }
-        before = Some(now().1);
     }
     let judged = Judged::of(first, &plan, &bench.store).map_err(Failure::Failed)?;
     let analysed = bench.analysed(judged, None)?;
-    conclude(bench, analysed, (end, SessionEnd::Finished), destinations)
+    conclude(bench, analysed, (end, after), destinations)
 }
 
 /// What would be measured, in lines.
@@ -146,4 +154,39 @@ pub fn outlook(
         CountedAfter::All => "  then      instructions of all cells".to_owned(),
     }));
     Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::conditions::Output;
+    use crate::bench::tests::bench;
+    use crate::config::Config;
+    use crate::failure::NOT_MEASURED;
+    use deltabench_acquire::Sources;
+    use deltabench_store::Store;
+    use deltabench_testkit::small_run;
+
+    #[test]
+    fn a_session_that_fails_leaves_the_result_of_those_before_it() {
+        let place = tempfile::tempdir().unwrap();
+        let mut store = Store::open(place.path()).unwrap();
+        let plans = planning::sessions("r", &small_run::plan(), 2, 0.0);
+        let runs: Vec<(&str, &Plan)> = ["r", "r-s2"].into_iter().zip(&plans).collect();
+        store.create_runs(&runs, RunState::Planned, 1).unwrap();
+        small_run::keep(&mut store, "r", [0.8, 1.0, 1.0]);
+        store.finish_run("r", RunState::Finished, 2).unwrap();
+        let config = Config {
+            lab: place.path().to_owned(),
+            cache: place.path().to_owned(),
+            sources: Sources::default(),
+        };
+        let destinations = Destinations::check(&Output::default(), &config).unwrap();
+        let mut bench = bench(place.path(), store, false);
+        // The programs of its servers are not there.
+        let code = go_on(&mut bench, "r", false, &destinations).unwrap();
+        assert_eq!(code, NOT_MEASURED);
+        let json = std::fs::read_to_string(place.path().join("r.json")).unwrap();
+        assert!(json.contains("\"regression\": 1"), "{json}");
+    }
 }
