@@ -63,11 +63,12 @@ pub fn carry_out(
     }
     let sessions = hours.sessions;
     let sessions = sessions.map(|of| (of, gap.unwrap_or(sessions::GAP_SECONDS)));
-    if hours.sensitivity {
-        // Whole steps and engines in their own process have no such conditions.
-        run_half(&request.work)
-            .check_confirmable()
-            .map_err(Failure::Refused)?;
+    if hours.sensitivity && sides.targets().any(|target| target.starts_with("dsn:")) {
+        return Err(Failure::Refused(
+            Problem::new("--sensitivity needs servers that deltabench starts")
+                .detail("deltabench cannot change the cores and settings of a server that already runs")
+                .hint("leave out --sensitivity, or name versions or directories instead of `dsn:` targets"),
+        ));
     }
     let mut ready = Ready::of(request, sides, config)?;
     let note = ready.fit_the_time(shape).map_err(Failure::Refused)?;

@@ -21,7 +21,8 @@ pub fn measure(
 ) -> Result<SessionEnd, Failure> {
     let run = judged.run();
     let comparison = judged.standing(&bench.store).map_err(Failure::Failed)?;
-    let plans = planning::sensitivity(run, judged.plan(), &comparison);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let plans = planning::sensitivity(run, judged.plan(), &comparison, cores);
     let known = bench.store.runs().map_err(store_problem)?;
     let new = |(name, _): &(String, &Plan)| known.iter().all(|one| one.run != *name);
     let named = plans.iter().filter_map(|plan| {

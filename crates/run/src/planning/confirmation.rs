@@ -51,6 +51,8 @@ pub fn confirmation(run: &str, plan: &Plan, comparison: &Comparison) -> Option<P
     again.timing.deadline_seconds = None;
     again.stopping = Stopping::Fixed;
     again.gate = Gate::default();
+    // Nobody reads counts for it.
+    again.observing.counted_after = None;
     again.confirms = Some(run.to_owned());
     Some(again)
 }
@@ -60,6 +62,7 @@ mod tests {
     use super::*;
     use crate::planning::tests::plan_of;
     use deltabench_compare::analyse;
+    use deltabench_model::counts::CountedAfter;
     use deltabench_model::plan::ServerId;
     use deltabench_model::slice::Slice;
     use deltabench_testkit::small_run::bare_slice;
@@ -93,6 +96,7 @@ mod tests {
         plan.delta = 0.05;
         plan.delta_from_noise = true;
         plan.timing.deadline_seconds = Some(60.0);
+        plan.observing.counted_after = Some(CountedAfter::Changed);
         let places = (0..8).flat_map(|block| (0..5).map(move |round| (block, round)));
         let slices: Vec<Slice> = places
             .flat_map(|(block, round)| {
@@ -117,6 +121,7 @@ mod tests {
             (Stopping::Fixed, CONFIRM_BLOCKS)
         );
         assert_eq!(again.timing.deadline_seconds, None);
+        assert_eq!(again.observing.counted_after, None);
         // The first run's δ, which was the smallest step: noise is not asked again.
         assert!(!again.delta_from_noise && (again.delta - 0.02).abs() < 1e-12);
         let equal = analyse(&plan, &[], Vec::new());

@@ -19,8 +19,9 @@ const COMMITS: &str = "synchronous_commit";
 
 /// The plans that measure the regressions and improvements of a finished run again, each with one condition
 /// changed: those that the run had not already, on cells that it can matter to. None for an engine in its own
-/// process and for servers that were there before.
-pub fn sensitivity(run: &str, plan: &Plan, comparison: &Comparison) -> Vec<Plan> {
+/// process and for servers that were there before; a client has a core of its own only if there are several
+/// `cores`.
+pub fn sensitivity(run: &str, plan: &Plan, comparison: &Comparison, cores: usize) -> Vec<Plan> {
     let elsewhere = |server: &PlannedServer| server.installation.remote.is_some();
     if plan.work.is_embedded() || plan.servers.iter().any(elsewhere) {
         return Vec::new();
@@ -37,7 +38,9 @@ pub fn sensitivity(run: &str, plan: &Plan, comparison: &Comparison) -> Vec<Plan>
             .collect();
         (!cells.is_empty()).then(|| with(varied, cells, run, plan))
     };
-    Varied::ALL.into_iter().filter_map(varied).collect()
+    let possible = Varied::ALL.into_iter();
+    let possible = possible.filter(|varied| *varied != Varied::OwnCore || cores > 1);
+    possible.filter_map(varied).collect()
 }
 
 /// Whether a cell was measured otherwise.
@@ -73,6 +76,8 @@ fn with(varied: Varied, cells: Vec<Cell>, run: &str, plan: &Plan) -> Plan {
     other.timing.deadline_seconds = None;
     other.stopping = Stopping::Fixed;
     other.gate = Gate::default();
+    // Nobody reads counts for it.
+    other.observing.counted_after = None;
     other.sensitivity = Some(SensitivityPart {
         of: run.to_owned(),
         varied,
@@ -99,11 +104,15 @@ mod tests {
     use deltabench_testkit::small_run;
 
     fn planned(change: impl Fn(&mut Plan)) -> Vec<Plan> {
+        planned_on(2, change)
+    }
+
+    fn planned_on(cores: usize, change: impl Fn(&mut Plan)) -> Vec<Plan> {
         let mut plan = small_run::plan();
         change(&mut plan);
         let comparison = analyse(&plan, &small_run::slices([0.8, 1.0, 0.8]), Vec::new());
         assert_eq!(comparison.counts.regression, 2);
-        sensitivity("r", &plan, &comparison)
+        sensitivity("r", &plan, &comparison, cores)
     }
 
     fn words(plans: &[Plan]) -> Vec<(&'static str, usize)> {
@@ -119,6 +128,8 @@ mod tests {
     fn changed_cells_are_measured_under_each_condition_that_was_another_one() {
         let all = planned(|_| {});
         assert_eq!(words(&all), [("own-core", 2), ("tcp", 2), ("commits", 1)]);
+        let one_core = planned_on(1, |_| {});
+        assert_eq!(words(&one_core), [("tcp", 2), ("commits", 1)]);
         let [split, tcp, commits] = all.as_slice() else {
             panic!("three")
         };
