@@ -32,12 +32,12 @@ pub(crate) fn of(
     store: &Store,
 ) -> Result<(Vec<SessionLine>, Vec<Comparison>), Problem> {
     let (mut lines, mut counting) = (Vec::new(), Vec::new());
-    let part = judged.plan().session.as_ref();
-    let Some(part) = part.filter(|part| part.number == 1) else {
+    let of = judged.plan().sessions();
+    if of == 1 {
         return Ok((lines, counting));
-    };
+    }
     let known = store.runs().map_err(store_problem)?;
-    for number in 1..=part.of {
+    for number in 1..=of {
         let run = session_name(judged.run(), number);
         let Some(summary) = known.iter().find(|summary| summary.run == run) else {
             continue;

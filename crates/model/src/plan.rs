@@ -601,10 +601,15 @@ impl Plan {
         other || self.session.as_ref().is_some_and(later)
     }
 
-    /// Blocks of a cell at most, over all sessions of its comparison.
+    /// Sessions that this run stands for: all of its comparison for the first of them, else 1.
+    pub fn sessions(&self) -> u32 {
+        let first = self.session.as_ref().filter(|part| part.number == 1);
+        first.map_or(1, |part| part.of)
+    }
+
+    /// Blocks of a cell at most, over all sessions that this run stands for.
     pub fn blocks(&self) -> u32 {
-        let sessions = self.session.as_ref().map_or(1, |session| session.of);
-        self.timing.blocks.saturating_mul(sessions)
+        self.timing.blocks.saturating_mul(self.sessions())
     }
 
     /// Index of the base server.

@@ -2,7 +2,7 @@
 
 use crate::context::{ReportContext, SessionLine};
 use crate::words;
-use deltabench_compare::comparison::{CellComparison, Comparison, Hours, HoursFrom, Metric};
+use deltabench_compare::comparison::{CellComparison, Comparison, HoursFrom, Metric};
 use deltabench_compare::thresholds::{HOUR_APART_MS, MIN_BLOCKS};
 use deltabench_compare::words::ends;
 use deltabench_model::plan::Plan;
@@ -31,27 +31,24 @@ pub(crate) fn note(cell: &CellComparison) -> Option<String> {
 /// is compared.
 pub(crate) fn known_from(comparison: &Comparison) -> Option<&'static str> {
     let measured = comparison.cells.iter().any(|cell| cell.blocks > 0);
-    let words = all(comparison).map(|hours| hours.from.word()).next();
-    measured.then(|| words.unwrap_or("unknown"))
-}
-
-fn all(comparison: &Comparison) -> impl Iterator<Item = &Hours> {
-    let speed = |cell: &'_ CellComparison| cell.metric(Metric::Throughput).is_some();
-    let cells = comparison.cells.iter().filter(move |cell| speed(cell));
-    cells.filter_map(|cell| cell.metric(Metric::Throughput)?.hours.as_ref())
+    let hours = { comparison.cells.iter() }
+        .find_map(|cell| cell.metric(Metric::Throughput)?.hours.as_ref());
+    measured.then(|| hours.map_or("unknown", |hours| hours.from.word()))
 }
 
 /// What could make an answer another one: sessions that are missing or too near each other.
 pub(crate) fn doubts(plan: &Plan, context: &ReportContext) -> Vec<String> {
     let mut list = Vec::new();
-    let finished = finished(context);
-    if let Some(part) = &plan.session
-        && count(finished.len()) < u64::from(part.of)
-    {
+    let of = plan.sessions();
+    let finished = context
+        .sessions
+        .iter()
+        .filter(|line| line.ended_unix_ms.is_some())
+        .count();
+    if of > 1 && count(finished) < u64::from(of) {
         list.push(format!(
-            "{} of {} sessions are finished, and the others do not count: `deltabench resume {}` goes on",
-            finished.len(),
-            part.of,
+            "{finished} of {of} sessions are finished, and the others do not count: `deltabench resume {}` \
+             goes on",
             context.run
         ));
     }
@@ -62,7 +59,7 @@ pub(crate) fn doubts(plan: &Plan, context: &ReportContext) -> Vec<String> {
             false => format!("session {} does not count: {why}", line.run),
         });
     }
-    let near = finished.windows(2).any(|pair| match pair {
+    let near = counting(context).windows(2).any(|pair| match pair {
         [one, next] => {
             let ends = one.ended_unix_ms.zip(next.began_unix_ms);
             ends.is_some_and(|(end, begin)| begin - end < HOUR_APART_MS)
@@ -82,7 +79,7 @@ pub(crate) fn doubts(plan: &Plan, context: &ReportContext) -> Vec<String> {
 /// That another hour is not known, and the option that measures it, where the command has it.
 pub(crate) fn unknown(comparison: &Comparison, plan: &Plan) -> Option<String> {
     let unknown = known_from(comparison) == Some("unknown") && is_judged(comparison);
-    if !unknown || plan.confirms.is_some() || plan.session.is_some() {
+    if !unknown || plan.is_again() || plan.session.is_some() {
         return None;
     }
     let whole = plan.work.has_passes() || plan.work.is_embedded() || plan.experiment.is_some();
@@ -99,8 +96,8 @@ pub(crate) fn unknown(comparison: &Comparison, plan: &Plan) -> Option<String> {
 /// What the two intervals mean, and which sessions are behind them.
 pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<String> {
     let mut list = Vec::new();
-    let finished = finished(context);
-    let began = finished.iter().filter_map(|line| line.began_unix_ms);
+    let counting = counting(context).into_iter();
+    let began = counting.filter_map(|line| line.began_unix_ms);
     let began: Vec<String> = began.map(words::timestamp).collect();
     if began.len() > 1 {
         list.push(format!("sessions begun {} UTC", began.join(", ")));
@@ -126,7 +123,8 @@ fn is_judged(comparison: &Comparison) -> bool {
     comparison.cells.iter().any(enough)
 }
 
-fn finished(context: &ReportContext) -> Vec<&SessionLine> {
-    let lines = context.sessions.iter();
-    lines.filter(|line| line.ended_unix_ms.is_some()).collect()
+/// The finished sessions on which the result rests, in their order.
+fn counting(context: &ReportContext) -> Vec<&SessionLine> {
+    let counts = |line: &&SessionLine| line.counts && line.ended_unix_ms.is_some();
+    context.sessions.iter().filter(counts).collect()
 }

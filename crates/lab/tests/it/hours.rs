@@ -8,8 +8,10 @@ use deltabench_model::fact::MachineName;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{CellId, Plan, SensitivityPart, SessionPart, Varied};
+use deltabench_report::{Format, JsonVersion, TerminalOptions, render};
 use deltabench_store::{RunState, Store};
 use deltabench_testkit::small_run;
+use serde_json::Value;
 
 const MINUTE: i64 = 60_000;
 
@@ -62,6 +64,41 @@ fn plan() -> Plan {
     plan
 }
 
+/// The plan of this one of three sessions.
+fn session(number: u32) -> Plan {
+    let mut plan = plan();
+    plan.session = Some(SessionPart {
+        first: "r".to_owned(),
+        number,
+        of: 3,
+        gap_seconds: 0.0,
+    });
+    plan
+}
+
+fn withdrawal(cell: Option<CellId>) -> Invalidation {
+    Invalidation {
+        cell,
+        reason: "a backup ran".to_owned(),
+        at_unix_ms: 5,
+    }
+}
+
+fn shown(analysed: &Analysed, format: Format) -> String {
+    let Analysed {
+        plan,
+        comparison,
+        context,
+        ..
+    } = analysed;
+    let options = TerminalOptions {
+        width: 400,
+        colour: false,
+        verbose: true,
+    };
+    render(format, comparison, plan, context, options)
+}
+
 fn another(analysed: &Analysed, cell: usize) -> Option<HoursFrom> {
     let speed = analysed.comparison.cells[cell].metric(Metric::Throughput);
     speed.unwrap().hours.as_ref().map(|hours| hours.from)
@@ -70,16 +107,6 @@ fn another(analysed: &Analysed, cell: usize) -> Option<HoursFrom> {
 #[test]
 fn finished_sessions_are_one_result_and_others_do_not_count_yet() {
     let mut lab = Lab::new();
-    let session = |number| {
-        let mut plan = plan();
-        plan.session = Some(SessionPart {
-            first: "r".to_owned(),
-            number,
-            of: 3,
-            gap_seconds: 0.0,
-        });
-        plan
-    };
     let plans = [1, 2, 3].map(session);
     let names: Vec<String> = (1..=3).map(|number| session_name("r", number)).collect();
     assert_eq!(names, ["r", "r-s2", "r-s3"]);
@@ -108,44 +135,75 @@ fn finished_sessions_are_one_result_and_others_do_not_count_yet() {
     assert_eq!(lab.store.find("r").unwrap(), "r");
     let second = lab.analysed("r-s2");
     assert_eq!(another(&second, 0), None, "one session by itself");
-    let withdrawal = Invalidation {
-        cell: None,
-        reason: "a backup ran".to_owned(),
-        at_unix_ms: 5,
-    };
-    lab.store.invalidate("r-s2", &withdrawal).unwrap();
+    let text = shown(&second, Format::Text);
+    assert!(
+        text.contains("8 of 8 blocks") && !text.contains("sessions"),
+        "{text}"
+    );
+    let text = shown(&two, Format::Text);
+    for said in [
+        "2 of 3 sessions are finished",
+        " over 2 sessions; another hour: [",
+        "sessions begun 1970-01-01T00:00:00, 1970-01-01T01:00:00 UTC",
+        "16 of 24 blocks",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(!text.contains("minutes apart"), "{text}");
+    let json: Value = serde_json::from_str(&shown(&two, Format::Json(JsonVersion::Two))).unwrap();
+    let counts = |at: usize| json["sessions"][at]["counts"].as_bool();
+    assert_eq!(
+        [0, 1, 2, 3].map(counts),
+        [Some(true), Some(true), Some(false), None]
+    );
+    lab.store.invalidate("r-s2", &withdrawal(None)).unwrap();
     let left = lab.analysed("r");
     assert_eq!(another(&left, 0), None);
     assert_eq!(states(&left), [(true, true), (false, true), (false, false)]);
     let why = &left.context.sessions[1].left_out;
     assert_eq!(why, &["withdrawn: a backup ran"]);
+    let text = shown(&left, Format::Text);
+    let said = "session r-s2 does not count: withdrawn: a backup ran";
+    assert!(
+        text.contains(said) && !text.contains("sessions begun"),
+        "{text}"
+    );
+}
+
+#[test]
+fn sessions_that_count_and_are_near_each_other_say_little_of_another_hour() {
+    let mut lab = Lab::new();
+    for (number, minute) in [(1, 0), (2, 60), (3, 66)] {
+        let run = session_name("r", number);
+        lab.measured(&run, &session(number), minute, [0.95, 1.0, 0.9]);
+    }
+    let near = "sessions less than 10 minutes apart";
+    assert!(shown(&lab.analysed("r"), Format::Text).contains(near));
+    lab.store
+        .invalidate("r-s3", &withdrawal(Some(CellId(0))))
+        .unwrap();
+    let text = shown(&lab.analysed("r"), Format::Text);
+    let said = "session r-s3 counts in part: point-query@1 withdrawn: a backup ran";
+    assert!(text.contains(said) && text.contains(near), "{text}");
+    lab.store.invalidate("r-s3", &withdrawal(None)).unwrap();
+    let text = shown(&lab.analysed("r"), Format::Text);
+    assert!(!text.contains(near) && !text.contains("T01:06"), "{text}");
 }
 
 #[test]
 fn a_first_session_that_is_withdrawn_or_unfit_is_stood_for_by_the_others() {
     let mut lab = Lab::new();
     for number in 1..=3_u32 {
-        let mut plan = plan();
-        plan.session = Some(SessionPart {
-            first: "r".to_owned(),
-            number,
-            of: 3,
-            gap_seconds: 0.0,
-        });
         let share = if number == 1 { 0.5 } else { 0.95 };
         let minute = 60 * i64::from(number);
-        lab.measured(&session_name("r", number), &plan, minute, [share, 1.0, 0.9]);
+        let run = session_name("r", number);
+        lab.measured(&run, &session(number), minute, [share, 1.0, 0.9]);
     }
     let ratio = |lab: &Lab, cell: usize| {
         let found = lab.analysed("r");
         let cell = found.comparison.cells[cell].clone();
         let speed = cell.metric(Metric::Throughput).unwrap().ratio.estimate;
         (speed, cell.blocks, cell.verdict)
-    };
-    let withdrawal = |cell| Invalidation {
-        cell,
-        reason: "a backup ran".to_owned(),
-        at_unix_ms: 5,
     };
     assert!(ratio(&lab, 0).0 < 0.8);
     // One cell of it.
