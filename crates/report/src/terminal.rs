@@ -49,9 +49,11 @@ pub fn terminal(
     }
     // Beside times the table of cells has a column.
     let whole = options.verbose || comparison.counted_alone().is_some();
-    for counted in counts::tables(comparison, plan).iter().filter(|_| whole) {
-        lines.push(String::new());
-        lines.extend(table::terminal::lines(counted, width, options.colour));
+    if whole {
+        for counted in counts::tables(comparison, plan) {
+            lines.push(String::new());
+            lines.extend(table::terminal::lines(&counted, width, options.colour));
+        }
     }
     let shown = figures::terminal(&context.figures, width);
     if !shown.is_empty() {

@@ -30,61 +30,17 @@ pub(super) enum Column {
 
 use Column::{Bar, Cpu, CpuHalf, Delta, Instructions, P50, P99, Throughput, Workers};
 
-/// The columns, the best first; those that a run has nothing for are left out.
+/// The columns, the best first; those that a run has nothing for are left out. CPU has the count behind it.
 const LAYOUTS: [&[Column]; 9] = [
-    &[
-        Workers,
-        Throughput,
-        Delta,
-        Bar(21),
-        Cpu,
-        Instructions,
-        P50,
-        P99,
-    ],
-    &[
-        Workers,
-        Throughput,
-        Delta,
-        Bar(15),
-        Cpu,
-        Instructions,
-        P50,
-        P99,
-    ],
-    &[
-        Workers,
-        Throughput,
-        Delta,
-        Bar(15),
-        CpuHalf,
-        Instructions,
-        P50,
-        P99,
-    ],
-    &[
-        Workers,
-        Throughput,
-        Delta,
-        Bar(11),
-        CpuHalf,
-        Instructions,
-        P50,
-        P99,
-    ],
-    &[
-        Workers,
-        Throughput,
-        Delta,
-        Bar(11),
-        CpuHalf,
-        Instructions,
-        P99,
-    ],
-    &[Workers, Throughput, Delta, CpuHalf, Instructions, P99],
-    &[Workers, Throughput, Delta, Bar(11), CpuHalf, Instructions],
-    &[Workers, Throughput, Delta, CpuHalf, Instructions],
-    &[Workers, Throughput, Delta],
+    &[Workers, Throughput, Delta, Bar(21), Cpu, P50, P99],
+    &[Workers, Throughput, Delta, Bar(15), Cpu, P50, P99],
+    &[Workers, Throughput, Delta, Bar(15), CpuHalf, P50, P99],
+    &[Workers, Throughput, Delta, Bar(11), CpuHalf, P50, P99],
+    &[Workers, Throughput, Delta, Bar(11), CpuHalf, P99],
+    &[Workers, Throughput, Delta, CpuHalf, P99],
+    &[Workers, Throughput, Delta, Bar(11), CpuHalf],
+    &[Workers, Throughput, Delta, CpuHalf],
+    &[Workers, Throughput, Delta, Instructions],
 ];
 
 /// Between two columns.
@@ -117,11 +73,13 @@ impl<'a> Columns<'a> {
                 counts: comparison.instructions.as_ref(),
                 list: Vec::new(),
             };
-            let kept = layout
-                .iter()
-                .filter(|column| column.is_used(plan, comparison));
+            let all = layout.iter().flat_map(|column| match column {
+                Cpu | CpuHalf => vec![*column, Instructions],
+                _ => vec![*column],
+            });
+            let kept = all.filter(|column| column.is_used(plan, comparison));
             columns.list = kept
-                .map(|column| (*column, columns.width_of(*column, cells, means)))
+                .map(|column| (column, columns.width_of(column, cells, means)))
                 .collect();
             columns
         };
@@ -129,10 +87,7 @@ impl<'a> Columns<'a> {
         let fits = |columns: &Self| names + columns.width() <= width;
         match all.find(fits) {
             Some(columns) => (columns, false),
-            None => (
-                of(&[Workers, Throughput, Delta, CpuHalf, Instructions]),
-                true,
-            ),
+            None => (of(&[Workers, Throughput, Delta, CpuHalf]), true),
         }
     }
 
