@@ -29,7 +29,7 @@ use crate::context::ReportContext;
 use crate::remarks::{remarks, totals, troubles};
 use crate::summary::summary;
 use crate::typesetting::{percent, typeset};
-use crate::{counts, figures, sampled, table, words};
+use crate::{counts, figures, placed, sampled, table, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::Plan;
@@ -213,6 +213,9 @@ fn byline(context: &ReportContext, plan: &Plan) -> Markup {
 /// What the verdicts rest on: placebo, error rates, other load, what restarts cannot average.
 fn ground(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Markup {
     let mut lines = remarks(comparison, plan, context);
+    // The page has it beside each grid.
+    let placed = placed::over_clients(context);
+    lines.retain(|line| !placed.contains(line));
     lines.extend(totals(comparison, plan, context));
     lines.extend(troubles(comparison, plan, context));
     markup! {

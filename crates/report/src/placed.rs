@@ -1,10 +1,12 @@
 //! What a ratio is a ratio of: where client and server ran while it was measured.
 
 use crate::conditions::Conditions;
+use crate::context::ReportContext;
 use crate::words;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric};
 use deltabench_compare::words::microseconds;
-use deltabench_model::plan::{Cell, Placement, Plan};
+use deltabench_model::plan::{Placement, Plan};
+use std::collections::BTreeSet;
 
 /// Beyond this change of throughput, as a share, the report names the placement.
 ///
@@ -70,29 +72,14 @@ fn named(cell: &CellComparison, plan: &Plan) -> String {
     })
 }
 
-/// Where client and server ran over several numbers of clients; absent where no workload has several.
-pub(crate) fn over_clients(plan: &Plan) -> Option<String> {
-    let several = |one: &&Cell| {
-        let mut cells = plan.cells.iter();
-        cells.any(|other| other.workload == one.workload && other.clients != one.clients)
-    };
-    let cells: Vec<&Cell> = plan.cells.iter().filter(several).collect();
-    let most = cells.iter().max_by_key(|cell| cell.clients)?;
-    let placed = plan.placed(most)?;
-    let other = { cells.iter() }.find_map(|cell| plan.placed(cell).filter(|own| *own != placed));
-    Some(match other {
-        None => format!(
-            "the client side is {} at every number of {}s",
-            placed.words(),
-            words::worker(plan)
-        ),
-        Some(other) => format!(
-            "at 1 {} the client side is {}, at more {}: the step between them is one of placement",
-            words::worker(plan),
-            other.words(),
-            placed.words()
-        ),
-    })
+/// Where client and server ran over several numbers of clients, one sentence each; none where the text has
+/// the grids, which say it themselves.
+pub(crate) fn over_clients(context: &ReportContext) -> BTreeSet<String> {
+    let grids = context
+        .grids
+        .iter()
+        .filter(|_| !context.figures.grids_in_text);
+    grids.filter_map(|grid| grid.placement.clone()).collect()
 }
 
 #[cfg(test)]
@@ -129,22 +116,5 @@ mod tests {
             None,
             "the report names the cores"
         );
-    }
-
-    #[test]
-    fn a_curve_says_its_placement_and_an_older_one_that_it_has_two() {
-        let mut plan = plan();
-        let text = over_clients(&plan).unwrap();
-        assert!(
-            text.starts_with("at 1 client the client side is on the server's core, at more on a")
-        );
-        plan.placement_single = Placement::Split;
-        let text = over_clients(&plan).unwrap();
-        assert_eq!(
-            text,
-            "the client side is on a core of its own at every number of clients"
-        );
-        plan.cells.remove(1);
-        assert_eq!(over_clients(&plan), None);
     }
 }

@@ -39,11 +39,12 @@ pub(crate) fn remarks(
     list.extend(hours::unknown(comparison, plan));
     list.extend(hours::meaning(comparison, context));
     list.extend(placed::large_changes(comparison, plan));
-    list.extend(placed::over_clients(plan));
+    list.extend(placed::over_clients(context));
     list.extend(placebo(comparison, plan));
     list.extend(ledger(context));
     list.extend(left_out(comparison, plan));
-    list.extend(moved(comparison, &conditions));
+    list.extend(moved(comparison, &conditions, true));
+    list.extend(moved(comparison, &conditions, false));
     list.extend(drifting(comparison, &conditions));
     list.extend(layout(plan));
     list
@@ -76,19 +77,17 @@ pub(crate) fn weighed(
     } else {
         Weight::Figures
     };
-    let of_disturbed = if comparison.cells.iter().any(hangs_on_disturbed) {
-        Weight::Answer
-    } else {
-        Weight::Method
-    };
     let one = |text: Option<String>| text.into_iter().collect::<Vec<_>>();
     let list = [
         (Weight::Answer, failing(plan, context)),
         (Weight::Answer, hours::doubts(plan, context)),
-        (of_disturbed, moved(comparison, &conditions)),
+        (Weight::Answer, moved(comparison, &conditions, true)),
         (Weight::Figures, hours::meaning(comparison, context)),
         (Weight::Doubt, one(placed::large_changes(comparison, plan))),
-        (Weight::Figures, one(placed::over_clients(plan))),
+        (
+            Weight::Figures,
+            placed::over_clients(context).into_iter().collect(),
+        ),
         (of_placebo, one(placebo(comparison, plan))),
         (Weight::Doubt, one(drifting(comparison, &conditions))),
         (Weight::Doubt, one(hours::unknown(comparison, plan))),
@@ -97,6 +96,7 @@ pub(crate) fn weighed(
         (Weight::Method, one(multiplicity(comparison))),
         (Weight::Method, one(ledger(context))),
         (Weight::Method, one(left_out(comparison, plan))),
+        (Weight::Method, moved(comparison, &conditions, false)),
         (Weight::Method, one(totals(comparison, plan, context))),
     ];
     let remarks = list
@@ -221,17 +221,16 @@ pub(crate) fn left_out_of(cell: &CellComparison) -> u64 {
     }
 }
 
-/// Cells whose estimates depend on the disturbed rounds, those first whose answer does.
-fn moved(comparison: &Comparison, conditions: &Conditions<'_>) -> Vec<String> {
-    let mut cells: Vec<&CellComparison> = comparison.cells.iter().collect();
-    cells.sort_by_key(|cell| !hangs_on_disturbed(cell));
-    cells
-        .into_iter()
+/// Cells whose estimates depend on the disturbed rounds: those whose answer `hangs` on them, or the others.
+fn moved(comparison: &Comparison, conditions: &Conditions<'_>, hangs: bool) -> Vec<String> {
+    let cells = comparison.cells.iter();
+    let texts = cells
+        .filter(|cell| hangs_on_disturbed(cell) == hangs)
         .filter_map(|cell| {
             let texts = telling(cell);
             (!texts.is_empty()).then(|| format!("{}: {}", conditions.name(cell), texts.join("; ")))
-        })
-        .collect()
+        });
+    texts.collect()
 }
 
 /// Whether the disturbed rounds would take a cell's answer away: a change that is none with them, or an

@@ -2,12 +2,15 @@
 
 use crate::pgbench_fixture::{CLIENTS, analysed, plan, setup, slices};
 use deltabench_kinds::pgbench::shown::{FORM, pgbench};
-use deltabench_model::plan::{Plan, Role, ServerId};
+use deltabench_model::plan::{Placement, Plan, Role, ServerId};
 use deltabench_model::slice::{ErrorCount, Slice};
 use deltabench_model::units::to_f64;
 use deltabench_model::work::Work;
 use deltabench_model::work::pgbench::{PgbenchSetup, QueryMode};
-use deltabench_report::{Format, StudyContext, StudyFormat, TerminalOptions, render, render_study};
+use deltabench_report::{
+    Format, JsonVersion, StudyContext, StudyFormat, TerminalOptions, notes_text, render,
+    render_study,
+};
 use serde_json::Value;
 
 const OPTIONS: TerminalOptions = TerminalOptions {
@@ -308,6 +311,30 @@ fn the_grids_of_a_study_in_every_form() {
     );
     let html = form(StudyFormat::Html);
     assert!(html.contains("data-grid=\"0\"") && html.contains("\"grids\":["));
+}
+
+#[test]
+fn a_point_of_another_placement_is_no_part_of_the_line_and_it_is_said_once() {
+    let mut plan = plan(&[1, 4, 16]);
+    plan.placement_single = Placement::SameCore;
+    let (comparison, mut context) = analysed(&plan, &slices(&plan));
+    let json = Format::Json(JsonVersion::Two);
+    let json = render(json, &comparison, &plan, &context, OPTIONS);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["grids"][0]["apart"], serde_json::json!([1]));
+    let times = |text: String| {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.matches("no segment and no scaleup joins them").count()
+    };
+    let form = |format, context: &_| render(format, &comparison, &plan, context, OPTIONS);
+    assert_eq!(times(form(Format::Text, &context)), 2, "below each grid");
+    assert_eq!(times(notes_text(&comparison, &plan, &context, 100)), 0);
+    let page = form(Format::Html, &context);
+    assert!(page.contains("\"apart\":[1]"));
+    context.figures.grids_in_text = false;
+    assert_eq!(times(form(Format::Markdown, &context)), 1);
+    assert_eq!(times(notes_text(&comparison, &plan, &context, 100)), 1);
+    assert_eq!(times(form(Format::Html, &context)), 2, "beside each grid");
 }
 
 #[test]

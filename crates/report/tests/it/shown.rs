@@ -2,7 +2,10 @@ use crate::costs_fixture::{costed, withdrawn_cell};
 use crate::fixture;
 use crate::full::{Full, full};
 use deltabench_compare::comparison::{CellComparison, Estimates, Metric, Ratio, Verdict};
-use deltabench_report::{TerminalOptions, costs_table, csv, html, json, markdown, terminal};
+use deltabench_model::plan::{SensitivityPart, Varied};
+use deltabench_report::{
+    TerminalOptions, costs_table, csv, html, json, markdown, notes_text, terminal,
+};
 use serde_json::Value;
 
 impl Full {
@@ -306,6 +309,19 @@ fn estimates_that_hardly_move_are_not_told_twice() {
 }
 
 #[test]
+fn several_sessions_are_offered_only_where_the_run_itself_can_have_them() {
+    let mut full = Full::plain();
+    let offered = "another hour: unknown, because this is one session and this host has no earlier pair of \
+                   it; --sessions 4 measures several";
+    assert!(full.at_width(200).contains(offered));
+    full.plan.sensitivity = Some(SensitivityPart {
+        of: "r".to_owned(),
+        varied: Varied::Tcp,
+    });
+    assert!(!full.at_width(200).contains("another hour: unknown"));
+}
+
+#[test]
 fn an_answer_that_hangs_on_the_disturbed_rounds_is_the_first_note() {
     let changed = |cell: &CellComparison| cell.verdict == Verdict::Regression;
     let with_disturbed = |low: f64, high: f64| {
@@ -329,6 +345,13 @@ fn an_answer_that_hangs_on_the_disturbed_rounds_is_the_first_note() {
             ci95: Some((low, high)),
             ..own
         });
+        // The other cell's answer does not hang on its rounds.
+        let notes = notes_text(&full.comparison, &full.plan, &full.context, 200);
+        let (_, method) = notes.split_once("How the answers were found").unwrap();
+        assert!(
+            method.contains("0.969 [0.926, 1.014] with the disturbed rounds"),
+            "{notes}"
+        );
         let text = full.at_width(200);
         let first = text
             .lines()

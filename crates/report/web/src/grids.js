@@ -35,9 +35,9 @@ function lines(element, grid, place) {
     connectNulls: false,
     data: column.points.flatMap((point, row) => {
       const found = point?.[0][place];
-      // A point of another placement is no part of the line.
+      // A point of another placement is no part of the line, which has a gap on both sides of it.
       const gap = grid.apart.includes(grid.clients[row]) ? [{ value: [grid.clients[row], null], ends: [] }] : [];
-      return found ? [{ value: [grid.clients[row], found[0] / scale], ends: found, point }, ...gap] : [];
+      return found ? [...gap, { value: [grid.clients[row], found[0] / scale], ends: found, point }, ...gap] : [];
     }),
   }));
   element.dataset.title = `${grid.title}: ${name}`;
