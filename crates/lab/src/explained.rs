@@ -118,7 +118,7 @@ const UNCHANGED: u8 = 3;
 /// Slower before faster before what throughput does not show; one that cannot be trusted is none of them.
 fn rank(cell: &CellComparison) -> u8 {
     let cpu = cell.metric(Metric::ServerCpuPerOperation);
-    let differs = |verdict| matches!(verdict, Some(Verdict::Regression | Verdict::Improvement));
+    let differs = |verdict: Option<Verdict>| verdict.is_some_and(Verdict::is_change);
     match cell.verdict {
         Verdict::Regression => 0,
         Verdict::Improvement => 1,

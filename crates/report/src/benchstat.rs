@@ -33,41 +33,37 @@ pub fn benchstat(comparison: &Comparison, plan: &Plan, context: &ReportContext) 
             base.push(cell);
         }
     }
-    let counts = comparison.instructions.as_ref();
-    let counted = |cell: &CellComparison, side: fn(&CountedCell) -> f64| {
-        counts
-            .and_then(|counts| counts.of_cell(cell.cell, cell.candidate))
-            .map(side)
-    };
-    let of_base = |cell: &CellComparison| counted(cell, |found| found.base.per_op);
-    lines.extend(section(
-        (plan, context),
-        plan.base(),
-        (&base, &of_base),
-        |rate| (rate.base, rate.server_cpu_us.map(|(base, _)| base)),
-    ));
+    let run = (comparison, plan, context);
+    let of_base = |rate: &BlockRate| (rate.base, rate.server_cpu_us.map(|(base, _)| base));
+    let counted = |found: &CountedCell| found.base.per_op;
+    lines.extend(section(run, plan.base(), &base, (of_base, counted)));
     for candidate in plan.candidates() {
         let of = cells.iter().filter(|cell| cell.candidate == candidate);
         let of: Vec<&CellComparison> = of.copied().collect();
-        let own = |cell: &CellComparison| counted(cell, |found| found.counted.per_op);
-        lines.extend(section((plan, context), candidate, (&of, &own), |rate| {
+        let own = |rate: &BlockRate| {
             let cpu = rate.server_cpu_us.map(|(_, candidate)| candidate);
             (rate.candidate, cpu)
-        }));
+        };
+        let counted = |found: &CountedCell| found.counted.per_op;
+        lines.extend(section(run, candidate, &of, (own, counted)));
     }
     lines.join("\n") + "\n"
 }
 
-/// Counted instructions of an operation, where they are known.
-type Counted<'a> = &'a dyn Fn(&CellComparison) -> Option<f64>;
+/// A server's rate and CPU in a block, and its counted instructions of an operation.
+type Side = (
+    fn(&BlockRate) -> (f64, Option<f64>),
+    fn(&CountedCell) -> f64,
+);
 
 /// The lines of one server.
 fn section(
-    (plan, context): (&Plan, &ReportContext),
+    (comparison, plan, context): (&Comparison, &Plan, &ReportContext),
     server: ServerId,
-    (cells, counted): (&[&CellComparison], Counted<'_>),
-    side: fn(&BlockRate) -> (f64, Option<f64>),
+    cells: &[&CellComparison],
+    (side, counted): Side,
 ) -> Vec<String> {
+    let counts = comparison.instructions.as_ref();
     let mut lines = vec![
         String::new(),
         configuration("server", &resolved(plan, server)),
@@ -78,8 +74,8 @@ fn section(
         let sides = cell.rates.iter().map(side);
         let known = sides.filter(|(rate, _)| usable(rate));
         let withdrawn = withdrawn::of_cell(context, cell.cell);
-        let instructions = counted(cell);
-        let instructions = instructions.map(|each| format!(" {each} instructions/op"));
+        let instructions = counts.and_then(|counts| counts.of_cell(cell.cell, cell.candidate));
+        let instructions = instructions.map(|found| format!(" {} instructions/op", counted(found)));
         let instructions = instructions.unwrap_or_default();
         lines.extend(
             withdrawn

@@ -139,8 +139,7 @@ pub(crate) fn beyond_marks(cell: &CellComparison, stopping: &Stopping) -> Vec<St
         ConfirmationStatus::FreshBlocks,
     ];
     if ConfirmationStatus::of(cell).is_some_and(|status| again.contains(&status)) {
-        let said = ConfirmationStatus::FreshLoad.phrase();
-        notes.retain(|note| !note.contains(FROM_FRESH) && note != said);
+        notes.retain(|note| !note.contains(FROM_FRESH));
     }
     notes
 }

@@ -52,7 +52,7 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Valu
     let groups = comparison.summaries.iter();
     let groups = groups.map(|summary| group(summary, comparison, context));
     let withdrawals = context.confirmation_withdrawn.iter();
-    let mut report = known(json!({
+    let report = known(json!({
         "format": "deltabench.report",
         "version": 1,
         "run": context.run,
@@ -97,18 +97,19 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Valu
         "confirmation_invalidations": unless_empty(withdrawals.map(confirmation)),
         "marks": unless_empty(context.marks.iter().map(|of| mark(of, plan))),
     }));
-    if let Value::Object(fields) = &mut report {
-        let figures = context.figures.json.iter();
-        let figures = figures.map(|(name, value)| ((*name).to_owned(), value.clone()));
-        let grids =
-            unless_empty(json_grids(&context.grids)).map(|grids| ("grids".to_owned(), grids));
-        if context.figures.grids_in_text {
-            fields.extend(grids.into_iter().chain(figures));
-        } else {
-            fields.extend(figures.chain(grids));
-        }
+    let grids = unless_empty(json_grids(&context.grids)).map(|grids| ("grids", grids));
+    with(report, context.figures.json.iter().cloned().chain(grids))
+}
+
+/// An object with more fields.
+fn with(mut object: Value, more: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+    if let Value::Object(fields) = &mut object {
+        fields.extend(
+            more.into_iter()
+                .map(|(name, value)| (name.to_owned(), value)),
+        );
     }
-    report
+    object
 }
 
 fn invalidation(withdrawal: &Invalidation) -> Value {

@@ -329,8 +329,7 @@ fn drawn(cell: &CellComparison, kind: &str, title: &str) -> Markup {
 
 /// Whether it would be listed if it were the only cell.
 fn taken_back(cell: &CellComparison) -> bool {
-    let different = matches!(cell.alone, Verdict::Regression | Verdict::Improvement);
-    different && cell.verdict == Verdict::Inconclusive && cell.confirmation.is_none()
+    cell.alone.is_change() && cell.verdict == Verdict::Inconclusive && cell.confirmation.is_none()
 }
 
 fn outcome(outcome: DetectionOutcome) -> String {

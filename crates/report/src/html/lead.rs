@@ -160,6 +160,7 @@ pub(super) fn way(plan: &Plan, context: &ReportContext) -> Markup {
         ("cells", "cells", true),
         ("values", "values", true),
         ("explained", "where it went", !context.explained.is_empty()),
+        ("sampled", "time by function", !context.sampled.is_empty()),
         ("findings", "findings", true),
         ("grids", by_workers.as_str(), !context.grids.is_empty()),
         ("charts", "charts", true),

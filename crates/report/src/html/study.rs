@@ -13,7 +13,7 @@ use crate::study::context::StudyContext;
 use crate::study::lead::{Counts, counts, extremes, sentence};
 use crate::study::words as study_words;
 use crate::words;
-use deltabench_compare::comparison::{Metric, Verdict};
+use deltabench_compare::comparison::Metric;
 use deltabench_compare::study::{Axis, Study, StudyTable};
 use deltabench_compare::thresholds::{BAND_HIGH, BAND_LOW};
 use deltabench_model::plan::Group;
@@ -224,10 +224,9 @@ fn column_chips(table: &StudyTable) -> Markup {
     for column in (0..table.columns.len()).filter(|column| *column != table.base) {
         counts.merge(crate::study::lead::column_counts(table, column));
     }
-    let said = |verdict| matches!(verdict, Verdict::Regression | Verdict::Improvement);
     html! {
         small {
-            @for (verdict, times) in counts.list().into_iter().filter(|(verdict, _)| said(*verdict)) {
+            @for (verdict, times) in counts.list().into_iter().filter(|(verdict, _)| verdict.is_change()) {
                 b class=(class(verdict)) { (words::sign(verdict)) " " (times) } " "
             }
         }

@@ -1,7 +1,7 @@
 //! The cells of the JSON report.
 
 use super::explain::{explain, sampled};
-use super::{costs, finite, interval, relative};
+use super::{costs, finite, interval, relative, with};
 use crate::confirmation::ConfirmationStatus;
 use crate::context::{CellWarmUp, ReportContext};
 use crate::counts;
@@ -15,7 +15,7 @@ use deltabench_compare::comparison::{
 use deltabench_compare::{CountedCell, InstructionCounts};
 use deltabench_model::json::{known, unless_empty};
 use deltabench_model::metric::Better;
-use deltabench_model::plan::{Plan, ServerId};
+use deltabench_model::plan::{Placement, Plan, ServerId};
 use serde_json::{Value, json};
 
 /// What cells need besides themselves.
@@ -33,7 +33,7 @@ impl Cells<'_> {
 
     fn cell(self, cell: &CellComparison) -> Value {
         let planned = self.plan.cell(cell.cell);
-        let mut value = known(json!({
+        let value = json!({
             "cell": cell.cell,
             "workload": cell.workload,
             "group": cell.group.word(),
@@ -80,21 +80,17 @@ impl Cells<'_> {
             "rates": unless_empty(cell.rates.iter().map(costs::block_rate)),
             "latency": cell.latency.as_ref().and_then(costs::latency),
             "withdrawn": withdrawn::of_cell(self.context, cell.cell),
-        }));
-        let found = self.context.sampled(cell.cell, cell.candidate);
-        if let (Value::Object(fields), Some(found)) = (&mut value, found) {
-            fields.insert("sampled".to_owned(), sampled(found));
-        }
-        // One more in the macro is more than it takes.
-        if let Value::Object(fields) = &mut value {
-            let placement = placed::of_cell(cell, self.plan);
-            let placement = placement.map(|placement| ("placement", json!(placement.word())));
-            let found = cell.recurrence.as_ref().map(recurrence);
-            let more = found.map(|found| ("recurrence", found));
-            let more = placement.into_iter().chain(more);
-            fields.extend(more.map(|(name, value)| (name.to_owned(), value)));
-        }
-        value
+        });
+        let sampled = self.context.sampled(cell.cell, cell.candidate).map(sampled);
+        let placement = placed::of_cell(cell, self.plan).map(Placement::word);
+        let recurrence = cell.recurrence.as_ref().map(recurrence);
+        let more = [
+            ("sampled", sampled.unwrap_or_default()),
+            ("placement", json!(placement)),
+            ("recurrence", recurrence.unwrap_or_default()),
+        ];
+        // The macro takes no more fields than it has.
+        known(with(value, more))
     }
 
     /// By key, those that were measured or counted.

@@ -1,7 +1,7 @@
 //! Where instructions went, as JSON: `Explain` in `docs/reference/report.schema.json`.
 
 use super::costs::estimate;
-use super::finite;
+use super::with;
 use crate::context::resolved;
 use crate::explained::{each, why};
 use crate::sampled::counts;
@@ -61,13 +61,12 @@ pub(super) fn sampled(cell: &SampledCell) -> Value {
     let judged = &cell.time;
     let functions = |functions: &[FunctionTime]| -> Value {
         let one = |function: &FunctionTime| {
-            let mut value = time(&function.change);
-            if let Value::Object(fields) = &mut value {
-                fields.insert("name".to_owned(), json!(function.name));
-                fields.insert("p".to_owned(), json!(function.p));
-                fields.insert("different".to_owned(), json!(function.is_different()));
-            }
-            value
+            let more = [
+                ("name", json!(function.name)),
+                ("p", json!(function.p)),
+                ("different", json!(function.is_different())),
+            ];
+            with(time(&function.change), more)
         };
         functions.iter().map(one).collect()
     };
@@ -84,7 +83,7 @@ pub(super) fn sampled(cell: &SampledCell) -> Value {
         "complete": judged.complete,
         "lost": cell.lost,
         "cost": cell.cost,
-        "unseen_ns": finite(judged.unseen_ns),
+        "unseen_ns": judged.unseen_ns,
         "placebo": cell.placebo.as_ref().map(called),
         "itself": functions(&judged.own),
         "with_calls": functions(&judged.inclusive),
@@ -108,11 +107,7 @@ fn place(line: &Line, explanation: &Explanation) -> Value {
         "base_calls": of(line.base_calls),
         "candidate_calls": of(line.candidate_calls),
         "time": line.time.as_ref().zip(line.agreement()).map(|(change, said)| {
-            let mut value = time(change);
-            if let Value::Object(fields) = &mut value {
-                fields.insert("agreement".to_owned(), json!(said.word()));
-            }
-            value
+            with(time(change), [("agreement", json!(said.word()))])
         }),
         "why": why(line, explanation),
         "inner": unless_empty(line.inner.iter().map(|line| place(line, explanation))),

@@ -181,16 +181,26 @@ fn beside_times_every_form_has_a_column_of_instructions() {
             server_cpu_us: None,
         }];
     }
-    let options = TerminalOptions {
-        width: 120,
-        colour: false,
-        verbose: false,
-    };
-    let table = terminal(&run.comparison, &run.plan, &run.context, options);
-    assert!(
-        table.contains("instr/op") && table.contains("1.0248"),
-        "{table}"
-    );
+    // In 64 columns names are on lines of their own; in 80 there is no room for CPU beside the count.
+    for (width, cpu) in [(64, true), (80, false), (84, true), (120, true)] {
+        let options = TerminalOptions {
+            width,
+            colour: false,
+            verbose: false,
+        };
+        let table = terminal(&run.comparison, &run.plan, &run.context, options);
+        let head = table.lines().find(|line| line.contains(" throughput  "));
+        let head = head.unwrap();
+        assert!(
+            head.contains("instr/op") && table.contains("1.0248"),
+            "{table}"
+        );
+        assert_eq!(head.contains("CPU/op"), cpu, "{table}");
+        assert!(
+            table.lines().all(|line| line.chars().count() <= width),
+            "{table}"
+        );
+    }
     let report = markdown(&run.comparison, &run.plan, &run.context);
     assert!(
         report.contains("| instr/op |") && report.contains("1.0248"),
@@ -223,13 +233,7 @@ fn sampled_time_stands_beside_the_count_in_every_form() {
     };
     let time = SampledTime {
         own: vec![function(0.001)],
-        inclusive: vec![FunctionTime {
-            change: TimeChange {
-                low_ns: f64::NAN,
-                ..change
-            },
-            ..function(0.8)
-        }],
+        inclusive: vec![function(0.8)],
         blocks: 8,
         samples: (38_000, 38_100),
         complete: 0.999,
@@ -265,7 +269,8 @@ fn sampled_time_stands_beside_the_count_in_every_form() {
         "{report}"
     );
     let page = html(&run.comparison, &run.plan, &run.context);
-    assert!(page.contains("id=\"sampled\"") && page.contains("called different"));
+    assert!(page.contains("id=\"sampled\"") && page.contains("href=\"#sampled\""));
+    assert!(page.contains("called different"));
     let text = json(JsonVersion::Two, &run.comparison, &run.plan, &run.context);
     let report: Value = serde_json::from_str(&text).unwrap();
     let cells = report["cells"].as_array().unwrap();
@@ -277,11 +282,6 @@ fn sampled_time_stands_beside_the_count_in_every_form() {
     assert_eq!(
         cell["sampled"]["itself"][0]["difference_ns"]["ci95"]["low"],
         32.0
-    );
-    let unknown = &cell["sampled"]["with_calls"][0]["difference_ns"];
-    assert!(
-        unknown["estimate"] == 46.0 && unknown.get("ci95").is_none(),
-        "{unknown}"
     );
     assert_eq!(cell["explain"]["lines"][0]["time"]["agreement"], word);
     assert_eq!(
