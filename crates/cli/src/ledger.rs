@@ -6,11 +6,12 @@ use crate::console::{check_writable, is_stdout, print_stdout, say, to_json, widt
 use crate::failure::Failure;
 use crate::store::{open, store_problem};
 use crate::text::{paragraph, table};
-use deltabench_compare::ledger::FalseAlarmRate;
+use deltabench_compare::ledger::{Coverage, FalseAlarmRate, LEVELS};
 use deltabench_lab::{CountedRun, Placebos};
 use deltabench_model::json::known;
 use deltabench_model::units::to_f64;
 use deltabench_observe::machine_name;
+use deltabench_report::{coverage_json, metric_word, narrow_words};
 use serde_json::{Value, json};
 
 /// Runs named on the terminal; the JSON names all.
@@ -60,6 +61,7 @@ fn page(counted: &Placebos<'_>, width: usize) -> Vec<String> {
             lines.push(String::new());
             lines.extend(paragraph("", &rate(all), width));
             lines.extend(paragraph("", &symmetry(all), width));
+            lines.extend(intervals(counted, width));
             lines.push(String::new());
             lines.extend(run_lines(&counted.runs));
         }
@@ -123,6 +125,53 @@ fn symmetry(all: &FalseAlarmRate) -> String {
     counted
 }
 
+/// How often the intervals of placebos hold 0.
+fn intervals(counted: &Placebos<'_>, width: usize) -> Vec<String> {
+    let known = &counted.coverage;
+    if known.is_empty() {
+        return Vec::new();
+    }
+    let levels = LEVELS.map(|level| format!("{:.0} % interval", 100.0 * level));
+    let head = ["holds 0".to_owned(), "cells".to_owned()];
+    let mut rows = vec![head.into_iter().chain(levels).collect()];
+    rows.extend(known.chunk_by(|a, b| a.metric == b.metric).map(|levels| {
+        let named = |row: &Coverage| [metric_word(row.metric).to_owned(), row.cells.to_string()];
+        let named = levels.first().into_iter().flat_map(named);
+        named.chain(levels.iter().map(held)).collect()
+    }));
+    let mut lines = vec![String::new()];
+    lines.extend(table(&rows));
+    lines.push(String::new());
+    if let Some(narrow) = narrow_words(known) {
+        lines.extend(paragraph("", &narrow, width));
+    }
+    lines.extend(paragraph("", &blocks_used(counted), width));
+    lines
+}
+
+/// `81 % [72, 88]`.
+fn held(row: &Coverage) -> String {
+    format!(
+        "{:.0} % [{:.0}, {:.0}]",
+        100.0 * to_f64(row.held) / to_f64(row.cells),
+        100.0 * row.ci95.low,
+        100.0 * row.ci95.high
+    )
+}
+
+/// What the intervals are made of.
+fn blocks_used(counted: &Placebos<'_>) -> String {
+    let all = counted.rows.last().map_or(0, |all| all.total);
+    let used = "each interval is that of all blocks of its cell";
+    match counted.may_stop {
+        0 => used.to_owned(),
+        some => format!(
+            "{used}; {some} of {all} cells end by what their candidates say, which moves these shares by a \
+             point or two"
+        ),
+    }
+}
+
 fn run_lines(runs: &[CountedRun<'_>]) -> Vec<String> {
     let mut rows = vec![["run", "cells", "flagged"].map(str::to_owned).to_vec()];
     rows.extend(runs.iter().rev().take(RUNS_NAMED).map(|row| {
@@ -172,6 +221,8 @@ fn json(counted: &Placebos<'_>) -> Result<String, Failure> {
         "host": counted.host,
         "workloads": workloads.collect::<Value>(),
         "all": all.map(|all| rate(None, all)),
+        "coverage": coverage_json(&counted.coverage),
+        "may_stop": counted.may_stop,
         "runs": runs.collect::<Value>(),
         "elsewhere": counted.elsewhere,
         "too_short": counted.too_short,
@@ -181,6 +232,7 @@ fn json(counted: &Placebos<'_>) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_store::RecordedRatio;
     use deltabench_testkit::ledger::{ledger_line, ledger_lines};
 
     #[test]
@@ -203,6 +255,39 @@ mod tests {
         }
         let newest = page.iter().position(|line| line.starts_with("r2")).unwrap();
         assert!(page[newest + 1].starts_with("r1"), "newest first");
+    }
+
+    #[test]
+    fn the_page_says_how_often_intervals_hold_zero_and_where_they_are_too_narrow() {
+        let mut lines: Vec<_> = (0..100)
+            .map(|_| ledger_line("r1", "here", "scan", "no-change", 14))
+            .collect();
+        for (at, line) in lines.iter_mut().enumerate() {
+            line.result.throughput = Some(RecordedRatio {
+                estimate: 1.0,
+                ci95: Some((0.99, 1.01)),
+                p: Some(if at < 81 { 0.6 } else { 0.01 }),
+            });
+        }
+        lines[0].result.stopping = "sequential".to_owned();
+        let counted = Placebos::count(&lines, Some("here"));
+        let page = page(&counted, 200);
+        for wanted in [
+            "holds 0     cells  50 % interval  80 % interval  95 % interval",
+            "throughput    100  81 % [72, 88]  81 % [72, 88]  81 % [72, 88]",
+            "throughput: the 95 % intervals held 0 in 81 of 100 placebo cells [72, 88]: intervals on \
+             this host are too narrow",
+            "each interval is that of all blocks of its cell; 1 of 100 cells end by what their \
+             candidates say, which moves these shares by a point or two",
+        ] {
+            assert!(
+                page.iter().any(|line| line == wanted),
+                "{wanted}: {page:#?}"
+            );
+        }
+        let value: serde_json::Value = serde_json::from_str(&json(&counted).unwrap()).unwrap();
+        assert_eq!(value["coverage"].as_array().unwrap().len(), 3);
+        assert_eq!(value["coverage"][2]["too_narrow"], true);
     }
 
     #[test]

@@ -1,16 +1,91 @@
 //! What a host's placebos have said so far.
 
-use crate::comparison::Verdict;
-use crate::thresholds::LOPSIDED;
+use crate::comparison::{Metric, Verdict};
+use crate::thresholds::{LEVEL_DIFFERENT, LOPSIDED};
+use deltabench_model::units::count;
+use deltabench_stats::Interval;
 use deltabench_stats::binomial::{clopper_pearson, symmetry_p};
+use deltabench_stats::skewed::SkewedMean;
+use deltabench_stats::student::t_quantile;
 use std::collections::BTreeMap;
 
+/// The intervals that are asked whether they hold 0. The last is the one that reports print.
+pub const LEVELS: [f64; 3] = [0.5, 0.8, LEVEL_DIFFERENT];
+
 /// What one placebo cell of one run said.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     pub workload: String,
     /// Its verdict; of a placebo every regression and improvement is a false alarm.
     pub verdict: Verdict,
+    /// Two-sided p of "throughput is equal", over all blocks that the cell has; absent where not known.
+    pub throughput_p: Option<f64>,
+    /// The same of CPU per operation.
+    pub server_cpu_p: Option<f64>,
+}
+
+/// How many intervals of placebos hold 0, the truth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Coverage {
+    /// Throughput or CPU per operation.
+    pub metric: Metric,
+    /// Level of the intervals: the share that should hold 0.
+    pub level: f64,
+    /// Intervals of this level that hold 0.
+    pub held: u64,
+    /// Placebo cells that have one.
+    pub cells: u64,
+    /// Exact 95 % interval of the share, as if the cells were independent.
+    pub ci95: Interval,
+}
+
+impl Coverage {
+    /// Whether intervals hold 0 less often than they say, beyond chance: they are too narrow.
+    pub fn is_too_low(&self) -> bool {
+        // One-sided p below the limit: the ledger is looked at again and again as it grows.
+        let limits = clopper_pearson(self.held, self.cells, 1.0 - 2.0 * LOPSIDED);
+        limits.high < self.level
+    }
+}
+
+/// How often intervals of placebos hold 0: at each of [`LEVELS`] for throughput, then for CPU per operation.
+///
+/// Shape:  any order; a metric without any p has no rows.
+/// Source: an interval at level L holds 0 exactly if p ≥ 1 − L, because p and intervals follow one rule
+///         (`deltabench_stats::skewed`). Interval of a share: Clopper & Pearson 1934.
+pub fn coverage(entries: &[Entry]) -> Vec<Coverage> {
+    type Known = fn(&Entry) -> Option<f64>;
+    let metrics: [(Metric, Known); 2] = [
+        (Metric::Throughput, |entry| entry.throughput_p),
+        (Metric::ServerCpuPerOperation, |entry| entry.server_cpu_p),
+    ];
+    let mut rows = Vec::new();
+    for (metric, known) in metrics {
+        let p: Vec<f64> = entries.iter().filter_map(known).collect();
+        for level in LEVELS.into_iter().filter(|_| !p.is_empty()) {
+            let held = count(p.iter().filter(|&&p| p >= 1.0 - level).count());
+            rows.push(Coverage {
+                metric,
+                level,
+                held,
+                cells: count(p.len()),
+                ci95: clopper_pearson(held, count(p.len()), LEVEL_DIFFERENT),
+            });
+        }
+    }
+    rows
+}
+
+/// The p behind a ratio of so many blocks of which only the 95 % interval was kept: exact where its blocks
+/// were not skewed, and below 5 % exactly if the interval leaves out 1.0 in any case. `None` for less than
+/// two blocks, and for ends that no ratio has.
+pub fn p_of_interval(estimate: f64, (low, high): (f64, f64), blocks: u32) -> Option<f64> {
+    let df = f64::from(blocks.checked_sub(2)?) + 1.0;
+    let centre = estimate.ln();
+    let end = if centre > 0.0 { low } else { high };
+    let error = (centre - end.ln()).abs() / t_quantile(0.5 + LEVEL_DIFFERENT / 2.0, df);
+    let known = centre.is_finite() && error.is_finite();
+    known.then(|| SkewedMean::assumed(centre, error, df, 0.0).p())
 }
 
 /// False alarms of one workload, or of all.
@@ -97,6 +172,8 @@ mod tests {
             .map(|verdict| Entry {
                 workload: workload.to_owned(),
                 verdict,
+                throughput_p: None,
+                server_cpu_p: None,
             })
             .collect()
     }
@@ -139,5 +216,58 @@ mod tests {
     fn false_alarms_of_one_kind_only_show() {
         let rows = summarise(&entries("scan", &[(Verdict::Regression, 10)]));
         assert!((rows[0].symmetry_p - 2.0 / 1024.0).abs() < 1e-12);
+    }
+
+    fn known(throughput_p: &[f64], server_cpu_p: Option<f64>) -> Vec<Entry> {
+        let entry = |p: &f64| Entry {
+            workload: "scan".to_owned(),
+            verdict: Verdict::NoChange,
+            throughput_p: Some(*p),
+            server_cpu_p,
+        };
+        throughput_p.iter().map(entry).collect()
+    }
+
+    #[test]
+    fn shares_are_counted_for_each_level_and_metric() {
+        let mut entries = known(&[0.9, 0.6, 0.3, 0.1, 0.04], None);
+        let held = |entries: &[Entry]| -> Vec<(u64, u64)> {
+            let rows = coverage(entries);
+            rows.iter().map(|row| (row.held, row.cells)).collect()
+        };
+        assert_eq!(held(&entries), [(2, 5), (3, 5), (4, 5)], "CPU is not known");
+        entries[0].server_cpu_p = Some(0.01);
+        assert_eq!(held(&entries)[3..], [(0, 1), (0, 1), (0, 1)]);
+        assert!(coverage(&[]).is_empty());
+    }
+
+    #[test]
+    fn eighty_one_of_a_hundred_is_too_few_and_ninety_is_not() {
+        let of_95 = |held: usize| {
+            let p: Vec<f64> = (0..100)
+                .map(|at| if at < held { 0.5 } else { 0.01 })
+                .collect();
+            coverage(&known(&p, None))[2]
+        };
+        let low = of_95(81);
+        // R: binom.test(81, 100)$conf.int: 0.7193 0.8816.
+        assert!((low.ci95.low - 0.7193).abs() < 1e-4 && (low.ci95.high - 0.8816).abs() < 1e-4);
+        assert!(low.is_too_low());
+        assert!(!of_95(90).is_too_low() && !of_95(100).is_too_low());
+    }
+
+    #[test]
+    fn a_p_of_an_interval_is_that_of_its_blocks() {
+        let blocks = [0.01, -0.02, 0.03, 0.005, 0.012, -0.004, 0.02, 0.008];
+        for shift in [-0.03, -0.012, -0.0076, 0.0, 0.004] {
+            let mean = SkewedMean::new(&blocks.map(|value| value + shift), 0.0).unwrap();
+            let ends = mean.interval(0.95);
+            let kept = (ends.low.exp(), ends.high.exp());
+            let p = p_of_interval(mean.centre.exp(), kept, 8).unwrap();
+            assert!((p - mean.p()).abs() < 1e-9, "{shift}: {p}");
+        }
+        assert_eq!(p_of_interval(1.0, (1.0, 1.0), 1), None);
+        assert!(p_of_interval(1.0, (0.0, 1.1), 8).is_some());
+        assert_eq!(p_of_interval(1.01, (0.0, 1.1), 8), None);
     }
 }

@@ -1,12 +1,17 @@
-//! What runs said about their placebos: the ledger of false alarms.
+//! What runs said about their placebos: the ledger of false alarms, and of intervals.
 
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
-use deltabench_compare::ledger::{Entry, FalseAlarmRate, summarise};
+use deltabench_compare::ledger::{
+    Coverage, Entry, FalseAlarmRate, coverage, p_of_interval, summarise,
+};
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::units::{count, index};
 use deltabench_report::LedgerLine as FalseAlarms;
 use deltabench_store::{LedgerLine, PlaceboResult, RecordedRatio};
+
+/// How the ledger calls a plan that measures all its blocks, whatever they say.
+const FIXED: &str = "fixed";
 
 /// What a run's placebo came to, for the store: judged at this time, on this host.
 pub(crate) fn results(
@@ -16,7 +21,7 @@ pub(crate) fn results(
     finished_unix_ms: i64,
 ) -> Vec<PlaceboResult> {
     let stopping = match comparison.stopping {
-        Stopping::Fixed => "fixed",
+        Stopping::Fixed => FIXED,
         Stopping::Sequential { .. } => "sequential",
         Stopping::Precision { .. } => "precision",
     };
@@ -26,6 +31,7 @@ pub(crate) fn results(
             Some(RecordedRatio {
                 estimate: found.ratio.estimate,
                 ci95: found.ratio.ci95,
+                p: found.p(),
             })
         };
         PlaceboResult {
@@ -70,6 +76,7 @@ pub(crate) fn so_far(
         flagged: row.flagged(),
         total: row.total,
         upper_bound: row.upper95,
+        coverage: counted.coverage,
     })
 }
 
@@ -80,6 +87,10 @@ pub struct Placebos<'a> {
     pub host: Option<&'a str>,
     /// Each workload, then all together.
     pub rows: Vec<FalseAlarmRate>,
+    /// How often their intervals hold 0.
+    pub coverage: Vec<Coverage>,
+    /// Of the cells counted, those of plans that end a cell by what was measured of its candidates.
+    pub may_stop: u64,
     /// The runs that were counted, oldest first.
     pub runs: Vec<CountedRun<'a>>,
     /// Cells of other hosts, which do not count.
@@ -119,8 +130,11 @@ impl<'a> Placebos<'a> {
             .map(|(line, verdict)| Entry {
                 workload: label(&line.result),
                 verdict: *verdict,
+                throughput_p: p(line.result.throughput, line.result.blocks),
+                server_cpu_p: p(line.result.server_cpu, line.result.blocks),
             })
             .collect();
+        let may_stop = { judged.iter() }.filter(|(line, _)| line.result.stopping != FIXED);
         let mut runs: Vec<CountedRun<'_>> = Vec::new();
         for (line, verdict) in &judged {
             let flagged = u64::from(is_flagged(*verdict));
@@ -141,11 +155,21 @@ impl<'a> Placebos<'a> {
         Self {
             host,
             rows: summarise(&entries),
+            coverage: coverage(&entries),
+            may_stop: count(may_stop.count()),
             runs,
             elsewhere: count(elsewhere.len()),
             too_short: count(short.len()),
         }
     }
+}
+
+/// p of "both are equal". Versions before did not keep it.
+fn p(ratio: Option<RecordedRatio>, blocks: u32) -> Option<f64> {
+    let ratio = ratio?;
+    ratio
+        .p
+        .or_else(|| p_of_interval(ratio.estimate, ratio.ci95?, blocks))
 }
 
 fn is_flagged(verdict: Verdict) -> bool {
@@ -197,6 +221,26 @@ mod tests {
         let everywhere = Placebos::count(&lines, None);
         assert_eq!(everywhere.rows.last().unwrap().total, 4);
         assert_eq!(everywhere.elsewhere, 0);
+    }
+
+    #[test]
+    fn intervals_are_counted_by_the_p_that_was_kept_or_by_their_ends() {
+        let mut lines = ledger_lines();
+        let ratio = |ci95, p| {
+            Some(RecordedRatio {
+                estimate: 0.99,
+                ci95,
+                p,
+            })
+        };
+        lines[0].result.throughput = ratio(Some((0.98, 1.001)), None);
+        lines[1].result.throughput = ratio(Some((0.98, 0.999)), None);
+        lines[2].result.throughput = ratio(Some((0.98, 0.999)), Some(0.6));
+        lines[2].result.stopping = "sequential".to_owned();
+        let counted = Placebos::count(&lines, Some("here"));
+        let held: Vec<u64> = counted.coverage.iter().map(|row| row.held).collect();
+        assert_eq!(held, [1, 1, 2], "CPU is not known of any");
+        assert_eq!((counted.coverage[0].cells, counted.may_stop), (3, 1));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a report says besides the comparison and the plan.
 
 use deltabench_compare::absolute::CellResult;
+use deltabench_compare::ledger::Coverage;
 use deltabench_compare::study::Grid;
 use deltabench_model::counter::{Mark, Sample};
 use deltabench_model::explanation::ExplainedCell;
@@ -94,7 +95,7 @@ pub struct DeltaChosen {
 }
 
 /// The placebo cells of all runs on this host, counted.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LedgerLine {
     /// Cells in which the placebo was called slower or faster.
     pub flagged: u64,
@@ -102,6 +103,8 @@ pub struct LedgerLine {
     pub total: u64,
     /// Upper bound of the rate of false alarms, as a share; its level is the caller's.
     pub upper_bound: f64,
+    /// How often their intervals hold 0; empty where that is not known.
+    pub coverage: Vec<Coverage>,
 }
 
 /// How the servers of a cell became warm.

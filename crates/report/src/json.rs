@@ -11,6 +11,7 @@ pub(crate) mod interval;
 pub(crate) mod version2;
 
 use crate::context::{ConfirmationWithdrawn, DeltaChosen, ReportContext, SessionLine};
+use crate::ledger::coverage_json;
 use crate::remarks::{layout, multiplicity};
 use crate::study::json::json_grids;
 use crate::summary::summary;
@@ -68,10 +69,11 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Valu
         "base": target(plan, context, plan.base()),
         "candidates": candidates.collect::<Value>(),
         "placebo": comparison.placebo.as_ref().map(placebo),
-        "ledger": context.ledger.map(|ledger| known(json!({
+        "ledger": context.ledger.as_ref().map(|ledger| known(json!({
             "flagged": ledger.flagged,
             "total": ledger.total,
             "upper_bound": finite(ledger.upper_bound),
+            "coverage": coverage_json(&ledger.coverage),
         }))),
         "delta": finite(comparison.delta),
         "delta_chosen": context.delta_chosen.and_then(chosen),

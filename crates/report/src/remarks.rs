@@ -4,7 +4,7 @@ use crate::conditions::Conditions;
 use crate::confirmation::DRIFTING;
 use crate::context::ReportContext;
 use crate::weight::Weight;
-use crate::{hours, placed, withheld, words};
+use crate::{hours, ledger, placed, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Estimates, Metric, Ratio, Verdict,
 };
@@ -41,7 +41,8 @@ pub(crate) fn remarks(
     list.extend(placed::large_changes(comparison, plan));
     list.extend(placed::over_clients(context));
     list.extend(placebo(comparison, plan));
-    list.extend(ledger(context));
+    list.extend(ledger::false_alarms(context));
+    list.extend(ledger::too_narrow(context));
     list.extend(left_out(comparison, plan));
     list.extend(moved(comparison, &conditions, true));
     list.extend(moved(comparison, &conditions, false));
@@ -94,7 +95,8 @@ pub(crate) fn weighed(
         (of_layout, one(layout(plan))),
         (Weight::Doubt, troubled(comparison, plan)),
         (Weight::Method, one(multiplicity(comparison))),
-        (Weight::Method, one(ledger(context))),
+        (Weight::Doubt, one(ledger::too_narrow(context))),
+        (Weight::Method, one(ledger::false_alarms(context))),
         (Weight::Method, one(left_out(comparison, plan))),
         (Weight::Method, moved(comparison, &conditions, false)),
         (Weight::Method, one(totals(comparison, plan, context))),
@@ -150,21 +152,6 @@ fn placebo(comparison: &Comparison, plan: &Plan) -> Option<String> {
         withheld::of_placebo(plan, comparison).unwrap_or_else(|| ratio(&placebo.throughput)),
         placebo.flagged,
         words::plural(u64::from(placebo.cells), "cell"),
-    ))
-}
-
-/// The false alarms of all runs on this host.
-pub(crate) fn ledger(context: &ReportContext) -> Option<String> {
-    let ledger = context.ledger.filter(|ledger| ledger.total > 0)?;
-    let bound = if ledger.upper_bound.is_finite() {
-        format!(" (at most {:.1} %)", 100.0 * ledger.upper_bound)
-    } else {
-        String::new()
-    };
-    Some(format!(
-        "false alarms on this host so far: {} of {}{bound}",
-        ledger.flagged,
-        words::plural(ledger.total, "placebo cell")
     ))
 }
 

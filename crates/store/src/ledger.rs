@@ -12,6 +12,9 @@ pub struct RecordedRatio {
     pub estimate: f64,
     /// Interval; absent with fewer than two blocks.
     pub ci95: Option<(f64, f64)>,
+    /// Two-sided p of "both are equal": the interval at a level holds 1.0 exactly if p is at least 1 − level.
+    /// Absent as the interval is, and from versions that did not keep it.
+    pub p: Option<f64>,
 }
 
 /// What a run said about the placebo of one cell.
@@ -91,6 +94,8 @@ impl Store {
                     cpu.0,
                     cpu.1,
                     cpu.2,
+                    result.throughput.and_then(|ratio| ratio.p),
+                    result.server_cpu.and_then(|ratio| ratio.p),
                     result.blocks,
                     result.stopping,
                     result.host,
@@ -115,13 +120,13 @@ const NEXT_ANALYSIS: &str =
     "select coalesce(max(analysis) + 1, 0) from placebo_result where run = ?1";
 
 const INSERT: &str = "insert into placebo_result (run, analysis, cell, workload, clients, state, verdict, \
-    throughput_ratio, throughput_low, throughput_high, cpu_ratio, cpu_low, cpu_high, blocks, stopping, host, \
-    finished_unix_ms, written_by) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, \
-    ?16, ?17, ?18)";
+    throughput_ratio, throughput_low, throughput_high, cpu_ratio, cpu_low, cpu_high, throughput_p, cpu_p, \
+    blocks, stopping, host, finished_unix_ms, written_by) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
+    ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
 
 const SELECT: &str = "select r.name, p.written_by, p.cell, p.workload, p.clients, p.state, p.verdict, \
-    p.throughput_ratio, p.throughput_low, p.throughput_high, p.cpu_ratio, \
-    p.cpu_low, p.cpu_high, p.blocks, p.stopping, p.host, p.finished_unix_ms \
+    p.throughput_ratio, p.throughput_low, p.throughput_high, p.throughput_p, p.cpu_ratio, p.cpu_low, \
+    p.cpu_high, p.cpu_p, p.blocks, p.stopping, p.host, p.finished_unix_ms \
     from placebo_result p join run r on r.id = p.run \
     where p.analysis = (select max(analysis) from placebo_result where run = p.run) \
     order by r.started_unix_ms, r.id, p.cell";
@@ -148,19 +153,20 @@ fn read_line(row: &Row<'_>) -> rusqlite::Result<LedgerLine> {
             state: row.get(5)?,
             verdict: row.get(6)?,
             throughput: ratio(row, 7)?,
-            server_cpu: ratio(row, 10)?,
-            blocks: row.get(13)?,
-            stopping: row.get(14)?,
-            host: row.get(15)?,
-            finished_unix_ms: row.get(16)?,
+            server_cpu: ratio(row, 11)?,
+            blocks: row.get(15)?,
+            stopping: row.get(16)?,
+            host: row.get(17)?,
+            finished_unix_ms: row.get(18)?,
         },
     })
 }
 
-/// Estimate, low and high end from this column on.
+/// Estimate, low and high end, and p from this column on.
 fn ratio(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<RecordedRatio>> {
     let estimate: Option<f64> = row.get(column)?;
     let low: Option<f64> = row.get(column + 1)?;
     let ci95 = low.zip(row.get(column + 2)?);
-    Ok(estimate.map(|estimate| RecordedRatio { estimate, ci95 }))
+    let p = row.get(column + 3)?;
+    Ok(estimate.map(|estimate| RecordedRatio { estimate, ci95, p }))
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
 
 /// The steps: number, name, SQL.
-pub(crate) const MIGRATIONS: [(u32, &str, &str); 8] = [
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 9] = [
     (1, "first", include_str!("migrations/0001-first.sql")),
     (
         2,
@@ -32,6 +32,11 @@ pub(crate) const MIGRATIONS: [(u32, &str, &str); 8] = [
     ),
     (7, "records", include_str!("migrations/0007-records.sql")),
     (8, "counts", include_str!("migrations/0008-counts.sql")),
+    (
+        9,
+        "placebo-p",
+        include_str!("migrations/0009-placebo-p.sql"),
+    ),
 ];
 
 /// Brings the file to the newest schema; refuses a file that is newer than this program or not ours.

@@ -21,6 +21,7 @@ mod disturbances;
 mod fairness;
 mod host_speed;
 mod hours;
+mod ledger;
 mod many;
 mod pipeline;
 mod rounds;

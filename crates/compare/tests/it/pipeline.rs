@@ -35,7 +35,7 @@ const QUIET: Model = Model {
     noise: 0.005,
     ..BASE_MODEL
 };
-const MIDDLE: Model = BASE_MODEL;
+pub const MIDDLE: Model = BASE_MODEL;
 const NOISY: Model = Model {
     restart: 0.01,
     noise: 0.06,
@@ -43,7 +43,7 @@ const NOISY: Model = Model {
 };
 const MODELS: [(&str, Model); 3] = [("quiet", QUIET), ("middle", MIDDLE), ("noisy", NOISY)];
 
-fn sequential(mut plan: Plan) -> Plan {
+pub fn sequential(mut plan: Plan) -> Plan {
     plan.timing.blocks = BLOCKS;
     plan.stopping = Stopping::Sequential {
         looks: looks(BLOCKS),
@@ -59,7 +59,7 @@ fn two() -> Plan {
 }
 
 /// Measures until nothing is open, then analyses: what a run does.
-fn drive(plan: &Plan, all: &[Slice]) -> Comparison {
+pub fn drive(plan: &Plan, all: &[Slice]) -> Comparison {
     let mut blocks = 0;
     loop {
         // Slices come block by block.

@@ -5,6 +5,7 @@ use deltabench_compare::comparison::{
     CellComparison, Comparison, Confirmation, Dependence, Detection, DetectionOutcome, Estimates,
     HostSpeed, Interference, Ratio, Recurrence, Verdict, VerdictCounts,
 };
+use deltabench_compare::ledger::{Entry, coverage};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{CellId, DataState, Gate, Plan, PublishedRate, Stopping, Transport};
 use deltabench_report::{CellWarmUp, LedgerLine, ReportContext};
@@ -229,10 +230,19 @@ fn plan() -> Plan {
 
 fn context() -> ReportContext {
     let mut context = fixture::context();
+    let placebos: Vec<Entry> = (0..100)
+        .map(|at| Entry {
+            workload: "scan".to_owned(),
+            verdict: Verdict::NoChange,
+            throughput_p: Some(if at < 81 { 0.5 } else { 0.01 }),
+            server_cpu_p: Some(f64::from(at) / 100.0),
+        })
+        .collect();
     context.ledger = Some(LedgerLine {
         flagged: 2,
         total: 312,
         upper_bound: 0.0199,
+        coverage: coverage(&placebos),
     });
     let curve = |start: f64, end: f64| -> Vec<f64> {
         (0..14)

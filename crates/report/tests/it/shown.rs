@@ -458,6 +458,12 @@ fn the_json_of_a_cell_has_every_new_fact_and_the_plain_one_leaves_them_out() {
         "postgres:18.6"
     );
     assert_eq!(value["ledger"]["flagged"], 2);
+    let coverage = &value["ledger"]["coverage"];
+    assert_eq!(
+        (&coverage[2]["held"], &coverage[2]["too_narrow"]),
+        (&81.into(), &true.into())
+    );
+    assert_eq!(coverage[5]["too_narrow"], false);
     assert_eq!(value["plan"]["transport"], "tls");
     let plain = Full::plain().json();
     assert!(plain.get("ledger").is_none() && plain["gate"].get("line").is_none());

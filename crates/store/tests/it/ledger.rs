@@ -13,10 +13,12 @@ fn result(cell: u32, verdict: &str) -> PlaceboResult {
         throughput: Some(RecordedRatio {
             estimate: 0.998,
             ci95: Some((0.991, 1.005)),
+            p: Some(0.3),
         }),
         server_cpu: Some(RecordedRatio {
             estimate: 1.001,
             ci95: None,
+            p: None,
         }),
         blocks: 14,
         stopping: "sequential".to_owned(),
