@@ -44,8 +44,6 @@ pub const LSM_FILES: f64 = 1.0;
 ///         later ones.
 pub const TRIM: f64 = 0.2;
 
-pub use deltabench_stats::skewed::{FARTHEST, SKEWNESS_MOST};
-
 /// Level of the interval for "different": two-sided, so each direction is wrongly called in at most 2.5 %.
 pub const LEVEL_DIFFERENT: f64 = 0.95;
 
@@ -173,8 +171,8 @@ pub const CLIENT_SLOW: f64 = 0.05;
 /// Below this p of "it meets all servers alike" the look from outside leaves no round out: something about a
 /// server might cost the client time, or keep that server off its core.
 ///
-/// So six times on one server and never on another is enough. Where all are met alike a block in twelve at
-/// most keeps all its rounds by chance (simulated), which only widens the interval.
+/// So six times on one server and never on another is enough. Where all are met alike 3 to 9 % of blocks keep
+/// all their rounds by chance (docs/measuring.md#which-rounds-count), which only widens the interval.
 pub const CLIENT_SLOW_UNLIKE: f64 = 0.05;
 
 /// Share of a slice in which a server that could run was kept off the core by something else.

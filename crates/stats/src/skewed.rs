@@ -18,11 +18,11 @@ use crate::{Interval, TooFew};
 ///
 /// With fewer the interval holds the truth in less than 95 of 100 runs where stalls come about five times in
 /// a run; with more it is only wider (docs/measuring.md#totals).
-pub const FARTHEST: f64 = 1.4;
+const FARTHEST: f64 = 1.4;
 
 /// Skewness that is corrected for at most, either way. From there on, at all levels in use, [`FARTHEST`]
 /// decides.
-pub const SKEWNESS_MOST: f64 = 0.5;
+const SKEWNESS_MOST: f64 = 0.5;
 
 /// A mean, its standard error and the skewness of its error.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -86,7 +86,11 @@ fn begun(line: &str, next: &str) -> Option<&'static str> {
         .find_map(|word| {
             let (mut known, text) = (ALL.get(word)?.iter(), whole());
             known
-                .find(|(_, phrase)| text.contains(phrase.as_str()))
+                .find(|(_, phrase)| {
+                    // Both end in a space, and the next line's own phrases are told there.
+                    let at = text.find(phrase.as_str());
+                    at.is_some_and(|at| at + 1 < line.len())
+                })
                 .map(|(phrase, _)| *phrase)
         })
 }
@@ -116,6 +120,8 @@ mod tests {
         let text = "# A\n\n```text\nwhoever\n```\nthe end\n";
         assert_eq!(at("docs/a.md", text), []);
         assert_eq!(at("docs/a.md", "It comes today.\n"), []);
+        let next = "It is good.\nIt is told.\n";
+        assert_eq!(at("docs/a.md", next), [(2, "is told")]);
         assert_eq!(at("CONTRIBUTING.md", "Whoever asks.\n"), []);
     }
 

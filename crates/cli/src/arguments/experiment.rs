@@ -23,7 +23,8 @@ pub struct RunArguments {
     /// Print what would be measured and how long it would take, and stop
     #[arg(long)]
     pub dry_run: bool,
-    /// Leave out the pilot, which measures for half a minute and says how long answers will take
+    /// Leave out the pilot, which measures for half a minute and says how long answers will take; a run of at
+    /// most 10 minutes has none
     #[arg(long)]
     pub no_pilot: bool,
     /// How servers run here

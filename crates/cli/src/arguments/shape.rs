@@ -117,7 +117,8 @@ pub struct Ending {
     /// Most time of the run with its set-up, for example 15m or 2h
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
-    /// Leave out the pilot, which measures for half a minute and says how long answers will take
+    /// Leave out the pilot, which measures for half a minute and says how long answers will take; a run of at
+    /// most 10 minutes has none
     #[arg(long)]
     pub no_pilot: bool,
     /// Measure regressions and improvements of at most 5 % again, on a fresh load with other ports; those
