@@ -4,7 +4,7 @@ use crate::run_half;
 use deltabench_model::installation::{Engine, Installation};
 use deltabench_model::plan::{
     CacheState, Cell, CellOrder, DataSize, DataState, Gate, Limits, Observing, Placement, Plan,
-    PlannedServer, Role, Stopping, Timing, Transport,
+    PlannedServer, Role, Stopping, Transport,
 };
 use deltabench_model::work::Work;
 use deltabench_model::work::rocksdb::{
@@ -12,6 +12,7 @@ use deltabench_model::work::rocksdb::{
 };
 use deltabench_run::planning::{Request, Selection, ServerWish, plan};
 use deltabench_testkit::installations::installed;
+use deltabench_testkit::small_run::timing;
 use deltabench_workload::Library;
 
 /// A server as it comes.
@@ -117,15 +118,7 @@ pub(crate) fn request() -> Request {
             tables: 1,
             rows: 1000,
         },
-        timing: Timing {
-            blocks: 8,
-            slice_ms: 40,
-            slice_jitter: 0.2,
-            visit_seconds: 1.0,
-            warmup_seconds: 0.3,
-            connections_per_visit: 2,
-            deadline_seconds: None,
-        },
+        timing: timing(8),
         placement: (Placement::SameCore, Placement::Split),
         delta: Some(0.03),
         stopping: Stopping::Fixed,

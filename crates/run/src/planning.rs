@@ -255,8 +255,9 @@ pub fn max_connections(settings: &[(String, String)]) -> Result<u32, Problem> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use deltabench_model::plan::{Cell, DataState, Group, PlannedServer, Timing};
+    use deltabench_model::plan::{Cell, DataState, Group, PlannedServer};
     use deltabench_testkit::installations::installed;
+    use deltabench_testkit::small_run::timing;
 
     /// A plan with a server for each name and `cells` cells, which differ by their clients.
     pub(crate) fn plan_of(names: &[&str], cells: u32) -> Plan {
@@ -288,15 +289,7 @@ pub(crate) mod tests {
                         tables: 1,
                         rows: 1000,
                     },
-                    Timing {
-                        blocks: 8,
-                        slice_ms: 40,
-                        slice_jitter: 0.2,
-                        visit_seconds: 1.0,
-                        warmup_seconds: 0.3,
-                        connections_per_visit: 2,
-                        deadline_seconds: None,
-                    },
+                    timing(8),
                 ),
             )
         }

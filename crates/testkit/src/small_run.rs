@@ -1,6 +1,6 @@
 //! A small run: what it planned and what it measured.
 
-use deltabench_model::plan::{CellId, Plan, ServerId, upgraded};
+use deltabench_model::plan::{CellId, Plan, ServerId, Timing, upgraded};
 use deltabench_model::slice::{ErrorCount, Slice};
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_store::Store;
@@ -38,6 +38,19 @@ pub fn plan() -> Plan {
         "settings": [], "command": ["deltabench", "compare", "a, \"b\""],
     });
     serde_json::from_value(upgraded(stored)).unwrap()
+}
+
+/// So many blocks of visits as short as a test wants them.
+pub fn timing(blocks: u32) -> Timing {
+    Timing {
+        blocks,
+        slice_ms: 40,
+        slice_jitter: 0.2,
+        visit_seconds: 1.0,
+        warmup_seconds: 0.3,
+        connections_per_visit: 2,
+        deadline_seconds: None,
+    }
 }
 
 /// Eight blocks in which the candidate has these shares of the base's throughput, by cell.

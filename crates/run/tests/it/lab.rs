@@ -11,6 +11,7 @@ use deltabench_run::load::address_for;
 use deltabench_run::visit::Address;
 use deltabench_server::ServerUser;
 pub use deltabench_testkit::installations;
+use deltabench_testkit::small_run::timing;
 use deltabench_workload::Library;
 use deltabench_workload::executable::Executable;
 use std::os::unix::fs::PermissionsExt;
@@ -99,13 +100,8 @@ pub fn plan(installations: &[&Installation], cells: Vec<Cell>, rows: u64) -> Pla
             (
                 DataSize { tables: 2, rows },
                 Timing {
-                    blocks: 1,
-                    slice_ms: 40,
-                    slice_jitter: 0.2,
-                    visit_seconds: 1.0,
-                    warmup_seconds: 0.3,
                     connections_per_visit: 1,
-                    deadline_seconds: None,
+                    ..timing(1)
                 },
             ),
         )
