@@ -73,5 +73,5 @@ pub use pairing::is_whole_step;
 pub use pairs::Pairs;
 pub use progress::progress;
 pub use reading::{Reader, Reading, ReadsToo, Records};
-pub use stopping::CellProgress;
+pub use stopping::{CellProgress, blocks_needed};
 pub use warmth::is_steady;

@@ -19,6 +19,15 @@ use deltabench_stats::student::t_quantile;
 use deltabench_stats::summary::{mean, sample_sd};
 use std::ops::Range;
 
+/// The blocks that a cell of a plan needs for its answer, or all of them if fewer are planned.
+pub fn blocks_needed(plan: &Plan) -> u64 {
+    let needed = match plan.stopping {
+        Stopping::Precision { .. } => PRECISION_MIN_BLOCKS,
+        _ => MIN_BLOCKS,
+    };
+    count(needed).min(u64::from(plan.timing.blocks))
+}
+
 /// What a cell still needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellProgress {

@@ -47,7 +47,7 @@ pub fn estimate(plan: &Plan, benchmark: &dyn Benchmark, host: &Host) -> Result<E
     let occupancy = by_memory(plan, &needs);
     let own = own_servers(plan);
     let at_once = at_once(plan, occupancy);
-    let time = time_held(plan, benchmark, occupancy)?;
+    let time = planned_time(plan, benchmark, occupancy)?;
     let allowed = plan.timing.deadline_seconds.unwrap_or(f64::INFINITY);
     let measuring = within(time.measuring, plan, allowed - time.set_up);
     Ok(Estimate {
@@ -63,12 +63,8 @@ pub fn estimate(plan: &Plan, benchmark: &dyn Benchmark, host: &Host) -> Result<E
 
 /// How long a plan takes on this host, about, whatever time is allowed.
 ///
-/// Errors: workloads whose tables cannot be loaded together, shared buffers that a limit leaves no room for.
-pub(crate) fn planned_time(plan: &Plan, benchmark: &dyn Benchmark) -> Result<PlannedTime, Problem> {
-    time_held(plan, benchmark, by_memory(plan, &benchmark.needs(plan)?))
-}
-
-fn time_held(
+/// Errors: workloads whose tables cannot be loaded together.
+pub(crate) fn planned_time(
     plan: &Plan,
     benchmark: &dyn Benchmark,
     occupancy: Occupancy,

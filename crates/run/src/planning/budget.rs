@@ -1,10 +1,11 @@
 //! A time allowed against the blocks that a verdict needs.
 
 use crate::estimate::planned_time;
-use crate::occupancy::PlannedTime;
+use crate::occupancy::{PlannedTime, by_memory};
 use crate::session::benchmark::Benchmark;
-use deltabench_compare::thresholds::{MIN_BLOCKS, PRECISION_MIN_BLOCKS};
-use deltabench_model::plan::{Plan, Stopping};
+use deltabench_compare::blocks_needed;
+use deltabench_compare::forecast::duration;
+use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64, to_u64};
 
@@ -19,29 +20,27 @@ const STEP_SECONDS: f64 = 0.05;
 ///
 /// Shape:  what a reader has to know of it, if anything: shorter visits, or that the time is too short even
 ///         for the shortest, with what would do. Then, and without a time, the plan stays as it is.
-/// Errors: workloads whose tables cannot be loaded together.
+/// Errors: workloads whose tables cannot be loaded together, shared buffers that a limit leaves no room for.
 pub fn fit(
     plan: &mut Plan,
     benchmark: &dyn Benchmark,
     may_shorten: bool,
 ) -> Result<Option<String>, Problem> {
-    let time = |plan: &Plan| planned_time(plan, benchmark);
-    fitted(plan, may_shorten, &time)
+    let Some(allowed) = plan.timing.deadline_seconds else {
+        return Ok(None);
+    };
+    let occupancy = by_memory(plan, &benchmark.needs(plan)?);
+    let time = |plan: &Plan| planned_time(plan, benchmark, occupancy);
+    fitted(plan, allowed, may_shorten, &time)
 }
 
 fn fitted(
     plan: &mut Plan,
+    allowed: f64,
     may_shorten: bool,
     time: &dyn Fn(&Plan) -> Result<PlannedTime, Problem>,
 ) -> Result<Option<String>, Problem> {
-    let Some(allowed) = plan.timing.deadline_seconds else {
-        return Ok(None);
-    };
-    let minimum = match plan.stopping {
-        Stopping::Precision { .. } => PRECISION_MIN_BLOCKS,
-        _ => MIN_BLOCKS,
-    };
-    let needed = to_f64(count(minimum).min(u64::from(plan.timing.blocks)));
+    let needed = to_f64(blocks_needed(plan));
     let asked = plan.timing.visit_seconds;
     let mut tried = plan.clone();
     loop {
@@ -52,10 +51,9 @@ fn fitted(
             plan.timing.visit_seconds = visit;
             let shortened = visit < asked;
             return Ok(shortened.then(|| {
-                let minutes = allowed / 60.0;
                 format!(
-                    "visits last {visit:.2} s instead of {asked} s: {needed} blocks are to fit into \
-                     {minutes:.0} min"
+                    "visits last {visit:.2} s instead of {asked} s: {needed} blocks are to fit into {}",
+                    duration(allowed / 60.0)
                 )
             }));
         }
@@ -85,10 +83,10 @@ fn too_short(plan: &Plan, allowed: f64, needed: f64, (set_up, block): (f64, f64)
         String::new()
     };
     format!(
-        "{:.0} min cannot give verdicts: they hold about {blocks} blocks of {cells} cells, and a verdict \
-         needs {needed}; allow about {:.0} min{fewer}",
-        allowed / 60.0,
-        ((set_up + needed * block) / 60.0).ceil(),
+        "{} cannot give verdicts: they hold about {blocks} blocks of {cells} cells, and a verdict \
+         needs {needed}; allow about {}{fewer}",
+        duration(allowed / 60.0),
+        duration(((set_up + needed * block) / 60.0).ceil()),
     )
 }
 
@@ -107,30 +105,28 @@ mod tests {
         })
     }
 
-    fn plan_within(minutes: Option<f64>) -> Plan {
+    fn plan() -> Plan {
         let mut plan = plan_of(&["a", "a", "b"], 10);
         plan.timing.blocks = 24;
         plan.timing.visit_seconds = 1.5;
-        plan.timing.deadline_seconds = minutes.map(|minutes| 60.0 * minutes);
         plan
     }
 
-    fn fitted_within(minutes: Option<f64>, may_shorten: bool) -> (f64, Option<String>) {
-        let mut plan = plan_within(minutes);
-        let note = fitted(&mut plan, may_shorten, &time).unwrap();
+    fn fitted_within(minutes: f64, may_shorten: bool) -> (f64, Option<String>) {
+        let mut plan = plan();
+        let note = fitted(&mut plan, 60.0 * minutes, may_shorten, &time).unwrap();
         (plan.timing.visit_seconds, note)
     }
 
     #[test]
     fn visits_stay_as_they_are_where_six_blocks_fit() {
         // Six blocks of 60 s and the set-up take 7 min.
-        assert_eq!(fitted_within(None, true), (1.5, None));
-        assert_eq!(fitted_within(Some(7.0), true), (1.5, None));
+        assert_eq!(fitted_within(7.0, true), (1.5, None));
     }
 
     #[test]
     fn visits_get_just_so_much_shorter_that_six_blocks_fit() {
-        let (visit, note) = fitted_within(Some(5.5), true);
+        let (visit, note) = fitted_within(5.5, true);
         // 6 blocks of 30 visits in 270 s: 1.5 s each, half a second of them beside the visit.
         assert!((visit - 1.0).abs() < 1e-9, "{visit}");
         let note = note.unwrap();
@@ -144,7 +140,7 @@ mod tests {
     fn a_time_that_holds_no_verdict_is_told_with_what_would_do() {
         // The shortest visits: 30 s a block, 4 min in all. Visits that were asked for stay.
         let told = |minutes, may_shorten| {
-            let (visit, note) = fitted_within(Some(minutes), may_shorten);
+            let (visit, note) = fitted_within(minutes, may_shorten);
             assert!((visit - 1.5).abs() < 1e-9, "{visit}");
             note.unwrap()
         };
@@ -160,6 +156,7 @@ mod tests {
             "{note}"
         );
         let note = told(0.5, true);
+        assert!(note.starts_with("30 s cannot give verdicts"), "{note}");
         assert!(note.ends_with("allow about 4 min"), "{note}");
     }
 }

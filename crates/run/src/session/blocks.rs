@@ -6,22 +6,26 @@ use super::{Session, SessionEnd, store_problem};
 use crate::events::BlockProgress;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::thresholds::MIN_BLOCKS;
-use deltabench_compare::{Records, analyse, words};
+use deltabench_compare::{Records, analyse, blocks_needed, words};
 use deltabench_model::fact::TimeUp;
-use deltabench_model::plan::{CellId, Stopping};
+use deltabench_model::plan::{CellId, Plan, Stopping};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
 use std::sync::atomic::Ordering;
 
-/// That the time allowed is too short for a verdict, by what the first block took.
-fn few_blocks(deadline: Option<f64>, elapsed: f64, block: f64) -> Option<String> {
-    let left = deadline? - elapsed;
-    let needed = block * to_f64(count(MIN_BLOCKS) - 1);
+/// That the time allowed is too short for a verdict, by what the first block took; nothing where the blocks
+/// of the plan are too few for one.
+fn few_blocks(plan: &Plan, elapsed: f64, block: f64) -> Option<String> {
+    if u64::from(plan.timing.blocks) < count(MIN_BLOCKS) {
+        return None;
+    }
+    let left = plan.timing.deadline_seconds? - elapsed;
+    let needed = block * to_f64(blocks_needed(plan) - 1);
     (left < needed).then(|| {
         format!(
-            "there are {:.1} min left, but the other blocks that a verdict needs take {:.1} min: use a \
-             longer --budget, or fewer workloads (--only)",
+            "there are {:.1} min left, but the other blocks that a verdict needs take {:.1} min: allow more \
+             time, or measure fewer cells",
             left.max(0.0) / 60.0,
             needed / 60.0
         )
@@ -98,7 +102,7 @@ impl Session<'_> {
         // What is looked at before the last block may be looked at differently when it is the last.
         let matters = !is_over || self.plan.stopping != Stopping::Fixed;
         if progress.reached == 1 && !is_over && !self.pilot {
-            let note = few_blocks(deadline, elapsed, last);
+            let note = few_blocks(self.plan, elapsed, last);
             note.into_iter().for_each(|note| self.observer.note(&note));
         }
         if matters && deadline.is_some_and(|deadline| elapsed + last > deadline) {
@@ -197,15 +201,26 @@ impl Session<'_> {
 #[cfg(test)]
 mod tests {
     use super::few_blocks;
+    use crate::planning::tests::plan_of;
+    use deltabench_model::plan::Stopping;
 
     #[test]
     fn the_first_block_says_whether_the_time_is_enough_for_a_verdict() {
-        assert_eq!(few_blocks(None, 10.0, 100.0), None);
-        assert_eq!(few_blocks(Some(560.0), 60.0, 100.0), None);
-        let note = few_blocks(Some(560.0), 90.0, 100.0).unwrap();
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        plan.timing.blocks = 12;
+        assert_eq!(few_blocks(&plan, 10.0, 100.0), None, "no time is set");
+        plan.timing.deadline_seconds = Some(560.0);
+        assert_eq!(few_blocks(&plan, 60.0, 100.0), None);
+        let note = few_blocks(&plan, 90.0, 100.0).unwrap();
         assert!(
             note.contains("7.8 min left") && note.contains("take 8.3 min"),
             "{note}"
         );
+        plan.stopping = Stopping::Precision { half_width: 0.01 };
+        let note = few_blocks(&plan, 60.0, 100.0).unwrap();
+        assert!(note.contains("take 11.7 min"), "{note}");
+        plan.timing.blocks = 3;
+        let told = few_blocks(&plan, 500.0, 100.0);
+        assert_eq!(told, None, "no time would make it six blocks");
     }
 }

@@ -71,14 +71,15 @@ impl Session<'_> {
         if !self.pilot || self.interrupted.load(Ordering::Relaxed) {
             return Ok(());
         }
-        if is_short(self.plan) {
-            self.pilot = false;
-            return Ok(());
-        }
-        if restarted {
+        let short = is_short(self.plan);
+        if restarted && !short {
             self.observer.note(
                 "no pilot: servers are started for each of their turns, and a pilot's stay up",
             );
+        }
+        if restarted || short {
+            // Then the first block says how long blocks take.
+            self.pilot = false;
             return Ok(());
         }
         self.observer.note("pilot: base and placebo alone");
