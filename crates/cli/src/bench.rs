@@ -5,7 +5,7 @@ use crate::console::say;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{self, Destinations};
-use crate::pause::{ended, pause};
+use crate::pause::pause;
 use crate::progress::Progress;
 use crate::store::store_problem;
 use crate::targets::check_still_there;
@@ -190,8 +190,8 @@ impl Bench {
             .check_confirmable()
             .map_err(Failure::Refused)?;
         let name = confirmation_name(run);
-        let known = self.store.runs().map_err(store_problem)?;
-        if known.iter().any(|summary| summary.run == name) {
+        let known = self.store.reached(&name).map_err(store_problem)?;
+        if known.is_some() {
             return Err(Failure::Refused(
                 Problem::new(format!("{run} has been confirmed already"))
                     .detail(format!("{name} is in the lab"))
@@ -210,7 +210,8 @@ impl Bench {
             "measuring {} cells again, on a fresh load",
             confirmation.cells.len()
         ));
-        let ended = ended(&known, run).unwrap_or(0);
+        let reached = self.store.reached(run).map_err(store_problem)?;
+        let ended = reached.map_or(0, |reached| reached.state_unix_ms);
         let command = format!("deltabench confirm {run}");
         let next = ("the confirming run", command.as_str());
         let waited = pause(ended, gap_seconds, next, &self.interrupted);

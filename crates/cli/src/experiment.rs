@@ -118,10 +118,9 @@ pub fn carry_out(
     let mut failed = false;
     let mut known = Vec::new();
     for run in runs {
-        let summaries = bench.store.runs().map_err(store_problem)?;
-        let state = summaries.iter().find(|summary| summary.run == *run);
+        let reached = bench.store.reached(run).map_err(store_problem)?;
         let plan = bench.store.plan(run).map_err(store_problem)?;
-        let part = if state.is_some_and(|summary| summary.state == RunState::Finished) {
+        let part = if reached.is_some_and(|reached| reached.state == RunState::Finished) {
             if all_counted(run, &plan, &bench.store)? {
                 continue;
             }

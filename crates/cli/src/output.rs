@@ -86,20 +86,12 @@ pub fn rewrite(run: &str, plan: &Plan, store: &Store, config: &Config) -> Result
         write_file(&json, &text)?;
         say(&format!("wrote {} again", json.display()));
     }
-    // What a confirming run says is in the reports of the run that it confirms.
-    match &plan.confirms {
-        Some(confirmed) => {
-            let plan = store.plan(confirmed).map_err(store_problem)?;
-            rewrite(confirmed, &plan, store, config)
-        }
-        None => match &plan.session {
-            Some(part) if part.number > 1 => {
-                let plan = store.plan(&part.first).map_err(store_problem)?;
-                rewrite(&part.first, &plan, store, config)
-            }
-            _ => Ok(()),
-        },
-    }
+    // What it says is in the reports of the run that it belongs to, too.
+    let Some(whole) = plan.part_of() else {
+        return Ok(());
+    };
+    let plan = store.plan(whole).map_err(store_problem)?;
+    rewrite(whole, &plan, store, config)
 }
 
 /// Prints the table and writes the files; returns the exit code.

@@ -5,7 +5,6 @@ use crate::clock::now;
 use crate::console::say;
 use deltabench_model::units::to_u64;
 use deltabench_run::session::SessionEnd;
-use deltabench_store::RunSummary;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -38,10 +37,4 @@ pub fn pause(
             rest => std::thread::sleep(rest.min(LOOK)),
         }
     }
-}
-
-/// When a run ended, or when it was last said how far it is; milliseconds since 1970.
-pub fn ended(known: &[RunSummary], run: &str) -> Option<i64> {
-    let found = known.iter().find(|summary| summary.run == run)?;
-    Some(found.state_unix_ms)
 }

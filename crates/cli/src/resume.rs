@@ -16,7 +16,7 @@ use crate::{experiment, interrupt, sessions};
 use deltabench_lab::Judged;
 use deltabench_model::problem::Problem;
 use deltabench_run::session::SessionEnd;
-use deltabench_store::{Found, RunState, RunSummary};
+use deltabench_store::{Found, RunState};
 
 /// Continues a run, or the runs of an experiment.
 pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
@@ -47,13 +47,8 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
         return sessions::go_on(&mut bench, &part.first, false, &destinations);
     }
     let library = library_of(&plan)?;
-    let known = bench.store.runs().map_err(store_problem)?;
-    let is_finished = |summary: &&RunSummary| summary.state == RunState::Finished;
-    if known
-        .iter()
-        .filter(is_finished)
-        .any(|summary| summary.run == run)
-    {
+    let reached = bench.store.reached(&run).map_err(store_problem)?;
+    if reached.is_some_and(|reached| reached.state == RunState::Finished) {
         say(&format!("{run} is finished"));
         let analysed = analyse_run(&run, &plan, &bench.store)?;
         return conclude(

@@ -23,13 +23,16 @@ pub fn measure(
     let comparison = judged.standing(&bench.store).map_err(Failure::Failed)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let plans = planning::sensitivity(run, judged.plan(), &comparison, cores);
-    let known = bench.store.runs().map_err(store_problem)?;
-    let new = |(name, _): &(String, &Plan)| known.iter().all(|one| one.run != *name);
-    let named = plans.iter().filter_map(|plan| {
-        let varied = plan.sensitivity.as_ref()?.varied;
-        Some((sensitivity_name(run, varied), plan))
-    });
-    let named: Vec<(String, &Plan)> = named.filter(new).collect();
+    let mut named: Vec<(String, &Plan)> = Vec::new();
+    for (plan, part) in plans
+        .iter()
+        .filter_map(|plan| Some((plan, plan.sensitivity.as_ref()?)))
+    {
+        let name = sensitivity_name(run, part.varied);
+        if bench.store.reached(&name).map_err(store_problem)?.is_none() {
+            named.push((name, plan));
+        }
+    }
     if named.is_empty() {
         say("sensitivity: nothing changed, or no condition is another one than it was");
         return Ok(SessionEnd::Finished);

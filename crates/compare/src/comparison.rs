@@ -608,4 +608,9 @@ impl Comparison {
     pub fn counted_alone(&self) -> Option<&InstructionCounts> {
         self.instructions.as_ref().filter(|counts| counts.alone)
     }
+
+    /// The counted instructions of a run that was timed too.
+    pub fn counted_beside(&self) -> Option<&InstructionCounts> {
+        self.instructions.as_ref().filter(|counts| !counts.alone)
+    }
 }

@@ -74,11 +74,7 @@ pub fn add_counts(comparison: &mut Comparison, plan: &Plan, records: &[CountReco
 /// Adds a sentence for each cell whose counted work and measured time say different things. After all that
 /// may change its verdict.
 pub fn add_apart(comparison: &mut Comparison, plan: &Plan) {
-    let Some(counts) = comparison
-        .instructions
-        .as_ref()
-        .filter(|counts| !counts.alone)
-    else {
+    let Some(counts) = comparison.counted_beside() else {
         return;
     };
     let said = |cell: &CellComparison| {

@@ -1,6 +1,6 @@
 //! A run with everything that its reports say.
 
-use crate::explained::{explained, is_changed};
+use crate::explained::{explained_by, is_changed};
 use crate::judged::{Judged, confirmation_name};
 use crate::records::Records;
 use crate::sampled::sampled;
@@ -23,7 +23,7 @@ use deltabench_model::units::to_f64;
 use deltabench_report::{
     CellWarmUp, ConfirmationWithdrawn, LedgerLine, ReportContext, ServerFacts, counted_in_short,
 };
-use deltabench_store::{RunSummary, Store, StoreError};
+use deltabench_store::{Store, StoreError};
 use std::collections::BTreeMap;
 
 /// A run, analysed.
@@ -50,12 +50,12 @@ pub fn analyse(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Proble
     Analysed::of(Judged::of(run, plan, store)?, None, store)
 }
 
-/// The same without what the host's earlier runs say of another hour: that is the analysis of a dozen more
-/// runs, and studies and exports do not show it.
+/// The same without what other runs of the host say of another hour, and runs under other conditions of this
+/// one: that is the analysis of a dozen more runs, and studies and exports do not show it.
 ///
 /// Errors: the store cannot be read.
 pub fn analyse_this_hour(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Problem> {
-    Analysed::with(Judged::of(run, plan, store)?, None, store, |_, _| Ok(()))
+    Analysed::with(Judged::of(run, plan, store)?, None, store, false)
 }
 
 impl Analysed {
@@ -64,21 +64,21 @@ impl Analysed {
     ///
     /// Errors: the store cannot be read.
     pub fn of(judged: Judged, confirming: Option<Judged>, store: &Store) -> Result<Self, Problem> {
-        Self::with(judged, confirming, store, history::add)
+        Self::with(judged, confirming, store, true)
     }
 
-    /// `history` adds to a single session what another hour would say.
+    /// `elsewhere`: also what other hours and other conditions say.
     fn with(
         mut judged: Judged,
         confirming: Option<Judged>,
         store: &Store,
-        history: fn(&mut Judged, &Store) -> Result<(), Problem>,
+        elsewhere: bool,
     ) -> Result<Self, Problem> {
         let mut context = context(&judged, store)?;
         let (lines, sessions) = sessions::of(&judged, store)?;
         context.sessions = lines;
-        if sessions.is_empty() {
-            history(&mut judged, store)?;
+        if elsewhere && sessions.is_empty() {
+            history::add(&mut judged, store)?;
         }
         let confirming = match confirming {
             Some(confirming) => Some(confirming),
@@ -111,7 +111,7 @@ impl Analysed {
         withdraw(&mut comparison, &context.invalidations);
         context.sampled = sampled(&records.records, &records.slices, &plan)?;
         let read = (&plan, &comparison, context.sampled.as_slice());
-        context.explained = explained(&run, read, store, &[], LINES)?;
+        context.explained = explained_by(&records.counted, read, store, &[], LINES)?;
         add_apart(&mut comparison, &plan);
         add_instructions(&mut comparison, &context.explained);
         context.grids = grids(&run, &plan, &comparison, &context)?;
@@ -125,7 +125,9 @@ impl Analysed {
         };
         let mut shown = show_half(&plan.work).shown(&judged, store)?;
         context.figures = std::mem::take(&mut shown.figures);
-        sensitivity::add(&run, (&plan, &comparison), store, &mut context.figures)?;
+        if elsewhere {
+            sensitivity::add(&run, (&plan, &comparison), store, &mut context.figures)?;
+        }
         Ok(Self {
             plan,
             comparison,
@@ -139,11 +141,7 @@ impl Analysed {
 
 /// Says of the cells that changed what happened to their work.
 fn add_instructions(comparison: &mut Comparison, explained: &[ExplainedCell]) {
-    let Some(counts) = comparison
-        .instructions
-        .as_ref()
-        .filter(|counts| !counts.alone)
-    else {
+    let Some(counts) = comparison.counted_beside().cloned() else {
         return;
     };
     for cell in &mut comparison.cells {
@@ -162,8 +160,7 @@ fn add_instructions(comparison: &mut Comparison, explained: &[ExplainedCell]) {
 
 fn stored_confirmation(run: &str, store: &Store) -> Result<Option<Judged>, Problem> {
     let again = confirmation_name(run);
-    let known = store.runs().map_err(store_problem)?;
-    if known.iter().all(|summary| summary.run != again) {
+    if store.reached(&again).map_err(store_problem)?.is_none() {
         return Ok(None);
     }
     let plan = store.plan(&again).map_err(store_problem)?;
@@ -172,8 +169,7 @@ fn stored_confirmation(run: &str, store: &Store) -> Result<Option<Judged>, Probl
 
 /// From the end of a run to the start of another; `None` where a clock was set back.
 fn seconds_later(first: &str, second: &str, store: &Store) -> Result<Option<f64>, Problem> {
-    let known = store.runs().map_err(store_problem)?;
-    let ended = { known.iter() }.find(|summary| summary.run == first);
+    let ended = store.reached(first).map_err(store_problem)?;
     let began = store.began_unix_ms(second).map_err(store_problem)?;
     let between = ended
         .zip(began)
@@ -219,11 +215,10 @@ fn context(judged: &Judged, store: &Store) -> Result<ReportContext, Problem> {
         run, plan, records, ..
     } = judged;
     let read = || -> Result<ReportContext, StoreError> {
-        let summaries = store.runs()?.into_iter();
-        let summary = { summaries }.find(|summary| summary.run == *run);
+        let reached = store.reached(run)?;
         let machine = store.last_fact(run, None)?;
-        let ledger = match &summary {
-            Some(summary) => ledger(summary, machine, store)?,
+        let ledger = match reached {
+            Some(reached) => ledger(run, reached.state_unix_ms, machine, store)?,
             None => None,
         };
         let mut servers = Vec::new();
@@ -233,10 +228,8 @@ fn context(judged: &Judged, store: &Store) -> Result<ReportContext, Problem> {
         let json = |kind| Ok::<_, StoreError>(store.last_json(run, kind)?.unwrap_or_default());
         Ok(ReportContext {
             run: run.clone(),
-            state: summary
-                .as_ref()
-                .map_or(String::new(), |summary| summary.state.word().to_owned()),
-            started_unix_ms: summary.map(|summary| summary.started_unix_ms),
+            state: reached.map_or(String::new(), |reached| reached.state.word().to_owned()),
+            started_unix_ms: reached.map(|reached| reached.started_unix_ms),
             deltabench_version: env!("CARGO_PKG_VERSION").to_owned(),
             host: json(FactKind::Host)?,
             conditions: json(FactKind::Conditions)?,
@@ -267,18 +260,14 @@ fn server_facts(run: &str, server: ServerId, store: &Store) -> Result<ServerFact
 
 /// What the placebos of the run's host had said by the run's end.
 fn ledger(
-    run: &RunSummary,
+    run: &str,
+    ended_unix_ms: i64,
     machine: Option<MachineName>,
     store: &Store,
 ) -> Result<Option<LedgerLine>, StoreError> {
     let lines = store.placebo_results()?;
     let machine = machine.map_or_else(String::new, |MachineName(name)| name);
-    Ok(placebos::so_far(
-        &lines,
-        &run.run,
-        &machine,
-        run.state_unix_ms,
-    ))
+    Ok(placebos::so_far(&lines, run, &machine, ended_unix_ms))
 }
 
 /// The warm-ups of the cells.

@@ -3,10 +3,13 @@
 //! Such a run has the cells that were wanted, each with one client, and no placebo: its places are not those
 //! of the run that it counts for.
 
+use crate::withdrawal::is_withdrawn;
 use deltabench_model::counts::CountRecord;
+use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{Cell, CellId, Plan, Role, ServerId};
 use deltabench_model::profile::Profile;
 use deltabench_store::{RunState, Store, StoreError};
+use std::collections::BTreeSet;
 
 /// The name of the next run that counts for another, of which those are known already.
 pub fn count_name(run: &str, known: &[String]) -> String {
@@ -16,105 +19,97 @@ pub fn count_name(run: &str, known: &[String]) -> String {
     }
 }
 
-/// The cells that runs which are over have counted for a run, as far as their time allowed.
+/// The cells that runs which are over have counted for a run, as far as their time allowed, in order.
 ///
 /// Errors: the store cannot be read.
 pub fn counted_cells(run: &str, plan: &Plan, store: &Store) -> Result<Vec<CellId>, StoreError> {
-    let known = store.runs()?;
-    let mut cells = Vec::new();
+    let mut cells = BTreeSet::new();
     for name in store.counting_for(run)? {
-        let is_over = |summary: &&deltabench_store::RunSummary| {
-            summary.run == name && summary.state == RunState::Finished
-        };
-        if known.iter().any(|summary| is_over(&summary)) {
-            let counting = store.plan(&name)?;
-            let has = |(_, cell): &(CellId, &Cell)| place(&counting, cell).is_some();
-            cells.extend(
-                CellId::each()
-                    .zip(&plan.cells)
-                    .filter(has)
-                    .map(|(id, _)| id),
-            );
+        let reached = store.reached(&name)?;
+        if reached.is_some_and(|reached| reached.state == RunState::Finished) {
+            let (counting, withdrawn) = (store.plan(&name)?, store.invalidations(&name)?);
+            cells.extend(common(plan, &counting, &withdrawn).map(|(cell, _)| cell));
         }
     }
-    Ok(cells)
+    Ok(cells.into_iter().collect())
 }
 
 /// Where the counts of a cell are.
+#[derive(Debug)]
 struct Source {
     run: String,
     cell: CellId,
     counting: CellId,
     /// Each server here, and what the other run calls it.
     servers: Vec<(ServerId, ServerId)>,
-    records: Vec<CountRecord>,
 }
 
 /// What was counted for a run.
-pub(crate) struct Counted(Vec<Source>);
+#[derive(Debug)]
+pub(crate) struct Counted {
+    /// All windows, as if the run had counted them itself.
+    pub(crate) records: Vec<CountRecord>,
+    sources: Vec<Source>,
+}
 
 impl Counted {
-    /// Of a cell that several runs have counted the latest is taken that has all servers.
+    /// Of a cell that several runs have counted the latest is taken that has all servers and is not
+    /// withdrawn.
     ///
     /// Errors: the store cannot be read.
     pub(crate) fn of(run: &str, plan: &Plan, store: &Store) -> Result<Self, StoreError> {
+        if plan.observing.counting.is_some() {
+            return Self::by_itself(run, plan, store);
+        }
         let mut names = store.counting_for(run)?;
         names.reverse();
-        let mut sources: Vec<Source> = Vec::new();
+        let (mut records, mut sources) = (Vec::new(), Vec::<Source>::new());
         for name in names {
-            let (counting, records) = (store.plan(&name)?, store.counts(&name)?);
+            let (counting, windows) = (store.plan(&name)?, store.counts(&name)?);
+            let withdrawn = store.invalidations(&name)?;
             let servers: Vec<_> = std::iter::zip(compared(plan), compared(&counting)).collect();
-            for (cell, planned) in CellId::each().zip(&plan.cells) {
-                let Some(found) = place(&counting, planned) else {
+            for (cell, found) in common(plan, &counting, &withdrawn) {
+                if sources.iter().any(|source| source.cell == cell) {
                     continue;
+                }
+                let of = |(own, theirs): &(ServerId, ServerId)| -> Vec<CountRecord> {
+                    let windows = windows.iter();
+                    let theirs = windows.filter(|one| (one.cell, one.server) == (found, *theirs));
+                    let renamed = theirs.map(|one| CountRecord {
+                        cell,
+                        server: *own,
+                        ..*one
+                    });
+                    renamed.collect()
                 };
-                let of = |server| {
-                    let own = move |record: &&CountRecord| {
-                        (record.cell, record.server) == (found, server)
-                    };
-                    records.iter().filter(own)
-                };
-                let is_new = sources.iter().all(|source| source.cell != cell);
-                if is_new
-                    && servers
-                        .iter()
-                        .all(|(_, server)| of(*server).next().is_some())
-                {
-                    let own = servers.iter().flat_map(|(_, server)| of(*server));
+                let each: Vec<Vec<CountRecord>> = servers.iter().map(of).collect();
+                if each.iter().all(|windows| !windows.is_empty()) {
+                    records.extend(each.into_iter().flatten());
                     sources.push(Source {
                         run: name.clone(),
                         cell,
                         counting: found,
-                        records: own.copied().collect(),
                         servers: servers.clone(),
                     });
                 }
             }
         }
-        Ok(Self(sources))
+        Ok(Self { records, sources })
     }
 
-    /// All windows, as if the run had counted them itself.
-    pub(crate) fn records(&self) -> Vec<CountRecord> {
-        let Self(sources) = self;
-        let of = |source: &Source| {
-            let (cell, servers) = (source.cell, source.servers.clone());
-            source
-                .records
-                .clone()
-                .into_iter()
-                .filter_map(move |record| {
-                    let (server, _) = servers
-                        .iter()
-                        .find(|(_, theirs)| *theirs == record.server)?;
-                    Some(CountRecord {
-                        cell,
-                        server: *server,
-                        ..record
-                    })
-                })
+    fn by_itself(run: &str, plan: &Plan, store: &Store) -> Result<Self, StoreError> {
+        let servers = ServerId::each().take(plan.servers.len());
+        let servers: Vec<_> = servers.map(|server| (server, server)).collect();
+        let source = |cell| Source {
+            run: run.to_owned(),
+            cell,
+            counting: cell,
+            servers: servers.clone(),
         };
-        sources.iter().flat_map(of).collect()
+        Ok(Self {
+            records: store.counts(run)?,
+            sources: CellId::each().take(plan.cells.len()).map(source).collect(),
+        })
     }
 
     /// Where the instructions of a server went in a cell.
@@ -125,8 +120,7 @@ impl Counted {
         (server, cell): (ServerId, CellId),
         store: &Store,
     ) -> Result<Option<Profile>, StoreError> {
-        let Self(sources) = self;
-        let source = sources.iter().find(|source| source.cell == cell);
+        let source = self.sources.iter().find(|source| source.cell == cell);
         let found = source.and_then(|source| {
             let (_, theirs) = source.servers.iter().find(|(own, _)| *own == server)?;
             Some((&source.run, *theirs, source.counting))
@@ -136,6 +130,17 @@ impl Counted {
             None => Ok(None),
         }
     }
+}
+
+/// The cells of a plan that another one counts, each with its place there, but those withdrawn there.
+fn common(
+    plan: &Plan,
+    counting: &Plan,
+    withdrawn: &[Invalidation],
+) -> impl Iterator<Item = (CellId, CellId)> {
+    let cells = CellId::each().zip(&plan.cells);
+    let found = cells.filter_map(|(id, cell)| Some((id, place(counting, cell)?)));
+    found.filter(|(_, found)| !is_withdrawn(withdrawn, *found))
 }
 
 /// The servers of a plan without the placebo, in order.

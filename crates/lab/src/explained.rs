@@ -26,22 +26,27 @@ pub fn explained(
     cells: &[CellId],
     lines: usize,
 ) -> Result<Vec<ExplainedCell>, Problem> {
+    let counted = Counted::of(run, plan, store).map_err(store_problem)?;
+    explained_by(&counted, (plan, comparison, sampled), store, cells, lines)
+}
+
+/// The same by counts that are read already.
+pub(crate) fn explained_by(
+    by: &Counted,
+    (plan, comparison, sampled): (&Plan, &Comparison, &[SampledCell]),
+    store: &Store,
+    cells: &[CellId],
+    lines: usize,
+) -> Result<Vec<ExplainedCell>, Problem> {
     let Some(counts) = &comparison.instructions else {
         return Ok(Vec::new());
-    };
-    let elsewhere = match plan.observing.counting {
-        Some(_) => None,
-        None => Some(Counted::of(run, plan, store).map_err(store_problem)?),
     };
     let mut found = Vec::new();
     for cell in wanted(comparison, cells) {
         if cells.is_empty() && found.len() == EXPLAINED {
             break;
         }
-        let profile = |server| match &elsewhere {
-            Some(counted) => counted.profile((server, cell.cell), store),
-            None => store.count_profile(run, (server, cell.cell)),
-        };
+        let profile = |server| by.profile((server, cell.cell), store);
         let base = profile(plan.base()).map_err(store_problem)?;
         let candidate = profile(cell.candidate).map_err(store_problem)?;
         let (Some(base), Some(candidate)) = (base, candidate) else {

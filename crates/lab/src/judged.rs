@@ -59,7 +59,7 @@ impl Judged {
             &records.machines,
         );
         let alone = plan.observing.counting.is_some() && records.slices.is_empty();
-        add_counts(&mut comparison, plan, &records.counts, alone);
+        add_counts(&mut comparison, plan, &records.counted.records, alone);
         if comparison.instructions.is_some() {
             comparison
                 .findings

@@ -5,7 +5,6 @@ use crate::store_problem;
 use deltabench_compare::costs::Machine;
 use deltabench_compare::{self as compare};
 use deltabench_model::counter::VisitCounters;
-use deltabench_model::counts::CountRecord;
 use deltabench_model::fact::{AgentFacts, HostFacts, ServerHost, TimeUp, VisitStart, WarmUp};
 use deltabench_model::finding::Finding;
 use deltabench_model::installation::Build;
@@ -27,7 +26,7 @@ pub(crate) struct Records {
     pub(crate) time_up: Option<u32>,
     /// The machine of each server, in the plan's order.
     pub(crate) machines: Vec<Machine>,
-    pub(crate) counts: Vec<CountRecord>,
+    pub(crate) counted: Counted,
     /// How servers were compiled, as far as they were asked.
     pub(crate) builds: Vec<Build>,
 }
@@ -47,10 +46,7 @@ impl Records {
             visits: visits.map(|visit| visit.fact).collect(),
             time_up: store.last_fact(run, None)?.map(|TimeUp(blocks)| blocks),
             machines: machines(run, plan, store)?,
-            counts: match plan.observing.counting {
-                Some(_) => store.counts(run)?,
-                None => Counted::of(run, plan, store)?.records(),
-            },
+            counted: Counted::of(run, plan, store)?,
             builds: store
                 .facts::<Build>(run)?
                 .into_iter()

@@ -84,11 +84,10 @@ pub(crate) fn add(
 
 /// What the runs under other conditions say, without what was withdrawn of them.
 fn others(run: &str, store: &Store) -> Result<Vec<(Varied, Comparison)>, Problem> {
-    let known = store.runs().map_err(store_problem)?;
     let mut others = Vec::new();
     for varied in Varied::ALL {
         let name = sensitivity_name(run, varied);
-        if known.iter().all(|summary| summary.run != name) {
+        if store.reached(&name).map_err(store_problem)?.is_none() {
             continue;
         }
         let plan = store.plan(&name).map_err(store_problem)?;

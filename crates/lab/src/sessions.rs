@@ -36,19 +36,18 @@ pub(crate) fn of(
     if of == 1 {
         return Ok((lines, counting));
     }
-    let known = store.runs().map_err(store_problem)?;
     for number in 1..=of {
         let run = session_name(judged.run(), number);
-        let Some(summary) = known.iter().find(|summary| summary.run == run) else {
+        let Some(reached) = store.reached(&run).map_err(store_problem)? else {
             continue;
         };
-        let finished = summary.state == RunState::Finished;
+        let finished = reached.state == RunState::Finished;
         let mut line = SessionLine {
             counts: false,
             left_out: Vec::new(),
-            state: summary.state.word().to_owned(),
+            state: reached.state.word().to_owned(),
             began_unix_ms: store.began_unix_ms(&run).map_err(store_problem)?,
-            ended_unix_ms: finished.then_some(summary.state_unix_ms),
+            ended_unix_ms: finished.then_some(reached.state_unix_ms),
             run: run.clone(),
         };
         if finished || number == 1 {

@@ -57,7 +57,8 @@ pub(crate) fn of_confirmation(
     invalidations.iter().map(of).collect()
 }
 
-fn is_withdrawn(invalidations: &[Invalidation], cell: CellId) -> bool {
+/// Whether a cell is withdrawn, alone or with its whole run.
+pub(crate) fn is_withdrawn(invalidations: &[Invalidation], cell: CellId) -> bool {
     invalidations
         .iter()
         .any(|one| one.cell.is_none_or(|withdrawn| withdrawn == cell))

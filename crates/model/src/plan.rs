@@ -594,11 +594,20 @@ impl Plan {
         self.work.has_passes() || self.servers.iter().any(external)
     }
 
+    /// The run that this one belongs to: it confirms that one, counts for it, measures it under another
+    /// condition, or is a later session of it.
+    pub fn part_of(&self) -> Option<&str> {
+        let session = self.session.as_ref().filter(|part| part.number > 1);
+        self.confirms
+            .as_deref()
+            .or(self.counts.as_deref())
+            .or(self.sensitivity.as_ref().map(|part| part.of.as_str()))
+            .or(session.map(|part| part.first.as_str()))
+    }
+
     /// Whether this run measures again what another did: then ports and environments are others, too.
     pub fn is_again(&self) -> bool {
-        let later = |session: &SessionPart| session.number > 1;
-        let other = self.confirms.is_some() || self.sensitivity.is_some();
-        other || self.session.as_ref().is_some_and(later)
+        self.part_of().is_some() && self.counts.is_none()
     }
 
     /// Sessions that this run stands for: all of its comparison for the first of them, else 1.

@@ -25,5 +25,5 @@ mod withdrawals;
 pub use error::StoreError;
 pub use ledger::{LedgerLine, PlaceboResult, RecordedRatio};
 pub use lock::RunLock;
-pub use runs::{Found, RunState, RunSummary};
+pub use runs::{Found, Reached, RunState, RunSummary};
 pub use store::{FILE_NAME, Recorded, Store};

@@ -74,6 +74,16 @@ pub struct RunSummary {
     pub session: Option<(u32, u32)>,
 }
 
+/// How far a run has come, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reached {
+    pub state: RunState,
+    /// When it was made, milliseconds since 1970.
+    pub started_unix_ms: i64,
+    /// When the state was set, milliseconds since 1970; for a running one its start or resumption.
+    pub state_unix_ms: i64,
+}
+
 /// What a name in the lab stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
@@ -170,7 +180,31 @@ impl Store {
         Ok(found.into_iter().flatten().next())
     }
 
-    /// All runs, oldest first.
+    /// How far a run has come; `None` if there is no such run.
+    ///
+    /// Errors: `Damaged`, `Sqlite`.
+    pub fn reached(&self, run: &str) -> Result<Option<Reached>, StoreError> {
+        let found: Vec<(i64, String, i64)> = self.collect(SELECT_REACHED, [run], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
+        let found = found.into_iter().next();
+        found
+            .map(|(started_unix_ms, state, state_unix_ms)| {
+                Ok(Reached {
+                    state: self.state(run, &state)?,
+                    started_unix_ms,
+                    state_unix_ms,
+                })
+            })
+            .transpose()
+    }
+
+    fn state(&self, run: &str, word: &str) -> Result<RunState, StoreError> {
+        RunState::from_word(word)
+            .ok_or_else(|| self.damaged(format!("unknown state `{word}` of run {run}")))
+    }
+
+    /// All runs, oldest first, with all that a list says of them.
     ///
     /// Errors: `Damaged`, `Newer`, `Sqlite`.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
@@ -188,8 +222,7 @@ impl Store {
         rows.into_iter()
             .map(|(id, run, plan, started_unix_ms, state, state_unix_ms)| {
                 let plan = self.parse_plan(&plan)?;
-                let state = RunState::from_word(&state)
-                    .ok_or_else(|| self.damaged(format!("unknown state `{state}` of run {run}")))?;
+                let state = self.state(&run, &state)?;
                 let (whole, done) = self.progress_of(id, &plan)?;
                 let server = |id| plan.server(id);
                 let named = |id| server(id).map(PlannedServer::name);
@@ -262,8 +295,7 @@ impl Store {
         if named.iter().any(|entry| entry.run == wanted) {
             return Ok(Found::Run(wanted.to_owned()));
         }
-        // A run that confirms another, counts for it, or is a later session of it, is part of it, as the
-        // parts of an experiment are: they answer to their full names only.
+        // Runs that belong to another answer to their full names only, as the parts of an experiment do.
         let mut names: Vec<&str> = Vec::new();
         for entry in named.iter().filter(|entry| !entry.belongs) {
             let name = entry.execution.as_deref().unwrap_or(&entry.run);
@@ -302,6 +334,7 @@ impl Store {
 
     /// The names of all runs, oldest first.
     fn named(&self) -> Result<Vec<Named>, Problem> {
+        // What belongs to another run is what `Plan::part_of` says.
         const SQL: &str = "select r.name, r.plan ->> '$.confirms' is not null \
             or r.plan ->> '$.counts' is not null \
             or r.plan ->> '$.sensitivity' is not null \
@@ -324,7 +357,7 @@ impl Store {
 /// A run among the others of its lab.
 struct Named {
     run: String,
-    /// Whether it is a part of another run: it confirms that one, counts for it, or is a later session of it.
+    /// Whether it belongs to another run.
     belongs: bool,
     execution: Option<String>,
     /// Whether it was ever more than planned.
@@ -346,6 +379,9 @@ fn meaning(name: &str, named: &[Named]) -> Found {
 }
 
 const INSERT_STATE: &str = "insert into run_state (run, state, at_unix_ms) values (?1, ?2, ?3)";
+
+const SELECT_REACHED: &str = "select r.started_unix_ms, s.state, s.at_unix_ms \
+    from run r join run_state s on s.id = (select max(id) from run_state where run = r.id) where r.name = ?1";
 
 const SELECT_RUNS: &str = "select r.id, r.name, r.plan, r.started_unix_ms, s.state, s.at_unix_ms \
     from run r join run_state s on s.id = (select max(id) from run_state where run = r.id) \

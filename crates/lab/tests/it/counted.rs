@@ -2,6 +2,7 @@
 
 use deltabench_lab::{analyse, count_name, counted_cells, explained};
 use deltabench_model::counts::{CountRecord, Counting};
+use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{CellId, Plan, Role, ServerId};
 use deltabench_model::profile::{Grower, NodeId};
 use deltabench_store::{Found, RunState, Store};
@@ -94,4 +95,13 @@ fn counts_for_a_run_are_its_own_and_a_killed_count_is_none() {
     assert_eq!(found.len(), 1);
     // `last` is the run that was measured.
     assert_eq!(store.find_any("last").unwrap(), Found::Run("r".to_owned()));
+    let withdrawal = Invalidation {
+        cell: Some(CellId(0)),
+        reason: "another program ran".to_owned(),
+        at_unix_ms: 6,
+    };
+    store.invalidate(&second, &withdrawal).unwrap();
+    assert_eq!(counted_cells("r", &plan, &store).unwrap(), []);
+    let without = analyse("r", &plan, &store).unwrap();
+    assert!(without.comparison.instructions.is_none());
 }

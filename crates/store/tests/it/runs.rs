@@ -1,9 +1,11 @@
 use crate::data::{plan, slice};
 use deltabench_model::fact::{FactKind, HostFacts, TimeUp};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
-use deltabench_model::plan::{CellId, ExperimentPart, ServerId, WorkloadSource};
+use deltabench_model::plan::{
+    CellId, ExperimentPart, Plan, SensitivityPart, ServerId, SessionPart, Varied, WorkloadSource,
+};
 use deltabench_model::problem::Problem;
-use deltabench_store::{FILE_NAME, Found, Recorded, RunState, Store, StoreError};
+use deltabench_store::{FILE_NAME, Found, Reached, Recorded, RunState, Store, StoreError};
 use rusqlite::Connection;
 
 #[test]
@@ -86,6 +88,13 @@ fn a_summary_counts_whole_blocks_and_has_the_newest_state() {
         ),
         (1, 4, 3, 2)
     );
+    let reached = Reached {
+        state: summary.state,
+        started_unix_ms: 5,
+        state_unix_ms: 11,
+    };
+    assert_eq!(store.reached("one").unwrap(), Some(reached));
+    assert_eq!(store.reached("on").unwrap(), None);
     assert_eq!(summary.base, "postgres:17.11");
     assert_eq!(summary.candidates, ["postgres:18.6"]);
 }
@@ -138,21 +147,48 @@ fn facts_and_findings_come_back_in_order_and_by_run() {
 }
 
 #[test]
-fn a_confirming_run_is_found_by_its_full_name_only() {
+fn a_run_that_belongs_to_another_is_found_by_its_full_name_only() {
     let lab = tempfile::tempdir().unwrap();
     let mut store = Store::open(lab.path()).unwrap();
     store
         .create_run("one", &plan(), RunState::Running, 5)
         .unwrap();
-    let mut again = plan();
-    again.confirms = Some("one".to_owned());
-    store
-        .create_run("one-confirm", &again, RunState::Running, 6)
-        .unwrap();
-    for wanted in ["last", "one", "o"] {
-        assert_eq!(store.find(wanted).unwrap(), "one", "{wanted}");
+    let one = || "one".to_owned();
+    let session = |number| SessionPart {
+        first: one(),
+        number,
+        of: 2,
+        gap_seconds: 0.0,
+    };
+    let varied = SensitivityPart {
+        of: one(),
+        varied: Varied::Tcp,
+    };
+    let changed = |change: &dyn Fn(&mut Plan)| {
+        let mut part = plan();
+        change(&mut part);
+        part
+    };
+    let parts = [
+        ("one-confirm", changed(&|plan| plan.confirms = Some(one()))),
+        ("one-count", changed(&|plan| plan.counts = Some(one()))),
+        (
+            "one-tcp",
+            changed(&|plan| plan.sensitivity = Some(varied.clone())),
+        ),
+        ("one-s2", changed(&|plan| plan.session = Some(session(2)))),
+    ];
+    for (name, part) in parts {
+        assert_eq!(part.part_of(), Some("one"), "{name}");
+        store.create_run(name, &part, RunState::Running, 6).unwrap();
+        for wanted in ["last", "one", "o"] {
+            assert_eq!(store.find(wanted).unwrap(), "one", "{wanted}");
+        }
+        assert_eq!(store.find(name).unwrap(), name);
     }
-    assert_eq!(store.find("one-confirm").unwrap(), "one-confirm");
+    let mut first = plan();
+    first.session = Some(session(1));
+    assert_eq!(first.part_of(), None);
 }
 
 #[test]
