@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::follow_up::FollowUp;
 use crate::host::{check_fits, swept_host};
 use crate::interrupt;
+use crate::kinds::outlook::{Follows, comparison};
 use crate::output::{Destinations, write_reports};
 use crate::request::{pause, settings};
 use crate::sessions;
@@ -78,9 +79,14 @@ pub fn carry_out(
     }
     match sessions {
         _ if hours.dry_run => {
-            let lines = sessions::outlook(&ready.plan, &ready.host, sessions);
+            let follows = Follows {
+                sessions,
+                confirm: ending.confirm,
+                sensitivity: hours.sensitivity,
+            };
+            let lines = comparison(&ready.plan, &ready.host, &follows);
             let mut lines = lines.map_err(Failure::Refused)?;
-            lines.extend(note.map(|note| format!("  note      {note}")));
+            lines.extend(note.map(|note| format!("  note     {note}")));
             print_stdout(&lines.join("\n"))?;
             Ok(0)
         }

@@ -1,24 +1,17 @@
 //! A comparison in several sessions: one after another with a pause between, and one result over all.
 
-use crate::afterwards::{SECONDS, conclude};
-use crate::amounts::span;
+use crate::afterwards::conclude;
 use crate::bench::{Bench, library_of};
 use crate::clock::{now, run_name};
 use crate::console::say;
 use crate::failure::Failure;
 use crate::follow_up::FollowUp;
 use crate::host::check_fits;
-use crate::kinds::outlook::sides;
 use crate::output::Destinations;
 use crate::pause::pause;
 use crate::store::store_problem;
-use deltabench_kinds::{run_half, show_half};
 use deltabench_lab::{Judged, session_name};
-use deltabench_model::counts::CountedAfter;
 use deltabench_model::plan::Plan;
-use deltabench_model::problem::Problem;
-use deltabench_run::estimate::estimate;
-use deltabench_run::fleet::Host;
 use deltabench_run::planning;
 use deltabench_run::session::SessionEnd;
 use deltabench_store::RunState;
@@ -69,14 +62,13 @@ pub fn go_on(
     let mut before: Option<i64> = None;
     for number in 1..=of {
         let run = session_name(first, number);
-        let known = bench.store.runs().map_err(store_problem)?;
-        let summary = known.iter().find(|summary| summary.run == run);
-        if let Some(done) = summary.filter(|summary| summary.state == RunState::Finished) {
+        let reached = bench.store.reached(&run).map_err(store_problem)?;
+        if let Some(done) = reached.filter(|reached| reached.state == RunState::Finished) {
             before = Some(done.state_unix_ms);
             continue;
         }
         // One that was begun does not pause again.
-        let begun = summary.is_some_and(|summary| summary.state != RunState::Planned);
+        let begun = reached.is_some_and(|reached| reached.state != RunState::Planned);
         let what = format!("session {number} of {of}");
         if let Some(ended) = before.filter(|_| !begun)
             && pause(ended, gap_seconds, (&what, GO_ON), &bench.interrupted)
@@ -107,53 +99,6 @@ pub fn go_on(
     let judged = Judged::of(first, &plan, &bench.store).map_err(Failure::Failed)?;
     let analysed = bench.analysed(judged, None)?;
     conclude(bench, analysed, (end, after), destinations)
-}
-
-/// What would be measured, in lines.
-///
-/// Errors: it does not fit on this host.
-pub fn outlook(
-    plan: &Plan,
-    host: &Host,
-    sessions: Option<(u32, f64)>,
-) -> Result<Vec<String>, Problem> {
-    let found = estimate(plan, run_half(&plan.work), host)?;
-    if let Some(lacking) = found.lacks {
-        return Err(lacking);
-    }
-    let one = (found.set_up + found.measuring).as_secs_f64();
-    let cells = plan.cells.len();
-    let mut lines = vec![
-        sides(plan),
-        format!(
-            "  cells     {cells}, at most {} blocks each; {}",
-            plan.timing.blocks,
-            show_half(&plan.work).block(plan)
-        ),
-        format!(
-            "  run       set-up about {}, measuring at most {}",
-            span(found.set_up.as_secs_f64()),
-            span(found.measuring.as_secs_f64())
-        ),
-    ];
-    if let Some((of, gap)) = sessions {
-        let all = f64::from(of) * one + f64::from(of.saturating_sub(1)) * gap;
-        lines.push(format!(
-            "  sessions  {of}, each such a run with a fresh load; {} from the end of one to the start of the \
-             next",
-            span(gap)
-        ));
-        lines.push(format!("  time      at most {} in all", span(all)));
-    } else {
-        lines.push(format!("  time      at most {}", span(one)));
-    }
-    lines.extend(plan.observing.counted_after.map(|wanted| match wanted {
-        CountedAfter::Changed => {
-            format!("  then      instructions of the cells that changed, at most {SECONDS} s")
-        }
-        CountedAfter::All => "  then      instructions of all cells".to_owned(),
-    }));
-    Ok(lines)
 }
 
 #[cfg(test)]
