@@ -1,6 +1,7 @@
-//! A client that sends only what a sleeping server wakes up for.
+//! A client that sends only what a sleeping server wakes up for, to a server without other backends.
 
-use deltabench_proc::Process;
+use deltabench_proc::{Process, process_tree};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// How long a process has to be seen asleep. Else the next request is there sometimes when the server looks,
@@ -32,9 +33,63 @@ pub fn until_asleep(pid: u32) {
     }
 }
 
+/// How long the processes of a new server have to be asleep until it is sure that no other one comes.
+const SETTLED: Duration = Duration::from_millis(400);
+/// After this, a process that does not end is taken for one that stays.
+const ENDING: Duration = Duration::from_secs(8);
+
+/// The processes of a server that has no clients.
+///
+/// A backend begins with a copy of its parent's memory. That memory depends on which backends before it have
+/// ended by then: their entries are free, or the new backend's entry takes other memory. Later the allocator of
+/// the C library finds its free memory in another order, 100 to 200 instructions apart in each operation. So
+/// a client connects only when all backends before it have ended.
+#[derive(Debug)]
+pub struct Standing {
+    postmaster: u32,
+    pids: BTreeSet<u32>,
+}
+
+impl Standing {
+    /// Those of a server that has just started, as soon as all of them wait for something to do.
+    pub fn of(postmaster: u32) -> Self {
+        let begun = Instant::now();
+        let mut standing = Self {
+            postmaster,
+            pids: BTreeSet::new(),
+        };
+        let mut since = Instant::now();
+        while since.elapsed() < SETTLED && begun.elapsed() < LIMIT {
+            let pids = standing.now();
+            let asleep = |pid: &u32| Process::of(*pid).stat().is_some_and(|stat| stat.state == b'S');
+            if pids != standing.pids || !pids.iter().all(asleep) {
+                since = Instant::now();
+            }
+            standing.pids = pids;
+            std::thread::sleep(INTERVAL);
+        }
+        standing
+    }
+
+    /// Waits until all other processes have ended, and the server's main process knows it.
+    pub fn wait_alone(&self) {
+        let begun = Instant::now();
+        while !self.now().is_subset(&self.pids) && begun.elapsed() < ENDING {
+            std::thread::sleep(INTERVAL);
+        }
+        until_asleep(self.postmaster);
+    }
+
+    fn now(&self) -> BTreeSet<u32> {
+        let found = process_tree(self.postmaster).unwrap_or_default();
+        found.into_iter().collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
     use std::process::Command;
 
     #[test]
@@ -47,5 +102,26 @@ mod tests {
         child.wait().unwrap();
         assert!(took >= ASLEEP && took < LIMIT, "{took:?}");
         until_asleep(child.id());
+    }
+
+    #[test]
+    fn a_client_connects_only_when_the_backends_before_it_have_ended() {
+        let script = "sleep 60 & read line; sleep 0.4 & read line; kill %1";
+        let mut parent = Command::new("bash")
+            .args(["-c", script])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let standing = Standing::of(parent.id());
+        assert_eq!(standing.pids.len(), 2, "{standing:?}");
+        let mut input = parent.stdin.take().unwrap();
+        writeln!(input, "a backend").unwrap();
+        while standing.now().is_subset(&standing.pids) {
+            std::thread::sleep(INTERVAL);
+        }
+        standing.wait_alone();
+        assert!(standing.now().is_subset(&standing.pids));
+        drop(input);
+        parent.wait().unwrap();
     }
 }

@@ -9,6 +9,7 @@
 //! What it refuses: servers that were there before, several clients, work that other processes do for the
 //! backend ([`check()`]). What it cannot say, and what it comes to, is in `deltabench_compare::counts`.
 
+mod allocator;
 mod asleep;
 mod check;
 mod clock;

@@ -2,10 +2,10 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Instructions of a window: half a second under the counter, about.
-const WINDOW: u64 = 30_000_000;
+/// Instructions of a window: a quarter of a second under the counter, about.
+const WINDOW: u64 = 15_000_000;
 /// Most operations of a window: between any two the client waits for the server to sleep.
-const MOST: u64 = 400;
+const MOST: u64 = 200;
 /// Most operations of a warm-up: enough for a server that plans a statement anew five times before it keeps a
 /// plan, twice over.
 const WARM_UP_MOST: u64 = 12;
@@ -102,11 +102,11 @@ mod tests {
 
     #[test]
     fn cheap_operations_are_many_and_dear_ones_one() {
-        assert_eq!(window(44_140), 400);
-        assert_eq!(window(316_200), 90);
-        assert_eq!(window(419_400), 70);
-        assert_eq!(window(2_000_000), 15);
-        assert_eq!((window(3_000_000_000), window(0)), (1, 400));
+        assert_eq!(window(44_140), 200);
+        assert_eq!(window(316_200), 40);
+        assert_eq!(window(419_400), 30);
+        assert_eq!(window(2_000_000), 7);
+        assert_eq!((window(3_000_000_000), window(0)), (1, 200));
         assert_eq!(
             (
                 warm_up(2_000_000),

@@ -1,5 +1,6 @@
 //! All cells on all servers, in all their starts.
 
+use crate::asleep::Standing;
 use crate::quota::Quotas;
 use crate::visit::{Counted, Visit};
 use deltabench_model::plan::{CellId, Plan, ServerId};
@@ -113,9 +114,14 @@ impl Work<'_> {
             names.join(" and "),
             self.counter.version
         ));
+        // Call paths are kept of the first start.
+        let counter = match start {
+            0 => self.counter.clone(),
+            _ => self.counter.shallow(),
+        };
         let mut running = Vec::new();
         for server in together {
-            running.push(fleet.start_counted(*server, self.counter)?);
+            running.push(fleet.start_counted(*server, &counter)?);
         }
         let (interrupted, failed) = (session.interrupted, AtomicBool::new(false));
         let (quotas, executables, ends) = (&self.quotas, self.executables, self.ends);
@@ -225,6 +231,7 @@ impl Client<'_> {
     }
 
     fn cells(&self) -> Result<(), Problem> {
+        let standing = Standing::of(self.server.postmaster_pid);
         self.server.warm()?;
         let cells = CellId::each().zip(&self.plan.cells).zip(self.executables);
         for (cell, executable) in cells {
@@ -234,6 +241,7 @@ impl Client<'_> {
             let visit = Visit {
                 plan: self.plan,
                 server: self.server,
+                standing: &standing,
                 start: self.start,
                 cell,
                 executable,

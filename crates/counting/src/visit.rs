@@ -1,6 +1,6 @@
 //! One cell on one server in one of its starts.
 
-use crate::asleep::until_asleep;
+use crate::asleep::{Standing, until_asleep};
 use crate::clock::without;
 use crate::marks::{Marks, read, total};
 use crate::quota::{Quota, Quotas, probes, warm_up, window};
@@ -31,6 +31,8 @@ pub struct Visit<'a> {
     pub plan: &'a Plan,
     /// The server.
     pub server: &'a CountedServer<'a>,
+    /// Its processes without clients.
+    pub standing: &'a Standing,
     /// Which start of it, from 0.
     pub start: u32,
     /// The cell.
@@ -70,11 +72,13 @@ impl Visit<'_> {
     /// `given_up` says that the one who decides about this cell will not, and then it is none.
     pub fn count(&self, given_up: impl Fn() -> bool) -> Result<Option<Counted>, Problem> {
         let (id, cell) = self.cell;
+        self.standing.wait_alone();
         let (endpoint, login) = self.server.prepare(cell)?;
         let refused = |error| {
             Problem::new(format!("cannot prepare {} on a server", cell.workload))
                 .detail(format!("{error}"))
         };
+        self.standing.wait_alone();
         let mut lane = Lane::connect(&LaneSpec {
             servers: &[(endpoint, login)],
             executable: self.executable,

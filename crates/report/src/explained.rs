@@ -59,25 +59,27 @@ pub fn counted_in_short(counted: &CountedCell, explained: Option<&ExplainedCell>
     if counted.is_same() {
         return format!("the same instructions ({})", counted.change());
     }
-    let where_it_went = explained.and_then(|cell| in_short(&cell.explanation));
-    where_it_went.unwrap_or_else(|| format!("{} instructions", crate::words::change(counted.ratio)))
+    let explanation = explained.map(|cell| &cell.explanation);
+    let place = explanation.and_then(|explanation| main_place(explanation, counted.ratio));
+    let change = crate::words::change(counted.ratio);
+    format!("{change} instructions{}", place.unwrap_or_default())
 }
 
-/// The head line's words: `+3.4 % instructions, most of it in LockAcquireExtended`. Nothing where
-/// no place goes along with the whole.
-fn in_short(explanation: &Explanation) -> Option<String> {
+/// The words after the change: `, most of it in LockAcquireExtended`. Nothing where no place goes along with
+/// the whole, or the window that is explained not with all of them.
+fn main_place(explanation: &Explanation, ratio: f64) -> Option<String> {
     let (base, candidate) = explanation.total();
     let whole = candidate - base;
+    if (whole > 0) != (ratio > 1.0) {
+        return None;
+    }
     let along = |line: &&Line| line.difference().signum() == whole.signum();
     let first = explanation.lines.iter().find(along)?;
-    let ratio = signed_to_f64(candidate) / signed_to_f64(base.max(1));
     let how_much = match signed_to_f64(first.difference()) / signed_to_f64(whole) {
         part if part >= MOSTLY => "most of it",
         _ => "the largest part",
     };
-    let name = first.names.last()?;
-    let change = crate::words::change(ratio);
-    Some(format!("{change} instructions, {how_much} in {name}"))
+    Some(format!(", {how_much} in {}", first.names.last()?))
 }
 
 /// How much the lines account for, and how many functions there are.

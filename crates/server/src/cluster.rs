@@ -258,7 +258,7 @@ impl Cluster {
         let counts = self.counts_dir();
         tree::remove_tree(&counts)?;
         tree::make_directory(&counts, 0o700, self.user.owner())?;
-        let arguments = Counter::arguments(&counts, &server, own);
+        let arguments = counter.arguments(&counts, &server, own);
         let environment = [Counter::environment(&counts), slot.environment.clone()].concat();
         Ok((counter.program().to_path_buf(), arguments, environment))
     }
