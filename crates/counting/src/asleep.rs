@@ -61,7 +61,11 @@ impl Standing {
         let mut since = Instant::now();
         while since.elapsed() < SETTLED && begun.elapsed() < LIMIT {
             let pids = standing.now();
-            let asleep = |pid: &u32| Process::of(*pid).stat().is_some_and(|stat| stat.state == b'S');
+            let asleep = |pid: &u32| {
+                Process::of(*pid)
+                    .stat()
+                    .is_some_and(|stat| stat.state == b'S')
+            };
             if pids != standing.pids || !pids.iter().all(asleep) {
                 since = Instant::now();
             }
