@@ -1,10 +1,10 @@
 //! What the allocator of the C library does for a block of memory, at a fixed price.
 //!
 //! How long it searches, and whether it joins or splits blocks, depends on where free memory lies. That
-//! depends on all that a process allocated before: on the second in which it first reported its statistics, and
-//! on the cells before. So the same operations take 0.1 to 0.7 % more or less instructions from one start of a
-//! server to the next (17.11, `update-nonindex` and `read-only-10`), and nothing but the allocator differs.
-//! How often it is called does not depend on any of this, so calls are what is counted.
+//! depends on all that a process allocated before, and so on the moments in which it reported its statistics.
+//! The same operations took 0.1 to 0.7 % more or fewer instructions from one start of a server to the next
+//! (17.11, `update-nonindex` and `read-only-10`), and nothing but the allocator differed. How often it is
+//! called does not depend on any of this, so calls are what is counted.
 
 use deltabench_model::profile::{Node, Profile};
 

@@ -40,10 +40,9 @@ const ENDING: Duration = Duration::from_secs(8);
 
 /// The processes of a server that has no clients.
 ///
-/// A backend begins with a copy of its parent's memory. That memory depends on which backends before it have
-/// ended by then: their entries are free, or the new backend's entry takes other memory. Later the allocator of
-/// the C library finds its free memory in another order, 100 to 200 instructions apart in each operation. So
-/// a client connects only when all backends before it have ended.
+/// A backend that begins while others end gets another place among the server's processes, another copy of
+/// its parent's memory, and others to look at in each snapshot. So a client connects only when all backends
+/// before it have ended.
 #[derive(Debug)]
 pub struct Standing {
     postmaster: u32,

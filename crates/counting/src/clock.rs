@@ -23,15 +23,15 @@ const DRIVEN: [&str; 6] = [
     "ProcessClientReadInterrupt",
 ];
 
-/// With fewer operations than this, now and then cannot be told from each time: they are so long that a second
-/// passes every few of them, and then several tables are reported.
+/// With fewer operations than this, now and then cannot be told from each time: they are so long that a
+/// second passes every few of them, and then several tables are reported.
 const FEW: i64 = 40;
 
 /// What is called less often than this share of its caller's calls is called now and then.
 const EACH_TIME: (i64, i64) = (9, 10);
 
-/// A profile without what the clock called for in so many operations, and with the allocator's work at a fixed
-/// price.
+/// A profile without what the clock called for in so many operations, and with the allocator's work at a
+/// fixed price.
 pub fn without(profile: &Profile, operations: u64) -> Profile {
     let operations = i64::try_from(operations).unwrap_or(i64::MAX);
     let root = profile

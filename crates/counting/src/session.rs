@@ -233,6 +233,10 @@ impl Client<'_> {
     fn cells(&self) -> Result<(), Problem> {
         let standing = Standing::of(self.server.postmaster_pid);
         self.server.warm()?;
+        let wal_writer = match self.plan.cells.iter().any(|cell| cell.writes) {
+            true => self.server.wal_writer()?,
+            false => None,
+        };
         let cells = CellId::each().zip(&self.plan.cells).zip(self.executables);
         for (cell, executable) in cells {
             if self.over() {
@@ -242,6 +246,7 @@ impl Client<'_> {
                 plan: self.plan,
                 server: self.server,
                 standing: &standing,
+                wal_writer: wal_writer.filter(|_| cell.1.writes),
                 start: self.start,
                 cell,
                 executable,

@@ -13,7 +13,7 @@ use deltabench_model::units::to_f64;
 use deltabench_proc::{Process, process_tree};
 use deltabench_run::fleet::CountedServer;
 use deltabench_run::schedule::parameters;
-use deltabench_server::Counter;
+use deltabench_server::{Counter, Frozen};
 use deltabench_workload::executable::Executable;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -33,6 +33,8 @@ pub struct Visit<'a> {
     pub server: &'a CountedServer<'a>,
     /// Its processes without clients.
     pub standing: &'a Standing,
+    /// The process that writes WAL for others, where the cell writes any.
+    pub wal_writer: Option<u32>,
     /// Which start of it, from 0.
     pub start: u32,
     /// The cell.
@@ -97,6 +99,9 @@ impl Visit<'_> {
             done: 0,
             slices: 0,
         };
+        // Whether a backend may say on a tuple that its transaction has committed depends on whether WAL was
+        // written since: this process does so five times a second, and an operation differs by that.
+        let _frozen = self.wal_writer.and_then(Frozen::of);
         let Some(quota) = connected.warm_up(given_up)? else {
             return Ok(None);
         };

@@ -68,7 +68,7 @@ pub use configurations::{
 pub use counter::{Counter, counts_file};
 pub use huge_pages::HugePages;
 pub use network::Network;
-pub use process::{ENGINE_MARK, Handle};
+pub use process::{ENGINE_MARK, Frozen, Handle};
 pub use profile::{BaseSettings, base_settings, settings_under};
 pub use remnants::end_engines;
 pub use room::check_room;

@@ -104,6 +104,26 @@ impl Handle {
     }
 }
 
+/// A process of a server of ours that does nothing until this is dropped.
+pub struct Frozen(Handle);
+
+impl Frozen {
+    /// Stops the process that has this pid now; none if there is none, or the kernel refuses.
+    pub fn of(pid: u32) -> Option<Self> {
+        let handle = Handle::open(pid)?;
+        handle.signal(libc::SIGSTOP).ok()?;
+        Some(Self(handle))
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let Self(handle) = self;
+        // One that has ended meanwhile needs nothing any more.
+        let _ = handle.signal(libc::SIGCONT);
+    }
+}
+
 /// The servers (and initdbs) of `uid` that work inside `directory`: every one of their processes
 /// changes into the data directory or is started in its parent. Other programs there, a user's shell
 /// for example, are not listed.

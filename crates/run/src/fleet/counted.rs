@@ -1,8 +1,9 @@
 //! Servers that run under a counter of instructions, each start on a copy of its data of its own.
 
 use super::Fleet;
+use crate::admin::{connect, query, text};
 use crate::load::{self, DataSet, uses_work};
-use crate::site::{Site, tables_of};
+use crate::site::{MAINTENANCE, Site, login, tables_of};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::{Cell, Plan, ServerId};
 use deltabench_model::problem::Problem;
@@ -14,6 +15,10 @@ const COUNTING_PORT: u16 = 5600;
 
 /// First version that can read through other processes.
 const IO_METHOD_SINCE: u32 = 180_000;
+
+/// First version whose processes say what they are, and how to ask for the one that writes WAL.
+const BACKEND_TYPE_SINCE: u32 = 100_000;
+const WAL_WRITER: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'";
 
 /// First version that compiles expressions.
 const JIT_SINCE: u32 = 110_000;
@@ -94,6 +99,21 @@ impl CountedServer<'_> {
     /// Errors: whatever the server answered.
     pub fn warm(&self) -> Result<(), Problem> {
         load::prewarm_read(&self.site, self.plan, &self.tables)
+    }
+
+    /// The process that writes WAL for others, as far as the server says which one it is (from 10).
+    ///
+    /// Errors: whatever the server answered.
+    pub fn wal_writer(&self) -> Result<Option<u32>, Problem> {
+        if self.version_num < BACKEND_TYPE_SINCE {
+            return Ok(None);
+        }
+        let mut client = connect(&self.site.endpoint, &login(MAINTENANCE))?;
+        let rows = query(&mut client, WAL_WRITER)?;
+        Ok(rows
+            .into_iter()
+            .next()
+            .and_then(|row| text(row).parse().ok()))
     }
 
     /// Makes ready what a cell needs, and says where its clients connect: one that writes gets tables that
