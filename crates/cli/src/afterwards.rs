@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(counted.gate, Gate::default());
         assert!(counted.observing.counting.is_some());
         assert_eq!(counted.observing.counted_after, None);
-        // Drawn as anywhere: a part of nothing that would move ports and environments.
+        // It belongs to nothing that would move its ports and environment.
         assert_eq!((&counted.session, &counted.sensitivity), (&None, &None));
         assert!(!counted.is_again());
         deltabench_counting::check(&counted).unwrap();

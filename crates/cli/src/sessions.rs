@@ -60,6 +60,7 @@ pub fn go_on(
         .map_or((1, 0.0), |part| (part.of, part.gap_seconds));
     let (mut end, mut after) = (SessionEnd::Finished, FollowUp::Finished);
     let mut before: Option<i64> = None;
+    let mut measured = false;
     for number in 1..=of {
         let run = session_name(first, number);
         let reached = bench.store.reached(&run).map_err(store_problem)?;
@@ -80,15 +81,16 @@ pub fn go_on(
         say(&what);
         let plan = bench.store.plan(&run).map_err(store_problem)?;
         let library = library_of(&plan)?;
-        let measured = check_fits(&plan, &bench.host)
+        let session = check_fits(&plan, &bench.host)
             .map_err(Failure::Refused)
             .and_then(|()| bench.go_on(&run, &plan, &library, pilot && number == 1));
-        match measured {
-            Ok(measured) if measured.end == SessionEnd::Interrupted => {
-                end = measured.end;
+        match session {
+            Ok(session) if session.end == SessionEnd::Interrupted => {
+                end = session.end;
                 break;
             }
-            Ok(_) => before = Some(now().1),
+            Ok(_) => (before, measured) = (Some(now().1), true),
+            Err(refused @ Failure::Refused(_)) if !measured => return Err(refused),
             // The sessions before it have a result.
             Err(failure) => {
                 after = FollowUp::of(Err(failure));
@@ -116,7 +118,15 @@ mod tests {
     fn a_session_that_fails_leaves_the_result_of_those_before_it() {
         let place = tempfile::tempdir().unwrap();
         let mut store = Store::open(place.path()).unwrap();
-        let plans = planning::sessions("r", &small_run::plan(), 2, 0.0);
+        let mut plan = small_run::plan();
+        // A program that cannot be started.
+        let binary = place.path().join("postgres");
+        std::fs::write(&binary, "").unwrap();
+        for server in &mut plan.servers {
+            server.installation.bin_dir = place.path().to_owned();
+            server.installation.binary_sha256 = deltabench_acquire::sha256_of(&binary).unwrap();
+        }
+        let plans = planning::sessions("r", &plan, 2, 0.0);
         let runs: Vec<(&str, &Plan)> = ["r", "r-s2"].into_iter().zip(&plans).collect();
         store.create_runs(&runs, RunState::Planned, 1).unwrap();
         small_run::keep(&mut store, "r", [0.8, 1.0, 1.0]);
@@ -128,10 +138,13 @@ mod tests {
         };
         let destinations = Destinations::check(&Output::default(), &config).unwrap();
         let mut bench = bench(place.path(), store, false);
-        // The programs of its servers are not there.
         let code = go_on(&mut bench, "r", false, &destinations).unwrap();
         assert_eq!(code, NOT_MEASURED);
         let json = std::fs::read_to_string(place.path().join("r.json")).unwrap();
         assert!(json.contains("\"regression\": 1"), "{json}");
+        // What is refused before anything starts has no new result.
+        std::fs::remove_file(&binary).unwrap();
+        let refused = go_on(&mut bench, "r", false, &destinations);
+        assert!(matches!(refused, Err(Failure::Refused(_))), "{refused:?}");
     }
 }

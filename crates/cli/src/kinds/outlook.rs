@@ -54,9 +54,8 @@ pub fn comparison(plan: &Plan, host: &Host, follows: &Follows) -> Result<Vec<Str
     let mut lines = vec![
         sides(plan),
         format!(
-            "  cells    {}, at most {} blocks each; {}",
+            "  cells    {}; {}",
             plan.cells.len(),
-            plan.timing.blocks,
             show_half(&plan.work).block(plan)
         ),
         format!(
