@@ -42,7 +42,7 @@ pub fn checked(mut plan: Plan) -> Result<Plan, Problem> {
     let all: Vec<CellId> = CellId::each().take(plan.cells.len()).collect();
     match plan.observing.counted_after {
         Some(CountedAfter::All) => {
-            deltabench_counting::check(&counting_plan(&plan, &all))?;
+            deltabench_kinds::check_counted(&counting_plan(&plan, &all))?;
             Counter::find()?;
         }
         Some(CountedAfter::Changed)
@@ -97,7 +97,7 @@ pub fn counted(bench: &mut Bench, analysed: Analysed) -> Result<(Analysed, Follo
             ..Counting::default()
         });
     }
-    let ready = deltabench_counting::check(&counting)
+    let ready = deltabench_kinds::check_counted(&counting)
         .and_then(|()| Counter::find().map(drop))
         .and_then(|()| check_still_there(&counting));
     let failed = |problem: &Problem| {
@@ -265,7 +265,7 @@ mod tests {
         // It belongs to nothing that would move its ports and environment.
         assert_eq!((&counted.session, &counted.sensitivity), (&None, &None));
         assert!(!counted.is_again());
-        deltabench_counting::check(&counted).unwrap();
+        deltabench_kinds::check_counted(&counted).unwrap();
     }
 
     #[test]

@@ -4,8 +4,9 @@ use crate::afterwards::SEED;
 use crate::arguments::count::Count;
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::kinds::ready_to_count;
 use crate::kinds::workloads::files;
-use crate::ready::{Ready, Sides};
+use crate::ready::Ready;
 use crate::request::{held, percent, settings, small};
 use deltabench_model::counts::Counting;
 use deltabench_model::plan::{Gate, Observing, Stopping};
@@ -20,16 +21,11 @@ pub fn count(arguments: &Count, config: &Config) -> Result<u8, Failure> {
 
 /// A count that can be carried out here.
 pub fn ready(arguments: &Count, config: &Config) -> Result<Ready, Failure> {
-    let sides = Sides {
-        base: &arguments.base,
-        candidates: &arguments.candidates,
-        conditions: &arguments.conditions,
-    };
     let request = request(arguments).map_err(Failure::Refused)?;
     check(arguments, &request).map_err(Failure::Refused)?;
     Counter::find().map_err(Failure::Refused)?;
-    let ready = Ready::of(request, &sides, config)?;
-    deltabench_counting::check(&ready.plan).map_err(Failure::Refused)?;
+    let ready = ready_to_count(arguments, request, config)?;
+    deltabench_kinds::check_counted(&ready.plan).map_err(Failure::Refused)?;
     Ok(ready)
 }
 

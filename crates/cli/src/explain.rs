@@ -204,7 +204,7 @@ fn count_now(
     config: &Config,
 ) -> Result<Option<Store>, Failure> {
     let counting = counting_plan(plan, cells);
-    deltabench_counting::check(&counting).map_err(Failure::Refused)?;
+    deltabench_kinds::check_counted(&counting).map_err(Failure::Refused)?;
     Counter::find().map_err(Failure::Refused)?;
     check_still_there(&counting).map_err(Failure::Refused)?;
     let host = swept_host(&arguments.conditions.servers, config)?;

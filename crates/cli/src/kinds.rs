@@ -10,8 +10,10 @@ pub mod pgbench;
 pub mod rocksdb;
 pub mod workloads;
 
+use crate::arguments::count::Count;
 use crate::config::Config;
 use crate::failure::{EXIT_CODES, Failure};
+use crate::ready::{Ready, Sides};
 use clap::Subcommand;
 use deltabench_experiment::{Experiment, Part};
 use deltabench_model::problem::Problem;
@@ -62,6 +64,23 @@ pub fn measure(command: Command, config: &Config) -> Result<u8, Failure> {
         Command::Insert(arguments) => insert::insert(*arguments, config),
         Command::Rocksdb(arguments) => rocksdb::rocksdb(&arguments, config),
     }
+}
+
+/// A count that can be carried out here; `request` has what all counts have in common.
+pub fn ready_to_count(
+    arguments: &Count,
+    request: Request,
+    config: &Config,
+) -> Result<Ready, Failure> {
+    if rocksdb::count::is_meant(arguments) {
+        return rocksdb::count::ready(arguments, request, config);
+    }
+    let sides = Sides {
+        base: &arguments.base,
+        candidates: &arguments.candidates,
+        conditions: &arguments.conditions,
+    };
+    Ready::of(request, &sides, config)
 }
 
 /// The request of one part of an experiment. `directory` is that of the experiment's file: what the file

@@ -9,7 +9,7 @@ use crate::words::{self, threshold};
 use deltabench_model::counts::CountRecord;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::Build;
-use deltabench_model::plan::{CellId, Plan, ServerId};
+use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use std::collections::BTreeSet;
 
 /// What the counts of a plan's run say; absent if nothing was counted.
@@ -135,7 +135,7 @@ fn findings(plan: &Plan, counts: &InstructionCounts) -> Vec<Finding> {
         let workload = plan.cell(cell.cell);
         let name = workload.map_or("?", |planned| planned.workload.as_str());
         for (server, count) in [(plan.base(), &cell.base), (cell.candidate, &cell.counted)] {
-            found.extend(of_server(name, &plan.server_name(server), count));
+            found.extend(of_server(plan.work.is_embedded(), name, &plan.server_name(server), count));
         }
         if (cell.base.rows_per_op - cell.counted.rows_per_op).abs() > f64::EPSILON {
             let text = format!(
@@ -160,7 +160,7 @@ fn findings(plan: &Plan, counts: &InstructionCounts) -> Vec<Finding> {
     told
 }
 
-fn of_server(workload: &str, server: &str, count: &ServerCount) -> Vec<Finding> {
+fn of_server(embedded: bool, workload: &str, server: &str, count: &ServerCount) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Some(span) = count.span.filter(|span| *span > COUNT_SPAN_MAX) {
         let text = format!(
@@ -170,8 +170,12 @@ fn of_server(workload: &str, server: &str, count: &ServerCount) -> Vec<Finding> 
         found.push(Finding::new(FindingKind::CountSpan, Severity::Note, text));
     }
     if let Some(beside) = count.beside.filter(|beside| *beside > COUNT_BESIDE_MAX) {
+        let (others, counted) = match embedded {
+            true => ("threads", "thread of the step"),
+            false => ("processes", "backend"),
+        };
         let text = format!(
-            "{workload}: other processes of {server} executed {:.1} % as many instructions as the backend, \
+            "{workload}: other {others} of {server} executed {:.1} % as many instructions as the {counted}, \
              and are not counted",
             beside * 100.0
         );
@@ -198,26 +202,42 @@ pub fn caveats(plan: &Plan, builds: &[Build], alone: bool) -> Vec<Finding> {
 fn each_caveat(plan: &Plan, builds: &[Build]) -> Vec<Finding> {
     let note =
         |kind: &'static str, text: &str| Finding::new(FindingKind::own(kind), Severity::Note, text);
+    let any = |is: &dyn Fn(&Cell) -> bool| plan.cells.iter().any(is);
+    let (own_code, alone, later) = match plan.work.is_embedded() {
+        true => (
+            "a count has what calls of the library execute, not the kernel's code and not the worker's own",
+            "each target has one thread: a count does not include waiting for others' locks, nor what others \
+             put into caches",
+            "a count has the thread of the step, not the threads for flushes and compactions: what writes \
+             leave to them is not counted",
+        ),
+        false => (
+            "a count has the server's own code, not the kernel's",
+            "each server has one client: a count does not include waiting for others' locks, nor what others \
+             put into caches",
+            "counts of cells that write do not include what background processes write later",
+        ),
+    };
     let mut found = vec![
         note(
             "count-is-not-time",
             "instructions are not time: a count does not include misses of caches and branches, or waits",
         ),
-        note(
-            "count-no-kernel",
-            "a count has the server's own code, not the kernel's",
-        ),
+        note("count-no-kernel", own_code),
         note(
             "count-dispatch",
             "the counter hides some instruction sets of the CPU: checksums, bit counts and copies may run \
              another variant than they do without it",
         ),
-        note(
-            "count-one-client",
-            "each server has one client: a count does not include waiting for others' locks, nor what others \
-             put into caches",
-        ),
+        note("count-one-client", alone),
     ];
+    if plan.work.has_passes() || any(&|cell| plan.work.comes_in_bursts(&cell.workload)) {
+        found.push(note(
+            "count-no-rates",
+            "what a step does at a rate beside its operations is left out: a rate has no meaning where an \
+             operation takes fifty times as long",
+        ));
+    }
     let small = |build: &Build| {
         build
             .cflags
@@ -231,17 +251,8 @@ fn each_caveat(plan: &Plan, builds: &[Build]) -> Vec<Finding> {
              production, count builds from source",
         ));
     }
-    let writes: Vec<&str> = plan
-        .cells
-        .iter()
-        .filter(|cell| cell.writes)
-        .map(|cell| cell.workload.as_str())
-        .collect();
-    if !writes.is_empty() {
-        found.push(note(
-            "count-writes",
-            "counts of cells that write do not include what background processes write later",
-        ));
+    if any(&|cell| cell.writes) {
+        found.push(note("count-writes", later));
     }
     found
 }
@@ -253,15 +264,17 @@ mod tests {
     #[test]
     fn starts_that_differ_and_others_at_work_are_told() {
         let quiet = ServerCount::of_two_starts(1e5, 0.0004);
-        assert_eq!(of_server("scan", "postgres:18", &quiet), []);
+        assert_eq!(of_server(false, "scan", "postgres:18", &quiet), []);
         let loud = ServerCount {
             beside: Some(0.02),
             ..ServerCount::of_two_starts(1e5, 0.000_8)
         };
-        let kinds: Vec<FindingKind> = of_server("scan", "postgres:18", &loud)
+        let kinds: Vec<FindingKind> = of_server(false, "scan", "postgres:18", &loud)
             .into_iter()
             .map(|finding| finding.kind)
             .collect();
         assert_eq!(kinds, [FindingKind::CountSpan, FindingKind::CountBeside]);
+        let told = of_server(true, "readrandom", "rocksdb:10.2.1", &loud);
+        assert!(told[1].text.contains("other threads of rocksdb:10.2.1"));
     }
 }

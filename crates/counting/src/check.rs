@@ -44,7 +44,7 @@ pub fn check(plan: &Plan) -> Result<(), Problem> {
     {
         return Err(not_ours(&server.installation.asked));
     }
-    if plan.work.is_embedded() || plan.work.has_passes() {
+    if plan.work.has_passes() {
         return Err(
             Problem::new(format!("{} cannot be counted", plan.work.title()))
                 .detail("only statements that a client sends to a server are counted so far")

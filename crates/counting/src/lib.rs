@@ -16,7 +16,12 @@ mod clock;
 mod marks;
 mod quota;
 mod session;
+mod starts;
 mod visit;
 
+pub use asleep::until_asleep;
 pub use check::{check, check_settings, not_ours, several_clients};
-pub use session::count;
+pub use marks::{OfLibrary, of_library};
+pub use session::{count, count_servers};
+pub use starts::{Client, Counted, Targets, all_starts};
+pub use visit::{AtRest, Sends, Visit};

@@ -1,6 +1,7 @@
 //! What a counter wrote at the marks of a backend.
 
-use deltabench_explain::callgrind;
+use crate::clock::without;
+use deltabench_explain::callgrind::{self, Part, Unread};
 use deltabench_model::problem::Problem;
 use deltabench_model::profile::Profile;
 use deltabench_server::counts_file;
@@ -78,15 +79,45 @@ pub fn total(path: &Path) -> Result<u64, Problem> {
 ///
 /// Errors: a file that is not there, or is none of callgrind's.
 pub fn read(path: &Path) -> Result<Profile, Problem> {
+    last_part(path, |text| callgrind::read(text, ROOT)).map(|part| part.profile)
+}
+
+/// As [`read`], of a program that calls a library: what was done in calls of its functions, whose names begin
+/// with `prefix`, below a node `name`.
+///
+/// Errors: those of [`read`].
+pub fn of_library(path: &Path, prefix: &str, name: &str) -> Result<OfLibrary, Problem> {
+    let part = last_part(path, |text| callgrind::read_calls(text, prefix, name))?;
+    Ok(OfLibrary {
+        instructions: part.profile.total().unsigned_abs(),
+        profile: without(&part.profile, 0),
+        of_threads: part.of_threads.unsigned_abs(),
+    })
+}
+
+/// What a library did between two marks.
+#[derive(Debug)]
+pub struct OfLibrary {
+    /// Instructions in calls of it.
+    pub instructions: u64,
+    /// Where they went, with the allocator's work at a fixed price.
+    pub profile: Profile,
+    /// Instructions of its own threads.
+    pub of_threads: u64,
+}
+
+fn last_part(
+    path: &Path,
+    parts: impl Fn(&str) -> Result<Vec<Part>, Unread>,
+) -> Result<Part, Problem> {
     let unread = |why: String| {
         Problem::new("what the counter wrote cannot be read")
             .detail(format!("{}: {why}", path.display()))
     };
     let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
-    let parts = callgrind::read(&text, ROOT).map_err(|error| unread(error.to_string()))?;
+    let parts = parts(&text).map_err(|error| unread(error.to_string()))?;
     let part = parts.into_iter().next_back();
-    part.map(|part| part.profile)
-        .ok_or_else(|| unread("it has no parts".to_owned()))
+    part.ok_or_else(|| unread("it has no parts".to_owned()))
 }
 
 #[cfg(test)]

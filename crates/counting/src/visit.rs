@@ -3,12 +3,12 @@
 use crate::asleep::{Standing, until_asleep};
 use crate::clock::without;
 use crate::marks::{Marks, read, total};
-use crate::quota::{Quota, Quotas, probes, warm_up, window};
-use deltabench_driver::{Lane, LaneSpec, SliceOutcome, SliceRequest};
+use crate::quota::{Quota, probes, warm_up, window};
+use crate::starts::{Client, Counted};
+use deltabench_driver::{Lane, LaneSpec, SliceRequest, WireError};
 use deltabench_model::counts::CountRecord;
 use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::problem::Problem;
-use deltabench_model::profile::Profile;
 use deltabench_model::units::to_f64;
 use deltabench_proc::{Process, process_tree};
 use deltabench_run::fleet::CountedServer;
@@ -24,94 +24,136 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// What the first operation gets, however little time is left.
 const LEAST: Duration = Duration::from_secs(15);
 
-/// What is counted.
-#[derive(Clone, Copy)]
-pub struct Visit<'a> {
-    /// The plan.
-    pub plan: &'a Plan,
+/// What sends operations to a backend under a counter, each only when the backend sleeps.
+pub trait Sends {
+    /// The backend.
+    fn pid(&self) -> u32;
+
+    /// Undoes what operations before have done, if they could not be done again; whether there was something
+    /// to undo.
+    ///
+    /// Errors: whatever the server answered.
+    fn undo(&mut self) -> Result<bool, Problem>;
+
+    /// Does so many operations; rows that came back.
+    ///
+    /// Errors: any of them failed.
+    fn work(&mut self, operations: u64) -> Result<u64, Problem>;
+
+    /// Has the backend run a statement that is no operation.
+    ///
+    /// Errors: the server did not answer.
+    fn ask(&mut self, sql: &str) -> Result<(), WireError>;
+}
+
+/// A server that has just started, with warm tables and without clients.
+#[derive(Debug)]
+pub struct AtRest<'a> {
     /// The server.
     pub server: &'a CountedServer<'a>,
     /// Its processes without clients.
-    pub standing: &'a Standing,
-    /// The process that writes WAL for others, where the cell writes any.
-    pub wal_writer: Option<u32>,
-    /// Which start of it, from 0.
-    pub start: u32,
-    /// The cell.
-    pub cell: (CellId, &'a Cell),
-    /// What it sends.
-    pub executable: &'a Executable,
-    /// How many operations cells get.
-    pub quotas: &'a Quotas,
-    /// Whether it is this visit that decides about this cell.
-    pub decides: bool,
-    /// When the time for all cells is up: no operation may take longer.
-    pub ends: Option<Instant>,
+    standing: Standing,
+    /// The process that writes WAL for others, where a cell of the plan writes any.
+    wal_writer: Option<u32>,
 }
 
-/// What was counted.
-#[derive(Debug)]
-pub struct Counted {
-    /// One for each window.
-    pub records: Vec<CountRecord>,
-    /// Where the instructions of the first window went, without those of the marks; in the first start.
-    pub profile: Option<Profile>,
+impl<'a> AtRest<'a> {
+    /// Waits until nothing more of a server starts, and has it read its tables.
+    ///
+    /// Errors: whatever the server answered.
+    pub fn of(server: &'a CountedServer<'a>, plan: &Plan) -> Result<Self, Problem> {
+        let standing = Standing::of(server.postmaster_pid);
+        server.warm()?;
+        let wal_writer = match plan.cells.iter().any(|cell| cell.writes) {
+            true => server.wal_writer()?,
+            false => None,
+        };
+        Ok(Self {
+            server,
+            standing,
+            wal_writer,
+        })
+    }
+
+    /// Waits until all clients before this one have ended.
+    pub fn wait_alone(&self) {
+        self.standing.wait_alone();
+    }
+}
+
+/// What is counted.
+#[derive(Clone, Copy)]
+pub struct Visit<'a> {
+    /// Who counts, and in which start.
+    pub client: &'a Client<'a>,
+    /// The server.
+    pub at_rest: &'a AtRest<'a>,
+    /// The cell.
+    pub cell: (CellId, &'a Cell),
 }
 
 impl Visit<'_> {
     /// How long an operation may take.
-    fn limit(&self) -> Duration {
-        let left = self
-            .ends
-            .map(|ends| ends.saturating_duration_since(Instant::now()));
+    pub fn limit(&self) -> Duration {
+        let ends = self.client.ends;
+        let left = ends.map(|ends| ends.saturating_duration_since(Instant::now()));
         // What is begun in time gets a moment: an end of its own is clearer than a lost connection.
         left.map_or(LIMIT, |left| left.max(LEAST).min(LIMIT))
     }
 
-    /// Counts all windows of the cell.
+    /// Counts all windows of the cell, in which the executable is sent.
     ///
-    /// Errors: whatever the server answered, an operation that failed, a counter that wrote nothing;
-    /// `given_up` says that the one who decides about this cell will not, and then it is none.
-    pub fn count(&self, given_up: impl Fn() -> bool) -> Result<Option<Counted>, Problem> {
-        let (id, cell) = self.cell;
-        self.standing.wait_alone();
-        let (endpoint, login) = self.server.prepare(cell)?;
+    /// Errors: whatever the server answered, an operation that failed, a counter that wrote nothing; nothing
+    /// if who decides about this cell will not.
+    pub fn count(&self, executable: &Executable) -> Result<Option<Counted>, Problem> {
+        let (_, cell) = self.cell;
+        self.at_rest.wait_alone();
+        let (endpoint, login) = self.at_rest.server.prepare(cell)?;
         let refused = |error| {
             Problem::new(format!("cannot prepare {} on a server", cell.workload))
                 .detail(format!("{error}"))
         };
-        self.standing.wait_alone();
+        self.at_rest.wait_alone();
         let mut lane = Lane::connect(&LaneSpec {
             servers: &[(endpoint, login)],
-            executable: self.executable,
+            executable,
             clients: 1,
             op_timeout: self.limit(),
             rate: None,
         })
         .map_err(refused)?;
         lane.before_send(Box::new(until_asleep));
-        let pid = lane.backend_pids(0).first().copied().unwrap_or(0);
-        let mut connected = Connected {
+        self.windows(&mut Sliced {
             visit: self,
             lane,
-            pid,
-            marks: Marks::of(&self.server.counts, pid),
             done: 0,
             slices: 0,
+        })
+    }
+
+    /// As [`Visit::count`] for whatever sends.
+    ///
+    /// Errors: those of [`Visit::count`].
+    pub fn windows(&self, sends: &mut impl Sends) -> Result<Option<Counted>, Problem> {
+        let (id, cell) = self.cell;
+        let mut connected = Connected {
+            visit: self,
+            marks: Marks::of(&self.at_rest.server.counts, sends.pid()),
+            sends,
         };
         // Whether a backend may say on a tuple that its transaction has committed depends on whether WAL was
         // written since: this process does so five times a second, and an operation differs by that.
-        let _frozen = self.wal_writer.and_then(Frozen::of);
-        let Some(quota) = connected.warm_up(given_up)? else {
+        let wal_writer = self.at_rest.wal_writer.filter(|_| cell.writes);
+        let _frozen = wal_writer.and_then(Frozen::of);
+        let Some(quota) = connected.warm_up()? else {
             return Ok(None);
         };
-        let counting = self.plan.observing.counting.unwrap_or_default();
+        let counting = self.client.plan.observing.counting.unwrap_or_default();
         let mut windows = Vec::new();
         for _ in 0..counting.windows.max(1) {
             windows.push(connected.window(quota.window)?);
         }
         let empty = connected.mark()?;
-        drop(connected);
         let of_marks = total(&empty)?;
         let empty = without(&read(&empty)?, 1);
         let (mut records, mut profile) = (Vec::new(), None);
@@ -121,19 +163,19 @@ impl Visit<'_> {
             let instructions = total(&window.file)?;
             let around = instructions.saturating_sub(of_marks).cast_signed();
             records.push(CountRecord {
-                server: self.server.server,
+                server: self.client.server,
                 cell: id,
-                start: self.start,
+                start: self.client.start,
                 window: number,
                 operations: quota.window,
                 instructions,
                 of_marks,
                 of_clock: around - counted.total(),
                 rows: window.rows,
-                failed: window.failed,
+                failed: 0,
                 beside: window.beside,
             });
-            if self.start == 0 {
+            if self.client.start == 0 {
                 profile.get_or_insert(counted);
             }
         }
@@ -145,31 +187,26 @@ impl Visit<'_> {
 struct Window {
     file: PathBuf,
     rows: u64,
-    failed: u64,
     beside: Option<f64>,
 }
 
 /// A visit with its connection.
-struct Connected<'a> {
+struct Connected<'a, S> {
     visit: &'a Visit<'a>,
-    lane: Lane,
-    pid: u32,
+    sends: &'a mut S,
     marks: Marks,
-    /// Operations done so far: where sequences go on.
-    done: u64,
-    /// Slices so far: each has keys of its own, the same on every server and in every start.
-    slices: u32,
 }
 
-impl Connected<'_> {
+impl<S: Sends> Connected<'_, S> {
     /// Works until nothing is new to the backend any more; decides how many operations the cell gets, or
     /// waits for who does. Ends with a mark.
-    fn warm_up(&mut self, given_up: impl Fn() -> bool) -> Result<Option<Quota>, Problem> {
+    fn warm_up(&mut self) -> Result<Option<Quota>, Problem> {
         let cell = self.visit.cell.0.index();
-        let quotas = self.visit.quotas;
-        let settled = match self.visit.decides {
+        let client = self.visit.client;
+        let quotas = client.quotas;
+        let settled = match client.decides() {
             true => quotas.known(cell),
-            false => match quotas.wait(cell, given_up) {
+            false => match quotas.wait(cell, || client.over()) {
                 None => return Ok(None),
                 quota => quota,
             },
@@ -201,44 +238,77 @@ impl Connected<'_> {
     /// Counts a window; begins and ends with a mark, the first of which is there.
     fn window(&mut self, operations: u64) -> Result<Window, Problem> {
         let before = self.cpu_ns();
-        let outcome = self.work(operations)?;
+        let rows = self.work(operations)?;
         let file = self.mark()?;
         let beside = before.zip(self.cpu_ns()).and_then(|(before, after)| {
             let of = |after: u64, before: u64| to_f64(after.saturating_sub(before));
             let (own, others) = (of(after.0, before.0), of(after.1, before.1));
             (own > 0.0).then(|| others / own)
         });
-        Ok(Window {
-            file,
-            rows: outcome.rows,
-            failed: outcome.failed,
-            beside,
-        })
+        Ok(Window { file, rows, beside })
     }
 
     /// CPU of the backend and of all other processes of its server, ns.
     fn cpu_ns(&self) -> Option<(u64, u64)> {
         let run_ns = |pid: u32| Process::of(pid).schedstat().map(|found| found.cpu_ns);
-        let own = run_ns(self.pid)?;
-        let tree = process_tree(self.visit.server.postmaster_pid).ok()?;
-        let others = tree.into_iter().filter(|pid| *pid != self.pid);
+        let backend = self.sends.pid();
+        let own = run_ns(backend)?;
+        let tree = process_tree(self.visit.at_rest.server.postmaster_pid).ok()?;
+        let others = tree.into_iter().filter(|pid| *pid != backend);
         Some((own, others.filter_map(run_ns).sum()))
     }
 
-    fn work(&mut self, operations: u64) -> Result<SliceOutcome, Problem> {
+    /// Does operations from the latest mark on.
+    fn work(&mut self, operations: u64) -> Result<u64, Problem> {
+        if self.sends.undo()? {
+            self.mark()?;
+        }
+        self.sends.work(operations)
+    }
+
+    /// Marks the end of what came before; the file says what that was.
+    fn mark(&mut self) -> Result<PathBuf, Problem> {
+        self.sends.ask(Counter::MARK_SQL).map_err(|error| {
+            Problem::new("the server did not answer a mark of the counter")
+                .detail(error.to_string())
+        })?;
+        self.marks.next()
+    }
+}
+
+/// Operations of an executable, in slices.
+struct Sliced<'a> {
+    visit: &'a Visit<'a>,
+    lane: Lane,
+    /// Operations done so far: where sequences go on.
+    done: u64,
+    /// Slices so far: each has keys of its own, the same on every server and in every start.
+    slices: u32,
+}
+
+impl Sends for Sliced<'_> {
+    fn pid(&self) -> u32 {
+        self.lane.backend_pids(0).first().copied().unwrap_or(0)
+    }
+
+    fn undo(&mut self) -> Result<bool, Problem> {
+        Ok(false)
+    }
+
+    fn work(&mut self, operations: u64) -> Result<u64, Problem> {
         let (id, cell) = self.visit.cell;
         let outcome = self.lane.run_slice(
             0,
             SliceRequest {
                 operations,
-                seed: parameters(self.visit.plan, 0, id, self.slices),
+                seed: parameters(self.visit.client.plan, 0, id, self.slices),
                 first_operation: self.done,
             },
         );
         self.done += operations;
         self.slices += 1;
         if outcome.void.is_none() && outcome.failed == 0 {
-            return Ok(outcome);
+            return Ok(outcome.rows);
         }
         let errors = outcome.errors.iter().map(|error| error.sqlstate.clone());
         let why = outcome.void_detail.clone().unwrap_or_default();
@@ -253,12 +323,7 @@ impl Connected<'_> {
         .detail(facts.join("; ")))
     }
 
-    /// Marks the end of what came before; the file says what that was.
-    fn mark(&mut self) -> Result<PathBuf, Problem> {
-        self.lane.ask(0, Counter::MARK_SQL).map_err(|error| {
-            Problem::new("the server did not answer a mark of the counter")
-                .detail(error.to_string())
-        })?;
-        self.marks.next()
+    fn ask(&mut self, sql: &str) -> Result<(), WireError> {
+        self.lane.ask(0, sql)
     }
 }

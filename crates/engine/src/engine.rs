@@ -84,6 +84,19 @@ impl<'i> Engine<'i> {
         }
     }
 
+    /// As [`Engine::turn`] in front of the counter that the engine was started under, which writes down what it
+    /// counted.
+    ///
+    /// Errors: as [`Engine::prepare`]; a `db_bench`, which has no turns that could be counted.
+    pub fn count(&mut self, order: TurnOrder) -> Result<Turned, EngineError> {
+        match &mut self.inner {
+            Inner::Worker(worker) => worker.count(order),
+            Inner::DbBench(_) => Err(EngineError::Failed(
+                "a db_bench cannot be counted: it does whole steps".to_owned(),
+            )),
+        }
+    }
+
     /// Ends the step that was begun, waiting where it waits.
     ///
     /// Errors: as [`Engine::prepare`].

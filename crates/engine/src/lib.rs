@@ -22,5 +22,5 @@ mod work;
 
 pub use engine::Engine;
 pub use protocol::{Answer, OpenOrder, Opened, Order, StepOrder, TurnOrder, Turned};
-pub use spec::{EngineError, EngineSpec, Prepared};
+pub use spec::{EngineError, EngineSpec, Prepared, counts_dir};
 pub use work::{FINISH_CPU_NS, WorkerError, work};

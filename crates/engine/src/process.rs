@@ -8,6 +8,7 @@ use crate::protocol::{Answer, OpenOrder, Opened, Order, StepOrder, TurnOrder, Tu
 use crate::spec::{EngineError, EngineSpec, Patience, Prepared};
 use deltabench_model::work::rocksdb::StepFigures;
 use deltabench_server::{ENGINE_MARK, Handle, Launch};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd};
@@ -50,15 +51,16 @@ pub(crate) struct Worker<'i> {
 impl<'i> Worker<'i> {
     pub(crate) fn start(spec: EngineSpec<'_, 'i>) -> Result<(Self, Opened), EngineError> {
         let log_start = std::fs::metadata(spec.log).map_or(0, |metadata| metadata.len());
+        let (program, arguments, environment) = started(&spec)?;
         let launch = Launch {
-            program: spec.worker,
-            arguments: vec!["engine-worker".into()],
+            program: &program,
+            arguments,
             user: spec.user,
             directory: spec.directory,
             log: spec.log,
             cores: spec.cores,
             cgroups: spec.cgroups,
-            environment: &[(ENGINE_MARK.0.to_owned(), ENGINE_MARK.1.to_owned())],
+            environment: &environment,
             death_signal: libc::SIGKILL,
             piped: true,
         };
@@ -125,7 +127,14 @@ impl<'i> Worker<'i> {
     }
 
     pub(crate) fn turn(&mut self, order: TurnOrder) -> Result<Turned, EngineError> {
-        let order = Order::Turn(order);
+        self.turned(Order::Turn(order))
+    }
+
+    pub(crate) fn count(&mut self, order: TurnOrder) -> Result<Turned, EngineError> {
+        self.turned(Order::Count(order))
+    }
+
+    fn turned(&mut self, order: Order) -> Result<Turned, EngineError> {
         match self.ask(&order)? {
             Answer::Turned(turned) => Ok(*turned),
             other => Err(self.unexpected(&order, &other)),
@@ -292,6 +301,24 @@ impl Drop for Worker<'_> {
     }
 }
 
+/// What is started for an engine, with its arguments and environment: the worker, or its counter.
+fn started(spec: &EngineSpec<'_, '_>) -> Result<Started, EngineError> {
+    let own = vec!["engine-worker".into()];
+    let mark = (ENGINE_MARK.0.to_owned(), ENGINE_MARK.1.to_owned());
+    let Some(counter) = spec.counter else {
+        return Ok((spec.worker.to_path_buf(), own, vec![mark]));
+    };
+    let counts = spec.counts();
+    let made = spec.user.make_directory(&counts);
+    made.map_err(|problem| EngineError::of_problem(&problem))?;
+    let (program, arguments, mut environment) = counter.of_worker(&counts, spec.worker, own);
+    environment.push(mark);
+    Ok((program, arguments, environment))
+}
+
+/// A program with its arguments and environment.
+type Started = (PathBuf, Vec<OsString>, Vec<(String, String)>);
+
 /// Kills a child and reaps it. One that has been reaped is left alone.
 fn end(child: &mut Child, handle: &Handle) {
     if let Ok(None) = child.try_wait() {
@@ -367,7 +394,7 @@ fn moment(order: &Order) -> String {
         Order::Open(_) => "while opening its database".to_owned(),
         Order::Prepare(step) => format!("in {}", step.step.name()),
         Order::Begin(step) => format!("at the start of {}", step.step.name()),
-        Order::Turn(_) => "in mid-turn".to_owned(),
+        Order::Turn(_) | Order::Count(_) => "in mid-turn".to_owned(),
         Order::Finish => "at the end of a step".to_owned(),
         Order::Close => "while closing".to_owned(),
     }

@@ -19,6 +19,9 @@ pub enum Order {
     Begin(StepOrder),
     /// Do some of the step that was begun; [`Answer::Turned`].
     Turn(TurnOrder),
+    /// The same in front of a counter of instructions, which writes down what it counted;
+    /// [`Answer::Turned`].
+    Count(TurnOrder),
     /// End the step that was begun, waiting where it waits; [`Answer::Finished`].
     Finish,
     /// Close the database and end; [`Answer::Closed`].

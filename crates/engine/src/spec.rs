@@ -3,7 +3,7 @@
 use deltabench_model::installation::Installation;
 use deltabench_model::problem::Problem;
 use deltabench_model::work::rocksdb::{BlockCache, RocksdbSetup, RocksdbStep, StepFigures};
-use deltabench_server::ServerUser;
+use deltabench_server::{Counter, ServerUser};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct EngineSpec<'a, 'i> {
     pub installation: &'a Installation,
     /// The program started with the argument `engine-worker`: `/proc/self/exe` is this program itself. Not
-    /// used for a `db_bench`.
+    /// used for a `db_bench`. A counter opens it by this name, which must not be that of itself then.
     pub worker: &'a Path,
     /// Directory of the engine; made here, inside the run's workspace. Its database is `db` in it.
     pub directory: &'a Path,
@@ -25,6 +25,8 @@ pub struct EngineSpec<'a, 'i> {
     pub cache: BlockCache,
     /// Options of this target, by their names in option files.
     pub options: &'a [(String, String)],
+    /// Counts the instructions of the worker, into `counts` in its directory.
+    pub counter: Option<&'a Counter>,
     /// Cores to run on; absent means all.
     pub cores: Option<&'a [usize]>,
     /// Directories of control groups to start it in.
@@ -38,6 +40,17 @@ impl EngineSpec<'_, '_> {
     pub(crate) fn database(&self) -> PathBuf {
         self.directory.join("db")
     }
+
+    /// Where its counter writes, in the directory of an engine.
+    pub(crate) fn counts(&self) -> PathBuf {
+        counts_dir(self.directory)
+    }
+}
+
+/// Where the counter of an engine writes, by the directory of the engine.
+#[must_use]
+pub fn counts_dir(directory: &Path) -> PathBuf {
+    directory.join("counts")
 }
 
 /// How long an engine has for something: far more than one that works needs.

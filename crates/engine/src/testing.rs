@@ -99,6 +99,7 @@ impl Bench {
             setup: &self.setup,
             cache: self.cache,
             options: &self.options,
+            counter: None,
             cores: None,
             cgroups: &[],
             interrupted: &self.interrupted,

@@ -4,6 +4,7 @@ mod crew;
 mod figures;
 mod hand;
 mod idle;
+mod mark;
 mod meters;
 mod session;
 mod writer;
@@ -98,7 +99,8 @@ fn in_session(session: &mut Session, order: Order) -> Result<Answer, String> {
             session.begin(step)?;
             Answer::Ready
         }
-        Order::Turn(turn) => Answer::Turned(Box::new(session.turn(turn)?)),
+        Order::Turn(turn) => Answer::Turned(Box::new(session.turn(turn, false)?)),
+        Order::Count(turn) => Answer::Turned(Box::new(session.turn(turn, true)?)),
         Order::Finish => Answer::Finished(session.finish()?),
         Order::Open(_) | Order::Close => return Err("not in a session".to_owned()),
     })

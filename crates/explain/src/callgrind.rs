@@ -20,6 +20,8 @@ pub struct Part {
     pub total: i64,
     /// The same by call path.
     pub profile: Profile,
+    /// Of what is in no profile of [`read_calls`]: instructions of the library's own threads.
+    pub of_threads: i64,
 }
 
 /// A file that cannot be read as one of callgrind.
@@ -54,6 +56,46 @@ pub enum Unread {
 /// `f`).
 /// Errors: a file that is of another format, or cut off, or whose functions do not sum to its total.
 pub fn read(text: &str, root: &str) -> Result<Vec<Part>, Unread> {
+    read_below(text, Root::Function(root))
+}
+
+/// Reads all parts of a file, and of them only what was done in calls of a library: of functions whose names
+/// begin with `prefix`.
+///
+/// Shape: paths begin below a node `name` with the outermost of these functions. What was done outside of
+/// them is in no profile, though it is in [`Part::total`].
+/// Errors: those of [`read`].
+pub fn read_calls(text: &str, prefix: &str, name: &str) -> Result<Vec<Part>, Unread> {
+    read_below(text, Root::Calls { prefix, name })
+}
+
+/// What profiles begin with.
+#[derive(Clone, Copy)]
+enum Root<'a> {
+    /// A function that all of interest is done below.
+    Function(&'a str),
+    /// Calls of functions whose names begin so, below a node of this name; everything else is left out.
+    Calls { prefix: &'a str, name: &'a str },
+}
+
+impl<'a> Root<'a> {
+    fn name(self) -> &'a str {
+        match self {
+            Self::Function(name) | Self::Calls { name, .. } => name,
+        }
+    }
+
+    /// The frames below the root; the innermost one is first.
+    fn below<'f>(self, frames: &'f [&'a str]) -> Option<&'f [&'a str]> {
+        let last = |is: &dyn Fn(&str) -> bool| frames.iter().rposition(|name| is(name));
+        match self {
+            Self::Function(root) => frames.get(..last(&|name| name == root)?),
+            Self::Calls { prefix, .. } => frames.get(..=last(&|name| name.starts_with(prefix))?),
+        }
+    }
+}
+
+fn read_below(text: &str, root: Root<'_>) -> Result<Vec<Part>, Unread> {
     let mut reading = Reading::default();
     let mut parts = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -180,7 +222,7 @@ impl<'a> Reading<'a> {
     fn costs(&mut self, line: &str) -> Option<()> {
         let column = self.positions.max(1) + self.instructions;
         let cost = match line.split_ascii_whitespace().nth(column) {
-            Some(cost) => cost.parse().ok()?,
+            Some(cost) => signed(cost)?,
             None => 0,
         };
         let at = self.at?;
@@ -216,7 +258,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Ends a part. Names by number stay: a later part may refer to them.
-    fn part(&mut self, total: i64, root: &str) -> Result<Part, Unread> {
+    fn part(&mut self, total: i64, root: Root<'_>) -> Result<Part, Unread> {
         let contexts = std::mem::take(&mut self.contexts);
         self.known.clear();
         (self.at, self.called, self.begun) = (None, Called::default(), false);
@@ -225,11 +267,13 @@ impl<'a> Reading<'a> {
             let number = self.number;
             return Err(Unread::Sum { number, sum, total });
         }
+        let (profile, of_threads) = Paths::of(&contexts, root).profile();
         Ok(Part {
             number: self.number,
             trigger: std::mem::take(&mut self.trigger).to_owned(),
             total,
-            profile: Paths::of(&contexts, root).profile(),
+            profile,
+            of_threads,
         })
     }
 }
@@ -237,53 +281,69 @@ impl<'a> Reading<'a> {
 /// Contexts on their way into a tree.
 struct Paths<'a> {
     contexts: &'a [Context<'a>],
-    root: &'a str,
+    root: Root<'a>,
     objects: HashMap<&'a str, &'a str>,
     grower: Grower,
     nodes: HashMap<usize, NodeId>,
 }
 
 impl<'a> Paths<'a> {
-    fn of(contexts: &'a [Context<'a>], root: &'a str) -> Self {
+    fn of(contexts: &'a [Context<'a>], root: Root<'a>) -> Self {
         let named = |context: &Context<'a>| Some((*context.frames.first()?, context.object));
         let objects = contexts.iter().filter_map(named);
         Self {
             contexts,
             root,
             objects: objects.filter(|(_, object)| !object.is_empty()).collect(),
-            grower: Grower::new(root),
+            grower: Grower::new(root.name()),
             nodes: HashMap::new(),
         }
     }
 
-    fn profile(mut self) -> Profile {
-        let root_object = self.objects.get(self.root).copied();
+    /// The tree, and what of the rest was done by functions of the same files.
+    fn profile(mut self) -> (Profile, i64) {
+        let files = self.files();
+        let mut of_threads = 0;
+        let root_object = self.objects.get(self.root.name()).copied();
         self.grower
             .name_object(NodeId::ROOT, root_object.unwrap_or_default());
         for (index, context) in self.contexts.iter().enumerate() {
-            let node = self.node(index);
-            self.grower.take(node, context.instructions, context.calls);
+            if let Some(node) = self.node(index) {
+                self.grower.take(node, context.instructions, context.calls);
+                continue;
+            }
+            let mut objects = context.frames.iter().map(|name| self.objects.get(name));
+            if objects.any(|object| object.is_some_and(|object| files.contains(object))) {
+                of_threads += context.instructions;
+            }
         }
-        self.grower.grown()
+        (self.grower.grown(), of_threads)
     }
 
-    /// The node of a context; where its path does not reach the root, below who called it.
-    fn node(&mut self, index: usize) -> NodeId {
+    /// The files of the functions whose calls a profile is of.
+    fn files(&self) -> HashSet<&'a str> {
+        let Root::Calls { prefix, .. } = self.root else {
+            return HashSet::new();
+        };
+        let objects = self.objects.iter();
+        let called = objects.filter(|(name, _)| name.starts_with(prefix));
+        called.map(|(_, object)| *object).collect()
+    }
+
+    /// The node of a context; where its path does not reach the root, below who called it; none if it is left
+    /// out.
+    fn node(&mut self, index: usize) -> Option<NodeId> {
         let mut waiting = vec![index];
         let mut seen = HashSet::from([index]);
         let mut node = loop {
-            let Some(at) = waiting.last().copied() else {
-                return NodeId::ROOT;
-            };
+            let at = waiting.last().copied()?;
             if let Some(known) = self.nodes.get(&at).copied() {
                 waiting.pop();
                 break known;
             }
-            let Some(context) = self.contexts.get(at) else {
-                return NodeId::ROOT;
-            };
-            if let Some(end) = context.frames.iter().rposition(|name| *name == self.root) {
-                let path = context.frames.iter().take(end).rev();
+            let context = self.contexts.get(at)?;
+            if let Some(path) = self.root.below(&context.frames) {
+                let path = path.iter().rev();
                 let node = self.down(NodeId::ROOT, path.copied(), context.object);
                 self.nodes.insert(at, node);
                 continue;
@@ -293,6 +353,7 @@ impl<'a> Paths<'a> {
                     seen.insert(above);
                     waiting.push(above);
                 }
+                None if matches!(self.root, Root::Calls { .. }) => return None,
                 None => {
                     let outside = self.grower.child(NodeId::ROOT, OUTSIDE, "");
                     let path = context.frames.iter().rev().copied();
@@ -310,7 +371,7 @@ impl<'a> Paths<'a> {
                 .child(node, name.copied().unwrap_or_default(), object);
             self.nodes.insert(below, node);
         }
-        node
+        Some(node)
     }
 
     /// The node at the end of a path; the last function's object is known, that of its callers by name.
@@ -357,6 +418,11 @@ fn named<'a>(names: &mut HashMap<u32, &'a str>, value: &'a str) -> Option<&'a st
 
 fn first_number(text: &str) -> Option<i64> {
     text.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// A cost. That of a call which was under way at a mark is below 0, and written as what is missing to 2^64.
+fn signed(text: &str) -> Option<i64> {
+    text.parse::<u64>().ok().map(u64::cast_signed)
 }
 
 /// Whether a part of a name is the level of a recursion (`'2`).
@@ -444,6 +510,31 @@ mod tests {
         assert_eq!(part.profile.total(), 5416);
         assert!(at(&part.profile, &["fib"]).is_some());
         assert!(at(&part.profile, &[OUTSIDE]).is_some());
+    }
+
+    #[test]
+    fn a_call_that_was_under_way_at_a_mark_may_cost_less_than_nothing() {
+        assert_eq!(signed("17"), Some(17));
+        assert_eq!(signed("18446744073709551599"), Some(-17));
+        assert_eq!(signed("x"), None);
+    }
+
+    #[test]
+    fn calls_of_a_library_begin_with_the_outermost_and_nothing_else_is_in_them() {
+        for text in [PARTS, SHORT] {
+            let part = &read_calls(text, "deep", "calls").unwrap()[2];
+            let path = ["deep1", "deep2", "deep3"];
+            assert_eq!(at(&part.profile, &path).unwrap().1, 10);
+            assert_eq!(at(&part.profile, &["deep2"]), None, "deep1 called it");
+            assert_eq!(at(&part.profile, &[OUTSIDE]), None);
+            let whole = &read(text, "work").unwrap()[2].profile;
+            assert_eq!(part.profile.functions[0].name, "calls");
+            let each = |end: usize| at(whole, &path[..end]).unwrap().0;
+            assert_eq!(part.profile.total(), (1..=3).map(each).sum::<i64>());
+            // The whole program is one file, so all else is as if threads of the library had done it.
+            let named = part.total - part.profile.total();
+            assert!((1..=named).contains(&part.of_threads), "{part:?}");
+        }
     }
 
     #[test]

@@ -35,8 +35,16 @@ pub fn merge(base: &Profile, candidate: &Profile) -> (u64, Vec<Frame>) {
     (operations, frames)
 }
 
-/// A function's name without what compilers append to variants and parts of it, and without its recursion.
+/// What functions are called of which only the address is known, such as stubs of a linker: it differs from
+/// build to build.
+const UNNAMED: &str = "[unnamed]";
+
+/// A function's name without what compilers append to variants and parts of it, without its recursion, and
+/// without the types of its parameters, which versions change.
 pub fn plain(name: &str) -> &str {
+    if name.starts_with("0x") {
+        return UNNAMED;
+    }
     const MARKS: [&str; 6] = [
         ".constprop.",
         ".isra.",
@@ -45,11 +53,27 @@ pub fn plain(name: &str) -> &str {
         ".lto_priv.",
         "'",
     ];
-    let end = MARKS.iter().filter_map(|mark| name.find(mark)).min();
-    match end {
+    let marks = MARKS.iter().filter_map(|mark| name.find(mark));
+    match marks.chain(parameters(name)).min() {
         Some(end) if end > 0 => name.get(..end).unwrap_or(name),
         _ => name,
     }
+}
+
+/// Where the parameters of a function of C++ begin: not those of its templates.
+fn parameters(name: &str) -> Option<usize> {
+    let mut depth = 0_u32;
+    for (at, sign) in name.char_indices() {
+        let (before, after) = name.split_at(at);
+        match sign {
+            _ if before.ends_with("operator") => {}
+            '<' => depth += 1,
+            '>' if !before.ends_with('-') => depth = depth.saturating_sub(1),
+            '(' if depth == 0 && !after.starts_with("(anonymous namespace)") => return Some(at),
+            _ => {}
+        }
+    }
+    None
 }
 
 fn common_divisor(a: u64, b: u64) -> u64 {
@@ -420,6 +444,22 @@ mod tests {
             assert_eq!(plain(name), "f");
         }
         assert_eq!(plain("operator.cpp"), "operator.cpp");
+        assert_eq!(plain("(below main)"), "(below main)");
+        assert_eq!(plain("0x00000000000876180"), UNNAMED);
+    }
+
+    #[test]
+    fn a_function_of_another_version_is_the_same_whatever_its_parameters() {
+        for (name, short) in [
+            ("a::Cache::Lookup(a::Slice const&, int)", "a::Cache::Lookup"),
+            ("a::Status::operator=(a::Status&&)", "a::Status::operator="),
+            ("e<(a::Kind)3, b>::type a::Read<b>(long)", "e<(a::Kind)3, b>::type a::Read<b>"),
+            ("a::Key::operator<(a::Key)", "a::Key::operator<"),
+            ("a::Key::operator()(char const*) const", "a::Key::operator()"),
+            ("a::(anonymous namespace)::Posix::Read(long)", "a::(anonymous namespace)::Posix::Read"),
+        ] {
+            assert_eq!(plain(name), short);
+        }
         let (_, frames) = merge(&of(&[("f.isra.0", 1, 1), ("f", 2, 1)]), &of(&[("f", 3, 2)]));
         assert_eq!(paths(&frames), [("/f".to_owned(), 3, 3)]);
     }

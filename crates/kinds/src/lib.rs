@@ -15,8 +15,12 @@ pub mod targets;
 pub mod workloads;
 
 use deltabench_compare::Reader;
+use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
 use deltabench_model::work::Work;
 use deltabench_run::benchmark::Benchmark;
+use deltabench_run::session::{Session, SessionEnd};
+use deltabench_server::Counter;
 use deltabench_store::export::ExportTable;
 use shown::{Form, Show};
 
@@ -50,6 +54,28 @@ pub fn run_half(work: &Work) -> &'static dyn Benchmark {
         Work::Workloads(_) => &workloads::Workloads,
         Work::Insert(_) => &insert::Insert,
         Work::Rocksdb(_) => &rocksdb::Rocksdb,
+    }
+}
+
+/// Refuses a plan whose instructions cannot be counted.
+///
+/// Errors: the first thing that is in the way, with a way out.
+pub fn check_counted(plan: &Plan) -> Result<(), Problem> {
+    deltabench_counting::check(plan)?;
+    match &plan.work {
+        Work::Rocksdb(setup) => rocksdb::check_counted(setup, plan),
+        _ => Ok(()),
+    }
+}
+
+/// Counts the instructions of all cells of a plan, in a session of its own.
+///
+/// Errors: anything that makes counting impossible; what was counted before stays in the store.
+pub fn count(session: &mut Session<'_>, counter: &Counter) -> Result<SessionEnd, Problem> {
+    let plan = session.plan;
+    match &plan.work {
+        Work::Rocksdb(setup) => rocksdb::count(setup, session, counter),
+        _ => deltabench_counting::count(session, counter),
     }
 }
 

@@ -123,7 +123,11 @@ impl Analysed {
             results: &context.results,
             cores: records.machines.first().and_then(|machine| machine.cores),
         };
-        let mut shown = show_half(&plan.work).shown(&judged, store)?;
+        // A count has no records of its kind.
+        let mut shown = match plan.observing.counting {
+            None => show_half(&plan.work).shown(&judged, store)?,
+            Some(_) => Shown::default(),
+        };
         context.figures = std::mem::take(&mut shown.figures);
         if elsewhere {
             sensitivity::add(&run, (&plan, &comparison), store, &mut context.figures)?;

@@ -101,6 +101,38 @@ impl Counter {
         program: &Path,
         own: Vec<OsString>,
     ) -> Vec<OsString> {
+        let when = [
+            format!("--dump-before={MARK}"),
+            format!("--zero-before={STARTED}"),
+            format!("--zero-before={ENDS}"),
+        ];
+        self.told(directory, when, program, own)
+    }
+
+    /// A worker under the counter, which writes into `directory` when the worker asks it to: the program that
+    /// is started, its arguments and the variables of its environment.
+    #[must_use]
+    pub fn of_worker(
+        &self,
+        directory: &Path,
+        program: &Path,
+        own: Vec<OsString>,
+    ) -> (PathBuf, Vec<OsString>, Vec<(String, String)>) {
+        // All that is not asked for goes five times as slow as without a counter, and not fifty times.
+        let when = ["--instr-atstart=no".to_owned()];
+        let arguments = self.told(directory, when, program, own);
+        let scratch = ("TMPDIR".to_owned(), directory.display().to_string());
+        (self.program.clone(), arguments, vec![scratch])
+    }
+
+    /// `when` it counts, and writes what it counted.
+    fn told(
+        &self,
+        directory: &Path,
+        when: impl IntoIterator<Item = String>,
+        program: &Path,
+        own: Vec<OsString>,
+    ) -> Vec<OsString> {
         let mut file = OsString::from("--callgrind-out-file=");
         file.push(directory.join("cg.%p"));
         let mut arguments: Vec<OsString> = vec![
@@ -108,15 +140,15 @@ impl Counter {
             "--quiet".into(),
             // Else it leaves pipes in /tmp when it is killed.
             "--vgdb=no".into(),
-            format!("--dump-before={MARK}").into(),
-            format!("--zero-before={STARTED}").into(),
-            format!("--zero-before={ENDS}").into(),
+        ];
+        arguments.extend(when.into_iter().map(OsString::from));
+        arguments.extend([
             format!("--separate-callers={}", self.callers).into(),
             // Line numbers only make files larger: functions are what is compared.
             "--dump-line=no".into(),
             file,
             program.into(),
-        ];
+        ]);
         arguments.extend(own);
         arguments
     }

@@ -8,15 +8,17 @@ use std::path::PathBuf;
 /// `deltabench count`.
 #[derive(Debug, Args)]
 pub struct Count {
-    /// The base: the server that the others are compared with, for example postgres:17
+    /// The base: the server or library that the others are compared with, for example postgres:17 or
+    /// rocksdb:7.10.2
     pub base: String,
-    /// The candidates, for example postgres:18 or path:/opt/pg18
+    /// The candidates, for example postgres:18, path:/opt/pg18 or rocksdb:10.2.1
     #[arg(required = true)]
     pub candidates: Vec<String>,
     /// All 32 sysbench microbenchmarks of the published studies
     #[arg(long, conflicts_with = "only")]
     pub all: bool,
-    /// Only these workloads [default: the eight quick ones, or those of your own files]
+    /// Only these workloads, or steps of RocksDB [default: the eight quick ones, or those of your own files;
+    /// all steps]
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Your own workload file, or a pgbench script (.sql); may be repeated; counted in addition to --only
@@ -35,7 +37,7 @@ pub struct Count {
     /// Number of tables
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub tables: u32,
-    /// Rows of each table; more rows change the counts little and take longer to load
+    /// Rows of each table, or keys of RocksDB; more change the counts little and take longer to load
     #[arg(long, value_name = "N", default_value_t = COUNTED_ROWS)]
     pub rows: u64,
     /// What is held on all servers

@@ -1,6 +1,7 @@
 //! `deltabench rocksdb`: versions and block caches of RocksDB, with the steps of `db_bench` in turns.
 
 pub mod arguments;
+pub mod count;
 pub mod experiment;
 mod outlook;
 mod sizes;
@@ -154,18 +155,22 @@ fn steps(work: &ChainArguments) -> Result<Vec<RocksdbStep>, Problem> {
     if work.steps.is_empty() {
         return Ok(RocksdbStep::published());
     }
-    let step = |name: &String| {
-        RocksdbStep::from_name(name.trim()).ok_or_else(|| {
-            let known = RocksdbStep::ALL.map(RocksdbStep::name);
-            let problem = Problem::new(format!("there is no step `{name}`"))
-                .detail(format!("steps are {}", known.join(", ")));
-            match nearest(name, known) {
-                Some(other) => problem.hint(format!("did you mean {other}?")),
-                None => problem,
-            }
-        })
-    };
-    work.steps.iter().map(step).collect()
+    work.steps.iter().map(named_step).collect()
+}
+
+/// The step of that name.
+///
+/// Errors: there is none, with those that are there.
+fn named_step(name: &String) -> Result<RocksdbStep, Problem> {
+    RocksdbStep::from_name(name.trim()).ok_or_else(|| {
+        let known = RocksdbStep::ALL.map(RocksdbStep::name);
+        let problem = Problem::new(format!("there is no step `{name}`"))
+            .detail(format!("steps are {}", known.join(", ")));
+        match nearest(name, known) {
+            Some(other) => problem.hint(format!("did you mean {other}?")),
+            None => problem,
+        }
+    })
 }
 
 /// `NAME=VALUE` each.

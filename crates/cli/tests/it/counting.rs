@@ -1,6 +1,7 @@
 //! `deltabench count` on a real server under valgrind.
 
 use crate::lab::{Lab, join, signal, text};
+use crate::rocksdb::libraries;
 use serde_json::Value;
 use std::path::Path;
 
@@ -110,4 +111,41 @@ fn an_interrupted_explanation_explains_nothing() {
     let said = std::fs::read_to_string(lab.path().join("stderr")).unwrap();
     assert!(said.contains("interrupted; count again"), "{said}");
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
+
+#[test]
+fn a_library_counted_against_itself_has_the_same_numbers_and_an_interrupted_count_leaves_nothing() {
+    if untested() {
+        return;
+    }
+    let lab = Lab::new();
+    let library = libraries().pop().unwrap();
+    let count = ["count", &library, &library, "--same-target", "--starts", "1"];
+    let count = join(&count, &["--only", "readrandom", "--rows", "10000"]);
+    let mut child = lab.start(&count);
+    lab.wait_for(&mut child, "fillseq on");
+    signal(child.id(), "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(lab.workspaces().is_empty());
+    let output = lab.run(&join(&count, &["--json", "-"]));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(lab.workspaces().is_empty());
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cells = report["cells"].as_array().unwrap();
+    for (cell, (name, each)) in cells.iter().zip([
+        ("fillseq", 2_000.0..20_000.0),
+        ("readrandom", 5_000.0..60_000.0),
+    ]) {
+        assert_eq!(cell["workload"], name);
+        let counted = instructions(cell);
+        let ratio = counted["ratio"].as_f64().unwrap();
+        assert!((ratio - 1.0).abs() < 0.005, "{counted}");
+        assert!(each.contains(&counted["base"].as_f64().unwrap()), "{counted}");
+    }
+    let explained = text(&lab.run(&["explain", "last", "--cell", "readrandom"]).stdout);
+    assert!(explained.contains("instructions per operation"), "{explained}");
+    let refused = lab.run(&["count", "rocksdb:10.2.1", "rocksdb:7.10.2", "--all"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--only names steps"));
 }

@@ -22,7 +22,7 @@ const TINY: [&str; 10] = [
 ];
 
 /// The libraries to test with, oldest first.
-fn libraries() -> Vec<String> {
+pub fn libraries() -> Vec<String> {
     let listed = std::env::var_os("DELTABENCH_TEST_ROCKSDB").unwrap_or_default();
     let files: Vec<String> = std::env::split_paths(&listed)
         .filter(|path| !path.as_os_str().is_empty())

@@ -3,7 +3,7 @@
 use super::crew::Crew;
 use super::figures::{self, Counted, Own, Reading};
 use super::hand::Kit;
-use super::{idle, meters};
+use super::{idle, mark, meters};
 use crate::keys;
 use crate::library::{Database, Library, Options, ReadOptions, WriteOptions};
 use crate::options::{self, Purpose};
@@ -198,7 +198,7 @@ impl Session {
                 counted: false,
                 settle: false,
             };
-            done = self.turn(turn).and_then(|turned| all_went_well(&turned));
+            done = self.turn(turn, false).and_then(|turned| all_went_well(&turned));
         }
         let done = done.and_then(|()| match order.step {
             // How many files a load leaves in level 0 is chance, and every one of them costs an iterator.
@@ -245,11 +245,11 @@ impl Session {
         Ok(())
     }
 
-    /// Does some of it.
+    /// Does some of it; `marked`: between marks of a counter of instructions.
     ///
     /// Errors: no step was begun, or none that is done in turns; a thread of it has ended; a key of a load
     ///         was refused; what was to be worked off after it failed.
-    pub fn turn(&mut self, mut order: TurnOrder) -> Result<Turned, String> {
+    pub fn turn(&mut self, mut order: TurnOrder, marked: bool) -> Result<Turned, String> {
         let first = !order.counted && self.step.as_ref().is_some_and(|step| step.operations == 0);
         let before = if first { Some(self.read()?) } else { None };
         let keys = self.order.setup.keys;
@@ -259,7 +259,14 @@ impl Session {
         if step.order.step == RocksdbStep::Fillseq {
             order.operations = order.operations.min(keys - step.loaded);
         }
-        let turned = crew.turn(order, step.loaded)?;
+        if marked {
+            mark::begin();
+        }
+        let turned = crew.turn(order, step.loaded);
+        if marked {
+            mark::end();
+        }
+        let turned = turned?;
         if step.order.step == RocksdbStep::Fillseq {
             // Every step after it would work on a smaller database.
             all_went_well(&turned)?;

@@ -74,6 +74,7 @@ impl Place {
             setup: &self.setup,
             cache: BlockCache::Lru,
             options: &[],
+            counter: None,
             cores: None,
             cgroups: &[],
             interrupted: &self.interrupted,

@@ -4,7 +4,7 @@ use super::chain::{StepVisit, step_order};
 use super::check::in_memory;
 use super::conditions::{FEW_CORES, few_cores, settings_of, unfair, warnings};
 use super::facts::{EngineSaid, PreparedStep};
-use super::workers::{Stop, WorkerContext, Workers};
+use super::workers::{OWN_PROGRAM, Stop, WorkerContext, Workers};
 use deltabench_engine::StepOrder;
 use deltabench_model::fact::{Fact, HostFacts, Settings};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
@@ -27,6 +27,7 @@ use deltabench_run::visit::{Cause, VisitEnd};
 use deltabench_server::Workspace;
 use serde::de::DeserializeOwned;
 use std::collections::HashSet;
+use std::path::Path;
 
 /// How the end of a process reads that the kernel, or a user, has killed.
 const KILLED: &str = "signal 9 ";
@@ -132,14 +133,7 @@ impl Blocks for BlockState<'_> {
             open,
             order: &order,
         };
-        let context = WorkerContext {
-            plan: session.plan,
-            setup: self.setup,
-            host: session.host,
-            workspace: &self.workspace,
-            limits: &self.limits,
-            interrupted: session.interrupted,
-        };
+        let context = self.context(session);
         let mut workers = match Workers::start(&context, &order) {
             Ok(workers) => workers,
             Err(Stop::Interrupted) => return Ok(BlockEnd::Interrupted),
@@ -191,6 +185,39 @@ impl Blocks for BlockState<'_> {
 }
 
 impl BlockState<'_> {
+    /// What workers of a session are made of.
+    pub(super) fn context<'c, 's: 'c>(&'c self, session: &Session<'s>) -> WorkerContext<'c, 's> {
+        WorkerContext {
+            plan: session.plan,
+            setup: self.setup,
+            host: session.host,
+            workspace: &self.workspace,
+            limits: &self.limits,
+            worker: Path::new(OWN_PROGRAM),
+            counter: None,
+            interrupted: session.interrupted,
+        }
+    }
+
+    /// Opens a database on each target, stores what the engines say of themselves, and closes them again;
+    /// whether all can look many keys up in one go. Nothing if the user wants to stop.
+    pub(super) fn introduce(
+        &mut self,
+        session: &mut Session<'_>,
+    ) -> Result<Option<bool>, Problem> {
+        let order = BlockSchedule::of(session.plan, 0).start_order;
+        let context = self.context(session);
+        let workers = match Workers::start(&context, &order) {
+            Ok(workers) => workers,
+            Err(Stop::Interrupted) => return Ok(None),
+            Err(stop) => return Err(stop.problem(session.plan)),
+        };
+        self.record_engines(session, &workers)?;
+        let batch = workers.batch();
+        workers.abandon()?;
+        Ok(Some(batch))
+    }
+
     /// The links of a chain, up to the last that is wanted.
     fn links(
         &mut self,

@@ -13,12 +13,12 @@ use deltabench_observe::Postmaster;
 use deltabench_run::fleet::Host;
 use deltabench_run::limits::FleetLimits;
 use deltabench_run::visit::Cause;
-use deltabench_server::Workspace;
+use deltabench_server::{Counter, Workspace};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// This same program, whatever became of its file: a worker is started from it.
-const OWN_PROGRAM: &str = "/proc/self/exe";
+pub(crate) const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// What every target does without where one of them cannot, and what is done instead.
 const NOT_BATCHED: (&str, &str) = (
@@ -36,6 +36,23 @@ pub(crate) enum Stop {
     Problem(Problem),
 }
 
+impl Stop {
+    /// The same where nothing goes on after it.
+    pub(crate) fn problem(self, plan: &Plan) -> Problem {
+        match self {
+            Self::Interrupted => Problem::new("interrupted"),
+            Self::Lost(server, cause) => {
+                let problem = Problem::new(format!("{} was lost", plan.server_name(server)));
+                match cause.detail {
+                    Some(words) => problem.detail(words),
+                    None => problem,
+                }
+            }
+            Self::Problem(problem) => problem,
+        }
+    }
+}
+
 impl From<Problem> for Stop {
     fn from(problem: Problem) -> Self {
         Self::Problem(problem)
@@ -49,6 +66,10 @@ pub(crate) struct WorkerContext<'a, 'i> {
     pub(crate) host: &'a Host,
     pub(crate) workspace: &'a Workspace,
     pub(crate) limits: &'a FleetLimits,
+    /// The program of workers of libraries.
+    pub(crate) worker: &'a Path,
+    /// What they run under, to be counted.
+    pub(crate) counter: Option<&'a Counter>,
     pub(crate) interrupted: &'i AtomicBool,
 }
 
@@ -201,14 +222,15 @@ fn remove_all(places: &[PathBuf]) -> Result<(), Problem> {
 }
 
 /// Where a target's database of a block is, with nothing else.
-fn home(workspace: &Workspace, place: usize) -> PathBuf {
+pub(super) fn home(workspace: &Workspace, place: usize) -> PathBuf {
     workspace
         .directory()
         .join("clusters")
         .join(format!("e{place}"))
 }
 
-fn start_one<'i>(
+/// Starts one target, with a database in `home`; what was there before is removed.
+pub(super) fn start_one<'i>(
     context: &WorkerContext<'_, 'i>,
     place: usize,
     home: &Path,
@@ -230,7 +252,8 @@ fn start_one<'i>(
     let options = options_of(server);
     let spec = EngineSpec {
         installation: &server.installation,
-        worker: Path::new(OWN_PROGRAM),
+        worker: context.worker,
+        counter: context.counter,
         directory: home,
         log: &log,
         user: &context.host.user,
@@ -256,7 +279,8 @@ fn start_one<'i>(
     })
 }
 
-fn stop(server: ServerId, error: EngineError) -> Stop {
+/// What the end of an engine is for a chain.
+pub(super) fn stop(server: ServerId, error: EngineError) -> Stop {
     let lost = |reason, words| {
         let detail = Some(words);
         Stop::Lost(server, Cause { reason, detail })
@@ -269,7 +293,8 @@ fn stop(server: ServerId, error: EngineError) -> Stop {
     }
 }
 
-fn remove(home: &Path) -> Result<(), Problem> {
+/// Removes a database with all that is beside it.
+pub(super) fn remove(home: &Path) -> Result<(), Problem> {
     match std::fs::remove_dir_all(home) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(Problem::new(format!("cannot remove {}", home.display())).detail(error.to_string()))
