@@ -135,7 +135,12 @@ fn findings(plan: &Plan, counts: &InstructionCounts) -> Vec<Finding> {
         let workload = plan.cell(cell.cell);
         let name = workload.map_or("?", |planned| planned.workload.as_str());
         for (server, count) in [(plan.base(), &cell.base), (cell.candidate, &cell.counted)] {
-            found.extend(of_server(plan.work.is_embedded(), name, &plan.server_name(server), count));
+            found.extend(of_server(
+                plan.work.is_embedded(),
+                name,
+                &plan.server_name(server),
+                count,
+            ));
         }
         if (cell.base.rows_per_op - cell.counted.rows_per_op).abs() > f64::EPSILON {
             let text = format!(

@@ -84,8 +84,8 @@ impl<'i> Engine<'i> {
         }
     }
 
-    /// As [`Engine::turn`] in front of the counter that the engine was started under, which writes down what it
-    /// counted.
+    /// As [`Engine::turn`] in front of the counter that the engine was started under, which writes down what
+    /// it counted.
     ///
     /// Errors: as [`Engine::prepare`]; a `db_bench`, which has no turns that could be counted.
     pub fn count(&mut self, order: TurnOrder) -> Result<Turned, EngineError> {

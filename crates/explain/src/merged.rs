@@ -453,10 +453,19 @@ mod tests {
         for (name, short) in [
             ("a::Cache::Lookup(a::Slice const&, int)", "a::Cache::Lookup"),
             ("a::Status::operator=(a::Status&&)", "a::Status::operator="),
-            ("e<(a::Kind)3, b>::type a::Read<b>(long)", "e<(a::Kind)3, b>::type a::Read<b>"),
+            (
+                "e<(a::Kind)3, b>::type a::Read<b>(long)",
+                "e<(a::Kind)3, b>::type a::Read<b>",
+            ),
             ("a::Key::operator<(a::Key)", "a::Key::operator<"),
-            ("a::Key::operator()(char const*) const", "a::Key::operator()"),
-            ("a::(anonymous namespace)::Posix::Read(long)", "a::(anonymous namespace)::Posix::Read"),
+            (
+                "a::Key::operator()(char const*) const",
+                "a::Key::operator()",
+            ),
+            (
+                "a::(anonymous namespace)::Posix::Read(long)",
+                "a::(anonymous namespace)::Posix::Read",
+            ),
         ] {
             assert_eq!(plain(name), short);
         }

@@ -21,8 +21,9 @@ use deltabench_model::work::Work;
 use deltabench_run::benchmark::Benchmark;
 use deltabench_run::session::{Session, SessionEnd};
 use deltabench_server::Counter;
+use deltabench_store::Store;
 use deltabench_store::export::ExportTable;
-use shown::{Form, Show};
+use shown::{Form, JudgedRun, Show, Shown};
 
 /// Forms of a report that only some kind has, in the order of the help.
 pub const FORMS: [Form; 3] = [
@@ -45,6 +46,16 @@ pub fn show_half(work: &Work) -> &'static dyn Show {
         Work::Workloads(_) => &workloads::Workloads,
         Work::Insert(_) => &insert::Insert,
         Work::Rocksdb(_) => &rocksdb::Rocksdb,
+    }
+}
+
+/// What a kind makes of a run's records; nothing of a count, which has none of its kind.
+///
+/// Errors: the store, or a record in it, cannot be read.
+pub fn shown(judged: &JudgedRun<'_>, store: &Store) -> Result<Shown, Problem> {
+    match judged.plan.observing.counting {
+        None => show_half(&judged.plan.work).shown(judged, store),
+        Some(_) => Ok(Shown::default()),
     }
 }
 

@@ -11,7 +11,7 @@ use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{Grid, StudyRun, grids_of};
 use deltabench_compare::{absolute, add_apart, combine, confirm};
 use deltabench_explain::LINES;
-use deltabench_kinds::show_half;
+use deltabench_kinds::shown;
 use deltabench_kinds::shown::{JudgedRun, Shown};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::explanation::ExplainedCell;
@@ -123,11 +123,7 @@ impl Analysed {
             results: &context.results,
             cores: records.machines.first().and_then(|machine| machine.cores),
         };
-        // A count has no records of its kind.
-        let mut shown = match plan.observing.counting {
-            None => show_half(&plan.work).shown(&judged, store)?,
-            Some(_) => Shown::default(),
-        };
+        let mut shown = shown(&judged, store)?;
         context.figures = std::mem::take(&mut shown.figures);
         if elsewhere {
             sensitivity::add(&run, (&plan, &comparison), store, &mut context.figures)?;

@@ -120,7 +120,14 @@ fn a_library_counted_against_itself_has_the_same_numbers_and_an_interrupted_coun
     }
     let lab = Lab::new();
     let library = libraries().pop().unwrap();
-    let count = ["count", &library, &library, "--same-target", "--starts", "1"];
+    let count = [
+        "count",
+        &library,
+        &library,
+        "--same-target",
+        "--starts",
+        "1",
+    ];
     let count = join(&count, &["--only", "readrandom", "--rows", "10000"]);
     let mut child = lab.start(&count);
     lab.wait_for(&mut child, "fillseq on");
@@ -141,10 +148,16 @@ fn a_library_counted_against_itself_has_the_same_numbers_and_an_interrupted_coun
         let counted = instructions(cell);
         let ratio = counted["ratio"].as_f64().unwrap();
         assert!((ratio - 1.0).abs() < 0.005, "{counted}");
-        assert!(each.contains(&counted["base"].as_f64().unwrap()), "{counted}");
+        assert!(
+            each.contains(&counted["base"].as_f64().unwrap()),
+            "{counted}"
+        );
     }
     let explained = text(&lab.run(&["explain", "last", "--cell", "readrandom"]).stdout);
-    assert!(explained.contains("instructions per operation"), "{explained}");
+    assert!(
+        explained.contains("instructions per operation"),
+        "{explained}"
+    );
     let refused = lab.run(&["count", "rocksdb:10.2.1", "rocksdb:7.10.2", "--all"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("--only names steps"));

@@ -198,7 +198,9 @@ impl Session {
                 counted: false,
                 settle: false,
             };
-            done = self.turn(turn, false).and_then(|turned| all_went_well(&turned));
+            done = self
+                .turn(turn, false)
+                .and_then(|turned| all_went_well(&turned));
         }
         let done = done.and_then(|()| match order.step {
             // How many files a load leaves in level 0 is chance, and every one of them costs an iterator.

@@ -201,10 +201,7 @@ impl BlockState<'_> {
 
     /// Opens a database on each target, stores what the engines say of themselves, and closes them again;
     /// whether all can look many keys up in one go. Nothing if the user wants to stop.
-    pub(super) fn introduce(
-        &mut self,
-        session: &mut Session<'_>,
-    ) -> Result<Option<bool>, Problem> {
+    pub(super) fn introduce(&mut self, session: &mut Session<'_>) -> Result<Option<bool>, Problem> {
         let order = BlockSchedule::of(session.plan, 0).start_order;
         let context = self.context(session);
         let workers = match Workers::start(&context, &order) {

@@ -3,8 +3,8 @@
 //! A worker runs under the counter and goes through the chain of steps. What is counted is what the thread of
 //! a step does in calls of the library: neither the worker's own code (keys, clocks, latencies) nor the
 //! threads for flushes and compactions, whose work falls where time puts it. Before the windows of a step the
-//! block cache fills, without being counted, and nothing is left to compact. Steps beside a writer are counted
-//! without it: its rate means nothing where an operation takes fifty times as long.
+//! block cache fills, without being counted, and nothing is left to compact. Steps beside a writer are
+//! counted without it: its rate means nothing where an operation takes fifty times as long.
 
 use super::blocks::BlockState;
 use super::chain::step_order;
@@ -52,9 +52,11 @@ pub fn check_counted(setup: &RocksdbSetup, plan: &Plan) -> Result<(), Problem> {
     let of_programs = |kind| kind == Kind::DbBench;
     let mut servers = plan.servers.iter();
     if let Some(server) = servers.find(|server| of_programs(server.installation.engine)) {
-        return Err(Problem::new(format!("{} cannot be counted", server.installation.asked))
-            .detail("db_bench does a whole step at a time, for as long as it takes")
-            .hint("count a library, for example rocksdb:10.2.1 or rocksdb:path:LIB.so"));
+        return Err(
+            Problem::new(format!("{} cannot be counted", server.installation.asked))
+                .detail("db_bench does a whole step at a time, for as long as it takes")
+                .hint("count a library, for example rocksdb:10.2.1 or rocksdb:path:LIB.so"),
+        );
     }
     if setup.threads != [1] {
         return Err(Problem::new("several threads cannot be counted")
@@ -105,10 +107,15 @@ fn all_steps(
     };
     let setup = context.setup;
     let mut targets = Libraries { context };
-    all_starts(session, &mut targets, (counter, began), |library, client| {
-        let mut library = library.lock().unwrap_or_else(PoisonError::into_inner);
-        library.steps(setup, batched, client)
-    })
+    all_starts(
+        session,
+        &mut targets,
+        (counter, began),
+        |library, client| {
+            let mut library = library.lock().unwrap_or_else(PoisonError::into_inner);
+            library.steps(setup, batched, client)
+        },
+    )
 }
 
 /// A copy of this program.
@@ -198,11 +205,14 @@ impl Library<'_> {
         let lost = |error: EngineError| stop(client.server, error).problem(client.plan);
         let done = |turned: Turned| match turned.first_error {
             None => Ok(turned.rows),
-            Some(words) => Err(Problem::new(format!("{} failed", order.step.name()))
-                .detail(words)),
+            Some(words) => Err(Problem::new(format!("{} failed", order.step.name())).detail(words)),
         };
         self.engine.begin(order).map_err(lost)?;
-        let warm_up = turn(WARM_UP_TURN, warm_up(setup, order.step), order.step.writes());
+        let warm_up = turn(
+            WARM_UP_TURN,
+            warm_up(setup, order.step),
+            order.step.writes(),
+        );
         done(self.engine.turn(warm_up).map_err(lost)?)?;
         let (mut records, mut profile) = (Vec::new(), None);
         let windows = client.plan.observing.counting.unwrap_or_default().windows;

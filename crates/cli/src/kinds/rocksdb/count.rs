@@ -23,8 +23,8 @@ use deltabench_workload::Library;
 /// Fewest keys: windows load some of them, and all others are for the steps after it.
 const KEYS_MIN: u64 = 10_000;
 
-/// Block caches have so many times the data, and at least so many bytes: none of their 64 shards is ever full, and
-/// no block leaves one. Which shard a block is in is drawn at random in each start.
+/// Block caches have so many times the data, and at least so many bytes: none of their 64 shards gets full,
+/// and no block leaves one. Which shard a block is in is drawn at random in each start.
 const CACHE: (u64, u64) = (8, 64 << 20);
 
 /// Whether a count is one of libraries, by its base.
@@ -102,16 +102,20 @@ fn steps(only: &[String]) -> Result<Vec<RocksdbStep>, Problem> {
     }
     let makes = |step: &RocksdbStep| !step.is_measured() || *step == RocksdbStep::Fillseq;
     let wanted = |step: &RocksdbStep| wanted.contains(step);
-    Ok(crate::kinds::chain::needed(&RocksdbStep::ALL, wanted, makes))
+    Ok(crate::kinds::chain::needed(
+        &RocksdbStep::ALL,
+        wanted,
+        makes,
+    ))
 }
 
 fn check(arguments: &Count) -> Result<(), Problem> {
     if let Some(option) = of_servers_only(arguments) {
-        return Err(
-            Problem::new(format!("{option} is for servers"))
-                .detail("a library has no clients, configurations and workloads of SQL")
-                .hint("leave it out; --only names steps, --rows is the number of keys, --set sets an option of RocksDB"),
-        );
+        return Err(Problem::new(format!("{option} is for servers"))
+            .detail("a library has no clients, configurations and workloads of SQL")
+            .hint(
+                "leave it out; --only names steps, --rows says how many keys, --set is an option",
+            ));
     }
     if arguments.rows < KEYS_MIN {
         return Err(Problem::new(format!("{} keys are too few", arguments.rows))
@@ -160,7 +164,10 @@ mod tests {
             names(&["readwhilewriting", "fillseq"]).unwrap(),
             "fillseq drain overwritesome flush_mt_l0 readwhilewriting"
         );
-        assert_eq!(names(&[]).unwrap().split(' ').count(), RocksdbStep::ALL.len());
+        assert_eq!(
+            names(&[]).unwrap().split(' ').count(),
+            RocksdbStep::ALL.len()
+        );
         let refused = names(&["drain"]).unwrap_err();
         assert!(refused.detail.unwrap().contains("state"));
         let refused = names(&["point-query"]).unwrap_err();
