@@ -93,6 +93,7 @@ fn of_targets(
         candidates: vec![candidate],
         all: false,
         only: arguments.only,
+        insert: false,
         workloads: arguments.workloads,
         not_more_than: None,
         starts: 2,

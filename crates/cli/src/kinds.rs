@@ -75,6 +75,10 @@ pub fn ready_to_count(
     if rocksdb::count::is_meant(arguments) {
         return rocksdb::count::ready(arguments, request, config);
     }
+    let request = match arguments.insert {
+        true => insert::count::request(arguments, request).map_err(Failure::Refused)?,
+        false => request,
+    };
     let sides = Sides {
         base: &arguments.base,
         candidates: &arguments.candidates,

@@ -44,13 +44,6 @@ pub fn check(plan: &Plan) -> Result<(), Problem> {
     {
         return Err(not_ours(&server.installation.asked));
     }
-    if plan.work.has_passes() {
-        return Err(
-            Problem::new(format!("{} cannot be counted", plan.work.title()))
-                .detail("only statements that a client sends to a server are counted so far")
-                .hint("count workloads (--all, --only) or scripts (-f)"),
-        );
-    }
     if let Some(cell) = plan.cells.iter().find(|cell| cell.clients != 1) {
         return Err(several_clients(cell.clients));
     }

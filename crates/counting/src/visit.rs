@@ -29,6 +29,12 @@ pub trait Sends {
     /// The backend.
     fn pid(&self) -> u32;
 
+    /// Operations of the cell that one of [`Sends::work`] is: rows, where a statement has several and each is
+    /// an operation.
+    fn units(&self) -> u64 {
+        1
+    }
+
     /// Undoes what operations before have done, if they could not be done again; whether there was something
     /// to undo.
     ///
@@ -145,6 +151,7 @@ impl Visit<'_> {
         // written since: this process does so five times a second, and an operation differs by that.
         let wal_writer = self.at_rest.wal_writer.filter(|_| cell.writes);
         let _frozen = wal_writer.and_then(Frozen::of);
+        let units = connected.sends.units();
         let Some(quota) = connected.warm_up()? else {
             return Ok(None);
         };
@@ -158,7 +165,8 @@ impl Visit<'_> {
         let empty = without(&read(&empty)?, 1);
         let (mut records, mut profile) = (Vec::new(), None);
         for (number, window) in (0..).zip(&windows) {
-            let counted = read(&window.file)?.of(quota.window);
+            let operations = quota.window * units;
+            let counted = read(&window.file)?.of(operations);
             let counted = without(&counted, quota.window).minus(&empty);
             let instructions = total(&window.file)?;
             let around = instructions.saturating_sub(of_marks).cast_signed();
@@ -167,7 +175,7 @@ impl Visit<'_> {
                 cell: id,
                 start: self.client.start,
                 window: number,
-                operations: quota.window,
+                operations,
                 instructions,
                 of_marks,
                 of_clock: around - counted.total(),

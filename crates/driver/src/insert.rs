@@ -33,12 +33,15 @@ mod client;
 mod indexing;
 mod link;
 mod long;
+mod one_by_one;
 mod pace;
 mod set_up;
 mod station;
 mod table;
 mod tally;
 mod traffic;
+
+pub use self::one_by_one::{OneByOne, OneByOneSpec};
 
 use self::indexing::Indexing;
 use self::set_up::set_up;

@@ -8,6 +8,7 @@
 mod benchmark;
 mod blocks;
 mod colour;
+mod counted;
 mod figures;
 mod metrics;
 mod notes;
@@ -27,6 +28,7 @@ mod statistics;
 mod watch;
 
 pub use benchmark::Insert;
+pub use counted::{check_counted, count};
 pub use figures::insert_report;
 pub use metrics::{INSERT_METRICS, is_published};
 pub use quartile::{Quartile, ShareColour};

@@ -74,8 +74,9 @@ pub fn run_half(work: &Work) -> &'static dyn Benchmark {
 pub fn check_counted(plan: &Plan) -> Result<(), Problem> {
     deltabench_counting::check(plan)?;
     match &plan.work {
+        Work::Workloads(_) => Ok(()),
+        Work::Insert(setup) => insert::check_counted(setup, plan),
         Work::Rocksdb(setup) => rocksdb::check_counted(setup, plan),
-        _ => Ok(()),
     }
 }
 
@@ -85,8 +86,9 @@ pub fn check_counted(plan: &Plan) -> Result<(), Problem> {
 pub fn count(session: &mut Session<'_>, counter: &Counter) -> Result<SessionEnd, Problem> {
     let plan = session.plan;
     match &plan.work {
+        Work::Workloads(_) => deltabench_counting::count(session, counter),
+        Work::Insert(setup) => insert::count(setup, session, counter),
         Work::Rocksdb(setup) => rocksdb::count(setup, session, counter),
-        _ => deltabench_counting::count(session, counter),
     }
 }
 

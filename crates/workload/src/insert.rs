@@ -50,15 +50,23 @@ pub fn create_sql(table: u32) -> [String; 2] {
     ]
 }
 
+/// The secondary indexes with their columns, in order.
+const INDEXES: [(&str, &str); 3] = [
+    ("marketsegment", "productid, customerid, price"),
+    ("registersegment", "cashregisterid, customerid, price"),
+    ("pdc", "price, dateandtime, customerid"),
+];
+
 /// What makes its three secondary indexes, in order.
 pub fn index_sql(table: u32) -> [String; 3] {
     let name = table_name(table);
-    [
-        ("marketsegment", "productid, customerid, price"),
-        ("registersegment", "cashregisterid, customerid, price"),
-        ("pdc", "price, dateandtime, customerid"),
-    ]
-    .map(|(index, columns)| format!("CREATE INDEX {name}_{index} ON {name} ({columns})"))
+    INDEXES.map(|(index, columns)| format!("CREATE INDEX {name}_{index} ON {name} ({columns})"))
+}
+
+/// What removes them again.
+pub fn drop_index_sql(table: u32) -> [String; 3] {
+    let name = table_name(table);
+    INDEXES.map(|(index, _)| format!("DROP INDEX {name}_{index}"))
 }
 
 /// What asks for the oldest row's key.

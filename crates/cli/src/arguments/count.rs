@@ -17,10 +17,13 @@ pub struct Count {
     /// All 32 sysbench microbenchmarks of the published studies
     #[arg(long, conflicts_with = "only")]
     pub all: bool,
-    /// Only these workloads, or steps of RocksDB [default: the eight quick ones, or those of your own files;
-    /// all steps]
+    /// Only these workloads, or steps of RocksDB or the Insert Benchmark [default: the eight quick ones, or
+    /// those of your own files; all steps]
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     pub only: Vec<String>,
+    /// The statements of the Insert Benchmark, step by step; --only names steps
+    #[arg(long, conflicts_with_all = ["all", "workloads"])]
+    pub insert: bool,
     /// Your own workload file, or a pgbench script (.sql); may be repeated; counted in addition to --only
     #[arg(short = 'f', long = "workload", value_name = "FILE")]
     pub workloads: Vec<PathBuf>,

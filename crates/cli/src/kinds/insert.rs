@@ -1,6 +1,7 @@
 //! `deltabench insert`: the Insert Benchmark on two servers or more.
 
 pub mod arguments;
+pub mod count;
 pub mod experiment;
 mod outlook;
 mod sizes;
@@ -99,22 +100,24 @@ fn steps(arguments: &InsertArguments) -> Result<Vec<InsertStep>, Problem> {
     if arguments.steps.is_empty() {
         return Ok(InsertStep::published(&arguments.rates));
     }
-    let known: Vec<String> = InsertStep::published(&RATES)
-        .into_iter()
-        .map(InsertStep::name)
-        .collect();
-    let step = |name: &String| {
-        InsertStep::from_name(name.trim()).ok_or_else(|| {
-            let problem = Problem::new(format!("there is no step `{name}`")).detail(
-                "steps are l.i0, l.x, l.i1, l.i2, and qr or qp with a rate, such as qr100 and qp1000",
-            );
-            match nearest(name, known.iter().map(String::as_str)) {
-                Some(other) => problem.hint(format!("did you mean {other}?")),
-                None => problem,
-            }
-        })
-    };
-    arguments.steps.iter().map(step).collect()
+    arguments.steps.iter().map(named_step).collect()
+}
+
+/// The step of that name.
+///
+/// Errors: there is none, with those that are there.
+fn named_step(name: &String) -> Result<InsertStep, Problem> {
+    InsertStep::from_name(name.trim()).ok_or_else(|| {
+        let known = InsertStep::published(&RATES).into_iter();
+        let known: Vec<String> = known.map(InsertStep::name).collect();
+        let problem = Problem::new(format!("there is no step `{name}`")).detail(
+            "steps are l.i0, l.x, l.i1, l.i2, and qr or qp with a rate, such as qr100 and qp1000",
+        );
+        match nearest(name, known.iter().map(String::as_str)) {
+            Some(other) => problem.hint(format!("did you mean {other}?")),
+            None => problem,
+        }
+    })
 }
 
 fn request(arguments: &InsertArguments, setup: InsertSetup) -> Result<Request, Problem> {

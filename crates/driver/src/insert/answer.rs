@@ -118,7 +118,7 @@ pub fn first_number(body: &[u8]) -> Option<i64> {
 }
 
 /// The number at the end of `INSERT 0 50`; 0 where there is none.
-fn touched(tag: &[u8]) -> u64 {
+pub fn touched(tag: &[u8]) -> u64 {
     let digits = tag.strip_suffix(b"\0").unwrap_or(tag);
     let from = digits.iter().rposition(|byte| *byte == b' ');
     let number = digits.get(from.map_or(0, |from| from + 1)..).unwrap_or(&[]);

@@ -81,37 +81,8 @@ impl Link {
         width: Width,
         values: &[i64],
     ) -> Result<(), Loss> {
-        let out = &mut self.next;
-        out.clear();
-        let count = u16::try_from(values.len()).map_err(|_| too_large(TooLarge::Placeholders))?;
-        let bind = |out: &mut Vec<u8>| {
-            // The unnamed portal; one format for all parameters: binary.
-            out.push(0);
-            zero_ended(out, name.as_bytes());
-            out.extend_from_slice(&[0, 1, 0, 1]);
-            out.extend_from_slice(&count.to_be_bytes());
-            for value in values {
-                match width {
-                    Width::Four => {
-                        out.extend_from_slice(&4_i32.to_be_bytes());
-                        // The caller has chosen a width that is enough.
-                        let value = i32::try_from(*value).unwrap_or(i32::MAX);
-                        out.extend_from_slice(&value.to_be_bytes());
-                    }
-                    Width::Eight => {
-                        out.extend_from_slice(&8_i32.to_be_bytes());
-                        out.extend_from_slice(&value.to_be_bytes());
-                    }
-                }
-            }
-            // No format for results: text.
-            out.extend_from_slice(&[0, 0]);
-        };
-        message(out, b'B', bind).map_err(too_large)?;
-        // Unnamed portal, no row limit.
-        let execute = |out: &mut Vec<u8>| out.extend_from_slice(&[0, 0, 0, 0, 0]);
-        message(out, b'E', execute).map_err(too_large)?;
-        message(out, b'S', |_| {}).map_err(too_large)
+        self.next.clear();
+        write_execution(&mut self.next, name, width, values).map_err(too_large)
     }
 
     /// Sends the request that was made last.
@@ -162,6 +133,44 @@ impl Drop for Link {
         let _ = sys::set_timeout(self.socket(), Some(Duration::from_millis(1)));
         let _ = self.wire.send(b"X\0\0\0\x04");
     }
+}
+
+/// Appends the execution of a statement of [`parse`] with some parameters, whose rows come as text.
+pub fn write_execution(
+    out: &mut Vec<u8>,
+    name: &str,
+    width: Width,
+    values: &[i64],
+) -> Result<(), TooLarge> {
+    let count = u16::try_from(values.len()).map_err(|_| TooLarge::Placeholders)?;
+    let bind = |out: &mut Vec<u8>| {
+        // The unnamed portal; one format for all parameters: binary.
+        out.push(0);
+        zero_ended(out, name.as_bytes());
+        out.extend_from_slice(&[0, 1, 0, 1]);
+        out.extend_from_slice(&count.to_be_bytes());
+        for value in values {
+            match width {
+                Width::Four => {
+                    out.extend_from_slice(&4_i32.to_be_bytes());
+                    // The caller has chosen a width that is enough.
+                    let value = i32::try_from(*value).unwrap_or(i32::MAX);
+                    out.extend_from_slice(&value.to_be_bytes());
+                }
+                Width::Eight => {
+                    out.extend_from_slice(&8_i32.to_be_bytes());
+                    out.extend_from_slice(&value.to_be_bytes());
+                }
+            }
+        }
+        // No format for results: text.
+        out.extend_from_slice(&[0, 0]);
+    };
+    message(out, b'B', bind)?;
+    // Unnamed portal, no row limit.
+    let execute = |out: &mut Vec<u8>| out.extend_from_slice(&[0, 0, 0, 0, 0]);
+    message(out, b'E', execute)?;
+    message(out, b'S', |_| {})
 }
 
 fn closed() -> Loss {

@@ -9,7 +9,7 @@
 use super::blocks::BlockState;
 use super::chain::step_order;
 use super::workers::{WorkerContext, home, remove, start_one, stop};
-use deltabench_counting::{Client, Counted, Targets, all_starts, of_library};
+use deltabench_counting::{Client, Counted, OfLibrary, Targets, all_starts, of_library};
 use deltabench_engine::{Engine, EngineError, StepOrder, TurnOrder, Turned, counts_dir};
 use deltabench_model::counts::CountRecord;
 use deltabench_model::installation::Engine as Kind;
@@ -57,6 +57,13 @@ pub fn check_counted(setup: &RocksdbSetup, plan: &Plan) -> Result<(), Problem> {
                 .detail("db_bench does a whole step at a time, for as long as it takes")
                 .hint("count a library, for example rocksdb:10.2.1 or rocksdb:path:LIB.so"),
         );
+    }
+    let has_writer = setup.writer_bytes_per_second > 0;
+    if plan.cells != setup.cells() || has_writer && setup.steps.iter().any(|s| s.beside_a_writer())
+    {
+        return Err(Problem::new("the steps of a measured run cannot be counted")
+            .detail("a count goes through the chain by itself, without the writer of some steps")
+            .hint("use `deltabench count BASE CANDIDATE --only STEP`, then `deltabench explain last`"));
     }
     if setup.threads != [1] {
         return Err(Problem::new("several threads cannot be counted")
@@ -144,7 +151,7 @@ struct Library<'i> {
 impl<'i> Targets for Libraries<'_, 'i> {
     type Started = Mutex<Library<'i>>;
 
-    fn start(&mut self, server: ServerId) -> Result<Self::Started, Problem> {
+    fn start(&mut self, server: ServerId, _: u32) -> Result<Self::Started, Problem> {
         let context = &self.context;
         let home = home(context.workspace, server.index());
         let started = start_one(context, server.index(), &home);
@@ -221,9 +228,12 @@ impl Library<'_> {
             let rows = done(counted.map_err(lost)?)?;
             self.marks += 1;
             let file = counts_file(&self.counts, self.engine.pid(), self.marks);
-            let (calls, of_threads) = of_library(&file, INTERFACE, CALLS)?;
+            let OfLibrary {
+                instructions,
+                profile: calls,
+                of_threads,
+            } = of_library(&file, INTERFACE, CALLS)?;
             let calls = calls.of(WINDOW);
-            let instructions = calls.total().unsigned_abs();
             records.push(CountRecord {
                 server: client.server,
                 cell,
@@ -232,7 +242,7 @@ impl Library<'_> {
                 operations: WINDOW,
                 instructions,
                 of_marks: 0,
-                of_clock: 0,
+                of_clock: instructions.cast_signed() - calls.total(),
                 rows,
                 failed: 0,
                 beside: Some(to_f64(of_threads) / to_f64(instructions.max(1))),

@@ -20,6 +20,9 @@ const IO_METHOD_SINCE: u32 = 180_000;
 const BACKEND_TYPE_SINCE: u32 = 100_000;
 const WAL_WRITER: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'";
 
+/// First version that makes an index in several processes.
+const PARALLEL_INDEXES_SINCE: u32 = 110_000;
+
 /// First version that compiles expressions.
 const JIT_SINCE: u32 = 110_000;
 
@@ -132,13 +135,18 @@ impl CountedServer<'_> {
 
 /// Settings without which work would be done where it is not counted, or that a counter cannot bear.
 fn under_a_counter(version_num: u32) -> Vec<(String, String)> {
-    let all: [(&str, &str, u32); 5] = [
+    let all: [(&str, &str, u32); 6] = [
         ("huge_pages", "off", 0),
         // The kernel's part is not counted, and tables for a cell that writes are there in a fraction of the
         // time. A commit that waits is counted without the call of `fdatasync`.
         ("fsync", "off", 0),
         // A statement is one process.
         ("max_parallel_workers_per_gather", "0", 0),
+        (
+            "max_parallel_maintenance_workers",
+            "0",
+            PARALLEL_INDEXES_SINCE,
+        ),
         ("jit", "off", JIT_SINCE),
         // Workers would read for the backend.
         ("io_method", "sync", IO_METHOD_SINCE),

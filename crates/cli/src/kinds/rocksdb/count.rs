@@ -134,6 +134,7 @@ fn of_servers_only(arguments: &Count) -> Option<&'static str> {
     } = &arguments.conditions;
     let given = [
         (arguments.all, "--all"),
+        (arguments.insert, "--insert"),
         (!arguments.workloads.is_empty(), "-f"),
         (arguments.tables != 1, "--tables"),
         (configuration.is_some(), "--config"),
