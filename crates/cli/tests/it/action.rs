@@ -31,6 +31,7 @@ impl Job {
         );
         job.program("gh", "exit 0");
         job.program("cargo", "exit 0");
+        fs::create_dir(job.path("action")).unwrap();
         job
     }
 
@@ -57,7 +58,10 @@ impl Job {
         let mut variables = BTreeMap::from([
             ("PATH", path),
             ("RUNNER_TEMP", self.path("temp").display().to_string()),
-            ("GITHUB_ACTION_PATH", "/action".to_owned()),
+            (
+                "GITHUB_ACTION_PATH",
+                self.path("action").display().to_string(),
+            ),
             ("GITHUB_REPOSITORY", "owner/postgres".to_owned()),
             ("OUT", self.path("report").display().to_string()),
             ("LAB", self.path("lab").display().to_string()),
@@ -143,19 +147,33 @@ fn the_comment_is_the_report_and_forks_get_none() {
         "gh pr comment 7 --repo owner/postgres --edit-last --create-if-none --body-file {report}/report.md"
     );
     assert!(job.text("calls").contains(&comment));
+    fs::remove_file(job.path("bin/gh")).unwrap();
+    assert_eq!(of_pull("false"), 1);
 }
 
 #[test]
 fn the_installed_program_is_on_the_path_of_later_steps() {
     let job = Job::new(0, 0);
+    // In its own directory, because that has the file that names the toolchain.
+    job.program("cargo", "[ \"$PWD\" = \"$GITHUB_ACTION_PATH\" ]");
     assert!(job.run("install", &[]).status.success());
-    assert!(
-        job.text("calls")
-            .contains("cargo install --locked --quiet --path /action/crates/cli")
-    );
+    let calls = job.text("calls");
+    let install = "cargo install --locked --quiet --path crates/cli --root";
+    assert!(calls.contains(install), "{calls}");
     assert_eq!(
         job.text("GITHUB_PATH").trim_end(),
         job.path("temp/deltabench-tools/bin").display().to_string()
     );
     assert!(!job.run("elsewhere", &[]).status.success());
+}
+
+#[test]
+fn a_text_of_the_action_with_a_colon_is_quoted() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../action.yml");
+    let text = fs::read_to_string(file).unwrap();
+    let values = text.lines().filter_map(|line| line.split_once(": "));
+    let broken = |value: &str| !value.starts_with(['\'', '"']) && value.contains(": ");
+    let broken: Vec<_> = values.filter(|(_, value)| broken(value)).collect();
+    // YAML takes it for a mapping, and the whole file is refused.
+    assert_eq!(broken, []);
 }
