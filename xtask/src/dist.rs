@@ -174,6 +174,10 @@ fn debian_package(out: &Path, tree: &Path, version: &str) -> anyhow::Result<Path
         .arg("-r")
         .arg(tree)
         .arg(staged.join("usr")))?;
+    // Debian's zsh looks there, and not in site-functions.
+    let zsh = staged.join("usr/share/zsh");
+    fs::rename(zsh.join("site-functions"), zsh.join("vendor-completions"))
+        .with_context(|| format!("cannot move completions below {}", zsh.display()))?;
     let (major, minor) = OLDEST_GLIBC;
     let control = format!(
         "Package: deltabench\nVersion: {version}\nArchitecture: amd64\nMaintainer: the deltabench authors\n\
