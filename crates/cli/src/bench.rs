@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{self, Destinations};
 use crate::pause::pause;
-use crate::progress::Progress;
+use crate::progress::{Planned, Progress};
 use crate::store::store_problem;
 use crate::targets::check_still_there;
 use deltabench_kinds::{count, run_half};
@@ -17,6 +17,7 @@ use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_observe::machine_name;
+use deltabench_run::estimate::estimate;
 use deltabench_run::events::Observer;
 use deltabench_run::fleet::Host;
 use deltabench_run::planning;
@@ -72,6 +73,18 @@ impl Bench {
         self.measure(&run, plan, library, lock, pilot, &said)
     }
 
+    /// What the progress of a plan begins with.
+    fn planned(&self, plan: &Plan) -> Planned {
+        let takes = || estimate(plan, run_half(&plan.work), &self.host).ok();
+        let is_timed = plan.observing.counting.is_none();
+        let found = is_timed.then(takes).flatten();
+        Planned {
+            blocks: plan.timing.blocks,
+            repeat: plan.work.repeat(),
+            seconds: found.map(|found| found.measuring.as_secs_f64()),
+        }
+    }
+
     /// Measures a stored plan, or what is left of it; `said` is printed first.
     pub fn measure(
         &mut self,
@@ -86,7 +99,7 @@ impl Bench {
         self.store
             .add_fact(run, (None, None), &machine)
             .map_err(store_problem)?;
-        let mut progress = Progress::new();
+        let mut progress = Progress::new(self.planned(plan));
         progress.note(said);
         let clock = MachineClock::begin();
         let mut session = Session {
@@ -134,7 +147,7 @@ impl Bench {
         if plan.observing.counting.is_some() {
             return Err(Failure::Refused(
                 Problem::new(format!(
-                    "{run} counts instructions, and a count is not gone on with"
+                    "{run} counts instructions, and a count cannot be resumed"
                 ))
                 .hint(match &plan.counts {
                     Some(measured) => format!("`deltabench resume {measured}` counts again"),
@@ -181,7 +194,7 @@ impl Bench {
                     "{run} has several sessions, which confirm each other"
                 ))
                 .hint(format!(
-                    "`deltabench report {run}` shows what they say together"
+                    "`deltabench report {run}` shows their joint answer"
                 )),
             ));
         }
@@ -195,7 +208,7 @@ impl Bench {
                 Problem::new(format!("{run} has been confirmed already"))
                     .detail(format!("{name} is in the lab"))
                     .hint(format!(
-                        "`deltabench report {run}` shows what came of it, `deltabench resume {name}` \
+                        "`deltabench report {run}` shows the result, `deltabench resume {name}` \
                          continues it"
                     )),
             ));
@@ -259,7 +272,7 @@ impl Bench {
 pub fn interrupted(plan: &Plan) -> u8 {
     say(match plan.observing.counting {
         Some(_) => "interrupted; count again, because a count cannot be resumed",
-        None => "interrupted; `deltabench resume` goes on",
+        None => "interrupted; `deltabench resume` continues",
     });
     interrupt::STATUS
 }

@@ -5,6 +5,7 @@ mod screen;
 
 use crate::console::say;
 use board::Board;
+pub use board::Planned;
 use deltabench_compare::comparison::{Comparison, Metric, MetricComparison};
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_model::units::count;
@@ -25,9 +26,9 @@ pub struct Progress {
 
 impl Progress {
     /// Looks at stderr once.
-    pub fn new() -> Self {
+    pub fn new(planned: Planned) -> Self {
         Self {
-            live: in_place().then(Live::new),
+            live: in_place().then(|| Live::new(planned)),
         }
     }
 }
@@ -45,9 +46,9 @@ struct Live {
 }
 
 impl Live {
-    fn new() -> Self {
+    fn new(planned: Planned) -> Self {
         Self {
-            board: Board::default(),
+            board: Board::new(planned),
             screen: Screen::new(std::io::stderr()),
         }
     }
@@ -56,12 +57,12 @@ impl Live {
         let (width, height) = size();
         // The cursor has the last line.
         let lines = self.board.lines(height.saturating_sub(1));
-        self.screen.draw(&lines, width);
+        self.screen.draw(&lines, (width, height));
     }
 
     /// A line that stays, above those that are drawn over.
     fn say(&mut self, text: &str) {
-        self.screen.clear(size().0);
+        self.screen.clear(size());
         say(text);
         self.draw();
     }
@@ -77,7 +78,7 @@ fn size() -> (usize, usize) {
 impl Drop for Progress {
     fn drop(&mut self) {
         if let Some(live) = &mut self.live {
-            live.screen.clear(size().0);
+            live.screen.clear(size());
         }
     }
 }
@@ -156,7 +157,8 @@ fn signed(ratio: f64) -> String {
 
 /// One line: how far, what the data say so far, how long still.
 fn line(progress: &BlockProgress) -> String {
-    let mut line = format!("block {}", progress.done);
+    let repeat = if progress.passes { "pass" } else { "block" };
+    let mut line = format!("{repeat} {}", progress.done);
     if progress.done <= progress.planned {
         line.push_str(&format!("/{}", progress.planned));
     }
@@ -292,7 +294,7 @@ mod tests {
     fn few_passes_cannot_tell() {
         assert_eq!(
             line(&passes(2)),
-            "block 2/8: cannot tell before 6 passes; 3 cells open, at most 4 min left"
+            "pass 2/8: cannot tell before 6 passes; 3 cells open, at most 4 min left"
         );
         assert!(line(&passes(6)).contains("slowest point-query -10.0 %"));
     }
@@ -303,6 +305,6 @@ mod tests {
         if let Some(comparison) = &mut alone.comparison {
             comparison.cells.clear();
         }
-        assert_eq!(line(&alone), "block 7/8; at most 4 min left");
+        assert_eq!(line(&alone), "pass 7/8; at most 4 min left");
     }
 }

@@ -151,6 +151,11 @@ impl Work {
         self.traits().passes
     }
 
+    /// What is repeated for an interval: `block`, or `pass`.
+    pub fn repeat(&self) -> &'static str {
+        if self.has_passes() { "pass" } else { "block" }
+    }
+
     /// The same on tables that are no larger than the work needs: what an operation does hardly depends on
     /// it.
     #[must_use]

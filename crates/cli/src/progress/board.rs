@@ -15,14 +15,26 @@ const BAR: usize = 25;
 const AXIS: f64 = 4.0;
 
 /// Where the run stands.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Board {
+    /// What is planned.
+    planned: Planned,
     /// Block, from 1, with visits done and planned in it.
     visit: Option<(u32, u32, u32)>,
     /// What is done now; empty before anything is.
     now: String,
     /// After the last block.
     last: Option<Last>,
+}
+
+/// What a plan measures at most.
+#[derive(Debug, Clone, Copy)]
+pub struct Planned {
+    pub blocks: u32,
+    /// `block` or `pass`.
+    pub repeat: &'static str,
+    /// Of all blocks, without the set-up; absent where nobody can tell.
+    pub seconds: Option<f64>,
 }
 
 #[derive(Debug)]
@@ -52,6 +64,15 @@ struct OpenCell {
 }
 
 impl Board {
+    pub fn new(planned: Planned) -> Self {
+        Self {
+            planned,
+            visit: None,
+            now: String::new(),
+            last: None,
+        }
+    }
+
     /// Something else is done from now on.
     pub fn doing(&mut self, what: &str) {
         what.clone_into(&mut self.now);
@@ -107,7 +128,8 @@ impl Board {
 
     /// At most `height` lines.
     pub fn lines(&self, height: usize) -> Vec<String> {
-        let mut lines: Vec<String> = self.head().into_iter().collect();
+        let mut lines = vec![self.head()];
+        lines.retain(|line| !line.is_empty());
         lines.extend((!self.now.is_empty()).then(|| format!("now: {}", self.now)));
         let Some(last) = &self.last else {
             lines.truncate(height);
@@ -137,30 +159,42 @@ impl Board {
     }
 
     /// How far, and how long still.
-    fn head(&self) -> Option<String> {
+    fn head(&self) -> String {
+        let Planned { blocks, repeat, .. } = self.planned;
         let mut texts = Vec::new();
         if let Some((block, done, planned)) = self.visit {
-            let of = match &self.last {
-                Some(last) if block <= last.planned => format!("/{}", last.planned),
-                _ => String::new(),
+            let of = match block <= blocks {
+                true => format!("/{blocks}"),
+                false => String::new(),
             };
-            texts.push(format!("block {block}{of}: {done} of {planned} cells"));
+            texts.push(format!("{repeat} {block}{of}: {done} of {planned} cells"));
         } else if let Some(last) = &self.last
             && last.open_cells > 0
             && last.done < last.planned
         {
-            texts.push(format!("block {}/{}", last.done + 1, last.planned));
+            texts.push(format!("{repeat} {}/{}", last.done + 1, last.planned));
         }
-        if let Some(last) = &self.last {
-            if last.cells > 0 {
-                texts.push(format!("{} of {} open", last.rows.len(), last.cells));
-            }
-            if last.open_cells > 0 {
-                let left = last.remaining_seconds - last.at.elapsed().as_secs_f64();
-                texts.push(format!("at most {} left", minutes(left.max(0.0))));
-            }
+        let Some(last) = &self.last else {
+            let left = self.seconds_planned().map(minutes);
+            texts.extend(left.map(|left| format!("at most {left} left")));
+            return texts.join("; ");
+        };
+        if last.cells > 0 {
+            texts.push(format!("{} of {} open", last.rows.len(), last.cells));
         }
-        (!texts.is_empty()).then(|| texts.join("; "))
+        if last.open_cells > 0 {
+            let left = last.remaining_seconds - last.at.elapsed().as_secs_f64();
+            texts.push(format!("at most {} left", minutes(left.max(0.0))));
+        }
+        texts.join("; ")
+    }
+
+    /// What the plan says of the blocks that are left, before one of them has shown its pace.
+    fn seconds_planned(&self) -> Option<f64> {
+        let (block, done, planned) = self.visit.unwrap_or((1, 0, 1));
+        let over = f64::from(block.saturating_sub(1)) + f64::from(done) / f64::from(planned.max(1));
+        let share = over / f64::from(self.planned.blocks.max(1));
+        Some(self.planned.seconds? * (1.0 - share.min(1.0)))
     }
 }
 
@@ -275,9 +309,34 @@ mod tests {
         }
     }
 
+    fn a_board() -> Board {
+        Board::new(Planned {
+            blocks: 8,
+            repeat: "block",
+            seconds: Some(480.0),
+        })
+    }
+
+    #[test]
+    fn before_the_first_block_has_ended_the_plan_says_how_long_it_takes() {
+        let mut board = a_board();
+        assert_eq!(board.lines(10), ["at most 8 min left"]);
+        board.visit(0, 1, 4);
+        assert_eq!(
+            board.lines(10),
+            ["block 1/8: 1 of 4 cells; at most 8 min left"]
+        );
+        // Where a killed run goes on.
+        board.visit(4, 4, 4);
+        assert_eq!(
+            board.lines(10),
+            ["block 5/8: 4 of 4 cells; at most 3 min left"]
+        );
+    }
+
     #[test]
     fn steps_of_rocksdb_have_threads() {
-        let mut board = Board::default();
+        let mut board = a_board();
         let threads = BlockProgress {
             worker: "thread",
             ..progress(|comparison| {
@@ -294,10 +353,7 @@ mod tests {
 
     #[test]
     fn a_row_says_how_wide_the_interval_is_and_what_it_has_to_come_to() {
-        let mut board = Board::default();
-        assert_eq!(board.lines(10), Vec::<String>::new());
-        board.visit(0, 1, 3);
-        assert_eq!(board.lines(10), ["block 1: 1 of 3 cells"]);
+        let mut board = a_board();
         assert_eq!(board.block(&progress(|_| {})), Vec::<String>::new());
         board.visit(3, 2, 3);
         let lines = board.lines(10);
@@ -322,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_row_has_room_for_its_bar_where_all_cells_have_the_same_number_of_clients() {
-        let mut board = Board::default();
+        let mut board = a_board();
         board.block(&progress(|comparison| {
             for cell in &mut comparison.cells {
                 (cell.workload, cell.clients) = ("points-notcovered-pk".to_owned(), 1);
@@ -341,9 +397,12 @@ mod tests {
 
     #[test]
     fn the_second_line_says_what_is_measured_now() {
-        let mut board = Board::default();
+        let mut board = a_board();
         board.doing("starting the servers");
-        assert_eq!(board.lines(10), ["now: starting the servers"]);
+        assert_eq!(
+            board.lines(10),
+            ["at most 8 min left", "now: starting the servers"]
+        );
         board.block(&progress(|_| {}));
         board.doing("point-query at 4 clients");
         assert_eq!(board.lines(10)[1], "now: point-query at 4 clients");
@@ -351,7 +410,7 @@ mod tests {
 
     #[test]
     fn a_cell_that_got_its_answer_is_said_once_and_leaves_the_rows() {
-        let mut board = Board::default();
+        let mut board = a_board();
         board.block(&progress(|_| {}));
         let closing = |comparison: &mut Comparison| comparison.cells[0].decided_at = Some(1);
         let said = board.block(&progress(closing));
@@ -366,7 +425,7 @@ mod tests {
 
     #[test]
     fn no_more_lines_than_the_terminal_has() {
-        let mut board = Board::default();
+        let mut board = a_board();
         board.block(&progress(|_| {}));
         for height in 0..6 {
             assert!(board.lines(height).len() <= height, "{height}");
@@ -377,7 +436,7 @@ mod tests {
 
     #[test]
     fn with_a_width_to_reach_the_aim_is_that_width() {
-        let mut board = Board::default();
+        let mut board = a_board();
         board.block(&progress(|comparison| {
             comparison.stopping = Stopping::Precision { half_width: 0.001 };
         }));
@@ -386,7 +445,7 @@ mod tests {
             "{:#?}",
             board.lines(10)
         );
-        let mut board = Board::default();
+        let mut board = a_board();
         board.block(&progress(|comparison| {
             comparison.stopping = Stopping::Precision { half_width: 0.01 };
         }));
@@ -395,7 +454,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_has_no_figures() {
-        let mut board = Board::default();
+        let mut board = a_board();
         board.block(&progress(|comparison| {
             comparison.cells[0].metrics.clear();
         }));

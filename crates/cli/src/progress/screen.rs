@@ -7,23 +7,28 @@ pub struct Screen<W: Write> {
     out: W,
     /// Characters of each line that is drawn.
     drawn: Vec<usize>,
+    /// The same of lines that a window pushed above its top when it shrank, and gives back when it grows.
+    hidden: Vec<usize>,
 }
+
+/// Columns and lines of a window.
+pub type Size = (usize, usize);
 
 impl<W: Write> Screen<W> {
     pub fn new(out: W) -> Self {
         Self {
             out,
             drawn: Vec::new(),
+            hidden: Vec::new(),
         }
     }
 
     /// Draws lines over those drawn before, in one write, so that nothing flickers.
     ///
-    /// Shape: lines are cut one short of `width`: a full line would leave the cursor where terminals
+    /// Shape: lines are cut one short of the width: a full line would leave the cursor where terminals
     /// disagree.
-    pub fn draw(&mut self, lines: &[String], width: usize) {
-        let mut text = self.back(width);
-        self.drawn.clear();
+    pub fn draw(&mut self, lines: &[String], (width, height): Size) {
+        let mut text = self.back((width, height));
         for line in lines {
             let cut: String = line.chars().take(width.saturating_sub(1)).collect();
             self.drawn.push(cut.chars().count());
@@ -35,21 +40,27 @@ impl<W: Write> Screen<W> {
     }
 
     /// Takes the lines away; the cursor is where they began.
-    pub fn clear(&mut self, width: usize) {
+    pub fn clear(&mut self, size: Size) {
         if !self.drawn.is_empty() {
-            let text = self.back(width) + "\x1b[J";
-            self.drawn.clear();
+            let text = self.back(size) + "\x1b[J";
+            self.hidden.clear();
             self.put(&text);
         }
     }
 
-    /// Back to the first line. A terminal that became narrower has broken lines into several.
-    fn back(&self, width: usize) -> String {
-        let rows: usize = self
-            .drawn
-            .iter()
-            .map(|length| length.div_ceil(width.max(1)).max(1))
-            .sum();
+    /// Back to the first line. A terminal that became narrower has broken lines into several, and the cursor
+    /// stops at the top of one that became lower: what is above it is remembered until the window grows.
+    fn back(&mut self, (width, height): Size) -> String {
+        let rows_of = |length: usize| length.div_ceil(width.max(1)).max(1);
+        let lines: Vec<usize> = self.hidden.drain(..).chain(self.drawn.drain(..)).collect();
+        let rows: usize = lines.iter().copied().map(rows_of).sum();
+        let mut above = rows.saturating_sub(height.saturating_sub(1));
+        let hidden = lines.into_iter().take_while(|length| {
+            let is_above = above > 0;
+            above = above.saturating_sub(rows_of(*length));
+            is_above
+        });
+        self.hidden = hidden.collect();
         match rows {
             0 => "\r".to_owned(),
             rows => format!("\r\x1b[{rows}A"),
@@ -137,9 +148,9 @@ mod tests {
     #[test]
     fn only_the_last_drawing_is_seen() {
         let terminal = after(|screen| {
-            screen.draw(&lines(&["one", "two", "a longer third"]), 80);
-            screen.draw(&lines(&["1", "2", "3", "4"]), 80);
-            screen.draw(&lines(&["x", "y"]), 80);
+            screen.draw(&lines(&["one", "two", "a longer third"]), (80, 24));
+            screen.draw(&lines(&["1", "2", "3", "4"]), (80, 24));
+            screen.draw(&lines(&["x", "y"]), (80, 24));
         });
         assert_eq!(terminal.shown(), ["before", "x", "y"]);
     }
@@ -147,16 +158,16 @@ mod tests {
     #[test]
     fn what_is_cleared_is_gone_and_the_next_line_takes_its_place() {
         let terminal = after(|screen| {
-            screen.draw(&lines(&["one", "two"]), 80);
-            screen.clear(80);
-            screen.clear(80);
+            screen.draw(&lines(&["one", "two"]), (80, 24));
+            screen.clear((80, 24));
+            screen.clear((80, 24));
             screen.put("a note\n");
-            screen.draw(&lines(&["three"]), 80);
+            screen.draw(&lines(&["three"]), (80, 24));
         });
         assert_eq!(terminal.shown(), ["before", "a note", "three"]);
         let gone = after(|screen| {
-            screen.draw(&lines(&["one", "two"]), 80);
-            screen.clear(80);
+            screen.draw(&lines(&["one", "two"]), (80, 24));
+            screen.clear((80, 24));
         });
         assert_eq!(gone.shown(), ["before"]);
         assert_eq!((gone.row, gone.column), (1, 0));
@@ -164,7 +175,7 @@ mod tests {
 
     #[test]
     fn no_line_reaches_the_last_column() {
-        let terminal = after(|screen| screen.draw(&lines(&[&"ä".repeat(100)]), 20));
+        let terminal = after(|screen| screen.draw(&lines(&[&"ä".repeat(100)]), (20, 24)));
         assert_eq!(terminal.shown()[1].chars().count(), 19);
     }
 
@@ -181,17 +192,43 @@ mod tests {
             }
         }
         let mut screen = Screen::new(Counting(0));
-        screen.draw(&lines(&["one", "two"]), 80);
-        screen.draw(&lines(&["three"]), 80);
+        screen.draw(&lines(&["one", "two"]), (80, 24));
+        screen.draw(&lines(&["three"]), (80, 24));
         assert_eq!(screen.out.0, 2);
     }
 
     #[test]
     fn lines_that_a_narrower_terminal_broke_are_taken_away_too() {
         let mut screen = Screen::new(Vec::new());
-        screen.draw(&lines(&[&"x".repeat(70), "short"]), 80);
+        screen.draw(&lines(&[&"x".repeat(70), "short"]), (80, 24));
         screen.out.clear();
-        screen.clear(40);
+        screen.clear((40, 24));
         assert_eq!(String::from_utf8(screen.out).unwrap(), "\r\x1b[3A\x1b[J");
+    }
+
+    #[test]
+    fn lines_that_a_lower_window_pushed_out_are_taken_away_when_it_grows() {
+        let mut screen = Screen::new(Vec::new());
+        let ten = lines(&["x"; 10]);
+        let written = |screen: &mut Screen<Vec<u8>>| {
+            let text = String::from_utf8(std::mem::take(&mut screen.out)).unwrap();
+            text.split_once('x')
+                .map_or(text.clone(), |(start, _)| start.to_owned())
+        };
+        screen.draw(&ten, (80, 24));
+        assert_eq!(written(&mut screen), "\r");
+        // Four of the ten fit, so six are above the top.
+        screen.draw(&ten[..4], (80, 5));
+        assert_eq!(written(&mut screen), "\r\x1b[10A");
+        screen.draw(&ten, (80, 24));
+        assert_eq!(written(&mut screen), "\r\x1b[10A");
+        screen.draw(&ten, (80, 24));
+        assert_eq!(written(&mut screen), "\r\x1b[10A");
+        // A line that stays comes between: what is above it is no longer the board's.
+        screen.draw(&ten[..4], (80, 5));
+        screen.clear((80, 5));
+        screen.out.clear();
+        screen.draw(&ten, (80, 24));
+        assert_eq!(written(&mut screen), "\r");
     }
 }
