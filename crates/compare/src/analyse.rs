@@ -206,7 +206,7 @@ fn contended(plan: &Plan, cells: &[CellComparison]) -> Option<Finding> {
     (!names.is_empty()).then(|| {
         let text = format!(
             "contended: other load disturbed more than half of the rounds of {}; none was left out",
-            names.join(", ")
+            words::first_of(&names)
         );
         Finding::new(FindingKind::Contended, Severity::Note, text)
     })

@@ -3,7 +3,9 @@
 use crate::comparison::{Better, Metric, Verdict};
 use crate::levels::Levels;
 use crate::sample::Values;
-use crate::thresholds::{FORECAST_LIMIT, LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_BLOCKS, log_delta};
+use crate::thresholds::{
+    FORECAST_LIMIT, FORECAST_TIMES, LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_BLOCKS, log_delta,
+};
 use crate::words;
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::Interval;
@@ -53,18 +55,28 @@ fn sign(metric: Metric) -> f64 {
 ///
 /// Totals decide. "No change" is said only if the typical operation has not changed either: a stall more and
 /// a faster operation may cancel each other.
-pub(crate) fn judge(metric: Metric, values: &Values, delta: f64, levels: Levels) -> Judgement {
+///
+/// Of an open cell the reason says how many more are needed of what the plan repeats ([`Work::repeat`]).
+///
+/// [`Work::repeat`]: deltabench_model::work::Work::repeat
+pub(crate) fn judge(
+    metric: Metric,
+    values: &Values,
+    delta: f64,
+    levels: Levels,
+    repeat: &str,
+) -> Judgement {
     let gains = gains(metric, values);
     let blocks = gains.logs.len();
     let Some(total) = gains.mean() else {
         return Judgement {
             verdict: Verdict::Inconclusive,
-            reason: needs(&gains, delta, levels),
+            reason: needs(&gains, delta, levels, repeat),
             gain95: None,
             missing: missing(&gains, delta, levels),
         };
     };
-    let ci95 = levels.interval(&total);
+    let ci95 = total.interval(levels.printed);
     let wording = Wording::of(metric, delta);
     let open = |reason, missing| Judgement {
         verdict: Verdict::Inconclusive,
@@ -74,7 +86,7 @@ pub(crate) fn judge(metric: Metric, values: &Values, delta: f64, levels: Levels)
     };
     if blocks < MIN_BLOCKS {
         let missing = missing(&gains, delta, levels);
-        return open(needs(&gains, delta, levels), missing);
+        return open(needs(&gains, delta, levels, repeat), missing);
     }
     let typical = gains.of_typical();
     let verdict = look(&total, delta, levels);
@@ -92,7 +104,11 @@ pub(crate) fn judge(metric: Metric, values: &Values, delta: f64, levels: Levels)
         }
         _ => {
             let known = typical.and_then(|typical| wording.typical(&typical, delta, levels));
-            let reason = format!("{}; {}", wording.open(ci95), needs(&gains, delta, levels));
+            let reason = format!(
+                "{}; {}",
+                wording.open(ci95),
+                needs(&gains, delta, levels, repeat)
+            );
             let reason = known.map_or_else(|| reason.clone(), |known| format!("{reason}; {known}"));
             return open(reason, missing(&gains, delta, levels));
         }
@@ -210,8 +226,8 @@ impl Wording {
     fn only_total(&self, typical: &SkewedMean, levels: Levels) -> String {
         let limit = words::threshold(self.delta);
         let known = self.typical(typical, self.delta, levels);
-        let known = known.unwrap_or_else(|| "the typical operation may be off by more".to_owned());
-        format!("within ±{limit} in all, but {known}")
+        let known = known.unwrap_or_else(|| "the typical operation may differ by more".to_owned());
+        format!("totals within ±{limit}, but {known}")
     }
 
     /// The ends as ratios candidate / base, smaller distance from 1 first.
@@ -288,7 +304,7 @@ impl Wording {
     }
 }
 
-/// The number of blocks that might still decide; absent beyond [`FORECAST_LIMIT`].
+/// The number of blocks that might still decide; absent beyond [`forecast_limit`].
 fn missing(gains: &Values, delta: f64, levels: Levels) -> Option<usize> {
     let have = gains.logs.len();
     let least = MIN_BLOCKS.saturating_sub(have).max(1);
@@ -300,27 +316,38 @@ fn missing(gains: &Values, delta: f64, levels: Levels) -> Option<usize> {
 }
 
 /// `needs about N more blocks`, from what is known so far.
-fn needs(gains: &Values, delta: f64, levels: Levels) -> String {
-    let short = MIN_BLOCKS.saturating_sub(gains.logs.len());
+fn needs(gains: &Values, delta: f64, levels: Levels, repeat: &str) -> String {
+    let have = gains.logs.len();
+    let short = MIN_BLOCKS.saturating_sub(have);
     match missing(gains, delta, levels) {
-        None => format!("needs more than {FORECAST_LIMIT} blocks"),
+        None => format!(
+            "needs more than {} {}",
+            forecast_limit(have),
+            words::several(repeat)
+        ),
         Some(missing) if missing == short => format!(
             "needs {} (a verdict takes {MIN_BLOCKS})",
-            words::more_blocks(short)
+            words::more(short, repeat)
         ),
-        Some(missing) => format!("needs about {}", words::more_blocks(missing)),
+        Some(missing) => format!("needs about {}", words::more(missing, repeat)),
     }
 }
 
+/// Blocks in all beyond which a forecast from `have` of them gives no number.
+fn forecast_limit(have: usize) -> usize {
+    FORECAST_LIMIT.min(FORECAST_TIMES * have.max(MIN_BLOCKS))
+}
+
 /// Total number of blocks that would decide, if estimate, sd and skewness stay as they are; `None` beyond
-/// [`FORECAST_LIMIT`].
+/// [`forecast_limit`].
 ///
 /// Either answer will do: the 95 % interval leaves zero out, or the 90 % interval fits into ±δ. As estimates
 /// move, about half of all cells will need more.
 /// Source: without skewness B = ⌈t²·sd²/h²⌉ (docs/sources/statistics.md#blocks), t with B − 1 degrees of
 /// freedom.
 fn forecast(gains: &Values, sd: f64, delta: f64, levels: Levels) -> Option<usize> {
-    first_enough(gains.logs.len(), |blocks| {
+    let have = gains.logs.len();
+    first_enough(have, forecast_limit(have), |blocks| {
         gains.of_blocks(blocks, sd).is_some_and(|mean| {
             !mean.interval(levels.different).contains(0.0)
                 || within(mean.interval(levels.equivalent), delta)
@@ -330,16 +357,16 @@ fn forecast(gains: &Values, sd: f64, delta: f64, levels: Levels) -> Option<usize
 
 /// The smallest number of blocks from `have` on whose half-width is below `half`.
 pub(crate) fn blocks_for(level: f64, sd: f64, half: f64, have: usize) -> Option<usize> {
-    first_enough(have, |blocks| {
+    first_enough(have, FORECAST_LIMIT, |blocks| {
         let t = t_quantile(0.5 + level / 2.0, to_f64(count(blocks - 1)));
         t * sd / to_f64(count(blocks)).sqrt() < half
     })
 }
 
-/// The smallest number of blocks from `have` on that is enough, up to [`FORECAST_LIMIT`].
-fn first_enough(have: usize, enough: impl Fn(usize) -> bool) -> Option<usize> {
+/// The smallest number of blocks from `have` on that is enough, up to `limit`.
+fn first_enough(have: usize, limit: usize, enough: impl Fn(usize) -> bool) -> Option<usize> {
     // Intervals become shorter with every block, so the first that is enough can be bisected.
-    let (mut short, mut first) = (have.max(MIN_BLOCKS).checked_sub(1)?, FORECAST_LIMIT);
+    let (mut short, mut first) = (have.max(MIN_BLOCKS).checked_sub(1)?, limit);
     if first <= short || !enough(first) {
         return None;
     }
@@ -361,7 +388,13 @@ mod tests {
     const DELTA: f64 = 0.03;
 
     fn judged(metric: Metric, logs: &[f64]) -> Judgement {
-        judge(metric, &Values::plain(logs.to_vec()), DELTA, Levels::FIXED)
+        judge(
+            metric,
+            &Values::plain(logs.to_vec()),
+            DELTA,
+            Levels::FIXED,
+            "block",
+        )
     }
 
     #[test]
@@ -371,11 +404,11 @@ mod tests {
             typical: vec![0.05, 0.051, 0.049, 0.05, 0.052, 0.048],
             skewness: 0.0,
         };
-        let found = judge(Metric::Throughput, &values, DELTA, Levels::FIXED);
+        let found = judge(Metric::Throughput, &values, DELTA, Levels::FIXED, "block");
         assert_eq!(found.verdict, Verdict::Inconclusive);
         assert_eq!(
             found.reason,
-            "within ±3 % in all, but the typical operation is faster by 5.0 % to 5.3 %, beyond ±3 %"
+            "totals within ±3 %, but the typical operation is faster by 5.0 % to 5.3 %, beyond ±3 %"
         );
     }
 
@@ -386,7 +419,7 @@ mod tests {
             typical: vec![-0.05, -0.051, -0.049, -0.05, -0.052, -0.048],
             skewness: -0.8,
         };
-        let found = judge(Metric::Throughput, &values, DELTA, Levels::FIXED);
+        let found = judge(Metric::Throughput, &values, DELTA, Levels::FIXED, "block");
         assert_eq!(found.verdict, Verdict::Inconclusive);
         let known = "the typical operation is slower by 4.7 % to 5.0 %, beyond ±3 %";
         assert!(found.reason.ends_with(known), "{}", found.reason);
@@ -434,7 +467,7 @@ mod tests {
                 half(LEVEL_DIFFERENT) < f64::abs(centre)
                     || half(LEVEL_EQUIVALENT) < DELTA - f64::abs(centre)
             };
-            let first = (MIN_BLOCKS..=FORECAST_LIMIT).find(|&blocks| decides(blocks));
+            let first = (MIN_BLOCKS..=forecast_limit(6)).find(|&blocks| decides(blocks));
             let gains = Values::plain(vec![centre; 6]);
             let found = forecast(&gains, sd, DELTA, Levels::FIXED);
             assert_eq!(found, first, "{centre} ±{sd}");
@@ -447,7 +480,8 @@ mod tests {
     fn a_forecast_knows_that_skewed_blocks_need_more() {
         let logs = [0.064, 0.024, -0.016, 0.054, 0.024, -0.006, 0.024, 0.024];
         let mut values = Values::plain(logs.to_vec());
-        let judged = |values: &Values| judge(Metric::Throughput, values, DELTA, Levels::FIXED);
+        let judged =
+            |values: &Values| judge(Metric::Throughput, values, DELTA, Levels::FIXED, "block");
         assert_eq!(judged(&values).verdict, Verdict::Improvement);
         // By Student's t nothing is missing.
         values.skewness = -0.3;

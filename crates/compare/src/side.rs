@@ -98,7 +98,7 @@ impl Side {
 /// What the typical operation of throughput says.
 fn typical(sample: &Sample, delta: f64, levels: Levels) -> JudgedInterval {
     let values = Values::plain(Values::of(&sample.throughput).typical);
-    let found = judge(Metric::Throughput, &values, delta, levels);
+    let found = judge(Metric::Throughput, &values, delta, levels, "block");
     (found.verdict, found.gain95)
 }
 
@@ -121,19 +121,8 @@ fn metrics(
         bounds.map_or_else(Vec::new, |bounds| merged.quantiles(q, bounds))
     };
     let clients = cell.rate.is_none().then_some(cell.clients);
-    // Only what ended the cell was selected by that.
-    let plain = Levels {
-        early: None,
-        ..state.levels
-    };
     let judged = |metric, values: &[BlockValue], judgement: Option<&Judgement>| {
-        let same = *visits == state.cost_visits;
-        let levels = match metric {
-            Metric::Throughput => state.levels,
-            Metric::ServerCpuPerOperation if same => state.levels,
-            _ => plain,
-        };
-        let comparison = compare_metric(metric, values, clients, levels)?;
+        let comparison = compare_metric(metric, values, clients, state.levels)?;
         Some(MetricComparison {
             verdict: judgement.map(|judgement| judgement.verdict),
             ..comparison
@@ -156,7 +145,7 @@ fn metrics(
         let found = shown.then(|| judged(metric, &latency(q), None)).flatten()?;
         let judged = known && tails::TAILS.contains(&metric);
         Some(MetricComparison {
-            verdict: judged.then(|| tails::verdict(metric, &found, plain)),
+            verdict: judged.then(|| tails::verdict(metric, &found, state.levels)),
             ..found
         })
     });
@@ -233,7 +222,11 @@ pub(crate) fn cell_verdict(
     let claimed = typical.map_or((speed.verdict, speed.gain95), |(_, typical)| typical);
     let says = match typical {
         Some((stalls, typical)) if typical.0 != speed.verdict => {
-            format!("{}, by stalls of the {}", speed.reason, stalls.loser())
+            format!(
+                "{}, because of stalls of the {}",
+                speed.reason,
+                stalls.loser()
+            )
         }
         _ => speed.reason.clone(),
     };

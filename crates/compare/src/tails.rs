@@ -22,7 +22,7 @@ pub const TAILS: [Metric; 4] = [
 /// What a quantile of one cell says alone, at the levels of the cell.
 pub(crate) fn verdict(metric: Metric, found: &MetricComparison, levels: Levels) -> Verdict {
     let values = Values::plain(found.blocks.clone());
-    judge(metric, &values, TAIL_DELTA, levels).verdict
+    judge(metric, &values, TAIL_DELTA, levels, "block").verdict
 }
 
 /// Corrects the verdicts of all cells' quantiles for their number, and says in a cell's reason what changed:

@@ -116,13 +116,6 @@ pub const RECUR_P: f64 = 0.05;
 /// confirming.
 pub const CONFIRM_POWER: f64 = 0.9;
 
-/// An interval that allows for the look which ended its cell is said to, from so many times the plain one on.
-pub const WIDER_TOLD: f64 = 1.1;
-
-/// A change that the last look has found is said to be too large on average, if what is left without that is
-/// less than this share of it.
-pub const OVERSTATED_TOLD: f64 = 0.9;
-
 /// Blocks before measuring may stop at a width.
 ///
 /// Source: docs/sources/statistics.md#looking-early.
@@ -238,6 +231,10 @@ pub const FORECAST_SD_LEVEL: f64 = 0.9;
 
 /// Blocks beyond which a forecast is not worth a number.
 pub const FORECAST_LIMIT: usize = 1000;
+
+/// The same as a multiple of the blocks that a cell has: nobody measures ten times as long, and the sd of a
+/// few blocks does not say how long that would take.
+pub const FORECAST_TIMES: usize = 10;
 
 /// Share by which the size of the relations may differ before it is a finding.
 pub const SIZE_TOLERANCE: f64 = 0.01;

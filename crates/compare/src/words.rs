@@ -70,12 +70,32 @@ pub fn rounded(value: f64) -> String {
     text
 }
 
-/// `1 more block`, `12 more blocks`.
-pub fn more_blocks(number: usize) -> String {
+/// `1 more block`, `12 more passes`; `repeat` is the word of the plan ([`Work::repeat`]).
+///
+/// [`Work::repeat`]: deltabench_model::work::Work::repeat
+pub fn more(number: usize, repeat: &str) -> String {
     if number == 1 {
-        "1 more block".to_owned()
+        format!("1 more {repeat}")
     } else {
-        format!("{number} more blocks")
+        format!("{number} more {}", several(repeat))
+    }
+}
+
+/// `blocks`, `passes`.
+pub fn several(repeat: &str) -> String {
+    let end = if repeat.ends_with('s') { "es" } else { "s" };
+    format!("{repeat}{end}")
+}
+
+/// Names that a sentence lists before it only counts the rest: the cells themselves have the facts.
+const LISTED: usize = 4;
+
+/// `a, b`, or `a, b, c, d and 3 more`.
+pub fn first_of(names: &[String]) -> String {
+    let shown: Vec<&str> = names.iter().take(LISTED).map(String::as_str).collect();
+    match names.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
@@ -136,8 +156,19 @@ mod tests {
             ("3 %".into(), "2.5 %".into(), "10 %".into())
         );
         assert_eq!(
-            (more_blocks(1), more_blocks(12)),
-            ("1 more block".into(), "12 more blocks".into())
+            (more(1, "block"), more(12, "block"), more(2, "pass")),
+            (
+                "1 more block".into(),
+                "12 more blocks".into(),
+                "2 more passes".into()
+            )
         );
+    }
+
+    #[test]
+    fn a_long_list_counts_its_rest() {
+        let names: Vec<String> = ["a", "b", "c", "d", "e", "f"].map(str::to_owned).to_vec();
+        assert_eq!(first_of(&names), "a, b, c, d and 2 more");
+        assert_eq!(first_of(&names[..4]), "a, b, c, d");
     }
 }

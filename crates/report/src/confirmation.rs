@@ -90,7 +90,7 @@ pub(crate) fn marks(cell: &CellComparison) -> String {
 
 /// The marks that some cells have, with what they mean; drifting cells have a sentence of their own.
 pub(crate) fn legend(cells: &[CellComparison]) -> Vec<(char, &'static str)> {
-    let again = "came again on fresh blocks or a fresh load";
+    let again = "recurred on fresh blocks or a fresh load";
     let contended = "contended: most rounds disturbed by other load";
     let meanings = [
         (ConfirmationStatus::FreshBlocks.mark(), again),
@@ -220,7 +220,10 @@ fn to_verdict(cell: &CellComparison) -> Option<String> {
         return Some(format!("≈ {}", more_minutes(minutes)));
     }
     let blocks = cell.blocks_to_verdict?;
-    if cell.reason.contains("more block") {
+    if ["more block", "more pass"]
+        .iter()
+        .any(|said| cell.reason.contains(said))
+    {
         return None;
     }
     Some(format!(

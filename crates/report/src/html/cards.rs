@@ -13,6 +13,7 @@ use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Detection, DetectionOutcome, Metric, MetricComparison, Verdict,
 };
+use deltabench_compare::words::more;
 use deltabench_model::finding::FindingKind;
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::units::{count, index, to_f64};
@@ -60,12 +61,14 @@ impl Cards<'_> {
         let left_out = any(|cell| left_out_of(cell) + cell.void_rounds > 0);
         html! {
             p.legend {
-                "In each card, first the restart blocks: one dot for each, the first on top, left is less, "
+                "Each card shows first the restart blocks: one dot each, the first on top, "
+                "less on the left, "
                 "on an axis of ±" (words::share(self.blocks)) " around equal. "
                 "Their spread makes the interval. "
-                "Then every round in the order measured, up is more, ±" (words::share(self.rounds))
-                " around equal; a thin line parts blocks, a short bar is the block's value. "
-                "Rounds outside are drawn on the edge. "
+                "Then it shows every round in the order measured, more at the top, ±"
+                (words::share(self.rounds))
+                " around equal; a thin line separates blocks, a short bar is the value of a block. "
+                "Rounds outside of the range are on the edge. "
                 @if matches!(self.comparison.stopping, Stopping::Sequential { .. }) {
                     span { svg.key width="18" height="14" aria-hidden="true" {
                         line.look x1="0" x2="18" y1="7" y2="7" {}
@@ -283,7 +286,7 @@ impl Cards<'_> {
             let level = words::share(cell.interval_level);
             rows.push((
                 "level of the intervals",
-                format!("{level}, since measuring stopped at a width"),
+                format!("{level}, because measuring stopped at a width"),
             ));
         }
         if let Some(decided) = cell.decided_at {
@@ -297,14 +300,14 @@ impl Cards<'_> {
             rows.push(("measured again", status.phrase().to_owned()));
         }
         if cell.verdict == Verdict::Inconclusive {
-            rows.extend(to_verdict(cell));
+            rows.extend(to_verdict(cell, self.plan));
         }
         rows
     }
 
     fn found(&self, found: &Detection) -> String {
         format!(
-            "{}, p {}, at look {} from {} (too large on average: it is what made the look stop)",
+            "{}, p {}, at look {} from {} (too large on average, because it made the look stop)",
             words::change_interval(&found.throughput),
             words::p_value(found.p),
             look(found.look, &self.comparison.stopping),
@@ -334,7 +337,7 @@ fn taken_back(cell: &CellComparison) -> bool {
 
 fn outcome(outcome: DetectionOutcome) -> String {
     match outcome {
-        DetectionOutcome::Confirming { blocks_left } => format!("{blocks_left} still to come"),
+        DetectionOutcome::Confirming { blocks_left } => format!("{blocks_left} left"),
         DetectionOutcome::Recurred { p } => {
             format!("it recurred (one-sided p {})", words::p_value(p))
         }
@@ -344,9 +347,9 @@ fn outcome(outcome: DetectionOutcome) -> String {
     }
 }
 
-fn to_verdict(cell: &CellComparison) -> Option<(&'static str, String)> {
+fn to_verdict(cell: &CellComparison, plan: &Plan) -> Option<(&'static str, String)> {
     let blocks = cell.blocks_to_verdict?;
-    let blocks = words::plural(u64::from(blocks), "more block");
+    let blocks = more(index(u64::from(blocks)), plan.work.repeat());
     let minutes = cell
         .minutes_to_verdict
         .filter(|minutes| minutes.is_finite());
@@ -375,7 +378,7 @@ fn disturbances(cell: &CellComparison) -> Vec<(&'static str, String)> {
     rows.extend(
         telling(cell)
             .into_iter()
-            .map(|text| ("what that does", text)),
+            .map(|text| ("what follows from it", text)),
     );
     rows
 }
