@@ -105,7 +105,7 @@ impl<'a> Builder<'a> {
                     FirstLook::Ready(order) => self.find_or_make(&order, lock, progress)?,
                     FirstLook::Fetch(_) => {
                         return Err(Problem::new(format!(
-                            "the source of {release} is gone again"
+                            "the source of {release} has disappeared"
                         )));
                     }
                 }
@@ -224,8 +224,10 @@ impl<'a> Builder<'a> {
             "{spec} cannot be built with {}",
             variant.system.word()
         ))
-        .detail(format!("its source has no {file} that can be used"))
-        .hint("PostgreSQL can be built with meson since 16; take a variant for the other build system"))
+        .detail(format!("its source has no usable {file}"))
+        .hint(
+            "PostgreSQL can be built with meson since 16; use a variant for the other build system",
+        ))
     }
 
     fn refuse_missing(&self, spec: &BuildSpec, probed: &Probed) -> Result<(), Problem> {
@@ -350,7 +352,9 @@ impl<'a> Builder<'a> {
         };
         let configured = verify::check(&partial.join("bin"), &asked)?;
         if let Some(why) = tree::lacking(&partial.join("bin")) {
-            return Err(log.failure("make install", "left no server").detail(why));
+            return Err(log
+                .failure("make install", "produced no server")
+                .detail(why));
         }
         Ok((times, state, configured))
     }

@@ -287,7 +287,7 @@ fn check_ours(dir: &Path) -> Result<(), Problem> {
             "{} is not a safe place for a cache",
             dir.display()
         ))
-        .detail(format!("{why}; servers in it would be run"))
+        .detail(format!("{why}, and deltabench would run servers in it"))
         .hint("name a directory of your own with --cache DIR, or set HOME")),
     }
 }
@@ -295,7 +295,7 @@ fn check_ours(dir: &Path) -> Result<(), Problem> {
 /// Why a directory with that owner and mode is not `ours` alone; root could do everything anyway.
 fn foreign(owner: u32, mode: u32, ours: Option<u32>) -> Option<String> {
     if owner != 0 && Some(owner) != ours {
-        return Some(format!("it belongs to the user with number {owner}"));
+        return Some(format!("it belongs to user ID {owner}"));
     }
     let others = mode & 0o022;
     (others != 0).then(|| format!("others can write to it (mode {:o})", mode & 0o7777))
@@ -411,7 +411,7 @@ impl Locked<'_> {
             ))
             .detail(error.to_string())
             .hint(format!(
-                "nothing was kept; is there space in {}?",
+                "deltabench kept nothing; is there space in {}?",
                 trees.display()
             ))
         })?;
@@ -493,12 +493,12 @@ fn stamp(
 fn server_in(partial: &Path, package: &str, version: &str) -> Result<u32, Problem> {
     let bin_dir = partial.join("bin");
     if let Some(why) = tree::lacking(&bin_dir) {
-        return Err(Problem::new(format!("the package {package} holds no server")).detail(why));
+        return Err(Problem::new(format!("the package {package} contains no server")).detail(why));
     }
     let facts = tree::facts(&bin_dir)?;
     if facts.version != version {
         return Err(
-            Problem::new(format!("the package {package} holds another release"))
+            Problem::new(format!("the package {package} contains another release"))
                 .detail(format!("its server says it is {}", facts.said)),
         );
     }

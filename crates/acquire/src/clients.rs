@@ -29,7 +29,7 @@ pub(crate) fn choose(
             repository: maven_repository,
         }));
     }
-    let none = Problem::new(format!("no client to fetch {} with", product.things()));
+    let none = Problem::new(format!("no client can fetch {}", product.things()));
     if let Some(mirror) = mirror {
         return Err(PackageSourceError::NoClient(
             none.detail(format!(
@@ -37,7 +37,7 @@ pub(crate) fn choose(
                 without_credentials(mirror)
             ))
             .hint(
-                "install Maven (Debian: apt-get install maven), or take the mirror out of the \
+                "install Maven (Debian: apt-get install maven), or remove the mirror from the \
                      configuration",
             ),
         ));

@@ -23,7 +23,7 @@ impl Elf {
     /// Errors: what is wrong with the file.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let file: ElfFile64<'_, Endianness> =
-            ElfFile64::parse(bytes).map_err(|error| format!("no 64-bit ELF file: {error}"))?;
+            ElfFile64::parse(bytes).map_err(|error| format!("not a 64-bit ELF file: {error}"))?;
         let (here, made_for) = (std::env::consts::ARCH, file.architecture());
         let fits = match made_for {
             Architecture::X86_64 => here == "x86_64",

@@ -37,10 +37,10 @@ const COMPRESSION: [(&str, &str); 5] = [
 pub(crate) fn packaged(file: &Path, version: &RocksdbVersion) -> Result<Build, Problem> {
     let refused = |why: String| {
         Problem::new(format!(
-            "RocksDB {version} cannot be measured: its package has no library that we can load"
+            "RocksDB {version} cannot be measured: its package has no library that deltabench can load"
         ))
         .detail(why)
-        .hint("nothing was kept; take a newer version: `deltabench targets` lists them")
+        .hint("deltabench kept nothing; use a newer version: `deltabench targets` lists them")
     };
     let elf = library(file).map_err(refused)?;
     Ok(build(&elf, &version.to_string()))
@@ -99,7 +99,7 @@ pub(crate) fn db_bench(file: &Path) -> Result<Installation, Problem> {
     if version_said(&said).is_none() && !ask("--help")?.contains("fillseq") {
         let first = said.lines().next().unwrap_or_default();
         return Err(refused(format!(
-            "its --version says `{first}`, and its --help knows no fillseq"
+            "its --version says `{first}`, and its --help does not list fillseq"
         )));
     }
     // Not every db_bench is a compiled file: a script may start one with an environment of its own.

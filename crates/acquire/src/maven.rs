@@ -343,7 +343,7 @@ impl PackageSource for Maven {
             }
             Ok(()) => Err(PackageSourceError::Unreachable {
                 client: "mvn",
-                said: "it brought no list of versions".to_owned(),
+                said: "it returned no list of versions".to_owned(),
             }),
         }
     }

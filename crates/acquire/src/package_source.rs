@@ -70,8 +70,8 @@ impl PackageSourceError {
             ))
             .detail(said)
             .hint(
-                "nothing was kept; try again, and if it fails again ask the people who run the \
-                         repository or proxy",
+                "deltabench kept nothing; try again, and ask the operators of the repository or proxy \
+                         if it fails again",
             ),
         }
     }

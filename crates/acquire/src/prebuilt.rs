@@ -353,7 +353,7 @@ impl<'a> Prebuilt<'a> {
             return Ok(list);
         }
         progress(&format!(
-            "asking {} which {} there are",
+            "asking {} for the list of {}",
             source.name(),
             self.product.things()
         ));
@@ -396,9 +396,7 @@ impl<'a> Prebuilt<'a> {
                 .cache
                 .cached_version(self.platform, version)
                 .ok_or_else(|| {
-                    Problem::new(format!(
-                        "{what} was fetched but is not in the cache any more"
-                    ))
+                    Problem::new(format!("{what} was fetched but is no longer in the cache"))
                 }),
             Err(error) => match self.newest_cached(wanted) {
                 Some(cached) if error.is_unreachable() => {
@@ -480,7 +478,7 @@ impl<'a> Prebuilt<'a> {
                 .map(|share| scope.spawn(move || unpack(share)))
                 .collect();
             let packages = source.verify(arrived, work);
-            let died = |_| Err(Problem::new("a thread that unpacks ended before its time"));
+            let died = |_| Err(Problem::new("a thread that unpacks ended too early"));
             let unpacked = unpacking
                 .into_iter()
                 .map(|thread| thread.join().unwrap_or_else(died));
@@ -503,13 +501,13 @@ impl<'a> Prebuilt<'a> {
             .map(|cached| cached.version)
             .collect();
         let problem = Problem::new(format!(
-            "{} is not in the cache, and nothing may be fetched (offline)",
+            "{} is not in the cache, and deltabench is offline",
             wanted.named()
         ));
         if cached.is_empty() {
             return problem
                 .detail(format!(
-                    "the cache in {} holds no {}",
+                    "the cache in {} contains no {}",
                     self.cache.root().display(),
                     match self.product {
                         Product::Postgres => "servers",
@@ -530,7 +528,7 @@ impl<'a> Prebuilt<'a> {
             .map(|near| format!("; the nearest cached one is {}", near.target()));
         problem
             .detail(format!(
-                "the cache in {} holds {}",
+                "the cache in {} contains {}",
                 self.cache.root().display(),
                 names.join(" ")
             ))

@@ -51,7 +51,8 @@ pub(crate) fn at_path(dir: &Path) -> Result<Installation, Problem> {
     let dir = dir.canonicalize().map_err(|error| {
         Problem::new(format!("no server at {}", dir.display()))
             .detail(format!("cannot open {}: {error}", dir.display()))
-            .hint("name a directory that holds bin/postgres; `deltabench targets` lists those found here")
+            .hint("name a directory that contains bin/postgres; `deltabench targets` lists those found \
+                   here")
     })?;
     let bin_dir = bin_of(&dir)?;
     let facts = facts(&bin_dir)?;
@@ -117,7 +118,7 @@ fn not_installed(wanted: &Release, trees: &[(PathBuf, Facts)]) -> Problem {
         .map(|platform| versions::known(Product::Postgres, platform))
         .unwrap_or_default();
     let prebuilt = match versions::newest(&Version::Postgres(wanted.clone()), &known) {
-        Some(_) => format!("postgres:{wanted} is prebuilt and fetched; "),
+        Some(_) => format!("deltabench fetches postgres:{wanted} prebuilt; "),
         None => String::new(),
     };
     let rank = |facts: &Facts| {
@@ -130,7 +131,7 @@ fn not_installed(wanted: &Release, trees: &[(PathBuf, Facts)]) -> Problem {
     let Some((_, near)) = trees.iter().min_by_key(|(_, facts)| rank(facts)) else {
         return problem
             .detail("no PostgreSQL server was found where distributions put them")
-            .hint(format!("{prebuilt}path:DIR takes any place"));
+            .hint(format!("{prebuilt}path:DIR accepts any directory"));
     };
     let found: Vec<String> = trees
         .iter()
@@ -139,7 +140,7 @@ fn not_installed(wanted: &Release, trees: &[(PathBuf, Facts)]) -> Problem {
     problem
         .detail(format!("found: {}", found.join("\n")))
         .hint(format!(
-            "the nearest is installed:{}; {prebuilt}path:DIR takes any other place",
+            "the nearest is installed:{}; {prebuilt}path:DIR accepts any other directory",
             near.major()
         ))
 }
@@ -201,8 +202,8 @@ fn bin_of(dir: &Path) -> Result<PathBuf, Problem> {
         Some(why) => Err(Problem::new(format!("no server at {}", dir.display()))
             .detail(why)
             .hint(
-                "name a directory that holds bin/postgres and bin/initdb; \
-                 `deltabench targets` lists those found here",
+                "name a directory that contains bin/postgres and bin/initdb; `deltabench targets` \
+                 lists those found here",
             )),
     }
 }

@@ -29,7 +29,7 @@ pub(crate) enum UnpackError {
         source: std::io::Error,
     },
     /// An entry that a server tree never has: it reaches outside or is no file, directory or link.
-    #[error("{path} holds an entry that is refused: {entry} ({why})")]
+    #[error("{path} contains a forbidden entry: {entry} ({why})")]
     Refused {
         path: PathBuf,
         /// The entry's name.
@@ -58,7 +58,7 @@ pub(crate) fn jar(package: &Path, into: &Path) -> Result<(), UnpackError> {
     names.retain(|name| name.ends_with(".txz"));
     let [name] = names.as_slice() else {
         return Err(broken(format!(
-            "it holds {} .txz archives instead of one",
+            "it contains {} .txz archives instead of one",
             names.len()
         )));
     };
@@ -233,13 +233,13 @@ fn entries(
                 symlink(&to, &place).map_err(write)?;
             }
             EntryType::XGlobalHeader => {}
-            _ => return Err(refused("neither file, directory nor symbolic link")),
+            _ => return Err(refused("not a file, a directory or a symbolic link")),
         }
     }
     if entries == 0 {
         return Err(UnpackError::Archive {
             path: package.to_owned(),
-            said: "it holds no files".to_owned(),
+            said: "it contains no files".to_owned(),
         });
     }
     Ok(())
@@ -494,7 +494,7 @@ mod tests {
         ] {
             let links = format!(r#"[{{"source":"{source}","target":"{target}"}}]"#);
             let (_dir, error) = unpack(&npm_package(&links), tgz);
-            assert!(error.unwrap().contains("refused"), "{source} {target}");
+            assert!(error.unwrap().contains("forbidden"), "{source} {target}");
         }
     }
 }

@@ -309,17 +309,17 @@ pub(crate) fn unavailable(wanted: &Version, versions: &[PackageVersion], list: &
             "point releases",
             "majors",
             format!(
-                "a server of your own goes in as path:DIR or installed:{}",
+                "use path:DIR or installed:{} for your own server",
                 release.major
             ),
         ),
         Version::Rocksdb(_) => (
             "versions",
             "series",
-            "a library of your own goes in as rocksdb:path:LIB.so".to_owned(),
+            "use rocksdb:path:LIB.so for your own library".to_owned(),
         ),
     };
-    let problem = Problem::new(format!("{} cannot be had prebuilt", wanted.named()));
+    let problem = Problem::new(format!("there is no prebuilt {}", wanted.named()));
     let series = wanted.series();
     let releases = one_per_release(versions);
     let points: Vec<String> = releases
@@ -518,7 +518,7 @@ mod tests {
                 .starts_with("the nearest is postgres:17.5;")
         );
         let major = unavailable(&release("19"), &list, "list of today");
-        assert_eq!(major.error, "PostgreSQL 19 cannot be had prebuilt");
+        assert_eq!(major.error, "there is no prebuilt PostgreSQL 19");
         assert_eq!(
             major.detail.unwrap(),
             "available majors: 9.6 17 18 (list of today)"

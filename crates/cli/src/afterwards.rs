@@ -137,7 +137,7 @@ pub fn conclude(
     let code = bench.publish(&analysed, end, destinations)?;
     if after == FollowUp::Failed {
         say(
-            "exit code 5: not all that you asked for was measured. The result above stands; \
+            "exit code 5: not all that you asked for was measured. The result above is valid; \
              `deltabench list` shows what failed, and `deltabench resume NAME` measures it again",
         );
     }

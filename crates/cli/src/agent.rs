@@ -14,8 +14,8 @@ pub fn agent() -> Result<u8, Failure> {
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
         return Err(Failure::Refused(
-            Problem::new("an agent is started by a run, over ssh")
-                .detail("it reads requests from its standard input, which is a terminal here")
+            Problem::new("a run starts the agent, over ssh")
+                .detail("it reads requests from standard input, but that is a terminal")
                 .hint(
                     "name this machine in a target on the other one: \
                      dsn:postgres://USER@HOST/DATABASE?agent=ssh:HOST",
@@ -36,7 +36,7 @@ pub fn agent() -> Result<u8, Failure> {
             Ok(0)
         }
         Served::Broken => Err(Failure::Failed(
-            Problem::new("the agent was asked something that is no request")
+            Problem::new("the agent received a request that it cannot read")
                 .hint("both sides must be the same build of deltabench"),
         )),
     }

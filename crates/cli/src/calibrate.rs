@@ -73,7 +73,7 @@ pub fn calibrate(arguments: &CalibrateArguments, config: &Config) -> Result<u8, 
 /// Errors: no runs, a share that cannot be read or injected, a file that cannot be written.
 fn checked(arguments: &CalibrateArguments) -> Result<CalibrationRequest, Problem> {
     if arguments.runs == 0 {
-        return Err(Problem::new("no runs asked for").hint("write for example --runs 10"));
+        return Err(Problem::new("zero runs measure nothing").hint("write for example --runs 10"));
     }
     if let Some(path) = arguments.json.as_ref().filter(|path| !is_stdout(path)) {
         check_writable(path)?;
@@ -153,7 +153,7 @@ fn trial_line(trial: &Trial, runs: u32) -> String {
         format!(" [{}, {}]", change(low), change(high))
     });
     format!(
-        "run {} of {runs}: {}: {}, throughput {}{interval}, in truth {}",
+        "run {} of {runs}: {}: {}, throughput {}{interval}, true value {}",
         trial.run,
         trial.workload,
         trial.verdict.word(),
@@ -209,7 +209,7 @@ fn page(target: &str, outcome: &Outcome<'_>, width: usize) -> Vec<String> {
     );
     lines.extend(table(&rows));
     lines.push(String::new());
-    let head = ["95 % intervals", "true", "estimated", "held the truth"];
+    let head = ["95 % intervals", "true", "estimated", "has true value"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for (name, counted) in &named {
         rows.extend(size_row(&format!("{name}, throughput"), counted.throughput));
@@ -220,8 +220,8 @@ fn page(target: &str, outcome: &Outcome<'_>, width: usize) -> Vec<String> {
     lines.extend(paragraph("", &conclusion(outcome.share, &all), width));
     if outcome.share.is_some() && all.contended > 0 {
         let text = format!(
-            "other load disturbed most rounds of {} of {} cells: there a burn costs more throughput than its \
-             length, and only CPU/op can be held against the truth",
+            "other load disturbed most rounds of {} of {} cells: there a burn costs more throughput \
+             than its length, so compare only CPU/op with the true value",
             all.contended, all.trials
         );
         lines.extend(paragraph("", &text, width));

@@ -15,7 +15,7 @@ use deltabench_server::{
 };
 use std::path::Path;
 
-/// Memory of a machine that does not tell its own.
+/// Memory of a machine whose memory cannot be read.
 const MEMORY_UNKNOWN: u64 = 8 << 30;
 
 /// `deltabench configs`.
@@ -55,7 +55,7 @@ pub fn configs(arguments: &ConfigsArguments, config: &Config) -> Result<u8, Fail
 }
 
 fn shown(name: &str, installation: &Installation, fitted: &Fitted) -> String {
-    let mut lines = vec![format!("# {name} as {} gets it", installation.resolved)];
+    let mut lines = vec![format!("# {name} as adapted to {}", installation.resolved)];
     let adapted = fitted.configuration.iter().flat_map(|used| &used.adapted);
     lines.extend(adapted.map(|adapted| format!("# {}", tell(adapted))));
     let settings = fitted.settings.iter();
@@ -63,7 +63,7 @@ fn shown(name: &str, installation: &Installation, fitted: &Fitted) -> String {
     lines.join("\n")
 }
 
-/// What a server gets of a configuration and of settings of its own.
+/// What a server gets of a configuration and of its own settings.
 pub struct Fitted {
     /// The configuration, as it was used; absent where the steady settings stay.
     pub configuration: Option<ConfigurationUse>,
@@ -177,7 +177,8 @@ impl Chooser {
             ))
             .detail(tell(other))
             .hint(
-                "give this server another value, or put it into a configuration, which is fitted",
+                "give this server another value, or put it into a configuration, which deltabench \
+                 adapts",
             ));
         }
         check_settings(&settings)?;

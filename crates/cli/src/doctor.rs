@@ -150,8 +150,8 @@ fn page(seen: &Examination, width: usize, colour: bool) -> Vec<String> {
 /// How long answers take, for one cell: a row for each precision.
 fn pilot_lines(pilot: &Pilot, width: usize) -> Vec<String> {
     let what = format!(
-        "time to an answer on {} (loading included; half of all runs need more, nine in ten at most what is \
-         in brackets)",
+        "time to an answer on {} with loading: half of all runs need at most this, nine of ten at most \
+         the time in brackets",
         pilot.workloads.join(" and ")
     );
     let mut lines = paragraph("", &what, width);
@@ -356,7 +356,7 @@ mod tests {
             lines.contains(&"ok     turbo          off".to_owned()),
             "{lines:#?}"
         );
-        assert!(lines.contains(&"-      SMT            this host does not tell".to_owned()));
+        assert!(lines.contains(&"-      SMT            this host does not report it".to_owned()));
         let place = |start: &str| {
             lines
                 .iter()

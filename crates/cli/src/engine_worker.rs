@@ -11,15 +11,15 @@ pub fn engine_worker() -> Result<u8, Failure> {
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
         return Err(Failure::Refused(
-            Problem::new("an engine's worker is started by a run")
-                .detail("it reads orders from its standard input, which is a terminal here")
+            Problem::new("a run starts the worker of an engine")
+                .detail("it reads orders from standard input, but that is a terminal")
                 .hint("deltabench rocksdb rocksdb:6.29.5 rocksdb:10.2.1 --quick"),
         ));
     }
     match deltabench_engine::work(stdin.lock(), std::io::stdout().lock()) {
         Ok(()) => Ok(0),
         Err(error) => Err(Failure::Failed(
-            Problem::new("the worker of an engine cannot go on").detail(error.to_string()),
+            Problem::new("the worker of an engine failed").detail(error.to_string()),
         )),
     }
 }

@@ -46,7 +46,7 @@ pub fn init(arguments: &Init) -> Result<u8, Failure> {
     }
     write_file(path, STARTER)?;
     say(&format!(
-        "wrote {0}; `deltabench run {0} --scale tiny --dry-run` says what it would do",
+        "wrote {0}; `deltabench run {0} --scale tiny --dry-run` shows what it would do",
         path.display()
     ));
     Ok(0)

@@ -195,7 +195,7 @@ fn of_targets_only(arguments: &Explain) -> Option<&'static str> {
         .map(|(_, option)| *option)
 }
 
-/// Counts cells of a run that has no counts of them, as a run of its own beside it; nothing if the user stops
+/// Counts cells of a run that has no counts of them, as a separate run; nothing if the user stops
 /// it.
 fn count_now(
     run: &str,
@@ -210,7 +210,7 @@ fn count_now(
     check_still_there(&counting).map_err(Failure::Refused)?;
     let host = swept_host(&arguments.conditions.servers, config)?;
     say(&format!(
-        "{run} has no counts of {}: they are counted now",
+        "{run} has no counts of {}: counting them now",
         match cells.len() {
             1 => "this cell".to_owned(),
             several => format!("{several} cells"),

@@ -53,7 +53,7 @@ pub fn export(arguments: &ExportArguments, config: &Config) -> Result<u8, Failur
 fn unwritten(error: ExportError) -> Failure {
     Failure::Failed(
         Problem::new(error.to_string())
-            .hint("check the place named with --out; what was there before is as it was"),
+            .hint("check the path after --out; the files there are unchanged"),
     )
 }
 
@@ -64,9 +64,9 @@ fn check(out: &Path, format: ExportFormat, force: bool) -> Result<(), Problem> {
             .detail(why)
             .hint(hint))
     };
-    let other = "name another place with --out PATH";
+    let other = "choose another path with --out PATH";
     if out.file_name().is_none() {
-        return refuse("it has no name of its own", other);
+        return refuse("it does not end in a name", other);
     }
     let directory = out.parent().filter(|parent| !parent.as_os_str().is_empty());
     if directory.is_some_and(|directory| !directory.is_dir()) {
@@ -83,7 +83,7 @@ fn check(out: &Path, format: ExportFormat, force: bool) -> Result<(), Problem> {
         ),
         (_, Err(_)) if !out.exists() => Ok(()),
         (_, Err(_)) if is_store(out) => refuse("it is a store of deltabench", other),
-        (ExportFormat::CsvDir, Err(_)) => refuse("it is no directory", other),
+        (ExportFormat::CsvDir, Err(_)) => refuse("it is not a directory", other),
         (ExportFormat::Sqlite, Err(_)) if force => Ok(()),
         (ExportFormat::Sqlite, Err(_)) => refuse("it exists", "--force overwrites it"),
     }

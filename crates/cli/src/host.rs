@@ -13,7 +13,7 @@ use deltabench_run::occupancy::Occupancy;
 use deltabench_run::{limits, remote};
 use deltabench_server::{ServerUser, Workspace, sweep};
 
-/// The host as asked for, after what killed runs left there has been cleared away.
+/// The host of the request, after what killed runs left there has been cleared away.
 pub fn swept_host(arguments: &Servers, config: &Config) -> Result<Host, Failure> {
     let host = host(arguments, config).map_err(Failure::Refused)?;
     for swept in sweep(&host.workspaces) {
@@ -51,7 +51,7 @@ fn check_sampled(plan: &Plan, occupancy: Occupancy) -> Result<(), Problem> {
     }
     Err(
         Problem::new("servers that run one at a time cannot be sampled")
-            .detail("they do not fit into memory together, so each is started for its turns only")
+            .detail("they do not fit into memory together, so each runs only during its turns")
             .hint("leave out --sample, or measure fewer rows (--rows)"),
     )
 }

@@ -107,7 +107,7 @@ pub fn request_of(
     Ok(request)
 }
 
-/// Where a part stands, with what a word of its file came to beside it.
+/// The coordinates of a part, with the value that a word of its file got.
 pub fn coordinates(part: &Part, work: &Work) -> Vec<(String, String)> {
     pgbench::experiment::coordinates(part, work.pgbench())
 }

@@ -52,7 +52,7 @@ fn page(counted: &Placebos<'_>, width: usize) -> Vec<String> {
     match counted.rows.last().filter(|all| all.total > 0) {
         None => lines.extend(paragraph(
             "",
-            "the ledger is empty: every run adds what it said about its placebo; fill it on purpose with \
+            "the ledger is empty: every run adds the verdicts on its placebo; to fill it now, run \
              `deltabench calibrate postgres:18 --runs 10`",
             width,
         )),
@@ -119,7 +119,7 @@ fn symmetry(all: &FalseAlarmRate) -> String {
     );
     if all.prefers_a_side() {
         return format!(
-            "{counted}: one side is preferred, which is an error of the set-up and not chance"
+            "{counted}: one side is preferred, so the set-up has an error; this is not chance"
         );
     }
     counted
@@ -166,8 +166,8 @@ fn blocks_used(counted: &Placebos<'_>) -> String {
     match counted.may_stop {
         0 => used.to_owned(),
         some => format!(
-            "{used}; {some} of {all} cells end by what their candidates say, which moves these shares by a \
-             point or two"
+            "{used}; {some} of {all} cells end by what their candidates say, and that changes these \
+             shares by one or two points"
         ),
     }
 }
@@ -275,10 +275,10 @@ mod tests {
         for wanted in [
             "holds 0     cells  50 % interval  80 % interval  95 % interval",
             "throughput    100  81 % [72, 88]  81 % [72, 88]  81 % [72, 88]",
-            "throughput: the 95 % intervals held 0 in 81 of 100 placebo cells [72, 88]: intervals on \
-             this host are too narrow",
+            "throughput: the 95 % intervals contained 0 in 81 of 100 placebo cells [72, 88]: intervals \
+             on this host are too narrow",
             "each interval is that of all blocks of its cell; 1 of 100 cells end by what their \
-             candidates say, which moves these shares by a point or two",
+             candidates say, and that changes these shares by one or two points",
         ] {
             assert!(
                 page.iter().any(|line| line == wanted),

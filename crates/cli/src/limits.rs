@@ -32,7 +32,7 @@ const KEYS: [&str; 5] = [
     "cost_per_month",
 ];
 
-/// Least memory that is worth asking for: the smallest shared buffers and room beside them.
+/// Least memory that is worth asking for: the smallest shared buffers and some room.
 const MEMORY_MIN: u64 = 80 << 20;
 
 /// MB of a profile, as the kernel's and PostgreSQL's.
@@ -131,7 +131,7 @@ fn parse(file: &str, name: &str, text: &str) -> Result<StorageProfile, Problem> 
     let operations = |key: &str| -> Result<Option<u64>, Problem> {
         match number(key)? {
             Some(value) if (1.0..=4e9).contains(&value) => Ok(Some(to_u64(value))),
-            Some(_) => Err(bad(format!("`{key}` must lie between 1 and 4 billion"))),
+            Some(_) => Err(bad(format!("`{key}` must be between 1 and 4 billion"))),
             None => Ok(None),
         }
     };

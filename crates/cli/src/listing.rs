@@ -27,7 +27,7 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     if arguments.costs && !arguments.format.is_text() {
         return Err(Failure::Refused(
             Problem::new("--costs is a table for the terminal")
-                .detail("every other form of the report has the costs in it already")
+                .detail("every other form of the report contains the costs")
                 .hint("leave out --costs, or --format"),
         ));
     }
@@ -121,11 +121,11 @@ fn with_progress(arguments: &Report) -> Result<Option<(WithProgress, f64)>, Prob
     };
     let Some(write) = form else {
         return Err(Problem::new("--progress is for pgbench's own form")
-            .detail("the page has the course of each cell in it already")
+            .detail("the page already shows each cell over time")
             .hint("add --format pgbench, or leave out --progress"));
     };
     if !(seconds.is_finite() && seconds > 0.0) {
-        return Err(Problem::new(format!("--progress {seconds} is no time"))
+        return Err(Problem::new(format!("--progress {seconds} is not a time"))
             .hint("give seconds above 0, for example --progress 5"));
     }
     Ok(Some((write, seconds)))

@@ -24,7 +24,7 @@ pub fn pause(
     let pause = left(now().1);
     if pause > LOOK {
         say(&format!(
-            "{what} begins in {}; Ctrl-C stops, `{command}` goes on",
+            "{what} begins in {}; Ctrl-C stops, `{command}` continues",
             span(pause.as_secs_f64())
         ));
     }

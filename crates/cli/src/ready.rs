@@ -32,7 +32,7 @@ use std::path::Path;
 
 /// The servers that a command is about, and what is held on them.
 pub struct Sides<'a> {
-    /// The side that the others are compared with, as asked for.
+    /// The side that the others are compared with, as the user named it.
     pub base: &'a str,
     /// The sides in question; may be none where the command allows it.
     pub candidates: &'a [String],
@@ -72,7 +72,6 @@ pub fn carry_out(
         ));
     }
     let mut ready = Ready::of(request, sides, config)?;
-    ready.plan.observing.sensitivity = hours.sensitivity;
     let note = ready.fit_the_time(shape).map_err(Failure::Refused)?;
     let pilot = !ending.no_pilot;
     if let Some(note) = note.as_ref().filter(|_| !hours.dry_run) {
@@ -94,7 +93,7 @@ pub fn carry_out(
         Some(sessions) => ready.measure_sessions(sessions, pilot, config),
         None => {
             let confirm = ending.confirm.then(|| gap.unwrap_or(0.0));
-            ready.measure(pilot, confirm, config)
+            ready.measure(pilot, (confirm, hours.sensitivity), config)
         }
     }
 }
@@ -190,7 +189,7 @@ impl Ready {
     pub fn measure(
         self,
         pilot: bool,
-        confirm: Option<f64>,
+        (confirm, sensitivity): (Option<f64>, bool),
         config: &Config,
     ) -> Result<u8, Failure> {
         let Self {
@@ -213,8 +212,8 @@ impl Ready {
                 end
             }));
         }
-        if after == FollowUp::Finished {
-            after = crate::sensitivity::wanted(&mut bench, &judged, &library);
+        if sensitivity && after == FollowUp::Finished {
+            after = FollowUp::of(crate::sensitivity::measure(&mut bench, &judged, &library));
         }
         let analysed = bench.analysed(judged, again)?;
         conclude(&mut bench, analysed, (end, after), &destinations)

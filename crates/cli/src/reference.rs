@@ -24,7 +24,8 @@ const PAGE: usize = 160;
 const HELP: usize = 100;
 
 /// The first line of every page.
-const MADE: &str = "Made by `cargo xtask gen` from the program itself; change it there, not here.";
+const MADE: &str =
+    "`cargo xtask gen` writes this page from the program; make changes there, not here.";
 
 /// `deltabench metrics`.
 pub fn metrics() -> Result<u8, Failure> {
@@ -66,15 +67,16 @@ fn page(title: &str, text: &str) -> String {
     page
 }
 
-/// Commands with so many options that they have a page of their own.
+/// Commands with so many options that they have a separate page.
 const BENCHMARKS: [&str; 5] = ["pgbench", "insert", "rocksdb", "crosscheck", "calibrate"];
 
 fn commands_page() -> String {
     let mut page = page(
         "Commands",
-        "The help of every command, as `deltabench COMMAND --help` prints it, without its blank lines and \
-         without the options that all of them have: `--lab`, `--cache` and `--offline`. Those of `pgbench`, \
-         `insert`, `rocksdb`, `crosscheck` and `calibrate` are on [a page of their own](benchmarks.md).",
+        "The help of every command, as `deltabench COMMAND --help` prints it, without its blank lines \
+         and without the options that all of them have: `--lab`, `--cache` and `--offline`. Those of \
+         `pgbench`, `insert`, `rocksdb`, `crosscheck` and `calibrate` are on [a separate \
+         page](benchmarks.md).",
     );
     let mut root = Arguments::command().term_width(HELP);
     root.build();
@@ -154,24 +156,24 @@ fn metrics_page() -> String {
         (
             Basis::Slices,
             "From the slices",
-            "Fields of the slices themselves, over the operations of the slices.",
+            "Fields of the slices, divided by the operations of the slices.",
         ),
         (
             Basis::SliceEnds,
             "Counted at the ends of slices",
-            "What all servers share: counted at the two ends of every slice, over the operations of the \
-             slices.",
+            "Counters that all servers share, read at both ends of every slice and divided by the \
+             operations of the slices.",
         ),
         (
             Basis::Visit,
             "Counted over a visit",
-            "What only one server moves: counted from before a visit's connections are opened to after \
-             they are closed, over all operations of the visit, warm-up included.",
+            "Counters of one server, read before a visit opens its connections and after it closes \
+             them, divided by all operations of the visit with its warm-up.",
         ),
         (
             Basis::Gauge,
             "Sizes",
-            "As they are at the end of a visit, divided by nothing.",
+            "Sizes at the end of a visit, not divided.",
         ),
     ];
     for (basis, title, text) in groups {
@@ -204,7 +206,7 @@ fn metric_section(page: &mut String, metric: &MetricInfo) {
     let _ = write!(page, "\n### {}\n\n", metric.key);
     let good = metric
         .better
-        .map_or("neither way is better", |way| match way {
+        .map_or("neither direction is better", |way| match way {
             deltabench_model::metric::Better::Higher => "higher is better",
             deltabench_model::metric::Better::Lower => "lower is better",
         });

@@ -91,8 +91,8 @@ fn open(lab: &Path) -> Result<Store, Failure> {
 pub fn report(runs: &[(PathBuf, String)], arguments: &Report) -> Result<u8, Failure> {
     if arguments.costs || arguments.delta.is_some() {
         return Err(Failure::Refused(
-            Problem::new("--costs and --delta are about one run")
-                .detail(format!("{} runs are meant", runs.len()))
+            Problem::new("--costs and --delta apply to one run")
+                .detail(format!("you named {} runs", runs.len()))
                 .hint("name one run; `deltabench list` shows them"),
         ));
     }
@@ -240,8 +240,8 @@ fn tables(loaded: &[Loaded], by: Option<By>) -> Result<Study, Failure> {
     if study.tables.is_empty() {
         return Err(Failure::Refused(
             Problem::new(format!("nothing varies along {}", by.word()))
-                .detail(format!("{} runs were looked at", loaded.len()))
-                .hint("leave out --by to see all tables there are"),
+                .detail(format!("deltabench looked at {} runs", loaded.len()))
+                .hint("leave out --by to see all tables"),
         ));
     }
     let kept: Vec<String> = study
@@ -259,7 +259,7 @@ fn left_out(loaded: &[Loaded]) -> Vec<String> {
         .iter()
         .filter_map(|loaded| loaded.plan.experiment.as_ref())
         .flat_map(|part| &part.left_out)
-        .map(|(server, why)| format!("left out, which is optional: {server}: {why}"))
+        .map(|(server, why)| format!("left out the optional server {server}: {why}"))
         .collect();
     notes.sort();
     notes.dedup();

@@ -82,15 +82,16 @@ pub fn check_still_there(plan: &Plan) -> Result<(), Problem> {
         let binary = installation.binary();
         let now = deltabench_acquire::sha256_of(&binary)?;
         if now != installation.binary_sha256 {
-            return Err(
-                Problem::new(format!("{} is another binary now", installation.resolved))
-                    .detail(format!(
-                        "{} had SHA-256 {}, now {now}",
-                        binary.display(),
-                        installation.binary_sha256
-                    ))
-                    .hint("start a new comparison"),
-            );
+            return Err(Problem::new(format!(
+                "{} is now a different binary",
+                installation.resolved
+            ))
+            .detail(format!(
+                "{} had SHA-256 {}, now {now}",
+                binary.display(),
+                installation.binary_sha256
+            ))
+            .hint("start a new comparison"));
         }
     }
     Ok(())

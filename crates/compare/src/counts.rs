@@ -210,16 +210,17 @@ fn each_caveat(plan: &Plan, builds: &[Build]) -> Vec<Finding> {
     let any = |is: &dyn Fn(&Cell) -> bool| plan.cells.iter().any(is);
     let (own_code, alone, later) = match plan.work.is_embedded() {
         true => (
-            "a count has what calls of the library execute, not the kernel's code and not the worker's own",
-            "each target has one thread: a count does not include waiting for others' locks, nor what others \
-             put into caches",
-            "a count has the thread of the step, not the threads for flushes and compactions: what writes \
-             leave to them is not counted",
+            "a count includes what calls of the library execute, but not the code of the kernel and \
+             the worker",
+            "each target has one thread: a count includes no waits for locks of others, and no effects \
+             of others on caches",
+            "a count includes the thread of the step, but not the threads for flushes and compactions \
+             and the work that writes leave to them",
         ),
         false => (
-            "a count has the server's own code, not the kernel's",
-            "each server has one client: a count does not include waiting for others' locks, nor what others \
-             put into caches",
+            "a count includes the server's code, but not the kernel's",
+            "each server has one client: a count includes no waits for locks of others, and no effects \
+             of others on caches",
             "counts of cells that write do not include what background processes write later",
         ),
     };
@@ -231,15 +232,15 @@ fn each_caveat(plan: &Plan, builds: &[Build]) -> Vec<Finding> {
         note("count-no-kernel", own_code),
         note(
             "count-dispatch",
-            "the counter hides some instruction sets of the CPU: checksums, bit counts and copies may run \
-             another variant than they do without it",
+            "the counter hides some instruction sets of the CPU: checksums, bit counts and copies may \
+             run another variant than without it",
         ),
         note("count-one-client", alone),
     ];
     if plan.work.has_passes() || any(&|cell| plan.work.comes_in_bursts(&cell.workload)) {
         found.push(note(
             "count-no-rates",
-            "what a step does at a rate beside its operations is left out: a rate has no meaning where an \
+            "a count leaves out what a step does at a rate, because a rate has no meaning if an \
              operation takes fifty times as long",
         ));
     }

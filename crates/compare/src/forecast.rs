@@ -113,7 +113,7 @@ impl Forecast {
         let asked = words::threshold(half_width);
         let needs = match row.throughput {
             Some(found) => format!("needs {}", duration(found.likely)),
-            None => "cannot be had here".to_owned(),
+            None => "is out of reach here".to_owned(),
         };
         let cpu = match row.server_cpu {
             Some(found) => format!("; CPU per operation ±{asked} in {}", duration(found.likely)),
@@ -217,7 +217,7 @@ mod tests {
         let hopeless = forecast(Some(5.0), None, 6, 30.0, 30.0);
         assert_eq!(
             hopeless.unfit(0.01, 60.0).unwrap(),
-            "unfit: ±1 % cannot be had here"
+            "unfit: ±1 % is out of reach here"
         );
         assert_eq!(forecast(None, None, 1, 30.0, 30.0).unfit(0.01, 1.0), None);
     }

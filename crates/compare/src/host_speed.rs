@@ -145,10 +145,10 @@ fn tests(cell: &CellComparison) -> Vec<Tested<'_>> {
 impl Tested<'_> {
     fn finding(&self, plan: &Plan, p: f64, of: usize) -> Finding {
         let text = format!(
-            "{} at {}, {}: the difference goes with the speed of the host: {} {} in its fast blocks and {} \
-             in its slow ones, where an operation took {:.2} times as long ({} among {of}, with a \
-             correlation of {:.2} from block to block); the run's figure is the mean over the speeds that \
-             it met",
+            "{} at {}, {}: the difference goes with the speed of the host: {} {} in its fast blocks \
+             and {} in its slow ones, where an operation took {:.2} times as long ({} among {of}, with \
+             a correlation of {:.2} from block to block); the run's figure is the mean over these \
+             speeds",
             self.cell.workload,
             words::workers(plan, self.cell.clients),
             self.cell.candidate_name,
@@ -171,9 +171,9 @@ fn changed(cells: &[CellComparison]) -> Option<Finding> {
     let most = slowdowns.iter().copied().fold(1.0, f64::max);
     (typical >= SPEED_RANGE).then(|| {
         let text = format!(
-            "the host was not equally fast in all blocks: an operation took up to {most:.2} times as long in \
-             one as in another, on all servers alike (in half of the cells {typical:.2} times or more); \
-             ratios do not change by that, absolute figures do"
+            "the speed of the host changed between blocks: an operation took up to {most:.2} times as \
+             long in one block as in another, on all servers (in half of the cells {typical:.2} times \
+             or more); this changes absolute figures, but not ratios"
         );
         Finding::new(FindingKind::HostSpeed, Severity::Note, text)
     })

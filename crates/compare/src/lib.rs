@@ -46,7 +46,6 @@ pub mod progress;
 pub mod reading;
 mod sample;
 pub mod segments;
-mod selected;
 pub mod sensitivity;
 mod side;
 mod stalls;

@@ -24,12 +24,12 @@ const ELSEWHERE: [(&str, &[&str], &str); 5] = [
     (
         "jit",
         &["off", "false", "no", "0"],
-        "the compiler's own instructions would be counted, and its code has no names",
+        "the count would include the compiler's own instructions, and its code has no names",
     ),
     (
         "io_method",
         &["sync"],
-        "io_uring and workers read for the backend where it is not counted",
+        "io_uring and workers read for the backend outside of the count",
     ),
 ];
 
@@ -60,9 +60,7 @@ fn check_texts(plan: &Plan) -> Result<(), Problem> {
     match texts.find(|source| Counter::is_mark_in(&source.text)) {
         None => Ok(()),
         Some(source) => Err(Problem::new(format!("{} cannot be counted", source.file))
-            .detail(
-                "it names pg_backend_pid, and calls of that function begin and end what is counted",
-            )
+            .detail("it names pg_backend_pid, but calls of that function start and end a count")
             .hint("leave that function out")),
     }
 }
@@ -89,14 +87,16 @@ pub fn check_settings(settings: &[(String, String)]) -> Result<(), Problem> {
 /// That more than one client is asked for.
 pub fn several_clients(clients: u32) -> Problem {
     Problem::new(format!("{clients} clients cannot be counted"))
-        .detail("how often clients meet at a lock depends on time, and instructions with it")
-        .hint("leave out --clients: counts are of one client")
+        .detail("how often clients wait for a lock depends on time, so instructions do, too")
+        .hint("leave out --clients: counts use one client")
 }
 
 /// A server that was there before.
 pub fn not_ours(target: &str) -> Problem {
     Problem::new(format!("{target} cannot be counted"))
-        .detail("a server is counted from its first instruction, so it has to be one that deltabench starts")
+        .detail(
+            "the count begins at the first instruction of a server, so deltabench must start it",
+        )
         .hint("name the same version as a target, for example postgres:18 or path:/opt/pg18")
 }
 
@@ -108,7 +108,7 @@ fn check_surroundings(plan: &Plan) -> Result<(), Problem> {
     } = &plan.limits;
     let refused = |what: &str| {
         Err(Problem::new(format!("{what} changes no count"))
-            .detail("instructions are counted on local sockets, in memory, without limits")
+            .detail("deltabench counts instructions on local sockets, in memory, without limits")
             .hint("leave it out"))
     };
     if memory_bytes.is_some() {

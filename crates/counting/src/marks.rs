@@ -41,8 +41,8 @@ impl Marks {
         self.number += 1;
         let file = |number| counts_file(&self.directory, self.pid, number);
         if file(self.number + 1).exists() {
-            return Err(Problem::new("what was counted is in pieces")
-                .detail("an operation called pg_backend_pid, and calls of it begin and end what is counted")
+            return Err(Problem::new("the count is in pieces")
+                .detail("an operation called pg_backend_pid, but calls of it start and end a count")
                 .hint("leave out that function, also in functions and triggers"));
         }
         Ok(file(self.number))
@@ -55,7 +55,7 @@ impl Marks {
 /// Source: callgrind's format, `totals:` after all costs.
 pub fn total(path: &Path) -> Result<u64, Problem> {
     let unread = |why: String| {
-        Problem::new("what the counter wrote cannot be read")
+        Problem::new("cannot read the output of the counter")
             .detail(format!("{}: {why}", path.display()))
     };
     let mut file = File::open(path).map_err(|error| unread(error.to_string()))?;
@@ -111,7 +111,7 @@ fn last_part(
     parts: impl Fn(&str) -> Result<Vec<Part>, Unread>,
 ) -> Result<Part, Problem> {
     let unread = |why: String| {
-        Problem::new("what the counter wrote cannot be read")
+        Problem::new("cannot read the output of the counter")
             .detail(format!("{}: {why}", path.display()))
     };
     let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;

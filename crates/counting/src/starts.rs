@@ -159,7 +159,7 @@ impl Work<'_> {
                     failed.fetch_or(stored.is_err(), Ordering::Relaxed);
                 }
             }
-            let died = || Err(Problem::new("a counting client ended before its time"));
+            let died = || Err(Problem::new("a counting client ended too early"));
             let ends: Vec<(ServerId, Result<(), Problem>)> = clients
                 .into_iter()
                 .map(|(server, client)| (server, client.join().unwrap_or_else(|_| died())))

@@ -79,7 +79,7 @@ pub fn run_script(
     let outcome = finish(Peer::Sysbench, command, &scratch, run.affinity)?;
     if outcome.operations != run.events {
         return Err(
-            Problem::new("sysbench did not do what it was asked to").detail(format!(
+            Problem::new("sysbench did not do the requested work").detail(format!(
                 "{}: {} events instead of {}",
                 run.script, outcome.operations, run.events
             )),

@@ -104,7 +104,7 @@ pub enum WireError {
     #[error("no answer within {limit:?} while {doing}")]
     Timeout { doing: String, limit: Duration },
     /// The server's answer is not the protocol.
-    #[error("the server's answer makes no sense: {what}")]
+    #[error("the server sent an invalid answer: {what}")]
     Protocol { what: String },
     /// The server wants a password and there is none, or a method that we do not speak.
     #[error("cannot authenticate: {what}")]
@@ -113,7 +113,7 @@ pub enum WireError {
         what: String,
     },
     /// The session has another `search_path` than was asked for with the start-up message.
-    #[error("search_path is {found}, not {asked} as asked for at log-in")]
+    #[error("search_path is {found}, not {asked} as requested at log-in")]
     SearchPath {
         endpoint: String,
         asked: String,

@@ -123,8 +123,7 @@ fn readable(file: &Path) -> Result<bool, String> {
     let mode = metadata.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
         return Err(format!(
-            "password file {name} is passed over: others can get at it (mode {mode:04o}); \
-             use chmod 0600"
+            "password file {name} is ignored: others can access it (mode {mode:04o}); use chmod 0600"
         ));
     }
     Ok(true)

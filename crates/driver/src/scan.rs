@@ -365,7 +365,7 @@ impl std::fmt::Display for Loss {
             Self::Stalled => f.write_str("no answer within the time limit"),
             Self::Closed(what) => f.write_str(what),
             Self::Fatal(error) => write!(f, "the server ended the connection: {error}"),
-            Self::Nonsense(what) => write!(f, "the server's answer makes no sense: {what}"),
+            Self::Nonsense(what) => write!(f, "the server sent an invalid answer: {what}"),
         }
     }
 }

@@ -260,8 +260,8 @@ impl Session {
                 0 => return Ok(()),
                 // Whoever sits between could ask for it just as well.
                 3 if self.wire.is_plain() && !self.local => {
-                    let what = "the server asks for the password as it is, and nothing encrypts it \
-                                on its way; use sslmode=require or above";
+                    let what = "the server asks for the password in clear text over an unencrypted \
+                                connection; use sslmode=require or above";
                     return Err(WireError::Authentication {
                         what: what.to_owned(),
                     });
@@ -367,7 +367,7 @@ fn password<'a>(login: &'a Login, wanted: &str) -> Result<&'a str, WireError> {
         .as_deref()
         .ok_or_else(|| WireError::Authentication {
             what: format!(
-                "the server asks user {} for {wanted}, and none is given",
+                "the server asks user {} for {wanted}, but none is given",
                 login.user
             ),
         })

@@ -233,7 +233,7 @@ impl<'a> Tally<'a> {
         let mut void = nothing.then_some(VoidReason::NothingDone);
         let mut void_detail = nothing.then(|| match self.errors.first() {
             Some(error) => format!("{} ({})", error.first_message, error.sqlstate),
-            None => "every operation was due too late to be begun".to_owned(),
+            None => "every operation was due too late to start".to_owned(),
         });
         if let Err(loss) = end {
             if let Loss::Fatal(error) = &loss {

@@ -200,7 +200,7 @@ pub fn connect_unix(path: &Path, limit: Duration) -> io::Result<OwnedFd> {
     if bytes.len() >= address.sun_path.len() || bytes.contains(&0) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "the path is too long for a local socket, or holds a zero byte",
+            "the path is too long for a local socket, or contains a zero byte",
         ));
     }
     for (to, from) in address.sun_path.iter_mut().zip(bytes) {
@@ -231,7 +231,7 @@ pub fn connect_unix(path: &Path, limit: Duration) -> io::Result<OwnedFd> {
             io::ErrorKind::WouldBlock => {
                 return Err(io::Error::new(
                     io::ErrorKind::TimedOut,
-                    format!("the server took no connection within {limit:?}"),
+                    format!("the server accepted no connection within {limit:?}"),
                 ));
             }
             _ => return Err(error),

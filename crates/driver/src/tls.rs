@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TlsFailure {
     /// The server does without.
-    #[error("the server does not do TLS")]
+    #[error("the server does not support TLS")]
     NotOffered,
     /// Its certificate is not trusted.
     #[error("the server's certificate is not trusted: {0}")]
@@ -151,7 +151,7 @@ impl Authority {
             let system = rustls_native_certs::load_native_certs();
             roots.add_parsable_certificates(system.certs);
             if roots.is_empty() {
-                let mut why = vec!["the system has none".to_owned()];
+                let mut why = vec!["the system has no certificates".to_owned()];
                 why.extend(system.errors.iter().map(ToString::to_string));
                 return Err(TlsFailure::NoRoots(why.join("; ")));
             }
@@ -202,7 +202,7 @@ fn from_file(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsFailure> {
         .collect::<Result<_, _>>()
         .map_err(|error| unreadable(file, &error))?;
     if certificates.is_empty() {
-        return Err(unreadable(file, &"it holds no certificate"));
+        return Err(unreadable(file, &"it contains no certificate"));
     }
     Ok(certificates)
 }

@@ -66,12 +66,12 @@ impl<'i> DbBench<'i> {
             cgroups: spec.cgroups.to_vec(),
             interrupted: spec.interrupted,
         };
-        let help = command.run(&["--help".to_owned()], PROBE_LIMIT, "telling its flags")?;
+        let help = command.run(&["--help".to_owned()], PROBE_LIMIT, "printing its flags")?;
         let known = Known::of_help(&help.text);
         if !known.is_usable() {
             let name = &command.name;
             return Err(EngineError::Failed(format!(
-                "{name} does not tell the flags of a db_bench: {}",
+                "{name} does not print the flags of a db_bench: {}",
                 command.tail(help.log_start)
             )));
         }
@@ -126,7 +126,10 @@ impl<'i> DbBench<'i> {
         let done = self.step(order)?;
         let outcome = done.outcome.ok_or_else(|| {
             let words = log_tail(&self.command.log, done.log_start);
-            self.failed(&format!("told no result of {}: {words}", order.step.name()))
+            self.failed(&format!(
+                "reported no result of {}: {words}",
+                order.step.name()
+            ))
         })?;
         let turned = Turned {
             operations: outcome.operations,
@@ -414,7 +417,7 @@ impl Command<'_> {
         let ran = self.run(
             &["--version".to_owned()],
             PROBE_LIMIT,
-            "telling its version",
+            "printing its version",
         )?;
         Ok(output::version(&ran.text).unwrap_or(0))
     }

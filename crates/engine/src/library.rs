@@ -44,7 +44,7 @@ impl Library {
         let library = unsafe { libloading::Library::new(path) };
         let library = library.map_err(|error| error.to_string())?;
         let interface = Interface::of(&library).map_err(|error| {
-            format!("{} is not a RocksDB that is known: {error}", path.display())
+            format!("{} is not a known RocksDB library: {error}", path.display())
         })?;
         std::mem::forget(library);
         Ok(Box::leak(Box::new(Self { interface })))
@@ -84,7 +84,7 @@ impl Library {
 
 /// A text for the library.
 fn c_string(text: &str) -> Result<CString, String> {
-    CString::new(text).map_err(|_| format!("`{text}` holds a zero byte"))
+    CString::new(text).map_err(|_| format!("`{text}` contains a zero byte"))
 }
 
 /// Options of a database.

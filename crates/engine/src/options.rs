@@ -332,7 +332,7 @@ pub fn version(in_force: &BTreeMap<String, String>) -> Result<(u32, u32), String
     match (parts.next(), parts.next()) {
         (Some(Ok(major)), Some(Ok(minor))) => Ok((major, minor)),
         _ => Err(format!(
-            "the library tells no version that can be read: `{text}`"
+            "the library reports an unreadable version: `{text}`"
         )),
     }
 }

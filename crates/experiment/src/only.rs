@@ -80,7 +80,7 @@ impl Experiment {
         if !self.servers.iter().any(picked) {
             let texts: Vec<&str> = filters.iter().map(|filter| filter.text.as_str()).collect();
             return Err(
-                Problem::new(format!("no server is all of {}", texts.join(", ")))
+                Problem::new(format!("no server matches all of {}", texts.join(", ")))
                     .detail(format!("servers: {}", self.server_names().join(", "))),
             );
         }
@@ -132,8 +132,10 @@ impl Experiment {
                 let known = known.chain(PART_AXES).chain(coordinates);
                 match nearest(word, known) {
                     Some(near) => {
-                        return Err(Problem::new(format!("`--only {text}` names nothing known"))
-                            .hint(format!("did you mean --only {near}={pattern}?")));
+                        return Err(Problem::new(format!(
+                            "`--only {text}` names nothing that exists"
+                        ))
+                        .hint(format!("did you mean --only {near}={pattern}?")));
                     }
                     // Names of variants hold an equals sign too.
                     None => read(Kind::Workload, text),
@@ -251,10 +253,10 @@ fn is_number(axis: &str) -> bool {
 }
 
 fn nothing(text: &str, what: &str, there: &[&str], wanted: &str) -> Problem {
-    let problem = Problem::new(format!("`--only {text}` picks nothing"))
+    let problem = Problem::new(format!("`--only {text}` matches nothing"))
         .detail(format!("{what}: {}", there.join(", ")));
     match nearest(wanted, there.iter().copied()) {
         Some(near) => problem.hint(format!("did you mean {near}?")),
-        None => problem.hint("name one of these; `*` stands for anything"),
+        None => problem.hint("name one of these; `*` matches anything"),
     }
 }

@@ -63,7 +63,7 @@ fn configuration(
 ) -> Result<OwnConfiguration, Problem> {
     syntax::name(name).map_err(|problem| section.wrap(at, problem))?;
     if name == STEADY {
-        let what = "`steady` is what servers without a configuration have";
+        let what = "`steady` is the configuration of servers without one";
         return Err(section.problem_at(at, what));
     }
     section.allow(&keys::CONFIGURATION)?;

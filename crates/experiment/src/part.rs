@@ -153,7 +153,7 @@ impl Axes {
         };
         match axes.count() {
             count if count > PARTS_MAX => Err(root.problem(format!(
-                "that makes {count} parts, each a run, and a study has at most {PARTS_MAX}"
+                "that makes {count} parts, each a run, but a study has at most {PARTS_MAX}"
             ))),
             _ => Ok(axes),
         }

@@ -91,7 +91,7 @@ pub(crate) fn at_scale<'a>(
 fn no_such_scale(file: &str, asked: &str, names: &[&str]) -> Problem {
     let problem = Problem::new(format!("{file} has no scale `{asked}`"));
     let problem = match names {
-        [] => problem.detail("it has no scales at all, only the form as written"),
+        [] => problem.detail("it has no scales"),
         _ => problem.detail(format!("its scales are {}", names.join(", "))),
     };
     match nearest(asked, names.iter().copied()) {

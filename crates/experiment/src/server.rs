@@ -147,7 +147,7 @@ pub(crate) fn servers(root: &Section<'_>) -> Result<Vec<Server>, Problem> {
         found.extend(entry(section, embedded)?);
         if found.len() > SERVERS_MAX {
             return Err(section.problem(format!(
-                "that makes {} servers, and a study has at most {SERVERS_MAX}",
+                "that makes {} servers, but a study has at most {SERVERS_MAX}",
                 found.len()
             )));
         }
@@ -159,8 +159,9 @@ pub(crate) fn servers(root: &Section<'_>) -> Result<Vec<Server>, Problem> {
         if server.optional {
             let what = format!("the base, {}, cannot be optional", server.name());
             let problem = root.problem_at(found.at, what);
-            return Err(problem
-                .hint("without it nothing is compared: name another `base`, or drop the key"));
+            return Err(problem.hint(
+                "without it there is nothing to compare: name another `base`, or drop the key",
+            ));
         }
         server.is_base = true;
     }
@@ -192,7 +193,7 @@ fn entry(section: &Section<'_>, embedded: bool) -> Result<Vec<Found>, Problem> {
         .saturating_mul(combinations);
     if count > SERVERS_MAX {
         return Err(section.problem(format!(
-            "that makes {count} servers, and a study has at most {SERVERS_MAX}"
+            "that makes {count} servers, but a study has at most {SERVERS_MAX}"
         )));
     }
     let label = label(section, count)?;
@@ -268,17 +269,15 @@ fn label(section: &Section<'_>, servers: usize) -> Result<Option<String>, Proble
     let refuse = |what: String| Err(section.problem_at(at, what));
     if servers > 1 {
         return refuse(format!(
-            "one `label` cannot be that of {servers} servers: leave it out, or split the entry"
+            "one `label` cannot name {servers} servers: leave it out, or split the entry"
         ));
     }
     if RESERVED.contains(&label.to_lowercase().as_str()) {
-        return refuse(format!(
-            "`label` \"{label}\" is what tables call another server"
-        ));
+        return refuse(format!("tables already call another server \"{label}\""));
     }
     if label.chars().count() > LABEL_MAX {
         return refuse(format!(
-            "`label` has more than {LABEL_MAX} characters, and heads a column"
+            "`label` has more than {LABEL_MAX} characters, but it is the head of a column"
         ));
     }
     Ok(Some(label.to_owned()))
@@ -328,14 +327,15 @@ fn tell_apart(root: &Section<'_>, found: &mut [Found]) -> Result<(), Problem> {
 fn refuse_clash(root: &Section<'_>, at: usize, one: &Server, two: &Server) -> Result<(), Problem> {
     if one.target.engine() != two.target.engine() {
         let what = format!("{} is not compared with {}", two.target, one.target);
-        return Err(root
-            .problem_at(at, what)
-            .detail("a library is worked in turns, a db_bench works by itself, a step at a time"));
+        return Err(root.problem_at(at, what).detail(
+            "deltabench measures a library in turns, but a db_bench runs a whole step by \
+                     itself",
+        ));
     }
     if one.coordinates == two.coordinates {
         let name = joined(&two.target.to_string(), &two.marks);
         return Err(root
-            .problem_at(at, format!("{name} is there twice"))
+            .problem_at(at, format!("{name} appears twice"))
             .detail("servers differ by target, configuration or settings")
             .hint("every run compares the base with a copy of itself anyway"));
     }

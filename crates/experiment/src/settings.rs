@@ -60,7 +60,7 @@ pub(crate) fn fixed(
         if matches!(value, DeValue::Array(_)) {
             let what = format!("`{key}` must have one value here, not a list");
             let problem = section.problem_at(at, what);
-            return Err(problem.hint("a sweep is written in `settings` of [[servers]]"));
+            return Err(problem.hint("write a sweep in `settings` of [[servers]]"));
         }
     }
     let one = |(name, values): Swept| Some((name, values.into_iter().next()?));
@@ -85,7 +85,7 @@ fn collect(
         }
         let name = syntax::setting_name(&full).map_err(|problem| section.wrap(key_at, problem))?;
         if found.iter().any(|(other, _)| *other == name) {
-            return Err(section.problem_at(key_at, format!("`{name}` is there twice")));
+            return Err(section.problem_at(key_at, format!("`{name}` appears twice")));
         }
         let read =
             |value: Placed<Value<'_>>| Ok((written(section, key, value, booleans)?, value.1));

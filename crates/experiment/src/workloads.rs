@@ -114,13 +114,13 @@ fn chosen(section: &Section<'_>, beside: bool, scripts: bool) -> Result<Chosen, 
     };
     let names = section.owned_texts("only")?;
     if set.is_some() {
-        let what = "`set` and `only` exclude each other: `only` is instead of a set";
+        let what = "`set` and `only` exclude each other: use one of them";
         return Err(section.problem_at(at, what));
     }
     if names.is_empty() && !beside {
         let problem =
             section.problem_at(at, "`only` is empty, and there are no files and variants");
-        return Err(problem.hint("`deltabench workloads` lists what can be named here"));
+        return Err(problem.hint("`deltabench workloads` lists the possible names"));
     }
     Ok(Chosen::Named(names))
 }
@@ -141,7 +141,7 @@ fn variants(section: &Section<'_>) -> Result<Vec<Variant>, Problem> {
                     .map(|(name, value)| format!("{name} = {value}"))
                     .collect();
                 return Err(section.problem(format!(
-                    "{} with {} is there twice",
+                    "{} with {} appears twice",
                     variant.of,
                     parameters.join(", ")
                 )));
@@ -188,7 +188,7 @@ fn variant(section: &Section<'_>) -> Result<Vec<Variant>, Problem> {
     }
     if variants.iter().any(|variant| variant.parameters.is_empty()) {
         return Err(section.problem("it changes nothing").hint(format!(
-            "`deltabench workloads show {of}` tells its parameters"
+            "`deltabench workloads show {of}` shows its parameters"
         )));
     }
     Ok(variants)

@@ -28,7 +28,7 @@ pub struct Part {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
     /// A line that is none of the format.
-    #[error("line {line} is none of callgrind's: {text}")]
+    #[error("line {line} is not a line of callgrind: {text}")]
     Line {
         /// Which, from 1.
         line: usize,
@@ -549,7 +549,10 @@ mod tests {
             "functions of part 1 sum to 2719 instructions, and its last line says 2720"
         );
         let foreign = read("events: Ir\nfn=main\n0 x", "main").unwrap_err();
-        assert_eq!(foreign.to_string(), "line 3 is none of callgrind's: 0 x");
+        assert_eq!(
+            foreign.to_string(),
+            "line 3 is not a line of callgrind: 0 x"
+        );
         assert!(read("<html>", "main").is_err());
         assert!(
             read("fn=(12)\n", "main").is_err(),

@@ -26,7 +26,7 @@ const PARTITIONS_MAX: u32 = 10_000;
 pub(crate) fn check(setup: &PgbenchSetup, order: CellOrder) -> Result<(), Problem> {
     if order == CellOrder::Published {
         return Err(
-            Problem::new("pgbench's scripts have no place in the published order")
+            Problem::new("the published order does not contain pgbench's scripts")
                 .hint("measure them without --order published"),
         );
     }
@@ -39,7 +39,7 @@ pub(crate) fn check(setup: &PgbenchSetup, order: CellOrder) -> Result<(), Proble
         .latency_limit_ms
         .is_some_and(|limit| limit.is_nan() || limit <= 0.0)
     {
-        return Err(Problem::new("a latency limit of nothing is met by nobody")
+        return Err(Problem::new("no transaction can meet a latency limit of 0")
             .hint("use --latency-limit 50, in milliseconds"));
     }
     Ok(())
@@ -57,7 +57,7 @@ fn check_mix(mix: &PgbenchMix, wanted: &PgbenchTables) -> Result<(), Problem> {
         Some((script, table)) if wanted.scale == 0 && wanted.init.is_none() => Err(Problem::new(
             format!("{} needs {table}", script.source.file),
         )
-        .detail("at scale 0 there are no tables of pgbench's, and no SQL of yours makes any")
+        .detail("at scale 0 pgbench has no tables, and you gave no SQL that creates tables")
         .hint("use --scale 1 or more, or --init-sql FILE")),
         _ => Ok(()),
     }
@@ -72,7 +72,7 @@ fn check_tables(tables: &PgbenchTables) -> Result<(), Problem> {
     } = tables;
     if !(10..=100).contains(fillfactor) {
         return Err(
-            Problem::new(format!("a fillfactor of {fillfactor} cannot be"))
+            Problem::new(format!("a fillfactor of {fillfactor} is out of range"))
                 .hint("use --fillfactor between 10 and 100"),
         );
     }
@@ -84,7 +84,7 @@ fn check_tables(tables: &PgbenchTables) -> Result<(), Problem> {
     }
     if *scale == 0 && (*partitions > 0 || tables.foreign_keys) {
         return Err(
-            Problem::new("at scale 0 there is no table to be partitioned or referred to")
+            Problem::new("at scale 0 there is no table to partition or to refer to")
                 .hint("use --scale 1 or more"),
         );
     }

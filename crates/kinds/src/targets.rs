@@ -38,13 +38,16 @@ fn check_kinds(
         match (engine, rocksdb) {
             (Engine::Postgres, true) => {
                 return Err(Problem::new(format!("{name} is not RocksDB"))
-                    .detail("the steps of RocksDB are done by its library, not by a server")
-                    .hint("name a version, for example rocksdb:10.2.1; servers have `deltabench compare`"));
+                    .detail("the library of RocksDB does its steps, not a server")
+                    .hint(
+                        "name a version, for example rocksdb:10.2.1; use `deltabench compare` for \
+                           servers",
+                    ));
             }
             (Engine::Rocksdb | Engine::DbBench, false) => {
-                return Err(Problem::new(format!("{name} is no PostgreSQL server"))
-                    .detail("what is measured here are SQL statements")
-                    .hint("RocksDB is measured with `deltabench rocksdb`"));
+                return Err(Problem::new(format!("{name} is not a PostgreSQL server"))
+                    .detail("this command measures SQL statements")
+                    .hint("use `deltabench rocksdb` for RocksDB"));
             }
             _ => {}
         }
@@ -53,8 +56,9 @@ fn check_kinds(
                 return Err(
                     Problem::new(format!("{other} and {name} cannot be compared"))
                         .detail(
-                            "a library is measured in turns of the same operations by deltabench, a db_bench \
-                             measures itself for a whole step: the difference would be that of the methods",
+                            "deltabench measures a library in turns of the same operations, but a \
+                             db_bench measures itself for a whole step: the difference would come from \
+                             the methods",
                         )
                         .hint("compare libraries with libraries, or one db_bench with another"),
                 );

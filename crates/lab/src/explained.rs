@@ -82,7 +82,7 @@ fn time_of(functions: &[FunctionTime], name: &str) -> Option<TimeChange> {
 
 fn starts_differ(span: f64) -> String {
     format!(
-        "starts of one server differ by {:.4} % at most; the system calls' own work is not counted",
+        "starts of one server differ by {:.4} % at most; the work of system calls is not counted",
         span * 100.0
     )
 }

@@ -78,7 +78,7 @@ pub const SERIES: &[SeriesInfo] = &[
         "%",
         "time in which some task waited for memory",
     ),
-    series("memory_available", "MB", "memory that can still be had"),
+    series("memory_available", "MB", "memory that is still available"),
     series("page_cache", "MB", "page cache of the host"),
     series("dirty", "MB", "page cache that must still be written"),
     series("device_reads", "/s", "reads of the data's device"),

@@ -158,8 +158,7 @@ const LIBRARY: &str = "RocksDB";
 const COMPACTIONS: &str = "rocksdb.stats, rocksdb.cfstats";
 const PROPERTIES: &str = "properties of the database; rocksdb.stats of a db_bench";
 const RUSAGE: &str = "getrusage(2) of its process";
-const PERF_CONTEXT: &str =
-    "perf context of the library, in turns of their own that are not measured";
+const PERF_CONTEXT: &str = "perf context of the library, in separate turns that are not measured";
 
 /// Operations per second.
 pub const THROUGHPUT: MetricInfo = row! {
@@ -203,12 +202,12 @@ pub const LATENCY_MAX: MetricInfo = row! {
 pub const METRICS: &[MetricInfo] = rows! {
     THROUGHPUT SERVER_CPU LATENCY_P50 LATENCY_P95 LATENCY_P99 LATENCY_P999 LATENCY_MAX;
     "machine_cpu_percent_per_op" "cpu/o" "% of machine x s / published unit" "CPU of the machine" Some(Lower);
-        Slices "" 1.0; "busy time of the host during the slices: servers, client and everything else";
+        Slices "" 1.0; "busy time of the host during the slices: servers, client and all else";
         "all";
         "published cpu/o: percent of all cores over the published rate; not comparable between machines";
     "context_switches_per_op" "cs/o" "/op" "context switches" Some(Lower);
         Slices "" 1.0; "schedstat of all processes of the server"; "all";
-        "times that a process of the server was given a core; the published cs/o counts the whole host";
+        "times that a process of the server got a core; the published cs/o counts the whole host";
     "run_queue_wait_us_per_op" "rq us/o" "us/op" "run-queue wait" Some(Lower);
         Slices "" 1.0; "schedstat of all processes of the server"; "all";
         "time that the server was ready to run and had no core";
@@ -230,14 +229,14 @@ pub const METRICS: &[MetricInfo] = rows! {
         Visit "process_system_ns" US; PROC_STAT; "all"; "CPU time of the server inside the kernel";
     "voluntary_switches_per_op" "vcs/o" "/op" "voluntary context switches" Some(Lower);
         Visit "process_voluntary_switches" 1.0; PROC_STATUS; "all";
-        "times that a process of the server gave its core up to wait";
+        "times that a process of the server gave up its core to wait";
     "involuntary_switches_per_op" "ics/o" "/op" "involuntary context switches" Some(Lower);
         Visit "process_involuntary_switches" 1.0; PROC_STATUS; "all";
         "times that a process of the server lost its core to another";
     "minor_faults_per_op" "minflt/o" "/op" "minor page faults" Some(Lower);
-        Visit "process_minor_faults" 1.0; PROC_STAT; "all"; "page faults without reading";
+        Visit "process_minor_faults" 1.0; PROC_STAT; "all"; "page faults that read nothing from disk";
     "major_faults_per_op" "majflt/o" "/op" "major page faults" Some(Lower);
-        Visit "process_major_faults" 1.0; PROC_STAT; "all"; "page faults that read";
+        Visit "process_major_faults" 1.0; PROC_STAT; "all"; "page faults that read from disk";
     "process_read_kb_per_op" "own rKB/o" "KB/op" "KB read by its own processes" Some(Lower);
         Visit "process_read_bytes" KB; PROC_IO; "where /proc/PID/io may be read";
         "bytes that this server's processes made the device read";
@@ -258,7 +257,7 @@ pub const METRICS: &[MetricInfo] = rows! {
         Visit "database_blocks_hit" 1.0; DATABASE; "all"; "buffers found in shared buffers";
     "blocks_read_per_op" "read/o" "/op" "buffer reads" Some(Lower);
         Visit "database_blocks_read" 1.0; DATABASE; "all";
-        "buffers asked from the operating system, which may have them";
+        "buffers requested from the operating system, which may have them";
     "block_read_us_per_op" "read us/o" "us/op" "time of buffer reads" Some(Lower);
         Visit "database_block_read_ns" US; DATABASE; "track_io_timing = on";
         "time backends spent reading buffers";
@@ -285,7 +284,7 @@ pub const METRICS: &[MetricInfo] = rows! {
         Visit "wal_bytes" 1.0; WAL; "14+"; "bytes of WAL generated";
     "wal_lsn_bytes_per_op" "lsn B/o" "B/op" "WAL" Some(Lower);
         Visit "wal_lsn_bytes" 1.0; "pg_current_wal_insert_lsn(), pg_current_xlog_insert_location() before 10";
-        "all"; "how far the end of WAL moved, page heads and the visit's own checkpoint records included";
+        "all"; "growth of the WAL, with page headers and the visit's own checkpoint records";
     "wal_records_per_op" "wal rec/o" "/op" "WAL records" Some(Lower);
         Visit "wal_records" 1.0; WAL; "14+"; "WAL records generated";
     "wal_full_pages_per_op" "fpi/o" "/op" "full-page images" Some(Lower);
@@ -299,7 +298,7 @@ pub const METRICS: &[MetricInfo] = rows! {
     "io_extends_per_op" "extend/o" "/op" "relation extensions" Some(Lower);
         Visit "io_extends" 1.0; IO; "16+"; "relation extensions";
     "io_evictions_per_op" "evict/o" "/op" "evictions" Some(Lower);
-        Visit "io_evictions" 1.0; IO; "16+"; "buffers thrown out to make room";
+        Visit "io_evictions" 1.0; IO; "16+"; "buffers evicted to make room";
     "checkpoint_buffers_per_op" "ckpt buf/o" "/op" "buffers written by checkpoints" Some(Lower);
         Visit "checkpoint_buffers" 1.0; "pg_stat_checkpointer, pg_stat_bgwriter before 17"; "all";
         "buffers written by checkpoints";
@@ -308,11 +307,11 @@ pub const METRICS: &[MetricInfo] = rows! {
     "backend_buffers_per_op" "backend buf/o" "/op" "buffers written by backends" Some(Lower);
         Visit "backend_buffers" 1.0; "pg_stat_bgwriter"; "up to 16"; "buffers written by backends";
     "wait_us_per_op" "wait us/o" "us/op" "waits" Some(Lower);
-        Visit "wait_ns" US; "pg_stat_activity, sampled in slices of their own"; "all, where asked for";
+        Visit "wait_ns" US; "pg_stat_activity, sampled in separate slices"; "all, on request";
         "time that backends waited for anything but the client";
     "server_pss_mb" "PSS MB" "MB" "memory" Some(Lower);
         Gauge "memory_pss_bytes" MB; "/proc/PID/smaps_rollup of all processes of the server"; "Linux 4.14+";
-        "memory of the server, shared pages divided by their users; huge pages are not in it";
+        "memory of the server, shared pages divided by their users, without huge pages";
     "database_mb" "db MB" "MB" "size of the database" Some(Lower);
         Gauge "database_bytes" MB; "pg_database_size()"; "all";
         "size of the cell's database at the end of a visit";
@@ -329,7 +328,7 @@ pub const METRICS: &[MetricInfo] = rows! {
         Visit "flush_bytes" KB; COMPACTIONS; LIBRARY; "bytes that flushes of memtables wrote";
     "ingest_kb_per_op" "ingest KB/o" "KB/op" "KB put" None;
         Visit "ingest_bytes" KB; COMPACTIONS; LIBRARY;
-        "bytes that were put, those of a writer beside the readers included";
+        "bytes that were put, with those of a concurrent writer";
     "log_write_kb_per_op" "log KB/o" "KB/op" "KB of the write-ahead log" Some(Lower);
         Visit "wal_write_bytes" KB; COMPACTIONS; LIBRARY; "bytes written to the write-ahead log";
     "stall_us_per_op" "stall us/o" "us/op" "write stalls" Some(Lower);
@@ -342,17 +341,17 @@ pub const METRICS: &[MetricInfo] = rows! {
         "bytes that its process wrote, to the page cache or past it";
     "step_user_us_per_op" "step user us/o" "us/op" "user CPU of the step" Some(Lower);
         Visit "user_cpu_ns" US; RUSAGE; LIBRARY;
-        "CPU of the whole step outside the kernel, its wait for compactions included";
+        "CPU of the whole step outside the kernel, with its wait for compactions";
     "step_system_us_per_op" "step sys us/o" "us/op" "system CPU of the step" Some(Lower);
         Visit "system_cpu_ns" US; RUSAGE; LIBRARY;
-        "CPU of the whole step inside the kernel, its wait for compactions included";
+        "CPU of the whole step inside the kernel, with its wait for compactions";
     "drain_us_per_op" "drain us/o" "us/op" "wait for compactions at the end" Some(Lower);
         Visit "drain_ns" US; "clock of its process"; LIBRARY;
         "time that the step waited for compactions at its end";
     "block_cache_hits_per_op" "bc hit/o" "/op" "block cache hits" None;
         Visit "block_cache_hits" 1.0; PERF_CONTEXT; LIBRARY; "blocks found in the block cache";
     "block_cache_misses_per_op" "bc miss/o" "/op" "block cache misses" Some(Lower);
-        Visit "block_cache_misses" 1.0; PERF_CONTEXT; LIBRARY; "blocks that had to be read from files";
+        Visit "block_cache_misses" 1.0; PERF_CONTEXT; LIBRARY; "blocks that were read from files";
     "key_comparisons_per_op" "cmp/o" "/op" "key comparisons" Some(Lower);
         Visit "key_comparisons" 1.0; PERF_CONTEXT; LIBRARY; "comparisons of keys";
     "bloom_hits_per_op" "bloom/o" "/op" "bloom filter hits" None;
@@ -366,10 +365,10 @@ pub const METRICS: &[MetricInfo] = rows! {
         Gauge "lsm_bytes" MB; PROPERTIES; LIBRARY; "size of all table files at the end of a step";
     "l0_files" "L0 files" "files" "files in level 0" Some(Lower);
         Gauge "l0_files" 1.0; PROPERTIES; LIBRARY;
-        "files in level 0 at the end of a step: each is one more to look into";
-    "block_cache_mb" "bc MB" "MB" "what the block cache holds" None;
+        "files in level 0 at the end of a step: each is one more file to search";
+    "block_cache_mb" "bc MB" "MB" "contents of the block cache" None;
         Gauge "block_cache_bytes" MB; "property of the block cache"; LIBRARY;
-        "what the block cache holds at the end of a step";
+        "contents of the block cache at the end of a step";
     "largest_rss_mb" "RSS MB" "MB" "largest memory" Some(Lower);
         Gauge "largest_rss_bytes" MB; "/proc/PID/status of its process"; LIBRARY;
         "largest memory of its process so far";

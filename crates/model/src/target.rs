@@ -219,8 +219,8 @@ fn not_repeated(kind: &str) -> Problem {
             .hint("fetch it first, then write its directory or file"),
         _ => problem
             .detail(
-                "name a server that already runs by dsn: and its address, without a \
-                 password: that is taken from PGPASSWORD, PGPASSFILE or ~/.pgpass",
+                "name a server that already runs by dsn: and its address, without a password: \
+                 deltabench takes it from PGPASSWORD, PGPASSFILE or ~/.pgpass",
             )
             .hint("write dsn:postgres://USER@HOST/DATABASE"),
     }

@@ -203,9 +203,9 @@ impl Agent {
                 FindingKind::AgentFar,
                 Severity::Note,
                 format!(
-                    "{host}: reading the meters takes {:.1} ms beside slices of {:.0} ms, so fewer \
-                     slices fit into a visit, and load and stolen time of that machine are counted over \
-                     more than the slice; longer slices (--slice-ms) make it matter less",
+                    "{host}: reading the meters takes {:.1} ms for slices of {:.0} ms, so fewer slices \
+                     fit into a visit, and load and stolen time of that machine include more than the \
+                     slice; longer slices (--slice-ms) reduce this effect",
                     1e3 * reading,
                     1e3 * slice.as_secs_f64()
                 ),
@@ -326,7 +326,7 @@ impl Agent {
                 FindingKind::AgentRefused,
                 Severity::Note,
                 format!(
-                    "{}: {}{why}; what this would have told is missing",
+                    "{}: {}{why}; its figures are missing",
                     self.0.about.host, problem.error
                 ),
             ));
@@ -396,7 +396,7 @@ fn host_of(spec: &str) -> Result<&str, Problem> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._@:%[]-".contains(c);
     let dashed = host.starts_with('-') || host.contains("@-");
     if host.is_empty() || dashed || !host.chars().all(plain) {
-        return Err(Problem::new(format!("`{spec}` names no agent"))
+        return Err(Problem::new(format!("`{spec}` does not name an agent"))
             .detail("an agent is written ssh:HOST or ssh:USER@HOST; ports and keys are in ~/.ssh/config")
             .hint("for example agent=ssh:me@db.example"));
     }

@@ -55,7 +55,7 @@ impl Check {
     fn unknown(kind: FindingKind, title: &'static str) -> Self {
         Self {
             outcome: Outcome::Unknown,
-            ..Self::fine(kind, title, "this host does not tell")
+            ..Self::fine(kind, title, "this host does not report it")
         }
     }
 

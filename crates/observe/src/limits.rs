@@ -316,7 +316,7 @@ fn remove_group(directory: &Path) -> Result<(), Problem> {
 
 /// What a user is told when the kernel does not let us have a limit.
 fn refused(action: &'static str, path: &Path, error: &std::io::Error) -> Problem {
-    let problem = Problem::new("this host does not let servers be limited").detail(format!(
+    let problem = Problem::new("this host does not allow limits on servers").detail(format!(
         "cannot {action} {}: {}",
         path.display(),
         error.to_string().to_lowercase()
@@ -325,9 +325,9 @@ fn refused(action: &'static str, path: &Path, error: &std::io::Error) -> Problem
         ErrorKind::PermissionDenied => problem.hint(place::SCOPE_HINT),
         ErrorKind::ReadOnlyFilesystem => problem.hint(
             "give the container writable cgroups, run outside of it, or add --limits-optional to run \
-             without what cannot be had",
+             without the missing limits",
         ),
-        _ => problem.hint("add --limits-optional to run without what cannot be had, and say so"),
+        _ => problem.hint("add --limits-optional to run without the missing limits; the report says so"),
     }
 }
 
@@ -497,7 +497,7 @@ mod tests {
         let host = delegated("io memory\n");
         host.file(&format!("{SCOPE}/cgroup.procs"), "1\n2\n");
         let problem = host.find(&memory(512 << 20), host.0.path()).unwrap_err();
-        assert!(problem.detail.unwrap().contains("holds other processes"));
+        assert!(problem.detail.unwrap().contains("and other processes"));
         assert!(problem.hint.unwrap().contains("systemd-run"));
         assert_eq!(host.text(&format!("{SCOPE}/cgroup.subtree_control")), "");
         host.file(

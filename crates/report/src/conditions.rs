@@ -110,7 +110,7 @@ impl<'a> Conditions<'a> {
             Transport::Tls => list.push("over TLS".to_owned()),
         }
         if self.plan.order == CellOrder::Published && !self.plan.work.is_embedded() {
-            list.push("published order: each cell on what those before it left".to_owned());
+            list.push("published order: each cell starts from what earlier cells left".to_owned());
         }
         if let Some(pins) = &self.plan.pins {
             // What works an embedded engine is in its own process.
@@ -128,7 +128,7 @@ impl<'a> Conditions<'a> {
         list.extend(self.burns());
         list.extend(self.plan.experiment.as_ref().map(origin::part));
         if let Some(run) = &self.plan.confirms {
-            list.push(format!("measures again what run {run} found"));
+            list.push(format!("measures the changes of run {run} again"));
         }
         if let Some(part) = &self.plan.sensitivity {
             list.push(format!(

@@ -68,7 +68,7 @@ fn sentence(counts: &InstructionCounts, plan: &Plan, candidate: ServerId) -> Str
     ];
     let open = of(Verdict::Inconclusive).count();
     if open > 0 {
-        parts.push(format!("{open} left open by starts that differ"));
+        parts.push(format!("{open} without an answer because starts differ"));
     }
     let missing = plan.cells.len().saturating_sub(cells().count());
     if missing > 0 {

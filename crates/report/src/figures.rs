@@ -25,7 +25,7 @@ pub(crate) fn markdown(figures: &Figures) -> Vec<Section> {
         Block::Heading(text) => paragraph(&format!("### {}", escape(text))),
         Block::Text(text) => paragraph(&escape(text)),
         Block::Table(table) => table::markdown::section(table),
-        Block::Notes(notes) => Section::list("**What to mind**\n", notes.iter().cloned(), "note"),
+        Block::Notes(notes) => Section::list("**Notes**\n", notes.iter().cloned(), "note"),
         _ => Section::default(),
     });
     sections.collect()
@@ -62,7 +62,7 @@ fn block(block: &Block) -> Markup {
             Block::Table(one) => (table::page::table(one)),
             Block::Notes(notes) => {
                 @if !notes.is_empty() {
-                    h3 { "What to mind" }
+                    h3 { "Notes" }
                     ul.findings { @for note in notes { li { (typeset(note)) } } }
                 }
             }

@@ -150,8 +150,9 @@ pub(crate) fn row_name(grid: &Grid, clients: u32) -> String {
 }
 
 /// What the figures are.
-pub(crate) const LEGEND: &str = "absolute figures with half of their 95 % interval in %, then relative to \
-                                 the first column; slopes change only where the intervals show it";
+pub(crate) const LEGEND: &str = "absolute figures with half of their 95 % interval in %, then relative \
+                                 to the first column; a change of slope is named only if the intervals \
+                                 show it";
 
 /// The grids on a terminal.
 pub(crate) fn terminal(grids: &[Grid], width: usize, colour: bool) -> Vec<String> {

@@ -47,8 +47,8 @@ pub(crate) fn doubts(plan: &Plan, context: &ReportContext) -> Vec<String> {
         .count();
     if of > 1 && count(finished) < u64::from(of) {
         list.push(format!(
-            "{finished} of {of} sessions are finished, and the others do not count: `deltabench resume {}` \
-             goes on",
+            "{finished} of {of} sessions are finished, and the others do not count: `deltabench resume \
+             {}` continues",
             context.run
         ));
     }
@@ -89,7 +89,8 @@ pub(crate) fn unknown(comparison: &Comparison, plan: &Plan) -> Option<String> {
         "; --sessions 4 measures several"
     };
     Some(format!(
-        "another hour: unknown, because this is one session and this host has no earlier pair of it{measured}"
+        "another hour: unknown, because this is one session, and this host has no earlier pair of such \
+         runs{measured}"
     ))
 }
 
@@ -100,7 +101,7 @@ pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<S
     let began = counting.filter_map(|line| line.began_unix_ms);
     let began: Vec<String> = began.map(words::timestamp).collect();
     if began.len() > 1 {
-        list.push(format!("sessions begun {} UTC", began.join(", ")));
+        list.push(format!("sessions started {} UTC", began.join(", ")));
     }
     match known_from(comparison) {
         Some("sessions") => list.push(

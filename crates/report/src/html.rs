@@ -242,7 +242,7 @@ fn findings(comparison: &Comparison) -> Markup {
         section #findings {
             h2 { "Fairness: what else differs" }
             @if all.is_empty() {
-                p { "Nothing was found that differs between the sides besides what was asked to differ." }
+                p { "No difference between the sides was found, other than those that you asked for." }
             } @else {
                 ul.findings {
                     @for finding in all {

@@ -34,7 +34,7 @@ pub fn narrow_words(coverage: &[Coverage]) -> Option<String> {
     let printed = { coverage.iter() }.filter(|row| row.level >= LEVEL_DIFFERENT);
     let told = printed.filter(|row| row.is_too_low()).map(|row| {
         format!(
-            "{}: the {:.0} % intervals held 0 in {} of {} [{:.0}, {:.0}]",
+            "{}: the {:.0} % intervals contained 0 in {} of {} [{:.0}, {:.0}]",
             metric_word(row.metric),
             100.0 * row.level,
             row.held,

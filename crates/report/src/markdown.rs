@@ -193,7 +193,7 @@ fn again(plan: &Plan, context: &ReportContext) -> Section {
     });
     Section {
         head: vec![
-            "### How to make it again\n".to_owned(),
+            "### How to repeat it\n".to_owned(),
             fenced("sh", &again::lines(plan, context).join("\n")),
         ],
         rows: sides.collect(),

@@ -80,7 +80,7 @@ pub(crate) fn legend(
         .any(|summary| has_void(summary, comparison, context))
         .then(|| {
             format!(
-                "{} behind a mean: unfit or withdrawn cells are in it, do not use it",
+                "{} after a mean: it includes unfit or withdrawn cells, do not use it",
                 words::sign(Verdict::Unfit)
             )
         })

@@ -10,14 +10,14 @@ pub(crate) fn facts(server: &PlannedServer) -> Vec<(&'static str, String)> {
         rows.push(("called", server.name()));
     }
     if !server.coordinates.is_empty() {
-        rows.push(("stands at", pairs(&server.coordinates, " ")));
+        rows.push(("coordinates", pairs(&server.coordinates, " ")));
     }
     if let Some(used) = &server.configuration {
         rows.push(("configuration", used.name.clone()));
         rows.push(("adapted to its version", adapted(&used.adapted)));
     }
     if !server.settings.is_empty() {
-        rows.push(("settings of its own", pairs(&server.settings, " = ")));
+        rows.push(("own settings", pairs(&server.settings, " = ")));
     }
     rows.extend(server.installation.recipe.iter().flat_map(recipe));
     rows.extend(server.installation.remote.iter().flat_map(remote));
@@ -27,10 +27,10 @@ pub(crate) fn facts(server: &PlannedServer) -> Vec<(&'static str, String)> {
 /// The names that [`facts`] may have, in order.
 pub(crate) const NAMES: [&str; 15] = [
     "called",
-    "stands at",
+    "coordinates",
     "configuration",
     "adapted to its version",
-    "settings of its own",
+    "own settings",
     "build variant",
     "build source",
     "build system",
@@ -85,13 +85,13 @@ fn remote(remote: &Remote) -> Vec<(&'static str, String)> {
     let tls = match remote.tls {
         RemoteTls::Disable => "not encrypted",
         RemoteTls::Prefer => "encrypted if the server can",
-        RemoteTls::Require => "encrypted, the certificate not looked at",
+        RemoteTls::Require => "encrypted, certificate not checked",
         RemoteTls::VerifyCa => "encrypted, with a certificate that a trusted authority signed",
         RemoteTls::VerifyFull => "encrypted, with a trusted certificate for this host",
     };
     let agent = match &remote.agent {
         Some(agent) => format!("counters of its machine from {agent}"),
-        None => "nobody tells the counters of its machine".to_owned(),
+        None => "no counters of its machine: no agent".to_owned(),
     };
     let trusted = remote.root_certificate.as_ref();
     let trusted = trusted.map_or_else(String::new, |file| format!(", trusting {}", file.display()));

@@ -102,10 +102,7 @@ mod tests {
         let start = "measured with the client on the server's core (another placement may give another \
                      ratio; the difference in µs/op carries over): point-query at 1 client +";
         assert!(one.starts_with(start) && one.contains(" µs/op ["), "{one}");
-        assert!(
-            four.starts_with(" the client on a core of its own"),
-            "{four}"
-        );
+        assert!(four.starts_with(" the client on its own core"), "{four}");
         assert!(four.contains("point-query at 4 clients"), "{four}");
         plan.pins = Some(Pins {
             server: vec![0],

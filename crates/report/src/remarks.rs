@@ -309,8 +309,8 @@ pub(crate) fn layout(plan: &Plan) -> Option<String> {
         _ => "each binary's",
     };
     Some(format!(
-        "{whose} own code layout is the same in every restart: differences below about 1 % can be layout, \
-         not the change"
+        "{whose} own code layout is the same in every restart: differences below about 1 % can come \
+         from layout, not from the change"
     ))
 }
 

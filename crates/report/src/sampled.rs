@@ -97,8 +97,8 @@ pub(crate) fn head(cell: &SampledCell, plan: &Plan) -> String {
     let time = &cell.time;
     let (base, candidate) = time.samples;
     format!(
-        "time by function, {name}: {} against {}; {} restarts, {base} and {candidate} samples, in slices of \
-         their own",
+        "time by function, {name}: {} against {}; {} restarts, {base} and {candidate} samples, in \
+         separate slices",
         resolved(plan, cell.candidate),
         resolved(plan, plan.base()),
         time.blocks
@@ -192,19 +192,22 @@ pub(crate) fn foot(cell: &SampledCell) -> String {
 pub(crate) fn notes(cell: &SampledCell) -> Vec<String> {
     let time = &cell.time;
     let biased = cell.biased.then(|| {
-        "sampled by process and outside of the kernel only: the event itself makes short operations dearer \
-         by half and samples fall late in them, so shares of functions are biased"
+        "sampled only by process and outside of the kernel: the event makes short operations half as \
+         expensive again, and samples fall late in them, so shares of functions are biased"
             .to_owned()
     });
     let lost = (cell.lost > 0).then(|| {
         format!(
-            "{} samples had no room and are missing; --sample=PER_SECOND takes fewer",
+            "{} samples are missing because the buffer was full; take fewer with --sample=PER_SECOND",
             cell.lost
         )
     });
     let truncated = (time.complete < COMPLETE).then(|| {
         let share = (1.0 - time.complete) * 100.0;
-        format!("{share:.1} % of the stacks are [truncated]: callers have more time than is shown")
+        format!(
+            "{share:.1} % of the stacks are [truncated]: callers have more time than the table \
+                 shows"
+        )
     });
     let cost = cell.cost.map_or_else(String::new, |cost| {
         format!(
@@ -213,8 +216,8 @@ pub(crate) fn notes(cell: &SampledCell) -> Vec<String> {
         )
     });
     let rate = format!(
-        "{} samples a second{cost}; of a function with 1 % of the time, a difference below {:.0} ns is \
-         not seen",
+        "{} samples a second{cost}; for a function with 1 % of the time, a difference below {:.0} ns \
+         is not visible",
         cell.rate, time.unseen_ns
     );
     [biased, truncated, lost, Some(rate)]
@@ -298,7 +301,7 @@ mod tests {
             "biased",
             "3.0 % of the stacks are [truncated]",
             "498 samples",
-            "7 samples had no room",
+            "7 samples are missing",
             "+1.3 %",
             "24 ns",
         ] {

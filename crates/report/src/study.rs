@@ -78,7 +78,7 @@ impl TryFrom<Format> for StudyFormat {
                 Err(
                     Problem::new(format!("a study has no report as {}", format.word()))
                         .detail(format!(
-                            "{} holds the cells of one run; a study has the forms {}",
+                            "{} contains the cells of one run; a study has the forms {}",
                             format.word(),
                             forms.join(", ")
                         ))

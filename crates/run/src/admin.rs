@@ -41,9 +41,9 @@ pub fn query(client: &mut Client, sql: &str) -> Result<Vec<Vec<Option<String>>>,
 pub fn number(client: &mut Client, sql: &str) -> Result<u64, Problem> {
     let rows = query(client, sql)?;
     let found = rows.into_iter().next().map(text).unwrap_or_default();
-    found
-        .parse()
-        .map_err(|_| Problem::new("a server gave no number where one was asked for").detail(sql))
+    found.parse().map_err(|_| {
+        Problem::new("a server answered with something that is not a number").detail(sql)
+    })
 }
 
 /// The first field of a row.
@@ -58,11 +58,11 @@ pub fn failed(sql: &str, error: &WireError) -> Problem {
 
 /// Statements would find tables of others.
 pub(crate) fn pathless(at: &str, error: &WireError) -> Problem {
-    Problem::new(format!("{at} does not take search_path at log-in"))
+    Problem::new(format!("{at} does not accept search_path at log-in"))
         .detail(error.to_string())
         .hint(
-            "something between us and the server, a connection pooler with ignore_startup_parameters, \
-             drops it: name the server itself",
+            "a connection pooler between deltabench and the server drops it \
+             (ignore_startup_parameters): name the server itself",
         )
 }
 

@@ -142,11 +142,7 @@ impl<'a> Fleet<'a> {
             let making: Vec<_> = own
                 .map(|(_, server)| scope.spawn(move || make(server)))
                 .collect();
-            let died = |_| {
-                Err(Problem::new(
-                    "a thread that runs initdb ended before its time",
-                ))
-            };
+            let died = |_| Err(Problem::new("a thread that runs initdb ended too early"));
             making
                 .into_iter()
                 .try_for_each(|thread| thread.join().unwrap_or_else(died))
@@ -248,7 +244,7 @@ impl<'a> Fleet<'a> {
         addresses
             .into_iter()
             .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| Problem::new("a block's schedule left a server out"))
+            .ok_or_else(|| Problem::new("the schedule of a block lacks a server"))
     }
 
     /// Starts one server as the block's schedule says, in the groups of its limits, and warms the tables that
@@ -459,7 +455,7 @@ impl<'a> Fleet<'a> {
         pages.refill().map_err(|why| {
             Problem::new("another program took huge pages that this run needs")
                 .detail(why)
-                .hint("end it and run `deltabench resume`, or use --huge-pages off in a new run")
+                .hint("stop it and run `deltabench resume`, or use --huge-pages off in a new run")
         })
     }
 
@@ -582,10 +578,8 @@ fn reserve(
     note: &mut dyn FnMut(String),
 ) -> Result<Option<HugePages>, Problem> {
     if servers == 0 && host.huge_pages == HugePagesWish::On {
-        return Err(Problem::new("huge pages cannot be had")
-            .detail(
-                "no server of this run takes them: it was there before, or has huge_pages = off",
-            )
+        return Err(Problem::new("huge pages are not available")
+            .detail("no server of this run uses them: it already ran, or has huge_pages = off")
             .hint("leave out --huge-pages on"));
     }
     if servers == 0 || host.huge_pages == HugePagesWish::Off {
@@ -595,7 +589,7 @@ fn reserve(
     match HugePages::reserve(&bytes, workspace) {
         Ok(pages) => Ok(Some(pages)),
         Err(why) if host.huge_pages == HugePagesWish::On => {
-            Err(Problem::new("huge pages cannot be had")
+            Err(Problem::new("huge pages are not available")
                 .detail(why)
                 .hint("use --huge-pages try or off"))
         }

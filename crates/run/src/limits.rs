@@ -67,8 +67,10 @@ pub(crate) fn shared_buffers_mb(plan: &Plan, fitting: u64) -> Result<u64, Proble
         return Err(Problem::new(
             "shared_buffers of the servers cannot differ under a memory limit",
         )
-        .detail("the limit counts shared buffers in, and is the same for every server")
-        .hint("give all servers the same with --set shared_buffers=..., or leave --memory out"));
+        .detail("the limit includes shared buffers, and is the same for every server")
+        .hint(
+            "give all servers the same value with --set shared_buffers=..., or leave --memory out",
+        ));
     }
     let share = to_u64(to_f64(memory) * BUFFERS_SHARE).min(memory.saturating_sub(BESIDE_BUFFERS));
     // No more than the data takes.
@@ -77,18 +79,17 @@ pub(crate) fn shared_buffers_mb(plan: &Plan, fitting: u64) -> Result<u64, Proble
         return Ok(buffers);
     }
     Err(
-        Problem::new("the memory limit leaves a server no room beside its shared buffers").detail(
-            format!(
-                "--memory is {} MB, shared_buffers is {buffers} MB, and a server needs {} MB beside it",
+        Problem::new("the memory limit is too small for the shared buffers")
+            .detail(format!(
+                "--memory is {} MB, shared_buffers is {buffers} MB, and a server needs {} MB more",
                 memory >> 20,
                 BESIDE_BUFFERS >> 20
-            ),
-        )
-        .hint(format!(
-            "use --memory {}MB or more, or smaller buffers: --set shared_buffers={}MB",
-            buffers + (BESIDE_BUFFERS >> 20),
-            (memory.saturating_sub(BESIDE_BUFFERS) >> 20).max(1)
-        )),
+            ))
+            .hint(format!(
+                "use --memory {}MB or more, or smaller buffers: --set shared_buffers={}MB",
+                buffers + (BESIDE_BUFFERS >> 20),
+                (memory.saturating_sub(BESIDE_BUFFERS) >> 20).max(1)
+            )),
     )
 }
 
@@ -203,7 +204,7 @@ fn missing(part: &Limits, problem: &Problem) -> Finding {
         FindingKind::LimitsMissing,
         Severity::Confounder,
         format!(
-            "servers ran without the limit asked for ({what}): {}; {detail}",
+            "servers ran without the requested limit ({what}): {}; {detail}",
             problem.error
         ),
     )
@@ -235,13 +236,13 @@ fn partial(applied: &AppliedLimits) -> Vec<Finding> {
     {
         let why = match storage.interface {
             CgroupKind::V1 => "control groups of version 1 do not count",
-            CgroupKind::V2 => "without memory control beside it, the kernel does not count",
+            CgroupKind::V2 => "without memory control the kernel does not count",
         };
         findings.push(Finding::new(
             FindingKind::WriteLimitsPartial,
             Severity::Note,
             format!(
-                "the write limits of {} hold for what a server syncs itself (WAL, checkpoints); {why} \
+                "the write limits of {} apply to what a server syncs itself (WAL, checkpoints); {why} \
                  pages that the kernel writes back for it",
                 storage.profile
             ),
@@ -348,8 +349,8 @@ impl FleetLimits {
                 FindingKind::PageCacheKept,
                 Severity::Confounder,
                 format!(
-                    "the page cache kept {} of {} MB of a server's data when it was to be dropped: \
-                     something else has these files open or locked",
+                    "the page cache kept {} of {} MB of a server's data that deltabench dropped: \
+                     another program has these files open or locked",
                     dropped.resident_after >> 20,
                     dropped.bytes >> 20
                 ),

@@ -119,7 +119,7 @@ fn fill_table(
     let rows = number(client, &format!("SELECT count(*) FROM {name}"))?;
     if rows != wanted {
         return Err(Problem::new(format!(
-            "table {name} has {rows} rows after its `fill`, and `rows` says {wanted}"
+            "table {name} has {rows} rows after its `fill`, but `rows` says {wanted}"
         ))
         .detail(fill));
     }

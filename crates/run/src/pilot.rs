@@ -131,7 +131,6 @@ fn pilot_plan(plan: &Plan) -> Plan {
         profile: None,
         counting: None,
         counted_after: None,
-        sensitivity: false,
     };
     pilot
 }

@@ -173,7 +173,7 @@ pub fn check_load(request: &Request) -> Result<(), Problem> {
         return Err(
             Problem::new(format!("{tables} tables of {rows} rows are too few"))
                 .detail("the workloads look up 100 rows at a time")
-                .hint("use at least --tables 1 --rows 200; the default is fit for a comparison"),
+                .hint("use at least --tables 1 --rows 200; the default suits a comparison"),
         );
     }
     if request.data.rows * u64::from(request.data.tables) > 10_000_000_000 {

@@ -122,5 +122,5 @@ impl Session<'_> {
 pub fn store_problem(error: impl std::fmt::Display) -> Problem {
     Problem::new("the results could not be stored")
         .detail(error.to_string())
-        .hint("what was committed is safe; free some disk and run `deltabench resume`")
+        .hint("committed results are safe; free some disk and run `deltabench resume`")
 }

@@ -76,7 +76,7 @@ impl Address {
     pub fn own_pid(&self) -> Result<u32, Problem> {
         self.postmaster.local_pid().ok_or_else(|| {
             Problem::new("this needs a server that deltabench starts")
-                .detail("the processes of other servers are not looked at")
+                .detail("deltabench does not read processes of other servers")
         })
     }
 
@@ -421,7 +421,8 @@ impl Visit<'_> {
 
 /// That the host does not let us look.
 pub fn host_problem(error: impl std::fmt::Display) -> Problem {
-    Problem::new("the host does not let us observe or pin a server").detail(error.to_string())
+    Problem::new("the host does not allow deltabench to observe or pin a server")
+        .detail(error.to_string())
 }
 
 /// Whether a process has ended, or does so in a moment: a main process outlives the backend whose connection

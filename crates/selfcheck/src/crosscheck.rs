@@ -72,11 +72,11 @@ pub fn check(rounds: u32, seconds: f64, rows: u64) -> Result<(), Problem> {
         return Err(Problem::new("an interval needs at least two rounds").hint("use --rounds 2"));
     }
     if !(seconds > 0.0 && seconds <= 60.0) {
-        return Err(Problem::new(format!("--seconds {seconds} cannot be"))
+        return Err(Problem::new(format!("--seconds {seconds} is out of range"))
             .hint("use more than 0 and at most 60"));
     }
     if rows < ROWS_MIN || i32::try_from(rows).is_err() {
-        return Err(Problem::new(format!("--rows {rows} cannot be"))
+        return Err(Problem::new(format!("--rows {rows} is out of range"))
             .detail("sysbench's ids are 32-bit integers, and its ranges have up to 10000 of them")
             .hint(format!("use {ROWS_MIN} or more")));
     }

@@ -80,7 +80,7 @@ fn one(
 fn sysbench(plan: &Plan, cell: &Cell, address: &Address, seconds: u32) -> Result<Seconds, Problem> {
     let login = address_for(address, plan.order, cell).login;
     let Endpoint::Unix { directory, port } = &address.endpoint else {
-        return Err(Problem::new("sysbench is run over the local socket only"));
+        return Err(Problem::new("sysbench runs only over the local socket"));
     };
     let search_path = login
         .options

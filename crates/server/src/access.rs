@@ -34,7 +34,7 @@ pub(crate) fn check_reachable(
         let mode = metadata.mode();
         if !allows(mode, metadata.uid(), metadata.gid(), user, wanted) {
             return Err(Problem::new(format!(
-                "user `{}` cannot get at {}",
+                "user `{}` cannot access {}",
                 user.name,
                 path.display()
             ))

@@ -43,7 +43,7 @@ impl Burn {
                 "cannot load a library from {}",
                 workspace_dir.display()
             ))
-            .detail("the dynamic linker takes no path with a blank or a colon")
+            .detail("the dynamic linker accepts no path with a blank or a colon")
             .hint("name another directory with --cluster-dir"));
         }
         let source = workspace_dir.join("burn.c");

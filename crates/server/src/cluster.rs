@@ -413,7 +413,7 @@ impl Cluster {
         let socket = running.endpoint.to_string();
         command(Path::new(&socket), &network.set_password()).map_err(|error| {
             self.with_tail(
-                Problem::new(format!("{} does not take a password", self.title()))
+                Problem::new(format!("{} does not accept a password", self.title()))
                     .detail(error.to_string()),
             )
         })

@@ -117,7 +117,7 @@ impl Configurations {
             let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
             if name.is_empty() || !name.chars().all(fits) {
                 return Err(Problem::new(format!(
-                    "`{name}` does not fit as the name of a configuration"
+                    "`{name}` is not a valid name of a configuration"
                 ))
                 .hint("use letters, digits, - and _"));
             }
@@ -165,8 +165,8 @@ impl Configurations {
     fn add(&mut self, name: &str, definition: Definition) -> Result<(), Problem> {
         if self.known.contains_key(name) {
             return Err(
-                Problem::new(format!("there is a configuration `{name}` already"))
-                    .hint("give it another name; include takes in the one there is"),
+                Problem::new(format!("a configuration `{name}` already exists"))
+                    .hint("give it another name; `include` uses the existing one"),
             );
         }
         self.known.insert(name.to_owned(), definition);
@@ -278,7 +278,7 @@ impl Configurations {
         }
         let what = by.map_or_else(
             || format!("there is no configuration `{name}`"),
-            |by| format!("configuration `{by}` includes `{name}`, which there is not"),
+            |by| format!("configuration `{by}` includes `{name}`, which does not exist"),
         );
         let problem = Problem::new(what).detail(format!("there are {}", self.names().join(", ")));
         Err(match nearest(bare, self.known.keys().map(String::as_str)) {

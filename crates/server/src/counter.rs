@@ -62,7 +62,7 @@ impl Counter {
         let path = std::env::var_os("PATH");
         let Some(program) = program("valgrind", path.as_deref()) else {
             return Err(Problem::new("there is no valgrind on this machine")
-                .detail("instructions are counted by its tool callgrind; it is not on PATH")
+                .detail("its tool callgrind counts instructions, but it is not on PATH")
                 .hint("install the package `valgrind`, for example `apt-get install valgrind`"));
         };
         let asked = Command::new(&program).arg("--version").output();

@@ -52,7 +52,8 @@ impl Knobs {
         if !self.number.exists() {
             return Err("this kernel has no huge pages".to_owned());
         }
-        number_in(&self.number).ok_or_else(|| format!("{} holds no number", self.number.display()))
+        number_in(&self.number)
+            .ok_or_else(|| format!("{} contains no number", self.number.display()))
     }
 
     fn write(&self, pages: u64) -> Result<(), String> {

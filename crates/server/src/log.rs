@@ -57,7 +57,7 @@ fn setting_problem(message: &str, server: &str) -> Option<Problem> {
     if let Some(rest) = message.strip_prefix("unrecognized configuration parameter ") {
         let name = quoted(rest)?;
         return Some(
-            Problem::new(format!("setting `{name}` is not known to {server}"))
+            Problem::new(format!("{server} does not know setting `{name}`"))
                 .detail(message)
                 .hint(format!(
                     "leave out {name}, or compare only versions that have it"
@@ -75,7 +75,7 @@ fn setting_problem(message: &str, server: &str) -> Option<Problem> {
         Problem::new(format!("{server} refuses the value of setting `{name}`"))
             .detail(message)
             .hint(format!(
-                "give {name} a value that every compared version takes"
+                "give {name} a value that every compared version accepts"
             )),
     )
 }
@@ -85,7 +85,7 @@ fn resource_problem(message: &str, server: &str) -> Option<Problem> {
         return Some(
             Problem::new(format!("{server} cannot get its shared memory"))
                 .detail(message)
-                .hint("use a smaller shared_buffers, or go without huge pages"),
+                .hint("use a smaller shared_buffers, or run without huge pages"),
         );
     }
     if message.contains("No space left on device") {
@@ -127,7 +127,7 @@ mod tests {
         for (line, wanted) in [
             (
                 "2025 [7] LOG:  unrecognized configuration parameter \"jit\" in file \"/d.conf\" line 7",
-                "setting `jit` is not known to postgres:9.6.24",
+                "postgres:9.6.24 does not know setting `jit`",
             ),
             (
                 "LOG:  invalid value for parameter \"wal_level\": \"maximal\"",

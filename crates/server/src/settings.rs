@@ -79,10 +79,10 @@ pub fn unmet(asked: &[(String, String)], actual: &[Setting]) -> Vec<String> {
             .find(|setting| setting.name.eq_ignore_ascii_case(name))
         {
             None => failures.push(format!(
-                "{name}: asked for {value}, but the server does not list it"
+                "{name}: requested {value}, but the server does not list it"
             )),
             Some(setting) if !is_met(value, setting) => failures.push(format!(
-                "{name}: asked for {value}, but the server has {}{} ({})",
+                "{name}: requested {value}, but the server has {}{} ({})",
                 setting.value,
                 setting
                     .unit
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(
             told,
             [
-                "shared_buffers: asked for 512MB, but the server has 16384 x 8kB (configuration file)"
+                "shared_buffers: requested 512MB, but the server has 16384 x 8kB (configuration file)"
             ]
         );
         assert!(unmet(&asked, &[])[0].contains("does not list it"));

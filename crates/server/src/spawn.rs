@@ -103,8 +103,10 @@ impl Launch<'_> {
     fn not_started(&self, error: &io::Error) -> Problem {
         let mut way_out = format!("check that user `{}` can run it", self.user.name);
         if !self.cgroups.is_empty() {
-            way_out
-                .push_str(", and that we may move processes into the control groups of its limits");
+            way_out.push_str(
+                ", and that deltabench may move processes into the control groups of its \
+                           limits",
+            );
         }
         failed("run", self.program, error).hint(way_out)
     }

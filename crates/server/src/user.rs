@@ -78,7 +78,7 @@ fn choose_from(
                 .detail(
                     "PostgreSQL refuses to run as root, and neither `postgres` nor `nobody` exists",
                 )
-                .hint("make an account and name it with --server-user")
+                .hint("create an account and name it with --server-user")
         })?,
     };
     if account.uid == 0 {

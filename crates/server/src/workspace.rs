@@ -91,8 +91,8 @@ impl Workspace {
         let sockets = directory.join("sockets");
         check_socket_path(&sockets)?;
         if let Ok(record) = read_owner(&directory) {
-            return Err(Problem::new(format!("{} is already there", directory.display()))
-                .detail(format!("process {} on {} made it", record.deltabench.pid, record.host))
+            return Err(Problem::new(format!("{} already exists", directory.display()))
+                .detail(format!("process {} on {} created it", record.deltabench.pid, record.host))
                 .hint("wait for that run to end; if it is gone, the next start clears its directory"));
         }
         let draft = parent.join(format!("{DRAFT_PREFIX}{run}-{}", std::process::id()));
@@ -146,7 +146,7 @@ impl Workspace {
                 "{} is still in use",
                 inner.directory.display()
             ))
-            .detail("a cluster or a reservation of huge pages has not been dropped")),
+            .detail("a cluster or a reservation of huge pages still exists")),
         }
     }
 }
@@ -198,7 +198,7 @@ pub(crate) fn check_parent(parent: &Path) -> Result<(), Problem> {
         "it is not a directory".to_owned()
     } else if metadata.uid() != kernel::effective_uid() {
         format!(
-            "it belongs to user {}, and we are user {}",
+            "it belongs to user {}, but deltabench runs as user {}",
             metadata.uid(),
             kernel::effective_uid()
         )

@@ -50,7 +50,7 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// A stored value is not what this version writes.
-    #[error("{path} holds a record that cannot be read: {what}")]
+    #[error("{path} contains a record that cannot be read: {what}")]
     Damaged {
         path: PathBuf,
         /// Which record, and what is wrong with it.
@@ -83,7 +83,7 @@ impl StoreError {
                 "start a run with `deltabench compare`, or name the lab with --lab DIR"
             }
             Self::Newer { .. } => "upgrade deltabench, or name another lab with --lab DIR",
-            Self::Foreign { .. } => "name another lab with --lab DIR; the file was left as it is",
+            Self::Foreign { .. } => "name another lab with --lab DIR; the file is unchanged",
             Self::UnknownRun { .. } => "`deltabench list` shows all runs",
             Self::Full { .. } => {
                 "free some space, then `deltabench resume`: finished visits are kept"

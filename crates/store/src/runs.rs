@@ -122,7 +122,7 @@ impl Store {
                 return Err(self.misuse(format!("`{run}` cannot be the name of a run")));
             }
             match self.run_id(run) {
-                Ok(_) => return Err(self.misuse(format!("there is a run `{run}` already"))),
+                Ok(_) => return Err(self.misuse(format!("a run `{run}` already exists"))),
                 Err(StoreError::UnknownRun { .. }) => {}
                 Err(error) => return Err(error),
             }

@@ -99,12 +99,12 @@ fn chore(section: &Section<'_>) -> Result<Chore, Problem> {
         (None, Some((sql, at))) => {
             if sql.contains(';') {
                 let problem = Problem::new("`;` in SQL");
-                let hint = "each statement is a table of its own";
+                let hint = "each statement is a separate table";
                 return Err(section.wrap(at, problem.hint(hint)));
             }
             Chore::Sql(sql.trim().to_owned())
         }
-        _ => return Err(section.problem("needs `run` or `sql`, and not both")),
+        _ => return Err(section.problem("needs `run` or `sql`, but not both")),
     };
     match (chore, seconds) {
         (Chore::Wait(_), Some(seconds)) => Ok(Chore::Wait(seconds)),

@@ -128,9 +128,9 @@ impl Library {
         let name = &mix.name;
         if let Some(other) = before.iter().find(|other| other.name == *name) {
             let what = if sources(other) == sources(mix) {
-                let what = format!("{} is asked for twice", files(mix));
+                let what = format!("{} is named twice", files(mix));
                 return Err(Problem::new(what)
-                    .hint("leave one of them out; FILE@2 or NAME@2 draws it more often"));
+                    .hint("leave one of them out; FILE@2 or NAME@2 runs it more often"));
             } else {
                 format!(
                     "{} and {} are both called `{name}`",
@@ -141,7 +141,7 @@ impl Library {
             return Err(Problem::new(what).hint("rename one of the files, or leave --each out"));
         }
         if let Some(known) = self.definitions.iter().find(|known| known.name == *name) {
-            let what = format!("{}: there is a workload `{name}` already", files(mix));
+            let what = format!("{}: a workload `{name}` already exists", files(mix));
             return Err(Problem::new(what)
                 .detail(format!("it is in {}", known.file()))
                 .hint("rename the file"));
@@ -190,10 +190,7 @@ impl Library {
     fn add(&mut self, definition: Definition) -> Result<(), Problem> {
         let name = &definition.name;
         if let Some(known) = self.definitions.iter().find(|known| known.name == *name) {
-            let what = format!(
-                "{}: there is a workload `{name}` already",
-                definition.file()
-            );
+            let what = format!("{}: a workload `{name}` already exists", definition.file());
             return Err(Problem::new(what)
                 .detail(format!("it is in {}", known.file()))
                 .hint("change `name` in the file"));
@@ -261,7 +258,7 @@ impl Library {
         if definition.state().is_some() {
             let base = of.trim_end_matches(".pre");
             return Err(Problem::new(format!("`{of}` cannot be varied")).hint(format!(
-                "vary `{base}`: its variant has one on fresh tables too, under its name with `.pre`"
+                "vary `{base}`: its variant also gets one on fresh tables, with `.pre` after the name"
             )));
         }
         let defaults = definition.varied();

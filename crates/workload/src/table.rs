@@ -101,7 +101,7 @@ pub(crate) fn tables(root: &Section<'_>) -> Result<Option<Vec<TableDefinition>>,
     for section in &sections {
         let table = table(section)?;
         if tables.iter().any(|known| known.name == table.name) {
-            let what = format!("there is a table `{}` already", table.name);
+            let what = format!("a table `{}` already exists", table.name);
             return Err(section.problem(what));
         }
         tables.push(table);
@@ -125,7 +125,7 @@ fn table(section: &Section<'_>) -> Result<TableDefinition, Problem> {
     check_braces(section, at, fill, true)?;
     if fill.to_ascii_lowercase().contains("random") {
         let problem = Problem::new("`fill` has random numbers of the server");
-        let detail = "they differ between versions, so the servers would not hold the same rows";
+        let detail = "they differ between versions, so the servers would not have the same rows";
         let hint = "use a hash of the row's number, for example hashint4(i) or md5(i::text)";
         return Err(section.wrap(at, problem.detail(detail).hint(hint)));
     }
@@ -177,8 +177,8 @@ fn check_braces(
     }
     if !sql.contains(TABLE) {
         let problem = Problem::new("SQL without {table}");
-        let hint =
-            "write {table} where the table's name stands: it is loaded into a schema of its own";
+        let hint = "write {table} instead of the table's name: deltabench loads the table into a separate \
+             schema";
         return Err(section.wrap(at, problem.hint(hint)));
     }
     if with_rows && !sql.contains(ROWS) {

@@ -104,7 +104,7 @@ impl<'a> Parser<'a> {
                 }
                 ';' => {
                     return Err(
-                        Problem::new("`;` in SQL").hint("each statement is a [[step]] of its own")
+                        Problem::new("`;` in SQL").hint("each statement is a separate [[step]]")
                     );
                 }
                 '-' if self.rest.starts_with("--") => return Err(comment()),
@@ -213,7 +213,7 @@ impl<'a> Parser<'a> {
             (Shape::List(count), None) => {
                 if !(in_list(&self.text) && after.trim_start().starts_with(')')) {
                     return Err(Problem::new(format!(
-                        "`:{name}` is a list and stands where one value must"
+                        "`:{name}` is a list, but this place needs one value"
                     ))
                     .hint(format!(
                         "write IN (:{name}), or leave `count` out of the parameter"
@@ -383,7 +383,7 @@ mod tests {
             ("WHERE id = :idd", "did you mean `:id`?"),
             ("WHERE id = :something", "add a [parameter.something]"),
             ("WHERE id = $1", "name the parameter"),
-            ("SELECT 1; SELECT 2", "[[step]] of its own"),
+            ("SELECT 1; SELECT 2", "separate [[step]]"),
             ("SELECT 1 -- one", "comment"),
             ("SELECT /* one */ 1", "comment"),
             ("SELECT 'open", "not closed"),

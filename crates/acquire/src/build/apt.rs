@@ -52,7 +52,7 @@ struct Repository {
 impl Apt {
     /// The clients on this machine; the reason when there are none.
     pub fn here(find: impl Fn(&str) -> Option<PathBuf>, root: PathBuf) -> Result<Self, String> {
-        let client = |name: &str| find(name).ok_or_else(|| format!("{name} is not here"));
+        let client = |name: &str| find(name).ok_or_else(|| format!("{name} is not installed"));
         Ok(Self {
             apt_get: client("apt-get")?,
             apt_cache: client("apt-cache")?,

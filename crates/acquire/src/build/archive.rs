@@ -56,8 +56,9 @@ impl Contents {
                 _ => "`configure` does not say PACKAGE_VERSION".to_owned(),
             });
         };
-        let version_num = tree::version_number(version)
-            .ok_or_else(|| format!("its version is `{version}`, which is none of PostgreSQL"))?;
+        let version_num = tree::version_number(version).ok_or_else(|| {
+            format!("its version is `{version}`, which is not a version of PostgreSQL")
+        })?;
         Ok(Self {
             version: version.to_owned(),
             version_num,
@@ -181,7 +182,7 @@ fn check_beside(file: &Path, sha256: &str) -> Result<(), Problem> {
         }
     };
     let published = published_sha256(&text).ok_or_else(|| {
-        Problem::new(format!("{} holds no checksum", beside.display()))
+        Problem::new(format!("{} contains no checksum", beside.display()))
             .detail(format!("it says `{}`", text.lines().next().unwrap_or("")))
             .hint("write the SHA-256 as `sha256sum` prints it, or remove the file")
     })?;
@@ -223,7 +224,7 @@ fn stream(file: &Path) -> Result<Box<dyn Read>, Problem> {
         [0xfd, b'7', b'z', b'X', b'Z', 0] => Ok(Box::new(XzDecoder::new_multi_decoder(opened))),
         _ => Err(
             Problem::new(format!("{} is not a source archive", file.display()))
-                .detail("it is packed neither with gzip, bzip2 nor xz")
+                .detail("it is not packed with gzip, bzip2 or xz")
                 .hint("write src:postgresql-17.11.tar.bz2+VARIANT"),
         ),
     }
@@ -232,7 +233,11 @@ fn stream(file: &Path) -> Result<Box<dyn Read>, Problem> {
 /// The root directory of an archive and what is known of the tree in it.
 fn look_into(file: &Path) -> Result<(PathBuf, Contents), Problem> {
     let no_source = |why: String| {
-        Problem::new(format!("{} holds no source of PostgreSQL", file.display())).detail(why)
+        Problem::new(format!(
+            "{} contains no source of PostgreSQL",
+            file.display()
+        ))
+        .detail(why)
     };
     let broken = |error: std::io::Error| failed("read", file, &error);
     let mut archive = tar::Archive::new(stream(file)?);

@@ -45,7 +45,7 @@ impl Commit {
                     return repository.lacking(reference);
                 }
                 Problem::new(format!(
-                    "{reference} of {} is no source of PostgreSQL",
+                    "{reference} of {} is not a source of PostgreSQL",
                     directory.display()
                 ))
                 .detail(why)
@@ -82,7 +82,7 @@ impl Commit {
                     return self.repository.lacking(&self.id).detail(said);
                 }
                 Problem::new(format!(
-                    "cannot lay out {} in {}",
+                    "cannot check out {} in {}",
                     self.label(),
                     tree.display()
                 ))
@@ -162,7 +162,7 @@ impl Repository {
         Err(match nearest(reference, named.lines()) {
             Some(near) => problem.hint(format!("did you mean {near}?")),
             None => problem.hint(
-                "a tag, branch or commit that this clone has; `git fetch --tags` brings new ones",
+                "name a tag, branch or commit of this clone; `git fetch --tags` fetches new ones",
             ),
         })
     }
@@ -179,11 +179,11 @@ impl Repository {
 
     fn lacking(&self, reference: &str) -> Problem {
         let place = self.git_dir.display();
-        Problem::new(format!("{place} does not hold all files of {reference}"))
+        Problem::new(format!("{place} does not contain all files of {reference}"))
             .detail(
-                "it was cloned with --filter, and nothing is fetched into a repository of yours",
+                "it was cloned with --filter, and deltabench fetches nothing into your repository",
             )
-            .hint("take a whole clone: `git clone` without --filter")
+            .hint("use a full clone: `git clone` without --filter")
     }
 
     fn ask(&self, arguments: &[&str]) -> Result<String, String> {

@@ -182,7 +182,7 @@ pub(super) fn keep(partial: &Path, dir: &Path, made: Made) -> Result<Build, Prob
     std::fs::rename(partial, dir).map_err(|error| failed("rename", partial, &error))?;
     at(dir).ok_or_else(|| {
         Problem::new(format!(
-            "the build in {} is not whole although it was just made",
+            "the build in {} is incomplete although it is new",
             dir.display()
         ))
         .hint("does something else clean up this directory?")

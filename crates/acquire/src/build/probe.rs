@@ -282,7 +282,7 @@ impl Toolbox {
         if !pkg_config_for.is_empty() && self.find("pkg-config").is_none() {
             probed.missing.push(Missing {
                 name: "pkg-config".to_owned(),
-                why: format!("not on PATH; it finds {}", pkg_config_for.join(", ")),
+                why: format!("not on PATH; it locates {}", pkg_config_for.join(", ")),
             });
         }
         if variant.system == BuildSystem::Meson {
@@ -489,8 +489,8 @@ pub(super) fn refusal(target: &str, missing: &[Missing]) -> Problem {
     ))
     .detail(facts.join("\n"))
     .hint(format!(
-        "Debian, Ubuntu: apt-get install {}\nFedora, RHEL: dnf install {}\nif {they} are elsewhere: put \
-         them on PATH, or name their places in a variant of your own (environment, options)",
+        "Debian, Ubuntu: apt-get install {}\nFedora, RHEL: dnf install {}\nif {they} are elsewhere: \
+         put them on PATH, or name their paths in your own variant (environment, options)",
         debian.join(" "),
         fedora.join(" ")
     ))

@@ -191,7 +191,7 @@ impl Releases<'_> {
         };
         let Some(release) = newest_of(base, wanted) else {
             said.push(format!(
-                "{}: which releases of {wanted} are there is not known",
+                "{}: cannot list its releases of {wanted}",
                 without_credentials(base)
             ));
             return Ok(None);
@@ -212,14 +212,14 @@ impl Releases<'_> {
         }
         let text = std::fs::read_to_string(&sums).map_err(|error| failed("read", &sums, &error))?;
         let Some(published) = published_sha256(&text) else {
-            said.push(format!("{shown}.sha256: holds no checksum"));
+            said.push(format!("{shown}.sha256: contains no checksum"));
             return Ok(None);
         };
         let found = sha256_of(&file)?;
         if found != published {
             return Err(Problem::new(format!("{shown} does not match its checksum"))
                 .detail(format!("published: {published}\nfetched:   {found}"))
-                .hint("nothing was kept; ask the people who run that mirror"));
+                .hint("deltabench kept nothing; ask the operators of that mirror"));
         }
         self.keep(&release, &file, &published, &without_credentials(base))
             .map(Some)
@@ -250,7 +250,7 @@ impl Releases<'_> {
                 command.arg(into);
                 command
             }
-            (None, None) => return Err("neither curl nor wget is here".to_owned()),
+            (None, None) => return Err("neither curl nor wget is installed".to_owned()),
         };
         let output =
             command::output(command.arg("--").arg(address)).map_err(|error| error.to_string())?;
@@ -275,14 +275,13 @@ impl Releases<'_> {
     ) -> Result<Found, Problem> {
         let opened = Archive::open(file, self.cache)?;
         if opened.sha256 != sha256 || opened.contents.version != release.to_string() {
-            return Err(
-                Problem::new(format!("what was fetched is not the source of {release}")).detail(
-                    format!(
-                        "it is the source of {} with SHA-256 {}, announced was {sha256}",
-                        opened.contents.version, opened.sha256
-                    ),
-                ),
-            );
+            return Err(Problem::new(format!(
+                "the fetched archive is not the source of {release}"
+            ))
+            .detail(format!(
+                "it is the source of {} with SHA-256 {}, but the mirror announced {sha256}",
+                opened.contents.version, opened.sha256
+            )));
         }
         let packed = file.extension().unwrap_or_default().to_string_lossy();
         let name = format!("postgresql-{release}.tar.{packed}");
@@ -371,8 +370,8 @@ fn missing(wanted: &Release, said: &[String], listed: &[String]) -> Problem {
     Problem::new(format!("cannot get the source of PostgreSQL {wanted}"))
         .detail(said.join("\n"))
         .hint(format!(
-            "{near}src:FILE+VARIANT takes an archive, git:DIR@{tag}+VARIANT a clone; or set `source_mirror` \
-             in the configuration to an address below which vVERSION/postgresql-VERSION.tar.bz2 and its \
-             .sha256 are"
+            "{near}use src:FILE+VARIANT for an archive or git:DIR@{tag}+VARIANT for a clone; or set \
+             `source_mirror` in the configuration to an address below which \
+             vVERSION/postgresql-VERSION.tar.bz2 and its .sha256 are"
         ))
 }

@@ -121,7 +121,8 @@ impl Variant {
         }
         if self.compiler().split_whitespace().count() != 1 {
             return Err(bad(
-                "`compiler` is one command; flags go into `cflags`, and ccache is used by itself"
+                "`compiler` is one command; flags go into `cflags`, and deltabench uses ccache by \
+                 itself"
                     .to_owned(),
             ));
         }
@@ -156,15 +157,13 @@ impl Variant {
                 BuildSystem::Meson => "-Dlz4=enabled",
             };
             return Err(format!(
-                "`{option}` is no option of {}: they look like {form}",
+                "`{option}` is not an option of {}: they look like {form}",
                 self.system.word()
             ));
         };
         let name = name.split('=').next().unwrap_or(name);
         if PLACES.contains(&name) {
-            return Err(format!(
-                "`{option}`: where the files go is decided by deltabench"
-            ));
+            return Err(format!("`{option}`: deltabench decides where the files go"));
         }
         Ok(())
     }
@@ -237,7 +236,7 @@ impl Variants {
             variant.check(&name)?;
             if self.known.contains_key(&name) {
                 return Err(
-                    Problem::new(format!("there is a build variant `{name}` already"))
+                    Problem::new(format!("a build variant `{name}` already exists"))
                         .detail(format!("known: {}", self.names().join(", ")))
                         .hint(format!("give yours another name, such as my_{name}")),
                 );
@@ -335,7 +334,7 @@ mod tests {
         let why = |change: fn(&mut Variant)| own(change).unwrap_err().detail.unwrap();
         let option = |text: &str| vec![text.to_owned()];
         assert!(why(|mine| mine.options = vec!["with-lz4".to_owned()]).contains("--with-lz4"));
-        assert!(why(|mine| mine.options = vec!["--prefix=/usr".to_owned()]).contains("decided"));
+        assert!(why(|mine| mine.options = vec!["--prefix=/usr".to_owned()]).contains("decides"));
         assert!(own(|mine| mine.options = option("--with-prefix=x")).is_ok());
         assert!(
             why(|mine| {

@@ -29,7 +29,7 @@ pub(super) fn check(bin_dir: &Path, asked: &Asked<'_>) -> Result<String, Problem
     let version = version?;
     if version.trim() != format!("PostgreSQL {}", asked.version) {
         wrong.push(format!(
-            "asked for version {}, it is {}",
+            "requested version {}, got {}",
             asked.version,
             version.trim()
         ));
@@ -38,7 +38,7 @@ pub(super) fn check(bin_dir: &Path, asked: &Asked<'_>) -> Result<String, Problem
         // pg_config quotes each word.
         if !configured.contains(&format!("'{option}'")) {
             wrong.push(format!(
-                "asked for {option}, pg_config --configure says {configured}"
+                "requested {option}, pg_config --configure says {configured}"
             ));
         }
     }
@@ -48,17 +48,18 @@ pub(super) fn check(bin_dir: &Path, asked: &Asked<'_>) -> Result<String, Problem
     ] {
         if let Err(why) = holds(asked, &said) {
             wrong.push(format!(
-                "{why}: asked for `{asked}`, pg_config --{name} says `{said}`"
+                "{why}: requested `{asked}`, pg_config --{name} says `{said}`"
             ));
         }
     }
     if wrong.is_empty() {
         return Ok(configured);
     }
-    Err(Problem::new("the build is not what was asked for")
+    Err(Problem::new("the build differs from the request")
         .detail(wrong.join("\n"))
         .hint(
-            "nothing was kept; does something in the source tree or the compiler change the flags?",
+            "deltabench kept nothing; does something in the source tree or the compiler change the \
+             flags?",
         ))
 }
 

@@ -94,21 +94,21 @@ impl<'a> Workplace<'a> {
         let kept = kept.filter(|kept| kept.format == FORMAT && kept.version == 1);
         self.take_back()?;
         let (Source::Commit(commit), true) = (self.source, self.stays) else {
-            return self.clean("an archive is unpacked again");
+            return self.clean("deltabench unpacks an archive again");
         };
         let Some(kept) = kept else {
-            return self.clean("no tree of an earlier commit is here");
+            return self.clean("there is no tree of an earlier commit");
         };
         let Some(changed) = commit.changed_since(&kept.commit) else {
-            return self.clean("the commit of the tree is not in the repository any more");
+            return self.clean("the commit of the tree is no longer in the repository");
         };
         if let Some(path) = changed.iter().find(|path| is_configuring(path)) {
             return self.clean(&format!(
-                "{path} differs, which the tree was configured with"
+                "{path} differs, and the tree was configured with it"
             ));
         }
         if commit.lay_out(&self.tree(), &self.index()).is_err() {
-            return self.clean("the commit cannot be laid out over the earlier one");
+            return self.clean("the commit cannot be checked out over the earlier one");
         }
         self.drop_objects(&changed)?;
         Ok(State::Built {

@@ -105,7 +105,7 @@ fn what_is_no_library_of_rocksdb_is_refused_with_the_reason() {
         problem.detail.unwrap()
     };
     assert!(refused(&dir.path().join("absent.so")).contains("No such file"));
-    assert!(refused(&script(dir.path(), "x.so", "exit 0")).contains("no 64-bit ELF file"));
+    assert!(refused(&script(dir.path(), "x.so", "exit 0")).contains("not a 64-bit ELF file"));
     assert!(refused(dir.path()).contains("cannot read"));
     let other = put(dir.path(), "y.so", &shared_library("int other;"));
     assert!(refused(&other).contains("does not export rocksdb_open"));

@@ -392,13 +392,13 @@ fn offline_names_what_the_cache_holds() {
             .unwrap_err()
             .detail
             .unwrap()
-            .contains("holds no servers")
+            .contains("contains no servers")
     );
     lab.resolve("18").unwrap();
     assert_eq!(lab.offline("18.6").unwrap().resolved, "postgres:18.6");
     let problem = lab.offline("17").unwrap_err();
     assert!(
-        problem.detail.unwrap().contains("holds 18.6")
+        problem.detail.unwrap().contains("contains 18.6")
             && problem.hint.unwrap().contains("postgres:18")
     );
     assert_eq!(lab.fake.calls(), (1, 1));
@@ -466,7 +466,7 @@ fn without_a_client_the_cache_still_serves() {
     let lab = Lab::with(Fake::with(&["18.6.0"]));
     lab.resolve("18").unwrap();
     let mut prebuilt = lab.prebuilt(&lab.cache, false);
-    prebuilt.source = Err(Problem::new("no client to fetch prebuilt servers with"));
+    prebuilt.source = Err(Problem::new("no client can fetch prebuilt servers"));
     let mut said = String::new();
     let found = prebuilt
         .resolve(&wish("18"), &mut |line| said = line.to_owned())
@@ -474,7 +474,7 @@ fn without_a_client_the_cache_still_serves() {
     assert_eq!(found.version, "18.6");
     assert!(said.contains("no client"), "{said}");
     let problem = prebuilt.resolve(&wish("17"), &mut |_| {}).unwrap_err();
-    assert_eq!(problem.error, "no client to fetch prebuilt servers with");
+    assert_eq!(problem.error, "no client can fetch prebuilt servers");
 }
 
 #[test]
@@ -549,7 +549,10 @@ fn versions_of_rocksdb_that_cannot_be_had_are_refused_with_the_nearest() {
     );
     assert_eq!(lab.fake.calls(), (1, 0));
     let detail = lab.offline("10").unwrap_err().detail.unwrap();
-    assert!(detail.contains("holds no libraries of RocksDB"), "{detail}");
+    assert!(
+        detail.contains("contains no libraries of RocksDB"),
+        "{detail}"
+    );
 }
 
 #[test]
@@ -573,7 +576,7 @@ fn a_jar_without_this_machine_s_library_and_a_broken_one_are_refused_and_nothing
     for (bytes, why) in [
         (server_jar("17.5"), "librocksdbjni-linux"),
         (whole[..whole.len() / 2].to_vec(), "cannot read"),
-        (library_jar(b"no library"), "no 64-bit ELF file"),
+        (library_jar(b"no library"), "not a 64-bit ELF file"),
     ] {
         *jar.lock().unwrap() = bytes;
         let problem = lab.resolve("10.2.1").unwrap_err();

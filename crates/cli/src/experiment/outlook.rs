@@ -70,7 +70,7 @@ fn settings(server: &PlannedServer) -> String {
         _ if engine => parts.extend(options(server)),
         // What its program takes is not known before it is here.
         Some(used) if server.installation.binary_sha256.is_empty() => parts.push(format!(
-            "{}: {} settings, to be adapted to this version when it is here",
+            "{}: {} settings, which deltabench adapts after the download",
             used.name,
             server.settings.len()
         )),
@@ -81,7 +81,7 @@ fn settings(server: &PlannedServer) -> String {
             used.adapted.len()
         )),
         None if server.settings.is_empty() => parts.push("steady".to_owned()),
-        None => parts.push(format!("steady and {} of its own", server.settings.len())),
+        None => parts.push(format!("steady and {} more", server.settings.len())),
     }
     parts.extend(swept);
     parts.join("; ")
@@ -260,7 +260,7 @@ mod tests {
         server.installation.binary_sha256.clear();
         assert_eq!(
             settings(&server),
-            "cx10a: 1 settings, to be adapted to this version when it is here"
+            "cx10a: 1 settings, which deltabench adapts after the download"
         );
     }
 

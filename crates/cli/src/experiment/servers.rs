@@ -25,9 +25,9 @@ pub struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Fetches and builds what is needed. An optional server that cannot be had is left out, and said so.
+    /// Fetches and builds what is needed. Leaves out an optional server that is not available, and says so.
     ///
-    /// Errors: a server that is not optional cannot be had.
+    /// Errors: a server that is not optional is not available.
     pub fn find(
         experiment: &'a Experiment,
         directory: &'a Path,
@@ -200,7 +200,7 @@ pub type LeftOut = (String, String);
 
 fn leave_out(server: &Server, problem: &Problem) -> LeftOut {
     say(&format!(
-        "left out {}, which is optional: {}",
+        "left out the optional server {}: {}",
         server.name(),
         problem.error
     ));

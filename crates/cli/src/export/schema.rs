@@ -48,7 +48,7 @@ pub const RUNS: ExportTable = ExportTable {
         text("host", "the host as observed, JSON"),
         text(
             "conditions",
-            "what the run could get (huge pages and the like), JSON",
+            "what the machine allowed (huge pages and others), JSON",
         ),
         integer("host_ok", "1 if the host could be trusted, else 0"),
         integer("exit_code", "what `deltabench report` exits with"),
@@ -70,8 +70,8 @@ pub const SERVERS: ExportTable = ExportTable {
             "name",
             "its name in reports: `base`, `placebo` or the candidate's target",
         ),
-        text("asked", "the target as asked for"),
-        text("resolved", "what that came to"),
+        text("asked", "the target as requested"),
+        text("resolved", "what deltabench resolved it to"),
         text("version", "version of PostgreSQL"),
         integer("version_num", "the same as a number: 180006"),
         text("compiler", "compiler, as the server names it"),
@@ -80,7 +80,7 @@ pub const SERVERS: ExportTable = ExportTable {
         text("binary_sha256", "SHA-256 of bin/postgres"),
         integer(
             "burn_ns",
-            "CPU added to every message on purpose; null for a server as it is",
+            "CPU added to every message on purpose; null for an unchanged server",
         ),
     ],
 };
@@ -140,7 +140,7 @@ pub const VERDICTS: ExportTable = ExportTable {
         ),
         text(
             "drifting",
-            "why a server never became steady; null where all did",
+            "why a server never became steady; null if all did",
         ),
         text(
             "confirmation",
@@ -153,7 +153,7 @@ pub const VERDICTS: ExportTable = ExportTable {
         ),
         text(
             "explanation",
-            "what moved with it, in words; null where nothing did",
+            "the costs that moved too, in words; null if none moved",
         ),
         real(
             "host_slowdown",
@@ -191,7 +191,7 @@ pub const COMPARISONS: ExportTable = ExportTable {
         real("ci90_high", "high end"),
         text(
             "verdict",
-            "what this metric alone would say; null for one that is not judged",
+            "verdict of this metric alone; null if it is not judged",
         ),
     ],
 };
@@ -219,11 +219,11 @@ pub const COSTS: ExportTable = ExportTable {
         integer("blocks", "blocks in which both sides have it"),
         real(
             "surprise",
-            "how many times the placebo's typical move it moved; null where it did not",
+            "its move as a multiple of the placebo's typical move; null if it did not move",
         ),
         real(
             "p",
-            "p of \"it did not move\", adjusted over the costs of the cell; null where it did not",
+            "p of \"it did not move\", adjusted over the costs of the cell; null if it did not move",
         ),
     ],
 };
@@ -292,7 +292,7 @@ pub const SLICES: ExportTable = ExportTable {
         integer("duration_ns", "first send to last answer"),
         integer("operations", "operations that succeeded"),
         integer("failed", "operations that ended with a server error"),
-        integer("rows", "rows that came back"),
+        integer("rows", "rows that servers returned"),
         integer("server_cpu_ns", "CPU of all processes of the server"),
         integer(
             "run_queue_wait_ns",
@@ -302,14 +302,14 @@ pub const SLICES: ExportTable = ExportTable {
         integer("foreign_cpu_ns", "CPU used on the host by others"),
         integer("steal_ns", "time stolen by the hypervisor"),
         integer("idle_cpu_ns", "CPU of the run's other servers"),
-        integer("switches", "times a process of the server was given a core"),
+        integer("switches", "times a process of the server got a core"),
         integer(
             "cpu_pressure_ns",
             "time in which some task of the host waited for a core",
         ),
         integer(
             "schedule_lag_ns",
-            "open loop: longest delay of a send that was the client's fault",
+            "open loop: longest delay of a send that the client caused",
         ),
         text(
             "void",
@@ -334,15 +334,15 @@ pub const SLICE_ERRORS: ExportTable = ExportTable {
         integer("position", "position in the round"),
         SERVER,
         text("sqlstate", "five characters"),
-        integer("count", "how often it came"),
+        integer("count", "how often it occurred"),
         text("first_message", "the first message seen with it"),
     ],
 };
 
 pub const COUNTERS: ExportTable = ExportTable {
     name: "counters",
-    meaning: "A row for each visit, server and counter: how far it moved, or the value of a gauge at the \
-              end. What could not be read has no row.",
+    meaning: "A row for each visit, server and counter: its change, or the value of a gauge at the \
+              end. A value that deltabench could not read has no row.",
     columns: &[
         RUN,
         CELL,
@@ -368,7 +368,7 @@ pub const SAMPLES: ExportTable = ExportTable {
         integer("at_ns", "when, nanoseconds since 1970"),
         integer(
             "over_ns",
-            "nanoseconds since the sample before: what rates are over",
+            "nanoseconds since the previous sample; rates refer to them",
         ),
         text("series", "key of the series"),
         integer("server", "the server; null for the host"),
@@ -378,7 +378,7 @@ pub const SAMPLES: ExportTable = ExportTable {
 
 pub const MARKS: ExportTable = ExportTable {
     name: "marks",
-    meaning: "A row for each thing that happened at a moment.",
+    meaning: "A row for each event at a moment.",
     columns: &[
         RUN,
         integer("at_ns", "when, nanoseconds since 1970"),
@@ -438,7 +438,7 @@ pub const METRICS: ExportTable = ExportTable {
         text("basis", "`slices`, `slice-ends`, `visit` or `gauge`"),
         text(
             "counter",
-            "key of the raw counter; null for what comes from the slices themselves",
+            "key of the raw counter; null for fields of the slices",
         ),
         real(
             "scale",
@@ -475,8 +475,8 @@ pub fn tables() -> Vec<ExportTable> {
 pub const VIEWS: [View; 2] = [
     View {
         name: "results",
-        meaning: "`comparisons` with the names of cell and candidate and the verdict beside them, the \
-                  placebo left out.",
+        meaning: "`comparisons` with the names of cell and candidate and with the verdict, without the \
+                  placebo.",
         sql: "\
 select c.run, l.workload, l.workload_group, l.clients, l.state, s.name as candidate,
        c.metric, c.unit, c.better, c.base, c.candidate_value, c.ratio, c.ci95_low, c.ci95_high,

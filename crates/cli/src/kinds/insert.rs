@@ -48,21 +48,21 @@ pub fn insert(mut arguments: InsertArguments, config: &Config) -> Result<u8, Fai
     if arguments.dry_run {
         return Ok(0);
     }
-    ready.measure(false, None, config)
+    ready.measure(false, (None, false), config)
 }
 
-/// Refuses servers that were there before, without connecting to them.
+/// Refuses servers that already run, without connecting to them.
 fn check_targets(arguments: &InsertArguments) -> Result<(), Problem> {
     let all = std::iter::once(&arguments.base).chain(&arguments.candidates);
     let mut remote = all.filter(|target| target.starts_with("dsn:"));
     match remote.next() {
         None => Ok(()),
         Some(_) => Err(Problem::new(
-            "the Insert Benchmark is not run on a server that was there before",
+            "the Insert Benchmark cannot use a server that already runs",
         )
         .detail(
-            "each pass needs an empty server with nobody else on it, whose processes and files can be looked \
-             at, and fills its disk",
+            "each pass needs an empty server without other users, reads its processes and files, and \
+             fills its disk",
         )
         .hint("name a version or a build, for example postgres:18 or path:/opt/pg18")),
     }

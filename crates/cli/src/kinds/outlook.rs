@@ -13,7 +13,7 @@ use deltabench_model::units::count;
 use deltabench_run::estimate::estimate;
 use deltabench_run::fleet::Host;
 
-/// Prints the lines where nothing else is done (`alone`), else beside the progress.
+/// Prints the lines where nothing else is done (`alone`), else as a part of the progress.
 pub fn show(lines: &[String], alone: bool) -> Result<(), Failure> {
     if alone {
         return print_stdout(&lines.join("\n"));
@@ -67,8 +67,8 @@ pub fn comparison(plan: &Plan, host: &Host, follows: &Follows) -> Result<Vec<Str
     if let Some((of, gap)) = follows.sessions {
         let all = f64::from(of) * one + f64::from(of.saturating_sub(1)) * gap;
         lines.push(format!(
-            "  sessions {of}, each such a run with a fresh load; {} from the end of one to the start of the \
-             next",
+            "  sessions {of}, each a run like this with a fresh load; {} between the end of one and \
+             the start of the next",
             span(gap)
         ));
         lines.push(format!("  time     at most {} in all", span(all)));
@@ -124,7 +124,7 @@ pub fn few(plan: &Plan, blocks: &str) -> Option<String> {
 pub fn without_placebo(plan: &Plan) -> Option<String> {
     (plan.placebo().is_none() && plan.servers.len() > 1).then(|| {
         format!(
-            "  note     without a placebo nobody can tell how often this run calls equal {}s different",
+            "  note     without a placebo this run cannot show how often it calls equal {}s different",
             plan.work.subject()
         )
     })

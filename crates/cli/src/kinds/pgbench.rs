@@ -90,7 +90,7 @@ fn tables(arguments: &TableArguments) -> Result<PgbenchTables, Problem> {
     let init = arguments.init_sql.as_deref().map(|path| {
         source(path).map_err(|problem| Problem {
             hint: Some(
-                "--init-sql takes a file with the statements that make your tables".to_owned(),
+                "--init-sql takes a file with the statements that create your tables".to_owned(),
             ),
             ..problem
         })

@@ -83,7 +83,7 @@ pub fn rocksdb(arguments: &RocksdbArguments, config: &Config) -> Result<u8, Fail
         return Ok(0);
     }
     let ready = Ready::made(plan, host, library, destinations);
-    ready.measure(false, None, config)
+    ready.measure(false, (None, false), config)
 }
 
 /// The sizes that were asked for.
@@ -102,10 +102,10 @@ fn setup(work: &ChainArguments) -> Result<RocksdbSetup, Problem> {
     if work.published.is_some() && work.keys.is_none() && workload.compresses() {
         let word = workload.word();
         return Err(
-            Problem::new(format!("the published sizes are not those of {word}"))
-                .detail("their keys fit into memory, and it is for a database larger than that")
+            Problem::new(format!("the published sizes do not suit {word}"))
+                .detail("their keys fit into memory, but it needs a database larger than memory")
                 .hint(format!(
-                    "say how many, for example --workload {word} --keys 800M"
+                    "choose a number of keys, for example --workload {word} --keys 800M"
                 )),
         );
     }

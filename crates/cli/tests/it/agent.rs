@@ -85,12 +85,12 @@ fn an_agent_that_cannot_be_had_says_why_and_what_to_do() {
         (
             denied,
             BINARY,
-            "no agent on me@db: it lets nobody in without a question",
+            "no agent on me@db: it asks a question at login",
         ),
         (
             HERE,
             "/no/deltabench",
-            "no agent on me@db: there is no /no/deltabench that could be run",
+            "no agent on me@db: there is no executable /no/deltabench",
         ),
         (
             HERE,
@@ -100,7 +100,7 @@ fn an_agent_that_cannot_be_had_says_why_and_what_to_do() {
         (
             HERE,
             "yes",
-            "the agent on me@db answered something that is no answer",
+            "the agent on me@db sent an answer that deltabench cannot read",
         ),
     ] {
         let programs = programs(directory.path(), script, deltabench);
@@ -157,5 +157,5 @@ fn nobody_has_to_end_an_agent_and_it_leaves_nothing_behind() {
     writeln!(child.stdin.take().unwrap(), "hello").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(5));
-    assert!(text(&output.stderr).contains("no request"));
+    assert!(text(&output.stderr).contains("a request that it cannot read"));
 }

@@ -52,7 +52,7 @@ fn a_run_that_is_killed_in_a_pass_begins_that_pass_again_and_says_it_cannot_tell
     let output = lab.run(&["resume", "last", "--huge-pages", "off"]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("passes that were cut short"), "{said}");
+    assert!(said.contains("interrupted passes"), "{said}");
     let after = steps(&lab);
     assert_eq!(after.len(), before.len() + 3 * 6, "the pass is begun again");
     let report = lab.report();
@@ -95,7 +95,7 @@ fn what_makes_no_benchmark_is_refused_before_anything_is_started() {
     }
     let remote = lab.run(&["insert", "postgres:14", "dsn:postgres://me@nowhere/db"]);
     assert_eq!(remote.status.code(), Some(2));
-    assert!(text(&remote.stderr).contains("was there before"));
+    assert!(text(&remote.stderr).contains("already runs"));
     assert!(lab.workspaces().is_empty());
 }
 

@@ -268,7 +268,7 @@ impl Story<'_> {
             })
             .collect();
         let clause = if parts.is_empty() {
-            format!("what was counted does not show where {whole} went")
+            format!("the counters do not show where {whole} went")
         } else {
             format!("of {whole}, {}", list(&amounts))
         };
@@ -300,13 +300,14 @@ impl Story<'_> {
         let size = if shift.by < 0.0 { "smaller" } else { "larger" };
         let why = match stays("wal_records_per_op") {
             Some(Unmoved::Within(_)) if some_images => format!(
-                " in as many records and full-page images: each is {size}, as with wal_compression"
+                " in the same number of records and full-page images: each is {size}, as with \
+                 wal_compression"
             ),
             Some(Unmoved::Within(_)) if moved.is_empty() && images.is_some() => {
-                format!(" in as many records: each is {size}")
+                format!(" in the same number of records: each is {size}")
             }
             Some(Unmoved::Within(_)) if !moved.is_empty() => {
-                format!(" in as many records: {}", list(&moved))
+                format!(" in the same number of records: {}", list(&moved))
             }
             _ if !moved.is_empty() => format!(": {}", list(&moved)),
             _ => String::new(),
@@ -333,7 +334,7 @@ impl Story<'_> {
         });
         let known = SCANS.iter().any(|key| self.sample(key).is_some());
         let why = if !scans.is_empty() && !touched.is_empty() {
-            ", as by another plan"
+            ", as with another plan"
         } else if scans.is_empty() && same_rows && known {
             " for the same scans and rows"
         } else {

@@ -12,7 +12,7 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
         let what = if base.asked_settings == candidate.asked_settings {
             "this is an A/A comparison"
         } else {
-            "what differs is the settings that were asked for"
+            "only the settings that you asked for differ"
         };
         let text = format!(
             "{} and {} run the same binary: {what}",
@@ -28,7 +28,10 @@ pub(super) fn findings(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> V
             } else {
                 &candidate.name
             };
-            let text = format!("how {name} was compiled is not known, so builds were not compared");
+            let text = format!(
+                "deltabench does not know how {name} was compiled, so it did not \
+                                compare builds"
+            );
             findings.push(Finding::new(
                 FindingKind::BuildUnknown,
                 Severity::Note,
@@ -146,7 +149,7 @@ fn optimisation(
             format!("{} is compiled with {b}", candidate.name),
         ),
     };
-    let why = "not -O2 as in production, so an operation takes more CPU than there";
+    let why = "not -O2 as in production, so an operation takes more CPU than in production";
     Some(Finding::new(
         FindingKind::OptimisationLow,
         severity,

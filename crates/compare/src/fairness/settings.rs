@@ -210,7 +210,7 @@ fn assertions(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> Option<Fin
         (true, false) => format!("{} checks", base.name),
         (false, true) => format!("{} checks", candidate.name),
     };
-    let text = format!("{who} assertions (debug_assertions = on), as no production build does");
+    let text = format!("{who} assertions (debug_assertions = on); production builds do not");
     Some(Finding::new(
         FindingKind::AssertionsOn,
         Severity::Confounder,

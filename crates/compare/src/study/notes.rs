@@ -50,7 +50,7 @@ fn of_figures(figures: &[&Figure]) -> Vec<String> {
             unfit,
             "is",
             "are",
-            "unfit or withdrawn: do not use them; no average has them",
+            "unfit or withdrawn: do not use them; no average includes them",
         ),
         counted(
             figures,
@@ -75,16 +75,16 @@ pub(super) fn of_servers(
     if let (Some(least), Some(most)) = (loads().min(), loads().max().filter(|&most| most > 1)) {
         let how_many = if least == most { "" } else { "up to " };
         let wide = if most == 2 {
-            "; two loads say little of how loads differ, so it is wide"
+            "; two loads say little about how loads differ, so it is wide"
         } else {
             ""
         };
         notes.push(format!(
-            "{how_many}{most} loads of the data are behind each figure: its interval holds between \
-             loads{wide}"
+            "each figure comes from {how_many}{most} loads of the data: its interval includes how \
+             loads differ{wide}"
         ));
         let single = |figure: &Figure| figure.repetitions == 1;
-        let rest = "on one load: its interval knows restarts only";
+        let rest = "on one load: its interval includes only how restarts differ";
         notes.extend(counted(&figures, single, "rests", "rest", rest));
     }
     let open = |figure: &Figure| figure.verdict == Some(Verdict::Inconclusive);
@@ -92,7 +92,7 @@ pub(super) fn of_servers(
     notes.extend(counted(&figures, open, "is", "are", rest));
     if table.metric == Metric::Throughput && unlisted > 0 {
         notes.push(format!(
-            "{} different alone and not among so many: inconclusive",
+            "{} different alone, but not among so many: inconclusive",
             if unlisted == 1 {
                 "1 of them is".to_owned()
             } else {
@@ -101,10 +101,7 @@ pub(super) fn of_servers(
         ));
     }
     if table.metric == Metric::ServerCpuPerOperation {
-        notes.push(
-            "each verdict on CPU per operation is for itself, not corrected for their number"
-                .to_owned(),
-        );
+        notes.push("verdicts on CPU per operation are not corrected for their number".to_owned());
     }
     notes.extend(of_figures(&figures));
     let scheduled = |cell: &&Cell| cell.clients == clients && cell.rate.is_some();
@@ -121,14 +118,14 @@ const SCHEDULED: &str =
 pub(super) fn of_scaleup(set: &Set<'_>, clients: &[u32], apart: &[u32]) -> Vec<String> {
     let plans = || set.runs.iter().map(|run| run.source.plan);
     let mut notes = vec![
-        "both rates of a figure come from the same blocks, but from different visits: the luck of a \
-         restart is in both, the drift of the machine from visit to visit is in the interval"
+        "both rates of a figure come from the same blocks, but from different visits: both include the \
+         chance of the restart, and the interval includes how the machine drifts between visits"
             .to_owned(),
     ];
     if plans().any(|plan| plan.order == CellOrder::Published) {
         notes.push(
-            "cells ran one after another in the same order in every block: what that order does is in \
-             the figures and not in the intervals"
+            "cells ran one after another in the same order in every block: the effect of that order is \
+             in the figures, but not in the intervals"
                 .to_owned(),
         );
     }
@@ -169,8 +166,8 @@ pub(super) fn of_placement(
         }
     };
     Some(format!(
-        "at {few} the client side is {elsewhere}, at the others {here}: no segment and no scaleup joins \
-         them, because that step would be one of placement"
+        "at {few} the client side is {elsewhere}, at the others {here}: no segment and no scaleup \
+         connects them, because placement causes part of that step"
     ))
 }
 
@@ -179,29 +176,32 @@ pub(super) fn of_runs(axis: Axis, name: &str, of_ratios: bool, rows: &[StudyRow]
     let mut notes = Vec::new();
     notes.push(match (axis, of_ratios) {
         (Axis::Host, false) => "confounded: hosts differ in machine, kernel and time of measuring; the \
-             figure cannot tell which of them it is"
+             figure does not show which of them is the cause"
             .to_owned(),
         (_, false) => format!(
-            "each column is another run: what changed between runs besides {name} - the load of the \
-             data, the time, the neighbours - is in the figure"
+            "each column is a separate run: the figure includes all that changed between runs besides \
+             {name}: the load of the data, the time, other guests of the host"
         ),
-        (_, true) => "both sides of a run were measured together, so what its run does to both alike \
-             cancels; what a load of the data does to one side does not"
+        (_, true) => "a run measures both sides together, so an effect on both cancels; an effect of \
+             one load of the data on one side does not"
             .to_owned(),
     });
     let least = figures.iter().map(|figure| figure.repetitions).min();
     notes.push(match least {
         Some(loads) if loads > 1 => {
-            format!("at least {loads} loads of the data are behind each column: intervals hold between loads")
+            format!(
+                "each column comes from at least {loads} loads of the data: intervals include how \
+                     loads differ"
+            )
         }
-        _ => "a column, or both, rest on one load of the data: intervals know restarts, and not that \
-              another load may differ"
+        _ => "at least one of the columns comes from one load of the data: intervals include how \
+              restarts differ, but not how loads differ"
             .to_owned(),
     });
     if of_ratios {
         notes.push(
-            "nobody judged these figures: each interval is for itself, and of twenty without a \
-             difference about one leaves out 1"
+            "these figures have no verdicts: each interval is computed alone, and about one of twenty \
+             without a difference leaves out 1"
                 .to_owned(),
         );
     }
@@ -218,7 +218,7 @@ pub(super) fn of_study(
     let mut notes = missing(places);
     if !places.confirming.is_empty() {
         notes.push(format!(
-            "left out: {}, which measured again what another run found",
+            "left out: {}, which repeats what another run measured",
             places.confirming.join(", ")
         ));
     }
@@ -237,8 +237,8 @@ pub(super) fn of_study(
     let mut hosts = tables.iter().filter(|table| table.axis == Axis::Host);
     if hosts.any(|table| !table.of_ratios) {
         notes.push(
-            "between hosts only ratios of ratios compare: absolute throughput has machine, \
-             kernel and time in it"
+            "between hosts compare only ratios of ratios: absolute throughput depends on machine, \
+             kernel and time"
                 .to_owned(),
         );
     }
@@ -302,8 +302,8 @@ fn loads(sets: &[Set<'_>]) -> Option<String> {
     let single = sets.iter().filter(|set| set.runs.len() == 1).count();
     if most == 1 {
         return Some(
-            "every figure rests on one load of the data: another load, or another hour, may differ by \
-             more than the intervals say; repetitions put that into them"
+            "every figure comes from one load of the data: another load, or another hour, may differ \
+             by more than the intervals say; with repetitions the intervals include that"
                 .to_owned(),
         );
     }

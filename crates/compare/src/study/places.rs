@@ -185,7 +185,7 @@ fn check(runs: &[StudyRun<'_>]) -> Result<(), Problem> {
         let mut before = runs.iter().take(at);
         if before.any(|other| (other.run, other.host) == (run.run, run.host)) {
             return Err(Problem::new(format!("run {} is given twice", run.run))
-                .hint("name each run once: twice the same data are no repetition"));
+                .hint("name each run once: the same data twice are not a repetition"));
         }
     }
     let listing = |what: &dyn Fn(&StudyRun<'_>) -> String| {
@@ -208,7 +208,7 @@ fn check(runs: &[StudyRun<'_>]) -> Result<(), Problem> {
         return Err(
             Problem::new("these runs belong to different experiments or scales")
                 .detail(listing(&words))
-                .hint("make the tables of each experiment and scale on their own"),
+                .hint("make separate tables of each experiment and scale"),
         );
     }
     let base = |run: &StudyRun<'_>| base_name(run.plan);
@@ -242,7 +242,7 @@ fn same_work(runs: &[(StudyRun<'_>, Vec<usize>)]) -> Result<(), Problem> {
             .collect();
         if !other.is_empty() {
             return Err(Problem::new(format!(
-                "runs {} and {} are no repetitions of each other",
+                "runs {} and {} are not repetitions of each other",
                 first.run, run.run
             ))
             .detail(format!("they differ in {}", other.join(", ")))

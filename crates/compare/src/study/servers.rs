@@ -5,10 +5,9 @@ use super::figures::{ONE, absolutes, column, figure, level, ratios, row};
 use super::loads::{Judged, Loads};
 use super::places::Places;
 use super::{Axis, Figure, GroupSpread, StudyTable, spreads};
-use crate::comparison::{CellComparison, Metric, Ratio, Verdict};
-use crate::hours;
+use crate::comparison::{Metric, Ratio, Verdict};
 use crate::placebo::{self, Suspicion};
-use crate::side::cpu_bound;
+use crate::side::{contradicts, cpu_bound};
 use crate::study::notes;
 use crate::thresholds::LISTED_FALSE;
 use deltabench_model::plan::Group;
@@ -145,23 +144,30 @@ fn draft(set: &Set<'_>, row: &str, clients: u32, server: &str) -> Option<Draft> 
             pooled: false,
         });
     }
-    let figure = pooled(&usable, metric)?;
-    let places = &usable.places;
-    let bound = { places.iter() }.all(|place| place.planned().is_some_and(cpu_bound));
-    let cells: Vec<&CellComparison> = places.iter().filter_map(Place::comparison).collect();
-    let found = hours::verdict(bound, &cells, (delta(&usable), level(places)));
+    let (figure, speed) = pooled(&usable, metric)?;
+    let mut cells = usable.places.iter();
+    let denied = cells.all(|place| place.planned().is_some_and(cpu_bound))
+        && speed.verdict.is_change()
+        && costs_deny(&usable, &speed);
     Some(Draft {
         figure: Figure {
             verdict: figure.verdict.map(|verdict| match verdict {
                 Verdict::Unfit => verdict,
-                _ => found.verdict,
+                _ if denied => Verdict::Inconclusive,
+                _ => verdict,
             }),
             ..figure
         },
-        p: found.p,
+        p: speed.p,
         suspicion: suspicion(&usable),
         pooled: true,
     })
+}
+
+/// Whether CPU per operation of the same runs says otherwise.
+fn costs_deny(usable: &Usable<'_, '_>, speed: &Judged) -> bool {
+    let cost = judged(usable, Metric::ServerCpuPerOperation);
+    cost.p.is_some() && contradicts((speed.verdict, speed.gain95), (cost.verdict, cost.gain95))
 }
 
 /// What a run says of a cell, unless that was withdrawn.
@@ -194,8 +200,8 @@ fn suspicion(usable: &Usable<'_, '_>) -> Option<Suspicion> {
     Loads::new(placebos).suspicion(delta(usable))
 }
 
-/// A figure of several loads with its verdict.
-fn pooled(usable: &Usable<'_, '_>, metric: Metric) -> Option<Figure> {
+/// A figure of several loads with its verdict, and what they say alone.
+fn pooled(usable: &Usable<'_, '_>, metric: Metric) -> Option<(Figure, Judged)> {
     let places = &usable.places;
     let loads = ratios(places, metric);
     let found = places.iter().filter_map(|place| place.metric(metric));
@@ -213,7 +219,7 @@ fn pooled(usable: &Usable<'_, '_>, metric: Metric) -> Option<Figure> {
             number(loads.number()),
         )
     };
-    Some(figure)
+    Some((figure, judged))
 }
 
 /// CPU per operation of every candidate: each judged alone.
@@ -237,7 +243,7 @@ fn costs(
                 ..figure(found.ratio, found.candidate, 1)
             });
         }
-        let figure = pooled(&usable, metric)?;
+        let (figure, _) = pooled(&usable, metric)?;
         Some(match draft {
             Some(draft) => draft.trusted(figure),
             None => figure,

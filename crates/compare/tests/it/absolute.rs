@@ -249,7 +249,7 @@ fn segments_never_mix_placements() {
     assert_eq!(from.first(), Some(&CLIENTS[1]));
     let text = grid.placement.clone().unwrap();
     assert!(
-        text.contains("no segment and no scaleup joins them"),
+        text.contains("no segment and no scaleup connects them"),
         "{text}"
     );
     // Named cores place all of them alike.

@@ -131,8 +131,8 @@ fn two_releases_of_one_builder_differ_in_defaults_only() {
     );
     assert_eq!(
         text(&findings, "optimisation-low"),
-        "both sides are compiled with -Os, not -O2 as in production, \
-         so an operation takes more CPU than there"
+        "both sides are compiled with -Os, not -O2 as in production, so an operation takes more CPU \
+         than in production"
     );
     let differing = text(&findings, "settings-differ");
     assert!(
@@ -316,6 +316,6 @@ fn an_unknown_build_is_said_and_not_guessed() {
     assert_eq!(kinds(&findings), ["build-unknown"]);
     assert_eq!(
         findings[0].text,
-        "how candidate was compiled is not known, so builds were not compared"
+        "deltabench does not know how candidate was compiled, so it did not compare builds"
     );
 }

@@ -162,7 +162,7 @@ fn what_does_not_recur_is_inconclusive_and_says_so() {
     assert!(low > 1.0 / 1.03 && high < 1.03);
     assert_eq!(
         cell.reason,
-        "found slower at look 1; fresh blocks lie within ±3 %, not surely enough"
+        "found slower at look 1; fresh blocks lie within ±3 %, but are too few to be sure"
     );
     assert_eq!(
         cell.blocks_to_verdict, None,

@@ -157,7 +157,10 @@ fn repetitions_are_pooled_over_loads() {
         assert!((high / low).ln() < expected.high - expected.low);
     }
     let notes = &study.tables[0].notes;
-    assert!(notes[0].starts_with("5 loads of the data"), "{notes:?}");
+    assert!(
+        notes[0].starts_with("each figure comes from 5 loads of the data"),
+        "{notes:?}"
+    );
     assert!(!study.notes.iter().any(|note| note.contains("one load")));
     let all = study.spreads.iter().find(|s| s.group.is_none()).unwrap();
     let spread = all.columns[1].unwrap();
@@ -382,9 +385,7 @@ fn scaleup_pairs_both_client_counts_by_block() {
         assert!(near(one.ratio.estimate, 1.0) && near(one.efficiency.unwrap(), 1.0));
         let notes = table.notes.join("\n");
         assert!(notes.contains("different visits"));
-        assert!(
-            notes.contains("the client side is on a core of its own at every number of clients")
-        );
+        assert!(notes.contains("the client side is on its own core at every number of clients"));
     }
     // As earlier versions placed one client: no line joins it with the others.
     let mixed = Plan {
@@ -402,8 +403,7 @@ fn scaleup_pairs_both_client_counts_by_block() {
         .collect();
     let relative = ["a", "b"].map(|server| format!("throughput of {server} relative to 2 clients"));
     assert_eq!(titles, relative);
-    let note =
-        "at 1 client the client side is on the server's core, at the others on a core of its own";
+    let note = "at 1 client the client side is on the server's core, at the others on its own core";
     for table in of_clients {
         assert!(table.notes.iter().any(|text| text.starts_with(note)));
     }

@@ -211,7 +211,7 @@ fn stalls_that_cost_no_cpu_are_not_contradicted_by_it() {
     assert_eq!(cell.verdict, Verdict::Regression, "{}", cell.reason);
     assert!(cell.stalls.is_some());
     assert!(
-        cell.reason.contains(", by stalls of the candidate"),
+        cell.reason.contains(", because of stalls of the candidate"),
         "{}",
         cell.reason
     );
@@ -228,7 +228,7 @@ fn small_stalls_do_not_excuse_a_loss_that_cpu_denies() {
         .reason
         .starts_with("contradicted by CPU: throughput slower by");
     assert!(
-        told && !cell.reason.contains("by stalls"),
+        told && !cell.reason.contains("because of stalls"),
         "{}",
         cell.reason
     );

@@ -85,7 +85,7 @@ fn what_is_neither_is_inconclusive_and_says_what_it_takes() {
     );
 
     let (_, reason) = by_throughput(0.999, 3.0);
-    assert!(reason.ends_with("needs more than 1000 blocks"), "{reason}");
+    assert!(reason.ends_with("needs more than 80 blocks"), "{reason}");
 }
 
 #[test]

@@ -108,7 +108,7 @@ pub fn run_pgbench(
     let outcome = finish(Peer::Pgbench, command, &scratch, run.affinity)?;
     if outcome.operations != run.transactions {
         return Err(
-            Problem::new("pgbench did not do what it was asked to").detail(format!(
+            Problem::new("pgbench did not do the requested work").detail(format!(
                 "{}: {} transactions instead of {}",
                 run.builtin, outcome.operations, run.transactions
             )),

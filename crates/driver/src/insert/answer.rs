@@ -50,7 +50,7 @@ impl Reader {
                 .checked_sub(4)
                 .filter(|length| *length <= LARGEST_MESSAGE)
             else {
-                return Err(nonsense(tag, "of an absurd length"));
+                return Err(nonsense(tag, "of an impossible length"));
             };
             let Some((body, after)) = body.split_at_checked(length) else {
                 wanted = HEADER + length;

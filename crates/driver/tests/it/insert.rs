@@ -157,7 +157,7 @@ fn a_lost_connection_makes_the_step_void_with_its_reason() {
                 at: 30,
                 bytes: b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
             },
-            "makes no sense",
+            "invalid answer",
         ),
     ] {
         let server = fake(vec![trouble]);

@@ -236,7 +236,7 @@ fn a_real_server_without_tls_is_told_from_one_that_is_not_there() {
         let refused = Client::connect(&cluster.tls_endpoint(), &cluster.login(), PATIENCE);
         let error = refused.unwrap_err().to_string();
         assert!(
-            error.contains("does not do TLS") && error.contains("(TLS)"),
+            error.contains("does not support TLS") && error.contains("(TLS)"),
             "{error}"
         );
     }

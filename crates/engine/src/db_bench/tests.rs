@@ -277,7 +277,7 @@ fn a_result_that_is_missing_is_no_result_of_nothing() {
     let (mut engine, _) = bench.start().unwrap();
     engine.begin(order(RocksdbStep::Fillseq, 1)).unwrap();
     let error = engine.turn(turn(false)).unwrap_err().to_string();
-    assert!(error.contains("told no result of fillseq"), "{error}");
+    assert!(error.contains("reported no result of fillseq"), "{error}");
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn a_program_without_the_flags_of_a_db_bench_is_refused() {
     let other = Bench::db_bench("echo 'usage: program FILE'; exit 2");
     let refused = other.start().err().unwrap().to_string();
     assert!(
-        refused.contains("does not tell the flags of a db_bench: usage: program FILE"),
+        refused.contains("does not print the flags of a db_bench: usage: program FILE"),
         "{refused}"
     );
 }

@@ -95,7 +95,7 @@ impl Database {
         directory: &Path,
     ) -> Result<Self, String> {
         let place = CString::new(directory.as_os_str().as_bytes())
-            .map_err(|_| format!("{} holds a zero byte", directory.display()))?;
+            .map_err(|_| format!("{} contains a zero byte", directory.display()))?;
         let names = [c"default".as_ptr()];
         let of_each = [options.raw.cast_const()];
         let mut families: [*mut RawFamily; 1] = [ptr::null_mut()];

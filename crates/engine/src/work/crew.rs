@@ -86,7 +86,7 @@ impl Crew {
         let mut members = Vec::new();
         for place in 0..order.threads.max(1) {
             let Some(mut hand) = Hand::new(kit, order, place) else {
-                return Err(format!("{} is nothing that is done in turns", step.name()));
+                return Err(format!("{} does not run in turns", step.name()));
             };
             let name = format!("work-{place}");
             members.push(Member::spawn(name, move |job| hand.carry_out(job))?);

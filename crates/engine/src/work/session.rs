@@ -255,7 +255,7 @@ impl Session {
         let first = !order.counted && self.step.as_ref().is_some_and(|step| step.operations == 0);
         let before = if first { Some(self.read()?) } else { None };
         let keys = self.order.setup.keys;
-        let step = self.step.as_mut().ok_or("no step was begun")?;
+        let step = self.step.as_mut().ok_or("no step was started")?;
         let crew = step.crew.as_mut().ok_or("the step is not done in turns")?;
         step.before = before.unwrap_or_else(|| step.before.clone());
         if step.order.step == RocksdbStep::Fillseq {
@@ -298,7 +298,7 @@ impl Session {
     pub fn finish(&mut self) -> Result<StepFigures, String> {
         let mut drained = None;
         match self.step.as_ref().map(|step| step.order.step) {
-            None => return Err("no step was begun".to_owned()),
+            None => return Err("no step was started".to_owned()),
             Some(RocksdbStep::Fillseq) => {
                 self.load_the_rest()?;
                 self.kit()?.database.flush()?;
@@ -311,7 +311,7 @@ impl Session {
         let cpu = meters::process_cpu();
         let after = self.read()?;
         let Some(step) = self.step.take() else {
-            return Err("no step was begun".to_owned());
+            return Err("no step was started".to_owned());
         };
         let mut figures = after.since(&step.before);
         figures.extend(figures::gauges(&self.kit()?.database, step.knows_rss));

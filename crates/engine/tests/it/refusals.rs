@@ -141,7 +141,7 @@ fn what_is_no_library_is_refused_and_the_worker_goes_on() {
     let words = worker
         .try_open(opening(Path::new("libc.so.6"), setup()))
         .unwrap_err();
-    assert!(words.contains("not a RocksDB"), "{words}");
+    assert!(words.contains("not a known RocksDB"), "{words}");
     let mut keyless = setup();
     keyless.keys = 0;
     let library = libraries().pop().unwrap();
@@ -166,8 +166,8 @@ fn orders_out_of_their_order_are_refused_and_the_worker_goes_on() {
     assert_eq!(failed(worker.ask(&turn)), "no database is open");
     let library = libraries().pop().unwrap();
     worker.opened(opening(&library, setup()));
-    assert_eq!(failed(worker.ask(&turn)), "no step was begun");
-    assert_eq!(failed(worker.ask(&Order::Finish)), "no step was begun");
+    assert_eq!(failed(worker.ask(&turn)), "no step was started");
+    assert_eq!(failed(worker.ask(&Order::Finish)), "no step was started");
     let reads = one_thread(RocksdbStep::Readrandom);
     assert!(failed(worker.ask(&Order::Prepare(reads))).contains("readrandom"));
     let drain = Order::Begin(one_thread(RocksdbStep::Drain));

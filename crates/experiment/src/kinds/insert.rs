@@ -129,7 +129,7 @@ fn unknown_step(section: &Section<'_>, name: &str, at: usize) -> Problem {
     )
 }
 
-const STEPS_END: &str = "a step is one whole, and ends by its rows: leave this key out";
+const STEPS_END: &str = "a step ends after its rows: leave this key out";
 
 /// What has no meaning beside the Insert Benchmark.
 const EXCLUDED: Excluded = Excluded {

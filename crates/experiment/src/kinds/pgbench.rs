@@ -141,8 +141,8 @@ pub(crate) fn pgbench(root: &Section<'_>) -> Result<Option<Pgbench>, Problem> {
     let max_tries = section.number("max_tries", TRIES)?.unwrap_or(1);
     if let (0, None, Some((_, at))) = (max_tries, latency_limit_ms, section.value("max_tries")) {
         return Err(section
-            .problem_at(at, "`max_tries` is 0, which is any number")
-            .hint("give it an end: latency_limit = \"1s\""));
+            .problem_at(at, "`max_tries` is 0, which means no limit")
+            .hint("set an end: latency_limit = \"1s\""));
     }
     let modes = QueryMode::ALL.map(|mode| (mode.word(), mode));
     Ok(Some(Pgbench {
@@ -167,7 +167,7 @@ fn tables(section: &Section<'_>) -> Result<PgbenchTables, Problem> {
     let partition_method = section.word("partition_method", &methods)?;
     if let (0, Some((_, at))) = (partitions, section.value("partition_method")) {
         return Err(section
-            .problem_at(at, "`partition_method` is of no use without `partitions`")
+            .problem_at(at, "`partition_method` has no effect without `partitions`")
             .hint("write for example partitions = 10"));
     }
     Ok(PgbenchTables {
@@ -309,7 +309,7 @@ fn single(
 ) -> Result<ScriptMix, Problem> {
     let text = section.as_text(key, value)?;
     if text.contains('@') {
-        let what = format!("\"{text}\" has a weight, but is a workload of its own");
+        let what = format!("\"{text}\" has a weight, but is a single workload");
         return Err(section.problem_at(value.1, what).hint(format!(
             "a mix is written {{ name = \"mix\", scripts = [\"{text}\", \"other.sql@1\"] }}"
         )));

@@ -160,7 +160,7 @@ const EXCLUDED: Excluded = Excluded {
         (
             "measurement",
             "transport",
-            "a library is called: leave this key out",
+            "a library has no connections: leave this key out",
         ),
         (
             "measurement",
@@ -170,7 +170,7 @@ const EXCLUDED: Excluded = Excluded {
         (
             "measurement",
             "placement",
-            "who calls a library is on its cores: leave this key out",
+            "the caller of a library runs on the same cores: leave this key out",
         ),
         (
             "measurement",
@@ -180,7 +180,7 @@ const EXCLUDED: Excluded = Excluded {
         (
             "limits",
             "cache",
-            "a step begins with what those before it have left",
+            "a step starts from what earlier steps left",
         ),
     ],
 };
@@ -199,24 +199,24 @@ pub(crate) fn check_targets(
             return Err(section
                 .problem_at(
                     at,
-                    format!("{target} is a server, and [rocksdb] is measured"),
+                    format!("{target} is a server, but this file measures [rocksdb]"),
                 )
                 .hint("write for example target = \"rocksdb:10.2.1\", or leave [rocksdb] out"));
         }
         (Some(target), Some(at)) => {
             return Err(section
-                .problem_at(at, format!("{target} is no server"))
-                .hint("RocksDB is measured by [rocksdb] in place of [workloads]"));
+                .problem_at(at, format!("{target} is not a server"))
+                .hint("use [rocksdb] instead of [workloads] to measure RocksDB"));
         }
         _ => {}
     }
     if let (true, Some(at)) = (wanted, at("configuration")) {
         return Err(section
-            .problem_at(at, "`configuration` is one of servers")
+            .problem_at(at, "`configuration` applies only to servers")
             .hint("options of RocksDB are `options` of [rocksdb] and `settings` of [[servers]]"));
     }
     if let (false, Some(at)) = (wanted, at(BLOCK_CACHE)) {
-        return Err(section.problem_at(at, "`block_cache` is for targets of RocksDB"));
+        return Err(section.problem_at(at, "`block_cache` applies only to targets of RocksDB"));
     }
     Ok(())
 }
@@ -262,6 +262,6 @@ fn check_cache(
         None => Ok(()),
         Some(target) => Err(section
             .problem_at(at, format!("{target} has no block cache \"{word}\""))
-            .hint("give targets that have it an entry of their own")),
+            .hint("give targets that have it a separate entry")),
     }
 }

@@ -246,7 +246,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "[pgbench]\nscripts = [\"select-only@3\"]\n",
-        "\"select-only@3\" has a weight, but is a workload of its own",
+        "\"select-only@3\" has a weight, but is a single workload",
     ),
     (
         "[pgbench]\nscripts = { scripts = [\"a.sql\"] }\n",
@@ -291,7 +291,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "[pgbench]\npartition_method = \"hash\"\n",
-        "of no use without `partitions`",
+        "has no effect without `partitions`",
     ),
     (
         "[pgbench]\nfillfactor = 5\n",

@@ -83,7 +83,7 @@ fn workloads_are_kept_as_a_wish() {
     let there = ["point-query", "update-index", "read-only-range=100"];
     picked.check_workloads(&there).unwrap();
     let typo = only(&["point-qurey"]).check_workloads(&there).unwrap_err();
-    assert_eq!(typo.error, "`--only point-qurey` picks nothing");
+    assert_eq!(typo.error, "`--only point-qurey` matches nothing");
     assert!(typo.detail.unwrap().contains("update-index"));
     assert_eq!(typo.hint.unwrap(), "did you mean point-query?");
 }
@@ -106,7 +106,7 @@ fn what_picks_nothing_is_refused_with_what_there_is() {
         ),
         (
             &["io_workers=4", "server=18 mine"],
-            "no server is all of io_workers=4, server=18 mine",
+            "no server matches all of io_workers=4, server=18 mine",
         ),
         (&["client=4"], "did you mean --only clients=4?"),
         (&["io_worker=4"], "did you mean --only io_workers=4?"),

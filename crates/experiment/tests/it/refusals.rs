@@ -103,7 +103,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "\"18 mine\"",
         "\"base\"",
-        "`label` \"base\" is what tables call another server",
+        "tables already call another server \"base\"",
     ),
     ("\"18 mine\"", "\"a\\nb\"", "`label` has a line break"),
     (
@@ -114,7 +114,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "optional = true\n\n[[",
         "label = \"18\"\n\n[[",
-        "one `label` cannot be that of 4 servers",
+        "one `label` cannot name 4 servers",
     ),
     (
         "optional = true\n\n[[",
@@ -124,7 +124,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "target = \"postgres:18+mine\"",
         "target = \"postgres:14\"\nconfiguration = \"cx10a_c8r32\"",
-        "is there twice",
+        "appears twice",
     ),
     (
         "[2, 4]",
@@ -141,7 +141,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "\"work mem\" =",
         "\"work mem\" is not the name of a setting",
     ),
-    ("Work_Mem =", "Io_Workers =", "`io_workers` is there twice"),
+    ("Work_Mem =", "Io_Workers =", "`io_workers` appears twice"),
     (
         "settings = {",
         "settings = 3 #",
@@ -187,7 +187,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "[configurations.tuned]",
         "[configurations.steady]",
-        "`steady` is what servers without a configuration have",
+        "`steady` is the configuration of servers without one",
     ),
     (
         "include = [\"cx10a_c8r32\"]\nset",
@@ -281,12 +281,12 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "range = [100, 10_000]\n",
         "",
-        "`deltabench workloads show read-only-100` tells its parameters",
+        "`deltabench workloads show read-only-100` shows its parameters",
     ),
     (
         "10_000]\n",
         "10_000]\n[[workloads.variant]]\nof = \"read-only-100\"\nrange = 100\n",
-        "range = 100 is there twice",
+        "range = 100 appears twice",
     ),
     (
         "range = [100, 10_000]",
@@ -426,7 +426,7 @@ fn a_study_has_servers_and_not_too_many_of_anything() {
     let many = format!(
         "[[servers]]\ntarget = \"postgres:18\"\nsettings = {{ a = [{sweep}], b = [{sweep}] }}\n"
     );
-    assert!(rest(&many).contains("that makes 225 servers, and a study has at most 200"));
+    assert!(rest(&many).contains("that makes 225 servers, but a study has at most 200"));
     let half = many.replacen(&sweep, "1, 2, 3, 4, 5, 6, 7, 8", 1);
     let twice = format!("{half}{}", half.replace(":18", ":17"));
     assert!(rest(&twice).contains("that makes 240 servers"));

@@ -129,7 +129,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "configuration = \"cx10a\"",
         "[rocksdb]\n",
-        "`configuration` is one of servers",
+        "`configuration` applies only to servers",
     ),
     (
         "block_cache = \"clock\"",
@@ -144,13 +144,13 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "settings = { block_cache = \"lru\" }",
         "[rocksdb]\n",
-        "is not chosen by an option",
+        "cannot choose the block cache",
     ),
-    ("", "", "rocksdb:6.29.5 is no server"),
+    ("", "", "rocksdb:6.29.5 is not a server"),
     (
         "[[servers]]\ntarget = \"postgres:18\"",
         "[rocksdb]\n",
-        "postgres:18 is a server, and [rocksdb] is measured",
+        "postgres:18 is a server, but this file measures [rocksdb]",
     ),
     (
         "[[servers]]\ntarget = \"db_bench:/x\"",
@@ -173,7 +173,7 @@ fn what_rocksdb_cannot_have_is_refused_with_its_line() {
         "{HEAD}[[servers]]\ntarget = \"postgres:18\"\nblock_cache = \"lru\"\n"
     ));
     assert!(
-        server.contains("`block_cache` is for targets of RocksDB"),
+        server.contains("`block_cache` applies only to targets of RocksDB"),
         "{server}"
     );
 }

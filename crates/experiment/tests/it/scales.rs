@@ -88,7 +88,7 @@ fn a_scale_that_is_not_there_is_refused_with_those_that_are() {
     assert_eq!(problem.hint.unwrap(), "did you mean --scale tiny?");
     let text = format!("{HEAD}servers = [{{ target = \"postgres:18\" }}]\n");
     let problem = Experiment::read("x.toml", &text, Some("paper")).unwrap_err();
-    assert!(problem.detail.unwrap().contains("no scales at all"));
+    assert!(problem.detail.unwrap().contains("it has no scales"));
     assert!(problem.hint.unwrap().contains("leave --scale out"));
 }
 

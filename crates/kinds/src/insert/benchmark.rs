@@ -103,19 +103,19 @@ impl Benchmark for Insert {
     }
 
     fn done(&self, _: usize, steps: usize) -> String {
-        format!("{steps} steps are done, those of passes that were cut short are measured again")
+        format!("{steps} steps are done; deltabench measures the steps of interrupted passes again")
     }
 
     fn check_confirmable(&self) -> Result<(), Problem> {
         Err(
-            Problem::new("a run of the Insert Benchmark is not confirmed by another")
-                .detail("each of its passes is on a fresh load already")
+            Problem::new("`confirm` does not apply to the Insert Benchmark")
+                .detail("each of its passes already has a fresh load")
                 .hint("measure it again with more passes, or another seed"),
         )
     }
 
     fn begun_again(&self) -> &'static str {
-        "passes that lost their server are begun again"
+        "passes that lost their server start again"
     }
 
     fn begin<'a>(&self, session: &mut Session<'a>) -> Result<Box<dyn Blocks + 'a>, Problem> {

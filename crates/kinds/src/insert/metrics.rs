@@ -32,18 +32,19 @@ macro_rules! rows {
 pub const INSERT_METRICS: &[MetricInfo] = rows! {
     "ips" "rows/s" Mean PUBLISHED; "rows inserted; for l.x rows indexed";
     "qps" "queries/s" Mean PUBLISHED; "queries";
-    "rps" "/s" Mean PUBLISHED; "reads of the block device, others' too";
-    "rmbps" "MB/s" Mean PUBLISHED; "bytes read from the block device, by others too";
-    "wps" "/s" Mean PUBLISHED; "writes of the block device, others' too";
-    "wmbps" "MB/s" Mean PUBLISHED; "bytes written to the block device, by others too";
+    "rps" "/s" Mean PUBLISHED; "reads of the block device by all processes";
+    "rmbps" "MB/s" Mean PUBLISHED; "bytes read from the block device by all processes";
+    "wps" "/s" Mean PUBLISHED; "writes of the block device by all processes";
+    "wmbps" "MB/s" Mean PUBLISHED; "bytes written to the block device by all processes";
     "rpq" "" Mean PUBLISHED;
-        "reads of the block device, others' too, for a row inserted, in steps of queries for a query";
-    "rkbpq" "KB" Mean PUBLISHED; "bytes read from the block device, by others too, for the same";
-    "wpi" "" Mean PUBLISHED; "writes of the block device, others' too, for a row inserted";
-    "wkbpi" "KB" Mean PUBLISHED; "bytes written to the block device, by others too, for a row inserted";
-    "csps" "/s" Mean PUBLISHED; "times that a process of the server was given a core";
+        "reads of the block device by all processes, for a row inserted, in query steps for a query";
+    "rkbpq" "KB" Mean PUBLISHED; "bytes read from the block device by all processes, for the same";
+    "wpi" "" Mean PUBLISHED; "writes of the block device by all processes, for a row inserted";
+    "wkbpi" "KB" Mean PUBLISHED; "bytes written to the block device by all processes, for a row \
+                                  inserted";
+    "csps" "/s" Mean PUBLISHED; "times that a process of the server got a core";
     "cpups" "%" Mean PUBLISHED; "CPU of the server's processes, of all cores; published: of the whole host";
-    "cspq" "" Mean PUBLISHED; "csps for a row inserted, in steps of queries for a query";
+    "cspq" "" Mean PUBLISHED; "csps for a row inserted, in query steps for a query";
     "cpupq" "us" Mean PUBLISHED;
         "CPU of the server's processes for the same; published: of the whole host, client included";
     "dbgb1" "GB" Mean PUBLISHED; "size of the database at the end of the step";
@@ -56,13 +57,14 @@ pub const INSERT_METRICS: &[MetricInfo] = rows! {
     "process_rkb" "KB" Mean "";
         "bytes that the server's processes read from storage, for the same as rkbpq";
     "process_wkb" "KB" Mean ""; "bytes that the server's processes dirtied for storage, for a row inserted";
-    "client_min" "/s" Mean ""; "slowest client: rows inserted, in steps of queries queries";
+    "client_min" "/s" Mean ""; "slowest client: rows inserted, in query steps queries";
     "client_median" "/s" Mean ""; "the client in the middle";
     "client_max" "/s" Mean ""; "the fastest client";
     "insert_cpu" "us/row" Mean ""; "CPU of the connections that insert, for a row";
     "delete_cpu" "us/row" Mean ""; "CPU of the connections that delete, for a row";
     "query_cpu" "us" Mean ""; "CPU of the connections that query, for a query";
-    "look_ups" "" Mean ""; "look-ups of the oldest and newest key of a table, beside what is measured";
+    "look_ups" "" Mean ""; "look-ups of the oldest and newest key of a table, outside of the measured \
+                            statements";
     "look_up" "ms" Mean ""; "mean response of those";
     "look_up_max" "ms" Max ""; "longest response of those";
     "long_transactions" "" Mean ""; "transactions that were held open";
@@ -73,10 +75,10 @@ pub const INSERT_METRICS: &[MetricInfo] = rows! {
     "table_gb" "GB" Mean ""; "size of the tables at the end of the step";
     "index_gb" "GB" Mean ""; "size of their indexes then";
     "wal_gb" "GB" Mean ""; "size of the WAL directory then";
-    "short_deletes" "" Sum ""; "deletes that removed another number of rows than asked";
-    "missed" "" Sum ""; "statements never sent, because a late second is not made up";
+    "short_deletes" "" Sum ""; "deletes that removed another number of rows than requested";
+    "missed" "" Sum ""; "statements never sent, because the client does not make up a late second";
     "schedule_lag" "s" Max ""; "longest that a statement was sent after its time";
-    "cut_short" "" Sum ""; "passes ended because the rate could not be kept";
+    "cut_short" "" Sum ""; "passes that ended because the server could not keep the rate";
     "retries" "" Sum ""; "statements tried again after a conflict";
     "failed" "" Sum ""; "statements that failed";
 };

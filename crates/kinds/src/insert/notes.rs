@@ -12,12 +12,12 @@ pub(super) fn notes(plan: &Plan, setup: &InsertSetup, report: &InsertReport) -> 
     let few = few_passes(report);
     let placebo = plan.placebo().is_none() && !plan.candidates().is_empty();
     let placebo = placebo.then(|| {
-        "no placebo: what this run would say about two equal servers is not known".to_owned()
+        "no placebo: this run cannot show what it says about two equal servers".to_owned()
     });
     let late = listed(
         report,
         |at| at.missed(),
-        "SLA missed (below 95 % of the rate asked for): ",
+        "SLA missed (below 95 % of the requested rate): ",
     );
     let lines = [
         few,
@@ -28,14 +28,14 @@ pub(super) fn notes(plan: &Plan, setup: &InsertSetup, report: &InsertReport) -> 
             |at| at.single_passes(),
             "below 95 % of the rate in single passes: ",
         ),
-        listed(report, |at| at.void(), "void, in no figure: "),
+        listed(report, |at| at.void(), "void, not in any figure: "),
         delete_cpu(report),
         listed(report, |at| at.lag(), "statements were sent late: "),
         listed(report, |at| at.never_sent(setup), "statements never sent: "),
         listed(
             report,
             |at| at.cut_short(),
-            "ended early, since the rate could not be kept: ",
+            "ended early, because the server could not keep the rate: ",
         ),
         listed(
             report,
@@ -62,7 +62,9 @@ fn few_passes(report: &InsertReport) -> Option<String> {
         } else {
             &format!("{most} passes")
         };
-        format!("{passes} measured, a verdict needs {needed}: there are no relative figures yet")
+        format!(
+            "{passes} measured, but a verdict needs {needed}: there are no relative figures yet"
+        )
     })
 }
 

@@ -240,7 +240,7 @@ fn wait_for(
                 left -= 1;
             }
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Problem::new("a settling thread ended before its time"));
+                return Err(Problem::new("a settling thread ended too early"));
             }
             Err(RecvTimeoutError::Timeout) if interrupted.load(Ordering::Relaxed) => {
                 return Ok(Some(SettleEnd::Interrupted));
@@ -283,7 +283,7 @@ fn roles(runner: &StepRunner<'_>) -> Vec<(InsertRole, u32)> {
 }
 
 fn refused(step: InsertStep, answer: &str) -> Problem {
-    Problem::new(format!("a server refused to begin {}", step.name())).detail(answer)
+    Problem::new(format!("a server refused to start {}", step.name())).detail(answer)
 }
 
 fn unobservable(error: deltabench_observe::ObserveError) -> Problem {

@@ -46,7 +46,9 @@ impl StepProgress {
             self.seconds, self.rate, self.unit
         );
         if let Some((kept, target)) = self.background {
-            line.push_str(&format!(", {kept:.0} of {target:.0} rows/s beside"));
+            line.push_str(&format!(
+                ", {kept:.0} of {target:.0} rows/s in the background"
+            ));
             if kept < SLA_SHARE * target {
                 line.push_str(" (SLA missed)");
             }
@@ -102,7 +104,7 @@ mod tests {
         };
         assert_eq!(
             step.line(),
-            "pass 1/3, base: qr100     20.0 s      5432 queries/s, 96 of 100 rows/s beside"
+            "pass 1/3, base: qr100     20.0 s      5432 queries/s, 96 of 100 rows/s in the background"
         );
         step.background = Some((94.0, 100.0));
         assert!(step.line().ends_with("(SLA missed)"));

@@ -90,7 +90,7 @@ fn disturbances(plan: &Plan, steps: &[StepRecord]) -> Option<Finding> {
     };
     (!hit.is_empty()).then(|| {
         let text = format!(
-            "other load disturbed {} of {} steps, none of which was left out: {}{more}",
+            "other load disturbed {} of {} steps, and none was left out: {}{more}",
             hit.len(),
             all.count(),
             names.join(", ")

@@ -138,7 +138,7 @@ pub fn steps(records: &[Record]) -> Result<Vec<StepRecord>, Problem> {
     let own = records.iter().filter(|record| record.kind == KIND);
     let read = |record: &Record| {
         serde_json::from_str(&record.payload).map_err(|error| {
-            Problem::new("the store holds a step that cannot be read")
+            Problem::new("the store contains a step that cannot be read")
                 .detail(error.to_string())
                 .hint("keep a copy of the file and report this")
         })

@@ -51,33 +51,31 @@ pub fn check_request(setup: &InsertSetup, request: &Request) -> Result<(), Probl
     check(setup)?;
     let none = Selection::Named(Vec::new());
     if request.selection != none || !request.sources.is_empty() {
-        return Err(
-            Problem::new("the Insert Benchmark cannot be measured beside workloads")
-                .detail("its steps start from what those before them have left")
-                .hint("measure them in runs of their own"),
-        );
+        return Err(Problem::new(
+            "the Insert Benchmark cannot be measured together with workloads",
+        )
+        .detail("each of its steps starts from what earlier steps left")
+        .hint("measure them in separate runs"));
     }
     if request.observing.profile.is_some() {
-        return Err(
-            Problem::new("the time of the Insert Benchmark is not sampled")
-                .detail("samples are taken in slices that do not count, and its steps have none")
-                .hint("leave out --sample"),
-        );
+        return Err(Problem::new("the Insert Benchmark cannot be sampled")
+            .detail("deltabench samples in slices that do not count, and its steps have no slices")
+            .hint("leave out --sample"));
     }
     if request.cache != CacheState::AsIs {
         return Err(
-            Problem::new("the Insert Benchmark has caches as its steps leave them")
-                .hint("leave out --cache-state; --memory keeps what is cached small"),
+            Problem::new("the Insert Benchmark keeps caches as its steps leave them")
+                .hint("leave out --cache-state; --memory keeps the caches small"),
         );
     }
     if request.stopping != Stopping::Fixed {
-        return Err(Problem::new("the Insert Benchmark has no early end")
+        return Err(Problem::new("the Insert Benchmark cannot end early")
             .detail("with so few passes no look could decide")
-            .hint("ask for a number of passes, or for a time"));
+            .hint("choose a number of passes, or a time"));
     }
     if request.state != DataState::Fresh || request.order != CellOrder::Drawn {
         return Err(Problem::new(
-            "the Insert Benchmark makes its own tables and has its own order",
+            "the Insert Benchmark creates its own tables and has its own order",
         )
         .hint("leave out the state of the tables and the order of cells"));
     }
@@ -96,8 +94,8 @@ pub fn check_server(installation: &Installation) -> Result<(), Problem> {
         installation.resolved
     ))
     .detail(
-        "each pass needs a server of its own on an empty disk, with nobody else on it, and looks at its \
-         processes and files; a server that was there before is somebody else's",
+        "each pass needs an empty server without other users, and reads its processes and files; a \
+         server that already runs belongs to somebody else",
     )
     .hint("name a version or a build, for example postgres:18 or path:/opt/pg18"))
 }
@@ -143,8 +141,8 @@ fn whole(rows: u64, unit: u64, option: &str) -> Result<(), Problem> {
     }
     let nearest = rows.next_multiple_of(unit);
     Err(
-        Problem::new(format!("{option} {rows} is no multiple of {unit}"))
-            .detail("statements of a step have the same number of rows each")
+        Problem::new(format!("{option} {rows} is not a multiple of {unit}"))
+            .detail("all statements of a step have the same number of rows")
             .hint(format!("use {option} {nearest}")),
     )
 }
@@ -163,12 +161,12 @@ fn rank(step: InsertStep) -> u32 {
 fn check_steps(steps: &[InsertStep]) -> Result<(), Problem> {
     if steps.first() != Some(&InsertStep::LoadRows) {
         return Err(Problem::new("the first step is not l.i0")
-            .detail("it makes the tables that all others need")
+            .detail("it creates the tables that all others need")
             .hint("begin --steps with l.i0"));
     }
     for (place, step) in steps.iter().enumerate() {
         if steps.iter().take(place).any(|earlier| earlier == step) {
-            return Err(Problem::new(format!("{} is asked for twice", step.name())));
+            return Err(Problem::new(format!("{} is named twice", step.name())));
         }
     }
     for pair in steps.windows(2) {
@@ -177,7 +175,7 @@ fn check_steps(steps: &[InsertStep]) -> Result<(), Problem> {
         {
             return Err(
                 Problem::new(format!("{} cannot come after {}", next.name(), one.name()))
-                    .detail("each step starts from what those before it have left")
+                    .detail("each step starts from what earlier steps left")
                     .hint("keep the order l.i0, l.x, l.i1, l.i2, then steps of queries"),
             );
         }
@@ -201,7 +199,7 @@ fn check_rates(setup: &InsertSetup) -> Result<(), Problem> {
         let unit = step.batch();
         if rate == 0 || !rate.is_multiple_of(unit) {
             return Err(Problem::new(format!(
-                "a rate of {rate} rows per second is no multiple of {unit}"
+                "a rate of {rate} rows per second is not a multiple of {unit}"
             ))
             .detail(format!(
                 "one statement inserts {unit} rows, and a client sends a whole number of them each second"
@@ -215,10 +213,10 @@ fn check_rates(setup: &InsertSetup) -> Result<(), Problem> {
     let queries = setup.steps.iter().any(|step| step.queries());
     if queries && !(1..=SECONDS_MAX).contains(&setup.query_seconds) {
         return Err(Problem::new(format!(
-            "{} s are no time for a step of queries",
+            "{} s are too short for a query step",
             setup.query_seconds
         ))
-        .hint("use --seconds 20 or more; published are 1800"));
+        .hint("use --seconds 20 or more; published studies use 1800"));
     }
     Ok(())
 }

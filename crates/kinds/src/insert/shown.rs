@@ -31,8 +31,8 @@ impl Show for Insert {
         let setup = plan.work.insert();
         let (written, loaded) = setup.map_or((0, 0), |setup| (setup.write_rows, setup.rows));
         format!(
-            "{} passes of these steps on each server, one server after another; each client writes {written} \
-             rows to the {loaded} that it loads",
+            "{} passes of these steps on each server, one server after another; each client writes \
+             {written} rows in addition to the {loaded} that it loads",
             plan.timing.blocks
         )
     }

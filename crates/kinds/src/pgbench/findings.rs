@@ -35,8 +35,8 @@ fn not_frozen(plan: &Plan, setup: &PgbenchSetup) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "{}: loaded without COPY FREEZE, which pgbench uses from 14 on; rows there are vacuumed and not \
-         frozen, on the others frozen",
+        "{}: loaded without COPY FREEZE, which pgbench uses from 14 on; its rows are vacuumed but not \
+         frozen, those of the others are frozen",
         names.join(", ")
     );
     Some(Finding::new(

@@ -66,7 +66,7 @@ pub(crate) fn init_statements(setup: &PgbenchSetup) -> Result<Vec<String>, Probl
     player.begin(&program, &mut Draws::new(0, 0));
     let refused = |what: &str| {
         Problem::new(format!(
-            "{}: {what} has no place in SQL that makes tables",
+            "{}: {what} cannot be used in SQL that creates tables",
             source.file
         ))
         .hint("write SQL statements, \\set and \\if only")
@@ -74,8 +74,7 @@ pub(crate) fn init_statements(setup: &PgbenchSetup) -> Result<Vec<String>, Probl
     let mut statements = Vec::new();
     loop {
         let action = player.next(&program).map_err(|error| {
-            Problem::new("the SQL that makes tables cannot be carried out")
-                .detail(error.to_string())
+            Problem::new("the SQL that creates tables failed").detail(error.to_string())
         })?;
         match action {
             Action::Send(number) => {

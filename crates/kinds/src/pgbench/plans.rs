@@ -140,7 +140,7 @@ fn answer(
         Ok(rows) => Ok(Some(rows)),
         Err(deltabench_driver::WireError::Server(_)) => Ok(None),
         Err(lost) => Err(
-            Problem::new("a server was lost while its plans were looked at")
+            Problem::new("a server was lost while deltabench read its plans")
                 .detail(lost.to_string()),
         ),
     }

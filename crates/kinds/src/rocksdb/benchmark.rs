@@ -79,12 +79,12 @@ impl Benchmark for Rocksdb {
     }
 
     fn done(&self, visits: usize, _: usize) -> String {
-        format!("{visits} visits are done; a block that was cut short is gone through again")
+        format!("{visits} visits are done; deltabench measures an interrupted block again")
     }
 
     fn check_confirmable(&self) -> Result<(), Problem> {
-        Err(Problem::new("a run of RocksDB is not confirmed by another")
-            .detail("each of its blocks is on fresh databases already, and no step can be left out")
+        Err(Problem::new("`confirm` does not apply to RocksDB")
+            .detail("each of its blocks already has fresh databases, and no step can be left out")
             .hint("measure it again with more --blocks, or another --seed"))
     }
 

@@ -321,11 +321,11 @@ impl BlockState<'_> {
     ) -> Result<(), Problem> {
         let name = session.plan.server_name(server);
         let what = match cause.reason {
-            VoidReason::NothingDone => "refused to go on",
-            VoidReason::Stalled => "was given up",
+            VoidReason::NothingDone => "stopped with an error",
+            VoidReason::Stalled => "did not answer in time",
             VoidReason::ServerLost => "was lost",
         };
-        let words = cause.detail.as_deref().unwrap_or("it does not say why");
+        let words = cause.detail.as_deref().unwrap_or("it gave no reason");
         let of_limit = self.killed_by_limit(server, words);
         let limit = match of_limit {
             false => "",
@@ -335,18 +335,18 @@ impl BlockState<'_> {
             "{name} {what} in block {} at {step}: {words}{limit}",
             block + 1
         );
-        session
-            .observer
-            .note(&format!("{message}; the rest of this block is given up"));
+        session.observer.note(&format!(
+            "{message}; deltabench skips the rest of this block"
+        ));
         let hint = match of_limit {
-            false => "what was measured is kept: `deltabench report` shows it",
+            false => "deltabench kept what it measured: `deltabench report` shows it",
             true => "use more --memory, or a smaller --cache-size",
         };
         let losses = LOSSES_MAX;
         let loss = Loss {
             message,
             tail: String::new(),
-            void: "what comes after it in that block is missing",
+            void: "later steps of that block are missing",
             give_up: Problem::new(format!("engines were lost {losses} times; giving up"))
                 .hint(hint),
         };

@@ -42,15 +42,13 @@ pub(crate) fn check_request(setup: &RocksdbSetup, request: &Request) -> Result<(
     let none = Selection::Named(Vec::new());
     if request.selection != none || !request.sources.is_empty() {
         return Err(
-            Problem::new("RocksDB cannot be measured beside workloads of SQL")
-                .hint("measure them in runs of their own"),
+            Problem::new("RocksDB cannot be measured together with workloads of SQL")
+                .hint("measure them in separate runs"),
         );
     }
     if request.cache != CacheState::AsIs {
-        return Err(
-            Problem::new("caches of RocksDB are as its steps leave them")
-                .hint("leave out --cache-state; `iobuf` and `iodir` are larger than their caches"),
-        );
+        return Err(Problem::new("RocksDB keeps caches as its steps leave them")
+            .hint("leave out --cache-state; `iobuf` and `iodir` are larger than their caches"));
     }
     let own = request.state == DataState::Fresh
         && request.order == CellOrder::Drawn
@@ -58,28 +56,31 @@ pub(crate) fn check_request(setup: &RocksdbSetup, request: &Request) -> Result<(
         && request.transport == Transport::Socket;
     if !own {
         return Err(
-            Problem::new("RocksDB has an order of its own, no clients and no schedule")
-                .detail("each step starts from what those before it have left, in the same process")
+            Problem::new("RocksDB has its own order, and no clients or schedule")
+                .detail("each step starts from what earlier steps left, in the same process")
                 .hint("leave out state, order, rate and transport"),
         );
     }
     if request.limits.storage.is_some() {
         return Err(Problem::new("the device of RocksDB cannot be limited")
-            .detail("what its compactions write is written back by the kernel, past the limit")
+            .detail(
+                "the kernel writes back the output of compactions, and the limit does not apply to \
+                     that",
+            )
             .hint("leave out --storage; --memory makes a database larger than memory"));
     }
     if request.observing.waits_per_second > 0 {
-        return Err(Problem::new("waits of RocksDB are not sampled")
-            .hint("leave out --waits; stalls of writes are counted by the library"));
+        return Err(Problem::new("waits of RocksDB cannot be sampled")
+            .hint("leave out --waits; the library counts stalls of writes"));
     }
     if request.observing.profile.is_some() {
-        return Err(Problem::new("the time of RocksDB is not sampled").hint("leave out --sample"));
+        return Err(
+            Problem::new("the time of RocksDB cannot be sampled").hint("leave out --sample")
+        );
     }
     if !request.settings.is_empty() {
-        return Err(
-            Problem::new("a setting of servers means nothing to RocksDB")
-                .hint("options of RocksDB are given with --option NAME=VALUE"),
-        );
+        return Err(Problem::new("RocksDB has no settings of servers")
+            .hint("set options of RocksDB with --option NAME=VALUE"));
     }
     Ok(())
 }
@@ -118,7 +119,7 @@ fn check_value(name: &str, value: &str) -> Result<(), Problem> {
     check_option(name)?;
     if value.is_empty() || value.contains(['\n', '\r', '\0']) {
         return Err(
-            Problem::new(format!("`{value}` is no value of option {name}"))
+            Problem::new(format!("`{value}` is not a value of option {name}"))
                 .hint("write it as in an option file, for example 33554432"),
         );
     }
@@ -150,7 +151,7 @@ fn check_sizes(setup: &RocksdbSetup) -> Result<(), Problem> {
     counts.sort_unstable();
     counts.dedup();
     if counts.len() < threads.len() {
-        return Err(Problem::new("a number of threads is asked for twice")
+        return Err(Problem::new("a number of threads is named twice")
             .hint("leave one of them out of --threads"));
     }
     if !(1..=SECONDS_MAX).contains(&setup.seconds) {
@@ -210,7 +211,8 @@ pub fn in_memory(plan: &Plan, available: Option<u64>) -> Option<String> {
         }
     };
     Some(format!(
-        "{word} is for a database larger than memory, and {why}: little or nothing is read from the device"
+        "{word} is for a database larger than memory, but {why}: little or nothing is read from the \
+         device"
     ))
 }
 
@@ -218,7 +220,7 @@ pub fn in_memory(plan: &Plan, available: Option<u64>) -> Option<String> {
 /// [`RocksdbStep::ALL`].
 fn check_steps(steps: &[RocksdbStep]) -> Result<(), Problem> {
     if steps.first() != Some(&RocksdbStep::Fillseq) {
-        return Err(Problem::new("the first step has to be fillseq")
+        return Err(Problem::new("the first step must be fillseq")
             .detail("every block begins with an empty database")
             .hint("begin --steps with fillseq"));
     }
@@ -287,7 +289,7 @@ mod tests {
 
     #[test]
     fn what_means_nothing_to_it_is_refused() {
-        assert!(refusal(|r| r.selection = Selection::Quick).contains("runs of their own"));
+        assert!(refusal(|r| r.selection = Selection::Quick).contains("separate runs"));
         assert!(refusal(|r| r.cache = CacheState::Cold).contains("--cache-state"));
         assert!(refusal(|r| r.rate = Some(10.0)).contains("rate"));
         assert!(refusal(|r| r.observing.waits_per_second = 5).contains("--waits"));

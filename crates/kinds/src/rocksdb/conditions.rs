@@ -54,7 +54,7 @@ pub(super) fn warnings(plan: &Plan, opened: &[Opened]) -> Vec<Finding> {
         .flat_map(|(id, (_, opened)): (ServerId, _)| {
             let name = plan.server_name(id);
             opened.warnings.iter().map(move |warning| {
-                let text = format!("{name} says of itself: {warning}");
+                let text = format!("{name} reports: {warning}");
                 Finding::new(
                     FindingKind::own("engine-warning"),
                     Severity::Confounder,
@@ -110,7 +110,7 @@ pub(super) fn few_cores(plan: &Plan, setup: &RocksdbSetup, host: &HostFacts) -> 
     (cores > 0 && wanted > cores).then(|| {
         let beside = match writer {
             0 => "",
-            _ => ", the writer beside them",
+            _ => ", with the writer",
         };
         let text = format!(
             "{cores} cores serve up to {threads} reading or writing threads{beside} and {jobs} \
@@ -210,8 +210,8 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "base says of itself: Assertions are enabled",
-                "b says of itself: Assertions are enabled"
+                "base reports: Assertions are enabled",
+                "b reports: Assertions are enabled"
             ]
         );
     }

@@ -67,8 +67,8 @@ pub fn check_counted(setup: &RocksdbSetup, plan: &Plan) -> Result<(), Problem> {
     }
     if setup.threads != [1] {
         return Err(Problem::new("several threads cannot be counted")
-            .detail("how often threads meet at a lock depends on time, and instructions with it")
-            .hint("leave out --threads: counts are of one thread"));
+            .detail("how often threads wait for a lock depends on time, so instructions do, too")
+            .hint("leave out --threads: counts use one thread"));
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ fn builds(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding> {
         let what = if base.asked == candidate.asked {
             "this is an A/A comparison"
         } else {
-            "what differs is the options that were asked for"
+            "only the options that you asked for differ"
         };
         let text = format!(
             "{} and {} are the same build: {what}",
@@ -62,7 +62,10 @@ fn builds(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding> {
             } else {
                 &candidate.name
             };
-            let text = format!("how {name} was compiled is not known, so builds were not compared");
+            let text = format!(
+                "deltabench does not know how {name} was compiled, so it did not \
+                                compare builds"
+            );
             return vec![Finding::new(
                 FindingKind::BuildUnknown,
                 Severity::Note,
@@ -131,7 +134,7 @@ fn left_out(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding>
         let names: Vec<&str> = alone.map(|(name, _)| name.as_str()).collect();
         (!names.is_empty()).then(|| {
             let text = format!(
-                "{} does not know options that {} was given, so they were left out: {}",
+                "{} does not know these options of {}, so it runs without them: {}",
                 side.name,
                 other.name,
                 names.join(", ")
@@ -152,7 +155,7 @@ fn left_out(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding>
         .collect();
     let neither = (!both.is_empty()).then(|| {
         let text = format!(
-            "left out of {} and {} alike, since one of them or both do not know them: {}",
+            "left out of both {} and {}, because at least one does not know them: {}",
             base.name,
             candidate.name,
             both.join(", ")
@@ -368,7 +371,7 @@ fn caches(base: &EngineFacts<'_>, candidate: &EngineFacts<'_>) -> Vec<Finding> {
         .filter(|side| !side.cache.is_empty() && !side.cache.starts_with(side.wanted.word()))
         .map(|side| {
             let text = format!(
-                "{} has the block cache {}, not {} as asked for",
+                "{} has the block cache {}, not {} as requested",
                 side.name,
                 side.cache,
                 side.wanted.word()

@@ -234,7 +234,7 @@ fn disturbances(plan: &Plan, slices: &[Slice]) -> Option<Finding> {
         .collect();
     (!texts.is_empty()).then(|| {
         let text = format!(
-            "other load disturbed {} of {number} whole steps, none of which was left out: {}",
+            "other load disturbed {} of {number} whole steps, and none was left out: {}",
             texts.len(),
             listed(&texts)
         );

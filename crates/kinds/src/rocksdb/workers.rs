@@ -117,7 +117,7 @@ impl<'i> Workers<'i> {
             }
         }
         let all: Option<Vec<_>> = started.into_iter().collect();
-        let all = all.ok_or_else(|| Problem::new("a block's schedule left a target out"))?;
+        let all = all.ok_or_else(|| Problem::new("the schedule of a block lacks a target"))?;
         let (engines, mut opened): (Vec<_>, Vec<Opened>) = all.into_iter().unzip();
         tell_of_batches(context.plan, context.setup, &mut opened);
         Ok(Self {

@@ -14,7 +14,7 @@ pub(super) fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, P
         for &clients in &request.clients {
             let cell = cell(&name, clients, request, library)?;
             if cells.contains(&cell) {
-                let what = format!("{} at {clients} clients is asked for twice", cell.workload);
+                let what = format!("{} at {clients} clients is named twice", cell.workload);
                 return Err(Problem::new(what).hint("leave one of them out"));
             }
             cells.push(cell);
@@ -49,7 +49,7 @@ fn workload_names(request: &Request, library: &Library) -> Result<Vec<String>, P
     {
         library.get(other)?;
         return Err(
-            Problem::new(format!("{other} has no place in the published order"))
+            Problem::new(format!("the published order does not contain {other}"))
                 .hint("measure it without --order published"),
         );
     }

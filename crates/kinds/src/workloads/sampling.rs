@@ -14,7 +14,7 @@ pub(super) fn check(request: &Request) -> Result<(), Problem> {
     };
     if request.cache == CacheState::Cold {
         return Err(Problem::new("time from cold caches cannot be sampled")
-            .detail("samples are taken after the measured slices, when caches are warm")
+            .detail("deltabench samples after the measured slices, when caches are warm")
             .hint("leave out --sample or --cache-state"));
     }
     may_sample(plan.forced).map(drop)
@@ -31,7 +31,7 @@ pub(super) fn check_server(request: &Request, wish: &ServerWish) -> Result<(), P
     let name = &installation.resolved;
     Err(
         Problem::new(format!("the time of {name} cannot be sampled"))
-            .detail("samples are taken on cores of this machine, of servers that deltabench starts")
+            .detail("deltabench samples on cores of this machine, and only servers that it starts")
             .hint("leave out --sample, or name a version or a build, for example postgres:18"),
     )
 }

@@ -210,7 +210,7 @@ fn two_passes_cannot_tell() {
     assert!(!relative.quotable);
     assert_eq!(relative.colour, None);
     assert!(relative.reason.contains("needs"), "{}", relative.reason);
-    assert!(report.notes[0].starts_with("2 passes measured, a verdict needs 6"));
+    assert!(report.notes[0].starts_with("2 passes measured, but a verdict needs 6"));
 }
 
 #[test]
@@ -392,7 +392,7 @@ fn other_load_is_told_of_and_takes_no_pass_away() {
         .iter()
         .find(|one| one.kind == "disturbed-steps");
     let text = &finding.unwrap().text;
-    assert!(text.contains("3 of 108 steps, none of which"), "{text}");
+    assert!(text.contains("3 of 108 steps, and none"), "{text}");
     assert!(text.contains("l.i0 on placebo in pass 2"), "{text}");
     assert!(figures(&report, BASE, "l.i0").passes[1].disturbed);
 }

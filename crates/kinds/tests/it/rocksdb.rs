@@ -477,7 +477,7 @@ fn compilers_libraries_and_options_that_nobody_asked_for_are_told() {
         text("options-only-in-candidate"),
         "options only in rocksdb:11.0.0: compression_opts.checksum; memtable_factory.lookahead"
     );
-    assert!(text("options-left-out").starts_with("base does not know options"));
+    assert!(text("options-left-out").starts_with("base does not know these options"));
 }
 
 fn text(findings: &[Finding], kind: &str) -> String {

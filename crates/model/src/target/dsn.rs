@@ -85,11 +85,11 @@ impl Remote {
             },
             "sslrootcert" => self.root_certificate = Some(PathBuf::from(value)),
             "host" if value.starts_with('/') && self.host.is_empty() => self.host = value,
-            "host" => return Err(bad("host= is for the directory of a local socket")),
+            "host" => return Err(bad("host= names the directory of a local socket")),
             "agent" if value.starts_with("ssh:") => self.agent = Some(value),
             "agent" => return Err(bad("an agent is written agent=ssh:HOST")),
             _ if key.eq_ignore_ascii_case("password") => {
-                return Err(bad("a password is not taken from a target"));
+                return Err(bad("a target cannot contain a password"));
             }
             _ => {
                 let problem = bad(&format!("unknown key `{key}`"));
@@ -183,7 +183,7 @@ fn decoded(text: &str) -> Result<String, Problem> {
         let digit = |byte: Option<u8>| byte.and_then(|b| char::from(b).to_digit(16));
         match (digit(rest.next()), digit(rest.next())) {
             (Some(high), Some(low)) => bytes.extend(u8::try_from(high * 16 + low)),
-            _ => return Err(bad("a `%` stands before two hexadecimal digits")),
+            _ => return Err(bad("a `%` needs two hexadecimal digits after it")),
         }
     }
     String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8"))

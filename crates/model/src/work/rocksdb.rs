@@ -40,11 +40,11 @@ const PLACES: [&str; 5] = ["db_log_dir", "wal_dir", "db_paths", "cf_paths", "env
 const NEEDED: [(&str, &str); 4] = [
     (
         "no_block_cache",
-        "every target has the block cache that was asked for",
+        "every target has the requested block cache",
     ),
     (
         "disable_auto_compactions",
-        "steps wait until nothing is left to compact, and without compactions that is never",
+        "steps wait until nothing is left to compact, and without compactions they never end",
     ),
     (
         "error_if_exists",
@@ -75,7 +75,7 @@ pub fn check_option(name: &str) -> Result<(), Problem> {
     // `block_based_table_factory.block_cache` is `block_cache` of a section.
     let option = name.rsplit('.').next().unwrap_or(name);
     if option == BLOCK_CACHE {
-        return Err(Problem::new("the block cache is not chosen by an option")
+        return Err(Problem::new("an option cannot choose the block cache")
             .hint("on the command line use --block-cache, in [[servers]] `block_cache`"));
     }
     if PLACES.contains(&option) {

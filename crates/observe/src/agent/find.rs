@@ -47,7 +47,7 @@ pub(super) fn postmaster(proc: &Path, wanted: &Backends) -> Result<u32, Problem>
         (Some(&postmaster), None) => Ok(postmaster),
         (None, _) => Err(missing(proc, wanted)),
         _ => Err(problem(wanted).detail(
-            "several servers there have backends with these numbers, in containers of their own",
+            "several servers there have backends with these process IDs, in separate containers",
         )),
     }
 }
@@ -99,8 +99,8 @@ fn problem(wanted: &Backends) -> Problem {
         numbers.join(", ")
     ))
     .hint(
-        "agent= must name the machine that the server runs on; behind a pooler or a proxy that is another \
-         one than the address says, and a managed service lets nobody in: leave agent= out there",
+        "agent= must name the machine that the server runs on; behind a pooler or a proxy that is not \
+         the machine of the address, and a managed service allows no login: leave agent= out there",
     )
 }
 
@@ -108,7 +108,7 @@ fn missing(proc: &Path, wanted: &Backends) -> Problem {
     let seen =
         wanted.pids.iter().map(
             |&pid| match deltabench_proc::Process::below(proc, pid).name() {
-                None => format!("process {pid} is not there or hidden (hidepid)"),
+                None => format!("process {pid} does not exist or is hidden (hidepid)"),
                 Some(name) if !NAMES.contains(&name.as_str()) => format!("process {pid} is {name}"),
                 Some(_) => format!("process {pid} is `{}`", title(proc, pid)),
             },
@@ -189,7 +189,7 @@ mod tests {
             (vec![300], "postgres: you shop"),
             (vec![301], "postgres: me shop"),
             (vec![900], "process 900 is sshd"),
-            (vec![102, 999], "process 999 is not there"),
+            (vec![102, 999], "process 999 does not exist"),
             (vec![102, 202], "process 102 is `postgres: me shop"),
         ] {
             let problem = tree.find(&pids).unwrap_err();

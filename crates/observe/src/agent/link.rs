@@ -78,7 +78,7 @@ impl Link {
                 limit.as_secs()
             )),
             (Lost::Nonsense, _) => Problem::new(format!(
-                "the agent on {host} answered something that is no answer"
+                "the agent on {host} sent an answer that deltabench cannot read"
             ))
             .hint("both sides must be the same build of deltabench"),
         }

@@ -195,7 +195,7 @@ const SAID: [(&str, &str, &str); 7] = [
     ),
     (
         "permission denied",
-        "it lets nobody in without a question",
+        "it asks a question at login",
         "set up a key that works without a passphrase, or an agent that has it: \
          ssh -o BatchMode=yes {host} true",
     ),
@@ -224,7 +224,7 @@ fn explained(host: &str, programs: &Programs, code: Option<i32>, said: &str) -> 
             ),
         },
         Some(code) if NOT_FOUND.contains(&code) => (
-            format!("there is no {program} that could be run"),
+            format!("there is no executable {program}"),
             "install the same version of deltabench there, or name it with DELTABENCH_AGENT_PROGRAM"
                 .to_owned(),
         ),
@@ -266,7 +266,7 @@ mod tests {
             (
                 255,
                 "me@db: Permission denied (publickey,password).",
-                "no agent on me@db: it lets nobody in without a question",
+                "no agent on me@db: it asks a question at login",
                 "BatchMode=yes me@db true",
             ),
             (
@@ -278,7 +278,7 @@ mod tests {
             (
                 127,
                 "bash: line 1: deltabench: command not found",
-                "no agent on me@db: there is no deltabench that could be run",
+                "no agent on me@db: there is no executable deltabench",
                 "DELTABENCH_AGENT_PROGRAM",
             ),
             (

@@ -50,7 +50,8 @@ fn file_system(facts: &DiskFacts) -> Check {
     } else if COPY_ON_WRITE.contains(&name) {
         check.found(
             Severity::Note,
-            "data written later lies elsewhere, so a server's files scatter as it is measured",
+            "the file system writes changed data to new places, so the files of a server scatter \
+             during a run",
             FIX,
         )
     } else if matches!(name, "tmpfs" | "ramfs") {
@@ -79,7 +80,7 @@ fn space(facts: &DiskFacts) -> Check {
     };
     check.found(
         severity,
-        "every server has a data directory of its own, and a copy to restore it from",
+        "every server has its own data directory, and a copy to restore it from",
         "free space, or name another directory with --cluster-dir",
     )
 }
@@ -109,12 +110,12 @@ fn fsync(facts: &DiskFacts) -> Check {
         check.found(
             Severity::Note,
             "it does nothing here, so commits cost less than on any disk that keeps data",
-            "compare writes on the storage that they are for: --cluster-dir",
+            "compare writes on storage like that of production: --cluster-dir",
         )
     } else if median_ns > FSYNC_SLOW_NS {
         check.found(
             Severity::Note,
-            "commits take so long that write workloads compare the disk with itself",
+            "commits take so long that write workloads measure mostly the disk",
             "name a directory on a faster disk with --cluster-dir",
         )
     } else if to_f64(p99_ns) > FSYNC_SPREAD * to_f64(median_ns) {

@@ -180,6 +180,6 @@ fn core_speed(sample: Option<&HostSample>) -> Check {
         "its clock changes, or another guest, program or hardware thread uses the core: all servers slow \
          down alike, so absolute figures change and ratios do not; if a difference changes too, the \
          report says so",
-        "a machine with cores of its own and a fixed clock (SMT and turbo off, or a dedicated host)",
+        "use a machine with its own cores and a fixed clock (SMT and turbo off, or a dedicated host)",
     )
 }

@@ -139,7 +139,7 @@ fn numa(facts: &HostFacts) -> Check {
         Some(nodes) if nodes <= 1 => Check::fine(KIND, TITLE, "1 node"),
         Some(nodes) => Check::fine(KIND, TITLE, format!("{nodes} nodes")).found(
             Severity::Note,
-            "memory on the far node is slower and placement is luck of each start",
+            "memory on the far node is slower, and each start places memory at random",
             "keep deltabench on one node with: numactl --cpunodebind=0 --membind=0",
         ),
     }

@@ -89,7 +89,8 @@ fn transparent_huge_pages(facts: &HostFacts) -> Check {
     }
     check.found(
         Severity::Note,
-        "which memory gets huge pages is luck of each start, which adds to the variance between blocks",
+        "each start gets huge pages for another part of memory, which adds to the variance between \
+         blocks",
         "write madvise to /sys/kernel/mm/transparent_hugepage/enabled",
     )
 }

@@ -41,7 +41,7 @@ pub(super) fn of_directory(root: &Path, directory: &Path) -> Result<BlockDevice,
         .map(|(number, name)| BlockDevice { number, name })
         .ok_or_else(|| {
             let kind = mount.map_or("an unknown file system".to_owned(), |mount| mount.kind);
-            Problem::new("the servers' data is not on a block device that can be limited")
+            Problem::new("the servers' data is not on a block device that allows limits")
                 .detail(format!("{} is on {kind}", existing.display()))
                 .hint("name a directory on a local disk: --cluster-dir DIR, or leave out --storage")
         })

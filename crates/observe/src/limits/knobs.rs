@@ -57,7 +57,7 @@ pub(super) fn set_memory(
     write(&limit, &bytes.to_string())?;
     let held = number_in(&limit).unwrap_or(u64::MAX);
     if held.abs_diff(bytes) >= PAGE {
-        return Err(Problem::new("the kernel did not take the memory limit")
+        return Err(Problem::new("the kernel did not accept the memory limit")
             .detail(format!("{} says {held}, not {bytes}", limit.display())));
     }
     Ok(AppliedMemory {
@@ -175,7 +175,7 @@ pub(super) fn check_storage(
         if wanted != held {
             let word = |value: Option<u64>| value.map_or("no limit".to_owned(), |v| v.to_string());
             return Err(
-                Problem::new("the kernel did not take a limit of the device").detail(format!(
+                Problem::new("the kernel did not accept a limit of the device").detail(format!(
                     "{key} of {} ({}) is {}, not {}",
                     applied.device_name,
                     applied.device,

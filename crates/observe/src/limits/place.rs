@@ -7,8 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// How a host gives us a group to divide.
-pub(super) const SCOPE_HINT: &str = "run deltabench as root, or in a group of its own: systemd-run --user \
-    --scope -p Delegate=yes deltabench ..., or add --limits-optional to run without what cannot be had";
+pub(super) const SCOPE_HINT: &str = "run deltabench as root, or in its own group: systemd-run --user \
+    --scope -p Delegate=yes deltabench ..., or add --limits-optional to run without the missing \
+    limits";
 
 /// Start of the names of all groups made here.
 const PREFIX: &str = "deltabench-";
@@ -126,10 +127,10 @@ fn in_unified(root: &Path, wanted: &[Controller]) -> Result<Place, Problem> {
             .map(|other| other.name(CgroupKind::V2))
             .collect();
         let has = fs::read_to_string(own.join("cgroup.controllers")).unwrap_or_default();
-        Problem::new("this host does not let servers be limited")
+        Problem::new("this host does not allow limits on servers")
             .detail(format!(
-                "{} are needed in the children of our control group {}, which is given `{}`, holds other \
-                 processes too, and is in none that passes them on",
+                "servers need {} below deltabench's control group {}, but that group has `{}` and \
+                 other processes, and no group above it passes them on",
                 names.join(" and "),
                 own.display(),
                 has.trim()

@@ -16,7 +16,7 @@ pub(super) fn refused(error: &Error, scope: ProfileScope) -> Problem {
 }
 
 fn problem_of(error: &Error, scope: ProfileScope, paranoid: Option<i32>) -> Problem {
-    let problem = Problem::new("the kernel does not let us sample");
+    let problem = Problem::new("the kernel does not allow sampling");
     let level = paranoid.map_or_else(
         || "kernel.perf_event_paranoid cannot be read".to_owned(),
         |level| format!("kernel.perf_event_paranoid is {level}"),
@@ -39,8 +39,8 @@ fn problem_of(error: &Error, scope: ProfileScope, paranoid: Option<i32>) -> Prob
     }
 }
 
-const IN_CONTAINER: &str = "in a container also allow perf_event_open, with --cap-add PERFMON or a seccomp \
-    profile of your own";
+const IN_CONTAINER: &str = "in a container also allow perf_event_open, with --cap-add PERFMON or your \
+    own seccomp profile";
 
 /// That a kernel is known to hang when sampled in this way, unless the user insists.
 ///
@@ -50,7 +50,7 @@ pub(super) fn hanging_kernel(release: &str, forced: bool) -> Result<(), Problem>
     if forced || !hangs {
         return Ok(());
     }
-    Err(Problem::new("this kernel may hang when it is sampled")
+    Err(Problem::new("this kernel may hang during sampling")
         .detail(format!(
             "Linux {release}: kernels 6.16 and 6.17 can hang when a cpu-clock event is switched off in its \
              own interrupt; deltabench asks for nothing that does that, but the kernel may by itself"

@@ -13,7 +13,7 @@ use deltabench_model::plan::{CellId, Plan, ServerId};
 const NAME: usize = 24;
 
 /// What the factor behind a move says.
-const PLACEBOS_OWN: &str = "what stands out; n x the placebo's own: n times the typical move of that \
+const PLACEBOS_OWN: &str = "surprising moves; n x the placebo's own: n times the typical move of that \
                             counter between two copies of the base";
 /// A larger factor is not printed: the placebo's own move is then all but nothing.
 const MOST_TIMES: f64 = 1000.0;
@@ -117,9 +117,9 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
          where there are any"
             .to_owned(),
         format!(
-            "upper rows: all blocks together; relative row: candidate / base, mean over blocks{interval}, \
-             1.0 is equal; with a sign it is the difference, where a side was 0 in some block; \
-             0 is none at all; {}",
+            "upper rows: all blocks together; relative row: candidate / base, mean over \
+             blocks{interval}, 1.0 is equal; with a sign it is the difference, because a side was 0 in \
+             some block; 0 means none; {}",
             if plan.work.is_embedded() {
                 "o is an operation: of a range a seek with its nexts"
             } else {
@@ -127,8 +127,8 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
             }
         ),
         if plan.work.is_embedded() {
-            "cpu: of the turns; all else over whole steps, waiting for compactions included; bc miss and cmp \
-             from turns of their own"
+            "cpu: of the turns; all other columns: of whole steps with their wait for compactions; bc \
+             miss and cmp: from separate turns"
         } else {
             "cpu/o: percent of the whole machine x s, not comparable between machines; cs/o: of the server; \
              r/o, rKB/o, wKB/o: of the device, by any process"
@@ -147,7 +147,7 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
         .map(|(name, _)| *name)
         .collect();
     if !absent.is_empty() {
-        lines.push(format!("not known here: {}", absent.join(", ")));
+        lines.push(format!("not available here: {}", absent.join(", ")));
     }
     lines
 }

@@ -31,7 +31,7 @@ pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
     html! {
         section #provenance {
             h2 { "Provenance" }
-            h3 { "To do it again" }
+            h3 { "How to repeat it" }
             pre tabindex="0" { code { (again::lines(plan, context).join("\n")) } }
             (facts("The plan", &plan_rows(plan, context)))
             (targets(plan, context, &sides))
@@ -155,7 +155,7 @@ fn choices(plan: &Plan) -> Vec<(&'static str, String)> {
     };
     let order = match plan.order {
         CellOrder::Drawn => "drawn for each block",
-        CellOrder::Published => "as published, each on what those before it left",
+        CellOrder::Published => "as published, each starts from what earlier ones left",
     };
     let transport = match plan.transport {
         Transport::Socket => "local socket",
@@ -338,7 +338,7 @@ fn settings(plan: &Plan, context: &ReportContext, sides: &[ServerId]) -> Markup 
             @if differing.is_empty() { p { "none" } } @else { (table(plan, sides, &differing)) }
         }
         details {
-            summary { (what) " alike on all sides, not at their default (" (set.len()) ")" }
+            summary { (what) " the same on all sides, but not at their default (" (set.len()) ")" }
             @if set.is_empty() { p { "none" } } @else { (table(plan, sides, &set)) }
         }
     }

@@ -118,8 +118,8 @@ fn of_axis(study: &Study, axis: Axis) -> impl Iterator<Item = (usize, &StudyTabl
 
 fn heading(axis: Axis, worker: &str) -> &'static str {
     match axis {
-        Axis::Servers if worker == "thread" => "Targets beside each other",
-        Axis::Servers => "Servers beside each other",
+        Axis::Servers if worker == "thread" => "Targets side by side",
+        Axis::Servers => "Servers side by side",
         Axis::Clients if worker == "thread" => "Over threads",
         Axis::Clients => "Over clients",
         Axis::Part => "Between runs: sizes, memory, storage",

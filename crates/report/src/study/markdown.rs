@@ -228,7 +228,7 @@ fn again(context: &StudyContext) -> Section {
     }
     Section {
         head: vec![
-            "### How to make it again\n".to_owned(),
+            "### How to repeat it\n".to_owned(),
             fenced("sh", &words::shell(&context.command)),
         ],
         foot: vec![format!(

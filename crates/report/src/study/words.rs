@@ -218,7 +218,7 @@ impl Beside {
     /// What it is called, for the heading of a table of its own.
     pub(crate) fn title(self, table: &StudyTable) -> String {
         match self {
-            Self::Relative => "candidate / base at each, from which these are made".to_owned(),
+            Self::Relative => "candidate / base at each, the source of these figures".to_owned(),
             Self::Cpu => format!(
                 "CPU per operation relative to {} {}",
                 table.axis_name,
@@ -314,7 +314,7 @@ pub(crate) fn legend(study: &Study) -> Vec<String> {
         list.push(format!("↑ at or above {BAND_HIGH}"));
     }
     if banded(Band::Low) || banded(Band::High) {
-        list.push("arrows are the bands of published tables and no verdict".to_owned());
+        list.push("arrows show the bands of published tables, not verdicts".to_owned());
     }
     list
 }

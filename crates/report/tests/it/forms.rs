@@ -361,7 +361,7 @@ fn markdown_fits_into_a_comment_and_says_what_is_left_out() {
         text.matches("</details>").count()
     );
     assert_eq!(text.matches("```").count() % 2, 0);
-    for heading in ["### What changed", "### How to make it again"] {
+    for heading in ["### What changed", "### How to repeat it"] {
         assert!(text.contains(heading), "{heading}");
     }
 }

@@ -57,7 +57,7 @@ fn two_passes_have_no_ratio_with_two_decimals_in_any_table() {
     let full = insert_run(2);
     let text = form(Format::Text, &full, 120);
     assert!(
-        text.contains("2 passes measured, a verdict needs 6"),
+        text.contains("2 passes measured, but a verdict needs 6"),
         "{text}"
     );
     let from = text.find("Relative throughput, server /").unwrap();

@@ -324,7 +324,8 @@ fn a_point_of_another_placement_is_no_part_of_the_line_and_it_is_said_once() {
     assert_eq!(json["grids"][0]["apart"], serde_json::json!([1]));
     let times = |text: String| {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        text.matches("no segment and no scaleup joins them").count()
+        text.matches("no segment and no scaleup connects them")
+            .count()
     };
     let form = |format, context: &_| render(format, &comparison, &plan, context, OPTIONS);
     assert_eq!(times(form(Format::Text, &context)), 2, "below each grid");

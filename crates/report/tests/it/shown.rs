@@ -226,8 +226,8 @@ fn what_every_run_rests_on_is_said_in_every_form() {
     for text in [plain.text(), plain.markdown(), plain.html()] {
         for words in [
             "8 cells: regressions and improvements listed at 5 % false discovery (Benjamini-Hochberg)",
-            "both binaries' own code layout is the same in every restart: differences below about 1 % can be \
-             layout, not the change",
+            "both binaries' own code layout is the same in every restart: differences below about 1 % \
+             can come from layout, not from the change",
             "geometric mean of 8",
             "called different in 0 of 8 cells",
         ] {
@@ -311,8 +311,8 @@ fn estimates_that_hardly_move_are_not_told_twice() {
 #[test]
 fn several_sessions_are_offered_only_where_the_run_itself_can_have_them() {
     let mut full = Full::plain();
-    let offered = "another hour: unknown, because this is one session and this host has no earlier pair of \
-                   it; --sessions 4 measures several";
+    let offered = "another hour: unknown, because this is one session, and this host has no earlier \
+                   pair of such runs; --sessions 4 measures several";
     assert!(full.at_width(200).contains(offered));
     full.plan.sensitivity = Some(SensitivityPart {
         of: "r".to_owned(),
@@ -387,10 +387,11 @@ fn what_all_cells_share_is_said_once_above_them() {
     let line = lines.find(|line| line.starts_with("conditions: "));
     assert_eq!(
         line.unwrap(),
-        "conditions: aged tables: after the published write phase; open loop at 800 ops/s, latency from the \
-         scheduled start; over TLS; published order: each cell on what those before it left; pinned: server \
-         to core 0, client to core 1; postgres:18.6 (postgres:18.6) burns 2000 ns of CPU more for each \
-         message, on purpose; measures again what run 20251121-0900-11aa found"
+        "conditions: aged tables: after the published write phase; open loop at 800 ops/s, latency \
+         from the scheduled start; over TLS; published order: each cell starts from what earlier cells \
+         left; pinned: server to core 0, client to core 1; postgres:18.6 (postgres:18.6) burns 2000 ns \
+         of CPU more for each message, on purpose; measures the changes of run 20251121-0900-11aa \
+         again"
     );
     assert!(!text.contains("(aged)") && !text.contains("800/s"));
 }
@@ -412,7 +413,7 @@ fn stopping_at_a_width_names_the_width_and_the_level() {
     full.comparison.stopping = Stopping::Precision { half_width: 0.01 };
     assert!(
         full.html()
-            .contains("97 %, since measuring stopped at a width")
+            .contains("97 %, because measuring stopped at a width")
     );
     let value = full.json();
     assert_eq!(

@@ -126,7 +126,7 @@ pub fn small() -> Study {
         spreads,
         notes: vec![
             "of 2 parts 1 is missing: storage gp3-16000".to_owned(),
-            "every figure rests on one load of the data".to_owned(),
+            "every figure comes from one load of the data".to_owned(),
         ],
     }
 }

@@ -130,7 +130,7 @@ impl Fleet<'_> {
                     (*place, scope.spawn(load))
                 })
                 .collect();
-            let died = || Err(Problem::new("a loading thread ended before its time"));
+            let died = || Err(Problem::new("a loading thread ended too early"));
             loaders
                 .into_iter()
                 .map(|(place, loader)| (place, loader.join().unwrap_or_else(|_| died())))
@@ -165,7 +165,7 @@ impl Fleet<'_> {
             let failures = unmet(self.asked_settings(place), &readback.settings);
             if !failures.is_empty() {
                 let name = &self.planned(place)?.installation.resolved;
-                return Err(Problem::new(format!("{name} did not take every setting"))
+                return Err(Problem::new(format!("{name} did not accept every setting"))
                     .detail(failures.join("\n")));
             }
         }

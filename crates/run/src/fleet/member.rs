@@ -211,8 +211,8 @@ impl Fleet<'_> {
         let restarted = self.remotes.iter().filter(|server| server.was_restarted());
         let finding = |server: &RemoteServer| {
             let text = format!(
-                "{} was restarted by somebody while this run went on: its blocks before and after are of \
-                 two starts",
+                "somebody restarted {} during this run: its blocks before and after are from different \
+                 starts",
                 server.place()
             );
             Finding::new(FindingKind::RemoteRestarted, Severity::Confounder, text)

@@ -51,7 +51,7 @@ impl DataSet {
             for table in definition.tables().unwrap_or_default() {
                 match own.iter().find(|known| known.name == table.name) {
                     Some(known) if !same(known, table, plan)? => {
-                        return Err(clash(&table.name, "two workloads bring along"));
+                        return Err(clash(&table.name, "two workloads define"));
                     }
                     Some(_) => {}
                     None => own.push(table.clone()),
@@ -59,7 +59,7 @@ impl DataSet {
             }
         }
         if usual && let Some(taken) = own.iter().find(|table| table.name.starts_with("sbtest")) {
-            return Err(clash(&taken.name, "a workload and sysbench bring along"));
+            return Err(clash(&taken.name, "a workload and sysbench define"));
         }
         let sbtest = usual.then(|| Sbtest::new(plan.data.clone(), plan.seed));
         Ok(Self {

@@ -33,7 +33,7 @@ pub(crate) fn check_visibility(client: &mut Client, schema: &str) -> Result<(), 
         let share =
             visible.parse::<f64>().unwrap_or(0.0) / pages.parse::<f64>().unwrap_or(1.0).max(1.0);
         if share < VISIBLE_SHARE_MIN {
-            return Err(Problem::new(format!("VACUUM left {table} half done"))
+            return Err(Problem::new(format!("VACUUM did not finish {table}"))
                 .detail(format!(
                     "{visible} of {pages} pages are in the visibility map"
                 ))

@@ -52,7 +52,8 @@ fn fitted(
             let shortened = visit < asked;
             return Ok(shortened.then(|| {
                 format!(
-                    "visits last {visit:.2} s instead of {asked} s: {needed} blocks are to fit into {}",
+                    "visits last {visit:.2} s instead of {asked} s: {needed} blocks have to fit into \
+                     {}",
                     duration(allowed / 60.0)
                 )
             }));
@@ -83,8 +84,8 @@ fn too_short(plan: &Plan, allowed: f64, needed: f64, (set_up, block): (f64, f64)
         String::new()
     };
     format!(
-        "{} cannot give verdicts: they hold about {blocks} blocks of {cells} cells, and a verdict \
-         needs {needed}; allow about {}{fewer}",
+        "{} is too short for verdicts: about {blocks} blocks of {cells} cells fit, but a verdict needs \
+         {needed}; allow about {}{fewer}",
         duration(allowed / 60.0),
         duration(((set_up + needed * block) / 60.0).ceil()),
     )
@@ -144,7 +145,7 @@ mod tests {
             assert!((visit - 1.5).abs() < 1e-9, "{visit}");
             note.unwrap()
         };
-        let holds = "they hold about 4 blocks of 10 cells, and a verdict needs 6; allow about";
+        let holds = "about 4 blocks of 10 cells fit, but a verdict needs 6; allow about";
         let note = told(3.0, true);
         assert!(
             note.ends_with(&format!("{holds} 4 min, or choose at most 6 of them")),
@@ -156,7 +157,7 @@ mod tests {
             "{note}"
         );
         let note = told(0.5, true);
-        assert!(note.starts_with("30 s cannot give verdicts"), "{note}");
+        assert!(note.starts_with("30 s is too short for verdicts"), "{note}");
         assert!(note.ends_with("allow about 4 min"), "{note}");
     }
 }

@@ -75,12 +75,12 @@ impl Access {
                 .map(|(name, value)| format!("{name} = {value}"))
                 .collect();
             Problem::new(format!(
-                "{} does not take a setting for a session",
+                "{} does not accept a setting for a session",
                 place(&self.remote)
             ))
-            .detail(format!("{error}\nasked for: {}", asked.join(", ")))
+            .detail(format!("{error}\nrequested: {}", asked.join(", ")))
             .hint(
-                "only what SET may change can be asked of a server that deltabench did not start; \
+                "on a server that it did not start, deltabench can change only what SET allows; \
                  configure the server itself, or leave the setting out",
             )
         })
@@ -90,34 +90,41 @@ impl Access {
         let at = place(&self.remote);
         let Remote { user, database, .. } = &self.remote;
         match error {
-            WireError::Connect { source, .. } => Problem::new(format!("{at} cannot be reached"))
+            WireError::Connect { source, .. } => Problem::new(format!("cannot reach {at}"))
                 .detail(source.to_string())
-                .hint("is the server up, does it listen there, and does a firewall let us through?"),
+                .hint(
+                    "does the server run, does it listen there, and does a firewall let deltabench \
+                       through?",
+                ),
             WireError::Tls { failure, .. } => untrusted(&at, failure),
             WireError::SearchPath { .. } => pathless(&at, error),
             WireError::Authentication { .. } if self.login.password.is_none() => {
                 self.no_password(&at)
             }
             WireError::Authentication { what } => {
-                Problem::new(format!("{at} cannot be logged in to as {user}")).detail(what.clone())
+                Problem::new(format!("cannot log in to {at} as {user}")).detail(what.clone())
             }
             WireError::Server(error) => match error.sqlstate.as_str() {
-                "28P01" => Problem::new(format!("{at} does not take the password of user {user}"))
+                "28P01" => Problem::new(format!("{at} rejects the password of user {user}"))
                     .detail(error.to_string())
-                    .hint("correct it in PGPASSWORD, or in the line of the password file that fits first"),
-                "28000" => Problem::new(format!("{at} does not let user {user} in"))
+                    .hint(
+                        "correct it in PGPASSWORD, or in the first matching line of the password \
+                           file",
+                    ),
+                "28000" => Problem::new(format!("{at} rejects user {user}"))
                     .detail(error.to_string())
                     .hint("its pg_hba.conf decides; it may want TLS (sslmode=require)"),
                 "3D000" => Problem::new(format!("{at} has no database {database}"))
                     .detail(error.to_string())
-                    .hint("deltabench makes schemas, not databases: name one that is there"),
-                "53300" => Problem::new(format!("{at} has no connection left"))
-                    .detail(error.to_string()),
-                "57P03" => Problem::new(format!("{at} takes no connections right now"))
+                    .hint("deltabench creates schemas, not databases: name one that exists"),
+                "53300" => {
+                    Problem::new(format!("{at} has no free connection")).detail(error.to_string())
+                }
+                "57P03" => Problem::new(format!("{at} accepts no connections now"))
                     .detail(error.to_string()),
                 _ => told(&at, error),
             },
-            other => Problem::new(format!("{at} cannot be logged in to")).detail(other.to_string()),
+            other => Problem::new(format!("cannot log in to {at}")).detail(other.to_string()),
         }
     }
 
@@ -130,8 +137,8 @@ impl Access {
             ..
         } = &self.remote;
         let mut detail =
-            "PGPASSWORD is not set, and no line of the password file (PGPASSFILE, else \
-                          ~/.pgpass) fits"
+            "PGPASSWORD is not set, and no line of the password file (PGPASSFILE, else ~/.pgpass) \
+                          matches"
                 .to_owned();
         if let Some(warning) = &self.warning {
             detail = warning.clone();
@@ -146,12 +153,12 @@ impl Access {
 }
 
 fn told(at: &str, error: &ServerError) -> Problem {
-    let problem = Problem::new(format!("{at} cannot be logged in to")).detail(error.to_string());
+    let problem = Problem::new(format!("cannot log in to {at}")).detail(error.to_string());
     match &error.hint {
         Some(hint) => problem.hint(hint.clone()),
         None if error.message.contains("startup parameter") => problem.hint(
-            "something between us and the server, a connection pooler, does not pass settings on: \
-             name the server itself",
+            "a connection pooler between deltabench and the server does not pass settings on: name the \
+             server itself",
         ),
         None => problem,
     }
@@ -159,23 +166,21 @@ fn told(at: &str, error: &ServerError) -> Problem {
 
 fn untrusted(at: &str, failure: &TlsFailure) -> Problem {
     match failure {
-        TlsFailure::NotOffered => Problem::new(format!("{at} does not do TLS")).hint(
-            "configure it to (ssl = on), or use sslmode=disable where the network between is trusted",
-        ),
+        TlsFailure::NotOffered => Problem::new(format!("{at} does not support TLS"))
+            .hint("switch it on (ssl = on), or use sslmode=disable if you trust the network"),
         TlsFailure::Untrusted(why) => {
             Problem::new(format!("the certificate of {at} is not trusted"))
                 .detail(why.clone())
                 .hint(
-                    "name its authority with sslrootcert=FILE and the server as the certificate does; \
-                     sslmode=verify-ca does not look at the name",
+                    "name its authority with sslrootcert=FILE, and use the server name of the \
+                     certificate; sslmode=verify-ca does not check the name",
                 )
         }
-        TlsFailure::NoRoots(why) => Problem::new("there are no certificates to trust")
+        TlsFailure::NoRoots(why) => Problem::new("there are no trusted certificates")
             .detail(why.clone())
             .hint("name a file with sslrootcert=FILE"),
         TlsFailure::Handshake(why) => {
-            Problem::new(format!("{at} and deltabench do not come to terms about TLS"))
-                .detail(why.clone())
+            Problem::new(format!("{at} and deltabench cannot agree on TLS")).detail(why.clone())
         }
     }
 }
@@ -212,7 +217,7 @@ pub(super) fn fit(client: &mut Client, remote: &Remote) -> Result<(String, u32),
     let rows = query(client, "SELECT version()")?;
     let says = rows.into_iter().next().map(text).unwrap_or_default();
     if !says.starts_with("PostgreSQL ") {
-        return Err(Problem::new(format!("{at} is not a PostgreSQL")).detail(says));
+        return Err(Problem::new(format!("{at} is not a PostgreSQL server")).detail(says));
     }
     let sql = "SELECT current_setting('server_version'), current_setting('server_version_num'), \
                pg_is_in_recovery(), has_database_privilege(current_database(), 'CREATE')";
@@ -227,13 +232,13 @@ pub(super) fn fit(client: &mut Client, remote: &Remote) -> Result<(String, u32),
     }
     if field(2) == "t" {
         return Err(Problem::new(format!("{at} is a standby"))
-            .detail("nothing can be made on a server in recovery")
+            .detail("a server in recovery accepts no writes")
             .hint("name the primary"));
     }
     if field(3) != "t" {
         let Remote { user, database, .. } = remote;
         return Err(Problem::new(format!(
-            "user {user} may not make a schema in database {database} on {at}"
+            "user {user} may not create a schema in database {database} on {at}"
         ))
         .hint(format!(
             "have its owner run: GRANT CREATE ON DATABASE \"{database}\" TO \"{user}\""

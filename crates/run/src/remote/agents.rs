@@ -96,5 +96,5 @@ pub(super) fn find_again(before: &Postmaster, remote: &Remote, client: &mut Clie
 fn backend(client: &mut Client) -> Result<u32, Problem> {
     let pid = number(client, BACKEND)?;
     u32::try_from(pid)
-        .map_err(|_| Problem::new("a server gave a backend no process could have").detail(BACKEND))
+        .map_err(|_| Problem::new("a server reported a process that cannot exist").detail(BACKEND))
 }

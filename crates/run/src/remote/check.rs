@@ -64,7 +64,7 @@ pub fn only_own(plan: &Plan) -> Result<(), Problem> {
     match remotes(plan).first() {
         None => Ok(()),
         Some((server, _)) => Err(Problem::new("this needs a server that deltabench starts")
-            .detail(format!("{} was there before", server.installation.asked))
+            .detail(format!("{} already runs", server.installation.asked))
             .hint("name postgres:VERSION, path:DIR or installed:MAJOR")),
     }
 }
@@ -81,7 +81,7 @@ pub(super) fn remotes(plan: &Plan) -> Vec<(&PlannedServer, &Remote)> {
 
 fn cannot(what: &str, why: &str, hint: &str) -> Problem {
     Problem::new(format!(
-        "{what} cannot be had of a server that deltabench did not start"
+        "{what} is not available on a server that deltabench did not start"
     ))
     .detail(why)
     .hint(hint)
@@ -91,7 +91,7 @@ fn check_plan(plan: &Plan, all: bool) -> Result<(), Problem> {
     if plan.cells.iter().any(|cell| cell.state == DataState::Aged) {
         return Err(cannot(
             "the aged state",
-            "it is made once and kept in a database of its own, which is copied as files",
+            "deltabench makes it once in a separate database and copies that as files",
             "leave out --state aged and workloads that need it",
         ));
     }
@@ -105,7 +105,7 @@ fn check_plan(plan: &Plan, all: bool) -> Result<(), Problem> {
     if plan.cache == CacheState::Cold {
         return Err(cannot(
             "a cold cache",
-            "the server would have to be restarted and its pages dropped",
+            "deltabench would have to restart the server and drop its pages",
             "leave out --cache-state cold",
         ));
     }
@@ -115,15 +115,15 @@ fn check_plan(plan: &Plan, all: bool) -> Result<(), Problem> {
         .is_some_and(|pins| !pins.server.is_empty());
     if all && pinned {
         return Err(cannot(
-            "a place on certain cores",
-            "only our own processes are pinned",
+            "pinning to cores",
+            "deltabench pins only its own processes",
             "leave out the server's cores",
         ));
     }
     if all && plan.transport != Transport::Socket {
         return Err(cannot(
             "another transport",
-            "its connection string says how it is reached",
+            "its connection string says how to connect",
             "leave out --transport, and say sslmode= in the target",
         ));
     }
@@ -134,7 +134,7 @@ fn check_server(server: &PlannedServer) -> Result<(), Problem> {
     if server.burn_ns.is_some() {
         return Err(cannot(
             "a known slowdown",
-            "it is loaded into the server's processes when they start",
+            "the server's processes load it when they start",
             "use a target that deltabench starts",
         ));
     }
@@ -144,11 +144,9 @@ fn check_server(server: &PlannedServer) -> Result<(), Problem> {
 fn check_certificate(remote: &Remote) -> Result<(), Problem> {
     let looked_at = !matches!(remote.tls, RemoteTls::Disable | RemoteTls::Prefer);
     if remote.root_certificate.is_some() && !looked_at {
-        return Err(
-            Problem::new("sslrootcert is not looked at with this sslmode")
-                .detail(format!("dsn:{remote}"))
-                .hint("use sslmode=verify-full"),
-        );
+        return Err(Problem::new("this sslmode ignores sslrootcert")
+            .detail(format!("dsn:{remote}"))
+            .hint("use sslmode=verify-full"));
     }
     Ok(())
 }
@@ -164,7 +162,7 @@ fn check_here(
     let (version, version_num) = fit(&mut client, remote)?;
     if version_num != server.installation.version_num {
         return Err(Problem::new(format!(
-            "{} runs {version} now, and ran {} when this run was planned",
+            "{} runs {version} now, but ran {} when this run was planned",
             place(remote),
             server.installation.version
         ))
@@ -253,12 +251,12 @@ fn check_room(room: &Room, wanted: u64, at: &str) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::new(format!(
-        "{at} has {left} connections left, and this run needs {wanted}"
+        "{at} has {left} connections left, but this run needs {wanted}"
     ))
     .detail(format!(
-        "{why}; a run has its clients on each of its servers at a time, and {SPARE} more for set-up work"
+        "{why}; a run needs its clients on each server at the same time, and {SPARE} more for set-up"
     ))
-    .hint("use fewer --clients, or give the server or the role room"))
+    .hint("use fewer --clients, or allow the server or the role more connections"))
 }
 
 #[cfg(test)]
@@ -299,7 +297,7 @@ mod tests {
             remote.root_certificate = Some("/ca.pem".into());
         });
         assert!(rooted.contains("verify-full"), "{rooted}");
-        assert!(refusal(|_| ()).contains("cannot be reached"));
+        assert!(refusal(|_| ()).contains("cannot reach"));
     }
 
     #[test]

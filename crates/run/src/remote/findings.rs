@@ -54,12 +54,12 @@ fn all(plan: &Plan, prewarmed: bool, round_trips_us: &[f64]) -> Vec<Finding> {
             FindingKind::RemoteLeftAsItIs,
             Severity::Note,
             format!(
-                "settings, checkpoints, autovacuum and other work of {whom} are what they are; deltabench \
-                 makes no checkpoint there{}",
+                "deltabench does not control settings, checkpoints, autovacuum and other work of \
+                 {whom}; it makes no checkpoint there{}",
                 if prewarmed {
                     ""
                 } else {
-                    " and, for want of pg_prewarm, warms caches by reading tables and indexes"
+                    " and, because pg_prewarm is missing, warms caches by reading tables and indexes"
                 }
             ),
         ),
@@ -86,8 +86,8 @@ fn cpu_unknown(theirs: &[(&PlannedServer, &Remote)]) -> Option<Finding> {
             FindingKind::RemoteCpuUnknown,
             Severity::Note,
             format!(
-                "what {whom} spends is not seen from here: no CPU per operation, and of the counters only \
-                 those of our own tables; an agent there would tell (agent=ssh:HOST)"
+                "deltabench cannot see from here what {whom} spends: it has no CPU per operation, and \
+                 only the counters of its own tables; an agent there can read them (agent=ssh:HOST)"
             ),
         )
     })
@@ -108,9 +108,9 @@ fn not_restarted(plan: &Plan, whom: &str) -> Finding {
         FindingKind::RemoteNotRestarted,
         severity,
         format!(
-            "{whom} is not restarted between blocks: what a start of the server draws (addresses, placement \
-             in memory) stays as it is, is part of each difference to another server, and no interval \
-             covers it"
+            "{whom} does not restart between blocks: what each start of a server changes at random \
+             (addresses, placement in memory) stays the same, is part of each difference to another \
+             server, and is in no interval"
         ),
     )
 }

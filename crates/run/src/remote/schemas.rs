@@ -144,7 +144,7 @@ pub(super) fn make(client: &mut Client, schema: &str, mark: &str) -> Result<(), 
             return failed(&sql, &error);
         }
         let whose = match find(client, schema).ok().flatten() {
-            Some((mark, true)) => format!("run {} on {} made it", mark.run, mark.host),
+            Some((mark, true)) => format!("run {} on {} created it", mark.run, mark.host),
             Some((mark, false)) => {
                 format!("it has the mark of run {}, and another owner", mark.run)
             }
@@ -152,7 +152,7 @@ pub(super) fn make(client: &mut Client, schema: &str, mark: &str) -> Result<(), 
         };
         Problem::new(format!("schema {schema} already exists"))
             .detail(whose)
-            .hint("deltabench does not touch it; if nobody needs it, drop it, and run again")
+            .hint("deltabench does not touch it; drop it if nobody needs it, and run again")
     })
 }
 
@@ -180,9 +180,7 @@ pub(super) fn drop_schema(client: &mut Client, schema: &str) -> Result<(), Probl
     let kept = |why: String| {
         Problem::new(format!("schema {schema} was not dropped"))
             .detail(why)
-            .hint(format!(
-                "when that is settled: DROP SCHEMA {schema} CASCADE"
-            ))
+            .hint(format!("then run: DROP SCHEMA {schema} CASCADE"))
     };
     match find(client, schema)? {
         Some((_, true)) => {}
@@ -325,8 +323,8 @@ pub(super) fn sweep(
         let swept = match maker {
             Maker::Elsewhere => {
                 note(format!(
-                    "{at}: run {} on {} has left schema {schema}; if it is over: DROP SCHEMA {schema} \
-                     CASCADE",
+                    "{at}: run {} on {} left schema {schema}; if that run has ended: DROP SCHEMA \
+                     {schema} CASCADE",
                     mark.run, mark.host
                 ));
                 Ok(())

@@ -177,7 +177,7 @@ impl RemoteServer {
             let left = format!("on {}: {}", place(&self.remote), made.join(", "));
             let detail = problem.detail.clone().unwrap_or_default();
             problem.detail(format!(
-                "{detail}\nleft, until the next run there sweeps them: {left}"
+                "{detail}\nleft until the next run there removes them: {left}"
             ))
         })
     }

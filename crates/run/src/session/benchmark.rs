@@ -83,7 +83,7 @@ pub trait Benchmark: Sync {
 
     /// What is said before postponed blocks are begun again.
     fn begun_again(&self) -> &'static str {
-        "what lost its server is begun again"
+        "visits that lost their server start again"
     }
 
     /// Refuses to measure the regressions of a run again by themselves.

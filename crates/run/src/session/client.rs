@@ -63,8 +63,8 @@ fn client_finding(
         FindingKind::ClientLimited,
         Severity::Confounder,
         format!(
-            "{} at {} clients: {limit}; differences between the servers are \
-             hidden in its throughput and latency",
+            "{} at {} clients: {limit}; its throughput and latency hide differences between the \
+             servers",
             cell.workload, cell.clients
         ),
     ))

@@ -132,7 +132,7 @@ impl Session<'_> {
         };
         let hint = cause
             .hint()
-            .unwrap_or("what was measured is kept: `deltabench report` shows it");
+            .unwrap_or("deltabench kept what it measured: `deltabench report` shows it");
         let loss = Loss {
             message,
             tail,

@@ -55,9 +55,9 @@ impl Session<'_> {
             findings.push(Finding::new(
                 FindingKind::Rotated,
                 Severity::Note,
-                "the servers do not fit into memory together, so each is started for its turns: their rounds \
-                 lie seconds apart, drift of the machine widens the intervals, and visits have no \
-                 counters but those of their slices",
+                "the servers do not fit into memory together, so each starts for its turns: the slices \
+                 of a round are seconds apart, drift of the machine widens the intervals, and visits \
+                 have only the counters of their slices",
             ));
         }
         if fleet.has_own() && !fleet.has_huge_pages() {
@@ -216,7 +216,7 @@ fn adapted(plan: &Plan) -> Vec<Finding> {
             .as_ref()
             .map_or("", |used| used.name.as_str());
         let text = format!(
-            "{name} was fitted to {}: {}",
+            "{name} was adapted to {}: {}",
             server.installation.resolved,
             changed.join("; ")
         );

@@ -74,7 +74,8 @@ impl Session<'_> {
         let short = is_short(self.plan);
         if restarted && !short {
             self.observer.note(
-                "no pilot: servers are started for each of their turns, and a pilot's stay up",
+                "no pilot: each server starts only for its turns, but a pilot needs servers that keep \
+                 running",
             );
         }
         if restarted || short {
@@ -118,9 +119,9 @@ impl Session<'_> {
         Some(match found.forecast.half_width_in(minutes) {
             // Then the plan's blocks end the run, and the rows above say what they take.
             Some(_) if whole < minutes => return None,
-            None => format!("{minutes:.0} min are too few for six blocks of this plan"),
+            None => format!("{minutes:.0} min are too short for six blocks of this plan"),
             Some(half) => format!(
-                "{minutes:.0} min buy about ±{:.1} % of throughput on these, in half of all runs",
+                "{minutes:.0} min give about ±{:.1} % of throughput on these in half of all runs",
                 100.0 * half
             ),
         })

@@ -45,7 +45,8 @@ impl Cause {
     pub(crate) fn hint(&self) -> Option<&'static str> {
         let detail = self.detail.as_deref().unwrap_or_default();
         detail.contains(AT_A_COLON).then_some(
-            "a variable that the script does not set is set by `deltabench pgbench -f FILE -D NAME=VALUE`",
+            "if the script does not set a variable, give it a value: `deltabench pgbench -f FILE -D \
+             NAME=VALUE`",
         )
     }
 }

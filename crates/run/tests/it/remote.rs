@@ -436,7 +436,7 @@ fn schemas_are_exchanged_settings_stay_and_a_lost_guard_is_replaced() {
     let schedule = BlockSchedule::of(&plan, 7);
     drop(theirs);
     let gone = fleet.start(&schedule).unwrap_err();
-    assert!(gone.error.contains("cannot be reached"), "{gone}");
+    assert!(gone.error.contains("cannot reach"), "{gone}");
     let left = fleet.dismantle().unwrap_err();
     assert!(
         left.to_string().contains("deltabench_exchanged_0"),
@@ -715,7 +715,7 @@ fn what_is_wrong_with_a_target_is_said_before_anything_is_made() {
             "localhost",
             "wrong",
             full.as_str(),
-            "does not take the password of user wrong",
+            "rejects the password of user wrong",
         ),
         (
             "localhost",
@@ -727,14 +727,14 @@ fn what_is_wrong_with_a_target_is_said_before_anything_is_made() {
             "localhost",
             "reader",
             &full,
-            "may not make a schema in database shop",
+            "may not create a schema in database shop",
         ),
         ("127.0.0.1", "bench", &full, "is not trusted"),
         (
             "localhost",
             "bench",
             "shop?sslmode=disable",
-            "does not let user bench in",
+            "rejects user bench",
         ),
         (
             "localhost",
@@ -752,7 +752,7 @@ fn what_is_wrong_with_a_target_is_said_before_anything_is_made() {
     assert!(missing.contains("has no database nowhere"), "{missing}");
     let nobody = "postgres://bench@127.0.0.1:1/shop".parse().unwrap();
     let nobody = remote::installation(&nobody).unwrap_err();
-    assert!(nobody.error.contains("cannot be reached"), "{nobody}");
+    assert!(nobody.error.contains("cannot reach"), "{nobody}");
     // Right, and then not any more.
     let target = theirs.installation();
     let mut plan = plan(&[&target; 2], cells(), 1000);
@@ -783,7 +783,7 @@ fn what_is_wrong_with_a_target_is_said_before_anything_is_made() {
     }
     let lab = Lab::new();
     let refused = lab.fleet(&plan, "revoked").err().unwrap();
-    assert!(refused.error.contains("may not make a schema"), "{refused}");
+    assert!(refused.error.contains("create a schema"), "{refused}");
     assert!(theirs.ours().is_empty() && !lab.host.workspaces.exists());
 }
 

@@ -121,7 +121,7 @@ fn a_server_that_does_not_get_search_path_is_refused_on_every_connection() {
     let refused = fleet
         .renew(&schedule, ServerId(0), &cells()[1])
         .unwrap_err();
-    let told = "does not take search_path at log-in";
+    let told = "does not accept search_path at log-in";
     assert!(refused.error.contains(told), "{refused}");
     // Before anything is made.
     let refused = remote::installation(&pooler.remote()).unwrap_err();

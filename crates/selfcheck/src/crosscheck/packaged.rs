@@ -158,7 +158,7 @@ pub fn chosen(only: &[String]) -> Result<Vec<Definition>, Problem> {
     let mut definitions: Vec<Definition> = Vec::new();
     for name in only {
         if definitions.iter().any(|known| known.name == *name) {
-            return Err(Problem::new(format!("{name} is asked for twice")));
+            return Err(Problem::new(format!("{name} is named twice")));
         }
         let found = all().find(|definition| definition.name == *name);
         definitions.push(found.cloned().ok_or_else(|| unknown(name, all()))?);
@@ -172,7 +172,7 @@ fn unknown<'a>(name: &str, all: impl Iterator<Item = &'a Definition>) -> Problem
         .detail(format!("known workloads: {}", names.join(", ")));
     match name.strip_suffix(".pre") {
         Some(same) if names.contains(&same) => {
-            problem.hint(format!("it sends the same SQL as {same}: use that"))
+            problem.hint(format!("it sends the same SQL as {same}: use {same}"))
         }
         _ => match nearest(name, names.iter().copied()) {
             Some(near) => problem.hint(format!("did you mean `{near}`?")),
@@ -246,7 +246,7 @@ mod tests {
         };
         assert!(refused(&["point-qery"]).contains("did you mean `point-query`?"));
         assert!(refused(&["point-query.pre"]).contains("the same SQL as point-query"));
-        assert!(refused(&["scan", "scan"]).contains("scan is asked for twice"));
+        assert!(refused(&["scan", "scan"]).contains("scan is named twice"));
         assert!(refused(&["zzzzzzzz"]).contains("leave --only out"));
     }
 }

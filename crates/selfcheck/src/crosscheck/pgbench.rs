@@ -35,7 +35,7 @@ pub fn chosen(only: &[String]) -> Result<Vec<&'static str>, Problem> {
         let script = SCRIPTS.into_iter().find(|known| known == name);
         match script {
             Some(script) if found.contains(&script) => {
-                return Err(Problem::new(format!("{name} is asked for twice")));
+                return Err(Problem::new(format!("{name} is named twice")));
             }
             Some(script) => found.push(script),
             None => {

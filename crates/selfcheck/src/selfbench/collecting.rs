@@ -145,5 +145,6 @@ fn pinned_lane(address: &Address, cores: &[usize]) -> Result<Lane, Problem> {
 }
 
 fn host_problem(error: &dyn std::fmt::Display) -> Problem {
-    Problem::new("the host does not let us observe or pin a server").detail(error.to_string())
+    Problem::new("the host does not allow deltabench to observe or pin a server")
+        .detail(error.to_string())
 }

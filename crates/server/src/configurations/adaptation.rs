@@ -144,8 +144,12 @@ impl Fitting<'_> {
         let target = self.completion_target();
         let (converted, why) = translation::convert(renaming, &resolved, version_num, target)
             .ok_or_else(|| {
-                Problem::new(format!("{name} = {value} cannot be said to {server}"))
-                    .detail(format!("it has {other}, and the value is not understood"))
+                Problem::new(format!(
+                    "{name} = {value} cannot be translated for {server}"
+                ))
+                .detail(format!(
+                    "it has {other}, but deltabench does not understand the value"
+                ))
             })?;
         to.record(name, value, Some((other, converted)), why);
         Ok(())
@@ -171,14 +175,12 @@ impl Fitting<'_> {
         };
         if !memory || share <= 0.0 {
             let what = if memory {
-                "that is nothing"
+                "that is zero"
             } else {
-                "it is no amount of memory"
+                "it is not an amount of memory"
             };
             return Err(Problem::new(format!("{name} cannot be {value}"))
-                .detail(format!(
-                    "{value} stands for a share of the server's memory; {what}"
-                ))
+                .detail(format!("{value} is a share of the server's memory; {what}"))
                 .hint(format!("write {name} as a number")));
         }
         let bytes = to_f64(self.memory_bytes) * share / 100.0;
@@ -303,9 +305,9 @@ mod tests {
         assert_eq!(
             told,
             [
-                "max_parallel_workers = 0 left out: 9.4 has no max_parallel_workers; 10 brought it",
+                "max_parallel_workers = 0 left out: 9.4 has no max_parallel_workers; 10 introduced it",
                 "wal_level = replica became wal_level = hot_standby: 9.4 calls it hot_standby",
-                "bgwriter_lru_maxpages = 2000 became bgwriter_lru_maxpages = 1000: 9.4 takes 1000 at most",
+                "bgwriter_lru_maxpages = 2000 became bgwriter_lru_maxpages = 1000: 9.4 accepts at most 1000",
                 "max_wal_size = 40GB became checkpoint_segments = 1024: 9.4 calls it checkpoint_segments; \
                  checkpoints stay as far apart: segments of 16 MB / 2.5",
             ]
@@ -321,7 +323,10 @@ mod tests {
             panic!("{:?}", adaptation.adapted);
         };
         assert_eq!(only.became, []);
-        assert_eq!(only.why, "9.4 has no debug_parallel_query; 16 brought it");
+        assert_eq!(
+            only.why,
+            "9.4 has no debug_parallel_query; 16 introduced it"
+        );
     }
 
     #[test]
@@ -362,7 +367,7 @@ mod tests {
         assert!(
             problem
                 .error
-                .contains("cannot be said to src:postgresql-9.4.26")
+                .contains("cannot be translated for src:postgresql-9.4.26")
         );
     }
 }

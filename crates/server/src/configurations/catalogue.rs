@@ -140,11 +140,7 @@ impl Catalogue {
     }
 
     fn silent(&self, why: &str) -> Problem {
-        Problem::new(format!(
-            "{} does not say which settings it has",
-            self.server
-        ))
-        .detail(why)
+        Problem::new(format!("{} does not list its settings", self.server)).detail(why)
     }
 
     /// That the server has no such setting, and what may have been meant.
@@ -158,7 +154,8 @@ impl Catalogue {
         if let Some(period) = history::period(&lower) {
             let when = translation::when(period, self.version_num);
             return problem.detail(when).hint(
-                "set it for the servers that have it only; a named configuration leaves it out by itself",
+                "set it only for the servers that have it; a named configuration leaves it out \
+                 automatically",
             );
         }
         let other_versions = history::periods()
@@ -271,7 +268,7 @@ mod tests {
         let problem = refusal("io_workers");
         assert_eq!(
             problem.detail.unwrap(),
-            "17 has no io_workers; 18 brought it"
+            "17 has no io_workers; 18 introduced it"
         );
         for (name, when) in [
             ("old_snapshot_threshold", "only 9.6 to 16 have it"),

@@ -24,11 +24,10 @@ pub(super) fn describe(postgres: &Path) -> Result<String, Problem> {
     if output.status.success() && !text.is_empty() {
         return Ok(text);
     }
-    Err(Problem::new(format!(
-        "{} does not say which settings it has",
-        postgres.display()
-    ))
-    .detail(complaint(&output)))
+    Err(
+        Problem::new(format!("{} does not list its settings", postgres.display()))
+            .detail(complaint(&output)),
+    )
 }
 
 /// Whether the program has the setting `name` and takes these values, all at a time.
@@ -139,11 +138,7 @@ echo '2026-11-21 20:23:00 GMT [7] HINT:  Available values: sync, worker.' >&2; e
         let scratch = tempfile::tempdir().unwrap();
         let postgres = program(scratch.path(), "echo nonsense >&2; exit 3");
         let problem = describe(&postgres).unwrap_err();
-        assert!(
-            problem
-                .error
-                .ends_with("does not say which settings it has")
-        );
+        assert!(problem.error.ends_with("does not list its settings"));
         assert!(problem.detail.unwrap().contains("nonsense"));
         let Answer::Refused(told) = ask(&postgres, "work_mem", &[]).unwrap() else {
             panic!("taken");

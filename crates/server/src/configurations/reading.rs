@@ -58,13 +58,13 @@ fn statement(line: &str) -> Result<Option<Statement>, String> {
     let rest = rest.trim_start();
     if !rest.is_empty() && !rest.starts_with('#') {
         return Err(format!(
-            "there is more behind the value of {name}; quote it: '...'"
+            "text follows the value of {name}; quote the value: '...'"
         ));
     }
     match name.as_str() {
         "include" => Ok(Some(Statement::Include(value))),
         "include_if_exists" | "include_dir" => Err(format!(
-            "{name} is not possible here; include = 'NAME' takes in another configuration"
+            "{name} is not possible here; include = 'NAME' includes another configuration"
         )),
         _ => Ok(Some(Statement::Set(name, value))),
     }
@@ -101,7 +101,7 @@ fn unquote(text: &str) -> Result<(String, &str), String> {
             '\'' => return Ok((value, rest.as_str())),
             '\\' => match rest.next() {
                 Some('n' | 'r' | 'b' | 'f' | '0'..='7') => {
-                    return Err("control characters in a value cannot be had here".to_owned());
+                    return Err("control characters in a value is out of reach here".to_owned());
                 }
                 Some('t') => value.push('\t'),
                 Some(other) => value.push(other),
@@ -156,13 +156,13 @@ mod tests {
     fn what_is_no_setting_is_refused_with_its_place() {
         for (line, wanted) in [
             ("= 5", "starts with its name"),
-            ("work mem = 5", "more behind"),
+            ("work mem = 5", "text follows"),
             ("work_mem =", "without a value"),
             ("work_mem", "without a value"),
             ("search_path = a, b", "needs quotes"),
-            ("search_path = a b", "more behind"),
+            ("search_path = a b", "text follows"),
             ("log_line_prefix = 'x", "not closed"),
-            ("log_line_prefix = 'x' y", "more behind"),
+            ("log_line_prefix = 'x' y", "text follows"),
             ("log_line_prefix = 'x\\ny'", "control characters"),
             ("include_dir = 'conf.d'", "include = 'NAME'"),
         ] {

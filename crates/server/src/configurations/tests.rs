@@ -135,7 +135,7 @@ fn what_cannot_be_taken_in_is_refused() {
     let problem = error(&[("cx7", own(&[], &[("work_mem", "1MB")], &[]))]);
     assert!(problem.error.contains("a configuration `cx7` already"));
     let problem = error(&[("a b", own(&[], &[], &[]))]);
-    assert!(problem.error.contains("does not fit"));
+    assert!(problem.error.contains("not a valid name"));
     let problem = error(&[("mine", own(&["cx7"], &[], &["shared_bufers"]))]);
     assert_eq!(
         problem.hint.as_deref(),

@@ -108,7 +108,7 @@ impl Renaming {
 pub(super) fn when(period: Period, version_num: u32) -> String {
     let (name, version) = (period.name, branch(version_num));
     match (period.covers(version_num), period.first, period.last) {
-        (false, Some(first), None) => format!("{version} has no {name}; {first} brought it"),
+        (false, Some(first), None) => format!("{version} has no {name}; {first} introduced it"),
         (false, None, Some(last)) => {
             format!("{version} has no {name}; {last} was the last to have it")
         }
@@ -289,12 +289,12 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         asked: "`wal_level = replica` before 9.6",
-        becomes: "`hot_standby`, which it was called",
+        becomes: "`hot_standby`, its name then",
         fit: wal_level,
     },
     Rule {
         asked: "`password_encryption = on` since 14",
-        becomes: "`md5`, which it stood for",
+        becomes: "`md5`, its meaning then",
         fit: password_encryption,
     },
     Rule {
@@ -304,19 +304,24 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         asked: "a library of `shared_preload_libraries` that the installation does not have",
-        becomes: "taken off the list, with the library's settings",
+        becomes: "removed from the list, with the library's settings",
         fit: preloaded,
     },
     Rule {
         asked: "`jit = on` where the build has no LLVM",
-        becomes: "stays, with a note: nothing is compiled",
+        becomes: "unchanged, with a note: the server compiles nothing",
         fit: jit,
     },
 ];
 
 fn pglz(case: &Case<'_>) -> Option<Fit> {
     let applies = compresses_by_boolean(case) && case.value.eq_ignore_ascii_case("pglz");
-    applies.then(|| Fit::Becomes("on".into(), format!("in {} on is pglz", case.version())))
+    applies.then(|| {
+        Fit::Becomes(
+            "on".into(),
+            format!("in {} `on` means pglz", case.version()),
+        )
+    })
 }
 
 fn newer_compression(case: &Case<'_>) -> Option<Fit> {
@@ -326,7 +331,7 @@ fn newer_compression(case: &Case<'_>) -> Option<Fit> {
     (compresses_by_boolean(case) && newer).then(|| {
         let (version, value) = (case.version(), case.value);
         Fit::Dropped(format!(
-            "{version} has no wal_compression = {value}; 15 brought it"
+            "{version} has no wal_compression = {value}; 15 introduced it"
         ))
     })
 }
@@ -356,7 +361,7 @@ fn cost_delay(case: &Case<'_>) -> Option<Fit> {
         .is_ok();
     (!as_it_is && delay > 0.0).then(|| {
         let why = format!(
-            "{} has whole milliseconds only; 12 brought parts",
+            "{} accepts only whole milliseconds; 12 introduced fractions",
             case.version()
         );
         Fit::Becomes(format!("{}ms", to_u64(whole)), why)
@@ -379,7 +384,7 @@ fn fraction(case: &Case<'_>) -> Option<Fit> {
         Normal::Microseconds(time) if time >= 1000.0 => format!("{}ms", to_u64(time / 1e3)),
         _ => return None,
     };
-    let why = format!("{} reads whole numbers only", case.version());
+    let why = format!("{} reads only whole numbers", case.version());
     Some(Fit::Becomes(text, why))
 }
 
@@ -392,7 +397,7 @@ fn too_large(case: &Case<'_>) -> Option<Fit> {
     let asked: f64 = case.value.trim().parse().ok()?;
     (asked > most).then(|| {
         let most = to_u64(most);
-        let why = format!("{} takes {most} at most", case.version());
+        let why = format!("{} accepts at most {most}", case.version());
         Fit::Becomes(most.to_string(), why)
     })
 }
@@ -408,7 +413,7 @@ fn wal_level(case: &Case<'_>) -> Option<Fit> {
 fn password_encryption(case: &Case<'_>) -> Option<Fit> {
     let on = normalise(case.value, None) == Normal::Boolean(true) || case.value.trim() == "1";
     (case.name == "password_encryption" && case.version_num >= 140_000 && on).then(|| {
-        let why = format!("{} takes names only; on was md5", case.version());
+        let why = format!("{} accepts only names; `on` meant md5", case.version());
         Fit::Becomes("md5".into(), why)
     })
 }
@@ -419,7 +424,7 @@ fn no_shared_memory(case: &Case<'_>) -> Option<Fit> {
     (named && none && case.version_num >= 120_000).then(|| {
         let version = case.version();
         Fit::Dropped(format!(
-            "{version} cannot do without; 11 was the last that could"
+            "{version} requires shared memory here; 11 was the last version without that rule"
         ))
     })
 }
@@ -445,7 +450,7 @@ fn jit(case: &Case<'_>) -> Option<Fit> {
         matches!(normalise(case.value, None), Normal::Boolean(true)) || case.value.trim() == "1";
     let without = case.name == "jit" && on && case.libraries.lack("llvmjit");
     without.then(|| {
-        let why = "the build has no LLVM: nothing is compiled".to_owned();
+        let why = "the build has no LLVM: the server compiles nothing".to_owned();
         Fit::Becomes(case.value.to_owned(), why)
     })
 }

@@ -56,7 +56,7 @@ pub fn check_values(settings: &[(String, String)], catalogue: &Catalogue) -> Res
         }
     }
     Err(Problem::new(format!(
-        "{} does not take these settings together",
+        "{} rejects this combination of settings",
         catalogue.server()
     ))
     .detail(all))

@@ -125,7 +125,7 @@ fn what_a_version_lacks_is_left_out_with_a_record() {
                 .iter()
                 .find(|line| line.starts_with(&format!("{name} = ")));
             assert_eq!(line.is_some(), version < since, "{told:?}");
-            let brought = format!("{} brought it", since / 10_000);
+            let brought = format!("{} introduced it", since / 10_000);
             assert!(line.is_none_or(|line| line.ends_with(&brought)), "{line:?}");
         }
         let pages = value(&adapted.settings, "bgwriter_lru_maxpages");
@@ -215,16 +215,16 @@ fn shares_are_of_memory_and_of_nothing_else() {
         let settings = share("log_line_prefix", "25%").unwrap().settings;
         assert_eq!(value(&settings, "log_line_prefix"), Some("25%"));
         for (name, asked, why) in [
-            ("max_connections", "25%", "no amount of memory"),
-            ("checkpoint_timeout", "25%", "no amount of memory"),
+            ("max_connections", "25%", "not an amount of memory"),
+            ("checkpoint_timeout", "25%", "not an amount of memory"),
             (
                 "autovacuum_vacuum_scale_factor",
                 "5%",
-                "no amount of memory",
+                "not an amount of memory",
             ),
-            ("jit_above_cost", "5%", "no amount of memory"),
-            ("fsync", "50%", "no amount of memory"),
-            ("work_mem", "0%", "nothing"),
+            ("jit_above_cost", "5%", "not an amount of memory"),
+            ("fsync", "50%", "not an amount of memory"),
+            ("work_mem", "0%", "zero"),
         ] {
             if installation.version_num < 110_000 && name.starts_with("jit") {
                 continue;

@@ -57,7 +57,7 @@ fn a_setting_that_the_version_lacks_is_refused_by_name() {
             .start(&slot(5500), &pair("io_methodd", "worker"))
             .unwrap_err();
         let wanted = format!(
-            "setting `io_methodd` is not known to {}",
+            "{} does not know setting `io_methodd`",
             installation.resolved
         );
         assert_eq!(problem.error, wanted);
@@ -232,7 +232,7 @@ fn a_tree_out_of_the_server_user_s_reach_is_refused_with_the_directory_in_the_wa
     assert!(
         problem
             .error
-            .contains(&format!("user `{}` cannot get at", lab.user.name)),
+            .contains(&format!("user `{}` cannot access", lab.user.name)),
         "{problem}"
     );
     assert!(

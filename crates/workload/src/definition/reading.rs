@@ -99,7 +99,8 @@ fn pre(section: &Section<'_>, writes: bool) -> Result<bool, Problem> {
     let pre = section.flag("pre")?.unwrap_or(false);
     match section.value("pre") {
         Some((_, at)) if pre && writes => {
-            let what = "`pre` is for tests that only read: each that writes has tables of its own";
+            let what =
+                "`pre` is for tests that only read: each test that writes has its own tables";
             Err(section.problem_at(at, what))
         }
         _ => Ok(pre),
@@ -142,8 +143,8 @@ fn name(section: &Section<'_>, varied: &Varied) -> Result<String, Problem> {
     let problem = match wrong {
         None => return Ok(name.to_owned()),
         Some(word) if word.contains('=') => {
-            let what = format!("name \"{name}\" says {word}, and [vary] does not");
-            Problem::new(what).hint("only the values of [vary] may stand in a name like that")
+            let what = format!("name \"{name}\" says {word}, but [vary] does not");
+            Problem::new(what).hint("such a part of a name must repeat a value of [vary]")
         }
         Some(_) => Problem::new(format!(
             "name \"{name}\" is not lower-case words joined by `-`"

@@ -124,7 +124,7 @@ impl Reader<'_> {
             return Err(section.problem_at(at, what));
         }
         if self.own_tables && template.has_table {
-            let problem = Problem::new("{table} in SQL, but the file has tables of its own");
+            let problem = Problem::new("{table} in SQL, but the file has its own tables");
             return Err(section.wrap(at, problem.hint("write the name of one of its [[table]]s")));
         }
         Ok(StepDefinition {

@@ -252,7 +252,7 @@ impl Reading<'_, '_> {
         if sql.statements.iter().any(|words| copies_to_client(words)) {
             return Err(self
                 .problem(sql.at, "COPY is not supported in pgbench")
-                .hint("put the rows into tables when they are made, or use INSERT"));
+                .hint("fill tables when you create them, or use INSERT"));
         }
         let mode = self.builder.mode;
         if mode == QueryMode::Simple {
@@ -273,7 +273,7 @@ impl Reading<'_, '_> {
                 Opaque::Comment => "a comment",
             };
             let what = format!(
-                "`{variable}` stands in {place}, where it cannot be a parameter in {} mode",
+                "`{variable}` is in {place}, where it cannot be a parameter in {} mode",
                 mode.word()
             );
             return Err(self

@@ -291,7 +291,7 @@ fn mistakes_in_tables_are_named() {
         (
             "UPDATE accounts",
             "UPDATE {table}",
-            "{table} in SQL, but the file has tables of its own",
+            "{table} in SQL, but the file has its own tables",
         ),
         (
             "name = \"accounts\"",

@@ -160,7 +160,7 @@ fn files_of_the_user_come_after_and_may_not_take_a_name() {
     let taken = builtin()
         .with_sources(&[source("a.toml", "scan", "")])
         .unwrap_err();
-    assert_eq!(taken.error, "a.toml: there is a workload `scan` already");
+    assert_eq!(taken.error, "a.toml: a workload `scan` already exists");
     assert_eq!(
         taken.detail.unwrap(),
         "it is in workloads/sysbench/scan.toml"

@@ -85,7 +85,7 @@ fn the_built_in_mixes_are_workloads_like_others() {
     assert!(!library.get("point-query").unwrap().is_script());
     let twice = library.with_pgbench(Some(&setup)).unwrap_err().to_string();
     assert!(
-        twice.contains("there is a workload `pgbench-tpcb-like` already"),
+        twice.contains("a workload `pgbench-tpcb-like` already exists"),
         "{twice}"
     );
 }
@@ -228,5 +228,5 @@ fn names_that_clash_are_refused_with_what_can_be_done() {
     let builtin = refused(vec![mix("scan", "scan.sql")]);
     assert_eq!(builtin.hint.as_deref(), Some("rename the file"));
     let twice = refused(vec![mix("my", "my.sql"), mix("my", "my.sql")]);
-    assert_eq!(twice.error, "my.sql is asked for twice");
+    assert_eq!(twice.error, "my.sql is named twice");
 }

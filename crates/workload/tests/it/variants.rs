@@ -371,7 +371,7 @@ fn mistakes_with_sizes_name_their_line() {
             "\"own-many=4\"",
             "x.toml:3: the workload: name \"own-many=4\" says many=4",
         ),
-        ("\"own\"", "\"own-x=3\"", "says x=3, and [vary] does not"),
+        ("\"own\"", "\"own-x=3\"", "says x=3, but [vary] does not"),
     ] {
         let found = problem(from, to);
         assert!(

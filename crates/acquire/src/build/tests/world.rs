@@ -87,7 +87,7 @@ impl World {
         for tool in ["make", "git", "cat", "chmod", "cp", "mkdir", "mv"] {
             let found = Toolbox::here()
                 .find(tool)
-                .unwrap_or_else(|| panic!("{tool} is not here"));
+                .unwrap_or_else(|| panic!("{tool} is not installed"));
             symlink(found, world.path("bin").join(tool)).unwrap();
         }
         world.tool("gcc", "case $1 in --version) echo 'gcc 99.1';; esac");

@@ -43,8 +43,8 @@ pub fn tell(plan: &Plan, host: &Host) -> Result<Vec<String>, Problem> {
     let allowed = plan.timing.deadline_seconds;
     if let Some(allowed) = allowed.filter(|allowed| *allowed < found.set_up.as_secs_f64() + pass) {
         lines.push(format!(
-            "  note     one pass on all servers takes about {}, and --budget is {}: deltabench measures one \
-             in any case",
+            "  note     one pass on all servers takes about {}, and --budget is {}: deltabench always \
+             measures one",
             span(pass),
             span(allowed)
         ));
@@ -58,7 +58,7 @@ fn steps(setup: &InsertSetup) -> String {
     let mut text = names.join(" ");
     if setup.steps.iter().any(|step| step.queries()) {
         text.push_str(&format!(
-            "; {} s of queries each, rates {}, {} s to settle before",
+            "; {} s of queries each, rates {}, {} s to settle before them",
             setup.query_seconds,
             setup.pacing.word(),
             setup.settle_seconds()

@@ -17,38 +17,41 @@ impl Elsewhere {
         if let Some(seconds) = &self.time {
             return Some(refused(
                 "-T/--time",
-                "work is measured in slices that alternate between the servers, in blocks until the answer \
-                 is there",
+                "deltabench measures slices that alternate between the servers, block after block \
+                 until it has an answer",
                 &format!(
-                    "--visit-seconds {seconds} is the time on each server in a block, --budget 15m the end"
+                    "--visit-seconds {seconds} sets the time on each server in a block, --budget 15m \
+                     limits the run"
                 ),
             ));
         }
         if self.transactions.is_some() {
             return Some(refused(
                 "-t/--transactions",
-                "a slice has as many transactions as the base does in its length, the same for every server",
-                "--slice-ms and --visit-seconds say how long a server is measured, --blocks how often",
+                "every server does the same number of transactions in a slice: what the base does in \
+                 its length",
+                "--slice-ms and --visit-seconds set how long deltabench measures a server, --blocks \
+                 how often",
             ));
         }
         if self.jobs.is_some() {
             return Some(refused(
                 "-j/--jobs",
-                "all connections are served by one thread",
+                "one thread serves all connections",
                 "leave it out; a report says if the client was short of CPU",
             ));
         }
         if self.connect {
             return Some(refused(
                 "-C/--connect",
-                "connections are opened before a slice and not measured",
-                "leave it out; what a connection costs is not measured by this version",
+                "deltabench opens connections before a slice, outside of the measured time",
+                "leave it out; this version does not measure what a connection costs",
             ));
         }
         let seed = self.random_seed.as_ref()?;
         Some(refused(
             "--random-seed",
-            "one seed is for everything that is drawn: orders, keys, data",
+            "one seed determines all random choices: orders, keys, data",
             &format!("use --seed {seed}"),
         ))
     }
@@ -58,28 +61,30 @@ impl Elsewhere {
         if self.initialize {
             return Some(refused(
                 "-i/--initialize",
-                "every run makes its tables, on servers of its own",
-                "leave it out; --scale, --fillfactor, --foreign-keys, --partitions say how",
+                "every run creates its own tables on its own servers",
+                "leave it out; --scale, --fillfactor, --foreign-keys and --partitions describe the \
+                 tables",
             ));
         }
         if self.init_steps.is_some() {
             return Some(refused(
                 "-I/--init-steps",
-                "all steps of `pgbench -i` are done: dtgvp, and f with --foreign-keys",
+                "deltabench does all steps of `pgbench -i`: dtgvp, and f with --foreign-keys",
                 "use --server-side for G and --foreign-keys for f",
             ));
         }
         if self.no_vacuum {
             return Some(refused(
                 "-n/--no-vacuum",
-                "nothing is vacuumed before a slice: scripts that write get restored tables in each block",
+                "deltabench does not vacuum before a slice: scripts that write get restored tables in \
+                 each block",
                 "leave it out",
             ));
         }
         if self.vacuum_all {
             return Some(refused(
                 "-v/--vacuum-all",
-                "tables are vacuumed when they are made; scripts that write get them restored in each block",
+                "deltabench vacuums new tables; scripts that write get restored tables in each block",
                 "leave it out",
             ));
         }
@@ -87,7 +92,7 @@ impl Elsewhere {
         elsewhere.then(|| {
             refused(
                 "--tablespace",
-                "servers of a run have their data in one directory",
+                "all servers of a run have their data in one directory",
                 "use --cluster-dir DIR",
             )
         })
@@ -98,21 +103,21 @@ impl Elsewhere {
         if self.progress.is_some() {
             return Some(refused(
                 "-P/--progress",
-                "a line for each block tells where it stands, and a series of each second is kept",
+                "deltabench prints a line for each block and stores a series of each second",
                 "leave it out; `deltabench report RUN --format pgbench --progress 5` prints such lines",
             ));
         }
         if self.report_per_command {
             return Some(refused(
                 "-r/--report-per-command",
-                "latencies are of transactions and of scripts",
-                "leave it out; `deltabench report RUN --format pgbench --progress 5` has scripts apart",
+                "deltabench measures latencies of transactions and of scripts",
+                "leave it out; `deltabench report RUN --format pgbench --progress 5` shows each script",
             ));
         }
         if self.log {
             return Some(refused(
                 "-l/--log",
-                "latencies of each slice are kept as a histogram",
+                "deltabench stores a histogram of the latencies of each slice",
                 "leave it out; `deltabench export` writes them",
             ));
         }
@@ -126,7 +131,7 @@ impl Elsewhere {
 }
 
 fn refused(option: &str, why: &str, hint: &str) -> Problem {
-    Problem::new(format!("{option} of pgbench has no place here"))
+    Problem::new(format!("{option} of pgbench does not apply here"))
         .detail(why)
         .hint(hint)
 }

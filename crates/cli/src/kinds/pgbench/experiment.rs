@@ -87,7 +87,7 @@ fn of_script(script: &ScriptName, directory: &Path) -> Result<(String, PgbenchSc
 
 /// The scale factor of a scale on a server with so much memory (absent: that of the machine).
 ///
-/// Errors: a machine that does not tell its memory.
+/// Errors: a machine whose memory cannot be read.
 fn factor(
     scale: ScaleFactor,
     memory_bytes: Option<u64>,
@@ -100,7 +100,7 @@ fn factor(
     let machine = || read_host().memory_bytes;
     let memory = memory_bytes.or_else(machine).ok_or_else(|| {
         Problem::new(format!("cannot tell how much {scale} is"))
-            .detail("this machine does not tell how much memory it has")
+            .detail("deltabench cannot read how much memory this machine has")
             .hint("write a number as `scale`, or give [limits] a `memory`")
     })?;
     Ok(of_bytes(times * to_f64(memory), tables))
@@ -117,7 +117,7 @@ fn of_bytes(bytes: f64, tables: &PgbenchTables) -> u32 {
     u32::try_from(scale).unwrap_or(SCALE_MAX)
 }
 
-/// Where a part stands, with the scale factor beside the word that it comes from. Not where memory is an axis
+/// The coordinates of a part, with the scale factor after the word of the file. Not where memory is an axis
 /// too: there the word is what parts have in common.
 pub fn coordinates(part: &Part, setup: Option<&PgbenchSetup>) -> Vec<(String, String)> {
     let by_memory = part.coordinates.iter().any(|(axis, _)| axis == "memory");

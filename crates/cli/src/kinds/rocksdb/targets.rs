@@ -11,7 +11,7 @@ use deltabench_run::planning::ServerWish;
 
 /// What is measured, the base first.
 pub struct Sides<'a> {
-    /// As asked for.
+    /// As the user named it.
     pub specs: &'a [TargetSpec],
     /// The caches that each of them has; the base is the first target with the first of them.
     pub caches: &'a [BlockCacheWord],
@@ -19,7 +19,7 @@ pub struct Sides<'a> {
     pub own: Vec<(String, String)>,
 }
 
-/// The targets as asked for: a version alone is one of RocksDB.
+/// The targets as the user named them: a version alone is one of RocksDB.
 ///
 /// Errors: texts that are no targets, targets that are no RocksDB, a `db_bench` beside a library.
 pub fn specs(base: &str, candidates: &[String]) -> Result<Vec<TargetSpec>, Problem> {
@@ -51,8 +51,9 @@ impl Sides<'_> {
     /// candidates.
     pub fn check(&self) -> Result<(), Problem> {
         if !self.own.is_empty() && self.specs.len() < 2 {
-            return Err(Problem::new("--candidate-option is given, and there is no candidate")
-                .hint("name the target once more: deltabench rocksdb 10.2.1 10.2.1 --candidate-option …"));
+            return Err(Problem::new("--candidate-option needs a candidate").hint(
+                "name the target again: deltabench rocksdb 10.2.1 10.2.1 --candidate-option …",
+            ));
         }
         for spec in self.specs {
             self.caches_of(&spec.to_string(), spec.engine(), spec.rocksdb_version())?;
@@ -85,9 +86,14 @@ impl Sides<'_> {
             }
         }
         if caches.is_empty() {
-            return Err(Problem::new(format!("{name} has no HyperClock block cache"))
-                .detail("the C interface makes one from 8.1 on, db_bench from 7.7 on")
-                .hint("use --block-cache best (it where there is one, else lru) or --block-cache lru"));
+            return Err(
+                Problem::new(format!("{name} has no HyperClock block cache"))
+                    .detail("the C interface has one from 8.1 on, db_bench from 7.7 on")
+                    .hint(
+                        "use --block-cache best (hyper-clock if the version has it, else lru) or \
+                       --block-cache lru",
+                    ),
+            );
         }
         Ok((caches, left_out))
     }

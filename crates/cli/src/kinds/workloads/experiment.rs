@@ -118,7 +118,7 @@ fn measurement(experiment: &Experiment, compare: &mut Compare) {
     });
 }
 
-/// A storage profile's name as it is, or a file beside the experiment's.
+/// A storage profile's name as it is, or a file next to the experiment's.
 fn beside(storage: &str, directory: &Path) -> String {
     let is_file = storage.contains('/') || Path::new(storage).extension().is_some();
     if is_file {

@@ -18,7 +18,7 @@ pub(super) fn check_steps(plan: &Plan) -> Result<(), Problem> {
     }
     Err(Problem::new("the run has no steps of the Insert Benchmark")
         .detail("this form has a line for each server, step and pass of it")
-        .hint("take --format csv for a line for each cell and metric"))
+        .hint("use --format csv for a line for each cell and metric"))
 }
 
 /// Comma-separated values (RFC 4180, line breaks as LF): a header, then a line for each server, step and pass

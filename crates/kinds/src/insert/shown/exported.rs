@@ -27,16 +27,16 @@ const STEPS: ExportTable = ExportTable {
         text("unit", "`rows/s` or `queries/s`"),
         real(
             "background",
-            "rows inserted per second beside queries; null where there are none",
+            "rows inserted per second during queries; null if there are none",
         ),
-        real("background_target", "how many were asked for"),
+        real("background_target", "how many were requested"),
         integer(
             "sla_met",
-            "1 if that is at least 95 % of it, else 0; null where there is no rate",
+            "1 if that is at least 95 % of it, else 0; null if there is no rate",
         ),
         integer(
             "disturbed",
-            "1 if other load disturbed it, which takes nothing away, else 0",
+            "1 if other load disturbed it (it still counts), else 0",
         ),
         text("void", "why it does not count; null for a good one"),
     ],
@@ -76,7 +76,7 @@ const STEP_SECONDS: ExportTable = ExportTable {
         integer("queries", "queries"),
         integer(
             "max_insert_us",
-            "longest response of an insert that ended in it; 0 where none did",
+            "longest response of an insert that ended in it; 0 if none did",
         ),
         integer("max_delete_us", "of a delete"),
         integer("max_query_us", "of a query"),

@@ -236,7 +236,7 @@ fn response(column: &StepColumn, role: InsertRole, rows: &[OfStep<'_>]) -> Table
         .map(|(name, _)| name.replace("us", " µs").replace("ms", " ms"));
     let exact = ["slower", "p50", "p95", "p99", "p99.9", "max"].map(str::to_owned);
     let since = match column.target {
-        Some(_) if role != InsertRole::Query => ", from the time it was to be sent",
+        Some(_) if role != InsertRole::Query => ", from the time when it was due",
         _ => "",
     };
     Table {

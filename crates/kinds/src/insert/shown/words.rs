@@ -45,7 +45,7 @@ pub(crate) fn setup(setup: &InsertSetup) -> String {
     if setup.steps.iter().any(|step| step.queries()) {
         let seconds = plural(u64::from(setup.query_seconds), "second");
         parts.push(format!(
-            "queries for {seconds} beside background inserts {pacing}"
+            "queries for {seconds} with background inserts {pacing}"
         ));
     }
     if let Some(seconds) = setup.long_transaction_seconds {
@@ -178,8 +178,8 @@ fn rows(rate: f64) -> String {
 /// How the table of background inserts is read.
 pub(crate) fn service_legend() -> String {
     format!(
-        "rows inserted per second beside the queries, all clients together; {MISSED} below {} of the target: \
-         the step has failed, and is neither ranked nor judged",
+        "rows inserted per second during the queries, all clients together; {MISSED} below {} of the \
+         target: the step has failed, and is neither ranked nor judged",
         words::share(SLA_SHARE)
     )
 }
@@ -253,15 +253,15 @@ pub(crate) fn head(plan: &Plan, report: &InsertReport) -> String {
 pub(crate) fn meaning(column: &StepColumn) -> String {
     match column.step {
         InsertStep::LoadRows => "inserts in the order of the key, no secondary indexes".to_owned(),
-        InsertStep::Index => "three secondary indexes are made".to_owned(),
+        InsertStep::Index => "creation of three secondary indexes".to_owned(),
         InsertStep::WriteMany => "inserts and deletes of 50 rows".to_owned(),
         InsertStep::WriteFew => "inserts and deletes of 5 rows".to_owned(),
-        InsertStep::Range(rate) => format!(
-            "range queries beside {rate} inserted and deleted rows per second of each client"
-        ),
-        InsertStep::Point(rate) => format!(
-            "point queries beside {rate} inserted and deleted rows per second of each client"
-        ),
+        InsertStep::Range(rate) => {
+            format!("range queries while each client inserts and deletes {rate} rows per second")
+        }
+        InsertStep::Point(rate) => {
+            format!("point queries while each client inserts and deletes {rate} rows per second")
+        }
     }
 }
 

@@ -9,9 +9,9 @@ use deltabench_model::table::{Cell, Column, Line, Look, Table};
 use deltabench_report::words;
 use serde_json::{Value, json};
 
-const LEGEND: &str = "Everything that was sent, disturbed or not; latency is the mean with the standard \
-                      deviation of single transactions, no interval. Shares are of all transactions, failed \
-                      and skipped ones included.";
+const LEGEND: &str = "All transactions, disturbed or not; latency is the mean with the standard \
+                      deviation of single transactions, no interval. Shares are of all transactions, \
+                      failed and skipped ones included.";
 
 /// The scripts on the page and in files, and pgbench's own form.
 pub fn figures(plan: &Plan, results: &[CellResult]) -> Figures {

@@ -94,7 +94,7 @@ fn page(plan: &Plan, report: &RocksdbReport) -> Vec<Block> {
         heading("Relative throughput, target / base"),
         Block::Table(tables::relative(report)),
         legend(format!(
-            "{}; intervals are with the cells below",
+            "{}; the cells below have the intervals",
             words::RELATIVE
         )),
     ];

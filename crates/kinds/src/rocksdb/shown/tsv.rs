@@ -18,7 +18,7 @@ pub(super) fn check_rocksdb(plan: &Plan) -> Result<(), Problem> {
     }
     Err(Problem::new("the run has no steps of RocksDB")
         .detail("this form has a line for each target, step and block of it")
-        .hint("take --format csv for a line for each cell and metric"))
+        .hint("use --format csv for a line for each cell and metric"))
 }
 
 /// What is not known, as published.

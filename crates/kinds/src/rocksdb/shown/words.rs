@@ -6,28 +6,27 @@ use deltabench_model::work::rocksdb::{MULTI_READ_BATCH, RocksdbSetup, RocksdbSte
 use deltabench_report::words;
 
 /// How the table of throughput is read, whatever the steps.
-const THROUGHPUT: &str = "\
-    operations per second of the turns that count, geometric mean over the blocks; of a range a seek with \
-    its nexts is one; a writer beside the readers and waiting for compactions are not in it";
+const THROUGHPUT: &str = "operations per second of the turns that count, geometric mean over the \
+    blocks; in ranges a seek with its nexts is one operation; the concurrent writer and the wait for \
+    compactions are not included";
 /// How the table of relative throughput is read.
 pub(crate) const RELATIVE: &str = "\
     target / base, 2 decimals as published; ▼ slower, ▲ faster, = no change, ? inconclusive, × unfit";
 /// How the table of caches is read.
-pub(crate) const CACHES: &str = "\
-    throughput with HyperClock / with LRU, 95 % interval over blocks, everything else alike";
+pub(crate) const CACHES: &str = "throughput with HyperClock / with LRU, 95 % interval over blocks, all \
+    else equal";
 /// How the table of steps is read.
-pub(crate) const FIGURES: &str = "\
-    mean over the blocks of whole steps, waiting for compactions included; comp: compactions, flushes \
-    counted among them; write amp: bytes that they wrote for a byte put; stall%: time in which writes were \
-    held up; RSS: largest of the step";
+pub(crate) const FIGURES: &str = "mean over the blocks of whole steps with their wait for compactions; \
+    comp: compactions with flushes; write amp: bytes that they wrote for each byte put; stall%: time \
+    in which writes were delayed or stopped; RSS: largest of the step";
 
 /// How the table of throughput is read.
 pub(crate) fn throughput_legend(report: &RocksdbReport) -> String {
     let mut steps = report.steps.iter();
     if steps.any(|column| column.step == RocksdbStep::Multireadrandom) {
         return format!(
-            "{THROUGHPUT}; of multireadrandom a key is one, and its latency that of its look-up of \
-             {MULTI_READ_BATCH}"
+            "{THROUGHPUT}; in multireadrandom a key is one operation, with the latency of its look-up \
+             of {MULTI_READ_BATCH} keys"
         );
     }
     THROUGHPUT.to_owned()
@@ -63,7 +62,7 @@ pub(crate) fn setup(setup: &RocksdbSetup) -> String {
     );
     if setup.steps.iter().any(|step| step.beside_a_writer()) {
         text.push_str(&format!(
-            ", {} MB/s put beside the readers",
+            ", {} MB/s written during reads",
             megabytes(setup.writer_bytes_per_second)
         ));
     }

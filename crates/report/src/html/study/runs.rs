@@ -76,7 +76,7 @@ pub(super) fn withdrawn(context: &StudyContext) -> Markup {
 fn again(context: &StudyContext) -> Markup {
     html! {
         section #again {
-            h2 { "To do it again" }
+            h2 { "How to repeat it" }
             @if !context.command.is_empty() {
                 pre tabindex="0" { code { (words::shell(&context.command)) } }
             }

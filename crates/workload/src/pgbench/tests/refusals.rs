@@ -150,13 +150,13 @@ fn every_refusal_says_file_and_line() {
             Prepared,
             "select 1;\nselect '12:ab';",
             2,
-            "`:ab` stands in quotes",
+            "`:ab` is in quotes",
         ),
         (
             Prepared,
             "\\set ab 1\nselect 1 -- :ab\n;",
             2,
-            "`:ab` stands in a comment",
+            "`:ab` is in a comment",
         ),
         (
             Prepared,
