@@ -155,7 +155,7 @@ pub fn count_for(bench: &mut Bench, run: &str, mut counting: Plan) -> Result<Ses
 }
 
 /// In one line, because nobody asked.
-fn left_out(problem: &Problem) -> String {
+pub fn left_out(problem: &Problem) -> String {
     let more = problem.detail.iter().chain(&problem.hint);
     let more: Vec<&str> = more.map(|text| text.lines().next().unwrap_or("")).collect();
     format!(
@@ -266,6 +266,33 @@ mod tests {
         assert_eq!((&counted.session, &counted.sensitivity), (&None, &None));
         assert!(!counted.is_again());
         deltabench_kinds::check_counted(&counted).unwrap();
+    }
+
+    #[test]
+    fn servers_that_were_there_before_are_not_counted_and_whoever_asks_for_it_is_told() {
+        let mut plan = deltabench_testkit::small_run::plan();
+        plan.cells.truncate(1);
+        if let Some(server) = plan.servers.first_mut() {
+            server.installation.remote = Some(deltabench_model::installation::Remote {
+                host: "db.example".to_owned(),
+                port: 5432,
+                user: "u".to_owned(),
+                database: "d".to_owned(),
+                tls: Default::default(),
+                root_certificate: None,
+                agent: None,
+            });
+        }
+        let wanted = |after| {
+            let mut plan = plan.clone();
+            plan.observing.counted_after = after;
+            checked(plan).map(|plan| plan.observing.counted_after)
+        };
+        assert_eq!(wanted(Some(CountedAfter::Changed)), Ok(None));
+        assert_eq!(wanted(None), Ok(None));
+        let refused = wanted(Some(CountedAfter::All)).unwrap_err();
+        assert!(refused.error.ends_with("cannot be counted"), "{refused:?}");
+        assert!(refused.hint.unwrap().contains("as a target"));
     }
 
     #[test]

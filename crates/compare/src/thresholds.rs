@@ -400,8 +400,8 @@ pub const LAG_SECONDS: f64 = 1.0;
 /// some tenths.
 pub const COUNT_LIMIT: f64 = 0.01;
 
-/// Starts whose counts differ by more than this, as a share, are told. Usual is 0.02 % in cells that
-/// read and 0.2 % in cells that write (docs/guide/counting.md).
+/// Starts whose counts differ by more than this, as a share, are told. Usual is 0.01 %
+/// (docs/guide/counting.md).
 pub const COUNT_SPAN_MAX: f64 = 0.000_5;
 
 /// CPU of a server's other processes in a window, over that of its backend, from which on it is told: it is

@@ -3,10 +3,9 @@
 use crate::explained::{explained_by, is_changed};
 use crate::judged::{Judged, confirmation_name};
 use crate::records::Records;
-use crate::sampled::sampled;
 use crate::sessions::still_withdrawn;
 use crate::withdrawal::{leave_out, of_confirmation, withdraw};
-use crate::{history, placebos, sensitivity, sessions, store_problem};
+use crate::{history, placebos, sampled, sensitivity, sessions, store_problem};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{Grid, StudyRun, grids_of};
 use deltabench_compare::{absolute, add_apart, combine, confirm};
@@ -109,7 +108,7 @@ impl Analysed {
             context.confirmation_withdrawn = withdrawn;
         }
         withdraw(&mut comparison, &context.invalidations);
-        context.sampled = sampled(&records.records, &records.slices, &plan)?;
+        context.sampled = sampled::of_run(&run, &records, &plan, store)?;
         let read = (&plan, &comparison, context.sampled.as_slice());
         context.explained = explained_by(&records.counted, read, store, &[], LINES)?;
         add_apart(&mut comparison, &plan);

@@ -19,6 +19,14 @@ pub fn count_name(run: &str, known: &[String]) -> String {
     }
 }
 
+/// The name of the next run that samples for another, of which those are known already.
+pub fn sample_name(run: &str, known: &[String]) -> String {
+    match known.len() {
+        0 => format!("{run}-sample"),
+        sampled => format!("{run}-sample-{}", sampled + 1),
+    }
+}
+
 /// The cells that runs which are over have counted for a run, as far as their time allowed, in order.
 ///
 /// Errors: the store cannot be read.

@@ -1,10 +1,9 @@
 //! A run, judged by its own records.
 
-use crate::placebos;
 use crate::records::Records;
-use crate::sampled::sampled;
 use crate::store_problem;
 use crate::withdrawal::withdraw;
+use crate::{placebos, sampled};
 use deltabench_compare::add_counts;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::costs::add_costs;
@@ -74,11 +73,11 @@ impl Judged {
         })
     }
 
-    /// Where the servers' time went, in cells of which it was sampled.
+    /// Where the servers' time went, in cells of which it was sampled, in this run or for it.
     ///
-    /// Errors: a record that is damaged.
-    pub fn sampled(&self) -> Result<Vec<SampledCell>, Problem> {
-        sampled(&self.records.records, &self.records.slices, &self.plan)
+    /// Errors: a record that is damaged, a store that cannot be read.
+    pub fn sampled(&self, store: &Store) -> Result<Vec<SampledCell>, Problem> {
+        sampled::of_run(&self.run, &self.records, &self.plan, store)
     }
 
     /// The run's name.

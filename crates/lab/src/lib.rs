@@ -18,7 +18,7 @@ mod sessions;
 mod withdrawal;
 
 pub use analysed::{Analysed, analyse, analyse_this_hour};
-pub use counted::{count_name, counted_cells};
+pub use counted::{count_name, counted_cells, sample_name};
 pub use explained::{EXPLAINED, changed, explained};
 pub use judged::{Judged, confirmation_name};
 pub use placebos::{CountedRun, Placebos};

@@ -1,5 +1,7 @@
 //! Where the servers' time went, from the samples of a run.
 
+use crate::records::Records;
+use crate::store_problem;
 use deltabench_explain::sampled::{SampledBlock, SampledSide, cost, judged};
 use deltabench_model::plan::{CellId, Plan, Role, ServerId};
 use deltabench_model::problem::Problem;
@@ -7,19 +9,50 @@ use deltabench_model::record::Record;
 use deltabench_model::sampled::{KIND, ProfileScope, SampledCell, SampledStacks, SampledTime};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::to_f64;
+use deltabench_store::{Store, StoreError};
 use std::collections::BTreeMap;
 
 /// A server in a block of a cell.
 type Place = (CellId, u32, ServerId);
 
+/// What was sampled of a run: by itself, and once it was over by runs that sample for it. Of a cell that
+/// several of them have the latest is taken.
+///
+/// Errors: a record that is damaged, a store that cannot be read.
+pub(crate) fn of_run(
+    run: &str,
+    records: &Records,
+    plan: &Plan,
+    store: &Store,
+) -> Result<Vec<SampledCell>, Problem> {
+    let mut found = sampled(&records.records, &records.slices, plan)?;
+    for name in store.sampling_for(run).map_err(store_problem)? {
+        let later = in_run(&name, store).map_err(store_problem)?;
+        let (theirs, records, slices) = later;
+        for one in sampled(&records, &slices, &theirs)? {
+            // Their servers are the run's own, and their cells some of its cells.
+            let planned = theirs.cell(one.cell);
+            let mut cells = CellId::each().zip(&plan.cells);
+            let Some((cell, _)) = cells.find(|(_, own)| Some(*own) == planned) else {
+                continue;
+            };
+            found.retain(|known| (known.cell, known.candidate) != (cell, one.candidate));
+            found.push(SampledCell { cell, ..one });
+        }
+    }
+    Ok(found)
+}
+
+type Stored = (Plan, Vec<Record>, Vec<Slice>);
+
+fn in_run(name: &str, store: &Store) -> Result<Stored, StoreError> {
+    Ok((store.plan(name)?, store.records(name)?, store.slices(name)?))
+}
+
 /// The cells of which time was sampled in two blocks or more, for each candidate.
 ///
 /// Errors: a record that is damaged.
-pub(crate) fn sampled(
-    records: &[Record],
-    slices: &[Slice],
-    plan: &Plan,
-) -> Result<Vec<SampledCell>, Problem> {
+fn sampled(records: &[Record], slices: &[Slice], plan: &Plan) -> Result<Vec<SampledCell>, Problem> {
     let mut stacks: BTreeMap<Place, SampledStacks> = BTreeMap::new();
     for record in records.iter().filter(|record| record.kind == KIND) {
         let place = (record.cell, record.block, record.server);

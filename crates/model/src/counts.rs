@@ -52,8 +52,8 @@ pub struct CountRecord {
     pub instructions: u64,
     /// User instructions of the marks alone, from an empty window.
     pub of_marks: u64,
-    /// User instructions that the clock called for and no operation did: left out. Below 0 where that fell
-    /// into the empty window.
+    /// User instructions that are left out: what the clock called for and no operation did, and what the
+    /// allocator took above its price. Below 0 where that fell into the empty window, or the price is higher.
     pub of_clock: i64,
     /// Rows that came back.
     pub rows: u64,

@@ -495,6 +495,9 @@ pub struct Plan {
     /// The run whose cells this one counts the instructions of, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<String>,
+    /// The run of whose cells this one samples where the time goes, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<String>,
     /// Which session of a comparison this run is, if it has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionPart>,
@@ -578,6 +581,7 @@ impl Plan {
             workloads: Vec::new(),
             confirms: None,
             counts: None,
+            samples: None,
             session: None,
             sensitivity: None,
             limits: Limits::default(),
@@ -594,13 +598,14 @@ impl Plan {
         self.work.has_passes() || self.servers.iter().any(external)
     }
 
-    /// The run that this one belongs to: it confirms that one, counts for it, measures it under another
+    /// The run that this one belongs to: it confirms that one, counts or samples for it, measures it under another
     /// condition, or is a later session of it.
     pub fn part_of(&self) -> Option<&str> {
         let session = self.session.as_ref().filter(|part| part.number > 1);
         self.confirms
             .as_deref()
             .or(self.counts.as_deref())
+            .or(self.samples.as_deref())
             .or(self.sensitivity.as_ref().map(|part| part.of.as_str()))
             .or(session.map(|part| part.first.as_str()))
     }

@@ -60,6 +60,7 @@ pub use ledger::{coverage_json, metric_word, narrow_words};
 pub use markdown::markdown;
 pub use notes::notes_text;
 pub use render::{Format, render};
+pub use sampled::{sampled_markdown, sampled_text};
 pub use study::{StudyContext, StudyFormat, StudyRunFacts, render_study};
 pub use summary::summary;
 pub use terminal::{TerminalOptions, terminal};

@@ -4,7 +4,7 @@ use crate::conditions::Conditions;
 use crate::context::resolved;
 use crate::lines::wrapped;
 use crate::markdown::quoting::escape;
-use crate::markdown::section::Section;
+use crate::markdown::section::{LIMIT, Section, fit};
 use crate::table::markdown::section;
 use deltabench_model::explanation::TimeChange;
 use deltabench_model::plan::Plan;
@@ -27,6 +27,16 @@ pub(crate) fn terminal(cells: &[SampledCell], plan: &Plan, width: usize) -> Vec<
         .iter()
         .flat_map(|cell| lines(cell, plan, width))
         .collect()
+}
+
+/// All cells as text for a terminal of that width.
+pub fn sampled_text(cells: &[SampledCell], plan: &Plan, width: usize) -> String {
+    terminal(cells, plan, width).join("\n")
+}
+
+/// All cells as Markdown.
+pub fn sampled_markdown(cells: &[SampledCell], plan: &Plan) -> String {
+    fit(sections(cells, plan), LIMIT)
 }
 
 /// In Markdown, with a heading; nothing where nothing was sampled.

@@ -2,6 +2,7 @@
 
 mod budget;
 mod confirmation;
+mod samples;
 mod sensitivity;
 mod sessions;
 
@@ -15,6 +16,7 @@ use deltabench_workload::Library;
 
 pub use budget::fit;
 pub use confirmation::confirmation;
+pub use samples::{SamplesWish, samples};
 pub use sensitivity::sensitivity;
 pub use sessions::sessions;
 
@@ -69,6 +71,7 @@ pub fn plan(
         workloads: request.sources,
         confirms: None,
         counts: None,
+        samples: None,
         session: None,
         sensitivity: None,
         limits: request.limits,

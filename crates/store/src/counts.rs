@@ -22,9 +22,11 @@ const INSERT_PROFILE: &str =
 const SELECT_PROFILE: &str = "select profile from instruction_profile \
      where run = ?1 and server = ?2 and cell = ?3 order by id desc limit 1";
 
-/// Runs that may count for another, by their names.
+/// Runs that may count for another, or sample, by their names.
 const SELECT_COUNTING: &str = "select name from run where name glob ?1 || '-count*' \
      and plan ->> '$.counts' = ?1 order by id";
+const SELECT_SAMPLING: &str = "select name from run where name glob ?1 || '-sample*' \
+     and plan ->> '$.samples' = ?1 order by id";
 
 impl Store {
     /// The runs that count the instructions of another one's cells, oldest first.
@@ -32,6 +34,13 @@ impl Store {
     /// Errors: `Sqlite`.
     pub fn counting_for(&self, run: &str) -> Result<Vec<String>, StoreError> {
         self.collect(SELECT_COUNTING, [run], |row| row.get(0))
+    }
+
+    /// The runs that sample the time of another one's cells, oldest first.
+    ///
+    /// Errors: `Sqlite`.
+    pub fn sampling_for(&self, run: &str) -> Result<Vec<String>, StoreError> {
+        self.collect(SELECT_SAMPLING, [run], |row| row.get(0))
     }
 
     /// Records windows of counted instructions, all or none; they are on disk when this returns.

@@ -337,6 +337,7 @@ impl Store {
         // What belongs to another run is what `Plan::part_of` says.
         const SQL: &str = "select r.name, r.plan ->> '$.confirms' is not null \
             or r.plan ->> '$.counts' is not null \
+            or r.plan ->> '$.samples' is not null \
             or r.plan ->> '$.sensitivity' is not null \
             or coalesce(r.plan ->> '$.session.number', 1) > 1, \
             r.plan ->> '$.experiment.execution', \

@@ -23,6 +23,19 @@ pub struct Explain {
     /// Most lines of each cell
     #[arg(long, value_name = "N", default_value_t = 12)]
     pub depth: u32,
+    /// Also sample in which functions the servers' time goes, in a run of its own beside the run
+    #[arg(long)]
+    pub sample: bool,
+    /// Samples per second and core
+    #[arg(long, value_name = "PER SECOND", default_value_t = 997, requires = "sample",
+        value_parser = clap::value_parser!(u32).range(50..=4000))]
+    pub rate: u32,
+    /// Time of sampling for each cell
+    #[arg(long, value_name = "TIME", default_value = "3m", requires = "sample")]
+    pub budget: String,
+    /// Sample even on Linux 6.16 and 6.17, which can hang during it
+    #[arg(long, requires = "sample")]
+    pub force: bool,
     /// Form of the explanation
     #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
     pub format: ExplainFormat,

@@ -5,3 +5,4 @@
 mod counted;
 mod hours;
 mod large;
+mod sampled;

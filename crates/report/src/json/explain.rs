@@ -7,22 +7,43 @@ use crate::explained::{each, why};
 use crate::sampled::counts;
 use deltabench_model::explanation::{self, ExplainedCell, Explanation, Line, TimeChange};
 use deltabench_model::json::{known, unless_empty};
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::sampled::{FunctionTime, SampledCell, SampledTime};
 use serde_json::{Value, json};
 
-/// All cells as JSON: which cell, and what its `explain` in the report of a run says.
-pub fn explained_json(run: &str, cells: &[ExplainedCell], plan: &Plan) -> String {
-    let cells = cells.iter().map(|cell| {
-        let planned = plan.cell(cell.cell);
-        json!({
+/// All cells as JSON: which cell, and what its `explain` and `sampled` in the report of a run say.
+pub fn explained_json(
+    run: &str,
+    (cells, times): (&[ExplainedCell], &[SampledCell]),
+    plan: &Plan,
+) -> String {
+    let place = |(cell, candidate): (CellId, ServerId)| {
+        let planned = plan.cell(cell);
+        let explained = cells
+            .iter()
+            .find(|one| (one.cell, one.candidate) == (cell, candidate));
+        let time = times
+            .iter()
+            .find(|one| (one.cell, one.candidate) == (cell, candidate));
+        known(json!({
             "workload": planned.map(|planned| &planned.workload),
             "clients": planned.map(|planned| planned.clients),
             "base": resolved(plan, plan.base()),
-            "candidate": resolved(plan, cell.candidate),
-            "explain": explain(cell),
-        })
-    });
+            "candidate": resolved(plan, candidate),
+            "explain": explained.map(explain),
+            "sampled": time.map(sampled),
+        }))
+    };
+    let mut places: Vec<(CellId, ServerId)> = cells
+        .iter()
+        .map(|cell| (cell.cell, cell.candidate))
+        .collect();
+    for time in times {
+        if !places.contains(&(time.cell, time.candidate)) {
+            places.push((time.cell, time.candidate));
+        }
+    }
+    let cells = places.into_iter().map(place);
     super::indented(&json!({
         "format": "deltabench.explain",
         "version": 1,

@@ -121,8 +121,12 @@ fn json_has_it_beside_the_cell_and_the_command_alone() {
     let mut cells = report["cells"].as_array().unwrap().iter();
     let beside = cells.find_map(|cell| cell.get("explain")).unwrap();
     assert_eq!(beside["unit"], "instructions per operation");
-    let alone: Value =
-        serde_json::from_str(&explained_json("r", &whole.context.explained, &whole.plan)).unwrap();
+    let alone: Value = serde_json::from_str(&explained_json(
+        "r",
+        (&whole.context.explained, &[]),
+        &whole.plan,
+    ))
+    .unwrap();
     assert_eq!(&alone["cells"][0]["explain"], beside);
     let lines = beside["lines"].as_array().unwrap();
     let sum: f64 = lines

@@ -172,6 +172,7 @@ fn a_run_that_belongs_to_another_is_found_by_its_full_name_only() {
     let parts = [
         ("one-confirm", changed(&|plan| plan.confirms = Some(one()))),
         ("one-count", changed(&|plan| plan.counts = Some(one()))),
+        ("one-sample", changed(&|plan| plan.samples = Some(one()))),
         (
             "one-tcp",
             changed(&|plan| plan.sensitivity = Some(varied.clone())),
@@ -186,6 +187,8 @@ fn a_run_that_belongs_to_another_is_found_by_its_full_name_only() {
         }
         assert_eq!(store.find(name).unwrap(), name);
     }
+    assert_eq!(store.counting_for("one").unwrap(), ["one-count"]);
+    assert_eq!(store.sampling_for("one").unwrap(), ["one-sample"]);
     let mut first = plan();
     first.session = Some(session(1));
     assert_eq!(first.part_of(), None);
