@@ -189,7 +189,7 @@ fn wish(arguments: &Explain) -> Result<SamplesWish, Problem> {
     })
 }
 
-/// What is said of the cells of a run.
+/// The explanations of a run's cells, and the sampled time of their functions.
 struct Told {
     explained: Vec<ExplainedCell>,
     sampled: Vec<SampledCell>,

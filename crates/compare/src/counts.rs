@@ -244,6 +244,13 @@ fn each_caveat(plan: &Plan, builds: &[Build]) -> Vec<Finding> {
              operation takes fifty times as long",
         ));
     }
+    if !plan.work.is_embedded() {
+        found.push(note(
+            "count-allocator",
+            "calls of malloc and free are counted, their search for free memory at a fixed price: it depends \
+             on all that a backend did before",
+        ));
+    }
     let small = |build: &Build| {
         build
             .cflags

@@ -2,14 +2,15 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Instructions of a window: a quarter of a second under the counter, about.
-const WINDOW: u64 = 15_000_000;
+/// Instructions of a window: a sixth of a second under the counter, about.
+const WINDOW: u64 = 10_000_000;
 /// Most operations of a window: between any two the client waits for the server to sleep.
 const MOST: u64 = 200;
 /// Most operations of a warm-up: enough for a server that plans a statement anew five times before it keeps a
 /// plan, twice over.
 const WARM_UP_MOST: u64 = 12;
-/// Instructions that warming up may take beside the first operation.
+/// Instructions that warming up may take beside the first operation. An operation of more than these is not
+/// probed, and counted once.
 const WARM_UP: u64 = 60_000_000;
 
 /// The operations of a cell.
@@ -21,6 +22,8 @@ pub struct Quota {
     pub probes: u64,
     /// In each window.
     pub window: u64,
+    /// Windows, at most.
+    pub windows: u32,
 }
 
 /// What a first operation says about warming up: it is cold, and takes several times what others take.
@@ -28,9 +31,13 @@ pub fn warm_up(first: u64) -> u64 {
     (WARM_UP / first.max(1)).min(WARM_UP_MOST)
 }
 
-/// Operations that say how many make a window, by the first one.
-pub fn probes(first: u64) -> u64 {
-    if first > WARM_UP { 1 } else { 2 }
+/// Operations that say how many make a window, and windows at most, by the first one.
+pub fn probes(first: u64) -> (u64, u32) {
+    if first > WARM_UP {
+        (0, 1)
+    } else {
+        (2, u32::MAX)
+    }
 }
 
 /// What a warm operation says about a window. Rounded to two digits, so that it is the same number from run
@@ -103,9 +110,10 @@ mod tests {
     #[test]
     fn cheap_operations_are_many_and_dear_ones_one() {
         assert_eq!(window(44_140), 200);
-        assert_eq!(window(316_200), 40);
-        assert_eq!(window(419_400), 30);
-        assert_eq!(window(2_000_000), 7);
+        assert_eq!(window(316_200), 30);
+        assert_eq!(window(419_400), 20);
+        assert_eq!(window(2_000_000), 5);
+        assert_eq!(probes(124_000_000), (0, 1));
         assert_eq!((window(3_000_000_000), window(0)), (1, 200));
         assert_eq!(
             (
@@ -131,6 +139,7 @@ mod tests {
             warm_up: 12,
             probes: 2,
             window: 400,
+            windows: 2,
         };
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| quotas.wait(1, || false));

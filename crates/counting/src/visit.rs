@@ -157,7 +157,7 @@ impl Visit<'_> {
         };
         let counting = self.client.plan.observing.counting.unwrap_or_default();
         let mut windows = Vec::new();
-        for _ in 0..counting.windows.max(1) {
+        for _ in 0..counting.windows.clamp(1, quota.windows.max(1)) {
             windows.push(connected.window(quota.window)?);
         }
         let empty = connected.mark()?;
@@ -222,21 +222,24 @@ impl<S: Sends> Connected<'_, S> {
         self.mark()?;
         self.work(1)?;
         let first = total(&self.mark()?)?;
+        let (probed, windows) = probes(first);
         let before = settled.unwrap_or_else(|| Quota {
             warm_up: warm_up(first),
-            probes: probes(first),
-            window: 0,
+            probes: probed,
+            window: 1,
+            windows,
         });
         if before.warm_up > 0 {
             self.work(before.warm_up)?;
             self.mark()?;
         }
-        self.work(before.probes)?;
-        let probe = total(&self.mark()?)?;
-        let quota = settled.unwrap_or_else(|| Quota {
-            window: window(probe / before.probes.max(1)),
-            ..before
-        });
+        let mut quota = before;
+        if before.probes > 0 {
+            self.work(before.probes)?;
+            let probe = total(&self.mark()?)?;
+            quota.window = window(probe / before.probes);
+        }
+        let quota = settled.unwrap_or(quota);
         if settled.is_none() {
             quotas.decide(cell, quota);
         }

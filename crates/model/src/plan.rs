@@ -598,8 +598,8 @@ impl Plan {
         self.work.has_passes() || self.servers.iter().any(external)
     }
 
-    /// The run that this one belongs to: it confirms that one, counts or samples for it, measures it under another
-    /// condition, or is a later session of it.
+    /// The run that this one belongs to: it confirms that one, counts or samples for it, measures it under
+    /// another condition, or is a later session of it.
     pub fn part_of(&self) -> Option<&str> {
         let session = self.session.as_ref().filter(|part| part.number > 1);
         self.confirms

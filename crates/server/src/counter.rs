@@ -18,12 +18,13 @@ pub(crate) const COUNTED_MARK: (&str, &str) = ("DELTABENCH_STARTED", "counted");
 /// Where the counter writes, in a cluster's directory.
 pub(crate) const COUNTS: &str = "counts";
 
-/// Callers by which calls of a function are told apart: more than a backend has on its stack in a statement.
-const CALLERS: u32 = 30;
+/// Callers by which calls of a function are told apart: most of what a backend has on its stack in a
+/// statement. A longer path is completed by its callers.
+const CALLERS: u32 = 20;
 
 /// The same where nobody asks for call paths: enough to know what the clock called for. A backend then starts
 /// twice as fast, and a first operation takes a third of the time.
-const FEW_CALLERS: u32 = 8;
+const FEW_CALLERS: u32 = 6;
 
 /// The function before which counts are written, and the statement that runs it.
 const MARK: &str = "pg_backend_pid";
@@ -192,7 +193,7 @@ mod tests {
         );
         assert!(text.contains(&"--callgrind-out-file=/w/counts/cg.%p"));
         assert!(text.contains(&"--dump-before=pg_backend_pid"));
-        assert!(text.contains(&"--separate-callers=8"));
+        assert!(text.contains(&"--separate-callers=6"));
         assert_eq!(
             counts_file(Path::new("/w/counts"), 12, 3),
             Path::new("/w/counts/cg.12.3")
