@@ -73,10 +73,7 @@ fn planned(
     again.samples = Some(run.to_owned());
     again.observing = Observing {
         counters: false,
-        waits_per_second: 0,
-        profile: None,
-        counting: None,
-        counted_after: None,
+        ..Observing::default()
     };
     let allowed = wish.cell_seconds * to_f64(count(again.cells.len()));
     let visits = to_f64(count(again.cells.len() * again.servers.len()));
