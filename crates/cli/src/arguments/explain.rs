@@ -23,7 +23,7 @@ pub struct Explain {
     /// Most lines of each cell
     #[arg(long, value_name = "N", default_value_t = 12)]
     pub depth: u32,
-    /// Also sample in which functions the servers' time goes, in a run of its own beside the run
+    /// Also sample in which functions the servers' time goes, in a separate run
     #[arg(long)]
     pub sample: bool,
     /// Samples per second and core
