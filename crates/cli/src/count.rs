@@ -16,7 +16,7 @@ use deltabench_server::Counter;
 
 /// Counts as a new run.
 pub fn count(arguments: &Count, config: &Config) -> Result<u8, Failure> {
-    ready(arguments, config)?.measure(false, (None, false), config)
+    ready(arguments, config)?.measure(false, None, config)
 }
 
 /// A count that can be carried out here.

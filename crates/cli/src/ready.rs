@@ -72,6 +72,7 @@ pub fn carry_out(
         ));
     }
     let mut ready = Ready::of(request, sides, config)?;
+    ready.plan.observing.sensitivity = hours.sensitivity;
     let note = ready.fit_the_time(shape).map_err(Failure::Refused)?;
     let pilot = !ending.no_pilot;
     if let Some(note) = note.as_ref().filter(|_| !hours.dry_run) {
@@ -93,7 +94,7 @@ pub fn carry_out(
         Some(sessions) => ready.measure_sessions(sessions, pilot, config),
         None => {
             let confirm = ending.confirm.then(|| gap.unwrap_or(0.0));
-            ready.measure(pilot, (confirm, hours.sensitivity), config)
+            ready.measure(pilot, confirm, config)
         }
     }
 }
@@ -189,7 +190,7 @@ impl Ready {
     pub fn measure(
         self,
         pilot: bool,
-        (confirm, sensitivity): (Option<f64>, bool),
+        confirm: Option<f64>,
         config: &Config,
     ) -> Result<u8, Failure> {
         let Self {
@@ -212,8 +213,8 @@ impl Ready {
                 end
             }));
         }
-        if sensitivity && after == FollowUp::Finished {
-            after = FollowUp::of(crate::sensitivity::measure(&mut bench, &judged, &library));
+        if after == FollowUp::Finished {
+            after = crate::sensitivity::wanted(&mut bench, &judged, &library);
         }
         let analysed = bench.analysed(judged, again)?;
         conclude(&mut bench, analysed, (end, after), &destinations)

@@ -45,6 +45,7 @@ pub fn without_workloads(
                 .map(|rate| profile(rate, visit_seconds, shape.force)),
             counting: None,
             counted_after: shape.counts.wanted(),
+            sensitivity: false,
         },
         ..request
     })

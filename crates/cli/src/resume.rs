@@ -8,11 +8,11 @@ use crate::console::say;
 use crate::failure::Failure;
 use crate::follow_up::FollowUp;
 use crate::host::{check_fits, swept_host};
-use crate::output::{Destinations, analyse_run};
+use crate::output::Destinations;
 use crate::request::pause;
 use crate::store::{open, store_problem};
 use crate::targets::check_still_there;
-use crate::{experiment, interrupt, sessions};
+use crate::{experiment, interrupt, sensitivity, sessions};
 use deltabench_lab::Judged;
 use deltabench_model::problem::Problem;
 use deltabench_run::session::SessionEnd;
@@ -46,27 +46,33 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     if let Some(part) = &plan.session {
         return sessions::go_on(&mut bench, &part.first, false, &destinations);
     }
+    // What a run depends on is a part of that run.
+    let (run, plan) = match &plan.sensitivity {
+        Some(part) => {
+            let mut first = bench.store.plan(&part.of).map_err(store_problem)?;
+            first.observing.sensitivity = true;
+            (part.of.clone(), first)
+        }
+        None => (run, plan),
+    };
     let library = library_of(&plan)?;
     let reached = bench.store.reached(&run).map_err(store_problem)?;
     if reached.is_some_and(|reached| reached.state == RunState::Finished) {
         say(&format!("{run} is finished"));
-        let analysed = analyse_run(&run, &plan, &bench.store)?;
-        return conclude(
-            &mut bench,
-            analysed,
-            (SessionEnd::Finished, FollowUp::Finished),
-            &destinations,
-        );
+        let judged = Judged::of(&run, &plan, &bench.store).map_err(Failure::Failed)?;
+        let after = sensitivity::wanted(&mut bench, &judged, &library);
+        let analysed = bench.analysed(judged, None)?;
+        let ends = (SessionEnd::Finished, after);
+        return conclude(&mut bench, analysed, ends, &destinations);
     }
     check_fits(&plan, &bench.host).map_err(Failure::Refused)?;
     let Measured { end, judged } = bench.go_on(&run, &plan, &library, false)?;
+    let mut after = FollowUp::of(Ok(end));
+    if after == FollowUp::Finished {
+        after = sensitivity::wanted(&mut bench, &judged, &library);
+    }
     let analysed = bench.analysed(judged, None)?;
-    conclude(
-        &mut bench,
-        analysed,
-        (end, FollowUp::Finished),
-        &destinations,
-    )
+    conclude(&mut bench, analysed, (end, after), &destinations)
 }
 
 /// `deltabench confirm`: measures the differences that a finished run found again.

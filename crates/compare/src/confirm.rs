@@ -11,9 +11,8 @@ use crate::analyse::counts;
 use crate::comparison::{
     CellComparison, Comparison, Confirmation, Metric, Ratio, Recurrence, Verdict,
 };
+use crate::selected::{Estimate, Selected};
 use crate::thresholds::{LEVEL_DIFFERENT, LEVEL_EQUIVALENT, RECUR_P, log_delta};
-use deltabench_model::units::{count, to_f64};
-use deltabench_stats::normal::{normal_density, normal_tail};
 use deltabench_stats::skewed::SkewedMean;
 use deltabench_stats::student::t_quantile;
 
@@ -75,30 +74,11 @@ fn is_same(first: &CellComparison, again: &CellComparison) -> bool {
         && first.candidate == again.candidate
 }
 
-/// The mean of a cell's throughput, turned so that the difference was found above zero, and its blocks.
-fn turned(cell: &CellComparison, sign: f64) -> Option<(SkewedMean, usize)> {
+/// The mean of a cell's throughput, turned so that the difference was found above zero.
+fn turned(cell: &CellComparison, sign: f64) -> Option<SkewedMean> {
     let speed = cell.metric(Metric::Throughput)?;
     let values: Vec<f64> = speed.blocks.iter().map(|value| sign * value).collect();
-    let mean = SkewedMean::new(&values, sign * speed.skewness).ok()?;
-    Some((mean, values.len()))
-}
-
-/// An estimate of the difference that was found, turned so that it was found above zero.
-#[derive(Debug, Clone, Copy)]
-struct Estimate {
-    centre: f64,
-    error: f64,
-    df: f64,
-}
-
-impl Estimate {
-    fn of((mean, blocks): (SkewedMean, usize)) -> Option<Self> {
-        (mean.error() > 0.0).then(|| Self {
-            centre: mean.centre,
-            error: mean.error(),
-            df: to_f64(count(blocks.saturating_sub(1))),
-        })
-    }
+    SkewedMean::new(&values, sign * speed.skewness).ok()
 }
 
 fn recurrence(
@@ -111,16 +91,17 @@ fn recurrence(
         false => 1.0,
     };
     let second = turned(again, sign)?;
-    let p = second.0.p_above();
-    let (one, two) = (Estimate::of(turned(first, sign)?)?, Estimate::of(second)?);
-    let together = Selected::new(one).with(two);
+    let p = second.p_above();
+    let (one, two) = (Estimate::of(&turned(first, sign)?)?, Estimate::of(&second)?);
+    let found = Selected::new(one, LEVEL_DIFFERENT);
+    let together = found.with(two);
     let half = |level: f64| t_quantile(0.5 + level / 2.0, together.df) * together.error;
     let limit = log_delta(first.delta.min(again.delta));
     let small =
         together.centre < half(LEVEL_DIFFERENT) && together.centre + half(LEVEL_EQUIVALENT) < limit;
     let outcome = if p <= RECUR_P {
         Confirmation::Recurred
-    } else if small || Selected::new(one).is_denied_by(two) {
+    } else if small || found.is_denied_by(two) {
         Confirmation::DidNotRecur
     } else {
         Confirmation::Open
@@ -141,93 +122,4 @@ fn recurrence(
         },
         seconds_later,
     })
-}
-
-/// An estimate that is known only because its 95 % interval left out zero: a normal value, cut off below the
-/// half-width of that interval.
-///
-/// Source: the conditional likelihood of a significant estimate (Zhong & Prentice 2008, "Bias-reduced
-/// estimators and confidence intervals for odds ratios in genome-wide association studies", eq. 2).
-struct Selected {
-    estimate: Estimate,
-    /// The smallest value that would have been called different, in standard errors.
-    least: f64,
-}
-
-impl Selected {
-    fn new(estimate: Estimate) -> Self {
-        let least = t_quantile(0.5 + LEVEL_DIFFERENT / 2.0, estimate.df);
-        Self { estimate, least }
-    }
-
-    /// Mean excess of a value above `least`, in standard errors, if `truth` is the mean: the inverse Mills
-    /// ratio.
-    fn excess(&self, truth: f64) -> f64 {
-        let below = self.least - truth / self.estimate.error;
-        let tail = normal_tail(below);
-        if tail > 1e-300 {
-            normal_density(below) / tail
-        } else {
-            below
-        }
-    }
-
-    /// Slope of the conditional log-likelihood at a truth, and what it knows of it.
-    fn slope(&self, truth: f64) -> (f64, f64) {
-        let Estimate { centre, error, .. } = self.estimate;
-        let (excess, below) = (self.excess(truth), self.least - truth / error);
-        let slope = ((centre - truth) / error - excess) / error;
-        let known = (1.0 - excess * (excess - below)).clamp(1e-6, 1.0);
-        (slope, known / error.powi(2))
-    }
-
-    /// The common estimate of this one and one that nothing has selected, by maximum conditional likelihood.
-    fn with(&self, other: Estimate) -> Estimate {
-        self.solved(|truth| {
-            let weight = other.error.powi(-2);
-            ((other.centre - truth) * weight, weight)
-        })
-        .with_df(self.estimate.df.min(other.df))
-    }
-
-    /// Whether the other excludes what is left of this one without its selection.
-    fn is_denied_by(&self, other: Estimate) -> bool {
-        let left = self.solved(|_| (0.0, 0.0));
-        let error = left.error.hypot(other.error);
-        let df = self.estimate.df.min(other.df);
-        left.centre - other.centre > t_quantile(0.5 + LEVEL_DIFFERENT / 2.0, df) * error
-    }
-
-    /// The truth at which the slopes of this likelihood and `more` cancel; both fall everywhere.
-    fn solved(&self, more: impl Fn(f64) -> (f64, f64)) -> Estimate {
-        let Estimate { centre, error, df } = self.estimate;
-        let slope = |truth: f64| self.slope(truth).0 + more(truth).0;
-        let (mut low, mut high) = (centre - 40.0 * error, centre);
-        while slope(high) > 0.0 {
-            high += (high - low).abs();
-        }
-        while slope(low) < 0.0 && low > centre - 1e6 * error {
-            low -= (high - low).abs();
-        }
-        for _ in 0..80 {
-            let middle = f64::midpoint(low, high);
-            if slope(middle) > 0.0 {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        let known = self.slope(low).1 + more(low).1;
-        Estimate {
-            centre: low,
-            error: known.sqrt().recip(),
-            df,
-        }
-    }
-}
-
-impl Estimate {
-    fn with_df(self, df: f64) -> Self {
-        Self { df, ..self }
-    }
 }

@@ -17,7 +17,7 @@ use crate::stalls::waits;
 use crate::study::{Judged, Loads, around, pooled, ratio};
 use crate::tails;
 use crate::thresholds::{LEVEL_DIFFERENT, TAIL_DELTA};
-use deltabench_model::plan::{Cell, CellId, Plan};
+use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::units::{count, to_u64};
 use deltabench_stats::between::Scatter;
 use deltabench_stats::summary::{geometric_mean, mean};
@@ -184,7 +184,11 @@ fn together(
     let metrics: Vec<MetricComparison> = { Metric::ALL.iter() }
         .filter_map(|&metric| over_sessions(metric, sessions, delta, level))
         .collect();
-    let found = verdict(plan.cell(cell.cell), sessions, (delta, level));
+    let found = verdict(
+        plan.cell(cell.cell).is_some_and(cpu_bound),
+        sessions,
+        (delta, level),
+    );
     let sum = |of: fn(&CellComparison) -> u64| sessions.iter().map(|one| of(one)).sum::<u64>();
     let blocks = sum(|one| u64::from(one.blocks));
     let together = CellComparison {
@@ -246,18 +250,18 @@ fn disturbed(sessions: &[&CellComparison]) -> Interference {
 }
 
 /// What the sessions of a cell say together.
-struct Found {
-    verdict: Verdict,
+pub(crate) struct Found {
+    pub(crate) verdict: Verdict,
     reason: String,
     /// p of throughput.
-    p: Option<f64>,
+    pub(crate) p: Option<f64>,
     /// Stalls that the verdict rests on.
     stalls: Option<Stalls>,
 }
 
-/// The rules of one run, on all sessions together.
-fn verdict(
-    planned: Option<&Cell>,
+/// The rules of one run, on all sessions together; `bound` says whether CPU must tell the same story.
+pub(crate) fn verdict(
+    bound: bool,
     sessions: &[&CellComparison],
     (delta, level): (f64, f64),
 ) -> Found {
@@ -276,7 +280,6 @@ fn verdict(
     }
     let cost = (cost.p.is_some()).then(|| cost.told(Metric::ServerCpuPerOperation, delta));
     let claimed = stalls.zip(typical.map(|typical| (typical.verdict, typical.gain95)));
-    let bound = planned.is_some_and(cpu_bound);
     let (verdict, reason) = cell_verdict(bound, (&said, claimed), cost.as_ref());
     Found {
         verdict,

@@ -76,7 +76,7 @@ pub(crate) fn judge(
             missing: missing(&gains, delta, levels),
         };
     };
-    let ci95 = total.interval(levels.printed);
+    let ci95 = levels.interval(&total);
     let wording = Wording::of(metric, delta);
     let open = |reason, missing| Judgement {
         verdict: Verdict::Inconclusive,

@@ -1,6 +1,11 @@
 //! Levels of the intervals behind verdicts.
 
-use crate::thresholds::{ALPHA_FRESH, LEVEL_DIFFERENT, LEVEL_EQUIVALENT, PRECISION_LEVEL};
+use crate::thresholds::{
+    ALPHA_FRESH, LEVEL_DIFFERENT, LEVEL_EQUIVALENT, PRECISION_LEVEL, log_delta,
+};
+use deltabench_stats::Interval;
+use deltabench_stats::early::WithinBand;
+use deltabench_stats::skewed::SkewedMean;
 
 /// Levels of the intervals behind a verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,6 +16,9 @@ pub(crate) struct Levels {
     pub(crate) equivalent: f64,
     /// Of the interval that is printed as the 95 % one.
     pub(crate) printed: f64,
+    /// What ends the measurement before the last look: a mean that this held is printed with an interval that
+    /// allows for it.
+    pub(crate) early: Option<WithinBand>,
 }
 
 impl Levels {
@@ -19,6 +27,7 @@ impl Levels {
         different: LEVEL_DIFFERENT,
         equivalent: LEVEL_EQUIVALENT,
         printed: LEVEL_DIFFERENT,
+        early: None,
     };
 
     /// Fresh blocks that follow a detection: "equal" has an error of its own here.
@@ -32,6 +41,7 @@ impl Levels {
         different: PRECISION_LEVEL,
         equivalent: 2.0 * PRECISION_LEVEL - 1.0,
         printed: PRECISION_LEVEL,
+        early: None,
     };
 
     /// Those behind a cell whose 95 % interval is printed at this level.
@@ -40,6 +50,23 @@ impl Levels {
             Self::PRECISION
         } else {
             Self::FIXED
+        }
+    }
+
+    /// Those of a look after which nothing more is measured of what is equal within ±δ (a share).
+    pub(crate) fn ending(self, delta: f64) -> Self {
+        let early = Some(WithinBand {
+            level: self.equivalent,
+            half: log_delta(delta),
+        });
+        Self { early, ..self }
+    }
+
+    /// What is printed as the 95 % interval of a mean.
+    pub(crate) fn interval(&self, mean: &SkewedMean) -> Interval {
+        match self.early {
+            Some(early) => early.interval(mean, self.printed),
+            None => mean.interval(self.printed),
         }
     }
 

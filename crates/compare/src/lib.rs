@@ -46,6 +46,7 @@ pub mod progress;
 pub mod reading;
 mod sample;
 pub mod segments;
+mod selected;
 pub mod sensitivity;
 mod side;
 mod stalls;

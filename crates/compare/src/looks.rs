@@ -1,9 +1,7 @@
 //! When to look, and at which level each look tests.
 
 use crate::levels::Levels;
-use crate::thresholds::{
-    ALPHA, ALPHA_EQUIVALENT, EQUIVALENT_EXPONENT, LEVEL_DIFFERENT, LOOK_EVERY, MIN_BLOCKS,
-};
+use crate::thresholds::{ALPHA, ALPHA_EQUIVALENT, EQUIVALENT_EXPONENT, LOOK_EVERY, MIN_BLOCKS};
 use deltabench_model::plan::Stopping;
 use deltabench_model::units::{count, index, to_f64, to_u64};
 use deltabench_stats::spending::{Sides, nominal_levels, obrien_fleming, power_family};
@@ -118,7 +116,7 @@ impl Rules {
         Levels {
             different: inside(1.0 - at(&self.different)),
             equivalent: inside(1.0 - 2.0 * at(&self.equivalent)),
-            printed: LEVEL_DIFFERENT,
+            ..Levels::FIXED
         }
     }
 

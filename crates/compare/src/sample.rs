@@ -6,6 +6,7 @@ use crate::pairing::{Block, Pairing, Round};
 use crate::thresholds::TRIM;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, micros, seconds, to_f64};
+use deltabench_stats::Interval;
 use deltabench_stats::skewed::SkewedMean;
 use deltabench_stats::summary::{geometric_mean, mean, sample_sd, trimmed_mean};
 
@@ -208,14 +209,12 @@ pub(crate) fn log_ratios(values: &[BlockValue]) -> Vec<f64> {
 
 /// exp(mean) of block log-ratios with its intervals over blocks; `None` without a block.
 pub(crate) fn ratio(values: &Values, levels: Levels) -> Option<Ratio> {
-    let interval = |level| {
-        let interval = values.mean()?.interval(level);
-        Some((interval.low.exp(), interval.high.exp()))
-    };
+    let known = values.mean();
+    let ends = |interval: Interval| (interval.low.exp(), interval.high.exp());
     Some(Ratio {
         estimate: mean(&values.logs)?.exp(),
-        ci95: interval(levels.printed),
-        ci90: interval(levels.printed_equivalent()),
+        ci95: known.map(|mean| ends(levels.interval(&mean))),
+        ci90: known.map(|mean| ends(mean.interval(levels.printed_equivalent()))),
     })
 }
 
@@ -269,12 +268,24 @@ fn difference(
         1.0
     };
     let differences: Vec<f64> = values.iter().map(more).collect::<Option<_>>()?;
-    let interval = SkewedMean::new(&differences, sign * Values::of(values).skewness).ok();
+    let sample = Values::of(values);
+    let interval = SkewedMean::new(&differences, sign * sample.skewness).ok();
+    // What a look does to the interval of the ratio it does to that of the difference.
+    let longer = |log: fn(&Interval) -> f64| {
+        let mean = sample.mean()?;
+        let (plain, ends) = (mean.interval(levels.printed), levels.interval(&mean));
+        let by = (log(&ends) - mean.centre) / (log(&plain) - mean.centre);
+        Some(by).filter(|by| by.is_finite())
+    };
+    let (low, high) = (longer(|ends| ends.low), longer(|ends| ends.high));
+    let (low, high) = (low.unwrap_or(1.0), high.unwrap_or(1.0));
+    let (below, above) = if sign > 0.0 { (low, high) } else { (high, low) };
     Some(Difference {
         estimate: mean(&differences)?,
         ci95: interval.map(|mean| {
-            let ends = mean.interval(levels.printed);
-            (ends.low, ends.high)
+            let (ends, centre) = (mean.interval(levels.printed), mean.centre);
+            let low = centre - below * (centre - ends.low);
+            (low, centre + above * (ends.high - centre))
         }),
     })
 }

@@ -16,15 +16,22 @@ pub struct Sensitive {
     pub difference_us: Option<Difference>,
     /// The ratio there over that of the run itself.
     pub against: Ratio,
-    /// Whether that differs from 1 at the level of its 95 % interval; absent with too few blocks.
+    /// Whether that differs from 1 by more than loads and hours of one condition do; absent where that is not
+    /// known, and with too few blocks.
     pub depends: Option<bool>,
 }
 
 /// What another condition does to the throughput of a cell; `None` where it was not measured in both.
 ///
-/// Source: Welch's interval of the difference of the block log-ratios of two runs, each with its own load.
-///         It knows restarts and not loads. The cell was measured again because it had changed, so its own
-///         ratio is a little too far from 1 on average (docs/measuring.md#confirmation).
+/// Each condition is one run with its own load, so what loads and hours do by themselves has to be known from
+/// elsewhere: from the sessions or earlier pairs that the ratio of another hour is known from
+/// ([`crate::comparison::Hours`]). Without those two loads cannot say that the ratio depends on the
+/// condition, only that they do not show it.
+///
+/// Source: Welch's interval of the difference of the block log-ratios of two runs, and no end inside that of
+///         another hour around the same difference (docs/measuring.md#sessions). The cell was measured again
+///         because it had changed, so its own ratio is a little too far from 1 on average
+///         (docs/measuring.md#confirmation).
 pub fn sensitive(
     own: &CellComparison,
     other: &CellComparison,
@@ -38,6 +45,22 @@ pub fn sensitive(
     let level = own.interval_level.max(other.interval_level);
     let centre = (there.ratio.estimate / here.ratio.estimate).ln();
     let against = ratio(centre, found.as_ref(), level.max(LEVEL_DIFFERENT));
+    let another = here.hours.as_ref().and_then(|hours| {
+        let by = there.ratio.estimate / hours.another.estimate;
+        let turned = |(low, high): (f64, f64)| {
+            let middle = hours.another.estimate;
+            (by * low / middle, by * high / middle)
+        };
+        Some(Ratio {
+            estimate: against.estimate,
+            ci95: Some(turned(hours.another.ci95?)),
+            ci90: hours.another.ci90.map(turned),
+        })
+    });
+    let against = match &another {
+        Some(another) => against.outer(another),
+        None => against,
+    };
     let enough = here.blocks.len().min(there.blocks.len()) >= MIN_BLOCKS;
     Some(Sensitive {
         varied,
@@ -46,7 +69,10 @@ pub fn sensitive(
         depends: against
             .ci95
             .filter(|_| enough && other.says_something())
-            .map(|(low, high)| low > 1.0 || high < 1.0),
+            .and_then(|(low, high)| match low > 1.0 || high < 1.0 {
+                true => another.is_some().then_some(true),
+                false => Some(false),
+            }),
         against,
     })
 }

@@ -121,8 +121,19 @@ fn metrics(
         bounds.map_or_else(Vec::new, |bounds| merged.quantiles(q, bounds))
     };
     let clients = cell.rate.is_none().then_some(cell.clients);
+    // Only what ended the cell was selected by that.
+    let plain = Levels {
+        early: None,
+        ..state.levels
+    };
     let judged = |metric, values: &[BlockValue], judgement: Option<&Judgement>| {
-        let comparison = compare_metric(metric, values, clients, state.levels)?;
+        let same = *visits == state.cost_visits;
+        let levels = match metric {
+            Metric::Throughput => state.levels,
+            Metric::ServerCpuPerOperation if same => state.levels,
+            _ => plain,
+        };
+        let comparison = compare_metric(metric, values, clients, levels)?;
         Some(MetricComparison {
             verdict: judgement.map(|judgement| judgement.verdict),
             ..comparison
@@ -145,7 +156,7 @@ fn metrics(
         let found = shown.then(|| judged(metric, &latency(q), None)).flatten()?;
         let judged = known && tails::TAILS.contains(&metric);
         Some(MetricComparison {
-            verdict: judged.then(|| tails::verdict(metric, &found, state.levels)),
+            verdict: judged.then(|| tails::verdict(metric, &found, plain)),
             ..found
         })
     });

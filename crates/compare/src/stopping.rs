@@ -6,9 +6,10 @@ use crate::judge::{Judgement, gains, judge, waiting};
 use crate::levels::{Levels, scaled};
 use crate::looks::Rules;
 use crate::sample::{Values, ratio};
+use crate::selected::left_of;
 use crate::thresholds::{
-    CONFIRM_BLOCKS, CONFIRM_P, CONFIRM_POWER, GATE_FALSE, MIN_BLOCKS, PRECISION_LEVEL,
-    PRECISION_MIN_BLOCKS, SD_LEVEL,
+    CONFIRM_BLOCKS, CONFIRM_P, CONFIRM_POWER, GATE_FALSE, MIN_BLOCKS, OVERSTATED_TOLD,
+    PRECISION_LEVEL, PRECISION_MIN_BLOCKS, SD_LEVEL, WIDER_TOLD,
 };
 use crate::words;
 use deltabench_model::plan::{Plan, Stopping};
@@ -217,25 +218,33 @@ impl<'a> Walk<'a> {
             }
             self.looks = look + 1;
             let visits = 0..at;
-            let levels = self.rules.levels(look);
+            let next = looks.get(look + 1).copied();
+            let levels = self.levels(look);
             let values = self.input.speed(&visits);
             self.note_p(look, &values);
             let speed = self.input.judge_speed(&values, levels);
-            let last = look + 1 == looks.len();
-            let next = looks.get(look + 1).copied();
             match (speed.verdict, next) {
-                (Verdict::NoChange, Some(next)) => return self.equal(speed, at, next),
+                (Verdict::NoChange, Some(next)) => return self.equal(speed, &values, at, next),
                 (Verdict::Regression | Verdict::Improvement, Some(_))
                     if self.settles(at, &values) =>
                 {
                     return self.confirm(look, at, &values);
                 }
-                _ if last => return self.end(speed, at, levels),
+                (_, None) => return self.end(speed, &values, at, levels),
                 _ => {}
             }
         }
         // A plan without looks has nothing to say yet.
         self.wait(1)
+    }
+
+    /// Levels of a look, from 0. What is equal at one before the last ends there.
+    fn levels(&self, look: usize) -> Levels {
+        let levels = self.rules.levels(look);
+        match look + 1 == self.rules.looks.len() {
+            true => levels,
+            false => levels.ending(self.input.delta),
+        }
     }
 
     fn note_p(&mut self, look: usize, values: &Values) {
@@ -269,20 +278,30 @@ impl<'a> Walk<'a> {
     }
 
     /// Equal. If CPU per operation is still open, it gets the blocks up to the next look, and no more.
-    fn equal(self, speed: Judgement, at: usize, next: usize) -> StoppingState {
+    fn equal(self, speed: Judgement, values: &Values, at: usize, next: usize) -> StoppingState {
         let look = self.looks - 1;
+        let levels = self.levels(look);
         // What stops early is what happened to look small, so the reason says that it did.
         let when = format!("at look {} of {}", self.looks, self.rules.looks.len());
+        let wider = values.mean().map_or(1.0, |mean| {
+            levels.interval(&mean).half_width() / mean.interval(levels.printed).half_width()
+        });
+        let wider = (wider >= WIDER_TOLD)
+            .then(|| format!(" (interval {} wider for that)", words::percent(wider - 1.0)));
         let speed = Judgement {
-            reason: format!("{}, {when}", speed.reason),
+            reason: format!("{}, {when}{}", speed.reason, wider.unwrap_or_default()),
             ..speed
         };
         let (input, rules) = (self.input, std::sync::Arc::clone(&self.rules));
-        let cost = input.judge_cost(&input.cost(&(0..at)), rules.levels(look));
+        let cost = input.judge_cost(&input.cost(&(0..at)), levels);
         let open = cost
             .as_ref()
             .is_some_and(|cost| cost.verdict == Verdict::Inconclusive);
-        let mut state = self.decided(speed, 0..at, Levels::FIXED);
+        let printed = Levels {
+            early: levels.early,
+            ..Levels::FIXED
+        };
+        let mut state = self.decided(speed, 0..at, printed);
         state.cost = cost;
         if open && input.history.visits() < next {
             state.progress = CellProgress::Measuring {
@@ -361,8 +380,12 @@ impl<'a> Walk<'a> {
     }
 
     /// The last look: all blocks count.
-    fn end(self, speed: Judgement, at: usize, levels: Levels) -> StoppingState {
+    fn end(self, speed: Judgement, values: &Values, at: usize, levels: Levels) -> StoppingState {
         let input = self.input;
+        let speed = Judgement {
+            reason: format!("{}{}", speed.reason, overstated(&speed, values, levels)),
+            ..speed
+        };
         let cost = input.judge_cost(&input.cost(&(0..at)), levels);
         let open = speed.verdict == Verdict::Inconclusive;
         let mut state = self.decided(speed, 0..at, Levels::FIXED);
@@ -410,6 +433,21 @@ impl<'a> Walk<'a> {
             cost_visits: visits,
             levels,
         }
+    }
+}
+
+/// What is added to the reason of a change that the last look has found: no fresh blocks say its size, and a
+/// value that had to be so large to be found is too large on average. Empty where that is little.
+fn overstated(speed: &Judgement, values: &Values, levels: Levels) -> String {
+    let left = { values.mean() }
+        .filter(|_| speed.verdict.is_change())
+        .and_then(|mean| Some((mean.centre, left_of(&mean, levels.different)?)));
+    match left {
+        Some((centre, left)) if left.abs() < OVERSTATED_TOLD * centre.abs() => format!(
+            "; found at the last look, where sizes are too large on average: about {} without that",
+            words::signed(left.exp_m1())
+        ),
+        _ => String::new(),
     }
 }
 

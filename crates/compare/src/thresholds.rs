@@ -116,6 +116,13 @@ pub const RECUR_P: f64 = 0.05;
 /// confirming.
 pub const CONFIRM_POWER: f64 = 0.9;
 
+/// An interval that allows for the look which ended its cell is said to, from so many times the plain one on.
+pub const WIDER_TOLD: f64 = 1.1;
+
+/// A change that the last look has found is said to be too large on average, if what is left without that is
+/// less than this share of it.
+pub const OVERSTATED_TOLD: f64 = 0.9;
+
 /// Blocks before measuring may stop at a width.
 ///
 /// Source: docs/sources/statistics.md#looking-early.

@@ -311,6 +311,10 @@ pub struct Observing {
     /// Whose instructions are counted once the run is over, as a run of its own; absent: nobody's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_after: Option<CountedAfter>,
+    /// Whether what changed is measured again under other conditions once the run is over, each as a run of
+    /// its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sensitivity: bool,
 }
 
 /// How the time of servers is sampled.
@@ -333,6 +337,7 @@ impl Default for Observing {
             profile: None,
             counting: None,
             counted_after: None,
+            sensitivity: false,
         }
     }
 }
@@ -408,11 +413,34 @@ pub enum Varied {
     Tcp,
     /// Commits that wait for the disk, where they did not.
     Commits,
+    /// Slices of 10 ms.
+    Slices10,
+    /// Slices of 40 ms.
+    Slices40,
+    /// Slices of 200 ms.
+    Slices200,
 }
 
 impl Varied {
     /// All of them, in report order.
-    pub const ALL: [Self; 3] = [Self::OwnCore, Self::Tcp, Self::Commits];
+    pub const ALL: [Self; 6] = [
+        Self::OwnCore,
+        Self::Tcp,
+        Self::Commits,
+        Self::Slices10,
+        Self::Slices40,
+        Self::Slices200,
+    ];
+
+    /// Milliseconds of a slice, where that is what is changed.
+    pub fn slice_ms(self) -> Option<u32> {
+        match self {
+            Self::OwnCore | Self::Tcp | Self::Commits => None,
+            Self::Slices10 => Some(10),
+            Self::Slices40 => Some(40),
+            Self::Slices200 => Some(200),
+        }
+    }
 
     /// The word in files and in names of runs.
     pub fn word(self) -> &'static str {
@@ -420,6 +448,9 @@ impl Varied {
             Self::OwnCore => "own-core",
             Self::Tcp => "tcp",
             Self::Commits => "commits",
+            Self::Slices10 => "slices-10",
+            Self::Slices40 => "slices-40",
+            Self::Slices200 => "slices-200",
         }
     }
 
@@ -429,6 +460,9 @@ impl Varied {
             Self::OwnCore => "client on its own core",
             Self::Tcp => "over TCP",
             Self::Commits => "commits that wait",
+            Self::Slices10 => "slices of 10 ms",
+            Self::Slices40 => "slices of 40 ms",
+            Self::Slices200 => "slices of 200 ms",
         }
     }
 }

@@ -131,6 +131,7 @@ fn pilot_plan(plan: &Plan) -> Plan {
         profile: None,
         counting: None,
         counted_after: None,
+        sensitivity: false,
     };
     pilot
 }

@@ -2,8 +2,8 @@
 //!
 //! Summaries ([`summary`]), Student's t ([`student`]), the normal and chi-square distributions
 //! ([`normal`], [`chi_square`]), counted shares ([`binomial`]), many tests ([`multiplicity`]), repeated
-//! looks ([`spending`]), means of skewed values ([`skewed`]), groups of values with a luck of their own
-//! ([`between`]), kinds of values in one series ([`serial`]), parts of a whole that samples show
+//! looks ([`spending`], [`early`]), means of skewed values ([`skewed`]), groups of values with a luck of
+//! their own ([`between`]), kinds of values in one series ([`serial`]), parts of a whole that samples show
 //! ([`shares`]) and series that settle ([`steady`](mod@steady)). It knows no database, does no I/O, draws no
 //! random numbers and holds no threshold: what counts as a regression is decided in `compare`.
 //!
@@ -21,6 +21,7 @@
 pub mod between;
 pub mod binomial;
 pub mod chi_square;
+pub mod early;
 pub mod multiplicity;
 pub mod normal;
 mod number;

@@ -105,15 +105,32 @@ impl SkewedMean {
         }
     }
 
-    /// Two-sided p of "the mean is zero": below 1 − level exactly if the interval at that level leaves out
-    /// zero.
-    pub fn p(&self) -> f64 {
-        let mirrored = Self {
+    /// Its degrees of freedom.
+    pub fn df(&self) -> f64 {
+        self.df
+    }
+
+    /// The mean of the values plus this.
+    pub(crate) fn shifted(&self, by: f64) -> Self {
+        Self {
+            centre: self.centre + by,
+            ..*self
+        }
+    }
+
+    /// The mean of the values times −1.
+    pub(crate) fn mirrored(&self) -> Self {
+        Self {
             centre: -self.centre,
             skewness: -self.skewness,
             ..*self
-        };
-        (2.0 * self.p_above().min(mirrored.p_above())).min(1.0)
+        }
+    }
+
+    /// Two-sided p of "the mean is zero": below 1 − level exactly if the interval at that level leaves out
+    /// zero.
+    pub fn p(&self) -> f64 {
+        (2.0 * self.p_above().min(self.mirrored().p_above())).min(1.0)
     }
 
     /// Hall's cubic: nearly as Student's t.

@@ -83,8 +83,8 @@ pub struct SessionArguments {
     /// [default: 45m with --sessions, else 0s]
     #[arg(long, value_name = "TIME")]
     pub gap: Option<String>,
-    /// Measure what changed again with the client on its own core, over TCP, and with commits that wait,
-    /// and say on which of these the ratio depends
+    /// Measure what changed again with the client on its own core, over TCP, with commits that wait, and
+    /// in slices of 10, 40 and 200 ms, and say on which of these the ratio depends
     #[arg(long, conflicts_with = "sessions")]
     pub sensitivity: bool,
     /// In which hours the answer of the gate must hold: the measured ones, or also another one

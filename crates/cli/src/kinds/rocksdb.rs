@@ -83,7 +83,7 @@ pub fn rocksdb(arguments: &RocksdbArguments, config: &Config) -> Result<u8, Fail
         return Ok(0);
     }
     let ready = Ready::made(plan, host, library, destinations);
-    ready.measure(false, (None, false), config)
+    ready.measure(false, None, config)
 }
 
 /// The sizes that were asked for.

@@ -5,9 +5,10 @@ use super::figures::{ONE, absolutes, column, figure, level, ratios, row};
 use super::loads::{Judged, Loads};
 use super::places::Places;
 use super::{Axis, Figure, GroupSpread, StudyTable, spreads};
-use crate::comparison::{Metric, Ratio, Verdict};
+use crate::comparison::{CellComparison, Metric, Ratio, Verdict};
+use crate::hours;
 use crate::placebo::{self, Suspicion};
-use crate::side::{contradicts, cpu_bound};
+use crate::side::cpu_bound;
 use crate::study::notes;
 use crate::thresholds::LISTED_FALSE;
 use deltabench_model::plan::Group;
@@ -144,30 +145,23 @@ fn draft(set: &Set<'_>, row: &str, clients: u32, server: &str) -> Option<Draft> 
             pooled: false,
         });
     }
-    let (figure, speed) = pooled(&usable, metric)?;
-    let mut cells = usable.places.iter();
-    let denied = cells.all(|place| place.planned().is_some_and(cpu_bound))
-        && speed.verdict.is_change()
-        && costs_deny(&usable, &speed);
+    let figure = pooled(&usable, metric)?;
+    let places = &usable.places;
+    let bound = { places.iter() }.all(|place| place.planned().is_some_and(cpu_bound));
+    let cells: Vec<&CellComparison> = places.iter().filter_map(Place::comparison).collect();
+    let found = hours::verdict(bound, &cells, (delta(&usable), level(places)));
     Some(Draft {
         figure: Figure {
             verdict: figure.verdict.map(|verdict| match verdict {
                 Verdict::Unfit => verdict,
-                _ if denied => Verdict::Inconclusive,
-                _ => verdict,
+                _ => found.verdict,
             }),
             ..figure
         },
-        p: speed.p,
+        p: found.p,
         suspicion: suspicion(&usable),
         pooled: true,
     })
-}
-
-/// Whether CPU per operation of the same runs says otherwise.
-fn costs_deny(usable: &Usable<'_, '_>, speed: &Judged) -> bool {
-    let cost = judged(usable, Metric::ServerCpuPerOperation);
-    cost.p.is_some() && contradicts((speed.verdict, speed.gain95), (cost.verdict, cost.gain95))
 }
 
 /// What a run says of a cell, unless that was withdrawn.
@@ -200,8 +194,8 @@ fn suspicion(usable: &Usable<'_, '_>) -> Option<Suspicion> {
     Loads::new(placebos).suspicion(delta(usable))
 }
 
-/// A figure of several loads with its verdict, and what they say alone.
-fn pooled(usable: &Usable<'_, '_>, metric: Metric) -> Option<(Figure, Judged)> {
+/// A figure of several loads with its verdict.
+fn pooled(usable: &Usable<'_, '_>, metric: Metric) -> Option<Figure> {
     let places = &usable.places;
     let loads = ratios(places, metric);
     let found = places.iter().filter_map(|place| place.metric(metric));
@@ -219,7 +213,7 @@ fn pooled(usable: &Usable<'_, '_>, metric: Metric) -> Option<(Figure, Judged)> {
             number(loads.number()),
         )
     };
-    Some((figure, judged))
+    Some(figure)
 }
 
 /// CPU per operation of every candidate: each judged alone.
@@ -243,7 +237,7 @@ fn costs(
                 ..figure(found.ratio, found.candidate, 1)
             });
         }
-        let (figure, _) = pooled(&usable, metric)?;
+        let figure = pooled(&usable, metric)?;
         Some(match draft {
             Some(draft) => draft.trusted(figure),
             None => figure,

@@ -18,6 +18,7 @@ mod costs_model;
 mod counts;
 mod curves;
 mod disturbances;
+mod early;
 mod fairness;
 mod host_speed;
 mod hours;

@@ -30,13 +30,13 @@ const BASE_MODEL: Model = Model {
     memory: 50.0,
     cpu_noise: None,
 };
-const QUIET: Model = Model {
+pub const QUIET: Model = Model {
     restart: 0.003,
     noise: 0.005,
     ..BASE_MODEL
 };
 pub const MIDDLE: Model = BASE_MODEL;
-const NOISY: Model = Model {
+pub const NOISY: Model = Model {
     restart: 0.01,
     noise: 0.06,
     ..BASE_MODEL

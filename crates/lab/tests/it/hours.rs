@@ -310,9 +310,9 @@ fn a_confirmation_says_how_much_later_it_was() {
 fn a_changed_cell_under_other_conditions_says_what_its_ratio_depends_on() {
     let mut lab = Lab::new();
     let plan = plan();
-    lab.measured("r", &plan, 0, [0.7, 1.0, 0.9]);
+    lab.measured("r", &plan, 200, [0.7, 1.0, 0.9]);
     assert!(lab.analysed("r").context.figures.json.is_empty());
-    for (varied, minute, share) in [(Varied::OwnCore, 10, 0.93), (Varied::Tcp, 20, 0.7)] {
+    for (varied, minute, share) in [(Varied::OwnCore, 210, 0.93), (Varied::Tcp, 220, 0.7)] {
         let mut other = plan.clone();
         other.sensitivity = Some(SensitivityPart {
             of: "r".to_owned(),
@@ -322,6 +322,15 @@ fn a_changed_cell_under_other_conditions_says_what_its_ratio_depends_on() {
         lab.measured(&name, &other, minute, [share, 1.0, 0.9]);
     }
     assert_eq!(lab.store.find("last").unwrap(), "r", "they belong to it");
+    let depends = |lab: &Lab, at: usize| {
+        let figures = lab.analysed("r").context.figures;
+        let (_, value) = &figures.json[0];
+        value[0]["conditions"][at]["depends"].clone()
+    };
+    assert_eq!(depends(&lab, 0), Value::Null, "two loads cannot tell");
+    // What another hour does to the ratio, by earlier pairs of runs: little, and then more than this.
+    lab.measured("e1", &plan, 0, [0.71, 1.0, 0.9]);
+    lab.measured("e2", &plan, 60, [0.705, 1.0, 0.9]);
     let figures = lab.analysed("r").context.figures;
     let (name, value) = &figures.json[0];
     assert_eq!(*name, "sensitivity");
@@ -338,4 +347,6 @@ fn a_changed_cell_under_other_conditions_says_what_its_ratio_depends_on() {
         figures.page.len(),
     ];
     assert_eq!(shown, [2, 2, 1]);
+    lab.measured("e3", &plan, 120, [0.95, 1.0, 0.9]);
+    assert_eq!(depends(&lab, 0), false, "hours differ by as much");
 }

@@ -53,6 +53,7 @@ pub fn confirmation(run: &str, plan: &Plan, comparison: &Comparison) -> Option<P
     again.gate = Gate::default();
     // Nobody reads counts for it.
     again.observing.counted_after = None;
+    again.observing.sensitivity = false;
     again.confirms = Some(run.to_owned());
     Some(again)
 }

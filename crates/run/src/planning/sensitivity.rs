@@ -51,6 +51,11 @@ fn differs(varied: Varied, plan: &Plan, cell: &Cell) -> bool {
         Varied::Commits => {
             cell.writes && { plan.servers.iter() }.all(|server| is_lazy(server, plan))
         }
+        Varied::Slices10 | Varied::Slices40 | Varied::Slices200 => {
+            // Passes are not cut into slices, and a schedule makes them longer by itself.
+            let sliced = !plan.work.has_passes() && cell.rate.is_none();
+            sliced && varied.slice_ms() != Some(plan.timing.slice_ms)
+        }
     }
 }
 
@@ -76,8 +81,9 @@ fn with(varied: Varied, cells: Vec<Cell>, run: &str, plan: &Plan) -> Plan {
     other.timing.deadline_seconds = None;
     other.stopping = Stopping::Fixed;
     other.gate = Gate::default();
-    // Nobody reads counts for it.
+    // Nobody reads counts for it, and what it depends on itself nobody asked.
     other.observing.counted_after = None;
+    other.observing.sensitivity = false;
     other.sensitivity = Some(SensitivityPart {
         of: run.to_owned(),
         varied,
@@ -92,6 +98,9 @@ fn with(varied: Varied, cells: Vec<Cell>, run: &str, plan: &Plan) -> Plan {
                 let waits = (COMMITS.to_owned(), "on".to_owned());
                 server.settings.push(waits);
             }
+        }
+        Varied::Slices10 | Varied::Slices40 | Varied::Slices200 => {
+            other.timing.slice_ms = varied.slice_ms().unwrap_or(other.timing.slice_ms);
         }
     }
     other
@@ -127,11 +136,14 @@ mod tests {
     #[test]
     fn changed_cells_are_measured_under_each_condition_that_was_another_one() {
         let all = planned(|_| {});
-        assert_eq!(words(&all), [("own-core", 2), ("tcp", 2), ("commits", 1)]);
+        let slices = [("slices-10", 2), ("slices-40", 2), ("slices-200", 2)];
+        let with_slices = |first: &[(&'static str, usize)]| [first, &slices].concat();
+        let three = [("own-core", 2), ("tcp", 2), ("commits", 1)];
+        assert_eq!(words(&all), with_slices(&three));
         let one_core = planned_on(1, |_| {});
-        assert_eq!(words(&one_core), [("tcp", 2), ("commits", 1)]);
-        let [split, tcp, commits] = all.as_slice() else {
-            panic!("three")
+        assert_eq!(words(&one_core), with_slices(&three[1..]));
+        let [split, tcp, commits, ..] = all.as_slice() else {
+            panic!("six")
         };
         assert_eq!(split.placed(&split.cells[0]), Some(Placement::Split));
         assert_eq!(
@@ -147,11 +159,18 @@ mod tests {
             plan.placement_single = Placement::Split;
             plan.settings = vec![(COMMITS.to_owned(), "on".to_owned())];
         });
-        assert_eq!(words(&there), [("tcp", 2)]);
+        assert_eq!(words(&there), with_slices(&[("tcp", 2)]));
         let own = planned(|plan| {
             plan.transport = Transport::Tls;
             plan.servers[2].settings = vec![(COMMITS.to_owned(), "local".to_owned())];
         });
-        assert_eq!(words(&own), [("own-core", 2)]);
+        assert_eq!(words(&own), with_slices(&[("own-core", 2)]));
+        let other = planned(|plan| plan.timing.slice_ms = 40);
+        let found: Vec<u32> = other.iter().map(|plan| plan.timing.slice_ms).collect();
+        assert_eq!(
+            found,
+            [40, 40, 40, 10, 200],
+            "its own is no other condition"
+        );
     }
 }
