@@ -7,7 +7,7 @@
 //!
 //! The transformation is a cubic that is flat at 3 standard errors over the skewness. Its inverse runs away
 //! near there (with a skewness of 0.5 from 2.2 standard errors to 9), which says nothing about the values. So
-//! an end lies at most [`FARTHEST`] standard errors beyond Student's.
+//! an end lies at most `FARTHEST` standard errors beyond Student's.
 
 use crate::number::real;
 use crate::student::{t_cdf, t_quantile};
@@ -20,7 +20,7 @@ use crate::{Interval, TooFew};
 /// a run; with more it is only wider (docs/measuring.md#totals).
 const FARTHEST: f64 = 1.4;
 
-/// Skewness that is corrected for at most, either way. From there on, at all levels in use, [`FARTHEST`]
+/// Skewness that is corrected for at most, either way. From there on, at all levels in use, `FARTHEST`
 /// decides.
 const SKEWNESS_MOST: f64 = 0.5;
 
@@ -71,7 +71,7 @@ impl SkewedMean {
     }
 
     /// Two-sided interval for the mean: on each side the wider one of Student's and Hall's, and at most
-    /// [`FARTHEST`] standard errors beyond Student's.
+    /// `FARTHEST` standard errors beyond Student's.
     ///
     /// Shape:  `level` between 0 and 1 (anything else stops with a message).
     /// Source: Hall 1992, J. R. Statist. Soc. B 54, 221-228, the transformation by a cubic; the t
