@@ -82,10 +82,10 @@ pub fn read(path: &Path) -> Result<Profile, Problem> {
     last_part(path, |text| callgrind::read(text, ROOT)).map(|part| part.profile)
 }
 
-/// As [`read`], of a program that calls a library: what was done in calls of its functions, whose names begin
+/// As `read`, of a program that calls a library: what was done in calls of its functions, whose names begin
 /// with `prefix`, below a node `name`.
 ///
-/// Errors: those of [`read`].
+/// Errors: those of `read`.
 pub fn of_library(path: &Path, prefix: &str, name: &str) -> Result<OfLibrary, Problem> {
     let part = last_part(path, |text| callgrind::read_calls(text, prefix, name))?;
     Ok(OfLibrary {
