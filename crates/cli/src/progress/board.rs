@@ -175,8 +175,12 @@ impl Board {
             texts.push(format!("{repeat} {}/{}", last.done + 1, last.planned));
         }
         let Some(last) = &self.last else {
+            // An estimate: only a block that has ended shows the pace of this host.
             let left = self.seconds_planned().map(minutes);
-            texts.extend(left.map(|left| format!("at most {left} left")));
+            texts.extend(left.map(|left| match self.visit {
+                Some(_) => format!("about {left} left"),
+                None => format!("measuring takes about {left}"),
+            }));
             return texts.join("; ");
         };
         if last.cells > 0 {
@@ -320,17 +324,17 @@ mod tests {
     #[test]
     fn before_the_first_block_has_ended_the_plan_says_how_long_it_takes() {
         let mut board = a_board();
-        assert_eq!(board.lines(10), ["at most 8 min left"]);
+        assert_eq!(board.lines(10), ["measuring takes about 8 min"]);
         board.visit(0, 1, 4);
         assert_eq!(
             board.lines(10),
-            ["block 1/8: 1 of 4 cells; at most 8 min left"]
+            ["block 1/8: 1 of 4 cells; about 8 min left"]
         );
         // Where a killed run goes on.
         board.visit(4, 4, 4);
         assert_eq!(
             board.lines(10),
-            ["block 5/8: 4 of 4 cells; at most 3 min left"]
+            ["block 5/8: 4 of 4 cells; about 3 min left"]
         );
     }
 
@@ -401,7 +405,7 @@ mod tests {
         board.doing("starting the servers");
         assert_eq!(
             board.lines(10),
-            ["at most 8 min left", "now: starting the servers"]
+            ["measuring takes about 8 min", "now: starting the servers"]
         );
         board.block(&progress(|_| {}));
         board.doing("point-query at 4 clients");
