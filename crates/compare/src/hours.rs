@@ -10,11 +10,11 @@ use crate::comparison::{
     MetricComparison, PlaceboSummary, Ratio, Stalls, Verdict,
 };
 use crate::levels::scale;
+use crate::loads::{Judged, Loads, around, pooled, ratio};
 use crate::multiple::adjust;
 use crate::placebo::{self, Suspicion};
 use crate::side::{cell_verdict, cpu_bound, with_time};
 use crate::stalls::waits;
-use crate::study::{Judged, Loads, around, pooled, ratio};
 use crate::tails;
 use crate::thresholds::{LEVEL_DIFFERENT, TAIL_DELTA};
 use deltabench_model::plan::{CellId, Plan};

@@ -34,6 +34,7 @@ mod judge;
 mod latency;
 pub mod ledger;
 mod levels;
+mod loads;
 pub mod looks;
 mod multiple;
 mod noise;

@@ -1,7 +1,7 @@
 //! What a ratio depends on: the same cell under another condition.
 
 use crate::comparison::{CellComparison, Difference, Metric, Ratio};
-use crate::study::ratio;
+use crate::loads::ratio;
 use crate::thresholds::{LEVEL_DIFFERENT, MIN_BLOCKS};
 use deltabench_model::plan::Varied;
 use deltabench_stats::between::difference_between;

@@ -21,15 +21,11 @@ mod collect;
 mod differences;
 mod figures;
 mod grids;
-mod loads;
 mod notes;
 mod places;
 mod scaleup;
 mod servers;
 mod spreads;
-
-pub(crate) use loads::{Judged, Loads, ratio};
-pub(crate) use spreads::{around, pooled};
 
 /// One run of a study.
 #[derive(Debug, Clone, Copy)]

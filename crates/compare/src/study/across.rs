@@ -2,11 +2,11 @@
 
 use super::collect::{Set, number};
 use super::figures::{ONE, absolutes, column, figure, level, ratios, row, unfit};
-use super::loads::Loads;
 use super::places::{Dimension, Places};
 use super::servers::relative;
 use super::{Column, Figure, StudyRow, StudyTable, distinct};
 use crate::comparison::{Metric, Ratio};
+use crate::loads::Loads;
 use crate::study::notes;
 use crate::thresholds::LEVEL_DIFFERENT;
 use deltabench_model::plan::Group;

@@ -1,9 +1,9 @@
 //! Pieces that all tables are made of.
 
 use super::collect::{Block, Place};
-use super::loads::Loads;
 use super::{Column, Figure, StudyRow};
 use crate::comparison::{Metric, Ratio, Verdict};
+use crate::loads::Loads;
 use deltabench_model::plan::Group;
 
 /// A figure of the base column: exactly 1.

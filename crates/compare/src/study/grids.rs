@@ -2,11 +2,11 @@
 
 use super::collect::{Place, Set, Usable, number};
 use super::figures::{absolutes, unfit};
-use super::loads::Loads;
 use super::places::Places;
 use super::{Absolute, Axis, Grid, GridColumn, GridPoint, StudyTable, distinct, notes};
 use crate::absolute::{Latency, Tally};
 use crate::comparison::{Metric, Ratio, Verdict};
+use crate::loads::Loads;
 use crate::segments::{Point, segments};
 use crate::thresholds::LEVEL_DIFFERENT;
 use deltabench_model::plan::Group;

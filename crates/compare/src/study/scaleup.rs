@@ -2,10 +2,10 @@
 
 use super::collect::{Block, Place, Set, Usable, number};
 use super::figures::{ONE, absolutes, column, figure, row, unfit};
-use super::loads::Loads;
 use super::places::Places;
 use super::{Axis, Figure, StudyRow, StudyTable};
 use crate::comparison::Metric;
+use crate::loads::Loads;
 use crate::study::notes;
 use crate::thresholds::LEVEL_DIFFERENT;
 use deltabench_model::plan::Group;

@@ -2,11 +2,11 @@
 
 use super::collect::{Place, Set, Usable, number};
 use super::figures::{ONE, absolutes, column, figure, level, ratios, row};
-use super::loads::{Judged, Loads};
 use super::places::Places;
 use super::{Axis, Figure, GroupSpread, StudyTable, spreads};
 use crate::comparison::{CellComparison, Metric, Ratio, Verdict};
 use crate::hours;
+use crate::loads::{Judged, Loads};
 use crate::placebo::{self, Suspicion};
 use crate::side::cpu_bound;
 use crate::study::notes;

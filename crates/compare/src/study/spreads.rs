@@ -4,12 +4,10 @@ use super::collect::{Place, Set, block_values, number};
 use super::figures::ONE;
 use super::{GroupSpread, Spread, StudyTable};
 use crate::comparison::{Metric, Ratio, Verdict};
+use crate::loads::pooled;
 use crate::sample::BlockValue;
 use crate::summaries::joint_ratio;
-use crate::thresholds::{LEVEL_DIFFERENT, LEVEL_EQUIVALENT};
 use deltabench_model::plan::Group;
-use deltabench_model::units::{count, to_f64};
-use deltabench_stats::student::t_interval;
 use deltabench_stats::summary::{mean, median, sample_sd};
 
 /// Of each group of a table along servers, then of all rows.
@@ -101,38 +99,4 @@ fn geometric(
 fn of_run<'a>(place: &Place<'_, 'a>, metric: Metric) -> Option<(&'a str, Vec<BlockValue>)> {
     let values = block_values(place.comparison()?, place.metric(metric)?);
     Some((place.run.source.run, values))
-}
-
-/// The mean over loads, as wide as they scatter and at least as wide as what they say of themselves.
-pub(crate) fn pooled(loads: &[Ratio]) -> Option<Ratio> {
-    if let [one] = loads {
-        return Some(*one);
-    }
-    let logs: Vec<f64> = loads.iter().map(|load| load.estimate.ln()).collect();
-    let centre = mean(&logs)?;
-    let interval = |level: f64, of: fn(&Ratio) -> Option<(f64, f64)>| {
-        let halves = loads.iter().filter_map(of);
-        let halves = halves.map(|(low, high)| (high / low).ln() / 2.0);
-        let (low, high) = around(&logs, halves, level)?;
-        Some((low.exp(), high.exp()))
-    };
-    Some(Ratio {
-        estimate: centre.exp(),
-        ci95: interval(LEVEL_DIFFERENT, |load| load.ci95),
-        ci90: interval(LEVEL_EQUIVALENT, |load| load.ci90),
-    })
-}
-
-/// The interval of a mean over loads: as wide as they scatter, and at least as wide as these half-widths of
-/// theirs say together; `None` for a single one.
-pub(crate) fn around(
-    values: &[f64],
-    halves: impl Iterator<Item = f64>,
-    level: f64,
-) -> Option<(f64, f64)> {
-    let between = t_interval(values, level).ok()?;
-    let squares: f64 = halves.map(|half| half.powi(2)).sum();
-    let half = (between.half_width()).max(squares.sqrt() / to_f64(count(values.len())));
-    let centre = mean(values)?;
-    Some((centre - half, centre + half))
 }
