@@ -201,20 +201,11 @@ impl Bench {
         run_half(&plan.work)
             .check_confirmable()
             .map_err(Failure::Refused)?;
-        let name = confirmation_name(run);
-        let known = self.store.reached(&name).map_err(store_problem)?;
-        if known.is_some() {
-            return Err(Failure::Refused(
-                Problem::new(format!("{run} has been confirmed already"))
-                    .detail(format!("{name} is in the lab"))
-                    .hint(format!(
-                        "`deltabench report {run}` shows the result, `deltabench resume {name}` \
-                         continues it"
-                    )),
-            ));
-        }
+        let earlier = self.withdrawn_confirmations(run)?;
+        let name = confirmation_name(run, &earlier);
         let comparison = judged.standing(&self.store).map_err(Failure::Failed)?;
-        let Some(confirmation) = planning::confirmation(run, plan, &comparison) else {
+        let Some(confirmation) = planning::confirmation(run, plan, &comparison, earlier.len())
+        else {
             say("nothing to confirm: no cell is slower or faster by at most 5 % and not withdrawn");
             return Ok((SessionEnd::Finished, None));
         };
@@ -239,6 +230,28 @@ impl Bench {
             ));
         }
         Ok((end, Some(judged)))
+    }
+
+    /// The confirmations of a run that were withdrawn, oldest first.
+    ///
+    /// Errors: one that counts: whoever does not like its answer may not ask again.
+    fn withdrawn_confirmations(&self, run: &str) -> Result<Vec<String>, Failure> {
+        let known = self.store.confirming(run).map_err(store_problem)?;
+        for name in &known {
+            let withdrawn = self.store.invalidations(name).map_err(store_problem)?;
+            if withdrawn.iter().all(|one| one.cell.is_some()) {
+                return Err(Failure::Refused(
+                    Problem::new(format!("{run} has been confirmed already"))
+                        .detail(format!("{name} is in the lab"))
+                        .hint(format!(
+                            "`deltabench report {run}` shows the result, `deltabench resume {name}` \
+                             continues it; if something disturbed it, `deltabench invalidate {name}` \
+                             withdraws it, and you can confirm again"
+                        )),
+                ));
+            }
+        }
+        Ok(known)
     }
 
     /// What a measured run says, with the run that confirms it.

@@ -1,7 +1,7 @@
 //! A run with everything that its reports say.
 
 use crate::explained::{explained_by, is_changed};
-use crate::judged::{Judged, confirmation_name};
+use crate::judged::Judged;
 use crate::records::Records;
 use crate::sessions::still_withdrawn;
 use crate::withdrawal::{leave_out, of_confirmation, withdraw};
@@ -103,9 +103,8 @@ impl Analysed {
         }
         if let Some(second) = confirming {
             let later = seconds_later(&run, &second.run, store)?;
-            let (withdrawn, second) = without_withdrawn(second, store)?;
-            confirm(&mut comparison, &second, later);
-            context.confirmation_withdrawn = withdrawn;
+            context.confirmation_withdrawn = withdrawn_confirmations(&run, store)?;
+            confirm(&mut comparison, &without_withdrawn(second, store)?, later);
         }
         withdraw(&mut comparison, &context.invalidations);
         context.sampled = sampled::of_run(&run, &records, &plan, store)?;
@@ -157,11 +156,11 @@ fn add_instructions(comparison: &mut Comparison, explained: &[ExplainedCell]) {
     }
 }
 
+/// The newest run that confirms this one: an earlier one was withdrawn.
 fn stored_confirmation(run: &str, store: &Store) -> Result<Option<Judged>, Problem> {
-    let again = confirmation_name(run);
-    if store.reached(&again).map_err(store_problem)?.is_none() {
+    let Some(again) = store.confirming(run).map_err(store_problem)?.pop() else {
         return Ok(None);
-    }
+    };
     let plan = store.plan(&again).map_err(store_problem)?;
     Judged::of(&again, &plan, store).map(Some)
 }
@@ -177,16 +176,26 @@ fn seconds_later(first: &str, second: &str, store: &Store) -> Result<Option<f64>
     Ok(milliseconds.map(|milliseconds| to_f64(milliseconds) / 1e3))
 }
 
-/// A confirming run without its withdrawn cells, and what its first run's reports say of those.
-fn without_withdrawn(
-    second: Judged,
-    store: &Store,
-) -> Result<(Vec<ConfirmationWithdrawn>, Comparison), Problem> {
+/// A confirming run without its withdrawn cells.
+fn without_withdrawn(second: Judged, store: &Store) -> Result<Comparison, Problem> {
     let withdrawn = store.invalidations(&second.run).map_err(store_problem)?;
     let mut comparison = second.comparison;
     leave_out(&mut comparison, &withdrawn);
-    let told = of_confirmation(&second.run, &second.plan, &withdrawn);
-    Ok((told, comparison))
+    Ok(comparison)
+}
+
+/// What was withdrawn of the runs that confirm this one, the oldest first.
+fn withdrawn_confirmations(
+    run: &str,
+    store: &Store,
+) -> Result<Vec<ConfirmationWithdrawn>, Problem> {
+    let mut told = Vec::new();
+    for name in store.confirming(run).map_err(store_problem)? {
+        let withdrawn = store.invalidations(&name).map_err(store_problem)?;
+        let plan = store.plan(&name).map_err(store_problem)?;
+        told.extend(of_confirmation(&name, &plan, &withdrawn));
+    }
+    Ok(told)
 }
 
 fn grids(

@@ -11,22 +11,6 @@ use deltabench_model::profile::Profile;
 use deltabench_store::{RunState, Store, StoreError};
 use std::collections::BTreeSet;
 
-/// The name of the next run that counts for another, of which those are known already.
-pub fn count_name(run: &str, known: &[String]) -> String {
-    match known.len() {
-        0 => format!("{run}-count"),
-        counted => format!("{run}-count-{}", counted + 1),
-    }
-}
-
-/// The name of the next run that samples for another, of which those are known already.
-pub fn sample_name(run: &str, known: &[String]) -> String {
-    match known.len() {
-        0 => format!("{run}-sample"),
-        sampled => format!("{run}-sample-{}", sampled + 1),
-    }
-}
-
 /// The cells that runs which are over have counted for a run, as far as their time allowed, in order.
 ///
 /// Errors: the store cannot be read.

@@ -18,11 +18,6 @@ use deltabench_model::sampled::SampledCell;
 use deltabench_store::Store;
 use std::collections::BTreeMap;
 
-/// The name of the run that confirms another.
-pub fn confirmation_name(run: &str) -> String {
-    format!("{run}-confirm")
-}
-
 /// A run, judged by what was measured in it alone.
 #[derive(Debug)]
 pub struct Judged {

@@ -28,6 +28,10 @@ const SELECT_COUNTING: &str = "select name from run where name glob ?1 || '-coun
 const SELECT_SAMPLING: &str = "select name from run where name glob ?1 || '-sample*' \
      and plan ->> '$.samples' = ?1 order by id";
 
+/// Runs that may confirm another, by their names.
+const SELECT_CONFIRMING: &str = "select name from run where name glob ?1 || '-confirm*' \
+     and plan ->> '$.confirms' = ?1 order by id";
+
 impl Store {
     /// The runs that count the instructions of another one's cells, oldest first.
     ///
@@ -41,6 +45,13 @@ impl Store {
     /// Errors: `Sqlite`.
     pub fn sampling_for(&self, run: &str) -> Result<Vec<String>, StoreError> {
         self.collect(SELECT_SAMPLING, [run], |row| row.get(0))
+    }
+
+    /// The runs that confirm another one, oldest first. All but the last are withdrawn.
+    ///
+    /// Errors: `Sqlite`.
+    pub fn confirming(&self, run: &str) -> Result<Vec<String>, StoreError> {
+        self.collect(SELECT_CONFIRMING, [run], |row| row.get(0))
     }
 
     /// Records windows of counted instructions, all or none; they are on disk when this returns.

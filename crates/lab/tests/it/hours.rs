@@ -296,7 +296,7 @@ fn a_confirmation_says_how_much_later_it_was() {
     let mut plan = plan();
     lab.measured("r", &plan, 0, [0.96, 1.0, 0.96]);
     plan.confirms = Some("r".to_owned());
-    lab.measured(&confirmation_name("r"), &plan, 125, [0.96, 1.0, 1.0]);
+    lab.measured(&confirmation_name("r", &[]), &plan, 125, [0.96, 1.0, 1.0]);
     let cells = lab.analysed("r").comparison.cells;
     assert_eq!(cells[0].confirmation, Some(Confirmation::Recurred));
     assert_eq!(cells[2].confirmation, Some(Confirmation::DidNotRecur));
@@ -304,6 +304,37 @@ fn a_confirmation_says_how_much_later_it_was() {
     assert!((later - 7200.0).abs() < 1.0, "{later}");
     let second = lab.analysed("r-confirm").comparison;
     assert!(second.cells.iter().all(|cell| cell.confirmation.is_none()));
+}
+
+#[test]
+fn after_a_withdrawn_confirmation_the_next_one_counts_and_both_are_named() {
+    let mut lab = Lab::new();
+    let mut plan = plan();
+    lab.measured("r", &plan, 0, [0.96, 1.0, 0.96]);
+    plan.confirms = Some("r".to_owned());
+    lab.measured("r-confirm", &plan, 60, [1.0, 1.0, 1.0]);
+    lab.store
+        .invalidate("r-confirm", &withdrawal(None))
+        .unwrap();
+    let withdrawn = lab.analysed("r");
+    assert_eq!(withdrawn.comparison.cells[0].confirmation, None);
+
+    let known = lab.store.confirming("r").unwrap();
+    let next = confirmation_name("r", &known);
+    assert_eq!(next, "r-confirm-2");
+    lab.measured(&next, &plan, 125, [0.96, 1.0, 1.0]);
+    let found = lab.analysed("r");
+    let said: Vec<_> = found
+        .comparison
+        .cells
+        .iter()
+        .map(|cell| cell.confirmation)
+        .collect();
+    assert_eq!(said[0], Some(Confirmation::Recurred));
+    assert_eq!(said[2], Some(Confirmation::DidNotRecur));
+    let told = &found.context.confirmation_withdrawn;
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].run, "r-confirm");
 }
 
 #[test]

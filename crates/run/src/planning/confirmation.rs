@@ -2,6 +2,7 @@
 
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric};
 use deltabench_model::plan::{Cell, CellId, Gate, Plan, Stopping};
+use deltabench_model::units::count;
 use deltabench_workload::mix;
 use std::collections::HashSet;
 
@@ -19,8 +20,13 @@ const CONFIRM_SEED: u64 = 0xc0_4f_19;
 /// none.
 ///
 /// Everything that luck may sit in is drawn anew: the load, directories, ports, the size of the environment,
-/// every order and key.
-pub fn confirmation(run: &str, plan: &Plan, comparison: &Comparison) -> Option<Plan> {
+/// every order and key. `earlier`: confirmations of the run that were measured before and withdrawn.
+pub fn confirmation(
+    run: &str,
+    plan: &Plan,
+    comparison: &Comparison,
+    earlier: usize,
+) -> Option<Plan> {
     let small = |cell: &&CellComparison| {
         let throughput = cell.metric(Metric::Throughput);
         let estimate = throughput.map_or(1.0, |value| value.ratio.estimate);
@@ -46,7 +52,11 @@ pub fn confirmation(run: &str, plan: &Plan, comparison: &Comparison) -> Option<P
     again.delta = delta.fold(plan.delta, f64::min);
     again.delta_from_noise = false;
     again.cells = cells;
-    again.seed = mix(plan.seed, &[CONFIRM_SEED]) >> 11;
+    let seed = match earlier {
+        0 => mix(plan.seed, &[CONFIRM_SEED]),
+        earlier => mix(plan.seed, &[CONFIRM_SEED, count(earlier)]),
+    };
+    again.seed = seed >> 11;
     again.timing.blocks = CONFIRM_BLOCKS;
     again.timing.deadline_seconds = None;
     again.stopping = Stopping::Fixed;
@@ -108,7 +118,9 @@ mod tests {
             .collect();
         let comparison = analyse(&plan, &slices, Vec::new());
         assert_eq!(comparison.counts.regression, 3);
-        let again = confirmation("20260101-first", &plan, &comparison).unwrap();
+        let again = confirmation("20260101-first", &plan, &comparison, 0).unwrap();
+        let once_more = confirmation("20260101-first", &plan, &comparison, 1).unwrap();
+        assert_ne!(again.seed, once_more.seed);
         let clients: Vec<u32> = again.cells.iter().map(|cell| cell.clients).collect();
         assert_eq!(
             clients,
@@ -126,6 +138,6 @@ mod tests {
         // The first run's δ, which was the smallest step: noise is not asked again.
         assert!(!again.delta_from_noise && (again.delta - 0.02).abs() < 1e-12);
         let equal = analyse(&plan, &[], Vec::new());
-        assert_eq!(confirmation("20260101-first", &plan, &equal), None);
+        assert_eq!(confirmation("20260101-first", &plan, &equal, 0), None);
     }
 }
