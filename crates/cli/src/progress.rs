@@ -9,6 +9,7 @@ pub use board::Planned;
 use deltabench_compare::comparison::{Comparison, Metric, MetricComparison};
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_model::units::count;
+use deltabench_report::wrapped;
 use deltabench_run::events::{BlockProgress, Observer};
 use deltabench_run::pilot::Pilot;
 use screen::Screen;
@@ -60,10 +61,14 @@ impl Live {
         self.screen.draw(&lines, (width, height));
     }
 
-    /// A line that stays, above those that are drawn over.
+    /// What stays, above the lines that are drawn over.
     fn say(&mut self, text: &str) {
-        self.screen.clear(size());
-        say(text);
+        let size = size();
+        self.screen.clear(size);
+        let indent = text.chars().take_while(|letter| *letter == ' ').count();
+        for line in wrapped(text, size.0.saturating_sub(1), indent, indent + 2) {
+            say(&line);
+        }
         self.draw();
     }
 }

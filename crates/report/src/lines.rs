@@ -7,7 +7,7 @@ pub(crate) fn left(text: &str, width: usize) -> String {
 
 /// Breaks a text at spaces, but not before a percent sign; the first line is indented by `first`, the others
 /// by `next`.
-pub(crate) fn wrapped(text: &str, width: usize, first: usize, next: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize, first: usize, next: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = " ".repeat(first);
     let mut used = first;

@@ -14,6 +14,8 @@ use deltabench_model::plan::Plan;
 const SHORT: usize = 5;
 /// Lines of each of them at most: the full list has the rest of a long one.
 const LINES: usize = 2;
+/// Lines of all of them together.
+const ALL_LINES: usize = 8;
 
 /// A note: one or more sentences of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,9 +65,18 @@ pub(crate) fn notes(comparison: &Comparison, plan: &Plan, context: &ReportContex
 /// there are.
 pub(crate) fn short(notes: &[Note], width: usize) -> (Vec<String>, usize) {
     let telling = notes.iter().filter(|note| note.weight < Weight::Method);
-    let shown: Vec<&Note> = telling.take(SHORT).collect();
-    let lines = shown.iter().flat_map(|note| clipped(&note.short(), width));
-    (lines.collect(), notes.len() - shown.len())
+    let mut lines = Vec::new();
+    let mut shown = 0;
+    for note in telling.take(SHORT) {
+        let next = clipped(&note.short(), width);
+        // At 80 columns the five have their ten lines: there the table is longer, too.
+        if width >= 100 && lines.len() + next.len() > ALL_LINES {
+            break;
+        }
+        lines.extend(next);
+        shown += 1;
+    }
+    (lines, notes.len() - shown)
 }
 
 /// All of them under headings.
@@ -111,7 +122,7 @@ pub fn notes_text(
 }
 
 /// Lines of a text, cut after [`LINES`].
-fn clipped(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn clipped(text: &str, width: usize) -> Vec<String> {
     let mut lines = wrapped(text, width, 0, 2);
     if lines.len() > LINES {
         lines.truncate(LINES);

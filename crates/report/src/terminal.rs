@@ -5,7 +5,7 @@ mod columns;
 
 use crate::context::{ReportContext, resolved};
 use crate::lines::wrapped;
-use crate::notes::{full, notes, short};
+use crate::notes::{clipped, full, notes, short};
 use crate::remarks::explanations;
 use crate::summary::headlines;
 use crate::{counts, explained, figures, grids, sampled, table, withdrawn};
@@ -26,7 +26,7 @@ pub struct TerminalOptions {
 }
 
 /// Cells of which the short form says what moved.
-const MOVED: usize = 4;
+const MOVED: usize = 2;
 
 /// The result for the terminal: what is withdrawn, a head line for each candidate, a row per cell, what
 /// moved, the notes that matter most.
@@ -61,11 +61,7 @@ pub fn terminal(
         lines.extend(shown);
     }
     lines.push(String::new());
-    lines.extend(
-        moved(comparison, plan, context, options)
-            .iter()
-            .flat_map(wrap),
-    );
+    lines.extend(moved(comparison, plan, context, options));
     lines.extend(noted(comparison, plan, context, options));
     if !context.sampled.is_empty() {
         lines.push(String::new());
@@ -107,25 +103,58 @@ fn measured(
     lines
 }
 
-/// What moved in the cells that changed, and where it went.
+/// What moved in the cells that changed, and where it went: all of it, or of the first cells a few lines and
+/// the commands that say the rest. The rows name the function that counts most already.
 fn moved(
     comparison: &Comparison,
     plan: &Plan,
     context: &ReportContext,
     options: TerminalOptions,
 ) -> Vec<String> {
-    let mut texts = explanations(comparison, plan);
-    let more = texts.len().saturating_sub(MOVED);
-    if !options.verbose && more > 0 {
-        texts.truncate(MOVED);
-        let run = &context.run;
-        texts.push(format!(
-            "what moved: {more} more: `deltabench report {run} --costs`"
-        ));
-    }
+    let width = options.width.max(60);
+    let texts = explanations(comparison, plan);
     let explained = context.explained.iter();
-    texts.extend(explained.filter_map(|cell| explained::sentence(cell, plan)));
-    texts
+    let sentences: Vec<String> = explained
+        .filter_map(|cell| explained::sentence(cell, plan))
+        .collect();
+    if options.verbose || comparison.counted_alone().is_some() {
+        let all = texts.iter().chain(&sentences);
+        return all.flat_map(|text| wrapped(text, width, 0, 2)).collect();
+    }
+    let shown = texts.iter().take(MOVED);
+    let mut lines: Vec<String> = shown.flat_map(|text| clipped(text, width)).collect();
+    let run = &context.run;
+    let mut more = Vec::new();
+    match texts.len().saturating_sub(MOVED) {
+        0 => {}
+        1 => more.push(format!(
+            "what moved in 1 more cell: `deltabench report {run} --costs`"
+        )),
+        cells => more.push(format!(
+            "what moved in {cells} more cells: `deltabench report {run} --costs`"
+        )),
+    }
+    if !sentences.is_empty() {
+        more.push(format!("where it went: `deltabench explain {run}`"));
+    }
+    // A command is not broken.
+    let more: Vec<String> = more.iter().map(|text| unbroken(text)).collect();
+    if !more.is_empty() {
+        lines.extend(wrapped(&more.join("; "), width, 0, 2));
+    }
+    lines
+}
+
+/// A text whose commands, in backticks, stay on one line.
+fn unbroken(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let parts: Vec<String> = parts
+        .map(|(at, part)| match at % 2 {
+            0 => part.to_owned(),
+            _ => part.replace(' ', "\u{a0}"),
+        })
+        .collect();
+    parts.join("`")
 }
 
 /// The notes, all or the few that change most, and which run this is.
@@ -149,10 +178,10 @@ fn noted(
     });
     let more = match more {
         0 => String::new(),
-        // A command is not broken.
-        1 => format!("; 1 more note: `deltabench\u{a0}notes\u{a0}{run}`"),
-        more => format!("; {more} more notes: `deltabench\u{a0}notes\u{a0}{run}`"),
+        1 => format!("; 1 more note: `deltabench notes {run}`"),
+        more => format!("; {more} more notes: `deltabench notes {run}`"),
     };
-    lines.extend(wrapped(&format!("run {run}{blocks}{more}"), width, 0, 2));
+    let text = unbroken(&format!("run {run}{blocks}{more}"));
+    lines.extend(wrapped(&text, width, 0, 2));
     lines
 }

@@ -23,6 +23,9 @@ const VERDICTS: [Verdict; 5] = [
 /// What a reason may begin with that sign, interval and δ of the row say already.
 const SAID: [&str; 3] = ["slower by ", "faster by ", "no change beyond "];
 
+/// Cells of a group whose mean the short form shows.
+const MEAN_CELLS: u32 = 4;
+
 pub(super) struct CellTable<'a> {
     comparison: &'a Comparison,
     context: &'a ReportContext,
@@ -110,10 +113,13 @@ impl<'a> CellTable<'a> {
         lines
     }
 
-    /// The geometric mean of a group, or of all cells, as a row without a verdict.
+    /// The geometric mean of a group, or of all cells, as a row without a verdict. One of a few cells has no
+    /// row in the short form.
     fn mean(&self, candidate: ServerId, group: Option<Group>) -> Vec<String> {
         let shown = means::shown(self.comparison, self.conditions.plan(), candidate);
         let found = shown.into_iter().find(|summary| summary.group == group);
+        let found = found
+            .filter(|summary| self.options.verbose || group.is_none() || summary.of >= MEAN_CELLS);
         found.map_or_else(Vec::new, |summary| {
             let name = means::name(summary, self.comparison, self.context);
             self.line("", &name, &self.columns.mean(summary))
