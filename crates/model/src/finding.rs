@@ -108,6 +108,8 @@ kinds! {
     Rotated = "rotated",
     /// Shared buffers are in small pages.
     NoHugePages = "no-huge-pages",
+    /// Where the pages of executables lie was drawn once and not at each restart.
+    ProgramsShared = "programs-shared",
     /// A limit of memory does not count huge pages.
     MemoryBesideHugePages = "memory-beside-huge-pages",
     /// A limit could not be set.
@@ -195,6 +197,7 @@ impl FindingKind {
                 | Self::GoesWithHostSpeed
                 | Self::CoreSpeed
                 | Self::NoHugePages
+                | Self::ProgramsShared
                 | Self::FewCores
                 | Self::CpuQuota
                 | Self::CpuGovernor

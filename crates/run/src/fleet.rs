@@ -212,6 +212,13 @@ impl<'a> Fleet<'a> {
         self.huge_pages.is_some()
     }
 
+    /// Whether each start of a server of ours has a new copy of its executable.
+    ///
+    /// Errors: the workspace is gone.
+    pub fn has_own_programs(&self) -> Result<bool, Problem> {
+        self.workspace.may_execute()
+    }
+
     /// Whether all servers run at a time or one.
     pub fn occupancy(&self) -> Occupancy {
         self.occupancy

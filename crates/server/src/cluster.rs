@@ -13,7 +13,7 @@ use crate::template::{SETTINGS_FILE, Template};
 use crate::tree;
 use crate::user::ServerUser;
 use crate::workspace::{Inner, Workspace, check_cluster_name};
-use crate::{burn, check_settings, configuration};
+use crate::{burn, check_settings, configuration, programs};
 use deltabench_model::endpoint::Endpoint;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::Transport;
@@ -248,12 +248,15 @@ impl Cluster {
         Err(self.with_tail(Problem::new(format!("{} {what} ({how})", self.title()))))
     }
 
-    /// What is started, with its arguments and environment: the server, or its counter.
+    /// What is started, with its arguments and environment: a copy of the server, or its counter, which no
+    /// placement moves.
     fn program(&self, slot: &Slot) -> Result<Started, Problem> {
-        let server = self.installation.bin_dir.join("postgres");
+        let bin_dir = &self.installation.bin_dir;
+        let server = bin_dir.join("postgres");
         let own = vec!["-D".into(), self.data_dir().into()];
         let Some(counter) = &slot.counter else {
-            return Ok((server, own, slot.environment.clone()));
+            let copy = programs::renew(&self.directory, bin_dir)?;
+            return Ok((copy.unwrap_or(server), own, slot.environment.clone()));
         };
         let counts = self.counts_dir();
         tree::remove_tree(&counts)?;

@@ -175,6 +175,16 @@ pub(crate) fn sync_file_system(directory: &Path) -> io::Result<()> {
 
 /// Bytes that unprivileged users can still write to the file system of `path`.
 pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
+    let answer = file_system(path)?;
+    Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
+}
+
+/// Whether programs on the file system of `path` may be started.
+pub(crate) fn may_execute(path: &Path) -> io::Result<bool> {
+    Ok(file_system(path)?.f_flag & libc::ST_NOEXEC == 0)
+}
+
+fn file_system(path: &Path) -> io::Result<libc::statvfs> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     let mut answer = MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: a NUL-terminated path and room for one statvfs.
@@ -183,8 +193,7 @@ pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: statvfs succeeded and filled the structure.
-    let answer = unsafe { answer.assume_init() };
-    Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
+    Ok(unsafe { answer.assume_init() })
 }
 
 /// Removes the System V segment `id` if it has this key and owner and nobody is attached to it.
@@ -306,5 +315,12 @@ mod tests {
     #[test]
     fn free_space_of_the_temporary_directory_is_known() {
         assert!(free_bytes(&std::env::temp_dir()).unwrap() > 0);
+    }
+
+    #[test]
+    fn a_file_system_says_whether_programs_may_be_started_from_it() {
+        assert!(may_execute(Path::new("/bin/sh")).unwrap());
+        // Mounted noexec by every distribution.
+        assert!(!may_execute(Path::new("/proc")).unwrap());
     }
 }

@@ -48,6 +48,7 @@ mod network;
 mod probe;
 mod process;
 mod profile;
+mod programs;
 mod remnants;
 mod room;
 mod settings;

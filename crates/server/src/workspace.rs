@@ -130,6 +130,14 @@ impl Workspace {
         &self.inner.directory
     }
 
+    /// Whether servers can be started from files in it, so that each start has a new copy of its executable.
+    ///
+    /// Errors: it is gone.
+    pub fn may_execute(&self) -> Result<bool, Problem> {
+        let directory = self.directory();
+        kernel::may_execute(directory).map_err(|error| failed("look at", directory, &error))
+    }
+
     /// Where all servers of the run have their sockets; only the server user and root can enter.
     pub fn socket_dir(&self) -> &Path {
         &self.inner.sockets

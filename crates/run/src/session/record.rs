@@ -67,6 +67,15 @@ impl Session<'_> {
                 "shared buffers are in 4 KiB pages: expect about twice the spread between restarts",
             ));
         }
+        if fleet.has_own() && !fleet.has_own_programs()? {
+            findings.push(Finding::new(
+                FindingKind::ProgramsShared,
+                Severity::Confounder,
+                "the servers run the installed files, because the directory of their data is mounted \
+                 noexec: where the pages of an executable lie is drawn once for the run and not at each \
+                 restart, and intervals do not contain that luck (up to 2 %)",
+            ));
+        }
         for finding in &findings {
             self.store
                 .add_finding(self.run, finding)
