@@ -287,7 +287,7 @@ fn check_ours(dir: &Path) -> Result<(), Problem> {
             "{} is not a safe place for a cache",
             dir.display()
         ))
-        .detail(format!("{why}, and deltabench would run servers in it"))
+        .detail(format!("{why}, and deltabench would run servers from it"))
         .hint("name a directory of your own with --cache DIR, or set HOME")),
     }
 }

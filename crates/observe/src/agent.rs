@@ -326,7 +326,7 @@ impl Agent {
                 FindingKind::AgentRefused,
                 Severity::Note,
                 format!(
-                    "{}: {}{why}; its figures are missing",
+                    "{}: {}{why}; this reading is missing",
                     self.0.about.host, problem.error
                 ),
             ));

@@ -312,7 +312,7 @@ fn calls_and_cost(line: &Line, explanation: &Explanation) -> String {
     let (base, candidate) = (of(line.base), of(line.candidate));
     let none = |value: f64| value.abs() < f64::EPSILON;
     if none(before) && none(after) {
-        return "calls by its callers".to_owned();
+        return "not called itself; its callers use it".to_owned();
     }
     if none(before) {
         return format!("not called before, now {}", times(after));

@@ -202,13 +202,14 @@ pub(crate) fn foot(cell: &SampledCell) -> String {
 pub(crate) fn notes(cell: &SampledCell) -> Vec<String> {
     let time = &cell.time;
     let biased = cell.biased.then(|| {
-        "sampled only by process and outside of the kernel: the event makes short operations half as \
-         expensive again, and samples fall late in them, so shares of functions are biased"
+        "sampled only by process and outside of the kernel: the event makes short operations \
+         50 % more expensive, and samples fall late in them, so shares of functions are biased"
             .to_owned()
     });
     let lost = (cell.lost > 0).then(|| {
         format!(
-            "{} samples are missing because the buffer was full; take fewer with --sample=PER_SECOND",
+            "{} samples are missing because the buffer was full; take fewer per second: compare \
+             --sample=N, explain --sample --rate N",
             cell.lost
         )
     });

@@ -349,8 +349,8 @@ impl FleetLimits {
                 FindingKind::PageCacheKept,
                 Severity::Confounder,
                 format!(
-                    "the page cache kept {} of {} MB of a server's data that deltabench dropped: \
-                     another program has these files open or locked",
+                    "{} of {} MB of a server's data stayed in the page cache, and deltabench could \
+                     not drop them: something else may have these files open or locked",
                     dropped.resident_after >> 20,
                     dropped.bytes >> 20
                 ),

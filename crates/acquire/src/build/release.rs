@@ -279,7 +279,7 @@ impl Releases<'_> {
                 "the fetched archive is not the source of {release}"
             ))
             .detail(format!(
-                "it is the source of {} with SHA-256 {}, but the mirror announced {sha256}",
+                "it is the source of {} with SHA-256 {}; {from} gave {sha256} for {release}",
                 opened.contents.version, opened.sha256
             )));
         }

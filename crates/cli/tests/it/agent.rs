@@ -85,7 +85,7 @@ fn an_agent_that_cannot_be_had_says_why_and_what_to_do() {
         (
             denied,
             BINARY,
-            "no agent on me@db: it asks a question at login",
+            "no agent on me@db: it refuses a login without a password",
         ),
         (
             HERE,

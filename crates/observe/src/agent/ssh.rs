@@ -195,7 +195,7 @@ const SAID: [(&str, &str, &str); 7] = [
     ),
     (
         "permission denied",
-        "it asks a question at login",
+        "it refuses a login without a password",
         "set up a key that works without a passphrase, or an agent that has it: \
          ssh -o BatchMode=yes {host} true",
     ),
@@ -266,7 +266,7 @@ mod tests {
             (
                 255,
                 "me@db: Permission denied (publickey,password).",
-                "no agent on me@db: it asks a question at login",
+                "no agent on me@db: it refuses a login without a password",
                 "BatchMode=yes me@db true",
             ),
             (

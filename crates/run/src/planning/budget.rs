@@ -87,8 +87,18 @@ fn too_short(plan: &Plan, allowed: f64, needed: f64, (set_up, block): (f64, f64)
         "{} is too short for verdicts: about {blocks} blocks of {cells} cells fit, but a verdict needs \
          {needed}; allow about {}{fewer}",
         duration(allowed / 60.0),
-        duration(((set_up + needed * block) / 60.0).ceil()),
+        at_least(set_up + needed * block),
     )
+}
+
+/// Seconds as a time that is not shorter, in the form that options take.
+fn at_least(seconds: f64) -> String {
+    let minutes = (seconds / 60.0).ceil();
+    if minutes < 100.0 {
+        format!("{minutes:.0} min")
+    } else {
+        format!("{:.1} h", (minutes / 6.0).ceil() / 10.0)
+    }
 }
 
 #[cfg(test)]
@@ -159,5 +169,12 @@ mod tests {
         let note = told(0.5, true);
         assert!(note.starts_with("30 s is too short for verdicts"), "{note}");
         assert!(note.ends_with("allow about 4 min"), "{note}");
+    }
+
+    #[test]
+    fn the_time_to_allow_is_never_too_short() {
+        assert_eq!(at_least(180.5), "4 min");
+        assert_eq!(at_least(122.0 * 60.0), "2.1 h");
+        assert_eq!(at_least(120.0 * 60.0), "2.0 h");
     }
 }

@@ -117,7 +117,7 @@ fn check(plan: &Plan) -> Result<(), Problem> {
             "the time of {} cannot be sampled",
             plan.work.title()
         ))
-        .detail("samples are taken in slices of their own, between two measured ones")
+        .detail("samples are taken in separate slices, between two measured ones")
         .hint("leave out --sample"));
     }
     if plan.cache == CacheState::Cold {

@@ -177,17 +177,18 @@ pub(super) fn drop_schema(client: &mut Client, schema: &str) -> Result<(), Probl
     if number(client, &there)? == 0 {
         return Ok(());
     }
+    let not_dropped =
+        |why: String| Problem::new(format!("schema {schema} was not dropped")).detail(why);
     let kept = |why: String| {
-        Problem::new(format!("schema {schema} was not dropped"))
-            .detail(why)
-            .hint(format!("then run: DROP SCHEMA {schema} CASCADE"))
+        not_dropped(why).hint(format!(
+            "remove the cause, then run: DROP SCHEMA {schema} CASCADE"
+        ))
     };
     match find(client, schema)? {
         Some((_, true)) => {}
         _ => {
-            return Err(kept(
-                "it has no mark of deltabench, or another owner".to_owned(),
-            ));
+            let why = "it has no mark of deltabench, or another owner";
+            return Err(not_dropped(why.to_owned()).hint("ask its owner what is in it"));
         }
     }
     // Partitions that others have attached to our tables would go with them unasked.

@@ -28,8 +28,8 @@ impl Elsewhere {
         if self.transactions.is_some() {
             return Some(refused(
                 "-t/--transactions",
-                "every server does the same number of transactions in a slice: what the base does in \
-                 its length",
+                "every server does the same number of transactions in a slice: as many as the base does \
+                 in the time of a slice",
                 "--slice-ms and --visit-seconds set how long deltabench measures a server, --blocks \
                  how often",
             ));
