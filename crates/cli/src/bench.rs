@@ -234,7 +234,7 @@ impl Bench {
 
     /// The confirmations of a run that were withdrawn, oldest first.
     ///
-    /// Errors: one that counts: whoever does not like its answer may not ask again.
+    /// Errors: one that counts: nobody may ask again until the answer pleases.
     fn withdrawn_confirmations(&self, run: &str) -> Result<Vec<String>, Failure> {
         let known = self.store.confirming(run).map_err(store_problem)?;
         for name in &known {
