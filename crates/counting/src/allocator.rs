@@ -20,15 +20,25 @@ const PRICES: [(&str, i64); 4] = [
     ("free", 120),
 ];
 
-/// What a call of this node's function is counted as, with all below it; none where it is counted as it is.
+/// What a call of this node's function is counted as, with all below it that does not fill memory; none where
+/// it is counted as it is.
 pub fn price(profile: &Profile, node: &Node) -> Option<i64> {
     let parent = profile.function(profile.nodes.get(node.parent.index())?)?;
-    // `calloc` clears what it gives: that is work of the caller's.
-    let is_filling = |name: &str| name.contains("memset") || name.contains("memcpy");
-    if is_filling(&profile.function(node)?.name) {
+    if fills(&profile.function(node)?.name) {
         return None;
     }
     let mut prices = PRICES.iter();
     let (_, price) = prices.find(|(name, _)| *name == parent.name)?;
     Some(*price)
+}
+
+/// Whether a function of this name fills memory: `calloc` clears what it gives, `realloc` copies what was
+/// there, and both are work that the caller asked for, however deep in the allocator it is called.
+///
+/// Source: `_int_realloc` and `__libc_realloc` in malloc.c of glibc 2.36; on x86-64 `memcpy` and `memmove` are
+/// two names of the same code.
+pub fn fills(name: &str) -> bool {
+    ["memset", "memcpy", "memmove"]
+        .iter()
+        .any(|part| name.contains(part))
 }

@@ -1,6 +1,7 @@
 //! A client that sends only what a sleeping server wakes up for, to a server without other backends.
 
 use deltabench_proc::{Process, process_tree};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -14,23 +15,28 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// Waits until a process has been asleep for long enough, or has ended.
 pub fn until_asleep(pid: u32) {
+    asleep_within(pid, LIMIT);
+}
+
+/// Waits until a process has been asleep for long enough; whether it was in time. One that has ended was not.
+pub fn asleep_within(pid: u32, limit: Duration) -> bool {
     let process = Process::of(pid);
     let begun = Instant::now();
     let mut since: Option<Instant> = None;
-    while begun.elapsed() < LIMIT {
-        let Some(stat) = process.stat() else { return };
-        if stat.has_ended() {
-            return;
-        }
+    while begun.elapsed() < limit {
+        let Some(stat) = process.stat().filter(|stat| !stat.has_ended()) else {
+            return false;
+        };
         if stat.state == b'S' {
             if since.get_or_insert_with(Instant::now).elapsed() >= ASLEEP {
-                return;
+                return true;
             }
         } else {
             since = None;
         }
         std::thread::sleep(INTERVAL);
     }
+    false
 }
 
 /// How long the processes of a new server have to be asleep until it is sure that no other one comes.
@@ -46,16 +52,17 @@ const ENDING: Duration = Duration::from_secs(8);
 #[derive(Debug)]
 pub struct Standing {
     postmaster: u32,
-    pids: BTreeSet<u32>,
+    /// Those that were there from the beginning, and those that came later and stayed.
+    pids: RefCell<BTreeSet<u32>>,
 }
 
 impl Standing {
     /// Those of a server that has just started, as soon as all of them wait for something to do.
     pub fn of(postmaster: u32) -> Self {
         let begun = Instant::now();
-        let mut standing = Self {
+        let standing = Self {
             postmaster,
-            pids: BTreeSet::new(),
+            pids: RefCell::default(),
         };
         let mut since = Instant::now();
         while since.elapsed() < SETTLED && begun.elapsed() < LIMIT {
@@ -65,22 +72,38 @@ impl Standing {
                     .stat()
                     .is_some_and(|stat| stat.state == b'S')
             };
-            if pids != standing.pids || !pids.iter().all(asleep) {
+            let is_asleep = pids.iter().all(asleep);
+            if standing.pids.replace(pids.clone()) != pids || !is_asleep {
                 since = Instant::now();
             }
-            standing.pids = pids;
             std::thread::sleep(INTERVAL);
         }
         standing
     }
 
-    /// Waits until all other processes have ended, and the server's main process knows it.
-    pub fn wait_alone(&self) {
+    /// Waits until all other processes have ended, and the server's main process knows it. Those that stay are
+    /// waited for once; they are returned.
+    pub fn wait_alone(&self) -> Vec<u32> {
+        self.wait_alone_for(ENDING)
+    }
+
+    fn wait_alone_for(&self, limit: Duration) -> Vec<u32> {
         let begun = Instant::now();
-        while !self.now().is_subset(&self.pids) && begun.elapsed() < ENDING {
+        let mut others = self.others();
+        while !others.is_empty() && begun.elapsed() < limit {
             std::thread::sleep(INTERVAL);
+            others = self.others();
         }
+        self.pids.borrow_mut().extend(&others);
         until_asleep(self.postmaster);
+        others
+    }
+
+    /// Processes that were not there before.
+    fn others(&self) -> Vec<u32> {
+        let known = self.pids.borrow();
+        let now = self.now().into_iter();
+        now.filter(|pid| !known.contains(pid)).collect()
     }
 
     fn now(&self) -> BTreeSet<u32> {
@@ -105,6 +128,18 @@ mod tests {
         child.wait().unwrap();
         assert!(took >= ASLEEP && took < LIMIT, "{took:?}");
         until_asleep(child.id());
+        assert!(!asleep_within(child.id(), LIMIT), "it has ended");
+    }
+
+    #[test]
+    fn a_process_that_never_sleeps_is_told_from_one_that_does() {
+        let mut child = Command::new("bash")
+            .args(["-c", "while :; do :; done"])
+            .spawn()
+            .unwrap();
+        assert!(!asleep_within(child.id(), Duration::from_millis(50)));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]
@@ -116,15 +151,39 @@ mod tests {
             .spawn()
             .unwrap();
         let standing = Standing::of(parent.id());
-        assert_eq!(standing.pids.len(), 2, "{standing:?}");
+        assert_eq!(standing.pids.borrow().len(), 2, "{standing:?}");
         let mut input = parent.stdin.take().unwrap();
         writeln!(input, "a backend").unwrap();
-        while standing.now().is_subset(&standing.pids) {
+        while standing.others().is_empty() {
             std::thread::sleep(INTERVAL);
         }
-        standing.wait_alone();
-        assert!(standing.now().is_subset(&standing.pids));
+        assert!(standing.wait_alone().is_empty());
+        assert!(standing.others().is_empty());
         drop(input);
         parent.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_that_stays_is_waited_for_once() {
+        let script = "read line; sleep 60 & read line; kill %1";
+        let mut parent = Command::new("bash")
+            .args(["-c", script])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let standing = Standing::of(parent.id());
+        let mut input = parent.stdin.take().unwrap();
+        writeln!(input, "a worker").unwrap();
+        while standing.others().is_empty() {
+            std::thread::sleep(INTERVAL);
+        }
+        let limit = Duration::from_millis(400);
+        assert_eq!(standing.wait_alone_for(limit).len(), 1);
+        let begun = Instant::now();
+        assert!(standing.wait_alone_for(LIMIT).is_empty());
+        let took = begun.elapsed();
+        drop(input);
+        parent.wait().unwrap();
+        assert!(took < LIMIT, "{took:?}");
     }
 }

@@ -40,30 +40,61 @@ pub fn without(profile: &Profile, operations: u64) -> Profile {
         .and_then(|node| profile.function(node));
     let mut left = Grower::new(root.map_or("", |root| &root.name));
     // Where each node went; none for those that are left out, with all below them.
-    let mut places: Vec<Option<NodeId>> = Vec::with_capacity(profile.nodes.len());
+    let mut places: Vec<Option<Place>> = Vec::with_capacity(profile.nodes.len());
     for (place, node) in profile.nodes.iter().enumerate() {
-        let parent = places.get(node.parent.index()).copied().flatten();
+        let above = places.get(node.parent.index()).copied().flatten();
         let function = profile.function(node);
-        let kept = match (place, parent, function) {
+        places.push(match (place, above, function) {
             (0, _, function) => {
                 if let Some(function) = function {
                     left.name_object(NodeId::ROOT, &function.object);
                 }
-                Some(NodeId::ROOT)
+                left.take(NodeId::ROOT, node.instructions, node.calls);
+                Some(Place::at(NodeId::ROOT))
             }
-            (_, Some(parent), Some(function)) if !is_left_out(profile, node, operations) => {
-                Some(left.child(parent, &function.name, &function.object))
+            (_, Some(above), Some(function)) if !is_left_out(profile, node, operations) => {
+                if above.is_priced && !allocator::fills(&function.name) {
+                    Some(above)
+                } else {
+                    let kept = left.child(above.node, &function.name, &function.object);
+                    let price = allocator::price(profile, node);
+                    let instructions = price.map_or(node.instructions, |price| price * node.calls);
+                    left.take(kept, instructions, node.calls);
+                    Some(match price {
+                        Some(_) => above.priced(),
+                        None => Place::at(kept),
+                    })
+                }
             }
             _ => None,
-        };
-        let price = allocator::price(profile, node);
-        if let Some(kept) = kept {
-            let instructions = price.map_or(node.instructions, |price| price * node.calls);
-            left.take(kept, instructions, node.calls);
-        }
-        places.push(kept.filter(|_| price.is_none()));
+        });
     }
     left.grown().of(profile.operations)
+}
+
+/// Where a node of a profile went.
+#[derive(Clone, Copy)]
+struct Place {
+    node: NodeId,
+    /// Whether all below is in the price of a call that `node` makes, but for what fills memory: that is as if
+    /// `node` called it.
+    is_priced: bool,
+}
+
+impl Place {
+    fn at(node: NodeId) -> Self {
+        Self {
+            node,
+            is_priced: false,
+        }
+    }
+
+    fn priced(self) -> Self {
+        Self {
+            is_priced: true,
+            ..self
+        }
+    }
 }
 
 fn is_left_out(profile: &Profile, node: &Node, operations: i64) -> bool {
@@ -142,6 +173,46 @@ mod tests {
         let counted = without(&allocating(40), 400);
         assert_eq!(counted, without(&allocating(300), 400));
         assert_eq!(counted.total(), 4000 + 2000 + 40 * 200 + 500);
+    }
+
+    #[test]
+    fn what_realloc_copies_is_counted_however_deep_in_the_allocator_it_does() {
+        let growing = |copied: i64, path: &[&str]| {
+            let mut grower = Grower::new("PostgresMain");
+            let repalloc = grower.child(NodeId::ROOT, "repalloc", "postgres");
+            let realloc = grower.child(repalloc, "realloc", "libc.so.6");
+            grower.take(realloc, 300, 10);
+            let inner = grower.child(realloc, "_int_realloc", "libc.so.6");
+            grower.take(inner, 100 * copied, 10);
+            let end = path
+                .iter()
+                .fold(inner, |at, name| grower.child(at, name, "libc.so.6"));
+            grower.take(end, copied, 4);
+            // What it searches for a new block is in the price.
+            let search = grower.child(inner, "_int_malloc", "libc.so.6");
+            grower.take(search, 7 * copied, 4);
+            without(&grower.grown().of(400), 400)
+        };
+        let copy = "__memcpy_avx_unaligned_erms";
+        let counted = growing(8192, &[copy]);
+        assert_eq!(counted.total(), 300 + 10 * 320 + 8192);
+        assert_eq!(growing(8192, &["_int_malloc", copy]), counted);
+        assert_eq!(growing(16_384, &[copy]).total() - counted.total(), 8192);
+        let names: Vec<&str> = counted
+            .nodes
+            .iter()
+            .map(|node| counted.function(node).unwrap().name.as_str())
+            .collect();
+        let parents: Vec<usize> = counted
+            .nodes
+            .iter()
+            .map(|node| node.parent.index())
+            .collect();
+        assert_eq!(
+            names,
+            ["PostgresMain", "repalloc", "realloc", "_int_realloc", copy]
+        );
+        assert_eq!(parents, [0, 0, 1, 2, 2]);
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod quota;
 mod session;
 mod starts;
 mod visit;
+mod wal_writer;
 
 pub use asleep::until_asleep;
 pub use check::{check, check_settings, not_ours, several_clients};

@@ -10,7 +10,7 @@ const MOST: u64 = 200;
 /// plan, twice over.
 const WARM_UP_MOST: u64 = 12;
 /// Instructions that warming up may take beside the first operation. An operation of more than these is not
-/// probed, and counted once.
+/// probed, and counted once; so is one that has to be undone before it can be done again.
 const WARM_UP: u64 = 60_000_000;
 
 /// The operations of a cell.
@@ -26,17 +26,18 @@ pub struct Quota {
     pub windows: u32,
 }
 
-/// What a first operation says about warming up: it is cold, and takes several times what others take.
-pub fn warm_up(first: u64) -> u64 {
-    (WARM_UP / first.max(1)).min(WARM_UP_MOST)
-}
-
-/// Operations that say how many make a window, and windows at most, by the first one.
-pub fn probes(first: u64) -> (u64, u32) {
-    if first > WARM_UP {
-        (0, 1)
-    } else {
-        (2, u32::MAX)
+impl Quota {
+    /// What the first operation says, before probes say how many make a window. It is cold, and takes several
+    /// times what others take. `repeats` says whether another one can follow it as it is.
+    pub fn by_first(first: u64, repeats: bool) -> Self {
+        let once = first > WARM_UP || !repeats;
+        let warm_up = (WARM_UP / first.max(1)).min(WARM_UP_MOST);
+        Self {
+            warm_up: if once { 0 } else { warm_up },
+            probes: if once { 0 } else { 2 },
+            window: 1,
+            windows: if once { 1 } else { u32::MAX },
+        }
     }
 }
 
@@ -113,16 +114,26 @@ mod tests {
         assert_eq!(window(316_200), 30);
         assert_eq!(window(419_400), 20);
         assert_eq!(window(2_000_000), 5);
-        assert_eq!(probes(124_000_000), (0, 1));
         assert_eq!((window(3_000_000_000), window(0)), (1, 200));
-        assert_eq!(
-            (
-                warm_up(2_000_000),
-                warm_up(30_000_000),
-                warm_up(9_000_000_000)
-            ),
-            (12, 2, 0)
-        );
+        let before = |first| {
+            let quota = Quota::by_first(first, true);
+            (quota.warm_up, quota.probes, quota.windows)
+        };
+        assert_eq!(before(2_000_000), (12, 2, u32::MAX));
+        assert_eq!(before(30_000_000), (2, 2, u32::MAX));
+        assert_eq!(before(124_000_000), (0, 0, 1));
+    }
+
+    #[test]
+    fn what_has_to_be_undone_is_done_once_after_the_first_however_cheap_it_is() {
+        let once = Quota {
+            warm_up: 0,
+            probes: 0,
+            window: 1,
+            windows: 1,
+        };
+        assert_eq!(Quota::by_first(2_000_000, false), once);
+        assert_eq!(Quota::by_first(9_000_000_000, false), once);
     }
 
     #[test]

@@ -69,16 +69,25 @@ pub fn all_starts<T: Targets>(
                 return Ok(SessionEnd::Finished);
             }
             let counted = work.one_start(session, targets, (start, together), &cells);
-            for server in together {
-                targets.end(*server)?;
-            }
-            counted?;
+            end_all(targets, together, counted)?;
         }
     }
     match session.interrupted.load(Ordering::Relaxed) {
         true => Ok(SessionEnd::Interrupted),
         false => Ok(SessionEnd::Finished),
     }
+}
+
+/// Ends all of these targets, whatever became of them.
+///
+/// Errors: what went wrong with counting, because it came first; else the first target that does not end.
+fn end_all(
+    targets: &mut impl Targets,
+    servers: &[ServerId],
+    counted: Result<(), Problem>,
+) -> Result<(), Problem> {
+    let ends: Vec<_> = servers.iter().map(|server| targets.end(*server)).collect();
+    counted.and(ends.into_iter().collect())
 }
 
 /// What a session counts with.
@@ -101,7 +110,13 @@ pub struct Counted {
 }
 
 /// What a target's client says to the thread that stores.
-struct Said {
+enum Said {
+    Counted(Visited),
+    Note(String),
+}
+
+/// A cell that was counted on a target.
+struct Visited {
     server: ServerId,
     cell: CellId,
     counted: Counted,
@@ -153,9 +168,16 @@ impl Work<'_> {
             drop(sender);
             let mut stored = Ok(());
             for said in receiver {
+                let visited = match said {
+                    Said::Counted(visited) => visited,
+                    Said::Note(text) => {
+                        session.observer.note(&text);
+                        continue;
+                    }
+                };
                 *done += 1;
                 if stored.is_ok() {
-                    stored = keep(session, &said, *done);
+                    stored = keep(session, &visited, *done);
                     failed.fetch_or(stored.is_err(), Ordering::Relaxed);
                 }
             }
@@ -174,30 +196,30 @@ impl Work<'_> {
 }
 
 /// Stores what was counted, and tells how far it has come.
-fn keep(session: &mut Session<'_>, said: &Said, done: u64) -> Result<(), Problem> {
+fn keep(session: &mut Session<'_>, visited: &Visited, done: u64) -> Result<(), Problem> {
     let plan = session.plan;
     session
         .store
-        .add_counts(session.run, &said.counted.records)
+        .add_counts(session.run, &visited.counted.records)
         .map_err(store_problem)?;
-    if let Some(profile) = &said.counted.profile {
+    if let Some(profile) = &visited.counted.profile {
         session
             .store
-            .add_count_profile(session.run, (said.server, said.cell), profile)
+            .add_count_profile(session.run, (visited.server, visited.cell), profile)
             .map_err(store_problem)?;
     }
     let starts = plan.observing.counting.unwrap_or_default().starts.max(1);
     let planned = number(plan.servers.len()) * number(plan.cells.len()) * u64::from(starts);
-    let cell = plan.cell(said.cell);
+    let cell = plan.cell(visited.cell);
     let name = cell.map_or("?", |cell| cell.workload.as_str());
-    let each = said
+    let each = visited
         .counted
         .records
         .first()
         .map_or(0, |record| record.net() / record.operations.max(1));
     session.observer.note(&format!(
         "{done}/{planned}  {name} on {}: {each} instructions",
-        plan.server_name(said.server)
+        plan.server_name(visited.server)
     ));
     Ok(())
 }
@@ -254,13 +276,20 @@ impl Client<'_> {
 
     /// Has the counts of a cell stored; whether to go on.
     pub fn tell(&self, cell: CellId, counted: Counted) -> bool {
-        let said = Said {
+        let visited = Visited {
             server: self.server,
             cell,
             counted,
         };
         // Who stores has failed, and says so.
-        self.sender.send(said).is_ok()
+        self.sender.send(Said::Counted(visited)).is_ok()
+    }
+
+    /// Has the user told of something in the way, with the name of the target.
+    pub fn note(&self, text: &str) {
+        let name = self.plan.server_name(self.server);
+        // Whoever does not listen any more has failed, and says so.
+        let _ = self.sender.send(Said::Note(format!("{name}: {text}")));
     }
 }
 
@@ -272,6 +301,45 @@ fn is_over(ends: Option<Instant>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Targets of which one cannot be ended, and those that were.
+    struct Stubborn(ServerId, Vec<ServerId>);
+
+    impl Targets for Stubborn {
+        type Started = ();
+
+        fn start(&mut self, _: ServerId, _: u32) -> Result<(), Problem> {
+            Ok(())
+        }
+
+        fn end(&mut self, server: ServerId) -> Result<(), Problem> {
+            self.1.push(server);
+            match server == self.0 {
+                true => Err(Problem::new("cannot remove its directory")),
+                false => Ok(()),
+            }
+        }
+
+        fn explained(&self, problem: Problem, _: ServerId) -> Problem {
+            problem
+        }
+    }
+
+    #[test]
+    fn all_targets_are_ended_and_what_stopped_the_count_is_said_before_what_did_not_end() {
+        let both = [ServerId(0), ServerId(1)];
+        let ended = |counted| {
+            let mut targets = Stubborn(both[0], Vec::new());
+            let end = end_all(&mut targets, &both, counted);
+            assert_eq!(targets.1, both);
+            end.unwrap_err().error
+        };
+        assert_eq!(ended(Ok(())), "cannot remove its directory");
+        assert_eq!(
+            ended(Err(Problem::new("an operation failed"))),
+            "an operation failed"
+        );
+    }
 
     #[test]
     fn a_panic_is_told_and_an_end_is_not() {

@@ -3,8 +3,9 @@
 use crate::asleep::{Standing, until_asleep};
 use crate::clock::without;
 use crate::marks::{Marks, read, total};
-use crate::quota::{Quota, probes, warm_up, window};
+use crate::quota::{Quota, window};
 use crate::starts::{Client, Counted};
+use crate::wal_writer::Stopped;
 use deltabench_driver::{Lane, LaneSpec, SliceRequest, WireError};
 use deltabench_model::counts::CountRecord;
 use deltabench_model::plan::{Cell, CellId, Plan};
@@ -13,7 +14,7 @@ use deltabench_model::units::to_f64;
 use deltabench_proc::{Process, process_tree};
 use deltabench_run::fleet::CountedServer;
 use deltabench_run::schedule::parameters;
-use deltabench_server::{Counter, Frozen};
+use deltabench_server::Counter;
 use deltabench_workload::executable::Executable;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -33,6 +34,11 @@ pub trait Sends {
     /// an operation.
     fn units(&self) -> u64 {
         1
+    }
+
+    /// Whether an operation can follow another one before [`Sends::undo`].
+    fn repeats(&self) -> bool {
+        true
     }
 
     /// Undoes what operations before have done, if they could not be done again; whether there was something
@@ -81,9 +87,26 @@ impl<'a> AtRest<'a> {
         })
     }
 
-    /// Waits until all clients before this one have ended.
-    pub fn wait_alone(&self) {
-        self.standing.wait_alone();
+    /// Waits until all clients before this one have ended. The user is told of a process that stays.
+    pub fn wait_alone(&self, client: &Client<'_>) {
+        for pid in self.standing.wait_alone() {
+            client.note(&format!(
+                "process {pid} has not ended for seconds; the count does not wait for it any more"
+            ));
+        }
+    }
+
+    /// Stops the WAL writer for a cell that writes; the user is told if it goes on.
+    fn stopped_wal_writer(&self, client: &Client<'_>, cell: &Cell) -> Option<Stopped> {
+        let pid = self.wal_writer.filter(|_| cell.writes)?;
+        let stopped = Stopped::of(pid);
+        if stopped.is_none() {
+            client.note(&format!(
+                "the WAL writer never rests, so it goes on beside {}, and starts may differ",
+                cell.workload
+            ));
+        }
+        stopped
     }
 }
 
@@ -113,13 +136,13 @@ impl Visit<'_> {
     /// if who decides about this cell will not.
     pub fn count(&self, executable: &Executable) -> Result<Option<Counted>, Problem> {
         let (_, cell) = self.cell;
-        self.at_rest.wait_alone();
+        self.at_rest.wait_alone(self.client);
         let (endpoint, login) = self.at_rest.server.prepare(cell)?;
         let refused = |error| {
             Problem::new(format!("cannot prepare {} on a server", cell.workload))
                 .detail(format!("{error}"))
         };
-        self.at_rest.wait_alone();
+        self.at_rest.wait_alone(self.client);
         let mut lane = Lane::connect(&LaneSpec {
             servers: &[(endpoint, login)],
             executable,
@@ -146,11 +169,8 @@ impl Visit<'_> {
             visit: self,
             marks: Marks::of(&self.at_rest.server.counts, sends.pid()),
             sends,
+            wal_writer: self.at_rest.stopped_wal_writer(self.client, cell),
         };
-        // Whether a backend may say on a tuple that its transaction has committed depends on whether WAL was
-        // written since: this process does so five times a second, and an operation differs by that.
-        let wal_writer = self.at_rest.wal_writer.filter(|_| cell.writes);
-        let _frozen = wal_writer.and_then(Frozen::of);
         let units = connected.sends.units();
         let Some(quota) = connected.warm_up()? else {
             return Ok(None);
@@ -160,6 +180,7 @@ impl Visit<'_> {
         for _ in 0..counting.windows.clamp(1, quota.windows.max(1)) {
             windows.push(connected.window(quota.window)?);
         }
+        connected.tell_if_it_waited();
         let empty = connected.mark()?;
         let of_marks = total(&empty)?;
         let empty = without(&read(&empty)?, 1);
@@ -203,6 +224,7 @@ struct Connected<'a, S> {
     visit: &'a Visit<'a>,
     sends: &'a mut S,
     marks: Marks,
+    wal_writer: Option<Stopped>,
 }
 
 impl<S: Sends> Connected<'_, S> {
@@ -222,13 +244,8 @@ impl<S: Sends> Connected<'_, S> {
         self.mark()?;
         self.work(1)?;
         let first = total(&self.mark()?)?;
-        let (probed, windows) = probes(first);
-        let before = settled.unwrap_or_else(|| Quota {
-            warm_up: warm_up(first),
-            probes: probed,
-            window: 1,
-            windows,
-        });
+        let repeats = self.sends.repeats();
+        let before = settled.unwrap_or_else(|| Quota::by_first(first, repeats));
         if before.warm_up > 0 {
             self.work(before.warm_up)?;
             self.mark()?;
@@ -271,10 +288,29 @@ impl<S: Sends> Connected<'_, S> {
 
     /// Does operations from the latest mark on.
     fn work(&mut self, operations: u64) -> Result<u64, Problem> {
-        if self.sends.undo()? {
+        if self.attended(S::undo)? {
             self.mark()?;
         }
-        self.sends.work(operations)
+        self.attended(|sends| sends.work(operations))
+    }
+
+    /// Has statements done that may wait for the WAL writer.
+    fn attended<T>(&mut self, done: impl FnOnce(&mut S) -> T) -> T {
+        let backend = self.sends.pid();
+        match &self.wal_writer {
+            Some(stopped) => stopped.while_working(backend, || done(self.sends)),
+            None => done(self.sends),
+        }
+    }
+
+    fn tell_if_it_waited(&self) {
+        let (_, cell) = self.visit.cell;
+        if self.wal_writer.as_ref().is_some_and(Stopped::went_on) {
+            self.visit.client.note(&format!(
+                "a statement of {} waited for seconds, so the WAL writer goes on, and starts may differ",
+                cell.workload
+            ));
+        }
     }
 
     /// Marks the end of what came before; the file says what that was.

@@ -28,7 +28,7 @@ mod statistics;
 mod watch;
 
 pub use benchmark::Insert;
-pub use counted::{check_counted, count};
+pub use counted::{count, measured_steps};
 pub use figures::insert_report;
 pub use metrics::{INSERT_METRICS, is_published};
 pub use quartile::{Quartile, ShareColour};

@@ -28,7 +28,7 @@ pub use benchmark::Rocksdb;
 pub use caches::CachePair;
 pub use check::in_memory;
 pub use column::StepColumn;
-pub use counted::{check_counted, count};
+pub use counted::{check_counted, count, measured_steps};
 pub use figures::{RelativeStep, RocksdbReport, TargetFigures, TargetStep, rocksdb_report};
 pub use outlook::{RocksdbOutlook, outlook};
 pub use reading::RocksdbReader;

@@ -104,7 +104,7 @@ impl Handle {
     }
 }
 
-/// A process of a server of ours that does nothing until this is dropped.
+/// A process of a server of ours that does nothing until this is dropped, or until it is thawed.
 pub struct Frozen(Handle);
 
 impl Frozen {
@@ -114,13 +114,18 @@ impl Frozen {
         handle.signal(libc::SIGSTOP).ok()?;
         Some(Self(handle))
     }
+
+    /// Lets it go on.
+    pub fn thaw(&self) {
+        let Self(handle) = self;
+        // One that has ended meanwhile needs nothing any more.
+        let _ = handle.signal(libc::SIGCONT);
+    }
 }
 
 impl Drop for Frozen {
     fn drop(&mut self) {
-        let Self(handle) = self;
-        // One that has ended meanwhile needs nothing any more.
-        let _ = handle.signal(libc::SIGCONT);
+        self.thaw();
     }
 }
 

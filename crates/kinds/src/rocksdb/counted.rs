@@ -48,7 +48,7 @@ const WARM_UP_TURN: u32 = 1 << 20;
 /// Refuses plans whose work is not seen by a counter.
 ///
 /// Errors: what is in the way.
-pub fn check_counted(setup: &RocksdbSetup, plan: &Plan) -> Result<(), Problem> {
+pub fn check_counted(plan: &Plan) -> Result<(), Problem> {
     let of_programs = |kind| kind == Kind::DbBench;
     let mut servers = plan.servers.iter();
     if let Some(server) = servers.find(|server| of_programs(server.installation.engine)) {
@@ -58,19 +58,14 @@ pub fn check_counted(setup: &RocksdbSetup, plan: &Plan) -> Result<(), Problem> {
                 .hint("count a library, for example rocksdb:10.2.1 or rocksdb:path:LIB.so"),
         );
     }
-    let has_writer = setup.writer_bytes_per_second > 0;
-    if plan.cells != setup.cells() || has_writer && setup.steps.iter().any(|s| s.beside_a_writer())
-    {
-        return Err(Problem::new("the steps of a measured run cannot be counted")
-            .detail("a count goes through the chain by itself, without the writer of some steps")
-            .hint("use `deltabench count BASE CANDIDATE --only STEP`, then `deltabench explain last`"));
-    }
-    if setup.threads != [1] {
-        return Err(Problem::new("several threads cannot be counted")
-            .detail("how often threads wait for a lock depends on time, so instructions do, too")
-            .hint("leave out --threads: counts use one thread"));
-    }
     Ok(())
+}
+
+/// Why the steps of a run that measured them are not counted.
+pub fn measured_steps() -> Problem {
+    Problem::new("the steps of a measured run cannot be counted")
+        .detail("a count goes through the chain by itself, without the writer of some steps")
+        .hint("use `deltabench count BASE CANDIDATE --only STEP`, then `deltabench explain last`")
 }
 
 /// Counts all steps of a plan on all of its libraries.
