@@ -91,6 +91,7 @@ pub fn go_on(
             }
             Ok(_) => (before, measured) = (Some(now().1), true),
             Err(refused @ Failure::Refused(_)) if !measured => return Err(refused),
+            Err(failure) if before.is_none() => return Err(failure),
             // The sessions before it have a result.
             Err(failure) => {
                 after = FollowUp::of(Err(failure));
@@ -113,37 +114,56 @@ mod tests {
     use deltabench_acquire::Sources;
     use deltabench_store::Store;
     use deltabench_testkit::small_run;
+    use std::path::Path;
 
-    #[test]
-    fn a_session_that_fails_leaves_the_result_of_those_before_it() {
-        let place = tempfile::tempdir().unwrap();
-        let mut store = Store::open(place.path()).unwrap();
+    /// Two planned sessions of servers whose program cannot be started.
+    fn sessions(place: &Path) -> Store {
+        let mut store = Store::open(place).unwrap();
         let mut plan = small_run::plan();
-        // A program that cannot be started.
-        let binary = place.path().join("postgres");
+        let binary = place.join("postgres");
         std::fs::write(&binary, "").unwrap();
         for server in &mut plan.servers {
-            server.installation.bin_dir = place.path().to_owned();
+            server.installation.bin_dir = place.to_owned();
             server.installation.binary_sha256 = deltabench_acquire::sha256_of(&binary).unwrap();
         }
         let plans = planning::sessions("r", &plan, 2, 0.0);
         let runs: Vec<(&str, &Plan)> = ["r", "r-s2"].into_iter().zip(&plans).collect();
         store.create_runs(&runs, RunState::Planned, 1).unwrap();
-        small_run::keep(&mut store, "r", [0.8, 1.0, 1.0]);
-        store.finish_run("r", RunState::Finished, 2).unwrap();
+        store
+    }
+
+    fn destinations(place: &Path) -> Destinations {
         let config = Config {
-            lab: place.path().to_owned(),
-            cache: place.path().to_owned(),
+            lab: place.to_owned(),
+            cache: place.to_owned(),
             sources: Sources::default(),
         };
-        let destinations = Destinations::check(&Output::default(), &config).unwrap();
+        Destinations::check(&Output::default(), &config).unwrap()
+    }
+
+    #[test]
+    fn a_first_session_that_fails_has_no_result() {
+        let place = tempfile::tempdir().unwrap();
+        let mut bench = bench(place.path(), sessions(place.path()), false);
+        let failed = go_on(&mut bench, "r", false, &destinations(place.path()));
+        assert!(matches!(failed, Err(Failure::Failed(_))), "{failed:?}");
+        assert!(!place.path().join("r.json").exists());
+    }
+
+    #[test]
+    fn a_session_that_fails_leaves_the_result_of_those_before_it() {
+        let place = tempfile::tempdir().unwrap();
+        let mut store = sessions(place.path());
+        small_run::keep(&mut store, "r", [0.8, 1.0, 1.0]);
+        store.finish_run("r", RunState::Finished, 2).unwrap();
+        let destinations = destinations(place.path());
         let mut bench = bench(place.path(), store, false);
         let code = go_on(&mut bench, "r", false, &destinations).unwrap();
         assert_eq!(code, NOT_MEASURED);
         let json = std::fs::read_to_string(place.path().join("r.json")).unwrap();
         assert!(json.contains("\"regression\": 1"), "{json}");
         // What is refused before anything starts has no new result.
-        std::fs::remove_file(&binary).unwrap();
+        std::fs::remove_file(place.path().join("postgres")).unwrap();
         let refused = go_on(&mut bench, "r", false, &destinations);
         assert!(matches!(refused, Err(Failure::Refused(_))), "{refused:?}");
     }
