@@ -31,6 +31,10 @@ impl Job {
         );
         job.program("gh", "exit 0");
         job.program("cargo", "exit 0");
+        for tool in ["cat", "mkdir"] {
+            std::os::unix::fs::symlink(Path::new("/bin").join(tool), job.path("bin").join(tool))
+                .unwrap();
+        }
         fs::create_dir(job.path("action")).unwrap();
         job
     }
@@ -54,17 +58,15 @@ impl Job {
 
     fn run(&self, step: &str, more: &[(&str, &str)]) -> Output {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/action");
-        let path = format!("{}:/usr/bin:/bin", self.path("bin").display());
+        // What this machine has besides is not on it: a real `gh`, for example.
         let mut variables = BTreeMap::from([
-            ("PATH", path),
+            ("PATH", self.path("bin").display().to_string()),
             ("RUNNER_TEMP", self.path("temp").display().to_string()),
             (
                 "GITHUB_ACTION_PATH",
                 self.path("action").display().to_string(),
             ),
             ("GITHUB_REPOSITORY", "owner/postgres".to_owned()),
-            ("OUT", self.path("report").display().to_string()),
-            ("LAB", self.path("lab").display().to_string()),
         ]);
         for name in ["GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY"] {
             variables.insert(name, self.path(name).display().to_string());
@@ -72,9 +74,14 @@ impl Job {
         for (name, value) in more {
             variables.insert(name, (*value).to_owned());
         }
-        let mut command = Command::new("bash");
+        let mut command = Command::new("/bin/bash");
         command.arg(script).arg(step).env_clear().envs(variables);
-        command.output().unwrap()
+        command.current_dir(&self.directory).output().unwrap()
+    }
+
+    /// Where the report is if nobody says where it should be.
+    fn report(&self) -> PathBuf {
+        self.path("temp/deltabench-report")
     }
 
     fn text(&self, name: &str) -> String {
@@ -92,13 +99,36 @@ const TREES: [(&str, &str); 3] = [
 fn a_regression_is_reported_before_the_job_fails() {
     let job = Job::new(1, 1);
     assert!(job.run("compare", &TREES).status.success());
-    assert!(job.text("GITHUB_OUTPUT").starts_with("code=1\nreport="));
+    let here = fs::canonicalize(&job.directory).unwrap();
+    let (report, lab) = (job.report(), here.join("deltabench-lab"));
+    let output = format!("code=1\nreport={}\n", report.display());
+    assert_eq!(job.text("GITHUB_OUTPUT"), output);
     assert_eq!(job.text("GITHUB_STEP_SUMMARY"), "the report\n");
     let calls = job.text("calls");
-    let compare = "deltabench compare path:/opt/base path:/opt/patch --lab";
-    assert!(calls.starts_with(compare), "{calls}");
-    assert!(calls.contains(" --quick --not-worse-than 5% "), "{calls}");
+    let compare = format!(
+        "deltabench compare path:/opt/base path:/opt/patch --lab {} --quick --not-worse-than 5% --html {}/report.html ",
+        lab.display(),
+        report.display()
+    );
+    assert!(calls.starts_with(&compare), "{calls}");
     assert_eq!(calls.lines().count(), 4, "{calls}");
+}
+
+#[test]
+fn the_report_and_the_lab_are_where_the_job_wants_them() {
+    let job = Job::new(0, 0);
+    let places =
+        ["elsewhere/report", "elsewhere/lab"].map(|name| job.path(name).display().to_string());
+    let more = [("OUT", places[0].as_str()), ("LAB", places[1].as_str())];
+    assert!(
+        job.run("compare", &[&TREES[..], &more[..]].concat())
+            .status
+            .success()
+    );
+    assert!(job.path("elsewhere/report/report.md").is_file());
+    let calls = job.text("calls");
+    let lab = format!(" --lab {} ", places[1]);
+    assert_eq!(calls.matches(&lab).count(), 4, "{calls}");
 }
 
 #[test]
@@ -130,7 +160,7 @@ fn trees_that_are_not_named_fail_the_step() {
 fn the_comment_is_the_report_and_forks_get_none() {
     let job = Job::new(1, 1);
     assert!(job.run("compare", &TREES).status.success());
-    let report = job.path("report").display().to_string();
+    let report = job.report().display().to_string();
     let of_pull = |fork: &str| {
         let more = [
             ("REPORT", report.as_str()),
