@@ -107,7 +107,7 @@ fn check_sizes(setup: &InsertSetup) -> Result<(), Problem> {
     if setup.rows < ROWS_MIN {
         return Err(Problem::new(format!("{} rows are too few", setup.rows))
             .detail("each client deletes the oldest rows of its table while it inserts new ones")
-            .hint(format!("use at least --rows {ROWS_MIN}; --quick has 400k")));
+            .hint(format!("use at least --rows {ROWS_MIN}")));
     }
     whole(setup.rows, u64::from(LOAD_BATCH), "--rows")?;
     let writes = [InsertStep::WriteMany, InsertStep::WriteFew];

@@ -101,7 +101,7 @@ fn unquote(text: &str) -> Result<(String, &str), String> {
             '\'' => return Ok((value, rest.as_str())),
             '\\' => match rest.next() {
                 Some('n' | 'r' | 'b' | 'f' | '0'..='7') => {
-                    return Err("control characters in a value is out of reach here".to_owned());
+                    return Err("a value cannot contain control characters here".to_owned());
                 }
                 Some('t') => value.push('\t'),
                 Some(other) => value.push(other),
@@ -163,7 +163,10 @@ mod tests {
             ("search_path = a b", "text follows"),
             ("log_line_prefix = 'x", "not closed"),
             ("log_line_prefix = 'x' y", "text follows"),
-            ("log_line_prefix = 'x\\ny'", "control characters"),
+            (
+                "log_line_prefix = 'x\\ny'",
+                "a value cannot contain control characters here",
+            ),
             ("include_dir = 'conf.d'", "include = 'NAME'"),
         ] {
             let problem = read("own.conf", &format!("# title\n{line}\n")).unwrap_err();
