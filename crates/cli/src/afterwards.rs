@@ -42,8 +42,7 @@ pub fn checked(mut plan: Plan) -> Result<Plan, Problem> {
     let all: Vec<CellId> = CellId::each().take(plan.cells.len()).collect();
     match plan.observing.counted_after {
         Some(CountedAfter::All) => {
-            deltabench_kinds::check_counted(&counting_plan(&plan, &all))?;
-            Counter::find()?;
+            plan_to_count(&plan, &all)?;
         }
         Some(CountedAfter::Changed)
             if plan.servers.iter().any(|s| s.installation.remote.is_some()) =>
@@ -90,16 +89,6 @@ pub fn counted(bench: &mut Bench, analysed: Analysed) -> Result<(Analysed, Follo
         }
         CountedAfter::All => "all cells".to_owned(),
     };
-    let mut counting = counting_plan(&plan, &cells);
-    if wanted == CountedAfter::Changed {
-        counting.observing.counting = Some(Counting {
-            seconds: Some(SECONDS),
-            ..Counting::default()
-        });
-    }
-    let ready = deltabench_kinds::check_counted(&counting)
-        .and_then(|()| Counter::find().map(drop))
-        .and_then(|()| check_still_there(&counting));
     let failed = |problem: &Problem| {
         say(&left_out(problem));
         match wanted {
@@ -108,8 +97,15 @@ pub fn counted(bench: &mut Bench, analysed: Analysed) -> Result<(Analysed, Follo
             CountedAfter::All => FollowUp::Failed,
         }
     };
-    if let Err(problem) = ready {
-        return Ok((analysed, failed(&problem)));
+    let mut counting = match plan_to_count(&plan, &cells) {
+        Ok(counting) => counting,
+        Err(problem) => return Ok((analysed, failed(&problem))),
+    };
+    if wanted == CountedAfter::Changed {
+        counting.observing.counting = Some(Counting {
+            seconds: Some(SECONDS),
+            ..Counting::default()
+        });
     }
     say(&format!("counting the instructions of {what}"));
     let after = match count_for(bench, &run, counting) {
@@ -131,15 +127,20 @@ pub fn conclude(
     (end, mut after): (SessionEnd, FollowUp),
     destinations: &Destinations,
 ) -> Result<u8, Failure> {
+    let mut again =
+        "`deltabench list` shows what failed, and `deltabench resume NAME` measures it \
+                     again"
+            .to_owned();
     if (end, after) == (SessionEnd::Finished, FollowUp::Finished) {
         (analysed, after) = counted(bench, analysed)?;
+        // A count itself cannot be resumed.
+        again = format!("`deltabench resume {}` counts again", analysed.context.run);
     }
     let code = bench.publish(&analysed, end, destinations)?;
     if after == FollowUp::Failed {
-        say(
-            "exit code 5: not all that you asked for was measured. The result above is valid; \
-             `deltabench list` shows what failed, and `deltabench resume NAME` measures it again",
-        );
+        say(&format!(
+            "exit code 5: not all that you asked for was measured. The result above is valid; {again}"
+        ));
     }
     Ok(after.code(code))
 }
@@ -154,7 +155,7 @@ pub fn count_for(bench: &mut Bench, run: &str, mut counting: Plan) -> Result<Ses
     Ok(measured.end)
 }
 
-/// In one line, because nobody asked.
+/// Why there is no count, in one line: the result that it would go with stands.
 pub fn left_out(problem: &Problem) -> String {
     let more = problem.detail.iter().chain(&problem.hint);
     let more: Vec<&str> = more.map(|text| text.lines().next().unwrap_or("")).collect();
@@ -179,8 +180,20 @@ fn fitting(plan: &Plan) -> usize {
         .max(1)
 }
 
+/// The plan that counts some cells of a run, if it can be carried out here.
+///
+/// Errors: what is in the way.
+pub fn plan_to_count(plan: &Plan, cells: &[CellId]) -> Result<Plan, Problem> {
+    deltabench_kinds::check_counted_after(&plan.work)?;
+    let counting = counting_plan(plan, cells);
+    deltabench_kinds::check_counted(&counting)?;
+    Counter::find()?;
+    check_still_there(&counting)?;
+    Ok(counting)
+}
+
 /// The plan of a run as one that counts some of its cells, in this order, with one client each.
-pub fn counting_plan(plan: &Plan, cells: &[CellId]) -> Plan {
+fn counting_plan(plan: &Plan, cells: &[CellId]) -> Plan {
     let mut counted: Vec<Cell> = Vec::new();
     for cell in cells.iter().filter_map(|id| plan.cell(*id)) {
         let alone = Cell {

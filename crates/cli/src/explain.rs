@@ -1,6 +1,6 @@
 //! `deltabench explain`: where in the server the difference of a cell went.
 
-use crate::afterwards::{ROWS, count_for, counting_plan, left_out};
+use crate::afterwards::{ROWS, count_for, left_out, plan_to_count};
 use crate::arguments::conditions::{AS_IS, CacheWord, Checksums, TransportWord};
 use crate::arguments::count::Count;
 use crate::arguments::explain::{Explain, ExplainFormat};
@@ -12,7 +12,7 @@ use crate::host::{check_fits, swept_host};
 use crate::invalidate::meant;
 use crate::output::rewrite;
 use crate::ready::Ready;
-use crate::request::time;
+use crate::request::{first_given, time};
 use crate::store::{open, open_store, store_problem};
 use crate::targets::check_still_there;
 use crate::{count, interrupt};
@@ -27,7 +27,6 @@ use deltabench_model::units::index;
 use deltabench_observe::profile::may_sample;
 use deltabench_run::planning::{SamplesWish, samples};
 use deltabench_run::session::SessionEnd;
-use deltabench_server::Counter;
 use deltabench_store::Store;
 
 /// Explains cells of a run, or of two targets without a run before.
@@ -136,29 +135,25 @@ fn of_run(run: &str, arguments: &Explain, shape: &Shape, config: &Config) -> Res
         arguments,
         config,
     };
-    let mut told = asked.told(&store, shape.lines)?;
-    let uncounted = asked.missing(|cell| told.explained.iter().any(|one| one.cell == cell));
-    let mut unsampled = asked.missing(|cell| told.sampled.iter().any(|one| one.cell == cell));
-    unsampled.retain(|_| wish.is_some());
+    let told = asked.told(&store, shape.lines)?;
     drop(store);
-    let mut ends = Vec::new();
-    if !uncounted.is_empty() {
-        ends.extend(asked.count(&uncounted)?);
+    let missing = asked.missing(&told, wish)?;
+    if missing.is_empty() {
+        return show(&run, &plan, &told, shape);
     }
-    if let Some(wish) =
-        wish.filter(|_| !unsampled.is_empty() && !ends.contains(&SessionEnd::Interrupted))
-    {
-        ends.push(asked.sample(&unsampled, wish)?);
+    let done = asked.carry_out(missing)?;
+    if done.code == interrupt::STATUS && !done.is_fresh {
+        return Ok(done.code);
     }
-    if ends.contains(&SessionEnd::Interrupted) {
-        return Ok(interrupted(&plan));
+    let store = open(config)?;
+    let told = asked.told(&store, shape.lines)?;
+    rewrite(&run, &plan, &store, config)?;
+    // Why there is nothing is said already.
+    if done.code != 0 && told.is_empty() {
+        return Ok(done.code);
     }
-    if !ends.is_empty() {
-        let store = open(config)?;
-        told = asked.told(&store, shape.lines)?;
-        rewrite(&run, &plan, &store, config)?;
-    }
-    show(&run, &plan, &told, shape)
+    show(&run, &plan, &told, shape)?;
+    Ok(done.code)
 }
 
 /// The cells that are meant: those that are named, or the ones that changed most.
@@ -195,6 +190,12 @@ struct Told {
     sampled: Vec<SampledCell>,
 }
 
+impl Told {
+    fn is_empty(&self) -> bool {
+        self.explained.is_empty() && self.sampled.is_empty()
+    }
+}
+
 /// Cells of a run that are to be explained.
 struct Asked<'a> {
     run: &'a str,
@@ -216,73 +217,155 @@ impl Asked<'_> {
         Ok(Told { explained, sampled })
     }
 
-    fn missing(&self, is_there: impl Fn(CellId) -> bool) -> Vec<CellId> {
-        let cells = self.cells.iter().copied();
-        cells.filter(|cell| !is_there(*cell)).collect()
+    /// Plans what is missing. Everything is refused here, before minutes of counting; a count that cannot be
+    /// done is left out where time is sampled, and the user is told.
+    fn missing(&self, told: &Told, wish: Option<SamplesWish>) -> Result<Missing, Failure> {
+        let without = |is_there: &dyn Fn(CellId) -> bool| -> Vec<CellId> {
+            let cells = self.cells.iter().copied();
+            cells.filter(|cell| !is_there(*cell)).collect()
+        };
+        let uncounted = without(&|cell| told.explained.iter().any(|one| one.cell == cell));
+        let unsampled = without(&|cell| told.sampled.iter().any(|one| one.cell == cell));
+        let sampling = match wish.filter(|_| !unsampled.is_empty()) {
+            Some(wish) => Some(self.sampling(&unsampled, wish).map_err(Failure::Refused)?),
+            None => None,
+        };
+        let counting = match uncounted.is_empty() {
+            true => None,
+            false => self.counting(&uncounted)?,
+        };
+        Ok(Missing { counting, sampling })
     }
 
-    fn bench(&self) -> Result<Bench, Failure> {
+    /// The plan that counts cells.
+    fn counting(&self, cells: &[CellId]) -> Result<Option<Plan>, Failure> {
+        match plan_to_count(self.plan, cells) {
+            Ok(counting) => Ok(Some(counting)),
+            Err(problem) if self.arguments.sample => {
+                say(&left_out(&problem));
+                Ok(None)
+            }
+            Err(problem) => Err(Failure::Refused(problem)),
+        }
+    }
+
+    /// The plan that samples the time of cells, if their servers are still there.
+    fn sampling(&self, cells: &[CellId], wish: SamplesWish) -> Result<Plan, Problem> {
+        let benchmark = run_half(&self.plan.work);
+        let sampling = samples(self.run, self.plan, cells, wish, benchmark)?;
+        check_still_there(&sampling)?;
+        Ok(sampling)
+    }
+
+    /// Counts, then samples. What fails is said, and the other is done all the same.
+    fn carry_out(&self, missing: Missing) -> Result<Done, Failure> {
         let host = swept_host(&self.arguments.conditions.servers, self.config)?;
-        Ok(Bench {
+        if let Some(sampling) = &missing.sampling {
+            check_fits(sampling, &host).map_err(Failure::Refused)?;
+        }
+        let mut bench = Bench {
             store: open_store(self.config)?,
             host,
             interrupted: interrupt::flag()?,
-        })
+        };
+        let mut done = Done::default();
+        if let Some(counting) = missing.counting {
+            done.add(self.count(&mut bench, counting));
+        }
+        if let Some(sampling) = missing.sampling.filter(|_| done.code != interrupt::STATUS) {
+            done.add(self.sample(&mut bench, &sampling));
+        }
+        Ok(done)
     }
 
-    /// Counts cells that have no counts, as a separate run; nothing, and says why, where
-    /// that cannot be done and time is sampled.
-    fn count(&self, cells: &[CellId]) -> Result<Option<SessionEnd>, Failure> {
-        let counting = counting_plan(self.plan, cells);
-        let ready = deltabench_kinds::check_counted(&counting)
-            .and_then(|()| Counter::find().map(drop))
-            .and_then(|()| check_still_there(&counting));
-        match ready {
-            Err(problem) if self.arguments.sample => {
-                say(&left_out(&problem));
-                return Ok(None);
-            }
-            ready => ready.map_err(Failure::Refused)?,
-        }
-        let mut bench = self.bench()?;
+    /// Counts cells that have no counts, as a separate run.
+    fn count(&self, bench: &mut Bench, counting: Plan) -> Result<SessionEnd, Failure> {
         say(&format!(
             "{} has no counts of {}: counting them now",
             self.run,
-            of_cells(cells)
+            of_cells(counting.cells.len())
         ));
-        count_for(&mut bench, self.run, counting).map(Some)
+        let end = count_for(bench, self.run, counting)?;
+        if end == SessionEnd::Interrupted {
+            say(&format!("interrupted; `{}` counts again", self.command()));
+        }
+        Ok(end)
+    }
+
+    /// The command that was typed, as far as it says what is measured.
+    fn command(&self) -> String {
+        let mut words = format!("deltabench explain {}", self.run);
+        for cell in &self.arguments.cells {
+            words += &format!(" --cell {cell}");
+        }
+        if self.arguments.sample {
+            let Explain { rate, budget, .. } = self.arguments;
+            words += &format!(" --sample --rate {rate} --budget {budget}");
+        }
+        words
     }
 
     /// Samples the time of cells of which it was not sampled, as a separate run.
-    fn sample(&self, cells: &[CellId], wish: SamplesWish) -> Result<SessionEnd, Failure> {
-        let benchmark = run_half(&self.plan.work);
-        let sampling = samples(self.run, self.plan, cells, wish, benchmark);
-        let sampling = sampling.map_err(Failure::Refused)?;
-        check_still_there(&sampling).map_err(Failure::Refused)?;
-        let mut bench = self.bench()?;
-        check_fits(&sampling, &bench.host).map_err(Failure::Refused)?;
+    fn sample(&self, bench: &mut Bench, sampling: &Plan) -> Result<SessionEnd, Failure> {
         let profile = sampling.observing.profile;
         let seconds = profile.map_or(0.0, |profile| f64::from(profile.milliseconds) / 1e3);
         say(&format!(
             "sampling the time of {}: {} restarts, {seconds:.1} s of each server in each",
-            of_cells(cells),
+            of_cells(sampling.cells.len()),
             sampling.timing.blocks
         ));
-        let library = library_of(&sampling)?;
+        let library = library_of(sampling)?;
         let known = bench.store.sampling_for(self.run).map_err(store_problem)?;
         let name = sample_name(self.run, &known);
-        let measured = bench.measure_new(&sampling, &library, Some(name.clone()), false)?;
+        let measured = bench.measure_new(sampling, &library, Some(name.clone()), false)?;
         if measured.end == SessionEnd::Interrupted {
             say(&format!(
-                "`deltabench resume {name}` takes the other samples"
+                "interrupted; `deltabench resume {name}` takes the other samples"
             ));
         }
         Ok(measured.end)
     }
 }
 
-fn of_cells(cells: &[CellId]) -> String {
-    match cells.len() {
+/// What cells of a run lack, as plans that can be carried out here.
+struct Missing {
+    counting: Option<Plan>,
+    sampling: Option<Plan>,
+}
+
+impl Missing {
+    fn is_empty(&self) -> bool {
+        self.counting.is_none() && self.sampling.is_none()
+    }
+}
+
+/// How far counting and sampling came.
+#[derive(Debug, Default, PartialEq)]
+struct Done {
+    /// Whether there is something new.
+    is_fresh: bool,
+    /// The exit code: that of the first failure, or that the user wants to stop.
+    code: u8,
+}
+
+impl Done {
+    /// Adds how one of them ended; a failure is said at once.
+    fn add(&mut self, end: Result<SessionEnd, Failure>) {
+        match end {
+            Ok(SessionEnd::Finished) => self.is_fresh = true,
+            Ok(SessionEnd::Interrupted) => self.code = interrupt::STATUS,
+            Err(failure) => {
+                say(&failure.problem().to_string());
+                if self.code == 0 {
+                    self.code = failure.code();
+                }
+            }
+        }
+    }
+}
+
+fn of_cells(cells: usize) -> String {
+    match cells {
         1 => "this cell".to_owned(),
         several => format!("{several} cells"),
     }
@@ -298,7 +381,7 @@ fn read(run: &str, plan: &Plan, store: &Store) -> Result<(Comparison, Vec<Sample
 fn of_targets_only(arguments: &Explain) -> Option<&'static str> {
     let conditions = &arguments.conditions;
     let (limits, output) = (&conditions.limits, &conditions.output);
-    let given = [
+    first_given(&[
         (!arguments.only.is_empty(), "--only"),
         (!arguments.workloads.is_empty(), "-f"),
         (conditions.transport != TransportWord::Socket, "--transport"),
@@ -317,11 +400,7 @@ fn of_targets_only(arguments: &Explain) -> Option<&'static str> {
         (conditions.checksums != Checksums::On, "--checksums"),
         (output.json.is_some(), "--json"),
         (output.html.is_some(), "--html"),
-    ];
-    given
-        .iter()
-        .find(|(is_given, _)| *is_given)
-        .map(|(_, option)| *option)
+    ])
 }
 
 /// Counts as a new run and explains all of its cells.
@@ -350,7 +429,7 @@ fn explain_counted(ready: Ready, shape: &Shape, config: &Config) -> Result<u8, F
 
 fn show(run: &str, plan: &Plan, told: &Told, shape: &Shape) -> Result<u8, Failure> {
     let Told { explained, sampled } = told;
-    if explained.is_empty() && sampled.is_empty() {
+    if told.is_empty() {
         return Err(Failure::Failed(
             Problem::new(format!("{run} has nothing to explain"))
                 .detail("instructions were not counted on both sides"),
@@ -381,4 +460,30 @@ fn show(run: &str, plan: &Plan, told: &Told, shape: &Shape) -> Result<u8, Failur
         "`deltabench report {run} --format html --out FILE` draws it as a flame graph"
     ));
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::NOT_MEASURED;
+
+    #[test]
+    fn a_failure_keeps_its_code_and_hides_nothing_new() {
+        let of = |ends: Vec<Result<SessionEnd, Failure>>| {
+            let mut done = Done::default();
+            for end in ends {
+                done.add(end);
+            }
+            (done.is_fresh, done.code)
+        };
+        let failed = || Err(Failure::Failed(Problem::new("no")));
+        let refused = || Err(Failure::Refused(Problem::new("no")));
+        let (finished, stopped) = (|| Ok(SessionEnd::Finished), || Ok(SessionEnd::Interrupted));
+        assert_eq!(of(vec![finished(), finished()]), (true, 0));
+        assert_eq!(of(vec![failed(), finished()]), (true, NOT_MEASURED));
+        assert_eq!(of(vec![finished(), refused()]), (true, 2));
+        assert_eq!(of(vec![failed(), refused()]), (false, NOT_MEASURED));
+        assert_eq!(of(vec![finished(), stopped()]), (true, interrupt::STATUS));
+        assert_eq!(of(vec![stopped()]), (false, interrupt::STATUS));
+    }
 }

@@ -309,6 +309,12 @@ pub fn percent(text: &str) -> Result<f64, Problem> {
     })
 }
 
+/// The first option that is given, of several that have no meaning here.
+pub fn first_given(options: &[(bool, &'static str)]) -> Option<&'static str> {
+    let mut given = options.iter().filter(|(is_given, _)| *is_given);
+    given.next().map(|(_, option)| *option)
+}
+
 /// `NAME=VALUE` each.
 pub fn settings(texts: &[String]) -> Result<Vec<(String, String)>, Problem> {
     texts.iter().map(|text| setting(text)).collect()

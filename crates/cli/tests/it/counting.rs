@@ -1,8 +1,9 @@
 //! `deltabench count` on a real server under valgrind.
 
-use crate::lab::{Lab, join, signal, text};
+use crate::lab::{Lab, TINY, join, signal, text};
 use crate::rocksdb::libraries;
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Shortest useful count.
@@ -103,6 +104,110 @@ fn an_interrupted_explanation_explains_nothing() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let said = std::fs::read_to_string(lab.path().join("stderr")).unwrap();
     assert!(said.contains("interrupted; count again"), "{said}");
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
+
+#[test]
+fn indexes_are_created_again_only_when_those_before_are_gone() {
+    if untested() {
+        return;
+    }
+    let lab = Lab::new();
+    let few = [
+        "--only", "l.x", "--rows", "1000", "--starts", "1", "--json", "-",
+    ];
+    let count = [
+        "count",
+        "postgres:18",
+        "postgres:18",
+        "--same-target",
+        "--insert",
+    ];
+    let output = lab.run(&join(&count, &few));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cells = report["cells"].as_array().unwrap();
+    let names: Vec<_> = cells
+        .iter()
+        .map(|cell| cell["workload"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["l.i0", "l.x"]);
+    for cell in cells {
+        let counted = instructions(cell);
+        let ratio = counted["ratio"].as_f64().unwrap();
+        let each = counted["base"].as_f64().unwrap();
+        assert!((ratio - 1.0).abs() < 0.001, "{counted}");
+        assert!((1_000.0..100_000.0).contains(&each), "{counted}");
+    }
+}
+
+/// A comparison whose count begins and fails: the `valgrind` that it finds knows its version and nothing else.
+fn compared_without_its_count(lab: &Lab) -> String {
+    let programs = lab.path().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    let valgrind = programs.join("valgrind");
+    let script = "#!/bin/sh\n[ \"$1\" = --version ] && echo valgrind-0.1\n";
+    std::fs::write(&valgrind, script).unwrap();
+    std::fs::set_permissions(&valgrind, PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let compare = ["compare", "postgres:18", "postgres:18", "--same-target"];
+    let fixed = [
+        "--only",
+        "point-query",
+        "--blocks",
+        "2",
+        "--fixed",
+        "--no-pilot",
+        "--count",
+    ];
+    let command = &mut lab.command(&join(&join(&compare, &fixed), &TINY));
+    let output = command.env("PATH", path).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    let runs = text(&lab.run(&["list"]).stdout);
+    let measured = runs.lines().find(|line| line.contains("finished")).unwrap();
+    let run = measured.split(' ').next().unwrap().to_owned();
+    assert!(
+        said.contains(&format!("`deltabench resume {run}` counts again")),
+        "{said}"
+    );
+    run
+}
+
+#[test]
+fn the_cells_of_a_comparison_are_counted_when_it_is_resumed() {
+    if untested() {
+        return;
+    }
+    let lab = Lab::new();
+    let run = compared_without_its_count(&lab);
+    let counts = || text(&lab.run(&["list"]).stdout).matches("-count").count();
+    assert_eq!(counts(), 1, "the one that failed");
+    let explain = ["explain", &run, "--cell", "point-query"];
+    // Two restarts do not fit into it, and that is known before the count.
+    let refused = lab.run(&join(&explain, &["--sample", "--budget", "1s"]));
+    assert_eq!((refused.status.code(), counts()), (Some(2), 1));
+    let mut child = lab.start(&explain);
+    lab.wait_for(&mut child, ", seed 1");
+    signal(child.id(), "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let said = std::fs::read_to_string(lab.path().join("stderr")).unwrap();
+    let again = format!(
+        "interrupted; `deltabench {}` counts again",
+        explain.join(" ")
+    );
+    assert!(said.contains(&again) && !said.contains("resume"), "{said}");
+    let resumed = lab.run(&["resume", &run]);
+    let said = text(&resumed.stderr);
+    assert!(
+        [0, 1, 3].contains(&resumed.status.code().unwrap()),
+        "{said}"
+    );
+    let report = lab.run(&["report", &run, "--format", "json"]);
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    let counted = instructions(&report["cells"][0]);
+    let ratio = counted["ratio"].as_f64().unwrap();
+    assert!((ratio - 1.0).abs() < 0.000_2, "{counted}");
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }
 

@@ -10,6 +10,7 @@ use crate::host::{check_fits, swept_host};
 use crate::kinds::rocksdb::arguments::BlockCacheWord;
 use crate::output::Destinations;
 use crate::ready::Ready;
+use crate::request::first_given;
 use crate::targets::resolve;
 use deltabench_kinds::run_half;
 use deltabench_model::problem::Problem;
@@ -132,7 +133,7 @@ fn of_servers_only(arguments: &Count) -> Option<&'static str> {
         checksums,
         ..
     } = &arguments.conditions;
-    let given = [
+    first_given(&[
         (arguments.all, "--all"),
         (arguments.insert, "--insert"),
         (!arguments.workloads.is_empty(), "-f"),
@@ -140,11 +141,7 @@ fn of_servers_only(arguments: &Count) -> Option<&'static str> {
         (configuration.is_some(), "--config"),
         (candidate_configuration.is_some(), "--candidate-config"),
         (*checksums != Checksums::On, "--checksums"),
-    ];
-    given
-        .iter()
-        .find(|(is_given, _)| *is_given)
-        .map(|(_, option)| *option)
+    ])
 }
 
 #[cfg(test)]
