@@ -217,8 +217,8 @@ impl Asked<'_> {
         Ok(Told { explained, sampled })
     }
 
-    /// Plans what is missing. Everything is refused here, before minutes of counting; a count that cannot be
-    /// done is left out where time is sampled, and the user is told.
+    /// Plans what is missing. Everything is refused here, before minutes of counting. A count that cannot be
+    /// done is left out where time is sampled, and a line says why.
     fn missing(&self, told: &Told, wish: Option<SamplesWish>) -> Result<Missing, Failure> {
         let without = |is_there: &dyn Fn(CellId) -> bool| -> Vec<CellId> {
             let cells = self.cells.iter().copied();
@@ -257,7 +257,7 @@ impl Asked<'_> {
         Ok(sampling)
     }
 
-    /// Counts, then samples. What fails is said, and the other is done all the same.
+    /// Counts, then samples, also if the count fails. What fails is said at once.
     fn carry_out(&self, missing: Missing) -> Result<Done, Failure> {
         let host = swept_host(&self.arguments.conditions.servers, self.config)?;
         if let Some(sampling) = &missing.sampling {

@@ -81,8 +81,8 @@ impl Standing {
         standing
     }
 
-    /// Waits until all other processes have ended, and the server's main process knows it. Those that stay are
-    /// waited for once; they are returned.
+    /// Waits until all other processes have ended, and the server's main process knows it. It waits once for
+    /// those that stay, and returns them.
     pub fn wait_alone(&self) -> Vec<u32> {
         self.wait_alone_for(ENDING)
     }

@@ -76,8 +76,8 @@ pub fn without(profile: &Profile, operations: u64) -> Profile {
 #[derive(Clone, Copy)]
 struct Place {
     node: NodeId,
-    /// Whether all below is in the price of a call that `node` makes, but for what fills memory: that is as if
-    /// `node` called it.
+    /// Whether all below is in the price of a call that `node` makes, but for what fills memory: `node` itself
+    /// has called that, then.
     is_priced: bool,
 }
 

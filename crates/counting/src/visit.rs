@@ -87,7 +87,7 @@ impl<'a> AtRest<'a> {
         })
     }
 
-    /// Waits until all clients before this one have ended. The user is told of a process that stays.
+    /// Waits until all clients before this one have ended. A line names a process that stays.
     pub fn wait_alone(&self, client: &Client<'_>) {
         for pid in self.standing.wait_alone() {
             client.note(&format!(
@@ -96,7 +96,7 @@ impl<'a> AtRest<'a> {
         }
     }
 
-    /// Stops the WAL writer for a cell that writes; the user is told if it goes on.
+    /// Stops the WAL writer for a cell that writes; a line says if it goes on.
     fn stopped_wal_writer(&self, client: &Client<'_>, cell: &Cell) -> Option<Stopped> {
         let pid = self.wal_writer.filter(|_| cell.writes)?;
         let stopped = Stopped::of(pid);

@@ -106,7 +106,8 @@ fn a_regression_is_reported_before_the_job_fails() {
     assert_eq!(job.text("GITHUB_STEP_SUMMARY"), "the report\n");
     let calls = job.text("calls");
     let compare = format!(
-        "deltabench compare path:/opt/base path:/opt/patch --lab {} --quick --not-worse-than 5% --html {}/report.html ",
+        "deltabench compare path:/opt/base path:/opt/patch --lab {} --quick --not-worse-than 5% \
+         --html {}/report.html ",
         lab.display(),
         report.display()
     );

@@ -141,7 +141,7 @@ fn indexes_are_created_again_only_when_those_before_are_gone() {
     }
 }
 
-/// A comparison whose count begins and fails: the `valgrind` that it finds knows its version and nothing else.
+/// A comparison whose count begins and fails: the `valgrind` that it finds knows only its version.
 fn compared_without_its_count(lab: &Lab) -> String {
     let programs = lab.path().join("programs");
     std::fs::create_dir(&programs).unwrap();
