@@ -35,8 +35,8 @@ pub fn price(profile: &Profile, node: &Node) -> Option<i64> {
 /// Whether a function of this name fills memory: `calloc` clears what it gives, `realloc` copies what was
 /// there, and both are work that the caller asked for, however deep in the allocator it is called.
 ///
-/// Source: `_int_realloc` and `__libc_realloc` in malloc.c of glibc 2.36; `memcpy` and `memmove` are two names
-/// of the same code on x86-64.
+/// Source: `_int_realloc` and `__libc_realloc` in malloc.c of glibc 2.36. On x86-64 `memcpy` and `memmove`
+/// are the same code.
 pub fn fills(name: &str) -> bool {
     ["memset", "memcpy", "memmove"]
         .iter()

@@ -76,8 +76,8 @@ pub fn without(profile: &Profile, operations: u64) -> Profile {
 #[derive(Clone, Copy)]
 struct Place {
     node: NodeId,
-    /// Whether all below is in the price of a call that `node` makes, but for what fills memory: `node` itself
-    /// has called that, then.
+    /// Whether all below is in the price of a call that `node` makes. What fills memory is not, and then
+    /// `node` itself has called it.
     is_priced: bool,
 }
 
