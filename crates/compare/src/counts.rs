@@ -4,7 +4,7 @@ use crate::analyse::counts as verdicts;
 use crate::comparison::{
     Apart, CellComparison, Comparison, CountedCell, InstructionCounts, ServerCount, Verdict,
 };
-use crate::thresholds::{COUNT_BESIDE_MAX, COUNT_LIMIT, COUNT_SPAN_MAX};
+use crate::thresholds::{COUNT_BESIDE_MAX, COUNT_KEYS_MAX, COUNT_LIMIT, COUNT_SPAN_MAX};
 use crate::words::{self, threshold};
 use deltabench_model::counts::CountRecord;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
@@ -24,11 +24,16 @@ pub fn counted(plan: &Plan, records: &[CountRecord], alone: bool) -> Option<Inst
     for candidate in plan.candidates() {
         for (cell, _) in CellId::each().zip(&plan.cells) {
             let (base, counted) = (of(plan.base(), cell), of(candidate, cell));
-            let by_start = by_start(&base, &counted);
+            let by_start = ratios_by(&base, &counted, |record| record.start);
+            let by_window = ratios_by(&base, &counted, |record| record.window);
             if let (Some(base), Some(counted)) = (ServerCount::of(&base), ServerCount::of(&counted))
             {
                 let found = CountedCell::of((cell, candidate), base, counted, limit);
-                cells.push(CountedCell { by_start, ..found });
+                cells.push(CountedCell {
+                    by_start,
+                    by_window,
+                    ..found
+                });
             }
         }
     }
@@ -39,15 +44,19 @@ pub fn counted(plan: &Plan, records: &[CountRecord], alone: bool) -> Option<Inst
     })
 }
 
-/// Candidate over base in each start that both had.
-fn by_start(base: &[&CountRecord], candidate: &[&CountRecord]) -> Vec<f64> {
-    let of = |records: &[&CountRecord], start: u32| {
-        let own = |record: &&CountRecord| record.start == start;
+/// Candidate over base in each start, or in each window, that both had.
+fn ratios_by(
+    base: &[&CountRecord],
+    candidate: &[&CountRecord],
+    number: impl Fn(&CountRecord) -> u32,
+) -> Vec<f64> {
+    let of = |records: &[&CountRecord], wanted: u32| {
+        let own = |record: &&CountRecord| number(record) == wanted;
         ServerCount::of(&records.iter().copied().filter(own).collect::<Vec<_>>())
     };
-    let starts: BTreeSet<u32> = base.iter().map(|record| record.start).collect();
-    let ratio = |start| Some(of(candidate, start)?.per_op / of(base, start)?.per_op.max(1.0));
-    starts.into_iter().filter_map(ratio).collect()
+    let numbers: BTreeSet<u32> = base.iter().map(|record| number(record)).collect();
+    let ratio = |number| Some(of(candidate, number)?.per_op / of(base, number)?.per_op.max(1.0));
+    numbers.into_iter().filter_map(ratio).collect()
 }
 
 /// Adds what was counted to a comparison. Where nothing was measured beside, its verdicts are those of the
@@ -142,6 +151,7 @@ fn findings(plan: &Plan, counts: &InstructionCounts) -> Vec<Finding> {
                 count,
             ));
         }
+        found.extend(of_keys(name, &cell.by_window));
         if (cell.base.rows_per_op - cell.counted.rows_per_op).abs() > f64::EPSILON {
             let text = format!(
                 "{name}: {} rows per operation in base, {} in {}: that is not the same work",
@@ -163,6 +173,19 @@ fn findings(plan: &Plan, counts: &InstructionCounts) -> Vec<Finding> {
         }
     }
     told
+}
+
+/// That a ratio depends on the keys: the windows of a cell have others.
+fn of_keys(workload: &str, by_window: &[f64]) -> Option<Finding> {
+    let most = by_window.iter().copied().reduce(f64::max)?;
+    let least = by_window.iter().copied().reduce(f64::min)?;
+    (most - least > COUNT_KEYS_MAX).then(|| {
+        let text = format!(
+            "{workload}: windows with other keys give ratios from {least:.4} to {most:.4}: the count is \
+             exact for its keys, and other keys give another size"
+        );
+        Finding::new(FindingKind::CountKeys, Severity::Note, text)
+    })
 }
 
 fn of_server(embedded: bool, workload: &str, server: &str, count: &ServerCount) -> Vec<Finding> {
@@ -289,5 +312,32 @@ mod tests {
         assert_eq!(kinds, [FindingKind::CountSpan, FindingKind::CountBeside]);
         let told = of_server(true, "readrandom", "rocksdb:10.2.1", &loud);
         assert!(told[1].text.contains("other threads of rocksdb:10.2.1"));
+    }
+
+    #[test]
+    fn windows_whose_ratios_differ_by_their_keys_are_told() {
+        let window = |window, instructions| CountRecord {
+            server: ServerId(0),
+            cell: CellId(0),
+            start: 0,
+            window,
+            operations: 10,
+            instructions,
+            of_marks: 0,
+            of_clock: 0,
+            rows: 0,
+            failed: 0,
+            beside: None,
+        };
+        let base = [window(0, 9_000), window(1, 10_000)];
+        let ratios = |second| {
+            let candidate = [window(0, 9_900), window(1, second)];
+            let [base, candidate] = [&base, &candidate].map(|all| all.iter().collect::<Vec<_>>());
+            ratios_by(&base, &candidate, |record| record.window)
+        };
+        assert_eq!(of_keys("points", &ratios(11_010)), None);
+        let told = of_keys("points", &ratios(10_900)).unwrap();
+        assert!(told.text.contains("from 1.0900 to 1.1000"), "{}", told.text);
+        assert_eq!(of_keys("points", &[]), None);
     }
 }

@@ -411,6 +411,9 @@ pub const COUNT_LIMIT: f64 = 0.01;
 /// (docs/guide/counting.md).
 pub const COUNT_SPAN_MAX: f64 = 0.000_5;
 
+/// Windows of a cell, which have other keys, whose ratios differ by more than this are told.
+pub const COUNT_KEYS_MAX: f64 = 0.002;
+
 /// CPU of a server's other processes in a window, over that of its backend, from which on it is told: it is
 /// work that is not counted.
 pub const COUNT_BESIDE_MAX: f64 = 0.01;

@@ -10,6 +10,7 @@ use deltabench_driver::{Lane, LaneSpec, SliceRequest, WireError};
 use deltabench_model::counts::CountRecord;
 use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::problem::Problem;
+use deltabench_model::profile::Profile;
 use deltabench_model::units::to_f64;
 use deltabench_proc::{Process, process_tree};
 use deltabench_run::fleet::CountedServer;
@@ -184,7 +185,7 @@ impl Visit<'_> {
         let empty = connected.mark()?;
         let of_marks = total(&empty)?;
         let empty = without(&read(&empty)?, 1);
-        let (mut records, mut profile) = (Vec::new(), None);
+        let (mut records, mut profile): (_, Option<Profile>) = (Vec::new(), None);
         for (number, window) in (0..).zip(&windows) {
             let operations = quota.window * units;
             let counted = read(&window.file)?.of(operations);
@@ -205,7 +206,7 @@ impl Visit<'_> {
                 beside: window.beside,
             });
             if self.client.start == 0 {
-                profile.get_or_insert(counted);
+                profile = Some(counted.after(profile.as_ref()));
             }
         }
         Ok(Some(Counted { records, profile }))

@@ -174,6 +174,8 @@ kinds! {
     CountRowsDiffer = "count-rows-differ",
     /// Starts of one server differ in instructions.
     CountSpan = "count-span",
+    /// Other keys give another ratio of counted instructions.
+    CountKeys = "count-keys",
     /// Other processes of a server worked while its backend was counted.
     CountBeside = "count-beside",
     /// Counted instructions and measured time say different things.

@@ -74,11 +74,25 @@ impl Profile {
 
     /// What is left of it after `empty` is taken away, path by path; the operations stay.
     pub fn minus(&self, empty: &Self) -> Self {
+        self.with(empty, -1).of(self.operations)
+    }
+
+    /// Together with what was counted before, path by path.
+    #[must_use]
+    pub fn after(self, before: Option<&Self>) -> Self {
+        let Some(before) = before else {
+            return self;
+        };
+        let operations = self.operations + before.operations;
+        before.with(&self, 1).of(operations)
+    }
+
+    fn with(&self, other: &Self, sign: i64) -> Self {
         let root = self.nodes.first().and_then(|node| self.function(node));
         let mut grower = Grower::new(root.map_or("", |root| &root.name));
         grower.add(self, 1);
-        grower.add(empty, -1);
-        grower.grown().of(self.operations)
+        grower.add(other, sign);
+        grower.grown()
     }
 }
 
@@ -339,6 +353,15 @@ mod tests {
         let left = both.minus(&window);
         assert_eq!((left.operations, left.total()), (200, 15));
         assert_eq!(left.of(100), window);
+    }
+
+    #[test]
+    fn two_windows_are_one_profile() {
+        let first = of(&[("a", 10, 1), ("a/b", 5, 2)]).of(100);
+        let second = of(&[("a/b", 7, 3), ("c", 1, 1)]).of(50);
+        let both = of(&[("a", 10, 1), ("a/b", 12, 5), ("c", 1, 1)]).of(150);
+        assert_eq!(second.after(Some(&first)), both);
+        assert_eq!(first.clone().after(None), first);
     }
 
     #[test]

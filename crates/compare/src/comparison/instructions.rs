@@ -40,6 +40,8 @@ pub struct CountedCell {
     pub ends: (f64, f64),
     /// The same of each start that both sides had.
     pub by_start: Vec<f64>,
+    /// The same in each window: windows of a cell have other keys.
+    pub by_window: Vec<f64>,
     /// What the limit says to that.
     pub verdict: Verdict,
 }
@@ -157,6 +159,7 @@ impl CountedCell {
             ratio,
             ends,
             by_start: Vec::new(),
+            by_window: Vec::new(),
             verdict,
         }
     }

@@ -15,6 +15,7 @@ use deltabench_model::counts::CountRecord;
 use deltabench_model::installation::Engine as Kind;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
+use deltabench_model::profile::Profile;
 use deltabench_model::units::to_f64;
 use deltabench_model::work::rocksdb::{RocksdbSetup, RocksdbStep};
 use deltabench_run::benchmark::Blocks;
@@ -216,7 +217,7 @@ impl Library<'_> {
             order.step.writes(),
         );
         done(self.engine.turn(warm_up).map_err(lost)?)?;
-        let (mut records, mut profile) = (Vec::new(), None);
+        let (mut records, mut profile): (_, Option<Profile>) = (Vec::new(), None);
         let windows = client.plan.observing.counting.unwrap_or_default().windows;
         for window in 0..windows.max(1) {
             let counted = self.engine.count(turn(window, WINDOW, false));
@@ -243,7 +244,7 @@ impl Library<'_> {
                 beside: Some(to_f64(of_threads) / to_f64(instructions.max(1))),
             });
             if client.start == 0 {
-                profile.get_or_insert(calls);
+                profile = Some(calls.after(profile.as_ref()));
             }
             // It is megabytes, and there are many.
             let _ = std::fs::remove_file(file);
