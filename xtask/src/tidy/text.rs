@@ -1,4 +1,4 @@
-//! Rules on lines: length, number, marks of unfinished work, titles, registry hosts.
+//! Rules on lines: length, number, marks of unfinished work, titles, tables, registry hosts.
 
 use super::Breach;
 use std::path::Path;
@@ -50,6 +50,7 @@ pub fn check(path: &Path, text: &str) -> Vec<Breach> {
     breaches.extend(unfinished(path, text));
     if extension.as_deref() == Some("md") {
         breaches.extend(titles(path, text));
+        breaches.extend(tables(path, text));
     }
     breaches
 }
@@ -132,6 +133,26 @@ fn titles(path: &Path, text: &str) -> Vec<Breach> {
             "a second title: use ## for sections",
         )],
     }
+}
+
+/// A table whose rows were joined into a paragraph: the line below its head is no longer a line of its own.
+fn tables(path: &Path, text: &str) -> Vec<Breach> {
+    let mut fenced = false;
+    let mut breaches = Vec::new();
+    for (number, line) in numbered(text) {
+        fenced ^= line.trim_start().starts_with("```");
+        let rule = |part: &str| part.len() > 2 && part.trim_matches(':').chars().all(|c| c == '-');
+        let ruled = line.split('|').any(|part| rule(part.trim()));
+        let alone = line.chars().all(|c| "|:- >".contains(c));
+        if ruled && !alone && !fenced && line.contains('|') && !line.contains("`|--") {
+            breaches.push(Breach::new(
+                path,
+                number,
+                "a table in the middle of a line: give each row its own line",
+            ));
+        }
+    }
+    breaches
 }
 
 fn hosts(path: &Path, text: &str) -> Vec<Breach> {
@@ -228,6 +249,17 @@ mod tests {
         assert_eq!(lines("a.md", "# One\n\n# Two\n"), [3]);
         assert!(lines("a.md", "# One\n```sh\n# a comment\n```\n").is_empty());
         assert!(lines("a.rs", "// no title\n").is_empty());
+    }
+
+    #[test]
+    fn each_row_of_a_table_has_its_own_line() {
+        let table = "# T\n\n| a | b |\n|---|--:|\n| 1 | --no-x |\n\n  | c |\n  | :-- |\n";
+        assert_eq!(lines("a.md", table), [0_usize; 0]);
+        assert_eq!(lines("a.md", "# T\n| a | b | |---|---| | 1 | 2 |\n"), [2]);
+        assert_eq!(lines("a.md", "# T\n| a | | --- | :-: |\n"), [2]);
+        assert!(lines("a.md", "# T\nno `|---|` inside a line; a - b | c --- d\n").is_empty());
+        assert!(lines("a.md", "# T\n```text\n| a |---| b |\n```\n").is_empty());
+        assert!(lines("a.rs", "// | a |---| b |\n").is_empty());
     }
 
     #[test]

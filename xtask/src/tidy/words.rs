@@ -1,7 +1,7 @@
 //! Words that make a sentence hard to read at first sight: see "Plain English" in CONTRIBUTING.md.
 //!
-//! Documents count, and code outside of comments: there only texts that users read can hold such a phrase.
-//! So does the help of arguments, which is written as comments.
+//! Documents count, and code and page scripts outside of comments: there only texts that users read can hold
+//! such a phrase. So does the help of arguments, which is written as comments.
 
 use super::{Breach, code};
 use std::collections::BTreeMap;
@@ -11,11 +11,14 @@ use std::sync::LazyLock;
 /// The phrases, one a line, in lower case.
 const PHRASES: &str = include_str!("words.txt");
 
-/// What is kept as it is: the past, the page that lists such phrases, and what programs print.
-const FREE: [&str; 3] = ["CHANGELOG.md", "CONTRIBUTING.md", "docs/reference/"];
+/// What is kept as it is: the page that lists such phrases, and what programs print.
+const FREE: [&str; 2] = ["CONTRIBUTING.md", "docs/reference/"];
 
 /// Where comments are help that users read.
 const HELP: &str = "crates/cli/src/";
+
+/// The scripts of the pages: their notes, tips and legends are texts that users read.
+const SCRIPTS: &str = "crates/report/web/src/";
 
 /// Every line that uses such a phrase, or begins one that ends on the next line.
 pub fn check(path: &Path, text: &str) -> Vec<Breach> {
@@ -37,6 +40,8 @@ fn all(path: &Path, text: &str) -> Vec<(usize, &'static str)> {
         prose(text).collect()
     } else if place.starts_with("crates/") && place.ends_with(".rs") {
         texts(text, place.starts_with(HELP)).collect()
+    } else if place.starts_with(SCRIPTS) && place.ends_with(".js") {
+        scripted(text).collect()
     } else {
         return Vec::new();
     };
@@ -61,10 +66,25 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// The lines of a source file that are no comments, up to its tests; with `help` the documentation too.
 fn texts(text: &str, help: bool) -> impl Iterator<Item = (usize, &str)> {
-    let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
+    let all: Vec<&str> = text.lines().collect();
+    // Tests in a file of their own are named where the code goes on.
+    let tests = all
+        .windows(2)
+        .position(|pair| matches!(pair, ["#[cfg(test)]", next] if next.contains('{')));
+    let lines = all.into_iter().take(tests.unwrap_or(usize::MAX));
     (1..).zip(lines).filter(move |(_, line)| {
         let line = line.trim_start();
         !line.starts_with("//") || (help && line.starts_with("///"))
+    })
+}
+
+/// The lines of a page script that are no comments.
+fn scripted(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(text.lines()).filter(|(_, line)| {
+        let line = line.trim_start();
+        !["//", "/*", "*"]
+            .iter()
+            .any(|start| line.starts_with(start))
     })
 }
 
@@ -135,5 +155,18 @@ mod tests {
         assert_eq!(at("crates/cli/src/a.rs", text), [(1, "as ever")]);
         let text = "const A: &str = \"lest\";\n";
         assert_eq!(at("crates/a/tests/it/main.rs", text), []);
+        let text = "#[cfg(test)]\nmod tests;\nconst A: &str = \"lest\";\n";
+        assert_eq!(at("crates/a/src/lib.rs", text), [(3, "lest")]);
+    }
+
+    #[test]
+    fn page_scripts_count_outside_of_comments() {
+        let text = "// whoever\n/** As ever. */\nnote.textContent = 'It is not to be used.';\n";
+        let found = [(3, "not to be used")];
+        assert_eq!(at("crates/report/web/src/published.js", text), found);
+        assert_eq!(at("crates/report/web/src/study/bars.js", text), found);
+        assert_eq!(at("crates/report/web/dist/report.js", text), []);
+        let text = "/**\n * As ever.\n */\nconst hidden = `${all} lines, as\n  ever`;\n";
+        assert_eq!(at("crates/report/web/src/page.js", text), [(4, "as ever")]);
     }
 }
