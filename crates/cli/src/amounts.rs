@@ -1,5 +1,6 @@
-//! Numbers, sizes and times as people read them.
+//! Numbers, sizes and times as people read and write them.
 
+use deltabench_document::amounts::whole_number;
 use deltabench_model::units::to_f64;
 use std::time::Duration;
 
@@ -14,6 +15,13 @@ pub fn thousands(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A number of rows in an argument: `200000`, `200k`, `6M`.
+///
+/// Errors: it cannot be read; what to write instead.
+pub fn row_count(text: &str) -> Result<u64, String> {
+    whole_number(text).ok_or_else(|| "write for example 200000, 200k or 6M".to_owned())
 }
 
 /// `0.4 GB`, below that in MB.
@@ -45,6 +53,8 @@ pub fn span(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::Arguments;
+    use clap::Parser;
 
     #[test]
     fn numbers_and_times_are_written_for_people() {
@@ -57,5 +67,37 @@ mod tests {
         assert_eq!(span(1500.0), "25 min");
         assert_eq!(span(30_000.0), "8.3 h");
         assert_eq!(span(300_000.0), "3.5 days");
+    }
+
+    #[test]
+    fn every_option_for_rows_takes_them_as_people_write_them() {
+        for command in [
+            "compare a b",
+            "count a b",
+            "calibrate",
+            "crosscheck",
+            "selfbench verdict",
+        ] {
+            let words = |rows: &str| {
+                let all = format!("deltabench {command} --rows={rows}");
+                all.split(' ').map(str::to_owned).collect::<Vec<_>>()
+            };
+            for (rows, expected) in [
+                ("200k", "200000"),
+                ("1.5M", "1500000"),
+                ("6000000", "6000000"),
+                ("20_000", "20000"),
+            ] {
+                let parsed = Arguments::try_parse_from(words(rows)).unwrap();
+                let parsed = format!("{parsed:?}");
+                let is_read = parsed.contains(&format!("rows: {expected}"))
+                    || parsed.contains(&format!("rows: Some({expected})"));
+                assert!(is_read, "{command}: {parsed}");
+            }
+            for bad in ["many", "1.5", "-1", "3T", "k"] {
+                let refused = Arguments::try_parse_from(words(bad)).unwrap_err();
+                assert!(refused.to_string().contains("200k"), "{command}: {refused}");
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! `deltabench count`.
 
 use super::conditions::Conditions;
+use crate::amounts::row_count;
 use crate::defaults::COUNTED_ROWS;
 use clap::Args;
 use std::path::PathBuf;
@@ -40,8 +41,9 @@ pub struct Count {
     /// Number of tables
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub tables: u32,
-    /// Rows of each table, or keys of RocksDB; more change the counts little and take longer to load
-    #[arg(long, value_name = "N", default_value_t = COUNTED_ROWS)]
+    /// Rows of each table, or keys of RocksDB, for example 200k; more change the counts little and take
+    /// longer to load
+    #[arg(long, value_name = "N", default_value_t = COUNTED_ROWS, value_parser = row_count)]
     pub rows: u64,
     /// What is held on all servers
     #[command(flatten, next_help_heading = "Servers")]

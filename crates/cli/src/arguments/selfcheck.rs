@@ -1,6 +1,7 @@
 //! What is asked about host and program: `doctor`, `calibrate`, `crosscheck`, `selfbench`.
 
 use super::conditions::Servers;
+use crate::amounts::row_count;
 use crate::defaults::{QUICK_BLOCKS, QUICK_ROWS, VISIT_SECONDS};
 use crate::kinds::pgbench::arguments::ModeWord;
 use clap::{Args, Subcommand};
@@ -51,7 +52,7 @@ pub struct CalibrateArguments {
     #[arg(long, value_name = "N", default_value_t = QUICK_BLOCKS)]
     pub blocks: u32,
     /// Rows of each table
-    #[arg(long, value_name = "N", default_value_t = QUICK_ROWS)]
+    #[arg(long, value_name = "N", default_value_t = QUICK_ROWS, value_parser = row_count)]
     pub rows: u64,
     /// End each run after this time, for example 10m
     #[arg(long, value_name = "TIME")]
@@ -86,7 +87,7 @@ pub struct CrosscheckArguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 0.5)]
     pub seconds: f64,
     /// Rows of the table
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = row_count)]
     pub rows: u64,
     /// pgbench instead of sysbench
     #[command(flatten)]
@@ -193,7 +194,7 @@ pub struct SelfbenchVerdict {
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub seconds: u32,
     /// Rows of the table
-    #[arg(long, value_name = "N", default_value_t = QUICK_ROWS)]
+    #[arg(long, value_name = "N", default_value_t = QUICK_ROWS, value_parser = row_count)]
     pub rows: u64,
     /// Write JSON to this file
     #[arg(long, value_name = "FILE")]

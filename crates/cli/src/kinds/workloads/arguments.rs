@@ -1,5 +1,6 @@
 //! `deltabench compare`.
 
+use crate::amounts::row_count;
 use crate::arguments::conditions::Conditions;
 use crate::arguments::shape::Shape;
 use clap::{Args, ValueEnum};
@@ -22,8 +23,8 @@ pub struct Compare {
     /// Number of tables
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub tables: u32,
-    /// Rows of each table [default: 200000 with --quick, else 1000000]
-    #[arg(long, value_name = "N")]
+    /// Rows of each table, for example 6M [default: 200000 with --quick, else 1000000]
+    #[arg(long, value_name = "N", value_parser = row_count)]
     pub rows: Option<u64>,
     /// Concurrent connections; a list makes a cell for each
     #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1")]
