@@ -46,7 +46,7 @@ describe('the report page', () => {
       assert.equal(await frames(), whole);
       await page.selectOption('[data-widths]', 'difference');
       await page.fill('[data-find]', 'LWLock');
-      assert.match(await said(), /frames hold .*: \+108 instructions/);
+      assert.match(await said(), /frames match .*own instructions: \+108$/);
       const [file] = await Promise.all([page.waitForEvent('download'), page.click('[data-file=folded]')]);
       assert.match(file.suggestedFilename(), /\.folded$/);
       await picture(page, 'explained');

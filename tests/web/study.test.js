@@ -74,7 +74,7 @@ describe('the page of a study', () => {
     await on('study-small', {}, async (page) => {
       const tip = page.locator('.floating');
       await page.locator('#table-1 tr[data-row="2"] td').nth(2).hover();
-      assert.match(await tip.textContent(), /range-covered-si.*inconclusive: not a claim.*0\.9390 \[/);
+      assert.match(await tip.textContent(), /range-covered-si.*inconclusive: no answer.*0\.9390 \[/);
       await page.locator('#table-1 tr[data-row="0"] td').first().focus();
       await page.keyboard.press('ArrowRight');
       await page.keyboard.press('ArrowDown');

@@ -332,7 +332,7 @@ impl<'a> Builder<'a> {
         let mut done = works.carry_out(matches!(state, State::Clean(_)), log, progress);
         if let (Err(problem), State::Built { .. }) = (&done, &state) {
             progress(&format!(
-                "{}: the incremental build failed, building anew",
+                "{}: the incremental build failed; building everything again",
                 order.label
             ));
             log.note(&problem.error)?;

@@ -73,7 +73,8 @@ pub enum Command {
     /// Continue a run, or an experiment, that was interrupted or killed
     #[command(after_help = "Example: deltabench resume last")]
     Resume(Resume),
-    /// Measure the regressions of a run again, on a fresh load; a regression that recurs is confirmed
+    /// Measure the regressions and improvements of at most 5 % of a run again, on a fresh load; one that
+    /// recurs is confirmed
     #[command(after_help = "Example: deltabench confirm last")]
     Confirm(Confirm),
     /// Analyse a run or an experiment again, without measuring, and print or write its report

@@ -133,7 +133,7 @@ pub struct Figure {
     pub efficiency: Option<f64>,
     /// CPU per operation relative to the base column, for [`Axis::Clients`].
     pub cpu: Option<Ratio>,
-    /// Operations a second for each unit of money a month, where the column has a price.
+    /// Operations per second for each unit of monthly cost, where the column has a price.
     pub per_cost: Option<f64>,
 }
 

@@ -110,7 +110,10 @@ impl<'a> Conditions<'a> {
             Transport::Tls => list.push("over TLS".to_owned()),
         }
         if self.plan.order == CellOrder::Published && !self.plan.work.is_embedded() {
-            list.push("published order: each cell starts from what earlier cells left".to_owned());
+            list.push(
+                "published order: each cell starts from the tables that earlier cells left"
+                    .to_owned(),
+            );
         }
         if let Some(pins) = &self.plan.pins {
             // What works an embedded engine is in its own process.

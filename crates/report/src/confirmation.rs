@@ -1,4 +1,4 @@
-//! What a cell's verdict is qualified by: whether it came again, and what weakens it.
+//! What a cell's verdict is qualified by: whether it recurred, and what weakens it.
 
 use crate::{hours, words};
 use deltabench_compare::comparison::{
@@ -8,7 +8,7 @@ use deltabench_compare::words::p;
 use deltabench_model::plan::Stopping;
 use deltabench_model::units::count;
 
-/// Whether a difference that was found came again.
+/// Whether a difference that was found recurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConfirmationStatus {
     /// In another run, on a fresh load.
@@ -22,7 +22,7 @@ pub(crate) enum ConfirmationStatus {
 
 impl ConfirmationStatus {
     pub(crate) fn of(cell: &CellComparison) -> Option<Self> {
-        // Equal after all: there is nothing that could come again.
+        // Equal after all: there is nothing that could recur.
         if cell.verdict == Verdict::NoChange {
             return None;
         }
@@ -52,8 +52,8 @@ impl ConfirmationStatus {
     /// A few words for people.
     pub(crate) fn phrase(self) -> &'static str {
         match self {
-            Self::FreshLoad => "confirmed on a fresh load",
-            Self::FreshBlocks => "confirmed on fresh blocks",
+            Self::FreshLoad => "recurred on a fresh load",
+            Self::FreshBlocks => "recurred on fresh blocks",
             Self::NotYet => "not confirmed yet",
             Self::DidNotRecur => "did not recur",
         }
@@ -91,7 +91,7 @@ pub(crate) fn marks(cell: &CellComparison) -> String {
 /// The marks that some cells have, with what they mean; drifting cells have a sentence of their own.
 pub(crate) fn legend(cells: &[CellComparison]) -> Vec<(char, &'static str)> {
     let again = "recurred on fresh blocks or a fresh load";
-    let contended = "contended: most rounds disturbed by other load";
+    let contended = "contended: other load disturbed most rounds";
     let meanings = [
         (ConfirmationStatus::FreshBlocks.mark(), again),
         (ConfirmationStatus::NotYet.mark(), "not confirmed yet"),
@@ -104,7 +104,7 @@ pub(crate) fn legend(cells: &[CellComparison]) -> Vec<(char, &'static str)> {
 /// The marks that some cells have, each with one or two words.
 pub(crate) fn short_legend(cells: &[CellComparison]) -> Vec<(char, &'static str)> {
     let meanings = [
-        (ConfirmationStatus::FreshBlocks.mark(), "found again"),
+        (ConfirmationStatus::FreshBlocks.mark(), "recurred"),
         (ConfirmationStatus::NotYet.mark(), "not confirmed yet"),
         (ConfirmationStatus::DidNotRecur.mark(), "did not recur"),
         (DRIFTING, "drifting"),

@@ -315,10 +315,10 @@ fn calls_and_cost(line: &Line, explanation: &Explanation) -> String {
         return "not called itself; its callers use it".to_owned();
     }
     if none(before) {
-        return format!("not called before, now {}", times(after));
+        return format!("not called before (now {})", times(after));
     }
     if none(after) {
-        return format!("no longer called, before {}", times(before));
+        return format!("no longer called ({} before)", times(before));
     }
     let (cost_before, cost_after) = (base / before, candidate / after);
     let dearer = match cost_after - cost_before {
@@ -338,10 +338,11 @@ fn calls_and_cost(line: &Line, explanation: &Explanation) -> String {
     }
     let by_calls = (after - before) * cost_before;
     let by_cost = after * (cost_after - cost_before);
-    let often = if after > before { "more" } else { "less" };
+    let often = if after > before { "more" } else { "fewer" };
     let apart = number((after - before).abs());
+    let noun = if apart == "1" { "time" } else { "times" };
     let calls = format!(
-        "called {apart} times {often} ({} → {})",
+        "called {apart} {often} {noun} ({} → {})",
         number(before),
         number(after)
     );

@@ -68,8 +68,8 @@ pub(crate) fn doubts(plan: &Plan, context: &ReportContext) -> Vec<String> {
     });
     if near {
         list.push(
-            "sessions less than 10 minutes apart differ by load and not by hour: another hour may \
-             differ more"
+            "some sessions are less than 10 minutes apart: their loads differ, but their hour does not, so \
+             another hour may differ more"
                 .to_owned(),
         );
     }
@@ -105,13 +105,14 @@ pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<S
     }
     match known_from(comparison) {
         Some("sessions") => list.push(
-            "over sessions: the interval of the mean; another hour: what one more session would say, 95 \
-             times in 100. Costs, latency curves and what moved are of the first session"
+            "\"over sessions\" is the interval of the mean. \"another hour\" holds the figure of one more \
+             session in 95 of 100 cases. Costs, latency curves and what moved are those of the first session \
+             that counts"
                 .to_owned(),
         ),
         Some("earlier-pairs") => list.push(
-            "another hour: what one more run would say, 95 times in 100, if hours differ as in earlier \
-             pairs of runs of this host"
+            "\"another hour\" holds the figure of one more run in 95 of 100 cases, if hours differ as in \
+             earlier pairs of runs of this host"
                 .to_owned(),
         ),
         _ => {}

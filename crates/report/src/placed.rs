@@ -42,8 +42,8 @@ pub(crate) fn large_changes(comparison: &Comparison, plan: &Plan) -> Option<Stri
             more => format!(" and {more} more"),
         };
         let text = format!(
-            "measured with the client {} (another placement may give another ratio; the difference in µs/op \
-             carries over): {}{more}",
+            "measured with the client {} (another placement may give another ratio, but about the same \
+             difference in µs/op): {}{more}",
             placement.words(),
             named.join(", ")
         );
@@ -100,7 +100,7 @@ mod tests {
         let text = note(&plan, [0.8, 0.7, 0.95]).unwrap();
         let (one, four) = text.split_once("; measured with").unwrap();
         let start = "measured with the client on the server's core (another placement may give another \
-                     ratio; the difference in µs/op carries over): point-query at 1 client +";
+                     ratio, but about the same difference in µs/op): point-query at 1 client +";
         assert!(one.starts_with(start) && one.contains(" µs/op ["), "{one}");
         assert!(four.starts_with(" the client on its own core"), "{four}");
         assert!(four.contains("point-query at 4 clients"), "{four}");

@@ -173,12 +173,16 @@ pub(crate) fn multiplicity(comparison: &Comparison) -> Option<String> {
     };
     let gated = comparison.gate.on || comparison.gate.not_worse_than.is_some();
     let gate = if gated {
-        format!(", gate at {} family-wise (Holm)", words::share(GATE_FALSE))
+        format!(
+            "; the gate fails by chance in at most {} of runs (Holm)",
+            words::share(GATE_FALSE)
+        )
     } else {
         String::new()
     };
     Some(format!(
-        "{}{of}: regressions and improvements listed at {} false discovery (Benjamini-Hochberg){gate}",
+        "{}{of}: on average at most {} of the listed regressions and improvements are false \
+         (Benjamini-Hochberg){gate}",
         words::plural(count(cells.len()), "cell"),
         words::share(LISTED_FALSE),
     ))
@@ -416,20 +420,22 @@ fn failing(plan: &Plan, context: &ReportContext) -> Vec<String> {
         // What a server says may have lines, and be long.
         let message: Vec<&str> = first.first_message.split_whitespace().collect();
         let message: String = message.join(" ").chars().take(MESSAGE_MAX).collect();
+        let code = match plan.work.is_embedded() {
+            true => first.sqlstate.clone(),
+            false => format!("SQLSTATE {}", first.sqlstate),
+        };
         let more = match result.errors.len() {
             0 | 1 => String::new(),
             several => format!(" (the most frequent of {several} kinds of errors)"),
         };
         Some(format!(
-            "failed: {}, {}s {}, on {}: {:.1} % of the operations ({} of {all}), not counted as \
-             done: {} {message}{more}",
+            "failed: {}, {}, on {}: {:.1} % of the operations ({} of {all}) failed and do not count: \
+             {code}: {message}{more}",
             cell.workload,
-            words::worker(plan),
-            cell.clients,
+            words::workers(plan, cell.clients),
             server.name(),
             100.0 * share,
             result.total.failed,
-            first.sqlstate,
         ))
     });
     texts.collect()

@@ -195,21 +195,20 @@ pub(crate) fn foot(cell: &SampledCell) -> String {
         },
     );
     format!(
-        "{different} of {all} functions, alone and with what they call, called different; {placebo}"
+        "called different: {different} of {all} functions (each by itself or with what it calls); {placebo}"
     )
 }
 
 pub(crate) fn notes(cell: &SampledCell) -> Vec<String> {
     let time = &cell.time;
     let biased = cell.biased.then(|| {
-        "sampled only by process and outside of the kernel: the event makes short operations \
-         50 % more expensive, and samples fall late in them, so shares of functions are biased"
+        "sampled only by process and outside of the kernel: the sampling event makes short operations \
+         50 % more expensive, and samples come late in them, so the shares of functions are biased"
             .to_owned()
     });
     let lost = (cell.lost > 0).then(|| {
         format!(
-            "{} samples are missing because the buffer was full; take fewer per second: compare \
-             --sample=N, explain --sample --rate N",
+            "{} samples are missing because the buffer was full; take fewer with --sample=PER_SECOND",
             cell.lost
         )
     });
@@ -305,7 +304,7 @@ mod tests {
             cost: Some(0.013),
             lost: 7,
         };
-        assert!(foot(&cell).starts_with("2 of 4 functions"));
+        assert!(foot(&cell).starts_with("called different: 2 of 4 functions"));
         assert!(foot(&cell).ends_with("placebo: 2 of 4"));
         let notes = notes(&cell).join("\n");
         for part in [

@@ -159,7 +159,7 @@ pub(crate) fn nothing_found(
     let has = |count: usize| if count == 1 { "has" } else { "have" };
     let mut but = Vec::new();
     if gone.len() == all {
-        return "All that was measured is withdrawn: nothing can be said.".to_owned();
+        return "All results are withdrawn, so there is no answer.".to_owned();
     }
     if !gone.is_empty() {
         but.push(format!(

@@ -43,7 +43,7 @@ pub(crate) fn sentences(plan: &Plan, context: &ReportContext) -> Vec<String> {
 /// That a δ was chosen after the measurement.
 fn chosen(delta: DeltaChosen) -> String {
     let planned = delta.planned.map_or_else(
-        || "the run took each cell's from its noise".to_owned(),
+        || "the run chose the δ of each cell from its noise".to_owned(),
         |planned| format!("the run planned ±{}", words::share(planned)),
     );
     format!(

@@ -272,7 +272,7 @@ fn a_tree_is_built_anew_when_what_configured_it_changed_or_the_increment_fails()
     assert!(
         world
             .said()
-            .contains("the incremental build failed, building anew"),
+            .contains("the incremental build failed; building everything again"),
         "{}",
         world.said()
     );

@@ -13,8 +13,9 @@ use deltabench_model::plan::{CellId, Plan, ServerId};
 const NAME: usize = 24;
 
 /// What the factor behind a move says.
-const PLACEBOS_OWN: &str = "surprising moves; n x the placebo's own: n times the typical move of that \
-                            counter between two copies of the base";
+const PLACEBOS_OWN: &str = "the most surprising counters first; \"n x the placebo's own\" means that the \
+                            counter moved n times as far as it typically moves between two copies of the \
+                            base";
 /// A larger factor is not printed: the placebo's own move is then all but nothing.
 const MOST_TIMES: f64 = 1000.0;
 
@@ -113,25 +114,25 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
         " with 95 % interval"
     };
     let mut lines = vec![
-        "costs: all blocks, those before a detection too; the judged CPU/op is from the fresh blocks alone \
-         where there are any"
+        "Costs are from all blocks, also those before a detection. If a cell has fresh blocks, the judged \
+         CPU/op is from these only."
             .to_owned(),
         format!(
-            "upper rows: all blocks together; relative row: candidate / base, mean over \
-             blocks{interval}, 1.0 is equal; with a sign it is the difference, because a side was 0 in \
-             some block; 0 means none; {}",
+            "The upper rows are totals of all blocks. The relative row is the mean over blocks of \
+             candidate / base{interval}; 1.0 is equal. A figure with a sign is a difference, because one \
+             side was 0 in some block; 0 means no difference. {}",
             if plan.work.is_embedded() {
-                "o is an operation: of a range a seek with its nexts"
+                "o is an operation; in a range step it is a seek with its nexts."
             } else {
-                "o is the published unit of work: a query, or 1000 rows of a scan"
+                "o is the published unit of work: a query, or 1000 rows of a scan."
             }
         ),
         if plan.work.is_embedded() {
-            "cpu: of the turns; all other columns: of whole steps with their wait for compactions; bc \
-             miss and cmp: from separate turns"
+            "cpu is counted in the turns, bc miss and cmp in separate turns. All other columns are of whole \
+             steps, with their wait for compactions."
         } else {
-            "cpu/o: percent of the whole machine x s, not comparable between machines; cs/o: of the server; \
-             r/o, rKB/o, wKB/o: of the device, by any process"
+            "cpu/o is percent of the whole machine x s: do not compare it between machines. cs/o is of the \
+             server; r/o, rKB/o and wKB/o are of the device, by any process."
         }
         .to_owned(),
     ];
@@ -319,7 +320,7 @@ fn moved(moved: &Moved) -> String {
         };
         format!("{} ({times} x the placebo's own)", moved.text)
     } else {
-        format!("{} (the placebo's never moves)", moved.text)
+        format!("{} (this counter never moves on the placebo)", moved.text)
     }
 }
 

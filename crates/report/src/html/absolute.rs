@@ -19,8 +19,8 @@ pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
             section.scripted #course {
                 h2 { "Over time" }
                 p.legend {
-                    "Throughput and mean latency for each interval of measured time, block after \
-                     block; what a " (words::server(plan)) " did during the turns of others is left out."
+                    "Throughput and mean latency for each interval of measured time, block after block. The \
+                     chart leaves out what a " (words::server(plan)) " did while another had its turn."
                 }
                 div.controls {
                     label { span { "cell" } select #course-of {} }

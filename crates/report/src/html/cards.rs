@@ -61,14 +61,12 @@ impl Cards<'_> {
         let left_out = any(|cell| left_out_of(cell) + cell.void_rounds > 0);
         html! {
             p.legend {
-                "Each card shows first the restart blocks: one dot each, the first on top, "
-                "less on the left, "
-                "on an axis of ±" (words::share(self.blocks)) " around equal. "
-                "Their spread makes the interval. "
-                "Then it shows every round in the order measured, more at the top, ±"
-                (words::share(self.rounds))
-                " around equal; a thin line separates blocks, a short bar is the value of a block. "
-                "Rounds outside of the range are on the edge. "
+                "Each card first shows one dot for each restart block, the first block at the top. "
+                "Dots further left are lower. The axis goes " (ends(self.blocks)) ". "
+                "The interval comes from the spread of the dots. "
+                "Below, it shows every round in the order of measuring. Higher dots are higher values; "
+                "the axis goes " (ends(self.rounds)) ". Rounds outside of it are on its edge. "
+                "Thin lines separate blocks. A short bar is the value of a block. "
                 @if matches!(self.comparison.stopping, Stopping::Sequential { .. }) {
                     span { svg.key width="18" height="14" aria-hidden="true" {
                         line.look x1="0" x2="18" y1="7" y2="7" {}
@@ -77,7 +75,7 @@ impl Cards<'_> {
                 @if fresh {
                     span { svg.key width="18" height="14" aria-hidden="true" {
                         circle.found cx="9" cy="7" r="3.5" {}
-                    } "blocks that found it, not in the figures" } " "
+                    } "blocks that found the difference; the figures do not use them" } " "
                     span { svg.key width="18" height="14" aria-hidden="true" {
                         circle.fresh cx="9" cy="7" r="3.5" {}
                     } "fresh blocks" } " "
@@ -280,7 +278,10 @@ impl Cards<'_> {
                 .filter_map(|(name, p)| Some((name, words::p_value(p?)))),
         );
         if taken_back(cell) {
-            rows.push(("alone it would be", words::verdict(cell.alone).to_owned()));
+            rows.push((
+                "verdict without the other cells",
+                words::verdict(cell.alone).to_owned(),
+            ));
         }
         if (cell.interval_level - 0.95).abs() > 1e-9 {
             let level = words::share(cell.interval_level);
@@ -307,13 +308,20 @@ impl Cards<'_> {
 
     fn found(&self, found: &Detection) -> String {
         format!(
-            "{}, p {}, at look {} from {} (too large on average, because it made the look stop)",
+            "{}, p {}, at look {} from {} (too large on average, because the look stopped when it found \
+             this)",
             words::change_interval(&found.throughput),
             words::p_value(found.p),
             look(found.look, &self.comparison.stopping),
             words::plural(u64::from(found.blocks), "block"),
         )
     }
+}
+
+/// `from −5 % to +5 %`.
+fn ends(limit: f64) -> String {
+    let limit = words::share(limit);
+    typeset(&format!("from -{limit} to +{limit}"))
 }
 
 /// The place of a chart that the page's script draws when it comes into view.
@@ -368,9 +376,9 @@ fn disturbances(cell: &CellComparison) -> Vec<(&'static str, String)> {
     let seen = &cell.interference;
     if seen.disturbed_rounds > 0 {
         let what = if seen.contended {
-            "disturbed by other load; more than half, so none is left out"
+            "disturbed, more than half, so all of them count"
         } else {
-            "left out because of other load"
+            "left out"
         };
         let rounds = words::plural(seen.disturbed_rounds, "round");
         rows.push(("other load", format!("{rounds} {what}")));
@@ -378,7 +386,7 @@ fn disturbances(cell: &CellComparison) -> Vec<(&'static str, String)> {
     rows.extend(
         telling(cell)
             .into_iter()
-            .map(|text| ("what follows from it", text)),
+            .map(|text| ("estimates with and without these rounds", text)),
     );
     rows
 }

@@ -109,8 +109,9 @@ pub(super) fn host(context: &ReportContext) -> Markup {
             section.scripted #host {
                 h2 { "The host, second by second" }
                 p.legend {
-                    "All charts show the same time; the slider below each, or the wheel with Ctrl, zooms all \
-                     of them. A click on a name in the legend hides or shows it. " span #host-note {}
+                    "All charts show the same time. Use the slider below a chart, or Ctrl and the mouse \
+                     wheel, to zoom all charts. Click a name in the legend to hide or show it. "
+                    span #host-note {}
                 }
                 div.columns #series {}
             }

@@ -22,8 +22,8 @@ pub(super) fn section(plan: &Plan, context: &ReportContext) -> Markup {
             section #explained {
                 h2 { "Where the instructions went" }
                 p.legend {
-                    "Instructions in the server's own code, counted. They are not time. No two rows share an "
-                    "instruction."
+                    "These are counted instructions of the server's own code, not times. No instruction is "
+                    "in two rows, except that a row \"of it\" is a part of the row above."
                 }
                 @for (place, cell) in context.explained.iter().enumerate() { (panel(place, cell, plan)) }
             }

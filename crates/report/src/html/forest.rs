@@ -247,12 +247,13 @@ impl Forest<'_> {
         html! {
             p.legend {
                 "Change of the candidate against the base with its 95 % interval over restart blocks. "
-                span.static { "The axis ends at ±" (words::share(self.limit)) " and does not start at 0. " }
+                @let limit = words::share(self.limit);
+                span.static { "The axis goes from −" (limit) " to +" (limit) " and does not start at 0. " }
                 span { (key(Verdict::Regression)) "worse" } " "
                 span { (key(Verdict::Improvement)) "better" } " "
                 span { (key(Verdict::NoChange)) "no change beyond " (delta) } " "
-                span { (key(Verdict::Inconclusive)) "open" } " "
-                span { (key(Verdict::Unfit)) "not trusted" } " "
+                span { (key(Verdict::Inconclusive)) "inconclusive" } " "
+                span { (key(Verdict::Unfit)) "unfit: do not use" } " "
                 span {
                     svg.key width="18" height="14" aria-hidden="true" { rect.delta width="18" height="14" {} }
                     (delta) @if delta.contains(" to ") { ", each cell its own" }

@@ -73,7 +73,7 @@ pub(super) fn changes(comparison: &Comparison, plan: &Plan, context: &ReportCont
                 section.changes {
                     h2 { (title) }
                     @if cells.is_empty() {
-                        p { (nothing_found("Nothing was found to be slower", comparison, context)) }
+                        p { (nothing_found("No cell was found slower", comparison, context)) }
                     } @else {
                         ul { @for cell in cells.iter().take(LISTED) {
                             (change(cell, comparison, &conditions, context))

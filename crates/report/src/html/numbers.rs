@@ -47,9 +47,8 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportCont
         section #values {
             h2 { "Values" }
             p.legend.scripted {
-                "A click on a head sorts; the filters above apply here too. Exact values appear "
-                "over a "
-                "row, or when its name has the focus."
+                "Click a column header to sort. The filters above apply here, too. Point at a row, or move "
+                "the focus to its name, to see exact values."
             }
             div.scroll tabindex="0" role="region" aria-label="table of values" {
                 table.numbers {

@@ -147,7 +147,10 @@ fn choices(plan: &Plan) -> Vec<(&'static str, String)> {
         Stopping::Fixed => "after all blocks".to_owned(),
         Stopping::Sequential { looks } => {
             let looks: Vec<String> = looks.iter().map(ToString::to_string).collect();
-            format!("at a look that decides, after {} blocks", looks.join(", "))
+            format!(
+                "at the look that gives its answer (looks after {} blocks)",
+                looks.join(", ")
+            )
         }
         Stopping::Precision { half_width } => {
             format!("when the interval is within ±{}", words::share(*half_width))
@@ -155,14 +158,16 @@ fn choices(plan: &Plan) -> Vec<(&'static str, String)> {
     };
     let order = match plan.order {
         CellOrder::Drawn => "drawn for each block",
-        CellOrder::Published => "as published, each starts from what earlier ones left",
+        CellOrder::Published => {
+            "as published: each cell starts from the tables that earlier cells left"
+        }
     };
     let transport = match plan.transport {
         Transport::Socket => "local socket",
         Transport::Tcp => "TCP",
         Transport::Tls => "TLS",
     };
-    let mut rows = vec![("a cell is done", stopping)];
+    let mut rows = vec![("a cell ends", stopping)];
     // An embedded engine has no connections, and its chain is its order.
     if !plan.work.is_embedded() {
         rows.push(("order of the cells", order.to_owned()));

@@ -48,7 +48,7 @@ impl Part {
         match self {
             Self::Counted => "",
             Self::Fresh => " (fresh)",
-            Self::Found => " (behind what was found)",
+            Self::Found => " (found the difference, not in the figures)",
             Self::Later => " (after the decision)",
         }
     }

@@ -52,7 +52,9 @@ fn sections(study: &Study, context: &StudyContext) -> Markup {
                 ul.findings { @for note in &study.notes { li { (typeset(note)) } } }
             }
         }
-        @if study.tables.is_empty() { p { "There is no table yet: nothing can be compared." } } @else {
+        @if study.tables.is_empty() {
+            p { "There is no table yet, because no results can be compared." }
+        } @else {
             (contents(study))
             (controls(study))
             (legend(study))
@@ -171,7 +173,7 @@ fn legend(study: &Study) -> Markup {
     html! {
         p.legend {
             @for text in study_words::legend(study) { span { (typeset(&text)) } " " }
-            span.scripted { "exact values appear over a figure, or by the arrow keys within a table" }
+            span.scripted { "to see exact values, point at a figure or use the arrow keys in a table" }
         }
     }
 }
@@ -255,7 +257,7 @@ fn per_cost(place: usize) -> Markup {
     let id = format!("cost-{}", place + 1);
     html! {
         div.scripted data-cost=(place) {
-            p.metric { "Operations a second for each unit of money a month" }
+            p.metric { "Operations per second for each unit of monthly cost" }
             div.controls { label { span { "workload" } select {} } }
             figure.plot {
                 div.chart id=(id) style="height:320px" {}

@@ -13,7 +13,7 @@ use deltabench_model::plan::Plan;
 use deltabench_model::table::{Cell, Column, Line, Table};
 
 /// What is said where nothing changed.
-const NOTHING: &str = "No cell is shown to be slower or faster";
+const NOTHING: &str = "No cell was found slower or faster";
 
 /// A row for each cell that got slower, then for each that got faster, with what moved; the largest first.
 pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Section {

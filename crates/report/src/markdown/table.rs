@@ -82,7 +82,7 @@ impl<'a> CellTable<'a> {
             Cell::as_is(cell.p_bh.map_or_else(String::new, words::p_value))
         });
         let is_confirmed = any(|cell| ConfirmationStatus::of(cell).is_some());
-        table.add("confirmed", Align::Left, is_confirmed, |cell| {
+        table.add("measured again", Align::Left, is_confirmed, |cell| {
             ConfirmationStatus::of(cell)
                 .map_or("", |status| status.phrase())
                 .into()

@@ -208,7 +208,7 @@ pub(crate) enum Beside {
     Relative,
     /// CPU per operation, relative.
     Cpu,
-    /// Operations a second for each unit of money a month.
+    /// Operations per second for each unit of monthly cost.
     PerCost,
 }
 
@@ -224,7 +224,7 @@ impl Beside {
                 table.axis_name,
                 base_name(table)
             ),
-            Self::PerCost => "operations a second for each unit of money a month".to_owned(),
+            Self::PerCost => "operations per second for each unit of monthly cost".to_owned(),
         }
     }
 
@@ -288,7 +288,7 @@ pub(crate) fn legend(study: &Study) -> Vec<String> {
         }
     }
     if has(Verdict::Inconclusive) {
-        list.push("(…)? inconclusive: not a claim".to_owned());
+        list.push("(…)? inconclusive: no answer".to_owned());
     }
     if has(Verdict::Unfit) {
         list.push("(…)× unfit: do not use".to_owned());
@@ -298,7 +298,7 @@ pub(crate) fn legend(study: &Study) -> Vec<String> {
     }
     if all().any(|(_, _, figure)| figure.efficiency.is_some()) {
         list.push(format!(
-            "over {}s: the share of a linear growth in %",
+            "over {}s: efficiency, the share of linear growth in %",
             study.worker()
         ));
     }
@@ -321,8 +321,8 @@ pub(crate) fn legend(study: &Study) -> Vec<String> {
 
 fn meaning(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Regression => "worse beyond chance",
-        Verdict::Improvement => "better beyond chance",
+        Verdict::Regression => "worse by more than chance",
+        Verdict::Improvement => "better by more than chance",
         other => words::verdict(other),
     }
 }

@@ -196,7 +196,7 @@ fn what_got_slower_stands_first_with_its_cause_and_leads_to_the_card() {
             .retain(|cell| cell.verdict != Verdict::Regression);
         run.page()
     };
-    let open = "Nothing was found to be slower, but 3 of 7 cells have no answer.";
+    let open = "No cell was found slower, but 3 of 7 cells have no answer.";
     assert!(nothing.contains(open));
 }
 

@@ -402,9 +402,9 @@ fn transactions_that_fail_are_told_with_their_reason_for_a_lone_base_too() {
     for format in [Format::Text, Format::Markdown] {
         let text = told(&plan, &alone, format);
         assert!(text.contains("50.0 % of the operations"), "{text}");
-        assert!(text.contains("22012 division by zero, number"), "{text}");
+        assert!(text.contains("22012: division by zero, number"), "{text}");
     }
-    assert!(told(&plan, &alone, Format::Html).contains("22012 division by zero"));
+    assert!(told(&plan, &alone, Format::Html).contains("22012: division by zero"));
     // One in a thousand and fewer is what retries and luck do.
     for slice in &mut alone {
         slice.failed = slice.operations / 2000;

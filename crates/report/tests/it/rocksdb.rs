@@ -40,7 +40,7 @@ fn the_costs_of_a_step() {
     };
     let text = costs_table(&full.comparison, &full.plan, &full.context, options);
     let to = text.find("revrangewhilewriting").unwrap();
-    let legend = text.find("costs: all blocks").unwrap();
+    let legend = text.find("Costs are from all blocks").unwrap();
     insta::assert_snapshot!(format!("{}{}", &text[..to], &text[legend..]));
 }
 

@@ -201,7 +201,7 @@ fn each_fact_is_said_in_every_form_and_only_where_it_applies() {
         "500/s",
         "aged",
         "gate failed: slower in 1 of 8 cells",
-        "gate at 5 % family-wise (Holm)",
+        "the gate fails by chance in at most 5 % of runs (Holm)",
         "other load: 44 of 3584 rounds left out",
         "throughput 0.969 [0.926, 1.014] with the disturbed rounds, 0.986 [0.943, 1.031] without",
         "! contended",
@@ -225,7 +225,8 @@ fn what_every_run_rests_on_is_said_in_every_form() {
     let plain = Full::plain();
     for text in [plain.text(), plain.markdown(), plain.html()] {
         for words in [
-            "8 cells: regressions and improvements listed at 5 % false discovery (Benjamini-Hochberg)",
+            "8 cells: on average at most 5 % of the listed regressions and improvements are false \
+             (Benjamini-Hochberg)",
             "both binaries' own code layout is the same in every restart: differences below about 1 % \
              can come from layout, not from the change",
             "geometric mean of 8",
@@ -257,7 +258,7 @@ fn a_single_verdict_needs_no_correction_and_no_mean() {
         plain.comparison.summaries[0].of,
     ) = (1, 1);
     for text in [plain.text(), plain.markdown(), plain.html()] {
-        assert!(!text.contains("false discovery"));
+        assert!(!text.contains("on average at most"));
         assert!(!text.contains("geometric mean of"));
     }
     assert!(plain.json().get("multiplicity").is_none());
@@ -272,7 +273,7 @@ fn a_cell_that_waits_for_fresh_blocks_or_did_not_recur_has_its_mark() {
         "\n?… read-only-sum ",
         "\n=~ point-query ",
         "\n=! update-nonindex ",
-        "✓ found again, … not confirmed yet, ✗ did not recur, ~ drifting, ! contended\n",
+        "✓ recurred, … not confirmed yet, ✗ did not recur, ~ drifting, ! contended\n",
     ] {
         assert!(text.contains(line), "{line} is missing in {text}");
     }
@@ -388,10 +389,10 @@ fn what_all_cells_share_is_said_once_above_them() {
     assert_eq!(
         line.unwrap(),
         "conditions: aged tables: after the published write phase; open loop at 800 ops/s, latency \
-         from the scheduled start; over TLS; published order: each cell starts from what earlier cells \
-         left; pinned: server to core 0, client to core 1; postgres:18.6 (postgres:18.6) burns 2000 ns \
-         of CPU more for each message, on purpose; measures the changes of run 20251121-0900-11aa \
-         again"
+         from the scheduled start; over TLS; published order: each cell starts from the tables that \
+         earlier cells left; pinned: server to core 0, client to core 1; postgres:18.6 (postgres:18.6) \
+         burns 2000 ns of CPU more for each message, on purpose; measures the changes of run \
+         20251121-0900-11aa again"
     );
     assert!(!text.contains("(aged)") && !text.contains("800/s"));
 }
@@ -595,11 +596,11 @@ fn every_example_of_the_guide_is_what_is_printed() {
 fn the_page_says_what_a_cell_would_be_without_the_others() {
     use deltabench_compare::comparison::Verdict;
     let mut full = full();
-    assert!(!full.html().contains("alone it would be"));
+    assert!(!full.html().contains("verdict without the other cells"));
     full.comparison.cells[7].alone = Verdict::Regression;
     assert!(
         full.html()
-            .contains("<dt>alone it would be</dt><dd>slower</dd>")
+            .contains("<dt>verdict without the other cells</dt><dd>slower</dd>")
     );
     assert_eq!(full.json()["cells"][7]["alone"], "regression");
 }

@@ -87,7 +87,7 @@ function latency(element, cell) {
     }),
     series: [line(baseLabel, ofBase, 0), line(labelOf(cell.candidate), ofCandidate, 1)],
   });
-  note(element, 'Both axes are logarithmic; that of latency does not start at 0.');
+  note(element, 'Both axes are logarithmic. The latency axis does not start at 0.');
 }
 
 /** The smallest round number that is not below. */
@@ -149,8 +149,8 @@ function costs(element, cell) {
   element.append(table);
   const foot = document.createElement('p');
   foot.className = 'legend';
-  const moved = list.some((cost) => cost.moved != null) ? '● moved beyond chance and beyond the placebo’s own moves; ' : '';
-  foot.textContent = `${moved}costs: all blocks, those before a detection too; the judged CPU is from the fresh blocks alone where there are any`;
+  const moved = list.some((cost) => cost.moved != null) ? '● moved by more than chance and by more than the placebo moves. ' : '';
+  foot.textContent = `${moved}Costs are from all blocks, also those before a detection. If a cell has fresh blocks, the judged CPU is from these only.`;
   element.append(foot);
 }
 

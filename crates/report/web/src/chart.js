@@ -108,7 +108,7 @@ const drawn = new Map();
 const sizes = new ResizeObserver((entries) => {
   for (const { target, contentRect } of entries) {
     const chart = drawn.get(target);
-    // Nothing is drawn anew for print or while hidden.
+    // Nothing is drawn again for print or while hidden.
     if (!chart || contentRect.width < 1 || matchMedia('print').matches) continue;
     if (Math.abs(chart.getWidth() - contentRect.width) > 1 || Math.abs(chart.getHeight() - contentRect.height) > 1) {
       chart.resize();
@@ -118,7 +118,7 @@ const sizes = new ResizeObserver((entries) => {
   }
 });
 
-/** Draws a chart, or draws it anew. */
+/** Draws a chart, or draws it again. */
 export function draw(element, label, option) {
   let chart = drawn.get(element);
   if (!chart) {
@@ -133,7 +133,7 @@ export function draw(element, label, option) {
   return chart;
 }
 
-/** With a frame of its own a chart can be scaled to the paper. */
+/** With a viewBox a chart can be scaled to the paper. */
 function frame(element, chart) {
   element.querySelector('svg')?.setAttribute('viewBox', `0 0 ${chart.getWidth()} ${chart.getHeight()}`);
 }

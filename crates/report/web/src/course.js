@@ -40,5 +40,5 @@ function lines(element, { name, servers }, [title, read]) {
       data: server.points.filter((point) => read(point) != null).map((point) => [point[0], read(point)]),
     })),
   });
-  element.parentElement.querySelector('.note').textContent = 'Both axes start at 0. Each point is an interval of measured time; servers take turns, so the same place is about the same moment.';
+  element.parentElement.querySelector('.note').textContent = 'Both axes start at 0. Each point covers an interval of measured time. Servers take turns, so points at the same place on the axis were measured at about the same time.';
 }

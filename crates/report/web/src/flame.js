@@ -55,7 +55,7 @@ class Flame {
     this.paint();
     this.drawn.on('click', ({ dataIndex }) => this.open(this.shown[dataIndex].frame));
     element.querySelector('.note').textContent =
-      'Width: instructions. ▲ and a full edge: the candidate takes more; ▼ and a dashed edge: less; grey: the same. The stronger the colour, the more of the whole difference. A click opens a frame; with the keyboard arrows move, Enter opens, Escape goes back.';
+      'The width of a frame is its instructions. ▲ with a solid edge: the candidate takes more. ▼ with a dashed edge: it takes fewer. Grey: the same. A stronger colour is a larger part of the whole difference. Click a frame to open it. With the keyboard, the arrows move, Enter opens and Escape shows the whole graph.';
   }
 
   /** Frames that can be seen, with their place: those above the opened one have the whole width. */
@@ -166,7 +166,7 @@ class Flame {
     else if (this.find) {
       const all = this.frames.filter(({ name }) => name.toLowerCase().includes(this.find));
       const own = all.reduce((sum, frame) => sum + frame.candidate.own - frame.base.own, 0);
-      place.textContent = `${all.length} frames hold “${this.find}”; what they do themselves: ${signed(own)} instructions`;
+      place.textContent = `${all.length} frames match “${this.find}”; difference of their own instructions: ${signed(own)}`;
     } else place.textContent = '';
   }
 
@@ -224,7 +224,7 @@ function tip(frame) {
   return `<b>${escape(frame.name)}</b>${more ? ` ${escape(more)}` : ''}<div>${escape(pathOf(frame).slice(-5, -1).join(' › '))}</div>${rows([
     ['of one operation', 'base', 'candidate', 'difference'],
     line('instructions', base.all, candidate.all),
-    line('of its own', base.own, candidate.own),
+    line('own instructions', base.own, candidate.own),
     line('calls', base.calls, candidate.calls),
   ])}`;
 }

@@ -233,9 +233,9 @@ function paint() {
   const ways = { higher: ['← slower', 'faster →'], lower: ['← less, better', 'more, worse →'] }[metrics[metric].better] ?? ['← less', 'more →'];
   [less.textContent, more.textContent] = metric === 1 ? ['← less CPU', 'more CPU →'] : ways;
   document.getElementById('forest-ends').style.padding = `0 ${right}px 0 ${left}px`;
-  const judged = rows.some((row) => row.value?.verdict) ? '' : ' It is not judged: a filled dot says that the interval leaves out equal.';
+  const judged = rows.some((row) => row.value?.verdict) ? '' : ' It is not judged. A filled dot means that the interval excludes “equal”.';
   document.getElementById('forest-note').textContent =
-    `${metrics[metric].name}${metrics[metric].meaning ? ` (${metrics[metric].meaning})` : ''}: the axis ends at ±${share(limit)} around equal and does not start at 0; what lies outside has an arrow.${judged} A click on a row leads to its card.`;
+    `${metrics[metric].name}${metrics[metric].meaning ? ` (${metrics[metric].meaning})` : ''}. The axis goes from −${share(limit)} to +${share(limit)} and does not start at 0. An interval that ends outside of it has an arrow.${judged} Click a row to open its card.`;
 }
 
 function tipOf(row, metric) {

@@ -49,7 +49,7 @@ function lines(element, grid, place) {
     tooltip: tooltip({ trigger: 'item', formatter: ({ seriesName, data }) => (data?.point ? pointTip(grid.worker, seriesName, data) : escape(seriesName)) }),
     series: [...series, ...series.map((line) => whiskers(line, scale))],
   });
-  element.parentElement.querySelector('.note').textContent = 'Both axes start at 0. Whiskers are 95 % intervals, cut where they leave the chart; a point without one has fewer than two blocks.';
+  element.parentElement.querySelector('.note').textContent = 'Both axes start at 0. Whiskers are 95 % intervals; the chart cuts them at its edge. A point without a whisker has fewer than two blocks.';
 }
 
 /** Intervals at the points, hidden with their line: they have its name. */

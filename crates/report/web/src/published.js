@@ -19,7 +19,7 @@ export function bars() {
   const limit = limitOf(cells.map(throughput).flatMap((value) => (value ? [value.low ?? value.ratio, value.high ?? value.ratio] : [])), 0.02);
   const withheld = cells.find((cell) => cell.withheld)?.withheld;
   document.getElementById('bars-note').textContent = withheld && !cells.some(throughput) ? withheld :
-    `Bars start at 1.00 = equal; the axis runs from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0. Thin lines are 95 % intervals.${cells.some(isVoid) ? ' × before a name, and a pale bar: unfit or withdrawn, not to be used.' : ''}`;
+    `Bars start at 1.00 (equal). The axis goes from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0. Thin lines are 95 % intervals.${cells.some(isVoid) ? ' A pale bar with × before its name is unfit or withdrawn: do not use it.' : ''}`;
   for (const group of groups) {
     const own = cells.filter((cell) => cell.group === group.key && throughput(cell));
     const names = [...new Set(own.map(nameIn))];
@@ -164,7 +164,7 @@ function absolute(element, name) {
     yAxis: { ...axis(), type: 'value', min: 0, name: 'ops/s', axisLabel: text({ formatter: number }) },
     series: [baseLine, ...others].map((one, nth) => ({ type: 'line', ...one, ...look(nth), connectNulls: true })),
   });
-  note(element, 'The axis of throughput starts at 0.');
+  note(element, 'The throughput axis starts at 0.');
 }
 
 function relative(element, workloads) {
@@ -183,14 +183,14 @@ function relative(element, workloads) {
     yAxis: { ...axis(), type: 'value', min: 1 - limit, max: 1 + limit, interval: limit / 2, axisLabel: text({ formatter: (value) => value.toFixed(2 + tickDigits(limit)) }) },
     series: series.map((one, nth) => ({ type: 'line', ...one, ...look(nth), connectNulls: true, markLine: nth ? undefined : equal() })),
   });
-  note(element, `${POINTS} The axis runs from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0.`);
+  note(element, `${POINTS} The axis goes from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0.`);
 }
 
 const equal = () => ({
   silent: true, symbol: 'none', label: { show: false }, data: [{ yAxis: 1 }], lineStyle: { color: colour('fg'), width: 1, type: 'solid' },
 });
 
-const POINTS = 'Hollow points: inconclusive; crosses: unfit or withdrawn.';
+const POINTS = 'Hollow points are inconclusive. Crosses are unfit or withdrawn.';
 
 /** A point of a line; its shape says where there is no answer. */
 function ratioPoint(cell, nth) {
@@ -200,7 +200,7 @@ function ratioPoint(cell, nth) {
   const hollow = { itemStyle: { color: colour('bg'), borderColor: stroke, borderWidth: 2 } };
   const cross = { symbol: 'path://M0 1L1 0L5 4L9 0L10 1L6 5L10 9L9 10L5 6L1 10L0 9L4 5Z', symbolSize: 10 };
   const shape = isVoid(cell) ? cross : cell.verdict === 'inconclusive' ? hollow : {};
-  const said = isVoid(cell) ? ', not to be used' : cell.verdict === 'inconclusive' ? ', inconclusive' : '';
+  const said = isVoid(cell) ? ', do not use' : cell.verdict === 'inconclusive' ? ', inconclusive' : '';
   return {
     value: Math.min(Math.max(value.ratio, 0), 2),
     words: `${value.ratio.toFixed(3)} (${changeInterval(value)})${said}`,
@@ -232,6 +232,6 @@ export function overCandidates() {
         markLine: nth ? undefined : equal(),
       })),
     });
-    note(element, `${few ? '' : 'At first only cells that changed are shown; a click in the legend shows others. '}${POINTS} The axis runs from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0.`);
+    note(element, `${few ? '' : 'The chart first shows only cells that changed. Click a name in the legend to show others. '}${POINTS} The axis goes from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0.`);
   });
 }

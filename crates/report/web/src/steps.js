@@ -66,7 +66,7 @@ function chart(element, step, role, slowest, wanted) {
     kinds.has('autoanalyze') && 'dots: an autoanalyze',
     ...thinned.map(({ server, pass }) => {
       const drawn = pass.marks.filter(([, kind]) => kind !== 'checkpoint').length;
-      return `${nameOf.get(server)}: ${drawn} of ${pass.thinned} vacuums and analyzes are drawn, all checkpoints`;
+      return `${nameOf.get(server)}: the chart shows ${drawn} of ${pass.thinned} vacuums and analyzes, and all checkpoints`;
     }),
   ].filter(Boolean).join('; ');
   draw(element, `${element.dataset.title}, over seconds of pass ${wanted + 1}`, {

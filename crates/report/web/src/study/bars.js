@@ -6,6 +6,8 @@ import { escape, tickDigits } from '../format.js';
 import { isShown, whenShown } from './filter.js';
 import { figureTip } from './heat.js';
 
+/** What the parts of the chart are, and what a click does. */
+const READING = 'Thin lines are 95 % intervals. Pale bars are inconclusive or unfit. Click a name in the legend to hide or show its column.';
 const LIMITS = [0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5];
 /** Columns differ by colour, and every eight of them by how a bar is filled. */
 const swatch = (nth) => {
@@ -32,8 +34,8 @@ export function bars() {
     const others = table.columns.map((_, column) => column).filter((column) => column !== table.base);
     const scale = scaleOf(table, others);
     place.closest('details').querySelector('.bars-note').textContent = scale.from
-      ? `Bars start at 1.00, which is ${table.columns[table.base].name}; the axis runs from ${scale.low.toFixed(2)} to ${scale.high.toFixed(2)} and does not start at 0${scale.cut ? '; a bar that goes on has an arrow' : ''}. Thin lines are 95 % intervals; pale bars are no claims. A click in the legend hides or shows a column.`
-      : 'Bars and axis start at 0. Thin lines are 95 % intervals; pale bars are no claims. A click in the legend hides or shows a column.';
+      ? `Bars start at 1.00, which is ${table.columns[table.base].name}. The axis goes from ${scale.low.toFixed(2)} to ${scale.high.toFixed(2)} and does not start at 0.${scale.cut ? ' An arrow marks a bar that is longer than the axis.' : ''} ${READING}`
+      : `Bars and axis start at 0. ${READING}`;
     for (const group of groups) {
       const own = table.rows.filter((row) => row.group === group.key);
       if (own.length) groupOf(place, table, group, own, others, scale);

@@ -1,4 +1,4 @@
-// Growth over clients: lines of workloads on one server, or of servers at one workload, beside the linear growth.
+// Growth over clients: lines of workloads on one server, or of servers at one workload, with linear growth next to them.
 
 import { coordinate, tables } from './data.js';
 import { axis, colour, draw, lazily, legend, look, text, tooltip } from '../chart.js';
@@ -12,9 +12,9 @@ const TARGET = WORKERS === 'threads' ? 'target' : 'server';
 /** Of many lines those are shown first that a reader can still tell apart. */
 const SHOWN = 8;
 const FIGURES = [
-  ['ratio', 'throughput, times that at the base', (figure) => figure.ratio],
-  ['efficiency', 'share of a linear growth, %', (figure) => (figure.efficiency == null ? null : 100 * figure.efficiency)],
-  ['cpu', 'CPU per operation, times that at the base', (figure) => figure.cpu?.ratio ?? null],
+  ['ratio', `scaleup: throughput / that at the fewest ${WORKERS}`, (figure) => figure.ratio],
+  ['efficiency', 'efficiency: share of linear growth, %', (figure) => (figure.efficiency == null ? null : 100 * figure.efficiency)],
+  ['cpu', `CPU per operation / that at the fewest ${WORKERS}`, (figure) => figure.cpu?.ratio ?? null],
   ['absolute', 'throughput, ops/s', (figure) => figure.absolute],
 ];
 
@@ -77,7 +77,7 @@ function paintLines(element, lines, [key, label, read], title) {
   const linear = { ratio: [[from, 1], [most, most / from]], efficiency: [[from, 100], [most, 100]], cpu: [[from, 1], [most, 1]] }[key];
   if (linear) {
     series.push({
-      type: 'line', name: key === 'ratio' ? 'linear' : 'as at the base', data: linear, symbol: 'none', silent: true,
+      type: 'line', name: key === 'ratio' ? 'linear' : `as at the fewest ${WORKERS}`, data: linear, symbol: 'none', silent: true,
       lineStyle: { color: colour('muted'), type: [6, 4], width: 1.5 }, itemStyle: { color: colour('muted') },
     });
   }
@@ -90,7 +90,7 @@ function paintLines(element, lines, [key, label, read], title) {
     tooltip: tooltip({ trigger: 'item', formatter: ({ seriesName, data }) => (data?.figure ? pointTip(seriesName, data) : escape(seriesName)) }),
     series: [...series, ...whiskers(series.slice(0, lines.length), key)],
   });
-  const hidden = few ? '' : ` At first ${SHOWN} of ${lines.length} lines are shown; a click in the legend shows others.`;
+  const hidden = few ? '' : ` The chart first shows ${SHOWN} of ${lines.length} lines. Click a name in the legend to show others.`;
   element.parentElement.querySelector('.note').textContent = `Both axes start at 0.${key === 'ratio' || key === 'cpu' ? ' Whiskers are 95 % intervals.' : ''}${hidden}`;
 }
 
@@ -116,8 +116,8 @@ function whiskers(series, key) {
 }
 
 function pointTip(name, { value, figure }) {
-  const list = [['throughput', `${number(figure.absolute)} ops/s`], ['times that at the base', ratioInterval(figure)]];
-  if (figure.efficiency != null) list.push(['share of a linear growth', `${(100 * figure.efficiency).toFixed(1)}\u00a0%`]);
+  const list = [['throughput', `${number(figure.absolute)} ops/s`], ['scaleup', ratioInterval(figure)]];
+  if (figure.efficiency != null) list.push(['efficiency (share of linear growth)', `${(100 * figure.efficiency).toFixed(1)}\u00a0%`]);
   if (figure.cpu) list.push(['CPU per operation', ratioInterval(figure.cpu)]);
   return `<b>${escape(name)}</b> ${value[0]} ${WORKERS}${rows(list)}`;
 }

@@ -15,7 +15,7 @@ export function cost() {
     const paint = () => {
       const row = priced[select.value];
       const columns = table.columns.map((column, at) => ({ ...column, at, figure: row.figures[at] })).filter(({ figure }) => figure?.perCost != null);
-      element.dataset.title = `${row.name}: operations a second for each unit of money a month`;
+      element.dataset.title = `${row.name}: operations per second for each unit of monthly cost`;
       draw(element, element.dataset.title, {
         grid: { left: 62, right: 12, top: 26, bottom: 46 },
         xAxis: {
@@ -31,7 +31,7 @@ export function cost() {
           renderItem: (params, api) => bar(api, columns[params.dataIndex].figure, params.dataIndex),
         }],
       });
-      place.querySelector('.note').textContent = 'The axis starts at 0. Thin lines are the intervals relative to the first column. Prices are those of the storage profiles: servers and network cost besides.';
+      place.querySelector('.note').textContent = 'The axis starts at 0. Thin lines are the intervals relative to the first column. Prices are those of the storage profiles. They do not include servers and network.';
     };
     select.addEventListener('change', paint);
     lazily(element, paint);

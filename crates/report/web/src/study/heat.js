@@ -12,16 +12,16 @@ export function figureTip(table, row, column) {
   const list = base ? [] : [['relative', ratioInterval(figure), changeInterval(figure, 2)]];
   list.push([table.metric_name, `${exact(figure.absolute)} ${table.unit}`, '']);
   if (figure.relative) list.push(['candidate / base here', ratioInterval(figure.relative), changeInterval(figure.relative, 2)]);
-  if (figure.efficiency != null) list.push(['share of a linear growth', `${(100 * figure.efficiency).toFixed(1)}\u00a0%`, '']);
+  if (figure.efficiency != null) list.push(['efficiency (share of linear growth)', `${(100 * figure.efficiency).toFixed(1)}\u00a0%`, '']);
   if (figure.cpu && !base) list.push(['CPU per operation', ratioInterval(figure.cpu), changeInterval(figure.cpu, 2)]);
-  if (figure.perCost != null) list.push(['per unit of money a month', `${exact(figure.perCost)} ops/s`, '']);
+  if (figure.perCost != null) list.push(['per unit of monthly cost', `${exact(figure.perCost)} ops/s`, '']);
   const verdict = verdictOf.get(figure.verdict);
   const said = base
     ? 'the base of this table'
     : verdict
-      ? `${verdict.sign} ${verdict.word}${isClaim(figure) ? '' : ': not a claim'}`
+      ? `${verdict.sign} ${verdict.word}${isClaim(figure) ? '' : ': no answer'}`
       : 'not judged';
-  const loads = figure.repetitions > 1 ? `; ${figure.repetitions} loads of the data, interval between them` : '; one load of the data';
+  const loads = figure.repetitions > 1 ? `; ${figure.repetitions} loads of the data; the interval contains how much they differ` : '; one load of the data';
   return `<b>${escape(row.name)}</b> ${escape(table.columns[column].name)}<div>${escape(said + loads)}</div>${rows(list)}`;
 }
 
