@@ -186,7 +186,7 @@ pub fn ratio_half(ratio: &Ratio) -> String {
 
 /// What the sign of [`ratio_half`] for a wide interval means.
 pub fn wide_meaning() -> String {
-    format!("{WIDE}n: the interval goes from about 1/n of the figure to n times the figure")
+    format!("{WIDE}n: the interval is about 1/n to n times the figure")
 }
 
 /// Whether the interval of a ratio is so lopsided that half its width would mislead.

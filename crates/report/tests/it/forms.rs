@@ -121,9 +121,7 @@ fn a_ratio_that_is_hardly_known_has_a_factor_and_not_a_half_width() {
     let text = costs(&full, 120);
     assert!(text.contains("  1.001 ×÷25.0  "), "{text}");
     assert!(
-        text.contains(
-            "\n×÷n: the interval goes from about 1/n of the figure to n times the figure\n"
-        ),
+        text.contains("\n×÷n: the interval is about 1/n to n times the figure\n"),
         "{text}"
     );
     assert!(costs(&full, 160).contains("  1.001 [0.040, 25.0]  "));
