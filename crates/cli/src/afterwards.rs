@@ -235,6 +235,9 @@ fn counting_plan(plan: &Plan, cells: &[CellId]) -> Plan {
 mod tests {
     use super::*;
     use deltabench_model::plan::{SensitivityPart, Varied};
+    use deltabench_model::work::Work;
+    use deltabench_model::work::insert::{InsertSetup, InsertStep, Pacing};
+    use deltabench_model::work::rocksdb::{RocksdbSetup, RocksdbStep, RocksdbWorkload};
     use deltabench_run::planning;
 
     #[test]
@@ -306,6 +309,49 @@ mod tests {
         let refused = wanted(Some(CountedAfter::All)).unwrap_err();
         assert!(refused.error.ends_with("cannot be counted"), "{refused:?}");
         assert!(refused.hint.unwrap().contains("as a target"));
+    }
+
+    #[test]
+    fn steps_of_a_measured_run_are_not_counted_though_all_of_them_are_named() {
+        let refused = |work: Work, cells: Vec<Cell>| {
+            let mut plan = deltabench_testkit::small_run::plan();
+            (plan.work, plan.cells) = (work, cells);
+            let all: Vec<CellId> = CellId::each().take(plan.cells.len()).collect();
+            plan_to_count(&plan, &all).unwrap_err()
+        };
+        let insert = InsertSetup {
+            clients: 1,
+            shared_table: false,
+            rows: 20_000,
+            write_rows: 2500,
+            query_seconds: 1,
+            steps: vec![InsertStep::LoadRows],
+            pacing: Pacing::Spread,
+            settle_seconds: None,
+            long_transaction_seconds: None,
+        };
+        let cells = deltabench_kinds::insert::setup::cells(&insert);
+        let of_insert = refused(Work::Insert(insert), cells);
+        let rocksdb = RocksdbSetup {
+            workload: RocksdbWorkload::default(),
+            keys: 10_000,
+            key_bytes: 20,
+            value_bytes: 400,
+            threads: vec![1],
+            seconds: 1,
+            writer_bytes_per_second: 0,
+            steps: vec![RocksdbStep::Fillseq],
+            cache_bytes: 1 << 26,
+            background_jobs: 1,
+            options: Vec::new(),
+        };
+        let cells = rocksdb.cells();
+        let of_rocksdb = refused(Work::Rocksdb(rocksdb), cells);
+        for (problem, command) in [(of_insert, "--insert"), (of_rocksdb, "--only STEP")] {
+            let error = "the steps of a measured run cannot be counted";
+            assert_eq!(problem.error, error);
+            assert!(problem.hint.unwrap().contains(command));
+        }
     }
 
     #[test]
