@@ -4,7 +4,8 @@
 //! seldom: the truth lies farther out. Each end here is that of the test that knows this: a truth is left out
 //! only if a value as near to the middle is unlikely *among runs that stop there*. Where such runs are nearly
 //! all, that is the plain interval. Where they are few the test leaves nothing out, and the interval that
-//! decided, which lies within the band, is the limit: it is wrong no more often than its look may be.
+//! decided, which lies within the band, is the limit: it is wrong no more often than its look may be. An
+//! interval that decided at a level below the plain one's is no such limit: then the plain one stays.
 
 use crate::Interval;
 use crate::chi_square::sd_at_most;
@@ -33,17 +34,18 @@ impl WithinBand {
         decided.low > -self.half && decided.high < self.half
     }
 
-    /// The two-sided interval for a mean that stopped here: at least the plain one, and within the band. The
-    /// plain one for a mean that did not stop.
+    /// The two-sided interval for a mean that stopped here: no narrower than the plain one, and within the
+    /// band if that decides at a higher level. The plain one for a mean that did not stop, and if the band
+    /// decides at no higher level; that one may reach beyond the band.
     ///
-    /// Shape:  `level` between 0 and 1, and below that of the band.
+    /// Shape:  `level` between 0 and 1.
     /// Source: conditional inference after a stop: Strickland & Casella 2003, "Conditional inference
     ///         following group sequential testing", Biometrical Journal 45; the limit is the repeated
     ///         confidence interval of the look, Jennison & Turnbull 1989, J. R. Statist. Soc. B 51. The mean
     ///         is normal, the sd independent of it and known as its upper limit.
     pub fn interval(&self, mean: &SkewedMean, level: f64) -> Interval {
         let plain = mean.interval(level);
-        if !self.stops(mean) || mean.error() <= 0.0 {
+        if self.level <= level || !self.stops(mean) || mean.error() <= 0.0 {
             return plain;
         }
         let limit = mean.interval(self.level);
@@ -181,6 +183,26 @@ mod tests {
         for found in [mean(-0.02, 0.0045), mean(0.0, 0.02), mean(0.001, 0.0)] {
             assert_eq!(BAND.interval(&found, 0.95), found.interval(0.95));
         }
+    }
+
+    #[test]
+    fn a_band_that_decides_at_a_lower_level_leaves_the_plain_interval() {
+        for level in [0.93, 0.949, 0.95] {
+            let band = WithinBand { level, ..BAND };
+            for found in [mean(-0.008, 0.0045), mean(0.0, 0.001)] {
+                assert!(band.stops(&found), "{level} {found:?}");
+                assert_eq!(band.interval(&found, 0.95), found.interval(0.95));
+            }
+        }
+        // It may reach beyond the band, as at a last look.
+        let (band, near) = (
+            WithinBand {
+                level: 0.93,
+                ..BAND
+            },
+            mean(-0.0185, 0.0049),
+        );
+        assert!(band.stops(&near) && band.interval(&near, 0.95).low < -BAND.half);
     }
 
     #[test]

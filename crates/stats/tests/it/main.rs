@@ -10,6 +10,7 @@
 
 mod between;
 mod coverage;
+mod early;
 mod hours;
 mod properties;
 mod reference;
