@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn the_page_says_how_often_intervals_hold_zero_and_where_they_are_too_narrow() {
         let mut lines: Vec<_> = (0..100)
-            .map(|_| ledger_line("r1", "here", "scan", "no-change", 14))
+            .map(|at| ledger_line(&format!("r{}", at % 20), "here", "scan", "no-change", 14))
             .collect();
         for (at, line) in lines.iter_mut().enumerate() {
             line.result.throughput = Some(RecordedRatio {
@@ -275,8 +275,8 @@ mod tests {
         for wanted in [
             "holds 0     cells  50 % interval  80 % interval  95 % interval",
             "throughput    100  81 % [72, 88]  81 % [72, 88]  81 % [72, 88]",
-            "throughput: the 95 % intervals contained 0 in 81 of 100 placebo cells [72, 88]: intervals \
-             on this host are too narrow",
+            "throughput: the 95 % intervals contained 0 in 81 of 100 placebo cells of 20 runs [72, 88]: \
+             intervals on this host are too narrow",
             "each interval is that of all blocks of its cell; 1 of 100 cells end by what their \
              candidates say, and that changes these shares by one or two points",
         ] {

@@ -5,8 +5,10 @@ use crate::thresholds::{LEVEL_DIFFERENT, LOPSIDED};
 use deltabench_model::units::count;
 use deltabench_stats::Interval;
 use deltabench_stats::binomial::{clopper_pearson, symmetry_p};
+use deltabench_stats::clustered::ClusteredShare;
 use deltabench_stats::skewed::SkewedMean;
 use deltabench_stats::student::t_quantile;
+use deltabench_stats::summary::mean;
 use std::collections::BTreeMap;
 
 /// The intervals that are asked whether they hold 0. The last is the one that reports print.
@@ -15,6 +17,8 @@ pub const LEVELS: [f64; 3] = [0.5, 0.8, LEVEL_DIFFERENT];
 /// What one placebo cell of one run said.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
+    /// The run: its cells share restarts and the hour, so they say less than as many cells of different runs.
+    pub run: String,
     pub workload: String,
     /// Its verdict; of a placebo every regression and improvement is a false alarm.
     pub verdict: Verdict,
@@ -35,16 +39,18 @@ pub struct Coverage {
     pub held: u64,
     /// Placebo cells that have one.
     pub cells: u64,
-    /// Exact 95 % interval of the share, as if the cells were independent.
+    /// Runs that these cells are of.
+    pub runs: u64,
+    /// 95 % interval of the share, which knows how much runs scatter.
     pub ci95: Interval,
+    share: ClusteredShare,
 }
 
 impl Coverage {
     /// Whether intervals hold 0 less often than they say, beyond chance: they are too narrow.
     pub fn is_too_low(&self) -> bool {
         // One-sided p below the limit: the ledger is looked at again and again as it grows.
-        let limits = clopper_pearson(self.held, self.cells, 1.0 - 2.0 * LOPSIDED);
-        limits.high < self.level
+        self.share.interval(1.0 - 2.0 * LOPSIDED).high < self.level
     }
 }
 
@@ -52,7 +58,7 @@ impl Coverage {
 ///
 /// Shape:  any order; a metric without any p has no rows.
 /// Source: an interval at level L holds 0 exactly if p ≥ 1 − L, because p and intervals follow one rule
-///         (`deltabench_stats::skewed`). Interval of a share: Clopper & Pearson 1934.
+///         (`deltabench_stats::skewed`). Interval of a share: [`ClusteredShare`], with runs as groups.
 pub fn coverage(entries: &[Entry]) -> Vec<Coverage> {
     type Known = fn(&Entry) -> Option<f64>;
     let metrics: [(Metric, Known); 2] = [
@@ -61,19 +67,43 @@ pub fn coverage(entries: &[Entry]) -> Vec<Coverage> {
     ];
     let mut rows = Vec::new();
     for (metric, known) in metrics {
-        let p: Vec<f64> = entries.iter().filter_map(known).collect();
-        for level in LEVELS.into_iter().filter(|_| !p.is_empty()) {
-            let held = count(p.iter().filter(|&&p| p >= 1.0 - level).count());
-            rows.push(Coverage {
+        let mut runs: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (run, p) in { entries.iter() }.filter_map(|one| Some((one.run.as_str(), known(one)?))) {
+            runs.entry(run).or_default().push(p);
+        }
+        if runs.is_empty() {
+            continue;
+        }
+        let shares = LEVELS.map(|level| share(level, &runs));
+        // What the cells of a run have in common shows best where many of them miss 0.
+        let effects = shares.iter().filter_map(ClusteredShare::effect);
+        let effect = mean(&effects.collect::<Vec<_>>());
+        let cells = runs.values().map(|p| count(p.len())).sum();
+        rows.extend(std::iter::zip(LEVELS, shares).map(|(level, share)| {
+            let share = effect.map_or(share, |effect| share.with_effect(effect));
+            Coverage {
                 metric,
                 level,
-                held,
-                cells: count(p.len()),
-                ci95: clopper_pearson(held, count(p.len()), LEVEL_DIFFERENT),
-            });
-        }
+                held: runs.values().map(|p| held(level, p)).sum(),
+                cells,
+                runs: count(runs.len()),
+                ci95: share.interval(LEVEL_DIFFERENT),
+                share,
+            }
+        }));
     }
     rows
+}
+
+/// How many of these intervals hold 0.
+fn held(level: f64, p: &[f64]) -> u64 {
+    count(p.iter().filter(|&&p| p >= 1.0 - level).count())
+}
+
+/// The share of them, with runs as groups.
+fn share(level: f64, runs: &BTreeMap<&str, Vec<f64>>) -> ClusteredShare {
+    let groups = runs.values().map(|p| (held(level, p), count(p.len())));
+    ClusteredShare::new(&groups.collect::<Vec<_>>())
 }
 
 /// The p behind a ratio of so many blocks of which only the 95 % interval was kept: exact where its blocks
@@ -170,6 +200,7 @@ mod tests {
             .flat_map(|&(verdict, times)| std::iter::repeat_n(verdict, times));
         repeated
             .map(|verdict| Entry {
+                run: "r".to_owned(),
                 workload: workload.to_owned(),
                 verdict,
                 throughput_p: None,
@@ -218,14 +249,16 @@ mod tests {
         assert!((rows[0].symmetry_p - 2.0 / 1024.0).abs() < 1e-12);
     }
 
+    /// Each in a run of its own.
     fn known(throughput_p: &[f64], server_cpu_p: Option<f64>) -> Vec<Entry> {
-        let entry = |p: &f64| Entry {
+        let entry = |(at, p): (usize, &f64)| Entry {
+            run: format!("r{at}"),
             workload: "scan".to_owned(),
             verdict: Verdict::NoChange,
             throughput_p: Some(*p),
             server_cpu_p,
         };
-        throughput_p.iter().map(entry).collect()
+        throughput_p.iter().enumerate().map(entry).collect()
     }
 
     #[test]
@@ -254,6 +287,19 @@ mod tests {
         assert!((low.ci95.low - 0.7193).abs() < 1e-4 && (low.ci95.high - 0.8816).abs() < 1e-4);
         assert!(low.is_too_low());
         assert!(!of_95(90).is_too_low() && !of_95(100).is_too_low());
+    }
+
+    #[test]
+    fn cells_of_one_run_may_all_have_its_luck() {
+        let mut entries = known(&[&[0.5; 95][..], &[0.01; 25]].concat(), None);
+        assert!(coverage(&entries)[2].is_too_low());
+        // All that miss 0 but one are the cells of one run.
+        for (at, entry) in entries.iter_mut().rev().enumerate() {
+            entry.run = format!("r{}", at / 24);
+        }
+        let found = &coverage(&entries)[2];
+        assert_eq!((found.held, found.cells, found.runs), (95, 120, 5));
+        assert!(!found.is_too_low() && found.ci95.high > 0.95, "{found:?}");
     }
 
     #[test]

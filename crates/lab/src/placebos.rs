@@ -128,6 +128,7 @@ impl<'a> Placebos<'a> {
         let entries: Vec<Entry> = judged
             .iter()
             .map(|(line, verdict)| Entry {
+                run: line.run.clone(),
                 workload: label(&line.result),
                 verdict: *verdict,
                 throughput_p: p(line.result.throughput, line.result.blocks),
@@ -137,7 +138,7 @@ impl<'a> Placebos<'a> {
         let may_stop = { judged.iter() }.filter(|(line, _)| line.result.stopping != FIXED);
         let mut runs: Vec<CountedRun<'_>> = Vec::new();
         for (line, verdict) in &judged {
-            let flagged = u64::from(is_flagged(*verdict));
+            let flagged = u64::from(verdict.is_change());
             match runs.last_mut().filter(|row| row.run == line.run) {
                 Some(row) => {
                     row.cells += 1;
@@ -170,10 +171,6 @@ fn p(ratio: Option<RecordedRatio>, blocks: u32) -> Option<f64> {
     ratio
         .p
         .or_else(|| p_of_interval(ratio.estimate, ratio.ci95?, blocks))
-}
-
-fn is_flagged(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Regression | Verdict::Improvement)
 }
 
 fn verdict(word: &str) -> Option<Verdict> {

@@ -28,17 +28,18 @@ pub(crate) fn too_narrow(context: &ReportContext) -> Option<String> {
     narrow_words(&context.ledger.as_ref()?.coverage)
 }
 
-/// `throughput: the 95 % intervals held 0 in 81 of 100 placebo cells [72, 88]: intervals on this host are too
-/// narrow`, of the intervals that are printed; `None` if that may be chance.
+/// `throughput: the 95 % intervals contained 0 in 81 of 100 placebo cells of 20 runs [72, 88]: intervals on
+/// this host are too narrow`, of the intervals that are printed; `None` if that may be chance.
 pub fn narrow_words(coverage: &[Coverage]) -> Option<String> {
     let printed = { coverage.iter() }.filter(|row| row.level >= LEVEL_DIFFERENT);
     let told = printed.filter(|row| row.is_too_low()).map(|row| {
         format!(
-            "{}: the {:.0} % intervals contained 0 in {} of {} [{:.0}, {:.0}]",
+            "{}: the {:.0} % intervals contained 0 in {} of {} of {} [{:.0}, {:.0}]",
             metric_word(row.metric),
             100.0 * row.level,
             row.held,
             words::plural(row.cells, "placebo cell"),
+            words::plural(row.runs, "run"),
             100.0 * row.ci95.low,
             100.0 * row.ci95.high
         )
@@ -64,6 +65,7 @@ pub fn coverage_json(coverage: &[Coverage]) -> Option<Value> {
             "metric": row.metric.key(),
             "level": row.level,
             "cells": row.cells,
+            "runs": row.runs,
             "held": row.held,
             "share_ci95": [row.ci95.low, row.ci95.high],
             "too_narrow": row.is_too_low(),

@@ -22,17 +22,21 @@ pub fn clopper_pearson(successes: u64, trials: u64, level: f64) -> Interval {
         successes <= trials,
         "{successes} successes out of {trials} trials"
     );
+    of_parts(real_u64(successes), real_u64(trials - successes), level)
+}
+
+/// The same for so many successes and failures, which need not be whole.
+pub(crate) fn of_parts(successes: f64, failures: f64, level: f64) -> Interval {
     let tail = (1.0 - level) / 2.0;
-    let (k, rest) = (real_u64(successes), real_u64(trials - successes));
-    let low = if successes == 0 {
+    let low = if successes > 0.0 {
+        beta_quantile(tail, successes, failures + 1.0)
+    } else {
         0.0
-    } else {
-        beta_quantile(tail, k, rest + 1.0)
     };
-    let high = if successes == trials {
-        1.0
+    let high = if failures > 0.0 {
+        beta_quantile(1.0 - tail, successes + 1.0, failures)
     } else {
-        beta_quantile(1.0 - tail, k + 1.0, rest)
+        1.0
     };
     Interval { low, high }
 }

@@ -1,11 +1,12 @@
 //! What do these numbers say: pure maths on slices of `f64`.
 //!
 //! Summaries ([`summary`]), Student's t ([`student`]), the normal and chi-square distributions
-//! ([`normal`], [`chi_square`]), counted shares ([`binomial`]), many tests ([`multiplicity`]), repeated
-//! looks ([`spending`], [`early`]), means of skewed values ([`skewed`]), groups of values with a luck of
-//! their own ([`between`]), kinds of values in one series ([`serial`]), parts of a whole that samples show
-//! ([`shares`]) and series that settle ([`steady`](mod@steady)). It knows no database, does no I/O, draws no
-//! random numbers and holds no threshold: what counts as a regression is decided in `compare`.
+//! ([`normal`], [`chi_square`]), counted shares ([`binomial`], in groups [`clustered`]), many tests
+//! ([`multiplicity`]), repeated looks ([`spending`], [`early`]), means of skewed values ([`skewed`]), groups
+//! of values with a luck of their own ([`between`]), kinds of values in one series ([`serial`]), parts of a
+//! whole that samples show ([`shares`]) and series that settle ([`steady`](mod@steady)). It knows no
+//! database, does no I/O, draws no random numbers and holds no threshold: what counts as a regression is
+//! decided in `compare`.
 //!
 //! Design decision: a quantity that does not exist (the mean of nothing, the interval of one value) is
 //! `None` or [`TooFew`], never 0 or NaN. A level or share outside its range is an error of the programmer
@@ -21,6 +22,7 @@
 pub mod between;
 pub mod binomial;
 pub mod chi_square;
+pub mod clustered;
 pub mod early;
 pub mod multiplicity;
 pub mod normal;

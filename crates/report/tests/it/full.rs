@@ -232,6 +232,7 @@ fn context() -> ReportContext {
     let mut context = fixture::context();
     let placebos: Vec<Entry> = (0..100)
         .map(|at| Entry {
+            run: format!("r{}", at % 20),
             workload: "scan".to_owned(),
             verdict: Verdict::NoChange,
             throughput_p: Some(if at < 81 { 0.5 } else { 0.01 }),
