@@ -157,7 +157,11 @@ fn earlier(run: &str, wanted: &[Kind], store: &Store) -> Result<Vec<Repetition>,
             let of = store.last_fact::<MachineName>(&summary.run, None)?;
             if let Some(begun) = begun.filter(|_| of.is_some_and(|of| of.0 == machine.0)) {
                 let plan = store.plan(&summary.run)?;
-                if plan.observing.counting.is_some() {
+                // Another condition is another question, and what samples or counts is no measurement.
+                let other = plan.observing.counting.is_some()
+                    || plan.sensitivity.is_some()
+                    || plan.samples.is_some();
+                if other {
                     continue;
                 }
                 runs.push((summary.run, plan, begun, summary.state_unix_ms));

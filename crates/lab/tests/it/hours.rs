@@ -291,6 +291,32 @@ fn earlier_pairs_of_the_host_in_other_hours_tell_of_another_one() {
 }
 
 #[test]
+fn another_condition_and_samples_are_no_repetitions_and_a_confirmation_is() {
+    let mut lab = Lab::new();
+    let plan = plan();
+    lab.measured("r", &plan, 0, [0.95, 1.0, 0.96]);
+    let mut other = plan.clone();
+    other.sensitivity = Some(SensitivityPart {
+        of: "r".to_owned(),
+        varied: Varied::OwnCore,
+    });
+    lab.measured("r-own-core", &other, 60, [0.7, 1.0, 0.96]);
+    let mut sampling = plan.clone();
+    sampling.samples = Some("r".to_owned());
+    lab.measured("r-sample", &sampling, 120, [0.8, 1.0, 0.96]);
+    lab.measured("now", &plan, 180, [0.95, 1.0, 0.97]);
+    assert_eq!(another(&lab.analysed("now"), 0), None, "one run is no pair");
+    let mut again = plan.clone();
+    again.confirms = Some("r".to_owned());
+    lab.measured(&confirmation_name("r", &[]), &again, 240, [0.95, 1.0, 0.97]);
+    lab.measured("then", &plan, 300, [0.95, 1.0, 0.97]);
+    assert_eq!(
+        another(&lab.analysed("then"), 0),
+        Some(HoursFrom::EarlierPairs(2))
+    );
+}
+
+#[test]
 fn a_confirmation_says_how_much_later_it_was() {
     let mut lab = Lab::new();
     let mut plan = plan();
