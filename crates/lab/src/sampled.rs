@@ -2,6 +2,7 @@
 
 use crate::records::Records;
 use crate::store_problem;
+use crate::withdrawal::is_withdrawn;
 use deltabench_explain::sampled::{SampledBlock, SampledSide, cost, judged};
 use deltabench_model::plan::{CellId, Plan, Role, ServerId};
 use deltabench_model::problem::Problem;
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 type Place = (CellId, u32, ServerId);
 
 /// What was sampled of a run: by itself, and once it was over by runs that sample for it. Of a cell that
-/// several of them have the latest is taken.
+/// several of them have the latest is taken that is not withdrawn.
 ///
 /// Errors: a record that is damaged, a store that cannot be read.
 pub(crate) fn of_run(
@@ -29,7 +30,9 @@ pub(crate) fn of_run(
     for name in store.sampling_for(run).map_err(store_problem)? {
         let later = in_run(&name, store).map_err(store_problem)?;
         let (theirs, records, slices) = later;
-        for one in sampled(&records, &slices, &theirs)? {
+        let withdrawn = store.invalidations(&name).map_err(store_problem)?;
+        let found_there = sampled(&records, &slices, &theirs)?.into_iter();
+        for one in found_there.filter(|one| !is_withdrawn(&withdrawn, one.cell)) {
             // Their servers are the run's own, and their cells some of its cells.
             let planned = theirs.cell(one.cell);
             let mut cells = CellId::each().zip(&plan.cells);

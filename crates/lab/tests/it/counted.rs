@@ -1,5 +1,6 @@
 //! Counts of a run's cells, by runs that count for it.
 
+use crate::lab_of_r;
 use deltabench_lab::{analyse, count_name, counted_cells, explained};
 use deltabench_model::counts::{CountRecord, Counting};
 use deltabench_model::invalidation::Invalidation;
@@ -46,12 +47,7 @@ fn count(store: &mut Store, run: &str, server: u32, each: u64) {
 
 #[test]
 fn counts_for_a_run_are_its_own_and_a_killed_count_is_none() {
-    let place = tempfile::tempdir().unwrap();
-    let mut store = Store::open(place.path()).unwrap();
-    let plan = small_run::plan();
-    store.create_run("r", &plan, RunState::Running, 1).unwrap();
-    small_run::keep(&mut store, "r", [1.0, 1.0, 0.8]);
-    store.finish_run("r", RunState::Finished, 2).unwrap();
+    let (_place, mut store, plan) = lab_of_r();
     let first = count_name("r", &[]);
     store
         .create_run(&first, &counting_plan(), RunState::Running, 3)

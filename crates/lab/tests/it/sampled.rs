@@ -1,6 +1,8 @@
 //! Samples of a run's cells, by runs that sample for it.
 
+use crate::lab_of_r;
 use deltabench_lab::{Judged, analyse, sample_name};
+use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::record::Record;
 use deltabench_model::sampled::{KIND, SampledStacks, Taken};
@@ -29,12 +31,7 @@ fn sample(store: &mut Store, run: &str, samples: u64) {
 
 #[test]
 fn samples_for_a_run_are_its_own_and_the_latest_count() {
-    let place = tempfile::tempdir().unwrap();
-    let mut store = Store::open(place.path()).unwrap();
-    let plan = small_run::plan();
-    store.create_run("r", &plan, RunState::Running, 1).unwrap();
-    small_run::keep(&mut store, "r", [1.0, 1.0, 0.8]);
-    store.finish_run("r", RunState::Finished, 2).unwrap();
+    let (_place, mut store, plan) = lab_of_r();
     assert!(
         analyse("r", &plan, &store)
             .unwrap()
@@ -62,8 +59,24 @@ fn samples_for_a_run_are_its_own_and_the_latest_count() {
         assert_eq!((one.cell, one.candidate), (CellId(2), ServerId(2)));
         assert_eq!(one.time.samples, (2 * samples, 2 * samples));
     }
-    assert_eq!(
-        analyse("r", &plan, &store).unwrap().context.sampled.len(),
-        1
-    );
+    // What was withdrawn of them does not count: then the ones before do, or none.
+    let samples = |store: &Store| -> Vec<u64> {
+        let found = analyse("r", &plan, store).unwrap().context.sampled;
+        found.iter().map(|one| one.time.samples.0).collect()
+    };
+    assert_eq!(samples(&store), [10_000]);
+    let withdraw = |store: &mut Store, run: &str, cell: Option<CellId>| {
+        let withdrawal = Invalidation {
+            cell,
+            reason: "a backup ran".to_owned(),
+            at_unix_ms: 5,
+        };
+        store.invalidate(run, &withdrawal).unwrap();
+    };
+    withdraw(&mut store, "r-sample-2", Some(CellId(1)));
+    assert_eq!(samples(&store), [10_000], "another cell");
+    withdraw(&mut store, "r-sample-2", Some(CellId(0)));
+    assert_eq!(samples(&store), [2_000]);
+    withdraw(&mut store, "r-sample", None);
+    assert!(samples(&store).is_empty());
 }
