@@ -253,6 +253,8 @@ pub struct Spread {
 pub fn grids_of(run: StudyRun<'_>) -> Result<Vec<Grid>, Problem> {
     let plan = Plan {
         confirms: None,
+        counts: None,
+        samples: None,
         session: None,
         sensitivity: None,
         ..run.plan.clone()
@@ -264,8 +266,8 @@ pub fn grids_of(run: StudyRun<'_>) -> Result<Vec<Grid>, Problem> {
 /// The tables of these runs: for each place the servers (throughput, CPU per operation) and the scaleup of
 /// each server, then the axes along which runs differ, hosts last.
 ///
-/// Runs in the same place are repetitions: their figures are pooled over loads of the data. Runs that confirm
-/// others are left out, since they measured only what had been found. A repetition that was withdrawn, or
+/// Runs in the same place are repetitions: their figures are pooled over loads of the data. Runs that belong
+/// to others ([`Plan::part_of`]) are left out, and a note names them. A repetition that was withdrawn, or
 /// whose host was unfit, is left out; where nothing else is left the figure is shown as unfit. One whose
 /// placebo was off stays in: that is the luck of a load, which the interval between loads is there for, and
 /// leaving it out would leave those that happen to agree. The placebos are pooled too, and judge the whole.

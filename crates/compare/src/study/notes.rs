@@ -3,7 +3,7 @@
 use super::collect::Set;
 use super::differences::differences;
 use super::places::Places;
-use super::{Axis, Figure, StudyRow, StudyTable, distinct};
+use super::{Axis, Figure, StudyRow, StudyRun, StudyTable, distinct};
 use crate::comparison::{Metric, Verdict};
 use deltabench_model::plan::{Cell, CellId, CellOrder, ExperimentPart, Plan};
 use std::collections::{BTreeMap, BTreeSet};
@@ -216,12 +216,7 @@ pub(super) fn of_study(
     tables: &[StudyTable],
 ) -> Vec<String> {
     let mut notes = missing(places);
-    if !places.confirming.is_empty() {
-        notes.push(format!(
-            "left out: {}, which repeats what another run measured",
-            places.confirming.join(", ")
-        ));
-    }
+    notes.extend(left_out(&places.parts));
     if !places.unmeasured.is_empty() {
         let runs = places.unmeasured.iter().map(|run| run.run);
         notes.push(format!(
@@ -243,6 +238,25 @@ pub(super) fn of_study(
         );
     }
     notes
+}
+
+/// The runs that belong to others.
+fn left_out(parts: &[StudyRun<'_>]) -> Option<String> {
+    let named: Vec<&str> = parts.iter().map(|run| run.run).collect();
+    let belong = match named.len() {
+        0 => return None,
+        1 => "belongs to another run",
+        _ => "belong to other runs",
+    };
+    let sessions = parts.iter().any(|run| run.plan.session.is_some());
+    let stands = match sessions {
+        true => "; the first of several sessions stands for all of them",
+        false => "",
+    };
+    Some(format!(
+        "left out: {}, which {belong}{stands}",
+        named.join(", ")
+    ))
 }
 
 /// Parts of the experiment without a run here.

@@ -2,7 +2,7 @@
 
 use super::differences::differences;
 use super::{Axis, StudyRun, distinct};
-use deltabench_model::plan::{Plan, SessionPart};
+use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 
 /// An axis along which runs differ.
@@ -17,8 +17,9 @@ pub(super) struct Dimension {
 pub(super) struct Places<'a> {
     pub(super) dimensions: Vec<Dimension>,
     pub(super) runs: Vec<(StudyRun<'a>, Vec<usize>)>,
-    /// Names of runs that measure again what another found.
-    pub(super) confirming: Vec<&'a str>,
+    /// Runs that belong to others: they confirm one, count or sample for it, measure it under another
+    /// condition, or are a later session of it.
+    pub(super) parts: Vec<StudyRun<'a>>,
     /// Runs in which nothing is measured yet.
     pub(super) unmeasured: Vec<StudyRun<'a>>,
 }
@@ -27,13 +28,9 @@ impl<'a> Places<'a> {
     /// Errors: no run; one twice; runs of different experiments, scales or bases; runs that stand in the same
     /// place and did not do the same.
     pub(super) fn new(runs: &[StudyRun<'a>]) -> Result<Self, Problem> {
-        let (confirming, mut runs): (Vec<StudyRun<'a>>, Vec<StudyRun<'a>>) =
-            runs.iter().partition(|run| run.plan.confirms.is_some());
-        // A first session stands for all of them, and another condition is another question.
-        let later = |part: &SessionPart| part.number > 1;
-        runs.retain(|run| {
-            run.plan.sensitivity.is_none() && !run.plan.session.as_ref().is_some_and(later)
-        });
+        // A first session stands for all of them.
+        let (parts, mut runs): (Vec<StudyRun<'a>>, Vec<StudyRun<'a>>) =
+            runs.iter().partition(|run| run.plan.part_of().is_some());
         check(&runs)?;
         let hosts = distinct(runs.iter().map(|run| run.host.to_owned()));
         runs.sort_by_key(|run| run.plan.experiment.as_ref().map_or(0, |part| part.part));
@@ -61,7 +58,7 @@ impl<'a> Places<'a> {
         Ok(Self {
             dimensions,
             runs,
-            confirming: confirming.iter().map(|run| run.run).collect(),
+            parts,
             unmeasured,
         })
     }

@@ -32,6 +32,7 @@ mod stopping;
 mod study;
 mod study_calibration;
 mod study_model;
+mod study_parts;
 mod tails;
 mod trust;
 mod verdicts;

@@ -1,0 +1,51 @@
+//! Runs of a study that belong to other runs.
+
+use crate::calibration_model::Simulation;
+use crate::study_model::*;
+use deltabench_compare::comparison::Comparison;
+use deltabench_compare::study::grids_of;
+use deltabench_model::plan::{SensitivityPart, SessionPart, Varied};
+
+#[test]
+fn runs_that_belong_to_another_are_no_repetitions_and_are_named() {
+    let plan = plan_of(&["b"], cells(&WORKLOADS[..2], &[1]));
+    let mut plans = vec![plan; 7];
+    let whole = || "r1".to_owned();
+    let session = |number| SessionPart {
+        first: whole(),
+        number,
+        of: 2,
+        gap_seconds: 0.0,
+    };
+    plans[0].session = Some(session(1));
+    plans[1].session = Some(session(2));
+    plans[2].confirms = Some(whole());
+    plans[3].samples = Some(whole());
+    plans[4].counts = Some(whole());
+    plans[5].sensitivity = Some(SensitivityPart {
+        of: whole(),
+        varied: Varied::Tcp,
+    });
+    let mut random = Simulation::new(16);
+    let comparisons: Vec<Comparison> = { plans.iter() }
+        .map(|plan| run(&mut random, plan, CALM, equal))
+        .collect();
+    let runs = of(&plans, &comparisons);
+    let all = tables_of(&runs);
+    let told = "left out: r2, r3, r4, r5, r6, which belong to other runs; the first of several sessions \
+                stands for all of them";
+    assert!(all.notes.iter().any(|note| note == told), "{:?}", all.notes);
+    let alone = tables_of(&[runs[0], runs[6]]);
+    assert_eq!((&all.tables, &all.grids), (&alone.tables, &alone.grids));
+    let named = |one: usize| tables_of(&[runs[0], runs[one]]).notes.join(" ");
+    let told = "left out: r4, which belongs to another run";
+    assert!(
+        named(3).contains(told) && !named(3).contains("sessions"),
+        "{}",
+        named(3)
+    );
+    // Each on its own has its grids.
+    for run in runs {
+        grids_of(run).unwrap();
+    }
+}
