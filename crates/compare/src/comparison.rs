@@ -224,9 +224,16 @@ pub struct Stalls {
     pub share_of_time: f64,
     /// Two-sided p of "totals and the typical operation changed alike", of this cell alone.
     pub p: f64,
+    /// Whether the cell's reason names them, because CPU per operation was compared with the typical
+    /// operation for them.
+    pub named: bool,
 }
 
 impl Stalls {
+    pub(crate) fn named_if(self, named: bool) -> Self {
+        Self { named, ..self }
+    }
+
     /// The side that loses by them, in a word.
     pub(crate) fn loser(&self) -> &'static str {
         if self.on_candidate {
@@ -332,6 +339,10 @@ impl CellComparison {
 
     /// p of one of its metrics ([`MetricComparison::p`]) on the scale of the interval that is printed: below
     /// 5 % exactly if its 95 % one leaves 1 out.
+    ///
+    /// An early "no change" is the exception: its interval allows for the look that ended it
+    /// (`docs/decisions/0021-an-early-no-change-has-a-wider-interval.md`) and p does not. So p may be below
+    /// 5 % and the interval contain 1; the reverse does not happen.
     pub fn p_of(&self, wanted: Metric) -> Option<f64> {
         let metric = self.metric(wanted)?;
         match metric.over_sessions() {

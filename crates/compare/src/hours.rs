@@ -214,7 +214,7 @@ fn together(
         interference: disturbed(sessions),
         series: in_a_row(sessions, plan, |one| &one.series, |round| &mut round.block),
         rates: in_a_row(sessions, plan, |one| &one.rates, |rate| &mut rate.block),
-        stalls: found.stalls.or(own.stalls),
+        stalls: (found.stalls).or(own.stalls.map(|stalls| stalls.named_if(false))),
         ..own
     };
     *cell = trust(together, off.map(|off| off.why()).as_deref(), true);
@@ -255,7 +255,7 @@ pub(crate) struct Found {
     reason: String,
     /// p of throughput.
     pub(crate) p: Option<f64>,
-    /// Stalls that the verdict rests on.
+    /// Stalls of the side that lost.
     stalls: Option<Stalls>,
 }
 
@@ -280,12 +280,12 @@ pub(crate) fn verdict(
     }
     let cost = (cost.p.is_some()).then(|| cost.told(Metric::ServerCpuPerOperation, delta));
     let claimed = stalls.zip(typical.map(|typical| (typical.verdict, typical.gain95)));
-    let (verdict, reason) = cell_verdict(bound, (&said, claimed), cost.as_ref());
+    let found = cell_verdict(bound, (&said, claimed), cost.as_ref());
     Found {
-        verdict,
-        reason,
+        verdict: found.verdict,
+        reason: found.reason,
         p: speed.p,
-        stalls,
+        stalls: stalls.map(|stalls| stalls.named_if(found.by_stalls)),
     }
 }
 

@@ -42,13 +42,13 @@ impl Side {
             server_cpu: history.sample(state.cost_visits.clone()).server_cpu,
         };
         let stalls = stalls(&sample.throughput, &merged, input.delta);
-        let waits = stalls.filter(|stalls| waits(state.speed.verdict, *stalls));
-        let typical = waits.map(|stalls| (stalls, typical(&sample, input.delta, state.levels)));
-        let speed = (&state.speed, typical);
-        let (verdict, reason) = if pairing.blocks.is_empty() {
-            (Verdict::Inconclusive, "nothing measured".to_owned())
-        } else {
-            cell_verdict(cpu_bound(cell), speed, state.cost.as_ref())
+        let Decided {
+            verdict,
+            reason,
+            by_stalls,
+        } = match pairing.blocks.is_empty() {
+            true => Decided::nothing(),
+            false => decided(input, &state, cell, &sample, stalls),
         };
         let open = verdict == Verdict::Inconclusive;
         let metrics = metrics(cell, history, &state, &sample, &merged);
@@ -61,7 +61,7 @@ impl Side {
             candidate_name: plan.server_name(server),
             verdict,
             alone: verdict,
-            reason: with_time(verdict, reason, metrics.first()),
+            reason: noted(with_time(verdict, reason, metrics.first()), &state.note),
             delta: input.delta,
             p: state.p,
             p_holm: None,
@@ -89,10 +89,24 @@ impl Side {
             base_errors: pairing.base_errors,
             candidate_errors: pairing.candidate_errors,
             detection: state.detection,
-            stalls,
+            stalls: stalls.map(|stalls| stalls.named_if(by_stalls)),
         };
         Some(Self { comparison, sample })
     }
+}
+
+/// What throughput and CPU per operation say together, with these stalls.
+fn decided(
+    input: &StoppingInput<'_>,
+    state: &StoppingState,
+    cell: &Cell,
+    sample: &Sample,
+    stalls: Option<Stalls>,
+) -> Decided {
+    let waits = stalls.filter(|stalls| waits(state.speed.verdict, *stalls));
+    let typical = waits.map(|stalls| (stalls, typical(sample, input.delta, state.levels)));
+    let speed = (&state.speed, typical);
+    cell_verdict(cpu_bound(cell), speed, state.cost.as_ref())
 }
 
 /// What the typical operation of throughput says.
@@ -208,6 +222,14 @@ fn number(value: usize) -> u32 {
     u32::try_from(count(value)).unwrap_or(u32::MAX)
 }
 
+/// A reason, with what it ends with.
+fn noted(reason: String, note: &Option<String>) -> String {
+    match note {
+        Some(note) => format!("{reason}; {note}"),
+        None => reason,
+    }
+}
+
 /// The reason of a change, with the time that an operation takes more or less.
 pub(crate) fn with_time(
     verdict: Verdict,
@@ -229,39 +251,60 @@ pub(crate) fn cell_verdict(
     bound: bool,
     (speed, typical): (&Judgement, Option<(Stalls, JudgedInterval)>),
     cost: Option<&Judgement>,
-) -> (Verdict, String) {
-    let claimed = typical.map_or((speed.verdict, speed.gain95), |(_, typical)| typical);
-    let says = match typical {
-        Some((stalls, typical)) if typical.0 != speed.verdict => {
-            format!(
-                "{}, because of stalls of the {}",
-                speed.reason,
-                stalls.loser()
-            )
+) -> Decided {
+    let denied = |claimed: JudgedInterval| {
+        let cost = cost.map(|cost| (cost.verdict, cost.gain95));
+        bound && claimed.0.is_change() && cost.is_some_and(|cost| contradicts(claimed, cost))
+    };
+    let total = (speed.verdict, speed.gain95);
+    let claimed = typical.map_or(total, |(_, typical)| typical);
+    let stalls = typical.filter(|_| claimed.0 != total.0 || denied(claimed) != denied(total));
+    let says = match stalls {
+        Some((stalls, _)) => {
+            let part = if claimed.0 == total.0 { "in part " } else { "" };
+            let loser = stalls.loser();
+            format!("{}, {part}because of stalls of the {loser}", speed.reason)
         }
-        _ => speed.reason.clone(),
+        None => speed.reason.clone(),
+    };
+    let found = |verdict, reason| Decided {
+        verdict,
+        reason,
+        by_stalls: stalls.is_some(),
     };
     let Some(cost) = cost else {
-        return (speed.verdict, says);
+        return found(speed.verdict, says);
     };
     let both = format!("{says}; CPU per operation: {}", cost.reason);
     match speed.verdict {
-        Verdict::Regression | Verdict::Improvement
-            if bound
-                && claimed.0.is_change()
-                && contradicts(claimed, (cost.verdict, cost.gain95)) =>
-        {
-            (
-                Verdict::Inconclusive,
-                format!("contradicted by CPU: throughput {both}"),
-            )
-        }
+        Verdict::Regression | Verdict::Improvement if denied(claimed) => found(
+            Verdict::Inconclusive,
+            format!("contradicted by CPU: throughput {both}"),
+        ),
         Verdict::Inconclusive if cost.verdict != Verdict::Inconclusive => {
-            (Verdict::Inconclusive, both)
+            found(Verdict::Inconclusive, both)
         }
         // As fast, at another price: nobody must have to find that in a column.
-        Verdict::NoChange if cost.verdict.is_change() => (Verdict::NoChange, both),
-        _ => (speed.verdict, says),
+        Verdict::NoChange if cost.verdict.is_change() => found(Verdict::NoChange, both),
+        _ => found(speed.verdict, says),
+    }
+}
+
+/// What throughput and CPU per operation say of a cell together.
+pub(crate) struct Decided {
+    pub(crate) verdict: Verdict,
+    pub(crate) reason: String,
+    /// Whether stalls have changed what CPU is asked about: the reason names them then.
+    pub(crate) by_stalls: bool,
+}
+
+impl Decided {
+    fn nothing() -> Self {
+        Self {
+            verdict: Verdict::Inconclusive,
+            reason: "nothing measured".to_owned(),
+            by_stalls: false,
+        }
     }
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn stalls(throughput: &[BlockValue], merged: &Merged, delta: f64) -> 
         milliseconds: found.of_loser.time_ns / found.of_loser.operations / 1e6,
         share_of_time: found.of_loser.time_ns / total(loser),
         p: mean.p(),
+        named: false,
     })
 }
 
@@ -103,18 +104,16 @@ fn total(side: &Histogram<u64>) -> f64 {
     beyond(side, -1.0).time_ns
 }
 
-/// Keeps the stalls that are beyond chance among all cells, and those that a cell's verdict rests on.
+/// Keeps the stalls that are beyond chance among all cells, and those that a cell's reason names.
 pub(crate) fn settle(cells: &mut [CellComparison]) {
     let seen = cells
         .iter()
         .map(|cell| cell.stalls.map_or(1.0, |stalls| stalls.p));
     let p = holm(&seen.collect::<Vec<f64>>());
     for (cell, p) in std::iter::zip(cells, p) {
-        let verdict = cell.verdict;
-        let kept = |stalls: &Stalls| p <= STALLS_FALSE || waits(verdict, *stalls);
-        cell.stalls = cell
-            .stalls
-            .filter(|one| verdict != Verdict::Unfit && kept(one));
+        let kept = |stalls: &Stalls| p <= STALLS_FALSE || stalls.named;
+        let fit = cell.verdict != Verdict::Unfit;
+        cell.stalls = cell.stalls.filter(|one| fit && kept(one));
     }
 }
 

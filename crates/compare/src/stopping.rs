@@ -8,8 +8,8 @@ use crate::looks::Rules;
 use crate::sample::{Values, ratio};
 use crate::selected::left_of;
 use crate::thresholds::{
-    CONFIRM_BLOCKS, CONFIRM_P, CONFIRM_POWER, GATE_FALSE, MIN_BLOCKS, OVERSTATED_TOLD,
-    PRECISION_LEVEL, PRECISION_MIN_BLOCKS, SD_LEVEL, WIDER_TOLD,
+    CONFIRM_BLOCKS, CONFIRM_P, CONFIRM_POWER, GATE_FALSE, MIN_BLOCKS, NOTHING_LEFT,
+    OVERSTATED_TOLD, PRECISION_LEVEL, PRECISION_MIN_BLOCKS, SD_LEVEL, WIDER_TOLD,
 };
 use crate::words;
 use deltabench_model::plan::{Plan, Stopping};
@@ -74,6 +74,8 @@ pub(crate) struct StoppingState {
     /// p of throughput, valid however often was looked.
     pub(crate) p: Option<f64>,
     pub(crate) speed: Judgement,
+    /// What the cell's reason ends with.
+    pub(crate) note: Option<String>,
     /// Absent where CPU is not known.
     pub(crate) cost: Option<Judgement>,
     /// Visits behind the numbers of throughput.
@@ -145,6 +147,7 @@ impl StoppingInput<'_> {
             detection: None,
             p: speed.mean().map(|mean| mean.p()),
             speed: self.judge_speed(&speed, levels),
+            note: None,
             cost: self.judge_cost(&cost, levels),
             speed_visits: 0..visits,
             cost_visits: 0..visits,
@@ -382,14 +385,12 @@ impl<'a> Walk<'a> {
     /// The last look: all blocks count.
     fn end(self, speed: Judgement, values: &Values, at: usize, levels: Levels) -> StoppingState {
         let input = self.input;
-        let speed = Judgement {
-            reason: format!("{}{}", speed.reason, overstated(&speed, values, levels)),
-            ..speed
-        };
+        let note = overstated(&speed, values, levels);
         let cost = input.judge_cost(&input.cost(&(0..at)), levels);
         let open = speed.verdict == Verdict::Inconclusive;
         let mut state = self.decided(speed, 0..at, Levels::FIXED);
         state.cost = cost;
+        state.note = note;
         state.decided_at = state.decided_at.filter(|_| !open);
         state
     }
@@ -428,6 +429,7 @@ impl<'a> Walk<'a> {
             detection: None,
             p: self.p,
             speed,
+            note: None,
             cost: self.input.judge_cost(&cost, levels),
             speed_visits: visits.clone(),
             cost_visits: visits,
@@ -437,18 +439,17 @@ impl<'a> Walk<'a> {
 }
 
 /// What is added to the reason of a change that the last look has found: no fresh blocks say its size, and a
-/// value that had to be so large to be found is too large on average. Empty where that is little.
-fn overstated(speed: &Judgement, values: &Values, levels: Levels) -> String {
-    let left = { values.mean() }
-        .filter(|_| speed.verdict.is_change())
-        .and_then(|mean| Some((mean.centre, left_of(&mean, levels.different)?)));
-    match left {
-        Some((centre, left)) if left.abs() < OVERSTATED_TOLD * centre.abs() => format!(
-            "; found at the last look, where sizes are too large on average: about {} without that",
-            words::signed(left.exp_m1())
-        ),
-        _ => String::new(),
-    }
+/// value that had to be so large to be found is too large on average. Nothing where that is little.
+fn overstated(speed: &Judgement, values: &Values, levels: Levels) -> Option<String> {
+    let mean = values.mean().filter(|_| speed.verdict.is_change())?;
+    let left = left_of(&mean, levels.different)?;
+    (left.abs() < OVERSTATED_TOLD * mean.centre.abs()).then(|| {
+        let left = match left.exp_m1() {
+            none if none.abs() < NOTHING_LEFT => "hardly anything is left".to_owned(),
+            left => format!("about {}", words::signed(left)),
+        };
+        format!("found at the last look, where sizes are too large on average: {left} without that")
+    })
 }
 
 /// What fresh blocks say about a direction that was found.

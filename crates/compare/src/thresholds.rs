@@ -123,6 +123,9 @@ pub const WIDER_TOLD: f64 = 1.1;
 /// less than this share of it.
 pub const OVERSTATED_TOLD: f64 = 0.9;
 
+/// What is left of such a change is called hardly anything below this share, which rounds to 0.0 %.
+pub const NOTHING_LEFT: f64 = 0.0005;
+
 /// Blocks before measuring may stop at a width.
 ///
 /// Source: docs/sources/statistics.md#looking-early.

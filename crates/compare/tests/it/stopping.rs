@@ -69,6 +69,27 @@ fn equality_ends_a_cell_at_its_look_and_later_blocks_do_not_move_it() {
 }
 
 #[test]
+fn a_change_that_just_crosses_the_last_look_has_hardly_anything_left() {
+    let mut told = Vec::new();
+    for step in 0..60 {
+        let rates = around(0.985 - 0.0005 * f64::from(step), 0.04, 24);
+        let (_, cell) = after(&sequential(), 24, &rates, &[]);
+        if cell.verdict == Verdict::Regression && cell.decided_at == Some(4) {
+            let (_, left) = cell.reason.split_once("on average: ").unzip();
+            told.extend(left.map(str::to_owned));
+        }
+    }
+    let (nothing, rest) = told.split_at(1);
+    assert_eq!(nothing, ["hardly anything is left without that"]);
+    assert!(
+        rest.iter().any(|one| one.starts_with("about -")),
+        "{rest:?}"
+    );
+    let zero = |one: &&String| one.contains("-0.0") || one.contains("+");
+    assert_eq!(told.iter().find(zero), None);
+}
+
+#[test]
 fn a_look_tests_equality_more_strictly_than_the_last_one() {
     // The 90 % interval of six blocks lies inside ±3 % and the first look's does not: open, not slower.
     let rates = around(0.985, 0.014, 24);

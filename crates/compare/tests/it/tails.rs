@@ -1,7 +1,7 @@
 //! The slow end of latency, stalls, and a gate on them.
 
 use crate::builder::*;
-use deltabench_compare::comparison::{Comparison, Metric, Verdict};
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_compare::gate::{GateResult, gate_line, gate_results};
 use deltabench_compare::{analyse, combine};
 use deltabench_model::finding::FindingKind;
@@ -181,7 +181,12 @@ fn stalls_say_what_they_were() {
 /// Stalls of the candidate in every eighth slice, `slow` operations there of 40 ms. Its other operations take
 /// this share more, and all of them this much CPU; on the others it is 100 µs.
 fn stalling(slow: usize, more: f64, cpu_us: u64) -> Vec<Slice> {
-    let mut slices = slices_with(|_| slow, 40_000);
+    stalling_by(|_| slow, more, cpu_us)
+}
+
+/// The same with so many slow operations in each block.
+fn stalling_by(slow: impl Fn(u32) -> usize, more: f64, cpu_us: u64) -> Vec<Slice> {
+    let mut slices = slices_with(slow, 40_000);
     let quiet = slices_with(|_| 0, 0);
     for (one, quiet) in slices.iter_mut().zip(quiet) {
         if (one.round + one.block) % 8 != 0 {
@@ -232,6 +237,68 @@ fn small_stalls_do_not_excuse_a_loss_that_cpu_denies() {
         "{}",
         cell.reason
     );
+}
+
+/// Unlike stalls in each block: beyond chance in this cell, and not among forty.
+fn uneven(block: u32) -> usize {
+    [8, 2, 8, 3, 12, 2, 10, 4][usize::try_from(block).unwrap()]
+}
+
+/// The only measured cell of so many, and what findings say of stalls.
+fn first_of(cells: usize, slices: &[Slice]) -> (CellComparison, bool) {
+    let mut plan = read_alone();
+    plan.cells = vec![cell(1, false); cells];
+    let comparison = analyse(&plan, slices, Vec::new());
+    let told = { comparison.findings.iter() }.any(|one| one.kind == FindingKind::Stalls);
+    (comparison.cells[0].clone(), told)
+}
+
+#[test]
+fn stalls_that_no_reason_names_have_to_hold_among_all_cells() {
+    // The typical operation takes 30 % more, with as much more CPU: no verdict needs the stalls.
+    let slices = stalling_by(uneven, 0.3, 130);
+    let (alone, told) = first_of(1, &slices);
+    let p = alone.stalls.unwrap().p;
+    assert!(told && (0.05 / 40.0..0.05).contains(&p), "{p}");
+    let (among, told) = first_of(40, &slices);
+    assert_eq!(among.verdict, Verdict::Regression, "{}", among.reason);
+    assert!(
+        !among.reason.contains("because of stalls"),
+        "{}",
+        among.reason
+    );
+    assert!(among.stalls.is_none() && !told);
+}
+
+#[test]
+fn stalls_that_a_reason_names_are_told_whatever_became_of_the_verdict() {
+    let slices = stalling_by(uneven, 0.0, 100);
+    let (alone, _) = first_of(1, &slices);
+    assert_eq!(alone.verdict, Verdict::Regression, "{}", alone.reason);
+    let (among, told) = first_of(40, &slices);
+    assert_eq!(among.verdict, Verdict::Inconclusive, "{}", among.reason);
+    for said in [", because of stalls of the candidate", "not among 40"] {
+        assert!(among.reason.contains(said), "{}", among.reason);
+    }
+    assert!(among.stalls.is_some_and(|stalls| stalls.named) && told);
+}
+
+#[test]
+fn what_the_last_look_overstates_is_said_after_the_stalls() {
+    let mut plan = read_alone();
+    plan.stopping = Stopping::Sequential { looks: vec![8] };
+    let more = |block| if block % 2 == 0 { 12 + block } else { 0 };
+    let slices = stalling_by(|block| usize::try_from(more(block)).unwrap(), 0.0, 100);
+    let comparison = analyse(&plan, &slices, Vec::new());
+    let reason = &only_cell(&comparison).reason;
+    let (before, note) = reason
+        .split_once("; found at the last look, where sizes are too large on average: ")
+        .unwrap_or_else(|| panic!("{reason}"));
+    assert!(
+        before.contains(", because of stalls of the candidate; +"),
+        "{reason}"
+    );
+    assert!(note.ends_with(" without that"), "{reason}");
 }
 
 #[test]
