@@ -47,6 +47,12 @@ mod tests {
                 std::fs::read_to_string(&page).is_ok_and(|text| text.contains(".SH SYNOPSIS"));
             assert_eq!(has, !command.is_hide_set(), "{}", page.display());
         }
+        // Its options stand below the headings of --help.
+        let compare =
+            std::fs::read_to_string(directory.path().join("deltabench-compare.1")).unwrap();
+        for heading in ["HOW IT MEASURES", "MEMORY AND STORAGE", "ON THIS MACHINE"] {
+            assert!(compare.contains(&format!(".SH \"{heading}\"")), "{heading}");
+        }
     }
 
     #[test]
