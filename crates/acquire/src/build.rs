@@ -8,6 +8,7 @@
 mod apt;
 mod archive;
 mod git;
+mod history;
 pub(crate) mod kept;
 mod order;
 mod probe;
@@ -20,6 +21,7 @@ mod variant;
 mod verify;
 mod workplace;
 
+pub use history::{History, HistoryCommit, history};
 pub use variant::{BuildSystem, OptionSince, Variant, Variants};
 
 use crate::Sources;
@@ -56,6 +58,20 @@ pub(crate) fn check(spec: &BuildSpec, cache: &Cache, sources: &Sources) -> Resul
     Builder::new(cache, sources, Toolbox::here())
         .first_look(spec)
         .map(drop)
+}
+
+/// Names of all builds in the cache: `git:postgres@1a2b3c4d5e+o3`.
+pub fn built_names(cache: &Cache) -> Vec<String> {
+    let all = kept::all(cache).into_iter();
+    all.map(|build| build.stamp.label).collect()
+}
+
+/// Removes a build from the cache; the next use of it builds it again. What is no build there stays.
+///
+/// Errors: files that cannot be removed.
+pub fn forget_build(cache: &Cache, build: &Installation) -> Result<(), Problem> {
+    let _lock = cache.lock_builds(&mut |_| {})?;
+    kept::forget(cache, &build.bin_dir)
 }
 
 /// Everything that building needs.

@@ -1,7 +1,8 @@
 //! What a compiled file says of itself: compilers, symbols, strings.
 
+use object::elf::SHF_ALLOC;
 use object::read::elf::ElfFile64;
-use object::{Architecture, Endianness, Object, ObjectSection, ObjectSymbol};
+use object::{Architecture, Endianness, Object, ObjectSection, ObjectSymbol, SectionFlags};
 use std::collections::BTreeSet;
 
 /// The facts of one ELF file.
@@ -70,6 +71,25 @@ impl Elf {
         let text = rest.split(|byte| *byte == 0).next()?;
         String::from_utf8(text.to_owned()).ok()
     }
+}
+
+/// What a file is when it runs: its sections that are loaded, without notes such as the build's id. Absent
+/// for what is no ELF file.
+pub(crate) fn loaded(bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    let file: ElfFile64<'_, Endianness> = ElfFile64::parse(bytes).ok()?;
+    let is_loaded = |flags| match flags {
+        SectionFlags::Elf { sh_flags } => sh_flags & u64::from(SHF_ALLOC) != 0,
+        _ => false,
+    };
+    let mut parts = Vec::new();
+    for section in file.sections().filter(|one| is_loaded(one.flags())) {
+        let name = section.name_bytes().unwrap_or_default();
+        if !name.starts_with(b".note") {
+            parts.push(name);
+            parts.push(section.data().unwrap_or_default());
+        }
+    }
+    Some(parts)
 }
 
 /// The compilers among the strings of a `.comment` section, which holds linkers and copyrights too.

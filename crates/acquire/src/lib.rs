@@ -40,6 +40,7 @@ mod command;
 mod elf;
 mod files;
 mod library;
+mod likeness;
 mod listing;
 mod maven;
 mod npm;
@@ -51,8 +52,12 @@ mod tree;
 mod unpack;
 mod versions;
 
-pub use build::{BuildSystem, OptionSince, Variant, Variants};
+pub use build::{
+    BuildSystem, History, HistoryCommit, OptionSince, Variant, Variants, built_names, forget_build,
+    history,
+};
 pub use cache::Cache;
+pub use likeness::made_of;
 pub use listing::{Availability, KnownFrom, Listed, list};
 pub use prebuilt::prefetch;
 pub use tree::sha256_of;

@@ -1,19 +1,10 @@
 //! Which point is measured next.
 
 use crate::found::found;
-use crate::sequence::{Interval, Known, Sequence};
+use crate::sequence::{Interval, Known, Sequence, Wish};
 
 /// Bits that a cheaper point may say less than the best one.
 const BITS_FOR_A_CHEAPER_POINT: f64 = 0.03;
-
-/// What is searched.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wish {
-    /// The smallest step that matters, as a difference of natural logarithms.
-    pub min: f64,
-    /// So many steps at most are searched, the largest first.
-    pub steps: usize,
-}
 
 /// What to do now.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,13 +88,9 @@ fn halve(sequence: &Sequence<'_>, interval: &Interval) -> Option<Choice> {
     })
 }
 
-/// The candidates that are far enough from points that could not be measured: at distance 1, then 2, then 4, as
-/// their number grows, because what breaks one commit breaks its neighbours too.
-fn away_from(
-    skipped: &[usize],
-    candidates: &[(usize, f64)],
-    length: usize,
-) -> Vec<(usize, f64)> {
+/// The candidates that are far enough from points that could not be measured: at distance 1, then 2, then 4,
+/// as their number grows, because what breaks one commit breaks its neighbours too.
+fn away_from(skipped: &[usize], candidates: &[(usize, f64)], length: usize) -> Vec<(usize, f64)> {
     let most = (length / 8).max(1);
     let doublings = skipped.len().saturating_sub(1).min(16);
     let mut distance = (1_usize << doublings).min(most);

@@ -1,7 +1,6 @@
 //! What is known of where the cost changed.
 
-use crate::choice::Wish;
-use crate::sequence::{Interval, Sequence};
+use crate::sequence::{Interval, Sequence, Wish};
 
 /// A change of the cost that cannot be narrowed down further.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -10,8 +9,8 @@ pub struct Step {
     pub before: usize,
     /// The first point that may have made it: the one after `before`.
     pub first: usize,
-    /// The last point that may have made it: the first that shows it. The same as `first`, unless points before
-    /// it could not be measured.
+    /// The last point that may have made it: the first that shows it. The same as `first`, unless points
+    /// before it could not be measured.
     pub last: usize,
     /// Natural logarithm of the cost at `last` over that at `before`.
     pub size: f64,

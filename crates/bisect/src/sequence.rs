@@ -16,8 +16,8 @@ pub enum Known {
 pub struct Sequence<'a> {
     /// What is known of each point.
     pub points: &'a [Known],
-    /// How likely each point is to have changed the cost, in any unit; empty, or too short: all the same. That
-    /// of the first point means nothing.
+    /// How likely each point is to have changed the cost, in any unit; empty, or too short: all the same.
+    /// That of the first point means nothing.
     pub weights: &'a [f64],
     /// What measuring each point costs, in any unit; empty, or too short: all the same.
     pub prices: &'a [f64],
@@ -34,6 +34,15 @@ pub struct Interval {
     pub step: f64,
     /// Points between them that can be measured and were not.
     pub unknown: usize,
+}
+
+/// What is searched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wish {
+    /// The smallest step that matters, as a difference of natural logarithms.
+    pub min: f64,
+    /// So many steps at most are searched, the largest first.
+    pub steps: usize,
 }
 
 impl<'a> Sequence<'a> {

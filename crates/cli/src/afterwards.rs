@@ -220,6 +220,7 @@ fn counting_plan(plan: &Plan, cells: &[CellId]) -> Plan {
     again.limits = Limits::default();
     again.pins = None;
     again.confirms = None;
+    again.bisects = None;
     again.session = None;
     again.sensitivity = None;
     again.experiment = None;

@@ -1,5 +1,6 @@
 //! What the user can type. Nothing is computed here.
 
+pub mod bisect;
 pub mod catalogue;
 pub mod conditions;
 pub mod count;
@@ -12,6 +13,7 @@ pub mod shape;
 
 use crate::failure::EXIT_CODES;
 use crate::kinds;
+use bisect::BisectArguments;
 use catalogue::{ConfigsArguments, Fetch, Targets, Workloads};
 use clap::{Args, Parser, Subcommand};
 use count::Count;
@@ -70,7 +72,16 @@ pub enum Command {
                       deltabench explain postgres:17 postgres:18 --only point-query"
     )]
     Explain(Box<Explain>),
-    /// Continue a run, or an experiment, that was interrupted or killed
+    /// Find the commits or releases that made a cell slower or faster, by counted instructions
+    #[command(
+        after_help = "Example: deltabench bisect postgres:17.0..17.11 --only scan\n         \
+                      deltabench bisect git:/src/postgres@v1..v2+o3 --only point-query\n         \
+                      deltabench bisect last --cell point-query\n\n\
+                      Exit codes: 0 a culprit is found, 2 bad request, 3 none is found, 5 could not build \
+                      or measure, 130 interrupted."
+    )]
+    Bisect(Box<BisectArguments>),
+    /// Continue a run, an experiment or a bisection that was interrupted or killed
     #[command(after_help = "Example: deltabench resume last")]
     Resume(Resume),
     /// Measure the regressions and improvements of at most 5 % of a run again, on a fresh load; one that

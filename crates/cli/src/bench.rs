@@ -95,12 +95,25 @@ impl Bench {
         pilot: bool,
         said: &str,
     ) -> Result<Measured, Failure> {
+        let mut progress = Progress::new(self.planned(plan));
+        progress.note(said);
+        self.measure_told(run, plan, library, lock, pilot, &mut progress)
+    }
+
+    /// As [`Bench::measure`]; `observer` hears how it goes on.
+    pub fn measure_told(
+        &mut self,
+        run: &str,
+        plan: &Plan,
+        library: &Library,
+        lock: RunLock,
+        pilot: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<Measured, Failure> {
         let machine = MachineName(machine_name());
         self.store
             .add_fact(run, (None, None), &machine)
             .map_err(store_problem)?;
-        let mut progress = Progress::new(self.planned(plan));
-        progress.note(said);
         let clock = MachineClock::begin();
         let mut session = Session {
             plan,
@@ -111,7 +124,7 @@ impl Bench {
             library,
             pilot,
             interrupted: &self.interrupted,
-            observer: &mut progress,
+            observer,
             clock: &clock,
             began: clock.now(),
         };

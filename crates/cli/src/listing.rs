@@ -2,6 +2,7 @@
 
 use crate::arguments::catalogue::{Fetch, Targets};
 use crate::arguments::results::{Format, Notes, Report};
+use crate::bisect;
 use crate::config::Config;
 use crate::console::{self, print_stdout, say, write_file};
 use crate::failure::Failure;
@@ -37,6 +38,7 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     }
     let run = match study::wanted(&arguments.runs, arguments.by, config)? {
         Wanted::Run(run) => run,
+        Wanted::Bisection(name) => return bisect::report(&name, arguments, config),
         Wanted::Study(runs) => return study::report(&runs, arguments),
     };
     let store = open(config)?;
@@ -87,6 +89,13 @@ pub fn notes(arguments: &Notes, config: &Config) -> Result<u8, Failure> {
     let runs = match found {
         Found::Run(run) => vec![run],
         Found::Execution(_, runs) => runs,
+        Found::Bisection(name) => {
+            return Err(Failure::Refused(
+                Problem::new(format!("{name} is a bisection"))
+                    .detail("its report says all that there is to say")
+                    .hint(format!("`deltabench report {name}`")),
+            ));
+        }
     };
     let mut texts = Vec::new();
     for run in runs {
@@ -151,6 +160,11 @@ pub fn runs(config: &Config) -> Result<u8, Failure> {
             blocks(&run),
             session(&run),
             mark(&withdrawn)
+        ));
+    }
+    for name in store.bisections().map_err(store_problem)? {
+        lines.push(bisect::line(
+            &store.bisection(&name).map_err(store_problem)?,
         ));
     }
     if lines.is_empty() {

@@ -8,6 +8,7 @@ mod agent;
 mod amounts;
 mod arguments;
 mod bench;
+mod bisect;
 mod calibrate;
 mod clock;
 mod config;
@@ -71,6 +72,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Run(run) => experiment::run(&run, &config),
         Command::Init(init) => experiment::init(&init),
         Command::Explain(explain) => explain::explain(*explain, &config),
+        Command::Bisect(bisect) => bisect::bisect(&bisect, &config),
         Command::Resume(resume) => resume::resume(&resume, &config),
         Command::Confirm(confirm) => resume::confirm(&confirm, &config),
         Command::Report(report) => listing::report(&report, &config),

@@ -12,13 +12,13 @@ use crate::output::Destinations;
 use crate::request::pause;
 use crate::store::{open, store_problem};
 use crate::targets::check_still_there;
-use crate::{experiment, interrupt, sensitivity, sessions};
+use crate::{bisect, experiment, interrupt, sensitivity, sessions};
 use deltabench_lab::Judged;
 use deltabench_model::problem::Problem;
 use deltabench_run::session::SessionEnd;
 use deltabench_store::{Found, RunState};
 
-/// Continues a run, or the runs of an experiment.
+/// Continues a run, the runs of an experiment, or a bisection.
 pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
     let host = swept_host(&arguments.servers, config)?;
@@ -40,6 +40,11 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
                 ));
             }
             return experiment::carry_out(&mut bench, &execution, &runs, false, config);
+        }
+        Found::Bisection(name) => {
+            drop(bench);
+            let json = arguments.output.json.clone();
+            return bisect::resume(&name, &arguments.servers, json, config);
         }
     };
     let plan = bench.store.plan(&run).map_err(store_problem)?;

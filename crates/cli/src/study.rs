@@ -40,6 +40,8 @@ pub struct Loaded {
 pub enum Wanted {
     /// One run, by its own report.
     Run(String),
+    /// A bisection.
+    Bisection(String),
     /// Runs of one or more labs, as a study.
     Study(Vec<(PathBuf, String)>),
 }
@@ -55,6 +57,17 @@ pub fn wanted(names: &[String], by: Option<By>, config: &Config) -> Result<Wante
         let store = open(&lab)?;
         match store.find_any(name).map_err(Failure::Refused)? {
             Found::Run(run) => runs.push((lab, run)),
+            Found::Bisection(name) if names.len() == 1 && by.is_none() && lab == config.lab => {
+                return Ok(Wanted::Bisection(name));
+            }
+            Found::Bisection(name) => {
+                return Err(Failure::Refused(
+                    Problem::new(format!(
+                        "{name} is a bisection, and has a report of its own"
+                    ))
+                    .hint(format!("name it alone: `deltabench report {name}`")),
+                ));
+            }
             Found::Execution(_, parts) => {
                 executions += 1;
                 runs.extend(parts.into_iter().map(|run| (lab.clone(), run)));

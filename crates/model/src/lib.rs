@@ -4,6 +4,7 @@
 //! socket or asks the clock; the crates that do speak to each other in these types. Types that are written to
 //! disk carry their own format version ([`plan::PLAN_FORMAT`]).
 
+pub mod bisection;
 pub mod cell;
 pub mod counter;
 pub mod counts;

@@ -529,6 +529,9 @@ pub struct Plan {
     /// The run whose cells this one counts the instructions of, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<String>,
+    /// The bisection that this run is a look of: it counts a point of its history next to the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bisects: Option<String>,
     /// The run of whose cells this one samples where the time goes, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<String>,
@@ -615,6 +618,7 @@ impl Plan {
             workloads: Vec::new(),
             confirms: None,
             counts: None,
+            bisects: None,
             samples: None,
             session: None,
             sensitivity: None,

@@ -143,6 +143,16 @@ fn terminal_line(
     lines
 }
 
+/// Each place of an explanation in one text: `+116 LockAcquireExtended: 7 calls, each 16 more`.
+pub fn explanation_lines(explanation: &Explanation) -> Vec<String> {
+    let lines = explanation.lines.iter();
+    let text = |line: &Line| {
+        let (_, _, difference) = figures(line, explanation);
+        format!("{difference} {}: {}", place(line), why(line, explanation))
+    };
+    lines.map(text).collect()
+}
+
 /// In Markdown, with a heading; nothing where nothing is explained.
 pub(crate) fn sections(context: &ReportContext, plan: &Plan) -> Vec<Section> {
     if context.explained.is_empty() {

@@ -10,6 +10,7 @@
 mod again;
 mod axis;
 mod benchstat;
+mod bisected;
 mod conditions;
 mod confirmation;
 mod context;
@@ -46,13 +47,17 @@ pub mod words;
 
 pub use axis::interval_bar;
 pub use benchstat::benchstat;
+pub use bisected::{
+    BISECTED_FORMAT, BaseAlone, Bisected, BisectedLook, BisectedPoint, Culprit, OpenInterval,
+    Quiet, SuspectPoint, TimedCulprit, bisected_json, bisected_text,
+};
 pub use context::{
     CellWarmUp, ConfirmationWithdrawn, DeltaChosen, LedgerLine, ReportContext, ServerFacts,
     SessionLine, resolved,
 };
 pub use costs::costs_table;
 pub use csv::csv;
-pub use explained::{counted_in_short, explained_markdown, explained_text};
+pub use explained::{counted_in_short, explained_markdown, explained_text, explanation_lines};
 pub use html::html;
 pub use json::{JsonVersion, explained_json, json, of_no_run};
 pub use junit::junit;

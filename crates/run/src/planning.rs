@@ -71,6 +71,7 @@ pub fn plan(
         workloads: request.sources,
         confirms: None,
         counts: None,
+        bisects: None,
         samples: None,
         session: None,
         sensitivity: None,

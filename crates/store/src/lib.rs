@@ -6,6 +6,7 @@
 //! Nothing is ever updated or deleted; triggers in the file see to it. Deriving numbers from slices is not
 //! done here. `docs/store.md` describes the tables. [`export`] writes plain tables for others.
 
+mod bisections;
 mod counts;
 mod error;
 pub mod export;

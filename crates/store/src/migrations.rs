@@ -11,7 +11,7 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
 
 /// The steps: number, name, SQL.
-pub(crate) const MIGRATIONS: [(u32, &str, &str); 9] = [
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 10] = [
     (1, "first", include_str!("migrations/0001-first.sql")),
     (
         2,
@@ -36,6 +36,11 @@ pub(crate) const MIGRATIONS: [(u32, &str, &str); 9] = [
         9,
         "placebo-p",
         include_str!("migrations/0009-placebo-p.sql"),
+    ),
+    (
+        10,
+        "bisections",
+        include_str!("migrations/0010-bisections.sql"),
     ),
 ];
 

@@ -90,6 +90,8 @@ pub enum Found {
     Run(String),
     /// An execution of an experiment: its name and its runs, in the order of their parts.
     Execution(String, Vec<String>),
+    /// A bisection, by its name.
+    Bisection(String),
 }
 
 impl Store {
@@ -283,6 +285,13 @@ impl Store {
             ))
             .detail(runs.join("\n"))
             .hint("name one of them")),
+            Found::Bisection(name) => Err(Problem::new(format!("{name} is a bisection"))
+                .detail(
+                    "it consists of runs that count one point each, and of what they say together",
+                )
+                .hint(format!(
+                    "`deltabench report {name}` prints it, `deltabench resume {name}` goes on"
+                ))),
         }
     }
 
@@ -293,7 +302,15 @@ impl Store {
     pub fn find_any(&self, wanted: &str) -> Result<Found, Problem> {
         let named = self.named()?;
         if named.iter().any(|entry| entry.run == wanted) {
-            return Ok(Found::Run(wanted.to_owned()));
+            return Ok(
+                match named
+                    .iter()
+                    .any(|entry| entry.run == wanted && entry.bisection)
+                {
+                    true => Found::Bisection(wanted.to_owned()),
+                    false => Found::Run(wanted.to_owned()),
+                },
+            );
         }
         // Runs that belong to another answer to their full names only, as the parts of an experiment do.
         let mut names: Vec<&str> = Vec::new();
@@ -339,16 +356,20 @@ impl Store {
             or r.plan ->> '$.counts' is not null \
             or r.plan ->> '$.samples' is not null \
             or r.plan ->> '$.sensitivity' is not null \
+            or r.plan ->> '$.bisects' is not null \
             or coalesce(r.plan ->> '$.session.number', 1) > 1, \
             r.plan ->> '$.experiment.execution', \
-            exists (select 1 from run_state where run = r.id and state <> 'planned') \
-            from run r order by r.started_unix_ms, r.id";
+            exists (select 1 from run_state where run = r.id and state <> 'planned'), \
+            0, r.started_unix_ms as started_unix_ms, r.id as id from run r \
+            union all select b.name, 0, null, 1, 1, b.started_unix_ms, b.id from bisection b \
+            order by started_unix_ms, id";
         let named = self.collect(SQL, [], |row| {
             Ok(Named {
                 run: row.get(0)?,
                 belongs: row.get(1)?,
                 execution: row.get(2)?,
                 started: row.get(3)?,
+                bisection: row.get(4)?,
             })
         })?;
         Ok(named)
@@ -363,6 +384,8 @@ struct Named {
     execution: Option<String>,
     /// Whether it was ever more than planned.
     started: bool,
+    /// Whether it is a bisection, and no run.
+    bisection: bool,
 }
 
 /// The run, or the execution with its runs, that goes by this name.
@@ -372,7 +395,12 @@ fn meaning(name: &str, named: &[Named]) -> Found {
         .filter(|entry| entry.execution.as_deref() == Some(name) && !entry.belongs)
         .map(|entry| entry.run.clone())
         .collect();
-    if parts.is_empty() {
+    if named
+        .iter()
+        .any(|entry| entry.run == name && entry.bisection)
+    {
+        Found::Bisection(name.to_owned())
+    } else if parts.is_empty() {
         Found::Run(name.to_owned())
     } else {
         Found::Execution(name.to_owned(), parts)

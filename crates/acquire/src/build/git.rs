@@ -18,7 +18,7 @@ pub(super) struct Commit {
 
 /// A repository, read only.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Repository {
+pub(super) struct Repository {
     git: PathBuf,
     git_dir: PathBuf,
     /// As the user calls it: the directory's name.
@@ -108,7 +108,8 @@ impl Commit {
 }
 
 impl Repository {
-    fn open(git: &Path, directory: &Path) -> Result<Self, Problem> {
+    /// The repository at a directory.
+    pub fn open(git: &Path, directory: &Path) -> Result<Self, Problem> {
         let none = |why: String| {
             Problem::new(format!("no git repository at {}", directory.display()))
                 .detail(why)
@@ -141,7 +142,8 @@ impl Repository {
         })
     }
 
-    fn commit(&self, reference: &str) -> Result<String, Problem> {
+    /// The whole name of the commit that `reference` means now.
+    pub fn commit(&self, reference: &str) -> Result<String, Problem> {
         let wanted = format!("{reference}^{{commit}}");
         if let Ok(id) = self.ask(&[
             "rev-parse",
@@ -186,7 +188,8 @@ impl Repository {
             .hint("use a full clone: `git clone` without --filter")
     }
 
-    fn ask(&self, arguments: &[&str]) -> Result<String, String> {
+    /// What git says to these arguments.
+    pub fn ask(&self, arguments: &[&str]) -> Result<String, String> {
         self.run(arguments, None)
     }
 

@@ -112,6 +112,14 @@ pub(crate) fn all(cache: &Cache) -> Vec<Build> {
     builds
 }
 
+/// Removes a build from the cache; the next use of it builds it again. What is no build stays.
+pub(super) fn forget(cache: &Cache, bin_dir: &Path) -> Result<(), Problem> {
+    match bin_dir.parent() {
+        Some(dir) if dir.parent() == Some(&cache.built()) && at(dir).is_some() => remove_tree(dir),
+        _ => Ok(()),
+    }
+}
+
 /// The build in a directory, if it is whole.
 pub(super) fn at(dir: &Path) -> Option<Build> {
     if dir.file_name()?.to_str()?.starts_with(PARTIAL) {

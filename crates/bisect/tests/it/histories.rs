@@ -64,7 +64,11 @@ impl History {
 }
 
 fn places(found: &Found) -> Vec<(usize, usize)> {
-    let mut places: Vec<_> = found.steps.iter().map(|one| (one.first, one.last)).collect();
+    let mut places: Vec<_> = found
+        .steps
+        .iter()
+        .map(|one| (one.first, one.last))
+        .collect();
     places.sort_unstable();
     places
 }
@@ -220,10 +224,17 @@ fn histories_of_any_kind_end_with_steps_that_are_there() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let points = random.random_range(2..60);
         let steps: Vec<(usize, f64)> = (0..random.random_range(0..5))
-            .map(|_| (random.random_range(1..points), random.random_range(-0.04..0.04)))
+            .map(|_| {
+                (
+                    random.random_range(1..points),
+                    random.random_range(-0.04..0.04),
+                )
+            })
             .collect();
         let mut history = History::of(points, &steps);
-        history.broken = (1..points - 1).filter(|_| random.random_bool(0.2)).collect();
+        history.broken = (1..points - 1)
+            .filter(|_| random.random_bool(0.2))
+            .collect();
         let (found, _) = history.search(&WISH, seed);
         for step in &found.steps {
             let truth = history.cost(step.last) - history.cost(step.before);

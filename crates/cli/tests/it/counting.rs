@@ -22,7 +22,7 @@ const COUNT: [&str; 10] = [
 
 /// Whether scripts/test could not get valgrind and says so in its last line. Without that variable a missing
 /// valgrind fails the tests.
-fn untested() -> bool {
+pub fn untested() -> bool {
     let untested = std::env::var_os("DELTABENCH_WITHOUT_VALGRIND").is_some();
     assert!(
         untested || Path::new("/usr/bin/valgrind").is_file(),

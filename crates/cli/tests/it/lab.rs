@@ -52,7 +52,8 @@ impl Lab {
             .arg(self.path().join("lab"))
             .current_dir(self.path());
         if [
-            "compare", "count", "explain", "insert", "pgbench", "resume", "rocksdb", "run",
+            "bisect", "compare", "count", "explain", "insert", "pgbench", "resume", "rocksdb",
+            "run",
         ]
         .contains(&arguments[0])
         {

@@ -4,6 +4,7 @@
 
 mod action;
 mod agent;
+mod bisecting;
 mod checks;
 mod costs;
 mod counting;

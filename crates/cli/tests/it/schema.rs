@@ -36,6 +36,7 @@ fn check(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut V
             "type" if has_type(value, wanted.as_str().unwrap()) => {}
             "type" => breach(format!("{value} is no {wanted}")),
             "const" if value == wanted => {}
+            "enum" if wanted.as_array().unwrap().contains(value) => {}
             "const" => breach(format!("{value} is not {wanted}")),
             "minimum" if value.as_f64() >= wanted.as_f64() => {}
             "exclusiveMinimum" if value.as_f64() > wanted.as_f64() => {}

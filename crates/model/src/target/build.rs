@@ -3,7 +3,7 @@
 use super::Release;
 use crate::problem::Problem;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// What to build, and how.
@@ -29,6 +29,16 @@ pub enum BuildSource {
         /// Commit, tag or branch.
         reference: String,
     },
+}
+
+impl BuildSpec {
+    /// The directory of the repository, if it is a commit that is built.
+    pub fn directory(&self) -> Option<&Path> {
+        match &self.source {
+            BuildSource::Git { directory, .. } => Some(directory),
+            BuildSource::Release(_) | BuildSource::Archive(_) => None,
+        }
+    }
 }
 
 impl FromStr for BuildSpec {

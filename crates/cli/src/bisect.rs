@@ -1,0 +1,344 @@
+//! `deltabench bisect`: the commit, or the release, that changed a cell.
+
+mod question;
+mod range;
+mod search;
+mod shown;
+
+use crate::arguments::bisect::BisectArguments;
+use crate::arguments::conditions::Servers;
+use crate::arguments::results::{Format, Report};
+use crate::bench::Bench;
+use crate::clock::{now, run_name};
+use crate::config::Config;
+use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
+use crate::failure::{Failure, NOT_MEASURED};
+use crate::host::swept_host;
+use crate::interrupt;
+use crate::request::{percent, time};
+use crate::store::{open, open_store, store_problem};
+use deltabench_bisect::{Known, Sequence, forecast};
+use deltabench_model::bisection::{Asked, Bisection, Happened, Point, Question};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::{count, to_f64};
+use deltabench_report::{Bisected, bisected_json, bisected_text};
+use deltabench_server::Counter;
+use question::Wanted;
+use search::{Ended, Search};
+use std::path::PathBuf;
+
+/// Exit code of a search that named no culprit.
+const UNDECIDED: u8 = 3;
+
+/// The smallest step that counts can tell: starts of one server differ by up to a few hundredths of a
+/// percent.
+const LEAST: f64 = 0.000_5;
+
+/// Seconds of a look on two cores: counting, and a build of PostgreSQL. Only for the forecast before the ends
+/// are counted; a build far from the one before takes that long, a near one some seconds.
+const COUNT_SECONDS: f64 = 25.0;
+const BUILD_SECONDS: f64 = 150.0;
+
+/// Searches, or continues a search of the same question.
+pub fn bisect(arguments: &BisectArguments, config: &Config) -> Result<u8, Failure> {
+    let mut asked = asked(arguments).map_err(Failure::Refused)?;
+    if let Some(path) = arguments.json.as_deref().filter(|path| !is_stdout(path)) {
+        check_writable(path).map_err(Failure::Refused)?;
+    }
+    let wanted = Wanted::read(arguments, config)?;
+    asked.skip = skipped(&arguments.skip, &wanted.points.points).map_err(Failure::Refused)?;
+    for line in outlook(&wanted.points.points, &asked) {
+        say(&line);
+    }
+    if arguments.dry_run {
+        return Ok(0);
+    }
+    Counter::find().map_err(Failure::Refused)?;
+    let host = swept_host(&arguments.servers, config)?;
+    let question = wanted.question(arguments, config)?;
+    let mut bench = Bench {
+        store: open_store(config)?,
+        host,
+        interrupted: interrupt::flag()?,
+    };
+    let bisection = begun(&mut bench, question)?;
+    carry_out(&mut bench, bisection, asked, arguments.json.clone(), config)
+}
+
+/// Continues a bisection by its name.
+pub fn resume(
+    name: &str,
+    servers: &Servers,
+    json: Option<PathBuf>,
+    config: &Config,
+) -> Result<u8, Failure> {
+    Counter::find().map_err(Failure::Refused)?;
+    let host = swept_host(servers, config)?;
+    let mut bench = Bench {
+        store: open(config)?,
+        host,
+        interrupted: interrupt::flag()?,
+    };
+    let bisection = bench.store.bisection(name).map_err(store_problem)?;
+    let asked = bisection.asked().cloned();
+    let asked = asked.ok_or_else(|| {
+        Failure::Refused(
+            Problem::new(format!("{name} ended before anything was asked"))
+                .hint("run the command again that started it"),
+        )
+    })?;
+    // Its time is over: who goes on wants it to end.
+    let asked = Asked {
+        budget_seconds: None,
+        ..asked
+    };
+    carry_out(&mut bench, bisection, asked, json, config)
+}
+
+/// `deltabench report` of a bisection.
+pub fn report(name: &str, arguments: &Report, config: &Config) -> Result<u8, Failure> {
+    let store = open(config)?;
+    let bisection = store.bisection(name).map_err(store_problem)?;
+    let bisected = shown::shown(&bisection, None, &store)?;
+    let text = match arguments.format {
+        Format::House(deltabench_report::Format::Text) => bisected_text(&bisected, width()),
+        Format::House(deltabench_report::Format::Json(_)) => bisected_json(&bisected),
+        _ => {
+            return Err(Failure::Refused(
+                Problem::new(format!("{name} is a bisection"))
+                    .detail("its report has two forms: text and json")
+                    .hint("name one of its runs for other forms"),
+            ));
+        }
+    };
+    match &arguments.out {
+        Some(path) => write_file(path, &text)?,
+        None => print_stdout(&text)?,
+    }
+    Ok(code(&bisected))
+}
+
+/// A bisection in `deltabench list`.
+pub fn line(bisection: &Bisection) -> String {
+    let points = &bisection.question.points;
+    let name = |point: Option<&Point>| point.map_or_else(String::new, |point| point.name.clone());
+    let cell = bisection.question.plan.cells.first();
+    format!(
+        "{}  bisection  {} .. {}  {}  {} points, {} looks",
+        bisection.name,
+        name(points.first()),
+        name(points.last()),
+        cell.map_or("", |cell| cell.workload.as_str()),
+        points.len(),
+        bisection.looks().count()
+    )
+}
+
+/// Searches to the end, and publishes what is found.
+fn carry_out(
+    bench: &mut Bench,
+    bisection: Bisection,
+    asked: Asked,
+    json: Option<PathBuf>,
+    config: &Config,
+) -> Result<u8, Failure> {
+    let name = bisection.name.clone();
+    let happened = Happened::Asked(asked.clone());
+    bench
+        .store
+        .add_to_bisection(&name, &happened, now().1)
+        .map_err(store_problem)?;
+    let mut search = Search::new(bench, config, bisection, asked)?;
+    search.bisection.happened.push(happened);
+    let ended = search.go_on()?;
+    let bisection = search.bisection;
+    let bisected = shown::shown(&bisection, Some(ended), &bench.store)?;
+    let text = bisected_text(&bisected, width());
+    let file = json.unwrap_or_else(|| config.lab.join(format!("{name}.json")));
+    if is_stdout(&file) {
+        say(&text);
+        print_stdout(&bisected_json(&bisected))?;
+    } else {
+        print_stdout(&text)?;
+        write_file(&file, &bisected_json(&bisected))?;
+        say(&format!("wrote {}", file.display()));
+    }
+    if ended == Ended::Interrupted {
+        return Ok(interrupt::STATUS);
+    }
+    Ok(code(&bisected))
+}
+
+fn code(bisected: &Bisected) -> u8 {
+    match (bisected.end, bisected.culprits.as_slice()) {
+        ("found", [_, ..]) => 0,
+        ("interrupted", _) if bisected.instructions.is_none() => NOT_MEASURED,
+        _ => UNDECIDED,
+    }
+}
+
+/// The bisection of this question that is in the lab, or a new one.
+fn begun(bench: &mut Bench, question: Question) -> Result<Bisection, Failure> {
+    for name in bench.store.bisections().map_err(store_problem)? {
+        let known = bench.store.bisection(&name).map_err(store_problem)?;
+        if known.question == question {
+            say(&format!(
+                "continuing {name}: {} looks are known",
+                known.looks().count()
+            ));
+            return Ok(known);
+        }
+    }
+    let (seconds, started) = now();
+    let name = format!("bisect-{}", run_name(seconds, question.plan.seed));
+    bench
+        .store
+        .create_bisection(&name, &question, started)
+        .map_err(store_problem)?;
+    say(&format!("bisection {name}"));
+    Ok(Bisection {
+        name,
+        question,
+        happened: Vec::new(),
+    })
+}
+
+/// What the options say, without the points to leave out.
+fn asked(arguments: &BisectArguments) -> Result<Asked, Problem> {
+    let min = percent(&arguments.min)?;
+    if min < LEAST {
+        return Err(Problem::new(format!(
+            "--min {} is less than counts can tell",
+            arguments.min
+        ))
+        .detail("starts of one server differ by up to a few hundredths of a percent")
+        .hint("name 0.05% or more"));
+    }
+    Ok(Asked {
+        min,
+        culprits: arguments.culprits,
+        skip: Vec::new(),
+        keep_builds: arguments.keep_builds,
+        budget_seconds: arguments.budget.as_deref().map(time).transpose()?,
+    })
+}
+
+/// The points that are named by a release or by the beginning of a commit.
+fn skipped(names: &[String], points: &[Point]) -> Result<Vec<usize>, Problem> {
+    /// Letters of a commit that name it well enough.
+    const LETTERS: usize = 7;
+    let mut skipped = Vec::new();
+    for name in names {
+        let commit = format!("@{name}");
+        let named = |(_, point): &(usize, &Point)| {
+            let of_commit = point.date.is_some() && name.len() >= LETTERS;
+            point.name == *name
+                || point.target == *name
+                || of_commit && point.target.contains(&commit)
+        };
+        let mut found = points.iter().enumerate().filter(named);
+        let number = found.next().map(|(number, _)| number);
+        let number = number.ok_or_else(|| {
+            Problem::new(format!("--skip {name} is none of the points"))
+                .hint("name a release, a target, or at least seven letters of a commit")
+        })?;
+        if number == 0 || number + 1 == points.len() {
+            return Err(
+                Problem::new(format!("--skip {name} is an end of the range"))
+                    .detail("both ends are measured first")
+                    .hint("name a smaller range"),
+            );
+        }
+        skipped.push(number);
+    }
+    Ok(skipped)
+}
+
+/// What is going to be done, before any server is looked for.
+fn outlook(points: &[Point], asked: &Asked) -> Vec<String> {
+    let differ = points
+        .iter()
+        .skip(1)
+        .filter(|point| point.may_differ)
+        .count();
+    let builds = points.iter().any(|point| point.target.contains('+'));
+    let noun = match points.iter().any(|point| point.date.is_some()) {
+        true => "commits",
+        false => "servers",
+    };
+    let places = vec![Known::Unknown; differ + 1];
+    let culprits = usize::try_from(asked.culprits).unwrap_or(usize::MAX);
+    let looks = forecast(&Sequence::plain(&places), culprits);
+    let each = COUNT_SECONDS + if builds { BUILD_SECONDS } else { 0.0 };
+    let time = |looks: usize| crate::amounts::span(to_f64(count(looks + 2)) * each);
+    let what = match builds {
+        true => "builds and counts",
+        false => "counts",
+    };
+    vec![
+        format!(
+            "{} {noun} after the base, {differ} of them may have another server than the one before",
+            points.len().saturating_sub(1)
+        ),
+        format!(
+            "both ends, then about {} looks for one culprit, {} for {}: at most about {} to {} of {what} on \
+             two cores",
+            looks.one,
+            looks.all,
+            asked.culprits,
+            time(looks.one),
+            time(looks.all)
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commit(id: &str) -> Point {
+        Point {
+            target: format!("git:/src@{id}+def"),
+            name: id.get(..10).unwrap().to_owned(),
+            date: Some("2024-09-21".to_owned()),
+            subject: None,
+            may_differ: true,
+        }
+    }
+
+    #[test]
+    fn points_to_skip_are_named_by_enough_letters_and_are_no_ends() {
+        let ids = ["1aaaaaaaaaaaaaaa", "2bbbbbbbbbbbbbbb", "2bbbbbbbbcccccccc"];
+        let points = ids.map(commit);
+        let find = |name: &str| skipped(&[name.to_owned()], &points);
+        assert_eq!(find("2bbbbbbb").unwrap(), [1]);
+        assert_eq!(find("2bbbbbbbbb").unwrap(), [1]);
+        assert!(
+            find("2bb")
+                .unwrap_err()
+                .error
+                .contains("none of the points")
+        );
+        assert!(find("1aaaaaaaa").unwrap_err().error.contains("end"));
+        assert!(find("2bbbbbbbbc").unwrap_err().error.contains("end"));
+    }
+
+    #[test]
+    fn the_outlook_counts_what_may_differ() {
+        let mut points = ["1aaaaaaaaaaaaaaa", "2bbbbbbbbbbbbbbb", "3ccccccccccccccc"].map(commit);
+        points[1].may_differ = false;
+        let asked = Asked {
+            min: 0.005,
+            culprits: 3,
+            skip: Vec::new(),
+            keep_builds: 20,
+            budget_seconds: None,
+        };
+        let lines = outlook(&points, &asked).join("\n");
+        assert!(
+            lines.starts_with("2 commits after the base, 1 of them"),
+            "{lines}"
+        );
+        assert!(lines.contains("builds and counts"), "{lines}");
+    }
+}

@@ -1,0 +1,368 @@
+//! From what was typed to the points that are searched and the plan that counts them.
+
+use super::range::{Range, releases};
+use crate::afterwards::counting_plan;
+use crate::arguments::bisect::BisectArguments;
+use crate::arguments::conditions::{
+    AS_IS, CacheWord, Checksums, Conditions, LimitArguments, Output, TransportWord,
+};
+use crate::arguments::count::Count;
+use crate::config::Config;
+use crate::console::say;
+use crate::count;
+use crate::failure::Failure;
+use crate::invalidate::meant;
+use crate::store::{open, store_problem};
+use crate::targets::resolve_servers;
+use deltabench_acquire::{Cache, history};
+use deltabench_lab::{Judged, changed};
+use deltabench_model::bisection::{BISECTION_FORMAT, BaseAlone, Point, Question};
+use deltabench_model::installation::Origin;
+use deltabench_model::plan::{CellId, Plan, PlannedServer, Role};
+use deltabench_model::problem::Problem;
+use deltabench_model::target::{Release, TargetSpec};
+
+/// The variant of a clone that is named without one.
+const VARIANT: &str = "def";
+
+/// The points of a search, before any server is looked for.
+#[derive(Debug)]
+pub struct Points {
+    pub points: Vec<Point>,
+    pub base_alone: Option<BaseAlone>,
+}
+
+/// What is asked of a bisection before its ends are found: its points, and the run that it is about.
+pub struct Wanted {
+    pub points: Points,
+    /// A run, as its plan counts the cell in question.
+    run: Option<Plan>,
+}
+
+impl Wanted {
+    /// Reads what was typed, the history between the ends or the list of releases, and the run.
+    ///
+    /// Errors: all that is refused before anything is fetched or built.
+    pub fn read(arguments: &BisectArguments, config: &Config) -> Result<Self, Failure> {
+        let range = Range::read(&arguments.what).map_err(Failure::Refused)?;
+        let (range, run) = match range {
+            Some(range) => {
+                check_of_targets(arguments).map_err(Failure::Refused)?;
+                (range, None)
+            }
+            None => {
+                let (range, plan) = of_run(arguments, config)?;
+                (range, Some(plan))
+            }
+        };
+        let points = Points::of(&range, config).map_err(Failure::Refused)?;
+        Ok(Self { points, run })
+    }
+
+    /// Finds the servers of both ends, which may take two builds, and makes the plan that counts them.
+    pub fn question(
+        self,
+        arguments: &BisectArguments,
+        config: &Config,
+    ) -> Result<Question, Failure> {
+        let Points { points, base_alone } = self.points;
+        let [first, .., last] = points.as_slice() else {
+            return Err(Failure::Refused(Problem::new(
+                "there is nothing between the ends",
+            )));
+        };
+        let mut plan = match self.run {
+            None => count::ready(&count_of(first, last, arguments), config)?.plan,
+            Some(mut plan) => {
+                let specs = [first, last].map(|point| point.target.parse::<TargetSpec>());
+                let specs: Vec<_> = specs
+                    .into_iter()
+                    .collect::<Result<_, _>>()
+                    .map_err(Failure::Refused)?;
+                let found = resolve_servers(&specs, config).map_err(Failure::Refused)?;
+                for (server, installation) in plan.servers.iter_mut().zip(found) {
+                    server.installation = installation;
+                    server.label = None;
+                }
+                plan
+            }
+        };
+        if plan.cells.len() != 1 {
+            return Err(Failure::Refused(
+                Problem::new(format!(
+                    "{} workloads cannot be bisected together",
+                    plan.cells.len()
+                ))
+                .detail("each of them may have other culprits")
+                .hint("name one with --only NAME"),
+            ));
+        }
+        // Another command may go on with the same question.
+        plan.command.clear();
+        Ok(Question {
+            format: BISECTION_FORMAT.0.to_owned(),
+            version: BISECTION_FORMAT.1,
+            points,
+            base_alone,
+            plan,
+        })
+    }
+}
+
+impl Points {
+    fn of(range: &Range, config: &Config) -> Result<Self, Problem> {
+        let plain = |points| Self {
+            points,
+            base_alone: None,
+        };
+        match range {
+            Range::Targets(targets) => Ok(plain(
+                targets.iter().map(|text| point(text, text)).collect(),
+            )),
+            Range::Releases {
+                base,
+                candidate,
+                variant,
+            } => {
+                let found = releases(base, candidate, &available(config)?)?;
+                let named = |release: &Release| {
+                    let variant = variant
+                        .as_ref()
+                        .map_or_else(String::new, |name| format!("+{name}"));
+                    point(
+                        &format!("postgres:{release}{variant}"),
+                        &release.to_string(),
+                    )
+                };
+                Ok(plain(found.iter().map(named).collect()))
+            }
+            Range::Commits {
+                repository,
+                base,
+                candidate,
+                variant,
+            } => {
+                config.sources.variants.get(variant)?;
+                let directory =
+                    std::path::absolute(repository).unwrap_or_else(|_| repository.clone());
+                let found = history(&directory, base, candidate)?;
+                let commits = found.commits.iter();
+                let points = commits.map(|commit| Point {
+                    target: format!("git:{}@{}+{variant}", directory.display(), commit.id),
+                    name: commit.id.get(..10).unwrap_or(&commit.id).to_owned(),
+                    date: Some(commit.date.clone()),
+                    subject: Some(commit.subject.clone()),
+                    may_differ: commit.may_change_server,
+                });
+                Ok(Self {
+                    points: points.collect(),
+                    base_alone: found
+                        .base_alone
+                        .map(|(commit, commits)| BaseAlone { commit, commits }),
+                })
+            }
+        }
+    }
+}
+
+fn point(target: &str, name: &str) -> Point {
+    Point {
+        target: target.to_owned(),
+        name: name.to_owned(),
+        date: None,
+        subject: None,
+        may_differ: true,
+    }
+}
+
+/// The releases that are prebuilt for this machine.
+fn available(config: &Config) -> Result<Vec<Release>, Problem> {
+    let cache = Cache::open(config.cache.clone())?;
+    let listed = deltabench_acquire::list(&cache, &config.sources)?;
+    let release = |target: &str| match target.parse() {
+        Ok(TargetSpec::Prebuilt(release)) => Some(release),
+        _ => None,
+    };
+    Ok(listed
+        .iter()
+        .filter_map(|one| release(&one.target))
+        .collect())
+}
+
+/// Refuses options that only a run has a meaning for, and a range without a workload.
+fn check_of_targets(arguments: &BisectArguments) -> Result<(), Problem> {
+    let of_run = [
+        (arguments.cell.is_some(), "--cell"),
+        (arguments.repository.is_some(), "--repository"),
+    ];
+    if let Some((_, option)) = of_run.iter().find(|(given, _)| *given) {
+        return Err(Problem::new(format!("{option} is for a run"))
+            .hint("name the workload of a range with --only NAME or -f FILE"));
+    }
+    if arguments.only.is_none() && arguments.workloads.is_empty() {
+        return Err(Problem::new("no workload is named")
+            .detail("without a run, bisect does not know what to count")
+            .hint("add --only point-query, or -f FILE; `deltabench workloads` lists them"));
+    }
+    Ok(())
+}
+
+/// The count of both ends.
+fn count_of(first: &Point, last: &Point, arguments: &BisectArguments) -> Count {
+    Count {
+        base: first.target.clone(),
+        candidates: vec![last.target.clone()],
+        all: false,
+        only: arguments.only.iter().cloned().collect(),
+        insert: false,
+        workloads: arguments.workloads.clone(),
+        not_more_than: None,
+        starts: 2,
+        clients: 1,
+        tables: 1,
+        rows: arguments.rows,
+        conditions: Conditions {
+            transport: TransportWord::Socket,
+            seed: None,
+            // The ends may be the same server, and then there is nothing to search.
+            same_target: true,
+            settings: arguments.settings.clone(),
+            configuration: None,
+            candidate_configuration: None,
+            candidate_settings: Vec::new(),
+            no_counters: false,
+            checksums: Checksums::On,
+            limits: LimitArguments {
+                memory: None,
+                storage: AS_IS.to_owned(),
+                cache_state: CacheWord::AsIs,
+                limits_optional: false,
+            },
+            servers: arguments.servers.clone(),
+            output: Output::default(),
+        },
+    }
+}
+
+/// The range between the sides of a run, and the plan that counts the cell in question.
+fn of_run(arguments: &BisectArguments, config: &Config) -> Result<(Range, Plan), Failure> {
+    check_of_run(arguments).map_err(Failure::Refused)?;
+    let name = arguments.what.first().map_or("last", String::as_str);
+    let store = open(config)?;
+    let run = store.find(name).map_err(Failure::Refused)?;
+    let plan = store.plan(&run).map_err(store_problem)?;
+    let cell = match &arguments.cell {
+        Some(cell) => {
+            let meant = meant(&plan, &run, std::slice::from_ref(cell)).map_err(Failure::Refused)?;
+            meant.into_iter().flatten().next()
+        }
+        None => {
+            let judged = Judged::of(&run, &plan, &store).map_err(Failure::Failed)?;
+            let comparison = judged.standing(&store).map_err(Failure::Failed)?;
+            changed(&comparison).first().copied()
+        }
+    };
+    let Some(cell) = cell else {
+        return Err(Failure::Refused(
+            Problem::new(format!("no cell of {run} changed"))
+                .hint("name one with --cell NAME to bisect it anyway"),
+        ));
+    };
+    let (range, plan) = sides(&run, &plan, cell, arguments).map_err(Failure::Refused)?;
+    deltabench_kinds::check_counted(&plan).map_err(Failure::Refused)?;
+    if let Some(cell) = plan.cells.first() {
+        say(&format!("{run}: bisecting {}", cell.workload));
+    }
+    Ok((range, plan))
+}
+
+/// Refuses options that only a range or targets have a meaning for.
+fn check_of_run(arguments: &BisectArguments) -> Result<(), Problem> {
+    let of_targets = [
+        (arguments.only.is_some(), "--only"),
+        (!arguments.workloads.is_empty(), "-f"),
+        (!arguments.settings.is_empty(), "--set"),
+    ];
+    match of_targets.iter().find(|(given, _)| *given) {
+        Some((_, option)) => Err(
+            Problem::new(format!("{option} is for a range or for targets"))
+                .detail("a cell of a run is counted under the run's own conditions")
+                .hint("leave it out; --cell names a cell of the run"),
+        ),
+        None => Ok(()),
+    }
+}
+
+fn sides(
+    run: &str,
+    plan: &Plan,
+    cell: CellId,
+    arguments: &BisectArguments,
+) -> Result<(Range, Plan), Problem> {
+    let mut counting = counting_plan(plan, &[cell]);
+    let refused = |why: &str| {
+        Problem::new(format!("{run} cannot be bisected"))
+            .detail(why)
+            .hint(
+                "name the range yourself: git:DIR@BASE..CANDIDATE+VARIANT or postgres:17.0..17.6, with \
+                 --only NAME",
+            )
+    };
+    counting
+        .servers
+        .sort_by_key(|server| server.role != Role::Base);
+    let [base, candidate] = counting.servers.as_slice() else {
+        return Err(refused("it does not have one base and one candidate"));
+    };
+    if base.settings != candidate.settings || base.configuration != candidate.configuration {
+        return Err(refused("its sides differ in their settings too"));
+    }
+    let range = between(base, candidate, arguments.repository.as_deref());
+    let range = range.ok_or_else(|| {
+        refused("its sides are neither commits of one repository, with one variant, nor releases")
+    })?;
+    Ok((range, counting))
+}
+
+/// The range between two servers: of commits, of releases, or of the commits between the tags of releases.
+fn between(
+    base: &PlannedServer,
+    candidate: &PlannedServer,
+    repository: Option<&str>,
+) -> Option<Range> {
+    let (base, candidate) = (&base.installation, &candidate.installation);
+    if let (Some(repository), Origin::Prebuilt, Origin::Prebuilt) =
+        (repository, base.origin, candidate.origin)
+    {
+        let (directory, variant) = repository.rsplit_once('+').unwrap_or((repository, VARIANT));
+        let tag = |version: &str| format!("REL_{}", version.replace('.', "_"));
+        return Some(Range::Commits {
+            repository: directory.into(),
+            base: tag(&base.version),
+            candidate: tag(&candidate.version),
+            variant: variant.to_owned(),
+        });
+    }
+    let spec = |asked: &str| asked.parse::<TargetSpec>().ok();
+    match (spec(&base.asked)?, spec(&candidate.asked)?) {
+        (TargetSpec::Prebuilt(_), TargetSpec::Prebuilt(_)) => Some(Range::Releases {
+            base: base.version.parse().ok()?,
+            candidate: candidate.version.parse().ok()?,
+            variant: None,
+        }),
+        (TargetSpec::Built(one), TargetSpec::Built(other)) => {
+            let directory = one.directory()?;
+            (one.variant == other.variant && directory == other.directory()?).then_some(())?;
+            let commit = |recipe: &Option<deltabench_model::installation::Recipe>| {
+                recipe.as_ref().map(|recipe| recipe.source.clone())
+            };
+            Some(Range::Commits {
+                repository: directory.to_owned(),
+                base: commit(&base.recipe)?,
+                candidate: commit(&candidate.recipe)?,
+                variant: one.variant.clone(),
+            })
+        }
+        _ => None,
+    }
+}

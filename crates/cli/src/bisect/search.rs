@@ -1,0 +1,517 @@
+//! The loop: which point next, its server, its count; each look is stored as it ends.
+
+use crate::amounts::span;
+use crate::bench::{Bench, library_of};
+use crate::clock::now;
+use crate::config::Config;
+use crate::console::say;
+use crate::failure::Failure;
+use crate::store::store_problem;
+use crate::targets::resolve_servers;
+use deltabench_acquire::{Cache, built_names, forget_build, made_of};
+use deltabench_bisect::{Choice, Known, Next, Sequence, Wish, forecast, next};
+use deltabench_compare::ServerCount;
+use deltabench_model::bisection::{
+    Asked, Bisection, FailedStep, Happened, Look, Outcome, Point, Question,
+};
+use deltabench_model::counts::Counting;
+use deltabench_model::installation::{Installation, Origin};
+use deltabench_model::plan::{Plan, ServerId};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::{count, to_f64};
+use deltabench_run::events::{BlockProgress, Observer};
+use deltabench_run::pilot::Pilot;
+use deltabench_run::session::SessionEnd;
+use deltabench_store::RunState;
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// Looks in a row that may fail: then it is not the commits.
+const FAILURES: u32 = 12;
+
+/// The smallest step that is searched is at least this many times what starts of one server differ by.
+const SPANS: f64 = 3.0;
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Every step that is large enough is found, or as many as wanted.
+    Found,
+    /// The ends do not differ by as much.
+    NothingDiffers,
+    /// Both ends are the same server.
+    SameServer,
+    /// Another look would take longer than allowed.
+    Budget,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// The points that may differ from the one before, as a search sees them: `places[0]` is the base.
+pub fn places(question: &Question) -> Vec<usize> {
+    let points = question.points.iter().enumerate();
+    let differs = |(number, point): &(usize, &Point)| *number == 0 || point.may_differ;
+    points.filter(differs).map(|(number, _)| number).collect()
+}
+
+/// What is known of each place.
+pub fn known(bisection: &Bisection, asked: &Asked, places: &[usize]) -> Vec<Known> {
+    let of = |point: &usize| match (bisection.ratio(*point), bisection.look(*point)) {
+        (Some(ratio), _) => Known::Cost(ratio.ln()),
+        (None, Some(_)) => Known::Skipped,
+        (None, None) if asked.skip.contains(point) => Known::Skipped,
+        (None, None) => Known::Unknown,
+    };
+    places.iter().map(of).collect()
+}
+
+/// What is searched: never less than what the counts themselves can tell.
+pub fn wish(bisection: &Bisection, asked: &Asked) -> Wish {
+    let spans = bisection.looks().filter_map(|look| match look.outcome {
+        Outcome::Counted { span, .. } => span,
+        _ => None,
+    });
+    let least = spans.fold(0.0, f64::max) * SPANS;
+    Wish {
+        min: asked.min.max(least).ln_1p(),
+        steps: usize::try_from(asked.culprits).unwrap_or(usize::MAX),
+    }
+}
+
+/// A search at work.
+pub struct Search<'a> {
+    pub bench: &'a mut Bench,
+    pub config: &'a Config,
+    pub cache: Cache,
+    pub bisection: Bisection,
+    pub asked: Asked,
+    places: Vec<usize>,
+    began: Instant,
+    /// Looks of this command, and the seconds they took.
+    looks: (u32, f64),
+    /// Looks in a row that failed.
+    failures: u32,
+}
+
+impl<'a> Search<'a> {
+    pub fn new(
+        bench: &'a mut Bench,
+        config: &'a Config,
+        bisection: Bisection,
+        asked: Asked,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            places: places(&bisection.question),
+            bench,
+            config,
+            cache: Cache::open(config.cache.clone()).map_err(Failure::Refused)?,
+            bisection,
+            asked,
+            began: Instant::now(),
+            looks: (0, 0.0),
+            failures: 0,
+        })
+    }
+
+    /// Looks at points until nothing is left to be found, or it has to stop.
+    pub fn go_on(&mut self) -> Result<Ended, Failure> {
+        if let Some(ended) = self.ends()? {
+            return Ok(ended);
+        }
+        loop {
+            if self.interrupted() {
+                return Ok(Ended::Interrupted);
+            }
+            let known = known(&self.bisection, &self.asked, &self.places);
+            let prices = self.prices();
+            let sequence = Sequence {
+                prices: &prices,
+                ..Sequence::plain(&known)
+            };
+            match next(&sequence, &wish(&self.bisection, &self.asked)) {
+                Next::Measure(choice) if self.fits_the_budget() => {
+                    if self.look(&choice)? == SessionEnd::Interrupted {
+                        return Ok(Ended::Interrupted);
+                    }
+                }
+                Next::Measure(_) => return Ok(Ended::Budget),
+                Next::NothingDiffers => return Ok(Ended::NothingDiffers),
+                Next::Done | Next::End(_) => return Ok(Ended::Found),
+            }
+        }
+    }
+
+    /// Counts both ends next to each other, if that was not done.
+    fn ends(&mut self) -> Result<Option<Ended>, Failure> {
+        let last = self.places.last().copied().unwrap_or(0);
+        if last == 0 {
+            return Ok(Some(Ended::SameServer));
+        }
+        if self.bisection.counted(last).is_some() {
+            return Ok(None);
+        }
+        let began = Instant::now();
+        let mut plan = self.bisection.question.plan.clone();
+        let mut made = Vec::new();
+        for (place, server) in [0, last].into_iter().zip(&mut plan.servers) {
+            let point = self.point(place)?;
+            server.installation = self.found(&point).map_err(Failure::Failed)?;
+            made.push(made_of(&server.installation).map_err(Failure::Failed)?);
+        }
+        if made.first() == made.last() {
+            return Ok(Some(Ended::SameServer));
+        }
+        let acquire_seconds = began.elapsed().as_secs_f64();
+        let counting = Instant::now();
+        let (run, end) = self.count(&plan)?;
+        if end == SessionEnd::Interrupted {
+            return Ok(Some(Ended::Interrupted));
+        }
+        let count_seconds = counting.elapsed().as_secs_f64();
+        let counted = self.counted(&run).map_err(Failure::Failed)?;
+        let base = counted.0.per_op;
+        let each = [(0, counted.0), (last, counted.1)];
+        for ((point, found), made_of) in each.into_iter().zip(made) {
+            let outcome = Outcome::Counted {
+                run: run.clone(),
+                instructions: found.per_op,
+                base,
+                span: found.span,
+            };
+            self.keep(Look {
+                point,
+                outcome,
+                made_of: Some(made_of),
+                acquire_seconds,
+                count_seconds,
+                built: false,
+            })?;
+        }
+        self.tell_ends(last, count_seconds);
+        Ok(None)
+    }
+
+    /// Says what the ends differ by, and what that leaves to do.
+    fn tell_ends(&self, last: usize, count_seconds: f64) {
+        let ratio = self.bisection.ratio(last).unwrap_or(1.0);
+        say(&format!(
+            "the ends differ by {} instructions per operation",
+            percent(ratio)
+        ));
+        let wish = wish(&self.bisection, &self.asked);
+        if wish.min > self.asked.min.ln_1p() {
+            say(&format!(
+                "starts of one server differ by up to a third of {0}, so no step below {0} is searched",
+                percent(wish.min.exp()).trim_start_matches('+')
+            ));
+        }
+        if ratio.ln().abs() >= wish.min {
+            let known = known(&self.bisection, &self.asked, &self.places);
+            let looks = forecast(&Sequence::plain(&known), wish.steps);
+            // The ends had two starts.
+            let minutes = |looks: usize| span(to_f64(count(looks)) * count_seconds / 2.0);
+            say(&format!(
+                "about {} looks for one culprit, {} for {}: {} to {} of counting, and the builds",
+                looks.one,
+                looks.all,
+                self.asked.culprits,
+                minutes(looks.one),
+                minutes(looks.all)
+            ));
+        }
+    }
+
+    /// Looks at one point.
+    fn look(&mut self, choice: &Choice) -> Result<SessionEnd, Failure> {
+        let place = |place: usize| self.places.get(place).copied().unwrap_or(0);
+        let (number, from, to) = (
+            place(choice.point),
+            place(choice.interval.from),
+            place(choice.interval.to),
+        );
+        let point = self.point(number)?;
+        let began = Instant::now();
+        let was_here = built_names(&self.cache);
+        let mut look = Look {
+            point: number,
+            outcome: Outcome::Same { point: number },
+            made_of: None,
+            acquire_seconds: 0.0,
+            count_seconds: 0.0,
+            built: false,
+        };
+        let found = self.found(&point);
+        let found = found.and_then(|found| Ok((made_of(&found)?, found)));
+        look.acquire_seconds = began.elapsed().as_secs_f64();
+        let counting = Instant::now();
+        match found {
+            _ if self.interrupted() => return Ok(SessionEnd::Interrupted),
+            Err(problem) => look.outcome = skipped(FailedStep::Build, &problem),
+            Ok((made, found)) => {
+                look.built = found.origin == Origin::Built && !was_here.contains(&found.resolved);
+                let same = self.same(&made);
+                look.made_of = Some(made);
+                look.outcome = match same {
+                    Some(point) => Outcome::Same { point },
+                    None => match self.count_point(found)? {
+                        Some(outcome) => outcome,
+                        None => return Ok(SessionEnd::Interrupted),
+                    },
+                };
+            }
+        }
+        look.count_seconds = counting.elapsed().as_secs_f64();
+        self.looks.0 += 1;
+        self.looks.1 += began.elapsed().as_secs_f64();
+        self.keep(look.clone())?;
+        self.tell(&look, &point, (from, to));
+        self.forget_builds(&[from, to, number]);
+        self.count_failures(&look)?;
+        Ok(SessionEnd::Finished)
+    }
+
+    /// Counts a point next to the base; nothing if the user stopped it.
+    fn count_point(&mut self, found: Installation) -> Result<Option<Outcome>, Failure> {
+        let mut plan = self.bisection.question.plan.clone();
+        if let Some(server) = plan.servers.get_mut(1) {
+            server.installation = found;
+        }
+        // What two starts differ by is known from the ends.
+        plan.observing.counting = Some(Counting {
+            starts: 1,
+            ..plan.observing.counting.unwrap_or_default()
+        });
+        let counted = match self.count(&plan) {
+            Ok((_, SessionEnd::Interrupted)) => return Ok(None),
+            Ok((run, SessionEnd::Finished)) => self.counted(&run).map(|counted| (run, counted)),
+            Err(_) if self.interrupted() => return Ok(None),
+            Err(refused @ Failure::Refused(_)) => return Err(refused),
+            Err(Failure::Failed(problem)) => Err(problem),
+        };
+        Ok(Some(match counted {
+            Err(problem) => skipped(FailedStep::Run, &problem),
+            Ok((run, (base, point))) => Outcome::Counted {
+                run,
+                instructions: point.per_op,
+                base: base.per_op,
+                span: None,
+            },
+        }))
+    }
+
+    /// Counts a plan as a run of this bisection.
+    fn count(&mut self, plan: &Plan) -> Result<(String, SessionEnd), Failure> {
+        let mut plan = plan.clone();
+        plan.bisects = Some(self.bisection.name.clone());
+        let library = library_of(&plan)?;
+        let store = &mut self.bench.store;
+        let mut number = 1;
+        let run = loop {
+            let name = format!("{}-{number}", self.bisection.name);
+            if store.reached(&name).map_err(store_problem)?.is_none() {
+                break name;
+            }
+            number += 1;
+        };
+        let lock = store.lock_run(&run).map_err(Failure::Refused)?;
+        store
+            .create_run(&run, &plan, RunState::Running, now().1)
+            .map_err(store_problem)?;
+        let measured = self
+            .bench
+            .measure_told(&run, &plan, &library, lock, false, &mut Silent)?;
+        Ok((run, measured.end))
+    }
+
+    /// What a run of this bisection counted: the base's, and the point's.
+    fn counted(&self, run: &str) -> Result<(ServerCount, ServerCount), Problem> {
+        let records = self.bench.store.counts(run)?;
+        let of = |server: ServerId| {
+            let own: Vec<_> = records.iter().filter(|one| one.server == server).collect();
+            ServerCount::of(&own)
+        };
+        let nothing = || Problem::new(format!("{run} counted nothing"));
+        let (base, point) = (of(ServerId(0)), of(ServerId(1)));
+        let (base, point) = base.zip(point).ok_or_else(nothing)?;
+        if (base.rows_per_op - point.rows_per_op).abs() > f64::EPSILON {
+            return Err(Problem::new(
+                "an operation returns another number of rows than on the base",
+            ));
+        }
+        Ok((base, point))
+    }
+
+    /// A point that was counted and has the same server.
+    fn same(&self, made: &str) -> Option<usize> {
+        let mut looks = self.bisection.looks();
+        let same = |look: &&Look| {
+            matches!(look.outcome, Outcome::Counted { .. }) && look.made_of.as_deref() == Some(made)
+        };
+        looks.find(same).map(|look| look.point)
+    }
+
+    fn found(&self, point: &Point) -> Result<Installation, Problem> {
+        let spec = point.target.parse()?;
+        let found = resolve_servers(&[spec], self.config)?;
+        found
+            .into_iter()
+            .next()
+            .ok_or_else(|| Problem::new(format!("{} is not there", point.target)))
+    }
+
+    fn point(&self, number: usize) -> Result<Point, Failure> {
+        let point = self.bisection.question.points.get(number).cloned();
+        point.ok_or_else(|| Failure::Failed(Problem::new(format!("there is no point {number}"))))
+    }
+
+    fn keep(&mut self, look: Look) -> Result<(), Failure> {
+        let happened = Happened::Look(look);
+        self.bench
+            .store
+            .add_to_bisection(&self.bisection.name, &happened, now().1)
+            .map_err(store_problem)?;
+        self.bisection.happened.push(happened);
+        Ok(())
+    }
+
+    /// What it costs to look at each place: nothing to build if it is in the cache, else more to compile the
+    /// farther away the nearest looks are.
+    fn prices(&self) -> Vec<f64> {
+        let built: BTreeSet<String> = built_names(&self.cache)
+            .iter()
+            .filter_map(|name| Some(name.split_once('@')?.1.to_owned()))
+            .collect();
+        let is_built = |point: &Point| {
+            let (_, variant) = point.target.rsplit_once('+').unwrap_or(("", ""));
+            built.contains(&format!("{}+{variant}", point.name))
+        };
+        let points = &self.bisection.question.points;
+        let price = |number: &usize| match points.get(*number) {
+            Some(point) if is_built(point) => 0.0,
+            _ => 1.0,
+        };
+        self.places.iter().map(price).collect()
+    }
+
+    /// Whether another look would probably end in time.
+    fn fits_the_budget(&self) -> bool {
+        let Some(budget) = self.asked.budget_seconds else {
+            return true;
+        };
+        let (looks, seconds) = self.looks;
+        let each = seconds / f64::from(looks.max(1));
+        self.began.elapsed().as_secs_f64() + each <= budget
+    }
+
+    /// Removes builds that were made for looks from the cache, the oldest first, but not those of these
+    /// points.
+    fn forget_builds(&self, needed: &[usize]) {
+        let made = self.bisection.looks().filter(|look| look.built);
+        let old: Vec<usize> = made
+            .map(|look| look.point)
+            .filter(|point| !needed.contains(point))
+            .collect();
+        let keep = usize::try_from(self.asked.keep_builds).unwrap_or(usize::MAX);
+        let many = (old.len() + needed.len()).saturating_sub(keep.max(needed.len()));
+        let mut offline = self.config.clone();
+        offline.sources.offline = true;
+        for number in old.into_iter().take(many) {
+            let here = self.bisection.question.points.get(number);
+            let Some(point) = here.filter(|point| self.is_in_the_cache(point)) else {
+                continue;
+            };
+            let gone = self.found(point);
+            let gone = gone.and_then(|found| forget_build(&self.cache, &found));
+            if let Err(problem) = gone {
+                say(&format!(
+                    "a build of {} stays: {}",
+                    point.name, problem.error
+                ));
+            }
+        }
+    }
+
+    fn is_in_the_cache(&self, point: &Point) -> bool {
+        let (_, variant) = point.target.rsplit_once('+').unwrap_or(("", ""));
+        let ending = format!("@{}+{variant}", point.name);
+        built_names(&self.cache)
+            .iter()
+            .any(|name| name.ends_with(&ending))
+    }
+
+    fn count_failures(&mut self, look: &Look) -> Result<(), Failure> {
+        let Outcome::Skipped { why, .. } = &look.outcome else {
+            self.failures = 0;
+            return Ok(());
+        };
+        self.failures += 1;
+        if self.failures < FAILURES {
+            return Ok(());
+        }
+        Err(Failure::Failed(
+            Problem::new(format!("{FAILURES} points in a row could not be measured"))
+                .detail(format!("the last one: {why}"))
+                .hint(format!(
+                    "`deltabench resume {}` goes on; name a narrower range if they all fail",
+                    self.bisection.name
+                )),
+        ))
+    }
+
+    /// A line for a look.
+    fn tell(&self, look: &Look, point: &Point, (from, to): (usize, usize)) {
+        let found = match &look.outcome {
+            Outcome::Counted { .. } => percent(self.bisection.ratio(look.point).unwrap_or(1.0)),
+            Outcome::Same { point } => format!("the same server as {}", self.name(*point)),
+            Outcome::Skipped { step, why } => format!("{}: {why}", step.words()),
+        };
+        let acquired = match look.built {
+            true => format!("built in {}, ", span(look.acquire_seconds)),
+            false => String::new(),
+        };
+        let date = point
+            .date
+            .as_ref()
+            .map_or_else(String::new, |date| format!("  {date}"));
+        say(&format!(
+            "look {:>2}  {}{date}  {found}  ({acquired}counted in {}; between {} and {})",
+            self.bisection.looks().count().saturating_sub(2),
+            point.name,
+            span(look.count_seconds),
+            self.name(from),
+            self.name(to)
+        ));
+    }
+
+    fn name(&self, point: usize) -> &str {
+        let point = self.bisection.question.points.get(point);
+        point.map_or("?", |point| point.name.as_str())
+    }
+
+    fn interrupted(&self) -> bool {
+        self.bench.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+/// `+1.93 %`.
+pub fn percent(ratio: f64) -> String {
+    format!("{:+.2} %", (ratio - 1.0) * 100.0)
+}
+
+fn skipped(step: FailedStep, problem: &Problem) -> Outcome {
+    Outcome::Skipped {
+        step,
+        why: problem.error.clone(),
+    }
+}
+
+/// The count of a look tells nothing: the look has a line of its own.
+struct Silent;
+
+impl Observer for Silent {
+    fn note(&mut self, _text: &str) {}
+    fn visit(&mut self, _block: u32, _done: u32, _planned: u32) {}
+    fn pilot(&mut self, _pilot: &Pilot) {}
+    fn block(&mut self, _progress: &BlockProgress) {}
+}

@@ -1,0 +1,139 @@
+//! `deltabench bisect` over real servers: a step between two releases, with one in the middle that does not
+//! run.
+
+use crate::counting::untested;
+use crate::lab::{Lab, text};
+use crate::schema::breaches;
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Output;
+
+/// A tree that says it is a server, and fails as soon as a cluster is made.
+fn broken(directory: &Path) -> String {
+    let bin = directory.join("broken/bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    for (name, script) in [
+        ("postgres", "echo 'postgres (PostgreSQL) 17.99'"),
+        ("initdb", "echo 'initdb: no cluster today' >&2; exit 1"),
+    ] {
+        let path = bin.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    format!("path:{}", directory.join("broken").display())
+}
+
+/// The tree of a release, as a target of its own.
+fn tree(lab: &Lab, release: &str) -> String {
+    let fetched = text(&lab.run(&["fetch", release]).stdout);
+    let bin = fetched.split('\t').nth(1).unwrap();
+    format!("path:{}", Path::new(bin).parent().unwrap().display())
+}
+
+fn answer(output: &Output) -> Value {
+    let schema = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/reference/bisection.schema.json"
+    );
+    let schema: Value = serde_json::from_slice(&std::fs::read(schema).unwrap()).unwrap();
+    let said = text(&output.stderr);
+    let answer: Value = serde_json::from_slice(&output.stdout).expect(&said);
+    assert_eq!(breaches(&schema, &answer), [""; 0]);
+    answer
+}
+
+const OPTIONS: [&str; 4] = ["--only", "point-query", "--rows", "1000"];
+
+#[test]
+fn a_step_behind_a_server_that_does_not_run_is_one_of_two_and_a_killed_search_goes_on() {
+    if untested() {
+        return;
+    }
+    let lab = Lab::new();
+    let (old, new) = (tree(&lab, "postgres:17"), tree(&lab, "postgres:18"));
+    let points = [
+        "postgres:17",
+        &old,
+        &broken(lab.path()),
+        &new,
+        "postgres:18",
+    ];
+    let command = [&["bisect"][..], &points, &OPTIONS].concat();
+    let mut child = lab.start(&command);
+    lab.wait_for(&mut child, "bisection bisect-");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lab.wait_until_no_servers();
+    let output = lab.run(&["resume", "last", "--json", "-"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+    let found = answer(&output);
+    // 17 and 18 differ by more than a percent, built as they are.
+    assert!(found["change"].as_f64().unwrap().abs() > 0.01, "{found:#}");
+    let [culprit] = found["culprits"].as_array().unwrap().as_slice() else {
+        panic!("{found:#}")
+    };
+    let one_of: Vec<&str> = culprit["one_of"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["target"].as_str().unwrap())
+        .collect();
+    assert_eq!(one_of, points[2..4], "the broken one is not blamed alone");
+    assert_eq!(culprit["parent"]["target"], points[1]);
+    assert!(
+        culprit["one_of"][0]["skipped"]
+            .as_str()
+            .unwrap()
+            .starts_with("does not run: ")
+    );
+    assert!(!culprit["functions"].as_array().unwrap().is_empty());
+    let outcomes: Vec<&str> = found["looks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|look| look["outcome"].as_str().unwrap())
+        .collect();
+    assert_eq!(outcomes[..3], ["counted", "counted", "skipped"]);
+    assert!(
+        outcomes[3..].iter().all(|outcome| *outcome == "same"),
+        "{outcomes:?}"
+    );
+
+    // Everything is known: the same command measures nothing, nor does a report.
+    let again = lab.run(&[&command[..], &["--json", "-"]].concat());
+    assert!(
+        text(&again.stderr).contains("continuing bisect-"),
+        "{}",
+        text(&again.stderr)
+    );
+    assert_eq!(answer(&again)["looks"], found["looks"]);
+    assert_eq!(lab.report()["culprits"], found["culprits"]);
+    let table = text(&lab.run(&["report", "last"]).stdout);
+    assert!(table.contains("one of these 2"), "{table}");
+    let listed = text(&lab.run(&["list"]).stdout);
+    assert!(
+        listed
+            .lines()
+            .any(|line| line.starts_with("bisect-") && line.contains("5 points")),
+        "{listed}"
+    );
+}
+
+#[test]
+fn a_server_against_itself_is_nothing_to_bisect() {
+    if untested() {
+        return;
+    }
+    let lab = Lab::new();
+    let same = tree(&lab, "postgres:17");
+    let command = [
+        &["bisect", "postgres:17", &same, "--json", "-"][..],
+        &OPTIONS,
+    ]
+    .concat();
+    let output = lab.run(&command);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert_eq!(answer(&output)["end"], "same-server");
+}

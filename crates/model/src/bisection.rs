@@ -1,0 +1,212 @@
+//! A bisection: the points between a base and a candidate, and what was learnt of each.
+
+use crate::plan::Plan;
+use serde::{Deserialize, Serialize};
+
+/// Name and version of the stored question.
+pub const BISECTION_FORMAT: (&str, u32) = ("deltabench.bisection", 1);
+
+/// What is bisected, stored first and never changed. Two bisections of the same question share their looks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    pub format: String,
+    pub version: u32,
+    /// In order of time; the base is the first, the candidate the last.
+    pub points: Vec<Point>,
+    /// If the base is on another branch than the candidate: how many commits it has that the candidate lacks.
+    /// The first point is then the newest commit that both have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_alone: Option<BaseAlone>,
+    /// How both ends are counted: the base and the candidate, one cell. A look has another candidate.
+    pub plan: Plan,
+}
+
+/// What a base of another branch has alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BaseAlone {
+    /// The base that was asked for.
+    pub commit: String,
+    /// Its commits that the candidate lacks. They are not searched.
+    pub commits: u64,
+}
+
+/// A server that may be measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    /// As the user would name it: `postgres:17.5`, `git:DIR@COMMIT+o2_nofp`.
+    pub target: String,
+    /// What tables call it: `17.5`, the first ten letters of a commit.
+    pub name: String,
+    /// Of a commit: when it was committed, `2024-09-21`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// Of a commit: the first line of its message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// Whether it can differ from the point before: a commit of documents and tests cannot.
+    pub may_differ: bool,
+}
+
+/// What was asked of a bisection: by its first command, or by a later one that went on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The smallest step that is searched, as a share.
+    pub min: f64,
+    /// How many steps at most.
+    pub culprits: u32,
+    /// Points that the user leaves out, by their numbers.
+    pub skip: Vec<usize>,
+    /// Builds of looks that are kept in the cache.
+    pub keep_builds: u32,
+    /// Seconds that one command may take; absent: as long as it takes.
+    pub budget_seconds: Option<f64>,
+}
+
+/// What was learnt of a point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Look {
+    /// Its number in the question.
+    pub point: usize,
+    pub outcome: Outcome,
+    /// What its server is made of, as a checksum: points with the same one are the same server. Absent if
+    /// there is no server.
+    pub made_of: Option<String>,
+    /// Seconds until its server was there: fetched, built or found.
+    pub acquire_seconds: f64,
+    /// Seconds of counting.
+    pub count_seconds: f64,
+    /// Whether its server was built for this look.
+    pub built: bool,
+}
+
+/// How a look ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "outcome")]
+pub enum Outcome {
+    /// Its instructions were counted, next to those of the base.
+    Counted {
+        /// The run with the counts; the point is its candidate, unless it is the base.
+        run: String,
+        /// Instructions of an operation.
+        instructions: f64,
+        /// Those of the base in the same run.
+        base: f64,
+        /// What starts of the point differ by, as a share; absent with one start.
+        span: Option<f64>,
+    },
+    /// Its server is the same as that of another point, whose counts are its own.
+    Same { point: usize },
+    /// It could not be measured.
+    Skipped {
+        /// What failed.
+        step: FailedStep,
+        /// The first line of the reason.
+        why: String,
+    },
+}
+
+/// What a point could not do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailedStep {
+    /// It could not be built or fetched.
+    Build,
+    /// Its server did not start, load or answer.
+    Run,
+}
+
+impl FailedStep {
+    /// What happened, for tables.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Build => "does not build",
+            Self::Run => "does not run",
+        }
+    }
+}
+
+/// The comparison of a culprit and its parent in time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Timed {
+    /// The point before.
+    pub before: usize,
+    /// The culprit.
+    pub culprit: usize,
+    /// The run with fresh blocks of both.
+    pub run: String,
+}
+
+/// What is appended to a bisection as it goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Happened {
+    Asked(Asked),
+    Look(Look),
+    Timed(Timed),
+}
+
+/// A bisection as the lab has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bisection {
+    pub name: String,
+    pub question: Question,
+    /// In order of time.
+    pub happened: Vec<Happened>,
+}
+
+impl Bisection {
+    /// What was asked last.
+    pub fn asked(&self) -> Option<&Asked> {
+        self.happened.iter().rev().find_map(|one| match one {
+            Happened::Asked(asked) => Some(asked),
+            _ => None,
+        })
+    }
+
+    /// All looks, in order of time.
+    pub fn looks(&self) -> impl Iterator<Item = &Look> {
+        self.happened.iter().filter_map(|one| match one {
+            Happened::Look(look) => Some(look),
+            _ => None,
+        })
+    }
+
+    /// The latest look at a point.
+    pub fn look(&self, point: usize) -> Option<&Look> {
+        self.looks().filter(|look| look.point == point).last()
+    }
+
+    /// The look with the counts of a point: its own, or that at a point with the same server.
+    pub fn counted(&self, point: usize) -> Option<&Look> {
+        let mut look = self.look(point)?;
+        // As many steps as there are looks at most: who wrote this file may not have been us.
+        for _ in self.looks() {
+            match look.outcome {
+                Outcome::Same { point } => look = self.look(point)?,
+                Outcome::Counted { .. } => return Some(look),
+                Outcome::Skipped { .. } => return None,
+            }
+        }
+        None
+    }
+
+    /// Instructions of a point over those of the base.
+    pub fn ratio(&self, point: usize) -> Option<f64> {
+        match self.counted(point)?.outcome {
+            Outcome::Counted {
+                instructions, base, ..
+            } if base > 0.0 => Some(instructions / base),
+            _ => None,
+        }
+    }
+
+    /// The comparison of two points in time.
+    pub fn timed(&self, before: usize, culprit: usize) -> Option<&Timed> {
+        self.happened.iter().rev().find_map(|one| match one {
+            Happened::Timed(timed) if (timed.before, timed.culprit) == (before, culprit) => {
+                Some(timed)
+            }
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,471 @@
+//! A bisection: which commits or releases changed a cell, as text and as JSON.
+//!
+//! The JSON is a contract (`docs/reference/bisection.schema.json`): fields are added, never renamed.
+
+use crate::lines::wrapped;
+use crate::words::plural;
+use deltabench_model::units::count;
+use serde::Serialize;
+
+/// A bisection with its answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bisected {
+    pub format: &'static str,
+    pub version: u32,
+    pub name: String,
+    /// The workload that was counted.
+    pub workload: String,
+    pub base: BisectedPoint,
+    pub candidate: BisectedPoint,
+    /// Points from the base to the candidate, both included.
+    pub points: usize,
+    /// Of them those that may differ from the point before, the base included.
+    pub may_differ: usize,
+    /// Commits of the base's branch that the candidate lacks; they were not searched. Absent if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_alone: Option<BaseAlone>,
+    /// The smallest step that was searched, as a share.
+    pub min: f64,
+    /// Instructions of an operation on both ends; absent until they are counted.
+    pub instructions: Option<(f64, f64)>,
+    /// Candidate over base - 1.
+    pub change: Option<f64>,
+    /// How the search ended: `found`, `nothing-differs`, `same-server`, `undecided`, `interrupted`.
+    pub end: &'static str,
+    /// The steps that are found, the largest first.
+    pub culprits: Vec<Culprit>,
+    /// Intervals that differ, and that were not searched to their end.
+    pub open: Vec<OpenInterval>,
+    /// What was left out.
+    pub quiet: Quiet,
+    /// In order of time.
+    pub looks: Vec<BisectedLook>,
+}
+
+/// Name and version of the JSON.
+pub const BISECTED_FORMAT: (&str, u32) = ("deltabench.bisected", 1);
+
+/// A commit, a release or another server.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct BisectedPoint {
+    pub target: String,
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+}
+
+/// What a base of another branch has alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BaseAlone {
+    pub commit: String,
+    pub commits: u64,
+}
+
+/// A step that is found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Culprit {
+    /// The point before it, which was measured.
+    pub parent: BisectedPoint,
+    /// The point that made it; several where all but the last could not be measured: it is one of them.
+    pub one_of: Vec<SuspectPoint>,
+    /// Instructions after it over those before - 1.
+    pub change: f64,
+    /// Instructions of an operation before and after.
+    pub instructions: (f64, f64),
+    /// What changed in which function, one text each; empty if that is not known.
+    pub functions: Vec<String>,
+    /// The comparison in time; absent if it was not made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<TimedCulprit>,
+}
+
+/// A point that may have made a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SuspectPoint {
+    #[serde(flatten)]
+    pub point: BisectedPoint,
+    /// Why it could not be measured; absent if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+}
+
+/// A culprit next to its parent in time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TimedCulprit {
+    pub run: String,
+    /// Whether it recurred in time, with the same sign: `confirmed`, `not-confirmed`, `opposite`.
+    pub verdict: &'static str,
+    /// CPU of an operation after it over that before - 1, with its 95 % interval.
+    pub cpu_change: Option<(f64, f64, f64)>,
+    /// The same of throughput.
+    pub throughput_change: Option<(f64, f64, f64)>,
+}
+
+/// An interval that differs and was not searched to its end.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OpenInterval {
+    pub from: BisectedPoint,
+    pub to: BisectedPoint,
+    pub change: f64,
+    /// Points that may have made it.
+    pub points: usize,
+}
+
+/// What was not searched because it differs by too little.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Quiet {
+    pub intervals: usize,
+    /// Points in them that were not measured.
+    pub points: usize,
+    /// What all small differences come to together, those of neighbours included, as a share.
+    pub change: f64,
+}
+
+/// A look, as it was stored.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BisectedLook {
+    /// The place of the point, from 0.
+    pub number: usize,
+    #[serde(flatten)]
+    pub point: BisectedPoint,
+    /// `counted`, `same` or `skipped`.
+    pub outcome: &'static str,
+    /// Instructions over those of the base - 1; absent if it was skipped.
+    pub change: Option<f64>,
+    /// The run with the counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// Why it could not be measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+    /// Whether its server was built for it.
+    pub built: bool,
+    /// Seconds until its server was there.
+    pub acquire_seconds: f64,
+    pub count_seconds: f64,
+}
+
+/// A bisection as JSON.
+pub fn bisected_json(bisected: &Bisected) -> String {
+    // Plain structs: there is nothing that JSON cannot hold.
+    serde_json::to_string_pretty(bisected).unwrap_or_default()
+}
+
+/// A bisection as text for a terminal.
+pub fn bisected_text(bisected: &Bisected, width: usize) -> String {
+    let mut lines = wrapped(&head(bisected), width, 0, 2);
+    lines.extend(wrapped(&searched(bisected), width, 0, 2));
+    if let Some(alone) = &bisected.base_alone {
+        let text = format!(
+            "the base is on another branch: the search begins at {}, the newest commit that both have; {} of \
+             the base alone were not searched",
+            bisected.base.name,
+            plural(alone.commits, "commit")
+        );
+        lines.extend(wrapped(&text, width, 0, 2));
+    }
+    if !bisected.culprits.is_empty() {
+        lines.push(String::new());
+    }
+    for culprit in &bisected.culprits {
+        lines.extend(of_culprit(culprit, width));
+    }
+    lines.push(String::new());
+    lines.extend(
+        left_out(bisected)
+            .iter()
+            .flat_map(|text| wrapped(text, width, 0, 2)),
+    );
+    lines.join("\n")
+}
+
+/// `scan, 17.0 → 17.11: +44.32 % instructions per operation (64765546 → 93468213)`.
+fn head(bisected: &Bisected) -> String {
+    let (base, candidate) = (&bisected.base.name, &bisected.candidate.name);
+    let said = match (bisected.change, bisected.instructions) {
+        (Some(change), Some((before, after))) => format!(
+            "{} instructions per operation ({before:.0} → {after:.0})",
+            percent(change)
+        ),
+        _ => "not counted".to_owned(),
+    };
+    format!("{}, {base} → {candidate}: {said}", bisected.workload)
+}
+
+fn searched(bisected: &Bisected) -> String {
+    let looks = bisected.looks.iter().filter(|look| {
+        let end = look.number == 0 || look.point.target == bisected.candidate.target;
+        !end
+    });
+    let (looks, built) = looks.fold((0, 0), |(looks, built), look| {
+        (looks + 1, built + u64::from(look.built))
+    });
+    let built = match built {
+        0 => String::new(),
+        builds => format!(", {}", plural(builds, "build")),
+    };
+    format!(
+        "{}, {} of them may differ from the one before; {}{built}",
+        plural(count(bisected.points), "point"),
+        bisected.may_differ.saturating_sub(1),
+        plural(looks, "look"),
+    )
+}
+
+fn of_culprit(culprit: &Culprit, width: usize) -> Vec<String> {
+    let change = percent(culprit.change);
+    let mut lines = match culprit.one_of.as_slice() {
+        [one] => wrapped(&format!("{change:>9}  {}", words(&one.point)), width, 0, 11),
+        several => {
+            let text = format!(
+                "{change:>9}  one of these {}, of which only the last could be measured:",
+                several.len()
+            );
+            let mut lines = wrapped(&text, width, 0, 11);
+            for suspect in several {
+                let why = suspect.skipped.as_ref();
+                let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+                lines.extend(wrapped(
+                    &format!("{}{why}", words(&suspect.point)),
+                    width,
+                    11,
+                    13,
+                ));
+            }
+            lines
+        }
+    };
+    for text in &culprit.functions {
+        lines.extend(wrapped(text, width, 11, 13));
+    }
+    if let Some(time) = &culprit.time {
+        lines.extend(wrapped(&in_time(time), width, 11, 13));
+    }
+    lines
+}
+
+fn in_time(time: &TimedCulprit) -> String {
+    let interval = |name: &str, found: Option<(f64, f64, f64)>| {
+        let (estimate, low, high) = found?;
+        Some(format!(
+            "{name} {:+.1} % [{:+.1}, {:+.1}]",
+            estimate * 100.0,
+            low * 100.0,
+            high * 100.0
+        ))
+    };
+    let figures = [
+        interval("CPU/op", time.cpu_change),
+        interval("throughput", time.throughput_change),
+    ];
+    let figures: Vec<String> = figures.into_iter().flatten().collect();
+    let verdict = match time.verdict {
+        "confirmed" => "confirmed in time",
+        "opposite" => "in time it is the opposite",
+        _ => "not confirmed in time",
+    };
+    format!("{verdict}: {} (run {})", figures.join(", "), time.run)
+}
+
+/// What the reader must know beside the culprits.
+fn left_out(bisected: &Bisected) -> Vec<String> {
+    let mut texts = Vec::new();
+    let min = share(bisected.min);
+    match bisected.end {
+        "nothing-differs" => texts.push(format!(
+            "nothing to bisect: the ends differ by less than {min}; steps between them that cancel are not \
+             seen"
+        )),
+        "same-server" => texts.push(
+            "nothing to bisect: both ends are the same server, and nothing was counted".to_owned(),
+        ),
+        "interrupted" => texts.push(format!(
+            "interrupted; `deltabench resume {}` goes on",
+            bisected.name
+        )),
+        "undecided" => texts.push(format!(
+            "the time is up; `deltabench resume {} --budget TIME` goes on",
+            bisected.name
+        )),
+        _ => {}
+    }
+    for open in &bisected.open {
+        texts.push(format!(
+            "not searched to the end: {} between {} and {}, {}",
+            percent(open.change),
+            open.from.name,
+            open.to.name,
+            plural(count(open.points), "point")
+        ));
+    }
+    let quiet = bisected.quiet;
+    if quiet.points > 0 && bisected.end != "nothing-differs" {
+        texts.push(format!(
+            "not searched: {} with {} that differ by less than {min} each; all small differences together \
+             are {}; steps that cancel inside them are not seen",
+            plural(count(quiet.intervals), "interval"),
+            plural(count(quiet.points), "point"),
+            percent(quiet.change)
+        ));
+    }
+    let against = bisected.culprits.iter().filter(|culprit| {
+        bisected
+            .change
+            .is_some_and(|whole| culprit.change.signum() * whole.signum() < 0.0)
+    });
+    let against = against.count();
+    if against > 0 {
+        texts.push(format!(
+            "{} goes against the whole: a part of the others is cancelled by it",
+            plural(count(against), "culprit")
+        ));
+    }
+    texts
+}
+
+/// `c4d5cb71d2  2024-09-21  Increase the number of fast-path lock slots`.
+fn words(point: &BisectedPoint) -> String {
+    let parts = [
+        Some(&point.name),
+        point.date.as_ref(),
+        point.subject.as_ref(),
+    ];
+    let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+    parts.join("  ")
+}
+
+/// `+1.93 %`.
+fn percent(change: f64) -> String {
+    format!("{:+.2} %", change * 100.0)
+}
+
+/// `0.5 %`.
+fn share(share: f64) -> String {
+    let text = format!("{:.2}", share * 100.0);
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{text} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(name: &str) -> BisectedPoint {
+        BisectedPoint {
+            target: format!("postgres:{name}"),
+            name: name.to_owned(),
+            date: Some("2024-09-21".to_owned()),
+            subject: Some("Do more".to_owned()),
+        }
+    }
+
+    fn bisected() -> Bisected {
+        let suspect = |name: &str, skipped: Option<&str>| SuspectPoint {
+            point: point(name),
+            skipped: skipped.map(str::to_owned),
+        };
+        let culprit = |change: f64, one_of: Vec<SuspectPoint>| Culprit {
+            parent: point("17.1"),
+            one_of,
+            change,
+            instructions: (1e4, 1e4 * (1.0 + change)),
+            functions: vec!["+116 LockAcquireExtended: 7 calls, each 16 more".to_owned()],
+            time: None,
+        };
+        Bisected {
+            format: BISECTED_FORMAT.0,
+            version: BISECTED_FORMAT.1,
+            name: "bisect-x".to_owned(),
+            workload: "scan".to_owned(),
+            base: point("17.0"),
+            candidate: point("17.9"),
+            points: 10,
+            may_differ: 9,
+            base_alone: None,
+            min: 0.005,
+            instructions: Some((10_000.0, 10_300.0)),
+            change: Some(0.03),
+            end: "found",
+            culprits: vec![
+                culprit(0.04, vec![suspect("17.2", None)]),
+                culprit(
+                    -0.01,
+                    vec![
+                        suspect("17.4", Some("does not build")),
+                        suspect("17.5", None),
+                    ],
+                ),
+            ],
+            open: Vec::new(),
+            quiet: Quiet {
+                intervals: 2,
+                points: 4,
+                change: 0.001,
+            },
+            looks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_culprit_has_its_commit_and_a_run_of_skipped_ones_is_named_as_a_whole() {
+        let text = bisected_text(&bisected(), 200);
+        assert!(
+            text.contains("scan, 17.0 → 17.9: +3.00 % instructions per operation (10000 → 10300)")
+        );
+        assert!(
+            text.contains("  +4.00 %  17.2  2024-09-21  Do more\n"),
+            "{text}"
+        );
+        assert!(text.contains("one of these 2, of which only the last could be measured"));
+        assert!(
+            text.contains("17.4  2024-09-21  Do more (does not build)"),
+            "{text}"
+        );
+        assert!(text.contains("LockAcquireExtended"));
+    }
+
+    #[test]
+    fn what_was_not_searched_and_what_cancels_is_told() {
+        let text = bisected_text(&bisected(), 200);
+        assert!(
+            text.contains("2 intervals with 4 points that differ by less than 0.5 % each"),
+            "{text}"
+        );
+        assert!(text.contains("1 culprit goes against the whole"), "{text}");
+        let nothing = Bisected {
+            end: "nothing-differs",
+            culprits: Vec::new(),
+            change: Some(0.001),
+            ..bisected()
+        };
+        let text = bisected_text(&nothing, 200);
+        assert!(
+            text.contains("nothing to bisect: the ends differ by less than 0.5 %"),
+            "{text}"
+        );
+        assert!(!text.contains("not searched"), "{text}");
+    }
+
+    #[test]
+    fn a_culprit_that_time_does_not_show_says_so() {
+        let mut bisected = bisected();
+        let time = |verdict| TimedCulprit {
+            run: "r".to_owned(),
+            verdict,
+            cpu_change: Some((0.001, -0.003, 0.005)),
+            throughput_change: None,
+        };
+        if let [first, second] = bisected.culprits.as_mut_slice() {
+            first.time = Some(time("not-confirmed"));
+            second.time = Some(time("confirmed"));
+        }
+        let text = bisected_text(&bisected, 200);
+        assert!(
+            text.contains("not confirmed in time: CPU/op +0.1 % [-0.3, +0.5] (run r)"),
+            "{text}"
+        );
+        assert!(text.contains("  confirmed in time: "), "{text}");
+    }
+}
