@@ -215,28 +215,27 @@ fn searched(bisected: &Bisected) -> String {
 }
 
 fn of_culprit(culprit: &Culprit, width: usize) -> Vec<String> {
-    let change = percent(culprit.change);
-    let mut lines = match culprit.one_of.as_slice() {
-        [one] => wrapped(&format!("{change:>9}  {}", words(&one.point)), width, 0, 11),
+    let mut texts = Vec::new();
+    let head = match culprit.one_of.as_slice() {
+        [one] => words(&one.point),
         several => {
-            let text = format!(
-                "{change:>9}  one of these {}, of which only the last could be measured:",
-                several.len()
-            );
-            let mut lines = wrapped(&text, width, 0, 11);
             for suspect in several {
                 let why = suspect.skipped.as_ref();
                 let why = why.map_or_else(String::new, |why| format!(" ({why})"));
-                lines.extend(wrapped(
-                    &format!("{}{why}", words(&suspect.point)),
-                    width,
-                    11,
-                    13,
-                ));
+                texts.push(format!("{}{why}", words(&suspect.point)));
             }
-            lines
+            format!(
+                "one of these {}, of which only the last could be measured:",
+                several.len()
+            )
         }
     };
+    let mut lines = wrapped(&head, width, 11, 13);
+    // Blanks between columns: a line must not break there.
+    if let Some(first) = lines.first_mut() {
+        *first = format!("{:>9}  {}", percent(culprit.change), first.trim_start());
+    }
+    lines.extend(texts.iter().flat_map(|text| wrapped(text, width, 11, 13)));
     for text in &culprit.functions {
         lines.extend(wrapped(text, width, 11, 13));
     }
@@ -325,7 +324,7 @@ fn left_out(bisected: &Bisected) -> Vec<String> {
     texts
 }
 
-/// `c4d5cb71d2  2024-09-21  Increase the number of fast-path lock slots`.
+/// `c4d5cb71d2 2024-09-21 Increase the number of fast-path lock slots`.
 fn words(point: &BisectedPoint) -> String {
     let parts = [
         Some(&point.name),
@@ -333,7 +332,7 @@ fn words(point: &BisectedPoint) -> String {
         point.subject.as_ref(),
     ];
     let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
-    parts.join("  ")
+    parts.join(" ")
 }
 
 /// `+1.93 %`.
@@ -415,12 +414,12 @@ mod tests {
             text.contains("scan, 17.0 → 17.9: +3.00 % instructions per operation (10000 → 10300)")
         );
         assert!(
-            text.contains("  +4.00 %  17.2  2024-09-21  Do more\n"),
+            text.contains("  +4.00 %  17.2 2024-09-21 Do more\n"),
             "{text}"
         );
         assert!(text.contains("one of these 2, of which only the last could be measured"));
         assert!(
-            text.contains("17.4  2024-09-21  Do more (does not build)"),
+            text.contains("17.4 2024-09-21 Do more (does not build)"),
             "{text}"
         );
         assert!(text.contains("LockAcquireExtended"));

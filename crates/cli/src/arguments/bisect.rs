@@ -1,6 +1,7 @@
 //! `deltabench bisect`.
 
 use super::conditions::Servers;
+use crate::amounts::row_count;
 use crate::defaults::COUNTED_ROWS;
 use clap::Args;
 use std::path::PathBuf;
@@ -42,8 +43,8 @@ pub struct BisectArguments {
     /// Keep this many of the builds that were made for looks; the oldest others are removed from the cache
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub keep_builds: u32,
-    /// Of a range or of targets: number of rows
-    #[arg(long, value_name = "N", default_value_t = COUNTED_ROWS)]
+    /// Of a range or of targets: number of rows, for example 200k
+    #[arg(long, value_name = "N", default_value_t = COUNTED_ROWS, value_parser = row_count)]
     pub rows: u64,
     /// Of a range or of targets: a setting of every server; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]

@@ -1,7 +1,7 @@
 //! From what was typed to the points that are searched and the plan that counts them.
 
 use super::range::{Range, releases};
-use crate::afterwards::counting_plan;
+use crate::afterwards::plan_to_count;
 use crate::arguments::bisect::BisectArguments;
 use crate::arguments::conditions::{
     AS_IS, CacheWord, Checksums, Conditions, LimitArguments, Output, TransportWord,
@@ -269,7 +269,6 @@ fn of_run(arguments: &BisectArguments, config: &Config) -> Result<(Range, Plan),
         ));
     };
     let (range, plan) = sides(&run, &plan, cell, arguments).map_err(Failure::Refused)?;
-    deltabench_kinds::check_counted(&plan).map_err(Failure::Refused)?;
     if let Some(cell) = plan.cells.first() {
         say(&format!("{run}: bisecting {}", cell.workload));
     }
@@ -299,7 +298,7 @@ fn sides(
     cell: CellId,
     arguments: &BisectArguments,
 ) -> Result<(Range, Plan), Problem> {
-    let mut counting = counting_plan(plan, &[cell]);
+    let mut counting = plan_to_count(plan, &[cell])?;
     let refused = |why: &str| {
         Problem::new(format!("{run} cannot be bisected"))
             .detail(why)

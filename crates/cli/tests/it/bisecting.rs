@@ -38,7 +38,8 @@ fn answer(output: &Output) -> Value {
     );
     let schema: Value = serde_json::from_slice(&std::fs::read(schema).unwrap()).unwrap();
     let said = text(&output.stderr);
-    let answer: Value = serde_json::from_slice(&output.stdout).expect(&said);
+    let answer: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
     assert_eq!(breaches(&schema, &answer), [""; 0]);
     answer
 }
