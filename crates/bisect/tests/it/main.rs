@@ -1,3 +1,4 @@
 //! Searches through made-up histories whose answer is known.
 
+#[cfg(test)]
 mod histories;
