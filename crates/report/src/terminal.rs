@@ -174,7 +174,11 @@ fn noted(
     let blocks = comparison.cells.iter().map(|cell| cell.blocks).max();
     let blocks = blocks.filter(|blocks| *blocks > 0);
     let blocks = blocks.map_or_else(String::new, |blocks| {
-        format!(", {blocks} of {} blocks", plan.blocks())
+        if blocks > plan.blocks() {
+            format!(", {blocks} blocks, fresh ones included")
+        } else {
+            format!(", {blocks} of {} blocks", plan.blocks())
+        }
     });
     let more = match more {
         0 => String::new(),

@@ -82,7 +82,7 @@ function layout() {
   }
   const width = element.clientWidth;
   const names = narrow() ? 0 : Math.round(Math.min(300, Math.max(190, width * 0.25)));
-  return { total: Math.max(top, 30), left: narrow() ? 10 : names + 118, right: narrow() ? 10 : 172, names };
+  return { total: Math.max(top, 30), left: narrow() ? 10 : names + 118, right: narrow() ? 10 : 188, names };
 }
 
 /** Marks whose shape says the verdict: down for worse, up for better, a dot for equal, a ring for open, a cross. */
