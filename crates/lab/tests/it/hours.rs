@@ -177,7 +177,7 @@ fn sessions_that_count_and_are_near_each_other_say_little_of_another_hour() {
         let run = session_name("r", number);
         lab.measured(&run, &session(number), minute, [0.95, 1.0, 0.9]);
     }
-    let near = "sessions less than 10 minutes apart";
+    let near = "sessions are less than 10 minutes apart";
     assert!(shown(&lab.analysed("r"), Format::Text).contains(near));
     lab.store
         .invalidate("r-s3", &withdrawal(Some(CellId(0))))
