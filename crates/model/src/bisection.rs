@@ -125,24 +125,12 @@ impl FailedStep {
     }
 }
 
-/// The comparison of a culprit and its parent in time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Timed {
-    /// The point before.
-    pub before: usize,
-    /// The culprit.
-    pub culprit: usize,
-    /// The run with fresh blocks of both.
-    pub run: String,
-}
-
 /// What is appended to a bisection as it goes on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Happened {
     Asked(Asked),
     Look(Look),
-    Timed(Timed),
 }
 
 /// A bisection as the lab has it.
@@ -198,15 +186,5 @@ impl Bisection {
             } if base > 0.0 => Some(instructions / base),
             _ => None,
         }
-    }
-
-    /// The comparison of two points in time.
-    pub fn timed(&self, before: usize, culprit: usize) -> Option<&Timed> {
-        self.happened.iter().rev().find_map(|one| match one {
-            Happened::Timed(timed) if (timed.before, timed.culprit) == (before, culprit) => {
-                Some(timed)
-            }
-            _ => None,
-        })
     }
 }

@@ -76,9 +76,6 @@ pub struct Culprit {
     pub instructions: (f64, f64),
     /// What changed in which function, one text each; empty if that is not known.
     pub functions: Vec<String>,
-    /// The comparison in time; absent if it was not made.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub time: Option<TimedCulprit>,
 }
 
 /// A point that may have made a step.
@@ -89,18 +86,6 @@ pub struct SuspectPoint {
     /// Why it could not be measured; absent if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
-}
-
-/// A culprit next to its parent in time.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TimedCulprit {
-    pub run: String,
-    /// Whether it recurred in time, with the same sign: `confirmed`, `not-confirmed`, `opposite`.
-    pub verdict: &'static str,
-    /// CPU of an operation after it over that before - 1, with its 95 % interval.
-    pub cpu_change: Option<(f64, f64, f64)>,
-    /// The same of throughput.
-    pub throughput_change: Option<(f64, f64, f64)>,
 }
 
 /// An interval that differs and was not searched to its end.
@@ -239,33 +224,7 @@ fn of_culprit(culprit: &Culprit, width: usize) -> Vec<String> {
     for text in &culprit.functions {
         lines.extend(wrapped(text, width, 11, 13));
     }
-    if let Some(time) = &culprit.time {
-        lines.extend(wrapped(&in_time(time), width, 11, 13));
-    }
     lines
-}
-
-fn in_time(time: &TimedCulprit) -> String {
-    let interval = |name: &str, found: Option<(f64, f64, f64)>| {
-        let (estimate, low, high) = found?;
-        Some(format!(
-            "{name} {:+.1} % [{:+.1}, {:+.1}]",
-            estimate * 100.0,
-            low * 100.0,
-            high * 100.0
-        ))
-    };
-    let figures = [
-        interval("CPU/op", time.cpu_change),
-        interval("throughput", time.throughput_change),
-    ];
-    let figures: Vec<String> = figures.into_iter().flatten().collect();
-    let verdict = match time.verdict {
-        "confirmed" => "confirmed in time",
-        "opposite" => "in time it is the opposite",
-        _ => "not confirmed in time",
-    };
-    format!("{verdict}: {} (run {})", figures.join(", "), time.run)
 }
 
 /// What the reader must know beside the culprits.
@@ -307,6 +266,17 @@ fn left_out(bisected: &Bisected) -> Vec<String> {
             plural(count(quiet.intervals), "interval"),
             plural(count(quiet.points), "point"),
             percent(quiet.change)
+        ));
+    }
+    if let Some((culprit, suspect)) = bisected
+        .culprits
+        .first()
+        .and_then(|first| Some((first, first.one_of.last()?)))
+    {
+        texts.push(format!(
+            "instructions are not time: `deltabench compare {} {} --only {}` measures the largest one next \
+             to its parent",
+            culprit.parent.target, suspect.point.target, bisected.workload
         ));
     }
     let against = bisected.culprits.iter().filter(|culprit| {
@@ -371,7 +341,6 @@ mod tests {
             change,
             instructions: (1e4, 1e4 * (1.0 + change)),
             functions: vec!["+116 LockAcquireExtended: 7 calls, each 16 more".to_owned()],
-            time: None,
         };
         Bisected {
             format: BISECTED_FORMAT.0,
@@ -423,6 +392,8 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("LockAcquireExtended"));
+        let next = "`deltabench compare postgres:17.1 postgres:17.2 --only scan`";
+        assert!(text.contains(next), "{text}");
     }
 
     #[test]
@@ -440,31 +411,11 @@ mod tests {
             ..bisected()
         };
         let text = bisected_text(&nothing, 200);
+        assert!(!text.contains("deltabench compare"), "{text}");
         assert!(
             text.contains("nothing to bisect: the ends differ by less than 0.5 %"),
             "{text}"
         );
         assert!(!text.contains("not searched"), "{text}");
-    }
-
-    #[test]
-    fn a_culprit_that_time_does_not_show_says_so() {
-        let mut bisected = bisected();
-        let time = |verdict| TimedCulprit {
-            run: "r".to_owned(),
-            verdict,
-            cpu_change: Some((0.001, -0.003, 0.005)),
-            throughput_change: None,
-        };
-        if let [first, second] = bisected.culprits.as_mut_slice() {
-            first.time = Some(time("not-confirmed"));
-            second.time = Some(time("confirmed"));
-        }
-        let text = bisected_text(&bisected, 200);
-        assert!(
-            text.contains("not confirmed in time: CPU/op +0.1 % [-0.3, +0.5] (run r)"),
-            "{text}"
-        );
-        assert!(text.contains("  confirmed in time: "), "{text}");
     }
 }

@@ -49,7 +49,7 @@ pub use axis::interval_bar;
 pub use benchstat::benchstat;
 pub use bisected::{
     BISECTED_FORMAT, BaseAlone, Bisected, BisectedLook, BisectedPoint, Culprit, OpenInterval,
-    Quiet, SuspectPoint, TimedCulprit, bisected_json, bisected_text,
+    Quiet, SuspectPoint, bisected_json, bisected_text,
 };
 pub use context::{
     CellWarmUp, ConfirmationWithdrawn, DeltaChosen, LedgerLine, ReportContext, ServerFacts,

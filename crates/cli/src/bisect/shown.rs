@@ -131,7 +131,6 @@ impl Told<'_> {
             change: step.size.exp_m1(),
             instructions: instructions.unwrap_or_default(),
             functions: self.functions(before, last)?,
-            time: None,
         })
     }
 
