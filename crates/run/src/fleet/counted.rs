@@ -7,11 +7,14 @@ use crate::site::{MAINTENANCE, Site, login, tables_of};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::{Cell, Plan, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_server::{Counter, Slot};
+use deltabench_server::{Catalogue, Counter, Slot};
 use std::path::PathBuf;
 
 /// First port of servers under a counter.
 const COUNTING_PORT: u16 = 5600;
+
+/// What says how a server reads.
+const IO_METHOD: &str = "io_method";
 
 /// First version that can read through other processes.
 const IO_METHOD_SINCE: u32 = 180_000;
@@ -54,9 +57,15 @@ impl<'a> Fleet<'a> {
     ) -> Result<CountedServer<'a>, Problem> {
         let place = server.index();
         self.restore_place(place)?;
-        let version_num = self.planned(place)?.installation.version_num;
+        let installation = &self.planned(place)?.installation;
+        let version_num = installation.version_num;
+        let mut counting = under_a_counter(version_num);
+        // Commits of the development of 18 may be older than this setting.
+        if version_num >= IO_METHOD_SINCE && !Catalogue::of(installation)?.has(IO_METHOD)? {
+            counting.retain(|(name, _)| name != IO_METHOD);
+        }
         let mut settings = self.asked_settings(place).to_vec();
-        settings.extend(under_a_counter(version_num));
+        settings.extend(counting);
         let mut environment = Vec::new();
         if let Some(burn) = &self.burn {
             environment = burn.environment(self.planned(place)?.burn_ns.unwrap_or(0));
@@ -149,7 +158,7 @@ fn under_a_counter(version_num: u32) -> Vec<(String, String)> {
         ),
         ("jit", "off", JIT_SINCE),
         // Workers would read for the backend.
-        ("io_method", "sync", IO_METHOD_SINCE),
+        (IO_METHOD, "sync", IO_METHOD_SINCE),
     ];
     let known = all.iter().filter(|(.., since)| version_num >= *since);
     known
