@@ -302,6 +302,9 @@ impl Asked<'_> {
             let Explain { rate, budget, .. } = self.arguments;
             words += &format!(" --sample --rate {rate} --budget {budget}");
         }
+        if self.arguments.force {
+            words += " --force";
+        }
         words
     }
 

@@ -9,7 +9,7 @@ pub use board::Planned;
 use deltabench_compare::comparison::{Comparison, Metric, MetricComparison};
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_model::units::count;
-use deltabench_report::wrapped;
+use deltabench_report::{unbroken, wrapped};
 use deltabench_run::events::{BlockProgress, Observer};
 use deltabench_run::pilot::Pilot;
 use screen::Screen;
@@ -65,9 +65,16 @@ impl Live {
     fn say(&mut self, text: &str) {
         let size = size();
         self.screen.clear(size);
-        let indent = text.chars().take_while(|letter| *letter == ' ').count();
-        for line in wrapped(text, size.0.saturating_sub(1), indent, indent + 2) {
-            say(&line);
+        let width = size.0.saturating_sub(1);
+        for line in text.lines() {
+            let indent = line.chars().take_while(|letter| *letter == ' ').count();
+            // What fits stays as it is, columns included.
+            if line.chars().count() <= width {
+                say(line);
+            } else {
+                let lines = wrapped(&unbroken(line), width, indent, indent + 2);
+                lines.iter().for_each(|line| say(line));
+            }
         }
         self.draw();
     }

@@ -103,7 +103,7 @@ impl<'a> AtRest<'a> {
         let stopped = Stopped::of(pid);
         if stopped.is_none() {
             client.note(&format!(
-                "the WAL writer never rests, so it goes on beside {}, and starts may differ",
+                "the WAL writer could not be stopped at rest: it works beside {}, and starts may differ",
                 cell.workload
             ));
         }

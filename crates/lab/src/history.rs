@@ -98,7 +98,9 @@ fn pairs(plan: &Plan) -> impl Iterator<Item = Pair> {
     let base = server(plan.base()).unwrap_or_default();
     // What both sides have in common.
     let held = format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        // What a placement for the whole run adds to the hours is in the intervals since.
+        plan.own_executables,
         plan.data,
         plan.settings,
         plan.checksums,

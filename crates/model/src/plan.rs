@@ -535,6 +535,10 @@ pub struct Plan {
     /// The run of whose cells this one samples where the time goes, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<String>,
+    /// Whether each start of a server has a new copy of its executable. Not in plans of versions before
+    /// 23 November 2026; their runs go on as they began.
+    #[serde(default)]
+    pub own_executables: bool,
     /// Which session of a comparison this run is, if it has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionPart>,
@@ -620,6 +624,7 @@ impl Plan {
             counts: None,
             bisects: None,
             samples: None,
+            own_executables: true,
             session: None,
             sensitivity: None,
             limits: Limits::default(),

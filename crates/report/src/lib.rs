@@ -62,7 +62,7 @@ pub use html::html;
 pub use json::{JsonVersion, explained_json, json, of_no_run};
 pub use junit::junit;
 pub use ledger::{coverage_json, metric_word, narrow_words};
-pub use lines::wrapped;
+pub use lines::{unbroken, wrapped};
 pub use markdown::markdown;
 pub use notes::notes_text;
 pub use render::{Format, render};

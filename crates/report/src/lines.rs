@@ -33,6 +33,18 @@ pub fn wrapped(text: &str, width: usize, first: usize, next: usize) -> Vec<Strin
     lines
 }
 
+/// A text whose commands, in backticks, stay on one line when [`wrapped`] breaks it.
+pub fn unbroken(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let parts: Vec<String> = parts
+        .map(|(at, part)| match at % 2 {
+            0 => part.to_owned(),
+            _ => part.replace(' ', "\u{a0}"),
+        })
+        .collect();
+    parts.join("`")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@ mod cells;
 mod columns;
 
 use crate::context::{ReportContext, resolved};
-use crate::lines::wrapped;
+use crate::lines::{unbroken, wrapped};
 use crate::notes::{clipped, full, notes, short};
 use crate::remarks::explanations;
 use crate::summary::headlines;
@@ -143,18 +143,6 @@ fn moved(
         lines.extend(wrapped(&more.join("; "), width, 0, 2));
     }
     lines
-}
-
-/// A text whose commands, in backticks, stay on one line.
-fn unbroken(text: &str) -> String {
-    let parts = text.split('`').enumerate();
-    let parts: Vec<String> = parts
-        .map(|(at, part)| match at % 2 {
-            0 => part.to_owned(),
-            _ => part.replace(' ', "\u{a0}"),
-        })
-        .collect();
-    parts.join("`")
 }
 
 /// The notes, all or the few that change most, and which run this is.

@@ -450,6 +450,7 @@ impl<'a> Fleet<'a> {
                 .unwrap_or_default(),
             environment,
             counter: None,
+            own_executable: self.plan.own_executables,
         }
     }
 

@@ -73,6 +73,7 @@ pub fn plan(
         counts: None,
         bisects: None,
         samples: None,
+        own_executables: true,
         session: None,
         sensitivity: None,
         limits: request.limits,

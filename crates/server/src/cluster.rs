@@ -68,6 +68,8 @@ pub struct Slot {
     pub environment: Vec<(String, String)>,
     /// What counts its instructions, if anything does.
     pub counter: Option<Counter>,
+    /// Whether it runs a copy of its executable that is new at this start.
+    pub own_executable: bool,
 }
 
 /// A server that accepts connections.
@@ -177,8 +179,8 @@ impl Cluster {
             self.user.owner(),
         )?;
         self.log_start = log::length(&self.log_path());
-        let started = Instant::now();
         let (program, arguments, environment) = self.program(slot)?;
+        let started = Instant::now();
         let launch = Launch {
             program: &program,
             arguments,
@@ -248,15 +250,16 @@ impl Cluster {
         Err(self.with_tail(Problem::new(format!("{} {what} ({how})", self.title()))))
     }
 
-    /// What is started, with its arguments and environment: a copy of the server, or its counter, which no
-    /// placement moves.
+    /// What is started, with its arguments and environment: the server, a copy of it, or its counter.
     fn program(&self, slot: &Slot) -> Result<Started, Problem> {
-        let bin_dir = &self.installation.bin_dir;
-        let server = bin_dir.join("postgres");
+        let mut server = self.installation.bin_dir.join("postgres");
+        if slot.own_executable {
+            let copy = programs::renew(&self.directory, &server)?;
+            server = copy.unwrap_or(server);
+        }
         let own = vec!["-D".into(), self.data_dir().into()];
         let Some(counter) = &slot.counter else {
-            let copy = programs::renew(&self.directory, bin_dir)?;
-            return Ok((copy.unwrap_or(server), own, slot.environment.clone()));
+            return Ok((server, own, slot.environment.clone()));
         };
         let counts = self.counts_dir();
         tree::remove_tree(&counts)?;

@@ -10,7 +10,6 @@ use crate::failure::failed;
 use crate::kernel;
 use crate::tree;
 use deltabench_model::problem::Problem;
-use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -18,45 +17,65 @@ use std::path::{Path, PathBuf};
 
 /// Directory of a cluster that has the tree of its programs.
 const PROGRAMS: &str = "programs";
-/// What the servers of all versions are called.
-const SERVER: &str = "postgres";
 
-/// The server's file for the next start of the cluster in `cluster`: a new copy, among links to the rest of
-/// its installation, which it finds by its own place. Nobody runs it.
+/// Directories above that of the program whose names a server may know: Debian's `lib/postgresql/18/bin` and
+/// `share/postgresql/18` have four and `usr` in common.
+const ABOVE: usize = 4;
+
+/// The server's file for the next start of the cluster in `cluster`: a new copy of `server`, among links to
+/// what lies around it. PostgreSQL finds its other files by the end of its own path, so the copy's is the same.
+/// Nobody runs it.
 ///
-/// Shape:  `None` where files of that directory may not be executed, or `bin_dir` has nothing above it.
+/// Shape:  `None` where files of that directory may not be executed, or nothing is above the server's.
 /// Errors: a full disk, a file that cannot be read.
-pub(crate) fn renew(cluster: &Path, bin_dir: &Path) -> Result<Option<PathBuf>, Problem> {
-    let (Some(root), Some(bin)) = (bin_dir.parent(), bin_dir.file_name()) else {
-        return Ok(None);
-    };
+pub(crate) fn renew(cluster: &Path, server: &Path) -> Result<Option<PathBuf>, Problem> {
     let may = kernel::may_execute(cluster);
     if !may.map_err(|error| failed("look at", cluster, &error))? {
         return Ok(None);
     }
-    let own = cluster.join(PROGRAMS);
-    let own_bin = own.join(bin);
-    if !own.exists() {
-        tree::make_directory(&own, 0o755, None)?;
-        link_all(root, &own, bin)?;
-        tree::make_directory(&own_bin, 0o755, None)?;
-        link_all(bin_dir, &own_bin, OsStr::new(SERVER))?;
+    // It resolves links to its file itself, and finds the others from there.
+    let server = fs::canonicalize(server).map_err(|error| failed("read", server, &error))?;
+    let above: Vec<&Path> = server.ancestors().skip(1).take(ABOVE + 1).collect();
+    let (Some(bin), Some(root)) = (above.first(), above.last()) else {
+        return Ok(None);
+    };
+    let place = |directory: &Path, below: &Path| below.join(part(directory, root));
+    let programs = cluster.join(PROGRAMS);
+    if !programs.exists() {
+        // Whole, or not there.
+        let draft = cluster.join(format!("{PROGRAMS}.new"));
+        tree::remove_tree(&draft)?;
+        for directory in above.iter().rev() {
+            tree::make_directory(&place(directory, &draft), 0o755, None)?;
+        }
+        for directory in above.iter().skip(1) {
+            link_all(directory, &place(directory, &draft))?;
+        }
+        fs::rename(&draft, &programs).map_err(|error| failed("make", &programs, &error))?;
     }
-    let server = own_bin.join(SERVER);
-    copy(&bin_dir.join(SERVER), &server)?;
-    Ok(Some(server))
+    let own = place(bin, &programs).join(server.file_name().unwrap_or_default());
+    copy(&server, &own)?;
+    Ok(Some(own))
 }
 
-/// Links to all entries of a directory but one.
-fn link_all(from: &Path, to: &Path, but: &OsStr) -> Result<(), Problem> {
+/// A path below a directory.
+fn part<'a>(path: &'a Path, root: &Path) -> &'a Path {
+    path.strip_prefix(root).unwrap_or(path)
+}
+
+/// Links to all entries of a directory that are not there.
+fn link_all(from: &Path, to: &Path) -> Result<(), Problem> {
     let entries = fs::read_dir(from).map_err(|error| failed("read", from, &error))?;
     for entry in entries {
         let name = entry
             .map_err(|error| failed("read", from, &error))?
             .file_name();
-        if name != but {
-            let link = to.join(&name);
-            symlink(from.join(&name), &link).map_err(|error| failed("make", &link, &error))?;
+        let link = to.join(&name);
+        match symlink(from.join(&name), &link) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(failed("make", &link, &error));
+            }
+            _ => {}
         }
     }
     Ok(())
@@ -85,49 +104,58 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     #[test]
-    fn each_start_has_a_new_file_among_links_to_the_rest() {
+    fn each_start_has_a_new_file_that_finds_the_rest_by_the_end_of_its_path() {
         let place = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let tree = place.path().join("18.1");
-        for directory in ["bin", "lib", "share/timezone"] {
-            fs::create_dir_all(tree.join(directory)).unwrap();
+        // As Debian's packages have it.
+        let usr = place.path().join("usr");
+        let bin = usr.join("lib/postgresql/15/bin");
+        for directory in [
+            "lib/postgresql/15/bin",
+            "lib/postgresql/15/lib",
+            "share/postgresql/15",
+        ] {
+            fs::create_dir_all(usr.join(directory)).unwrap();
         }
-        fs::write(tree.join("bin/postgres"), "server").unwrap();
-        fs::write(tree.join("bin/initdb"), "initdb").unwrap();
-        fs::write(tree.join("share/timezone/UTC"), "UTC").unwrap();
+        fs::write(bin.join("postgres"), "server").unwrap();
+        fs::write(usr.join("lib/postgresql/15/lib/plpgsql.so"), "library").unwrap();
+        fs::write(usr.join("share/postgresql/15/UTC"), "zone").unwrap();
+        symlink(bin.join("postgres"), place.path().join("postmaster")).unwrap();
         let cluster = place.path().join("c0");
         fs::create_dir(&cluster).unwrap();
 
-        let first = renew(&cluster, &tree.join("bin")).unwrap().unwrap();
+        let first = renew(&cluster, &place.path().join("postmaster"))
+            .unwrap()
+            .unwrap();
+        assert!(
+            first.ends_with("programs/lib/postgresql/15/bin/postgres"),
+            "{first:?}"
+        );
         assert_eq!(fs::read_to_string(&first).unwrap(), "server");
         assert_eq!(fs::metadata(&first).unwrap().mode() & 0o777, 0o755);
         // Kept open, or the second could have its number.
         let open = File::open(&first).unwrap();
-        let again = renew(&cluster, &tree.join("bin")).unwrap().unwrap();
+        let again = renew(&cluster, &bin.join("postgres")).unwrap().unwrap();
         assert_eq!(first, again);
         let inode = |metadata: fs::Metadata| metadata.ino();
         assert_ne!(
             inode(open.metadata().unwrap()),
             inode(fs::metadata(&again).unwrap())
         );
-        let beside = |name: &str| again.parent().unwrap().join(name);
-        assert_eq!(fs::read_to_string(beside("initdb")).unwrap(), "initdb");
-        let zone = fs::read_to_string(beside("../share/timezone/UTC"));
-        assert_eq!(zone.unwrap(), "UTC");
+        let beside = |name: &str| fs::read_to_string(again.parent().unwrap().join(name)).unwrap();
+        assert_eq!(beside("../lib/plpgsql.so"), "library");
+        assert_eq!(beside("../../../../share/postgresql/15/UTC"), "zone");
         // Nothing of the installation is touched when the cluster goes.
         tree::remove_tree(&cluster).unwrap();
-        assert_eq!(
-            fs::read_to_string(tree.join("bin/initdb")).unwrap(),
-            "initdb"
-        );
+        assert_eq!(fs::read_to_string(bin.join("postgres")).unwrap(), "server");
+        assert!(usr.join("share/postgresql/15/UTC").exists());
     }
 
     #[test]
     fn a_program_that_is_not_there_is_named() {
         let place = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        fs::create_dir(place.path().join("bin")).unwrap();
         let cluster = place.path().join("c0");
         fs::create_dir(&cluster).unwrap();
-        let problem = renew(&cluster, &place.path().join("bin")).unwrap_err();
-        assert!(problem.error.contains("postgres"), "{problem:?}");
+        let problem = renew(&cluster, &place.path().join("bin/postgres")).unwrap_err();
+        assert!(problem.error.contains("bin/postgres"), "{problem:?}");
     }
 }

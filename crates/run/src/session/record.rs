@@ -41,7 +41,9 @@ impl Session<'_> {
             .map_err(store_problem)?
             .is_empty()
         {
-            return Ok(());
+            // The directory of a resumed run may be elsewhere.
+            let shared = self.shared_programs(fleet)?;
+            return self.keep_findings(shared.as_slice());
         }
         let mut findings = host_findings(host);
         findings.extend(plan_findings(self.plan, readbacks));
@@ -67,21 +69,27 @@ impl Session<'_> {
                 "shared buffers are in 4 KiB pages: expect about twice the spread between restarts",
             ));
         }
-        if fleet.has_own() && !fleet.has_own_programs()? {
-            findings.push(Finding::new(
-                FindingKind::ProgramsShared,
-                Severity::Confounder,
-                "the servers run the installed files, because the directory of their data is mounted \
-                 noexec: where the pages of an executable lie is drawn once for the run and not at each \
-                 restart, and intervals do not contain that luck (up to 2 %)",
-            ));
-        }
+        findings.extend(self.shared_programs(fleet)?);
         for finding in &findings {
             self.store
                 .add_finding(self.run, finding)
                 .map_err(store_problem)?;
         }
         Ok(())
+    }
+
+    /// That servers run the installed files where each start should have a copy.
+    fn shared_programs(&self, fleet: &Fleet<'_>) -> Result<Option<Finding>, Problem> {
+        let shared = self.plan.own_executables && fleet.has_own() && !fleet.has_own_programs()?;
+        Ok(shared.then(|| {
+            Finding::new(
+                FindingKind::ProgramsShared,
+                Severity::Confounder,
+                "the servers run the installed files, because the directory of their data is mounted \
+                 noexec: where the pages of an executable lie is drawn once for the run and not at each \
+                 restart, and intervals do not contain that luck (up to 2 %)",
+            )
+        }))
     }
 
     /// Tells, and stores, what has gone wrong with agents since this was done last.

@@ -43,6 +43,37 @@ fn every_version_starts_takes_the_steady_settings_and_stops_cleanly() {
 }
 
 #[test]
+fn each_start_runs_a_new_copy_of_the_executable_that_finds_its_files() {
+    let lab = Lab::new();
+    let installation = any_installation();
+    let mut cluster = lab.cluster("c0", &installation);
+    let own = Slot {
+        own_executable: true,
+        ..slot(5500)
+    };
+    let mut inodes = Vec::new();
+    for _ in 0..2 {
+        let running = cluster.start(&own, &[]).unwrap().clone();
+        let exe = format!("/proc/{}/exe", running.postmaster_pid);
+        let path = std::fs::read_link(&exe).unwrap();
+        assert!(path.starts_with(lab.workspace().directory()), "{path:?}");
+        assert_eq!(
+            std::fs::read(&exe).unwrap(),
+            std::fs::read(installation.binary()).unwrap()
+        );
+        inodes.push(std::fs::metadata(&exe).unwrap().ino());
+        // From its share directory, and from its libraries.
+        let zone = "select count(*) > 100 from pg_timezone_names";
+        assert_eq!(value(&running.endpoint, zone), "t");
+        let function = "create or replace function pg_temp.seven() returns int language plpgsql \
+             as 'begin return 7; end'; select pg_temp.seven()";
+        assert_eq!(value(&running.endpoint, function), "7");
+        cluster.stop().unwrap();
+    }
+    assert_ne!(inodes[0], inodes[1]);
+}
+
+#[test]
 fn the_server_is_unprivileged_and_its_directories_are_closed() {
     let lab = Lab::new();
     let mut cluster = lab.cluster("c0", &any_installation());
