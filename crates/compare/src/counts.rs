@@ -187,8 +187,8 @@ fn of_keys(workload: &str, candidate: &str, by_window: &[f64], doubt: f64) -> Op
     let least = by_window.iter().copied().reduce(f64::min)?;
     (most - least > COUNT_KEYS_MAX.max(doubt)).then(|| {
         let text = format!(
-            "{workload}: windows with other keys give ratios of {candidate} from {least:.4} to {most:.4}: the \
-             count is exact for its keys, and other keys give another size"
+            "{workload}: windows with other keys give ratios of {candidate} from {least:.4} to {most:.4}: \
+             the count is exact for its keys, and other keys give another size"
         );
         Finding::new(FindingKind::CountKeys, Severity::Note, text)
     })

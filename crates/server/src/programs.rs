@@ -23,8 +23,8 @@ const PROGRAMS: &str = "programs";
 const ABOVE: usize = 4;
 
 /// The server's file for the next start of the cluster in `cluster`: a new copy of `server`, among links to
-/// what lies around it. PostgreSQL finds its other files by the end of its own path, so the copy's is the same.
-/// Nobody runs it.
+/// what lies around it. PostgreSQL finds its other files by the end of its own path, so the copy's is the
+/// same. Nobody runs it.
 ///
 /// Shape:  `None` where files of that directory may not be executed, or nothing is above the server's.
 /// Errors: a full disk, a file that cannot be read.
