@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_new_crate_needs_its_arrows() {
-        assert_eq!(found("deltabench-bisect", "statrs", None, None), 1);
+        assert_eq!(found("deltabench-nobody", "statrs", None, None), 1);
     }
 
     #[test]
