@@ -13,6 +13,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a file may be open for writing elsewhere before its program is given up, and between two tries.
+const BUSY_LIMIT: Duration = Duration::from_secs(10);
+const BUSY_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A program to start.
 ///
@@ -87,7 +92,8 @@ impl Launch<'_> {
                 kernel::die_with_parent(signal, parent)
             });
         }
-        let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
+        let spawned = spawn(&mut command);
+        let mut child = spawned.map_err(|error| self.not_started(&error))?;
         match Handle::of_child(&child) {
             Some(handle) => Ok((child, handle)),
             None => {
@@ -130,6 +136,25 @@ impl Launch<'_> {
     }
 }
 
+/// Starts a program whose file may have been written a moment ago. A process that another thread of ours is
+/// starting has our open files until it runs its own program, and the kernel runs no file that somebody may
+/// write to.
+///
+/// Source: execve(2), ETXTBSY.
+fn spawn(command: &mut Command) -> io::Result<Child> {
+    let until = Instant::now() + BUSY_LIMIT;
+    loop {
+        match command.spawn() {
+            Err(error)
+                if error.kind() == io::ErrorKind::ExecutableFileBusy && Instant::now() < until =>
+            {
+                std::thread::sleep(BUSY_INTERVAL);
+            }
+            spawned => return spawned,
+        }
+    }
+}
+
 fn open_log(path: &Path) -> Result<File, Problem> {
     OpenOptions::new()
         .append(true)
@@ -142,7 +167,6 @@ fn open_log(path: &Path) -> Result<File, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn myself() -> ServerUser {
         ServerUser {
@@ -217,6 +241,27 @@ mod tests {
             Some(&[0]),
         );
         assert_eq!(text.split_ascii_whitespace().last(), Some("0"));
+    }
+
+    #[test]
+    fn a_program_that_another_process_may_still_write_to_is_waited_for() {
+        let scratch = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let program = scratch.path().join("sh");
+        std::fs::copy("/bin/sh", &program).unwrap();
+        let writer = OpenOptions::new().append(true).open(&program).unwrap();
+        let mut command = Command::new(&program);
+        command.args(["-c", "exit 7"]);
+        assert_eq!(
+            command.spawn().unwrap_err().kind(),
+            io::ErrorKind::ExecutableFileBusy
+        );
+        let writing = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            drop(writer);
+        });
+        let status = spawn(&mut command).unwrap().wait().unwrap();
+        writing.join().unwrap();
+        assert_eq!(status.code(), Some(7));
     }
 
     #[test]
