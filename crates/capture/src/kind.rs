@@ -1,0 +1,333 @@
+//! What a statement does, and which of its functions depend on the moment: from its words alone.
+
+use crate::lexer::{Token, TokenKind};
+use crate::statement::Kind;
+
+/// What is known of a text from its words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nature {
+    /// What it does. Of several statements in one text: what can be replayed least.
+    pub kind: Kind,
+    /// Functions whose answer depends on the moment, on luck or on the session; sorted, each once.
+    pub volatile: Vec<String>,
+}
+
+impl Nature {
+    /// The nature of a text.
+    pub fn of(tokens: &[Token<'_>]) -> Self {
+        let kinds = statements(tokens).into_iter().map(kind);
+        let mut volatile: Vec<String> = volatile(tokens).collect();
+        volatile.sort();
+        volatile.dedup();
+        Self {
+            kind: kinds.max().unwrap_or(Kind::Utility),
+            volatile,
+        }
+    }
+}
+
+/// The statements of a text, without their semicolons. Semicolons in the body of a function (`BEGIN ATOMIC`)
+/// do not end one.
+pub fn statements<'a, 'b>(tokens: &'b [Token<'a>]) -> Vec<&'b [Token<'a>]> {
+    let mut statements = Vec::new();
+    let mut begin = 0;
+    let mut body = 0_u32;
+    let mut before: Option<&Token<'_>> = None;
+    for (at, token) in tokens.iter().enumerate() {
+        if token.is_word("atomic") && before.is_some_and(|before| before.is_word("begin")) {
+            body = 1;
+        } else if body > 0 && token.is_word("case") {
+            body += 1;
+        } else if body > 0 && token.is_word("end") {
+            body -= 1;
+        } else if body == 0 && token.is_mark(";") {
+            statements.extend(tokens.get(begin..at));
+            begin = at + 1;
+        }
+        before = Some(token);
+    }
+    statements.extend(tokens.get(begin..));
+    statements.retain(|statement| !statement.is_empty());
+    statements
+}
+
+fn kind(tokens: &[Token<'_>]) -> Kind {
+    let word = |at: usize| {
+        let token = tokens.get(at).filter(|token| token.kind == TokenKind::Word);
+        token.map_or_else(String::new, |token| token.text.to_ascii_lowercase())
+    };
+    let next = word(1);
+    match word(0).as_str() {
+        "insert" | "update" | "delete" | "merge" => Kind::Write,
+        "begin" | "start" | "commit" | "end" | "rollback" | "abort" | "savepoint" | "release" => {
+            Kind::Transaction
+        }
+        "prepare" if next == "transaction" => Kind::Transaction,
+        "set" if next == "transaction" => Kind::Transaction,
+        "copy" => Kind::Copy,
+        "call" | "do" => Kind::Call,
+        "declare" | "fetch" | "move" | "close" => Kind::Cursor,
+        "create" if ["temp", "temporary"].contains(&next.as_str()) => Kind::Temporary,
+        "create" if next == "local" || next == "global" => Kind::Temporary,
+        "select" | "table" | "values" | "with" => of_query(tokens),
+        "" if tokens.first().is_some_and(|token| token.is_mark("(")) => of_query(tokens),
+        _ => Kind::Utility,
+    }
+}
+
+/// A query may write in a part of its own, lock rows, make a table, or call functions that do more.
+fn of_query(tokens: &[Token<'_>]) -> Kind {
+    let mut kind = functions(tokens)
+        .filter_map(effect)
+        .max()
+        .unwrap_or(Kind::Read);
+    let mut depth = 0_i32;
+    let mut from = false;
+    for (at, token) in tokens.iter().enumerate() {
+        match token.text {
+            "(" => depth += 1,
+            ")" => depth -= 1,
+            _ => {}
+        }
+        let follows = |wanted: &[&str]| {
+            let next = tokens.get(at + 1);
+            next.is_some_and(|next| wanted.iter().any(|word| next.is_word(word)))
+        };
+        let before = at.checked_sub(1).and_then(|at| tokens.get(at));
+        let begins = before.is_some_and(|before| before.is_mark("(") || before.is_mark(")"));
+        let writes = ["insert", "update", "delete", "merge"];
+        from |= depth == 0 && token.is_word("from");
+        let found = if begins && writes.iter().any(|word| token.is_word(word)) {
+            // Not `for update of (…)`, whose word stands after `for`.
+            Some(Kind::Write)
+        } else if token.is_word("for") && follows(&["update", "share", "no", "key"]) {
+            Some(Kind::Lock)
+        } else if depth == 0 && !from && token.is_word("into") && kind != Kind::Write {
+            let temporary = follows(&["temp", "temporary"]);
+            Some(if temporary {
+                Kind::Temporary
+            } else {
+                Kind::Utility
+            })
+        } else {
+            None
+        };
+        kind = kind.max(found.unwrap_or(kind));
+    }
+    kind
+}
+
+/// Names that are called, in lower case and without schema.
+fn functions<'b>(tokens: &'b [Token<'_>]) -> impl Iterator<Item = String> + use<'b> {
+    let pairs = tokens.windows(2).filter_map(|pair| match pair {
+        [name, bracket] if name.kind == TokenKind::Word && bracket.is_mark("(") => Some(name),
+        _ => None,
+    });
+    pairs.map(|name| name.text.to_ascii_lowercase())
+}
+
+/// Functions that change something, by their names or the beginnings of their names.
+const EFFECTS: [(&str, Kind); 26] = [
+    ("nextval", Kind::Write),
+    ("setval", Kind::Write),
+    ("pg_notify", Kind::Write),
+    ("lo_", Kind::Write),
+    ("lowrite", Kind::Write),
+    ("pg_advisory_", Kind::Lock),
+    ("pg_try_advisory_", Kind::Lock),
+    ("set_config", Kind::Utility),
+    ("dblink", Kind::Call),
+    ("http_", Kind::Call),
+    ("lo_export", Kind::Call),
+    ("lo_import", Kind::Call),
+    ("pg_backup_", Kind::Call),
+    ("pg_cancel_backend", Kind::Call),
+    ("pg_create_", Kind::Call),
+    ("pg_drop_", Kind::Call),
+    ("pg_logical_", Kind::Call),
+    ("pg_promote", Kind::Call),
+    ("pg_reload_conf", Kind::Call),
+    ("pg_replication_", Kind::Call),
+    ("pg_rotate_", Kind::Call),
+    ("pg_start_backup", Kind::Call),
+    ("pg_stat_reset", Kind::Call),
+    ("pg_stop_backup", Kind::Call),
+    ("pg_switch_", Kind::Call),
+    ("pg_terminate_backend", Kind::Call),
+];
+
+fn effect(name: String) -> Option<Kind> {
+    let found = EFFECTS.iter().filter(|(begin, _)| name.starts_with(begin));
+    found.map(|(_, kind)| *kind).max()
+}
+
+/// Functions without brackets.
+const MOMENTS: [&str; 5] = [
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "localtime",
+    "localtimestamp",
+];
+
+const VOLATILE: [&str; 23] = [
+    "clock_timestamp",
+    "currval",
+    "gen_random_bytes",
+    "gen_random_uuid",
+    "lastval",
+    "nextval",
+    "now",
+    "pg_backend_pid",
+    "pg_current_wal_lsn",
+    "pg_current_xact_id",
+    "random",
+    "random_normal",
+    "setseed",
+    "setval",
+    "statement_timestamp",
+    "timeofday",
+    "transaction_timestamp",
+    "txid_current",
+    "uuid_generate_v1",
+    "uuid_generate_v1mc",
+    "uuid_generate_v4",
+    "uuidv4",
+    "uuidv7",
+];
+
+/// Strings that mean a moment if they are read as a time.
+const SPECIAL: [&str; 4] = ["'now'", "'today'", "'tomorrow'", "'yesterday'"];
+
+fn volatile<'b>(tokens: &'b [Token<'_>]) -> impl Iterator<Item = String> + use<'b> {
+    let called = functions(tokens).filter(|name| VOLATILE.contains(&name.as_str()));
+    let words = tokens.iter().filter_map(|token| {
+        let text = token.text.to_ascii_lowercase();
+        let moment = match token.kind {
+            TokenKind::Word => MOMENTS.contains(&text.as_str()),
+            TokenKind::Literal => SPECIAL.contains(&text.as_str()),
+            _ => false,
+        };
+        moment.then_some(text)
+    });
+    called.chain(words).chain(ages(tokens))
+}
+
+/// `age(x)` counts from today; `age(x, y)` does not.
+fn ages<'b>(tokens: &'b [Token<'_>]) -> impl Iterator<Item = String> + use<'b> {
+    let calls = tokens
+        .windows(2)
+        .enumerate()
+        .filter(|(_, pair)| match pair {
+            [name, bracket] => name.is_word("age") && bracket.is_mark("("),
+            _ => false,
+        });
+    let from_today = calls.filter(|(at, _)| {
+        let mut depth = 0_i32;
+        let inside = tokens.iter().skip(at + 1).take_while(|token| {
+            depth += i32::from(token.is_mark("(")) - i32::from(token.is_mark(")"));
+            depth > 0
+        });
+        // Good enough: a comma in a nested call hides the moment, and nothing more.
+        !inside.into_iter().any(|token| token.is_mark(","))
+    });
+    from_today.map(|_| "age".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lexer::tokens;
+
+    fn kind(text: &str) -> Kind {
+        Nature::of(&tokens(text).tokens).kind
+    }
+
+    #[test]
+    fn the_kind_is_that_of_what_the_statement_does() {
+        let cases = [
+            ("SELECT 1", Kind::Read),
+            ("(select 1) union (select 2)", Kind::Read),
+            ("values (1)", Kind::Read),
+            ("table t", Kind::Read),
+            ("with a as (select 1) select * from a", Kind::Read),
+            (
+                "select \"update\" from t where a = 'for update'",
+                Kind::Read,
+            ),
+            (
+                "select extract(day from at), updated, into_stock from t",
+                Kind::Read,
+            ),
+            ("/* for update */ select 1", Kind::Read),
+            ("select * from t for update skip locked", Kind::Lock),
+            ("select * from t FOR NO KEY UPDATE", Kind::Lock),
+            ("select pg_advisory_xact_lock(1)", Kind::Lock),
+            ("update t set a = 1", Kind::Write),
+            (
+                "with a as (delete from t returning *) select * from a",
+                Kind::Write,
+            ),
+            (
+                "with a as (select 1) insert into t select * from a",
+                Kind::Write,
+            ),
+            ("select nextval('s')", Kind::Write),
+            ("select 1; update t set a = 2", Kind::Write),
+            (
+                "merge into t using s on true when matched then do nothing",
+                Kind::Write,
+            ),
+            ("select * into x from t", Kind::Utility),
+            ("select * into temp x from t", Kind::Temporary),
+            ("create temp table x (a int)", Kind::Temporary),
+            ("create table x (a int)", Kind::Utility),
+            ("set search_path to x", Kind::Utility),
+            ("explain analyze select 1", Kind::Utility),
+            ("execute p(1)", Kind::Utility),
+            ("", Kind::Utility),
+            ("begin", Kind::Transaction),
+            ("BEGIN; select 1; commit", Kind::Transaction),
+            (
+                "set transaction isolation level serializable",
+                Kind::Transaction,
+            ),
+            ("prepare transaction 'x'", Kind::Transaction),
+            ("rollback to savepoint a", Kind::Transaction),
+            ("declare c cursor for select 1", Kind::Cursor),
+            ("fetch 10 from c", Kind::Cursor),
+            ("copy t from stdin", Kind::Copy),
+            ("call p()", Kind::Call),
+            ("do $$ begin end $$", Kind::Call),
+            (
+                "select pg_terminate_backend(pid) from pg_stat_activity",
+                Kind::Call,
+            ),
+            ("select dblink_exec('x', 'y')", Kind::Call),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(kind(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn functions_that_depend_on_the_moment_are_named() {
+        let text = "select now(), NOW(), current_date, age(a), random(), 'today'::date, now from t";
+        let nature = Nature::of(&tokens(text).tokens);
+        assert_eq!(
+            nature.volatile,
+            ["'today'", "age", "current_date", "now", "random"]
+        );
+        let text = "select a.now, age(a, b), lower('x'), current_dates from t";
+        assert!(Nature::of(&tokens(text).tokens).volatile.is_empty());
+    }
+
+    #[test]
+    fn the_body_of_a_function_does_not_end_its_statement() {
+        let text = "create function f() returns int begin atomic; select case when true then 1 end; \
+                    select 2; end; select 3;";
+        let found = tokens(text);
+        let count = statements(&found.tokens).len();
+        assert_eq!(count, 2);
+    }
+}

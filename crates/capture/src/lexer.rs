@@ -1,0 +1,367 @@
+//! The text of a statement as tokens, by PostgreSQL's lexical rules.
+//!
+//! Source: PostgreSQL documentation, "Lexical Structure". Strings follow `standard_conforming_strings = on`,
+//! the default since 9.1.
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TokenKind {
+    /// A keyword or an identifier without quotes.
+    Word,
+    /// An identifier in double quotes.
+    Quoted,
+    /// A number, string, bit string or dollar-quoted string.
+    Literal,
+    /// `$1`.
+    Parameter,
+    /// Characters of an operator.
+    Operator,
+    /// A bracket, comma, semicolon, point, colon, or `::`.
+    Mark,
+}
+
+/// A piece of the text. Comments and blanks are between tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token<'a> {
+    /// What it is.
+    pub kind: TokenKind,
+    /// As it was written.
+    pub text: &'a str,
+    /// Byte of the text at which it begins.
+    pub at: usize,
+}
+
+impl Token<'_> {
+    /// Whether it is this word, in any case; `word` is in lower case.
+    pub fn is_word(&self, word: &str) -> bool {
+        self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(word)
+    }
+
+    /// Whether it is this mark.
+    pub fn is_mark(&self, mark: &str) -> bool {
+        self.kind == TokenKind::Mark && self.text == mark
+    }
+}
+
+/// Tokens of a text, and whether it ends inside one: a string, a quoted identifier or a comment without end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tokens<'a> {
+    /// All of them, in order.
+    pub tokens: Vec<Token<'a>>,
+    /// Whether the text is cut.
+    pub is_cut: bool,
+}
+
+/// Splits a text into tokens. Every text has some: what is no SQL becomes marks.
+pub fn tokens(text: &str) -> Tokens<'_> {
+    let mut lexer = Lexer {
+        text,
+        bytes: text.as_bytes(),
+        at: 0,
+        is_cut: false,
+    };
+    let mut tokens = Vec::new();
+    while let Some(token) = lexer.next() {
+        tokens.push(token);
+    }
+    Tokens {
+        tokens,
+        is_cut: lexer.is_cut,
+    }
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    is_cut: bool,
+}
+
+const OPERATOR: &[u8] = b"+-*/<>=~!@#%^&|`?";
+/// An operator of several characters may end in `+` or `-` only if it has one of these.
+const ENDS_IN_SIGN: &[u8] = b"~!@#%^&|`?";
+
+fn begins_word(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+}
+
+fn continues_word(byte: u8) -> bool {
+    begins_word(byte) || byte.is_ascii_digit() || byte == b'$'
+}
+
+impl<'a> Lexer<'a> {
+    fn peek(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
+    fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) {
+        let length = self.rest().iter().take_while(|&&byte| wanted(byte)).count();
+        self.at += length;
+    }
+
+    fn next(&mut self) -> Option<Token<'a>> {
+        self.skip_blanks_and_comments();
+        let begin = self.at;
+        let first = *self.bytes.get(begin)?;
+        let kind = match first {
+            b'\'' => self.string(0, false),
+            b'"' => self.quoted(0),
+            b'$' => self.dollar(),
+            b'0'..=b'9' => self.number(),
+            b'.' if self.peek(1).is_ascii_digit() => self.number(),
+            _ if begins_word(first) => self.word(),
+            _ if OPERATOR.contains(&first) => self.operator(),
+            b':' if matches!(self.peek(1), b':' | b'=') => self.mark(2),
+            b'.' if self.peek(1) == b'.' => self.mark(2),
+            _ => self.mark(1),
+        };
+        let text = self.text.get(begin..self.at).unwrap_or_default();
+        Some(Token {
+            kind,
+            text,
+            at: begin,
+        })
+    }
+
+    fn mark(&mut self, length: usize) -> TokenKind {
+        self.at += length;
+        TokenKind::Mark
+    }
+
+    fn skip_blanks_and_comments(&mut self) {
+        loop {
+            self.skip_while(|byte| byte.is_ascii_whitespace() || byte == 0x0b);
+            match (self.peek(0), self.peek(1)) {
+                (b'-', b'-') => self.skip_while(|byte| byte != b'\n' && byte != b'\r'),
+                (b'/', b'*') => self.skip_comment(),
+                _ => return,
+            }
+        }
+    }
+
+    /// A comment in `/* */`, which may contain others.
+    fn skip_comment(&mut self) {
+        let mut depth = 0_u32;
+        while self.at < self.bytes.len() {
+            match (self.peek(0), self.peek(1)) {
+                (b'/', b'*') => depth += 1,
+                (b'*', b'/') => depth -= 1,
+                _ => {
+                    self.at += 1;
+                    continue;
+                }
+            }
+            self.at += 2;
+            if depth == 0 {
+                return;
+            }
+        }
+        self.is_cut = true;
+    }
+
+    /// A string whose quote stands `prefix` bytes further on.
+    fn string(&mut self, prefix: usize, escapes: bool) -> TokenKind {
+        self.at += prefix + 1;
+        self.until_quote(b'\'', escapes);
+        TokenKind::Literal
+    }
+
+    fn quoted(&mut self, prefix: usize) -> TokenKind {
+        self.at += prefix + 1;
+        self.until_quote(b'"', false);
+        TokenKind::Quoted
+    }
+
+    /// To behind the closing quote; a doubled one is part of what it encloses.
+    fn until_quote(&mut self, quote: u8, escapes: bool) {
+        while self.at < self.bytes.len() {
+            let byte = self.peek(0);
+            let doubled = byte == quote && self.peek(1) == quote;
+            if doubled || escapes && byte == b'\\' {
+                self.at += 2;
+                continue;
+            }
+            self.at += 1;
+            if byte == quote {
+                return;
+            }
+        }
+        // A backslash may be the last byte.
+        self.at = self.bytes.len();
+        self.is_cut = true;
+    }
+
+    /// `$1`, `$$ … $$`, `$tag$ … $tag$`, or a lone `$`.
+    fn dollar(&mut self) -> TokenKind {
+        if self.peek(1).is_ascii_digit() {
+            self.at += 1;
+            self.skip_while(|byte| byte.is_ascii_digit());
+            return TokenKind::Parameter;
+        }
+        let rest = self.rest();
+        let mut tag = rest.iter().skip(1);
+        let length = tag
+            .position(|&byte| !begins_word(byte) && !byte.is_ascii_digit())
+            .filter(|&length| rest.get(length + 1) == Some(&b'$'));
+        let Some(delimiter) = length.and_then(|length| rest.get(..length + 2)) else {
+            return self.mark(1);
+        };
+        self.at += delimiter.len();
+        let mut windows = self.rest().windows(delimiter.len());
+        match windows.position(|window| window == delimiter) {
+            Some(length) => self.at += length + delimiter.len(),
+            None => {
+                self.at = self.bytes.len();
+                self.is_cut = true;
+            }
+        }
+        TokenKind::Literal
+    }
+
+    fn number(&mut self) -> TokenKind {
+        let digits = |byte: u8| byte.is_ascii_digit() || byte == b'_';
+        let radix = matches!(self.peek(1), b'x' | b'X' | b'o' | b'O' | b'b' | b'B');
+        if self.peek(0) == b'0' && radix && self.peek(2).is_ascii_hexdigit() {
+            self.at += 2;
+            self.skip_while(|byte| byte.is_ascii_hexdigit() || byte == b'_');
+            return TokenKind::Literal;
+        }
+        self.skip_while(digits);
+        if self.peek(0) == b'.' && self.peek(1) != b'.' {
+            self.at += 1;
+            self.skip_while(digits);
+        }
+        let sign = usize::from(matches!(self.peek(1), b'+' | b'-'));
+        if matches!(self.peek(0), b'e' | b'E') && self.peek(1 + sign).is_ascii_digit() {
+            self.at += 1 + sign;
+            self.skip_while(digits);
+        }
+        TokenKind::Literal
+    }
+
+    /// A word, or a string or identifier with a prefix: `E''`, `B''`, `X''`, `N''`, `U&''`, `U&""`.
+    fn word(&mut self) -> TokenKind {
+        match (self.peek(0), self.peek(1), self.peek(2)) {
+            (b'e' | b'E', b'\'', _) => self.string(1, true),
+            (b'b' | b'B' | b'x' | b'X' | b'n' | b'N', b'\'', _) => self.string(1, false),
+            (b'u' | b'U', b'&', b'\'') => self.string(2, false),
+            (b'u' | b'U', b'&', b'"') => self.quoted(2),
+            _ => {
+                self.skip_while(continues_word);
+                TokenKind::Word
+            }
+        }
+    }
+
+    fn operator(&mut self) -> TokenKind {
+        let rest = self.rest();
+        let all = rest.iter().take_while(|byte| OPERATOR.contains(byte));
+        let mut length = all.count();
+        let comment = |pair: &[u8]| pair == b"--" || pair == b"/*";
+        let inside = rest.get(..length).unwrap_or_default();
+        if let Some(at) = inside.windows(2).position(comment) {
+            length = at;
+        }
+        let inside = rest.get(..length).unwrap_or_default();
+        if !inside.iter().any(|byte| ENDS_IN_SIGN.contains(byte)) {
+            let signs = inside.iter().rev();
+            let signs = signs.take_while(|byte| matches!(byte, b'+' | b'-')).count();
+            length = (length - signs).max(1);
+        }
+        self.at += length.max(1);
+        TokenKind::Operator
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TokenKind::*;
+    use super::*;
+
+    fn lexed(text: &str) -> Vec<(TokenKind, &str)> {
+        let found = tokens(text);
+        assert!(!found.is_cut, "{text}");
+        let tokens = found.tokens.into_iter();
+        tokens.map(|token| (token.kind, token.text)).collect()
+    }
+
+    #[test]
+    fn strings_end_where_the_server_ends_them() {
+        let cases = [
+            "'a''b'",
+            r"'a\'",
+            r"E'a\'b'",
+            "e'\\\\'",
+            "U&'d\\0061t'",
+            "B'101'",
+            "x'1F'",
+            "$$a'b$$",
+            "$q$ $$ 'x' $r$ $q$",
+            "N'é'",
+            "''",
+            "$été$x$été$",
+            "'a\nb'",
+        ];
+        for case in cases {
+            assert_eq!(lexed(case), [(Literal, case)], "{case}");
+        }
+        assert_eq!(lexed("\"a\"\"b\""), [(Quoted, "\"a\"\"b\"")]);
+        assert_eq!(lexed("U&\"d\\0061t\""), [(Quoted, "U&\"d\\0061t\"")]);
+    }
+
+    #[test]
+    fn numbers_and_parameters_are_one_token() {
+        for case in [
+            "0", "1.5", ".5", "1.", "1e10", "1.5E-3", "0x1F", "1_000", "0b11",
+        ] {
+            assert_eq!(lexed(case), [(Literal, case)], "{case}");
+        }
+        assert_eq!(lexed("$12"), [(Parameter, "$12")]);
+        assert_eq!(
+            lexed("1..2"),
+            [(Literal, "1"), (Mark, ".."), (Literal, "2")]
+        );
+        assert_eq!(lexed("1e"), [(Literal, "1"), (Word, "e")]);
+    }
+
+    #[test]
+    fn comments_are_nothing_and_may_be_nested() {
+        assert_eq!(
+            lexed("a/* b /* 'c */ */d--'\ne"),
+            [(Word, "a"), (Word, "d"), (Word, "e")]
+        );
+        assert_eq!(lexed("-- only"), []);
+        assert_eq!(lexed("a -- b\rc"), [(Word, "a"), (Word, "c")]);
+    }
+
+    #[test]
+    fn operators_are_as_long_as_the_server_makes_them() {
+        let one = |text: &str| {
+            lexed(text)
+                .iter()
+                .map(|(_, text)| (*text).to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(one("a<-1"), ["a", "<", "-", "1"]);
+        assert_eq!(one("a@-1"), ["a", "@-", "1"]);
+        assert_eq!(one("a->>'b'"), ["a", "->>", "'b'"]);
+        assert_eq!(one("a<=b--c"), ["a", "<=", "b"]);
+        assert_eq!(one("a*/*x*/b"), ["a", "*", "b"]);
+        assert_eq!(one("a::int[]"), ["a", "::", "int", "[", "]"]);
+        assert_eq!(one("- - 1"), ["-", "-", "1"]);
+        assert_eq!(one("a ?| b"), ["a", "?|", "b"]);
+        assert_eq!(one("x$1y"), ["x$1y"]);
+    }
+
+    #[test]
+    fn a_text_that_ends_inside_a_token_is_cut() {
+        for case in ["'a", "E'a\\", "\"a", "/* a", "$$ a $", "$q$ $$", "e'\\'"] {
+            assert!(tokens(case).is_cut, "{case}");
+        }
+        assert!(!tokens("a $ b").is_cut);
+    }
+}

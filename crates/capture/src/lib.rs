@@ -1,0 +1,27 @@
+//! What does the user send: the statements of a workload, with their values and weights.
+//!
+//! Reads logs and files of statements; needs no server. A [`Capture`] is written to a file that is a secret,
+//! because values of users are in it: no message and no `Debug` of this crate shows one.
+//!
+//! ```
+//! use deltabench_capture::{Fingerprint, tokens};
+//!
+//! let text = "SELECT * FROM orders WHERE id IN (1, 2, 3) -- of today";
+//! let fingerprint = Fingerprint::of(&tokens(text).tokens);
+//! assert_eq!(fingerprint.normalised, "select * from orders where id in (?)");
+//! ```
+
+mod capture;
+mod fingerprint;
+mod id;
+mod kind;
+mod lexer;
+mod session;
+mod sql;
+mod statement;
+
+pub use capture::{Capture, Counted, FORMAT, Header, Source, VERSION};
+pub use fingerprint::Fingerprint;
+pub use kind::{Nature, statements};
+pub use lexer::{Token, TokenKind, Tokens, tokens};
+pub use statement::{Kind, Obstacle, Protocol, Statement, Tuple, Unusable, Weight};
