@@ -16,6 +16,8 @@ impl Nature {
     /// The nature of a text.
     pub fn of(tokens: &[Token<'_>]) -> Self {
         let kinds = statements(tokens).into_iter().map(kind);
+        let temporary = tokens.iter().any(|token| token.is_word("pg_temp"));
+        let kinds = kinds.chain(temporary.then_some(Kind::Temporary));
         let mut volatile: Vec<String> = volatile(tokens).collect();
         volatile.sort();
         volatile.dedup();
@@ -49,6 +51,57 @@ pub fn statements<'a, 'b>(tokens: &'b [Token<'a>]) -> Vec<&'b [Token<'a>]> {
     statements.extend(tokens.get(begin..));
     statements.retain(|statement| !statement.is_empty());
     statements
+}
+
+/// The tokens that tell a statement from others: without the names that drivers number, of savepoints,
+/// cursors and prepared statements that are freed.
+pub(crate) fn in_common<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
+    let all = || tokens.to_vec();
+    let parts = statements(tokens);
+    let [part] = parts.as_slice() else {
+        return all();
+    };
+    let first = part
+        .first()
+        .map_or("", |token| token.text)
+        .to_ascii_lowercase();
+    match first.as_str() {
+        "savepoint" | "release" | "deallocate" | "fetch" | "move" | "close" => {
+            part.iter().take(1).copied().collect()
+        }
+        "rollback" => part
+            .iter()
+            .take_while(|token| !token.is_word("to"))
+            .copied()
+            .collect(),
+        "declare" => {
+            let (name, rest) = part.split_at_checked(2).unwrap_or_default();
+            name.iter().take(1).chain(rest).copied().collect()
+        }
+        _ => all(),
+    }
+}
+
+/// The name of the temporary table that a statement makes, without its schema.
+pub(crate) fn temporary_made_by(tokens: &[Token<'_>]) -> Option<String> {
+    if Nature::of(tokens).kind != Kind::Temporary {
+        return None;
+    }
+    let creates = tokens.first()?.is_word("create");
+    let begin = if creates {
+        tokens.iter().position(|token| token.is_word("table"))?
+    } else {
+        let into = tokens.iter().position(|token| token.is_word("into"))?;
+        into + 1
+    };
+    let syntax = ["table", "temp", "temporary", "if", "not", "exists"];
+    let rest = tokens.iter().skip(begin + 1);
+    let mut rest = rest.skip_while(|token| syntax.iter().any(|word| token.is_word(word)));
+    let mut name = rest.next()?;
+    if rest.next().is_some_and(|point| point.is_mark(".")) {
+        name = rest.next()?;
+    }
+    (name.kind == TokenKind::Word).then(|| name.text.to_ascii_lowercase())
 }
 
 fn kind(tokens: &[Token<'_>]) -> Kind {
@@ -282,6 +335,7 @@ mod tests {
             ("select * into temp x from t", Kind::Temporary),
             ("create temp table x (a int)", Kind::Temporary),
             ("create table x (a int)", Kind::Utility),
+            ("select * from pg_temp.x", Kind::Temporary),
             ("set search_path to x", Kind::Utility),
             ("explain analyze select 1", Kind::Utility),
             ("execute p(1)", Kind::Utility),
@@ -320,6 +374,41 @@ mod tests {
         );
         let text = "select a.now, age(a, b), lower('x'), current_dates from t";
         assert!(Nature::of(&tokens(text).tokens).volatile.is_empty());
+    }
+
+    #[test]
+    fn a_temporary_table_has_a_name() {
+        let made = |text: &str| temporary_made_by(&tokens(text).tokens);
+        assert_eq!(
+            made("CREATE TEMP TABLE IF NOT EXISTS Scratch (a int)").as_deref(),
+            Some("scratch")
+        );
+        assert_eq!(
+            made("create temporary table pg_temp.x as select 1").as_deref(),
+            Some("x")
+        );
+        assert_eq!(
+            made("select 1 into temp table y from t").as_deref(),
+            Some("y")
+        );
+        assert_eq!(made("select 1 into temp z").as_deref(), Some("z"));
+        assert_eq!(made("create table x (a int)"), None);
+    }
+
+    #[test]
+    fn names_that_drivers_number_are_no_difference() {
+        let common = |text: &str| {
+            let common = in_common(&tokens(text).tokens);
+            crate::fingerprint::Fingerprint::of(&common).normalised
+        };
+        assert_eq!(common("SAVEPOINT sp_17"), "savepoint");
+        assert_eq!(common("rollback to savepoint sp_17;"), "rollback");
+        assert_eq!(
+            common("declare c_1 no scroll cursor for select 1"),
+            "declare no scroll cursor for select ?"
+        );
+        assert_eq!(common("fetch forward 100 from c_1"), "fetch");
+        assert_eq!(common("select 1; savepoint a"), "select ?; savepoint a");
     }
 
     #[test]

@@ -12,16 +12,30 @@
 //! ```
 
 mod capture;
+mod collect;
+mod csv;
 mod fingerprint;
+mod gathered;
 mod id;
 mod kind;
+mod known;
 mod lexer;
+mod log;
+mod logs;
+mod message;
+mod sampling;
 mod session;
 mod sql;
 mod statement;
+mod statistics;
+mod strata;
+mod summary;
 
 pub use capture::{Capture, Counted, FORMAT, Header, Source, VERSION};
 pub use fingerprint::Fingerprint;
 pub use kind::{Nature, statements};
 pub use lexer::{Token, TokenKind, Tokens, tokens};
+pub use logs::Request;
+pub use sampling::milliseconds;
 pub use statement::{Kind, Obstacle, Protocol, Statement, Tuple, Unusable, Weight};
+pub use summary::{Basis, LeftOut, Summary};

@@ -15,6 +15,17 @@ pub enum Protocol {
     Prepared,
 }
 
+impl Protocol {
+    /// The word in reports and files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Simple => "simple",
+            Self::Extended => "extended",
+            Self::Prepared => "prepared",
+        }
+    }
+}
+
 /// What a statement does, as far as its text says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -141,6 +152,38 @@ pub enum Obstacle {
     Broken,
     /// Only `pg_stat_statements` has it, which has no values.
     NotInLog,
+}
+
+impl Obstacle {
+    /// The word in files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Kind(kind) => kind.word(),
+            Self::Cut => "cut-values",
+            Self::NoValues => "no-values",
+            Self::Broken => "broken-text",
+            Self::NotInLog => "not-in-log",
+        }
+    }
+
+    /// The reason for people.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Kind(Kind::Transaction) => "begin or end a transaction",
+            Self::Kind(Kind::Temporary) => "use temporary tables",
+            Self::Kind(Kind::Cursor) => "use cursors of SQL",
+            Self::Kind(Kind::Copy) => "copy rows to or from the client",
+            Self::Kind(Kind::Call) => {
+                "call procedures or functions that act outside of the transaction"
+            }
+            // Reads, locks and writes are replayed.
+            Self::Kind(_) => "change definitions or settings, or maintain tables",
+            Self::Cut => "have values that log_parameter_max_length cut",
+            Self::NoValues => "have parameters whose values are not in the log",
+            Self::Broken => "have a text or values that are not whole",
+            Self::NotInLog => "are in pg_stat_statements only, without values",
+        }
+    }
 }
 
 /// A statement of the workload: all executions with one normalised text, sent in one way by one role to one

@@ -1,6 +1,7 @@
 //! What the user can type. Nothing is computed here.
 
 pub mod bisect;
+pub mod capture;
 pub mod catalogue;
 pub mod conditions;
 pub mod count;
@@ -14,6 +15,7 @@ pub mod shape;
 use crate::failure::EXIT_CODES;
 use crate::kinds;
 use bisect::BisectArguments;
+use capture::CaptureArguments;
 use catalogue::{ConfigsArguments, Fetch, Targets, Workloads};
 use clap::{Args, Parser, Subcommand};
 use count::Count;
@@ -81,6 +83,13 @@ pub enum Command {
                       or measure, 130 interrupted."
     )]
     Bisect(Box<BisectArguments>),
+    /// Take the statements of a server's log into a file, with values and weights; no server is needed
+    #[command(
+        after_help = "Example: deltabench capture --log log/*.json --out shop.capture\n         \
+                      deltabench capture --log a.csv.gz --statements pgss.csv --out shop.capture\n\n\
+                      The file holds values of your users: keep it like the data."
+    )]
+    Capture(CaptureArguments),
     /// Continue a run, an experiment or a bisection that was interrupted or killed
     #[command(after_help = "Example: deltabench resume last")]
     Resume(Resume),

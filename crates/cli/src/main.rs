@@ -10,6 +10,7 @@ mod arguments;
 mod bench;
 mod bisect;
 mod calibrate;
+mod capture;
 mod clock;
 mod config;
 mod configs;
@@ -73,6 +74,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Init(init) => experiment::init(&init),
         Command::Explain(explain) => explain::explain(*explain, &config),
         Command::Bisect(bisect) => bisect::bisect(&bisect, &config),
+        Command::Capture(capture) => capture::capture(&capture),
         Command::Resume(resume) => resume::resume(&resume, &config),
         Command::Confirm(confirm) => resume::confirm(&confirm, &config),
         Command::Report(report) => listing::report(&report, &config),

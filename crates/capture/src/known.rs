@@ -1,0 +1,78 @@
+//! What is known of a text; many executions share it.
+
+use crate::fingerprint::Fingerprint;
+use crate::kind::{Nature, in_common, temporary_made_by};
+use crate::lexer::{TokenKind, tokens};
+use crate::session::path_set_by;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+/// A text, read once.
+pub(crate) struct Known {
+    pub text: Rc<str>,
+    pub fingerprint: Fingerprint,
+    pub nature: Nature,
+    /// Whether it ends inside a string or comment.
+    pub is_cut: bool,
+    /// The highest `$n` in it.
+    pub parameters: usize,
+    /// The `search_path` that it sets for its session.
+    pub path: Option<Option<String>>,
+    /// The temporary table that it makes.
+    pub temporary: Option<String>,
+}
+
+impl Known {
+    pub(crate) fn of(text: &str) -> Self {
+        let found = tokens(text);
+        let nature = Nature::of(&found.tokens);
+        let parameters = found
+            .tokens
+            .iter()
+            .filter(|token| token.kind == TokenKind::Parameter);
+        let numbers = parameters.filter_map(|token| token.text.strip_prefix('$')?.parse().ok());
+        Self {
+            text: text.into(),
+            fingerprint: Fingerprint::of(&in_common(&found.tokens)),
+            is_cut: found.is_cut,
+            parameters: numbers.max().unwrap_or(0),
+            path: path_set_by(&found.tokens),
+            temporary: temporary_made_by(&found.tokens),
+            nature,
+        }
+    }
+
+    /// Whether one of these tables is in the text.
+    pub(crate) fn uses(&self, tables: &BTreeSet<String>) -> bool {
+        !tables.is_empty()
+            && tokens(&self.text).tokens.iter().any(|token| {
+                token.kind == TokenKind::Word && tables.contains(&token.text.to_ascii_lowercase())
+            })
+    }
+}
+
+/// Texts that were read lately: prepared statements come again and again.
+#[derive(Default)]
+pub(crate) struct Texts {
+    known: HashMap<Rc<str>, Rc<Known>>,
+}
+
+/// More texts than these are simple ones with values in them, which do not come again.
+const MOST: usize = 10_000;
+const LONGEST: usize = 100_000;
+
+impl Texts {
+    pub(crate) fn known(&mut self, text: &str) -> Rc<Known> {
+        if let Some(known) = self.known.get(text) {
+            return known.clone();
+        }
+        let known = Rc::new(Known::of(text));
+        if self.known.len() >= MOST {
+            self.known.clear();
+        }
+        if text.len() <= LONGEST {
+            self.known.insert(known.text.clone(), known.clone());
+        }
+        known
+    }
+}

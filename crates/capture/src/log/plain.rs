@@ -1,0 +1,189 @@
+//! `log_destination = stderr`: text, each entry behind a `log_line_prefix` that has at least a time (`%m`,
+//! `%t` or `%n`) and the process (`%p`): the default `%m [%p] `, Debian's `%m [%p] %q%u@%d `, RDS's
+//! `%t:%r:%u@%d:[%p]:`.
+
+use super::entry::{Entry, Record, begins_with_time, decoded};
+use super::lines::Lines;
+use std::io;
+
+/// Words before `:  ` that begin an entry.
+const SEVERITIES: [&str; 12] = [
+    "LOG", "ERROR", "FATAL", "PANIC", "WARNING", "NOTICE", "INFO", "DEBUG1", "DEBUG2", "DEBUG3",
+    "DEBUG4", "DEBUG5",
+];
+/// Words that go on with the entry before.
+const PARTS: [&str; 7] = [
+    "DETAIL",
+    "HINT",
+    "QUERY",
+    "CONTEXT",
+    "LOCATION",
+    "STATEMENT",
+    "BACKTRACE",
+];
+
+/// A line with its prefix taken apart.
+struct Prefixed<'a> {
+    prefix: &'a str,
+    /// `LOG`, `DETAIL` and so on.
+    word: &'static str,
+    text: &'a str,
+}
+
+impl<'a> Prefixed<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        if !begins_with_time(line) {
+            return None;
+        }
+        // The first such word: messages have others inside.
+        let words = SEVERITIES.iter().chain(&PARTS);
+        let found = words.filter_map(|word| {
+            let at = line.find(&format!("{word}:  "))?;
+            let (prefix, rest) = line.split_at_checked(at)?;
+            let text = rest.get(word.len() + 3..)?;
+            let apart = prefix.ends_with([' ', ':', ']', ',', '>']);
+            apart.then_some((at, Self { prefix, word, text }))
+        });
+        found.min_by_key(|(at, _)| *at).map(|(_, found)| found)
+    }
+
+    /// The number in brackets, before a `-` and the line's number in it.
+    fn process(&self) -> Option<&'a str> {
+        let brackets = self.prefix.split('[').skip(1);
+        let inside = brackets.filter_map(|rest| rest.split_once(']').map(|(inside, _)| inside));
+        let numbers = inside.filter_map(|inside| inside.split('-').next());
+        let mut numbers = numbers
+            .filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
+        numbers.next()
+    }
+
+    /// `user@database` anywhere behind the time.
+    fn user_and_database(&self) -> Option<(&'a str, &'a str)> {
+        let mut words = self.prefix.split([' ', ':', ',', '[']);
+        let both = words.find_map(|word| word.split_once('@'))?;
+        (both.0 != "[unknown]" && !both.0.is_empty()).then_some(both)
+    }
+
+    /// The prefix up to the first bracket or `:` behind the time of day.
+    fn time(&self) -> String {
+        let words: Vec<&str> = self.prefix.split(' ').take(3).collect();
+        let mut time = words.join(" ");
+        if let Some(at) = time.find(['[', ']']) {
+            time.truncate(at);
+        }
+        // RDS: `2026-01-01 10:00:00 UTC:10.0.0.1(5):…`.
+        let clock = "dddd-dd-dd dd:dd:dd".len();
+        if let Some(at) = time.get(clock..).and_then(|zone| zone.find(':')) {
+            time.truncate(clock + at);
+        }
+        time.trim_end().to_owned()
+    }
+}
+
+/// Whether a line is the first of an entry whose process is known.
+pub(super) fn is_entry(line: &str) -> bool {
+    Prefixed::of(line).is_some_and(|line| line.process().is_some())
+}
+
+/// The next entry with its details.
+pub(super) fn next(lines: &mut Lines) -> io::Result<Option<Record>> {
+    let Some((line, number)) = lines.next()? else {
+        return Ok(None);
+    };
+    let (text, is_lossy) = decoded(&line);
+    let text = text.trim_end_matches('\r');
+    let Some(mut entry) = Prefixed::of(text).and_then(|line| entry(&line)) else {
+        return Ok(Some(Record::Unreadable(number)));
+    };
+    entry.is_lossy = is_lossy;
+    let session = entry.session.clone();
+    // To which of its texts a line without prefix belongs.
+    let mut part = "message";
+    while let Some((line, number)) = lines.next()? {
+        let (text, is_lossy) = decoded(&line);
+        let text = text.trim_end_matches('\r');
+        match Prefixed::of(text) {
+            Some(next) if PARTS.contains(&next.word) && next.process() == Some(&session) => {
+                part = next.word;
+                add(&mut entry, part, next.text);
+            }
+            None if text.starts_with('\t') || text.is_empty() => {
+                let more = text.strip_prefix('\t').unwrap_or(text);
+                add(&mut entry, part, &format!("\n{more}"));
+            }
+            _ => {
+                lines.give_back(vec![(line, number)]);
+                break;
+            }
+        }
+        entry.is_lossy |= is_lossy;
+    }
+    Ok(Some(Record::Entry(Box::new(entry))))
+}
+
+fn entry(line: &Prefixed<'_>) -> Option<Entry> {
+    if !SEVERITIES.contains(&line.word) {
+        return None;
+    }
+    let both = line.user_and_database();
+    let known = |text: &str| (!text.is_empty() && text != "[unknown]").then(|| text.to_owned());
+    Some(Entry {
+        time: line.time(),
+        user: both.and_then(|(user, _)| known(user)),
+        database: both.and_then(|(_, database)| known(database)),
+        session: line.process()?.to_owned(),
+        severity: line.word.to_owned(),
+        message: line.text.to_owned(),
+        ..Entry::default()
+    })
+}
+
+fn add(entry: &mut Entry, part: &str, text: &str) {
+    match part {
+        "message" => entry.message.push_str(text),
+        "DETAIL" => entry.detail.get_or_insert_default().push_str(text),
+        "STATEMENT" => entry.statement.get_or_insert_default().push_str(text),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prefixed(line: &str) -> (String, Option<String>, Option<String>, String) {
+        let entry = entry(&Prefixed::of(line).unwrap()).unwrap();
+        (entry.time, entry.user, entry.database, entry.session)
+    }
+
+    #[test]
+    fn usual_prefixes_are_understood() {
+        let plain = prefixed("2026-11-02 10:11:12.123 UTC [77] LOG:  duration: 1 ms");
+        assert_eq!(
+            plain,
+            (
+                "2026-11-02 10:11:12.123 UTC".into(),
+                None,
+                None,
+                "77".into()
+            )
+        );
+        let debian = prefixed("2026-11-02 10:11:12.123 UTC [77] app@shop LOG:  x");
+        let both = (Some("app".to_owned()), Some("shop".to_owned()));
+        assert_eq!((debian.1, debian.2), both);
+        let rds = prefixed("2026-11-02 10:11:12 UTC:10.0.0.1(5):app@shop:[77]:LOG:  DETAIL:  x");
+        assert_eq!(
+            rds,
+            (
+                "2026-11-02 10:11:12 UTC".into(),
+                both.0,
+                both.1,
+                "77".into()
+            )
+        );
+        assert!(is_entry("2026-11-02 10:11:12 UTC [77-1] LOG:  x"));
+        assert!(!is_entry("2026-11-02 10:11:12 UTC LOG:  no process"));
+        assert!(!is_entry("LOG:  no time"));
+        assert!(!is_entry("2026-11-02 10:11:12 UTC [77] hello"));
+    }
+}

@@ -1,0 +1,277 @@
+//! What an entry of the log says of an execution.
+//!
+//! Source: PostgreSQL's documentation of `log_statement`, `log_duration` and `log_min_duration_statement`;
+//! logs of 14, 17 and 18 (`tests/data`) have these texts.
+
+use crate::statement::Protocol;
+
+/// What an entry says.
+#[derive(Clone, PartialEq)]
+pub(crate) enum Said<'a> {
+    /// An execution that ended, with its text.
+    Executed { ms: f64, sent: Sent<'a> },
+    /// Rows that were fetched later of an execution: more time of it.
+    Fetched { ms: f64, sent: Sent<'a> },
+    /// Parsing or planning that ended.
+    Planned { ms: f64, sent: Sent<'a> },
+    /// An execution that begins; its duration may follow.
+    Begins(Sent<'a>),
+    /// Rows are fetched of an execution that began before; its duration may follow.
+    BeginsFetch(Sent<'a>),
+    /// The duration of something that was said before.
+    Ended { ms: f64 },
+    /// A setting of the server.
+    Setting { name: &'a str, value: &'a str },
+    /// The version of the server.
+    Version(&'a str),
+    /// The end of a session.
+    Disconnected,
+    /// Nothing of an execution.
+    Other,
+}
+
+/// A text and how it was sent.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Sent<'a> {
+    pub protocol: Protocol,
+    pub text: &'a str,
+}
+
+/// Reads a message of severity `LOG`.
+pub(crate) fn said(message: &str) -> Said<'_> {
+    if let Some(rest) = message.strip_prefix("duration: ") {
+        return timed(rest).unwrap_or(Said::Other);
+    }
+    match step(message) {
+        Some((Step::Statement | Step::Execute, sent)) => Said::Begins(sent),
+        Some((Step::Fetch, sent)) => Said::BeginsFetch(sent),
+        _ => other(message),
+    }
+}
+
+/// `0.123 ms`, and perhaps `  statement: …`.
+fn timed(rest: &str) -> Option<Said<'_>> {
+    let (number, rest) = rest.split_once(" ms")?;
+    let ms: f64 = number.parse().ok()?;
+    if rest.trim().is_empty() {
+        return Some(Said::Ended { ms });
+    }
+    let (step, sent) = step(rest.trim_start())?;
+    Some(match step {
+        Step::Statement | Step::Execute => Said::Executed { ms, sent },
+        Step::Fetch => Said::Fetched { ms, sent },
+        Step::Plan => Said::Planned { ms, sent },
+    })
+}
+
+enum Step {
+    Statement,
+    Execute,
+    Fetch,
+    Plan,
+}
+
+/// `statement: TEXT`, `execute NAME: TEXT` and their like.
+fn step(text: &str) -> Option<(Step, Sent<'_>)> {
+    if let Some(text) = text.strip_prefix("statement: ") {
+        let protocol = Protocol::Simple;
+        return Some((Step::Statement, Sent { protocol, text }));
+    }
+    let steps = [
+        ("execute fetch from ", Step::Fetch),
+        ("execute ", Step::Execute),
+        ("parse ", Step::Plan),
+        ("bind ", Step::Plan),
+    ];
+    let (step, rest) = steps
+        .into_iter()
+        .find_map(|(word, step)| Some((step, text.strip_prefix(word)?)))?;
+    let (name, text) = rest.split_once(": ")?;
+    // The portal follows the name behind a slash.
+    let unnamed = name == "<unnamed>" || name.starts_with("<unnamed>/");
+    let protocol = if unnamed {
+        Protocol::Extended
+    } else {
+        Protocol::Prepared
+    };
+    Some((step, Sent { protocol, text }))
+}
+
+fn other(message: &str) -> Said<'_> {
+    if message.starts_with("disconnection: ") {
+        return Said::Disconnected;
+    }
+    if let Some(rest) = message.strip_prefix("starting PostgreSQL ") {
+        return Said::Version(rest.split([' ', ',']).next().unwrap_or(rest));
+    }
+    let setting = || {
+        let rest = message.strip_prefix("parameter \"")?;
+        let (name, rest) = rest.split_once("\" changed to \"")?;
+        Some((name, rest.strip_suffix('"')?))
+    };
+    setting().map_or(Said::Other, |(name, value)| Said::Setting { name, value })
+}
+
+/// Whether a message looks like one of a duration in another language: `Dauer: 0.123 ms  Anweisung: …`.
+pub(crate) fn is_foreign_duration(message: &str) -> bool {
+    let number = message
+        .split_once(": ")
+        .and_then(|(_, rest)| rest.split_once(" ms"));
+    !message.starts_with("duration: ")
+        && number.is_some_and(|(number, _)| number.parse::<f64>().is_ok())
+}
+
+/// The values of an execution.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Values {
+    /// All of them; none if the entry names none.
+    Whole(Vec<Option<String>>),
+    /// At least one was cut by `log_parameter_max_length`.
+    Cut,
+    /// They cannot be read.
+    Broken,
+}
+
+/// Reads `Parameters: $1 = 'a''b', $2 = NULL` of an entry's detail.
+pub(crate) fn values(detail: Option<&str>) -> Values {
+    let listed = detail.and_then(|detail| {
+        let rest = detail.strip_prefix("parameters: ");
+        rest.or_else(|| detail.strip_prefix("Parameters: "))
+    });
+    let Some(mut rest) = listed else {
+        return Values::Whole(Vec::new());
+    };
+    let mut values = Vec::new();
+    let mut cut = false;
+    loop {
+        let Some((value, after)) = value(rest, values.len() + 1) else {
+            return Values::Broken;
+        };
+        cut |= value.as_deref().is_some_and(|value| value.ends_with("..."));
+        values.push(value);
+        match after.strip_prefix(", ") {
+            Some(next) => rest = next,
+            None if after.is_empty() => break,
+            None => return Values::Broken,
+        }
+    }
+    if cut {
+        Values::Cut
+    } else {
+        Values::Whole(values)
+    }
+}
+
+/// `$1 = 'value'` or `$1 = NULL`, and what follows.
+fn value(text: &str, number: usize) -> Option<(Option<String>, &str)> {
+    let rest = text.strip_prefix(&format!("${number} = "))?;
+    if let Some(after) = rest.strip_prefix("NULL") {
+        return Some((None, after));
+    }
+    let inside = rest.strip_prefix('\'')?;
+    let mut from = 0;
+    loop {
+        let at = from + inside.get(from..)?.find('\'')?;
+        let after = inside.get(at + 1..)?;
+        if after.starts_with('\'') {
+            from = at + 2;
+            continue;
+        }
+        return Some((Some(inside.get(..at)?.replace("''", "'")), after));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(message: &str) -> String {
+        let sent = |sent: Sent<'_>| format!("{:?} {}", sent.protocol, sent.text);
+        match said(message) {
+            Said::Executed { ms, sent: text } => format!("executed {ms} {}", sent(text)),
+            Said::Fetched { ms, sent: text } => format!("fetched {ms} {}", sent(text)),
+            Said::Planned { ms, sent: text } => format!("planned {ms} {}", sent(text)),
+            Said::Begins(text) => format!("begins {}", sent(text)),
+            Said::BeginsFetch(text) => format!("begins fetch {}", sent(text)),
+            Said::Ended { ms } => format!("ended {ms}"),
+            Said::Setting { name, value } => format!("{name}={value}"),
+            Said::Version(version) => format!("version {version}"),
+            Said::Disconnected => "disconnected".to_owned(),
+            Said::Other => "other".to_owned(),
+        }
+    }
+
+    #[test]
+    fn messages_say_what_was_executed_and_how() {
+        let cases = [
+            (
+                "duration: 0.5 ms  statement: SELECT 1",
+                "executed 0.5 Simple SELECT 1",
+            ),
+            (
+                "duration: 0.5 ms  execute <unnamed>: SELECT\n$1",
+                "executed 0.5 Extended SELECT\n$1",
+            ),
+            (
+                "duration: 0.5 ms  execute <unnamed>/C_1: a",
+                "executed 0.5 Extended a",
+            ),
+            (
+                "duration: 0.5 ms  execute S_1: a: b",
+                "executed 0.5 Prepared a: b",
+            ),
+            (
+                "duration: 0.5 ms  execute fetch from S_1/C_2: a",
+                "fetched 0.5 Prepared a",
+            ),
+            ("duration: 0.5 ms  bind S_1: a", "planned 0.5 Prepared a"),
+            (
+                "duration: 0.5 ms  parse <unnamed>: a",
+                "planned 0.5 Extended a",
+            ),
+            ("duration: 0.5 ms", "ended 0.5"),
+            ("duration: 0.5 ms  plan:\nQuery Text: a", "other"),
+            ("duration: x ms  statement: a", "other"),
+            ("statement: a", "begins Simple a"),
+            ("execute S_1: a", "begins Prepared a"),
+            ("execute fetch from S_1/C: a", "begins fetch Prepared a"),
+            ("parameter \"work_mem\" changed to \"4MB\"", "work_mem=4MB"),
+            ("starting PostgreSQL 18.1 on x86_64", "version 18.1"),
+            ("starting PostgreSQL 14.2 (Debian 1), x", "version 14.2"),
+            ("disconnection: session time: 0:00", "disconnected"),
+            ("checkpoint starting: time", "other"),
+        ];
+        for (message, wanted) in cases {
+            assert_eq!(shown(message), wanted, "{message}");
+        }
+        assert!(is_foreign_duration("Dauer: 0.123 ms  Anweisung: select 1"));
+        assert!(!is_foreign_duration("duration: 0.123 ms"));
+        assert!(!is_foreign_duration("checkpoint complete: wrote"));
+    }
+
+    #[test]
+    fn values_are_what_the_client_sent() {
+        let whole = |values: &[Option<&str>]| {
+            Values::Whole(
+                values
+                    .iter()
+                    .map(|value| value.map(str::to_owned))
+                    .collect(),
+            )
+        };
+        let found = values(Some(
+            "parameters: $1 = 'it''s, $2 = ''x''', $2 = NULL, $3 = '', $4 = 'a\nb'",
+        ));
+        assert!(found == whole(&[Some("it's, $2 = 'x'"), None, Some(""), Some("a\nb")]));
+        assert!(values(Some("Parameters: $1 = '{a,NULL}'")) == whole(&[Some("{a,NULL}")]));
+        assert!(values(None) == whole(&[]));
+        assert!(values(Some("prepare: PREPARE p AS SELECT 1")) == whole(&[]));
+        assert!(values(Some("Parameters: $1 = 'abc...', $2 = '1'")) == Values::Cut);
+        for broken in ["$1 = 'a", "$2 = 'a'", "$1 = 'a' $2 = 'b'", "$1 = x", ""] {
+            assert!(
+                values(Some(&format!("Parameters: {broken}"))) == Values::Broken,
+                "{broken}"
+            );
+        }
+    }
+}

@@ -1,0 +1,500 @@
+//! `pg_stat_statements` as weights: which statement of the log it means, and how often and how long it ran.
+//!
+//! Source: PostgreSQL documentation, `pg_stat_statements`: `total_time` until 12, `total_exec_time` and
+//! `total_plan_time` from 13 on; times in milliseconds, planning not in the time of executing.
+
+use crate::capture::Counted;
+use crate::collect::Hashed;
+use crate::csv::{fields, is_open};
+use crate::id::id;
+use crate::known::Known;
+use crate::statement::{Protocol, Statement, Unusable, Weight};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::{to_f64, to_u64};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+
+/// A row of the view.
+#[derive(Clone)]
+pub(crate) struct Row {
+    query_id: Option<i64>,
+    query: String,
+    role: Option<String>,
+    database: Option<String>,
+    sums: Sums,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    calls: f64,
+    ms: f64,
+    plan_ms: f64,
+    rows: f64,
+}
+
+impl Sums {
+    fn add(&mut self, other: Self, share: Share) {
+        self.calls += other.calls * share.calls;
+        self.ms += other.ms * share.time;
+        self.plan_ms += other.plan_ms * share.time;
+        self.rows += other.rows * share.calls;
+    }
+}
+
+/// What makes the file.
+const COPY: &str = "\
+psql -c \"\\copy (SELECT s.*, r.rolname, d.datname FROM pg_stat_statements s \
+LEFT JOIN pg_roles r ON r.oid = s.userid LEFT JOIN pg_database d ON d.oid = s.dbid) \
+TO 'statements.csv' CSV HEADER\"";
+
+/// Reads a file.
+///
+/// Errors: what cannot be read; no header with `query`, `calls` and a time; a row that is none. No message
+/// has a text of the file.
+pub(crate) fn read(path: &Path) -> Result<Vec<Row>, Problem> {
+    let bytes = std::fs::read(path).map_err(|error| {
+        Problem::new(format!("cannot read {}", path.display()))
+            .detail(error.to_string())
+            .hint(format!("make it on the server: {COPY}"))
+    })?;
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.trim_start_matches('\u{feff}');
+    let refused = |what: String| {
+        Problem::new(format!(
+            "{} is no CSV of pg_stat_statements",
+            path.display()
+        ))
+        .detail(what)
+        .hint(format!("make it on the server: {COPY}"))
+    };
+    let mut records = records(text);
+    let header = records
+        .next()
+        .and_then(|(_, record)| fields(record))
+        .unwrap_or_default();
+    let columns: HashMap<String, usize> = header
+        .iter()
+        .enumerate()
+        .map(|(at, name)| (name.trim().to_ascii_lowercase(), at))
+        .collect();
+    let time = if columns.contains_key("total_exec_time") {
+        "total_exec_time"
+    } else {
+        "total_time"
+    };
+    for name in ["query", "calls", time] {
+        if !columns.contains_key(name) {
+            return Err(refused(format!("its first line names no column {name}")));
+        }
+    }
+    let mut rows = Vec::new();
+    for (line, record) in records {
+        let row = row(record, &columns, time);
+        rows.extend(row.ok_or_else(|| refused(format!("line {line} is no row of it")))?);
+    }
+    if rows.is_empty() {
+        return Err(refused("it has no statement".to_owned()));
+    }
+    Ok(rows)
+}
+
+/// Records with the number of their first lines: a text may have several.
+fn records(text: &str) -> impl Iterator<Item = (u64, &str)> {
+    let mut rest = text;
+    let mut number = 1;
+    std::iter::from_fn(move || {
+        let mut end = 0;
+        let mut open = false;
+        let begin = number;
+        for line in rest.split_inclusive('\n') {
+            open = is_open(line.as_bytes(), open);
+            end += line.len();
+            number += 1;
+            if !open {
+                break;
+            }
+        }
+        let (record, after) = rest.split_at_checked(end)?;
+        rest = after;
+        (end > 0).then(|| (begin, record.trim_end_matches(['\n', '\r'])))
+    })
+    .filter(|(_, record)| !record.is_empty())
+}
+
+/// A row; absent inside if it is a statement that another one executed: its time is in that one's.
+fn row(record: &str, columns: &HashMap<String, usize>, time: &str) -> Option<Option<Row>> {
+    let fields = fields(record)?;
+    let field = |name: &str| {
+        let at = *columns.get(name)?;
+        fields
+            .get(at)
+            .map(|field| field.as_ref())
+            .filter(|field| !field.is_empty())
+    };
+    let number = |name: &str| match field(name) {
+        None => Some(0.0),
+        Some(text) => text.parse::<f64>().ok(),
+    };
+    if matches!(field("toplevel"), Some("f" | "false")) {
+        return Some(None);
+    }
+    let text = |name: &str| field(name).map(str::to_owned);
+    Some(Some(Row {
+        query_id: field("queryid").and_then(|id| id.parse().ok()),
+        query: text("query").unwrap_or_default(),
+        role: text("rolname"),
+        database: text("datname"),
+        sums: Sums {
+            calls: number("calls")?,
+            ms: number(time)?,
+            plan_ms: number("total_plan_time")?,
+            rows: number("rows")?,
+        },
+    }))
+}
+
+/// Statements with the weights of the statistics, and those that only the statistics have.
+///
+/// A row that means several statements (one text sent in two ways) is divided by their shares of the log. A
+/// statement that no row means keeps the weight of the log, multiplied by the ratio of the others' times.
+pub(crate) fn joined(
+    statements: Vec<Hashed>,
+    rows: Vec<Row>,
+    counted: &mut Counted,
+) -> Vec<Hashed> {
+    let mut statements = statements;
+    let meant = Meant::of(&statements);
+    let mut sums: BTreeMap<usize, Sums> = BTreeMap::new();
+    let mut alone: BTreeMap<String, (Hashed, Sums)> = BTreeMap::new();
+    for row in rows {
+        let known = Known::of(&row.query);
+        let found = meant.by(&row, &known, &statements);
+        let shares = shares(&found, &statements);
+        for (at, share) in found.iter().zip(&shares) {
+            sums.entry(*at).or_default().add(row.sums, *share);
+        }
+        if found.is_empty() {
+            let hashed = only_in_statistics(&row, &known);
+            let entry = alone.entry(hashed.0.id.clone());
+            entry
+                .or_insert_with(|| (hashed, Sums::default()))
+                .1
+                .add(row.sums, WHOLE);
+        }
+    }
+    let ratio = ratio(&statements, &sums);
+    for (at, (statement, _)) in statements.iter_mut().enumerate() {
+        match sums.get(&at) {
+            Some(sums) => weigh(statement, *sums),
+            None => {
+                counted.not_in_statistics += 1;
+                scale(statement, ratio);
+            }
+        }
+    }
+    for (mut hashed, sums) in alone.into_values() {
+        counted.only_in_statistics += 1;
+        weigh(&mut hashed.0, sums);
+        statements.push(hashed);
+    }
+    statements
+}
+
+/// Which statements of the log an identifier or a fingerprint means.
+struct Meant {
+    ids: HashMap<i64, Vec<usize>>,
+    hashes: HashMap<[u8; 32], Vec<usize>>,
+}
+
+impl Meant {
+    fn of(statements: &[Hashed]) -> Self {
+        let mut ids: HashMap<i64, Vec<usize>> = HashMap::new();
+        let mut hashes: HashMap<[u8; 32], Vec<usize>> = HashMap::new();
+        for (at, (statement, hash)) in statements.iter().enumerate() {
+            for id in &statement.query_ids {
+                ids.entry(*id).or_default().push(at);
+            }
+            hashes.entry(*hash).or_default().push(at);
+        }
+        Self { ids, hashes }
+    }
+
+    fn by(&self, row: &Row, known: &Known, statements: &[Hashed]) -> Vec<usize> {
+        let differ = |one: &Option<String>, other: &Option<String>| {
+            one.is_some() && other.is_some() && one != other
+        };
+        let fits = |at: &&usize| {
+            statements.get(**at).is_some_and(|(statement, _)| {
+                !differ(&statement.role, &row.role) && !differ(&statement.database, &row.database)
+            })
+        };
+        let of = |found: Option<&Vec<usize>>| -> Vec<usize> {
+            found.into_iter().flatten().filter(fits).copied().collect()
+        };
+        let by_id = of(row.query_id.and_then(|id| self.ids.get(&id)));
+        if by_id.is_empty() {
+            of(self.hashes.get(&known.fingerprint.hash))
+        } else {
+            by_id
+        }
+    }
+}
+
+/// The part of a row that one of several statements gets.
+#[derive(Clone, Copy)]
+struct Share {
+    calls: f64,
+    time: f64,
+}
+
+const WHOLE: Share = Share {
+    calls: 1.0,
+    time: 1.0,
+};
+
+/// Their shares of the log's calls and of its time, among some statements.
+fn shares(found: &[usize], statements: &[Hashed]) -> Vec<Share> {
+    let found = || {
+        found
+            .iter()
+            .filter_map(|at| statements.get(*at))
+            .map(|(statement, _)| statement)
+    };
+    let calls: Vec<f64> = found()
+        .map(|statement| to_f64(statement.calls.max(1)))
+        .collect();
+    let mut times: Vec<f64> = found()
+        .map(|statement| statement.total_ms.unwrap_or(0.0))
+        .collect();
+    if times.iter().any(|time| *time <= 0.0) {
+        times.clone_from(&calls);
+    }
+    let (all_calls, all_time): (f64, f64) = (calls.iter().sum(), times.iter().sum());
+    let both = calls.into_iter().zip(times);
+    both.map(|(calls, time)| Share {
+        calls: calls / all_calls,
+        time: time / all_time,
+    })
+    .collect()
+}
+
+/// How much more the statistics have than the log, of statements that are in both: times, or calls if the log
+/// has no times.
+fn ratio(statements: &[Hashed], sums: &BTreeMap<usize, Sums>) -> f64 {
+    let both = || {
+        let both = sums.iter();
+        both.filter_map(|(at, sums)| Some((&statements.get(*at)?.0, sums)))
+    };
+    let quotient = |ours: fn(&Statement) -> f64, theirs: fn(&Sums) -> f64| {
+        let ours: f64 = both().map(|(statement, _)| ours(statement)).sum();
+        let theirs: f64 = both().map(|(_, sums)| theirs(sums)).sum();
+        (ours > 0.0 && theirs > 0.0).then(|| theirs / ours)
+    };
+    let times = quotient(
+        |statement| statement.total_ms.unwrap_or(0.0),
+        |sums| sums.ms + sums.plan_ms,
+    );
+    times
+        .or_else(|| quotient(|statement| to_f64(statement.calls), |sums| sums.calls))
+        .unwrap_or(1.0)
+}
+
+fn weigh(statement: &mut Statement, sums: Sums) {
+    // Planning is not tracked by default: the log's share of it stands in.
+    let logged = statement.plan_ms.zip(statement.total_ms);
+    let logged = logged
+        .map(|(plan, total)| plan / (total - plan))
+        .filter(|share| share.is_finite());
+    statement.plan_ms = match logged {
+        _ if sums.plan_ms > 0.0 => Some(sums.plan_ms),
+        Some(share) => Some(sums.ms * share),
+        None => None,
+    };
+    statement.calls = to_u64(sums.calls);
+    statement.total_ms = Some(sums.ms + statement.plan_ms.unwrap_or(0.0));
+    statement.rows = (sums.calls > 0.0).then(|| sums.rows / sums.calls);
+    statement.weight = Weight::Statistics;
+}
+
+fn scale(statement: &mut Statement, ratio: f64) {
+    statement.calls = to_u64(to_f64(statement.calls) * ratio);
+    for ms in [&mut statement.total_ms, &mut statement.plan_ms]
+        .into_iter()
+        .flatten()
+    {
+        *ms *= ratio;
+    }
+}
+
+fn only_in_statistics(row: &Row, known: &Known) -> Hashed {
+    let hash = known.fingerprint.hash;
+    let apart = [
+        "statistics",
+        row.role.as_deref().unwrap_or(""),
+        row.database.as_deref().unwrap_or(""),
+    ];
+    let statement = Statement {
+        id: id(&hash, &apart),
+        name: None,
+        normalised: known.fingerprint.normalised.clone(),
+        text: known.fingerprint.normalised.clone(),
+        protocol: Protocol::Extended,
+        role: row.role.clone(),
+        database: row.database.clone(),
+        search_path: None,
+        kind: known.nature.kind,
+        calls: 0,
+        total_ms: None,
+        plan_ms: None,
+        rows: None,
+        weight: Weight::Statistics,
+        types: Vec::new(),
+        volatile: known.nature.volatile.clone(),
+        query_ids: BTreeSet::from_iter(row.query_id).into_iter().collect(),
+        errors: 0,
+        unusable: Unusable::default(),
+        tuples: Vec::new(),
+    };
+    (statement, hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statement::Obstacle;
+
+    fn rows(text: &str) -> Result<Vec<Row>, String> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("statements.csv");
+        std::fs::write(&path, text).unwrap();
+        read(&path).map_err(|problem| problem.to_string())
+    }
+
+    fn statement(text: &str, query_id: i64, calls: u64, ms: f64) -> Hashed {
+        let known = Known::of(text);
+        let row = Row {
+            query_id: Some(query_id),
+            query: text.to_owned(),
+            role: Some("app".to_owned()),
+            database: None,
+            sums: Sums::default(),
+        };
+        let (mut statement, hash) = only_in_statistics(&row, &known);
+        statement.id = format!("{query_id}-{calls}");
+        statement.calls = calls;
+        statement.total_ms = Some(ms);
+        statement.weight = Weight::Log;
+        (statement, hash)
+    }
+
+    const HEADER: &str =
+        "userid,toplevel,queryid,query,calls,total_exec_time,total_plan_time,rows,rolname\n";
+
+    fn joined_with(statements: Vec<Hashed>, text: &str) -> (Vec<Statement>, Counted) {
+        let mut counted = Counted::default();
+        let rows = rows(&format!("{HEADER}{text}")).unwrap();
+        let all = joined(statements, rows, &mut counted);
+        (
+            all.into_iter().map(|(statement, _)| statement).collect(),
+            counted,
+        )
+    }
+
+    fn near(found: Option<f64>, wanted: f64) -> bool {
+        found.is_some_and(|found| (found - wanted).abs() < 1e-6)
+    }
+
+    #[test]
+    fn a_row_weighs_the_statement_with_its_identifier_or_its_text() {
+        let log = vec![
+            statement("select a\nfrom t", 1, 10, 5.0),
+            statement("select b where c = 1", 2, 1, 1.0),
+        ];
+        let (all, counted) = joined_with(
+            log,
+            "10,t,1,\"select a\nfrom t\",1000,400.5,100,2000,app\n\
+             10,t,77,select b where c = $1,50,30,0,50,app\n\
+             10,f,2,nested,1,1,1,1,app\n",
+        );
+        assert_eq!(
+            (
+                all.len(),
+                counted.only_in_statistics,
+                counted.not_in_statistics
+            ),
+            (2, 0, 0)
+        );
+        assert_eq!(all[0].calls, 1000);
+        assert!(
+            near(all[0].total_ms, 500.5) && near(all[0].plan_ms, 100.0) && near(all[0].rows, 2.0)
+        );
+        assert_eq!((all[1].calls, all[1].plan_ms), (50, None));
+        assert!(
+            all.iter()
+                .all(|statement| statement.weight == Weight::Statistics)
+        );
+    }
+
+    #[test]
+    fn a_row_of_two_statements_is_divided_and_what_is_missing_is_scaled() {
+        let log = vec![
+            statement("select a", 1, 30, 2.0),
+            statement("select a", 1, 10, 2.0),
+            statement("select z", 9, 8, 2.0),
+        ];
+        let (all, counted) = joined_with(
+            log,
+            "10,t,1,select a,4000,400,0,0,app\n10,t,5,select y,7,6,0,0,\n",
+        );
+        let calls: Vec<u64> = all.iter().map(|statement| statement.calls).collect();
+        assert_eq!(calls, [3000, 1000, 800, 7]);
+        let times: Vec<f64> = all
+            .iter()
+            .map(|statement| statement.total_ms.unwrap().round())
+            .collect();
+        assert!(
+            times
+                .iter()
+                .zip([200.0, 200.0, 200.0, 6.0])
+                .all(|(a, b)| near(Some(*a), b)),
+            "{times:?}"
+        );
+        assert_eq!(
+            (all[2].weight, all[3].weight),
+            (Weight::Log, Weight::Statistics)
+        );
+        assert_eq!(all[3].obstacle(), Some(Obstacle::NotInLog));
+        assert_eq!(
+            (counted.only_in_statistics, counted.not_in_statistics),
+            (1, 1)
+        );
+    }
+
+    #[test]
+    fn rows_of_another_role_weigh_others() {
+        let (all, _) = joined_with(
+            vec![statement("select a", 1, 30, 3.0)],
+            "10,t,1,select a,4,4,0,0,batch\n",
+        );
+        assert_eq!((all.len(), all[0].weight), (2, Weight::Log));
+    }
+
+    #[test]
+    fn what_is_no_such_file_is_refused_without_its_texts() {
+        assert!(
+            rows("a,b\n1,2\n")
+                .err()
+                .unwrap()
+                .contains("no column query")
+        );
+        assert!(rows(HEADER).err().unwrap().contains("no statement"));
+        let problem = rows(&format!("{HEADER}1,t,1,secret,many,1,1,1,app\n"))
+            .err()
+            .unwrap();
+        assert!(
+            problem.contains("line 2") && !problem.contains("secret"),
+            "{problem}"
+        );
+        assert!(rows("query,calls,total_time\nselect 1,2,3.5\n").is_ok());
+    }
+}

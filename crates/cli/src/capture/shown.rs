@@ -1,0 +1,302 @@
+//! What was captured, as text and as JSON. Neither has a value of the log.
+
+use crate::amounts::thousands;
+use deltabench_capture::{Basis, Capture, Header, Kind, Protocol, Statement, Summary, Weight};
+use deltabench_model::units::to_f64;
+use deltabench_report::wrapped;
+use serde::Serialize;
+use std::path::Path;
+
+/// Name and version of the JSON.
+const FORMAT: (&str, u32) = ("deltabench.captured", 1);
+
+/// Statements that the text lists.
+const LISTED: usize = 10;
+
+/// A capture in numbers.
+#[derive(Serialize)]
+pub struct Shown<'a> {
+    format: &'static str,
+    version: u32,
+    /// The file that was written.
+    file: String,
+    header: &'a Header,
+    summary: Summary,
+    /// All of them, without texts and values.
+    statements: Vec<Line<'a>>,
+}
+
+/// A statement without what is secret.
+#[derive(Serialize)]
+struct Line<'a> {
+    id: &'a str,
+    normalised: &'a str,
+    kind: Kind,
+    protocol: Protocol,
+    role: Option<&'a str>,
+    database: Option<&'a str>,
+    share: f64,
+    calls: u64,
+    total_ms: Option<f64>,
+    plan_ms: Option<f64>,
+    rows: Option<f64>,
+    weight: Weight,
+    volatile: &'a [String],
+    errors: u64,
+    unusable: u64,
+    tuples: usize,
+    /// Why it cannot be replayed; absent if it can.
+    left_out: Option<&'static str>,
+}
+
+impl<'a> Line<'a> {
+    fn of(statement: &'a Statement, summary: &Summary) -> Self {
+        Self {
+            id: &statement.id,
+            normalised: &statement.normalised,
+            kind: statement.kind,
+            protocol: statement.protocol,
+            role: statement.role.as_deref(),
+            database: statement.database.as_deref(),
+            share: summary.share(statement),
+            calls: statement.calls,
+            total_ms: statement.total_ms,
+            plan_ms: statement.plan_ms,
+            rows: statement.rows,
+            weight: statement.weight,
+            volatile: &statement.volatile,
+            errors: statement.errors,
+            unusable: statement.unusable.sum(),
+            tuples: statement.tuples.len(),
+            left_out: statement.obstacle().map(|obstacle| obstacle.word()),
+        }
+    }
+}
+
+impl<'a> Shown<'a> {
+    /// What a capture holds that was written to a file.
+    pub fn of(capture: &'a Capture, file: &Path) -> Self {
+        let summary = Summary::of(capture);
+        let line = |statement| Line::of(statement, &summary);
+        Self {
+            format: FORMAT.0,
+            version: FORMAT.1,
+            file: file.display().to_string(),
+            header: &capture.header,
+            statements: capture.statements.iter().map(line).collect(),
+            summary,
+        }
+    }
+
+    /// As JSON.
+    pub fn json(&self) -> String {
+        // Plain structs: there is nothing that JSON cannot hold.
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// For people, in lines of at most `width` characters.
+    pub fn text(&self, width: usize) -> String {
+        let mut lines = self.taken();
+        lines.extend(self.replayed());
+        lines.extend(self.doubts());
+        let mut text: Vec<String> = Vec::new();
+        for line in lines {
+            let indent = line.chars().take_while(|letter| *letter == ' ').count();
+            text.extend(wrapped(line.trim_start(), width, indent, indent + 2));
+        }
+        text.push(String::new());
+        text.extend(self.largest(width));
+        text.join("\n")
+    }
+
+    /// What was read and how much of it are statements.
+    fn taken(&self) -> Vec<String> {
+        let (summary, header) = (&self.summary, self.header);
+        let counted = &header.counted;
+        let files = match header.files.as_slice() {
+            [file] => file.clone(),
+            files => format!("{} files", files.len()),
+        };
+        let mut lines = vec![format!(
+            "captured {} with {} from {} of {files}{}",
+            number(summary.statements, "statement"),
+            number(summary.calls, "execution"),
+            number(counted.lines, "line"),
+            period(header)
+        )];
+        lines.push(match header.always_above_ms {
+            _ if header.sample_rate >= 1.0 => {
+                "the log has all executions, because no sample rate is known (--sample-rate)"
+                    .to_owned()
+            }
+            None => format!(
+                "the log has {} of the executions",
+                share(header.sample_rate)
+            ),
+            Some(ms) => format!(
+                "the log has {} of the executions, and all of at least {ms} ms",
+                share(header.sample_rate)
+            ),
+        });
+        let what = match summary.basis {
+            Basis::Time => "of the time",
+            Basis::Calls => "of the executions (times are not known)",
+        };
+        let write = match summary.most_write {
+            0 => String::new(),
+            write => format!("; {write} of them write"),
+        };
+        let has = if summary.most == 1 { "has" } else { "have" };
+        lines.push(format!(
+            "{} {has} 99 % {what}{write}",
+            number(summary.most, "statement")
+        ));
+        lines
+    }
+
+    fn replayed(&self) -> Vec<String> {
+        let summary = &self.summary;
+        let mut lines = vec![format!(
+            "{} can be replayed: {}",
+            number(summary.replayed, "statement"),
+            share(summary.replayed_share)
+        )];
+        if !summary.left_out.is_empty() {
+            lines.push("not replayed:".to_owned());
+        }
+        for left_out in &summary.left_out {
+            lines.push(format!(
+                "  {}, {}: they {}",
+                number(left_out.statements, "statement"),
+                share(left_out.share),
+                left_out.meaning
+            ));
+        }
+        lines
+    }
+
+    /// What makes the capture less than the workload.
+    fn doubts(&self) -> Vec<String> {
+        let (summary, counted) = (&self.summary, &self.header.counted);
+        let mut lines = Vec::new();
+        let mut say = |of: u64, noun: &str, before: &str, after: &str| {
+            if of > 0 {
+                lines.push(format!("{before}: {}{after}", number(of, noun)));
+            }
+        };
+        say(
+            counted.errors,
+            "execution",
+            "ended with an error",
+            "; they do not count",
+        );
+        say(
+            summary.unusable,
+            "execution",
+            "values or text are not whole",
+            "; other executions stand for them",
+        );
+        say(
+            counted.without_duration,
+            "execution",
+            "no duration in the log",
+            "",
+        );
+        say(
+            counted.stray_durations,
+            "duration",
+            "no statement for a duration",
+            "",
+        );
+        say(
+            counted.not_utf8,
+            "entry",
+            "bytes that are not UTF-8",
+            "; their values cannot be used",
+        );
+        say(
+            counted.not_in_statistics,
+            "statement",
+            "not in pg_stat_statements",
+            "; their weights are those of the log, scaled like the others",
+        );
+        say(
+            summary.few_tuples,
+            "statement",
+            "fewer than 5 different values",
+            "; log a larger share, or for longer",
+        );
+        say(
+            summary.volatile,
+            "statement",
+            "now(), random() or the like in the text",
+            "; results depend on the moment",
+        );
+        let places = format!(", the first at {}", self.header.unreadable_at.join(", "));
+        say(counted.unreadable, "entry", "not understood", &places);
+        lines
+    }
+
+    /// The statements with the most time.
+    fn largest(&self, width: usize) -> Vec<String> {
+        let mut lines = vec![format!(
+            "{:>7} {:>13} {:>11}  {:<11} {:<8} statement",
+            "share", "executions", "mean ms", "kind", "sent"
+        )];
+        for statement in self.statements.iter().take(LISTED) {
+            let mean = statement.total_ms.filter(|_| statement.calls > 0);
+            let mean = mean.map(|ms| format!("{:.3}", ms / to_f64(statement.calls)));
+            let line = format!(
+                "{:>7} {:>13} {:>11}  {:<11} {:<8} {}",
+                share(statement.share),
+                thousands(statement.calls),
+                mean.unwrap_or_default(),
+                statement.kind.word(),
+                statement.protocol.word(),
+                statement.normalised
+            );
+            lines.push(cut(&line, width));
+        }
+        if let Some(more) = self
+            .statements
+            .len()
+            .checked_sub(LISTED)
+            .filter(|more| *more > 0)
+        {
+            let rest = self.statements.iter().skip(LISTED);
+            let rest: f64 = rest.map(|statement| statement.share).sum();
+            lines.push(format!("{:>7} in {more} more", share(rest)));
+        }
+        lines
+    }
+}
+
+/// A line as wide as the terminal; what is cut off shows as an ellipsis.
+fn cut(line: &str, width: usize) -> String {
+    let line = line.replace(['\n', '\t'], " ");
+    if line.chars().count() <= width {
+        return line;
+    }
+    let kept: String = line.chars().take(width.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+fn number(of: u64, noun: &str) -> String {
+    let noun = match (of, noun) {
+        (1, noun) => noun.to_owned(),
+        (_, "entry") => "entries".to_owned(),
+        (_, noun) => format!("{noun}s"),
+    };
+    format!("{} {noun}", thousands(of))
+}
+
+fn share(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn period(header: &Header) -> String {
+    match (&header.from, &header.to) {
+        (Some(from), Some(to)) => format!(", {from} to {to}"),
+        _ => String::new(),
+    }
+}
