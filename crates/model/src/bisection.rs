@@ -109,7 +109,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailedStep {
-    /// It could not be built or fetched.
+    /// Its source could not be built.
     Build,
     /// Its server did not start, load or answer.
     Run,
@@ -131,6 +131,8 @@ impl FailedStep {
 pub enum Happened {
     Asked(Asked),
     Look(Look),
+    /// The command's time was over before the next look.
+    OutOfTime,
 }
 
 /// A bisection as the lab has it.

@@ -36,6 +36,13 @@ impl Store {
     ///
     /// Errors: a problem that names the run and process holding it.
     pub fn lock_run(&self, run: &str) -> Result<RunLock, Problem> {
+        self.try_lock_run(run)?
+    }
+
+    /// As [`Store::lock_run`], with the problem of a lab that is busy apart from others.
+    ///
+    /// Errors: the lock's file cannot be opened or written.
+    pub fn try_lock_run(&self, run: &str) -> Result<Result<RunLock, Problem>, Problem> {
         let path = self.lab.join(LOCK_NAME);
         let fail = |source| {
             Problem::from(StoreError::Directory {
@@ -56,7 +63,7 @@ impl Store {
                 let mut holder = String::new();
                 // Only words for the message: an unreadable file is the same as an empty one.
                 let _ = file.read_to_string(&mut holder);
-                return Err(held(run, &path, holder.trim()));
+                return Ok(Err(held(run, &path, holder.trim())));
             }
             Err(TryLockError::Error(source)) => return Err(fail(source)),
         }
@@ -64,7 +71,7 @@ impl Store {
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "run {run}, process {}", std::process::id()))
             .map_err(fail)?;
-        Ok(RunLock { file, path })
+        Ok(Ok(RunLock { file, path }))
     }
 }
 

@@ -268,13 +268,18 @@ impl Store {
         Ok((count(blocks), count(done.len())))
     }
 
-    /// The full name of a run from its name, a unique beginning of it, or `last` for the newest. Runs that
-    /// confirm another one, and parts of an experiment, have to be named in full.
+    /// The full name of a run from its name, a unique beginning of it, or `last` for the newest that is no
+    /// bisection. Runs that confirm another one, and parts of an experiment, have to be named in full.
     ///
     /// Errors: a problem that lists what was meant, or what there is; the execution of an experiment of
     /// several runs.
     pub fn find(&self, wanted: &str) -> Result<String, Problem> {
-        match self.find_any(wanted)? {
+        // A bisection of the last run is newer than that run, and is none itself.
+        let found = match (wanted, self.find_among(wanted, false)) {
+            ("last", Ok(found)) => found,
+            _ => self.find_any(wanted)?,
+        };
+        match found {
             Found::Run(run) => Ok(run),
             Found::Execution(_, runs) if runs.len() == 1 => {
                 Ok(runs.into_iter().next().unwrap_or_default())
@@ -300,7 +305,13 @@ impl Store {
     ///
     /// Errors: a problem that lists what was meant, or what there is.
     pub fn find_any(&self, wanted: &str) -> Result<Found, Problem> {
-        let named = self.named()?;
+        self.find_among(wanted, true)
+    }
+
+    /// As [`Store::find_any`], with the bisections or without them.
+    fn find_among(&self, wanted: &str, bisections: bool) -> Result<Found, Problem> {
+        let mut named = self.named()?;
+        named.retain(|entry| bisections || !entry.bisection);
         if named.iter().any(|entry| entry.run == wanted) {
             return Ok(
                 match named
@@ -351,7 +362,7 @@ impl Store {
 
     /// The names of all runs, oldest first.
     fn named(&self) -> Result<Vec<Named>, Problem> {
-        // What belongs to another run is what `Plan::part_of` says.
+        // What belongs to another run is what `Plan::part_of` says; a look belongs to a bisection.
         const SQL: &str = "select r.name, r.plan ->> '$.confirms' is not null \
             or r.plan ->> '$.counts' is not null \
             or r.plan ->> '$.samples' is not null \

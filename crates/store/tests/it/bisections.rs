@@ -113,7 +113,9 @@ fn the_newest_of_runs_and_bisections_is_the_last_and_looks_answer_to_their_full_
         store.find_any("bisect-a-1").unwrap(),
         Found::Run("bisect-a-1".to_owned())
     );
-    let refused = store.find("last").unwrap_err();
+    // The last run is still the one that the bisection is about.
+    assert_eq!(store.find("last").unwrap(), "r");
+    let refused = store.find("bisect-a").unwrap_err();
     assert!(refused.error.contains("is a bisection"), "{refused}");
     store
         .create_run("s", &plan(), RunState::Running, 4)
