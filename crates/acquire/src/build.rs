@@ -22,6 +22,7 @@ mod verify;
 mod workplace;
 
 pub use history::{History, HistoryCommit, history};
+pub use step::{did_not_compile, is_of_machine};
 pub use variant::{BuildSystem, OptionSince, Variant, Variants};
 
 use crate::Sources;

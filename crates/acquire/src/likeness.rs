@@ -21,15 +21,15 @@ pub fn made_of(installation: &Installation) -> Result<String, Problem> {
     let mut files = vec![bin.join("postgres"), bin.join("initdb")];
     for place in ["lib", "share"] {
         let mut found = Vec::new();
-        collect(&tree.join(place), 0, &mut found);
+        collect(&tree.join(place), place == "share", &mut found);
         found.sort();
         files.extend(found);
     }
     let mut digest = Sha256::new();
     for path in files {
         let bytes = std::fs::read(&path).map_err(|error| failed("read", &path, &error))?;
-        let name = path.file_name().unwrap_or_default();
-        digest.update(name.as_encoded_bytes());
+        let name = path.strip_prefix(tree).unwrap_or(&path);
+        digest.update(name.as_os_str().as_encoded_bytes());
         for part in elf::loaded(&bytes).unwrap_or_else(|| vec![&bytes]) {
             digest.update(part.len().to_le_bytes());
             digest.update(part);
@@ -38,29 +38,29 @@ pub fn made_of(installation: &Installation) -> Result<String, Problem> {
     Ok(hex(&digest.finalize()))
 }
 
-/// Adds the files below a directory that servers load or `initdb` reads.
-fn collect(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+/// Adds the files below a directory that servers load or read: libraries, and all of `share` that is no
+/// documentation. Another name of a file that is here is no file.
+fn collect(dir: &Path, is_share: bool, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
-        let is_meant = matches!(
-            &*name,
-            "postgres.bki"
-                | "system_views.sql"
-                | "system_functions.sql"
-                | "system_constraints.sql"
-                | "snowball_create.sql"
-                | "information_schema.sql"
-                | "postgresql.conf.sample"
-                | "plpgsql.so"
-                | "dict_snowball.so"
-        );
-        if is_meant && path.is_file() {
+        if path.is_symlink() {
+            continue;
+        }
+        if path.is_dir() {
+            // Translations change no work, as commits of them do not.
+            if !matches!(&*name, "doc" | "man" | "info" | "locale") {
+                collect(&path, is_share, found);
+            }
+        } else if is_library(&name) || is_share && !name.starts_with("README") {
             found.push(path);
-        } else if depth < 2 && path.is_dir() && !path.is_symlink() {
-            collect(&path, depth + 1, found);
         }
     }
+}
+
+/// `plpgsql.so`, `libpq.so.5.18`.
+fn is_library(name: &str) -> bool {
+    name.ends_with(".so") || name.contains(".so.")
 }
 
 #[cfg(test)]
@@ -125,6 +125,33 @@ mod tests {
         let other = installation(dir.path(), "d", later, &["-g", "-Wl,--build-id=0x12"]);
         std::fs::write(dir.path().join("d/share/postgresql/postgres.bki"), "other").unwrap();
         assert_ne!(plain, made_of(&other).unwrap(), "other catalogs");
+    }
+
+    #[test]
+    fn every_library_and_all_that_a_server_reads_counts_and_documentation_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let found = installation(dir.path(), "a", "int main(void) { return 1; }", &[]);
+        let tree = dir.path().join("a");
+        let mut before = made_of(&found).unwrap();
+        for (path, counts) in [
+            ("lib/postgresql/utf8_and_win.so", true),
+            ("lib/postgresql/pg_stat_statements.so", true),
+            ("lib/libpq.so.5.17", true),
+            ("lib/libpq.a", false),
+            ("share/postgresql/tsearch_data/english.stop", true),
+            ("share/postgresql/timezonesets/Default", true),
+            ("share/postgresql/extension/plpgsql--1.0.sql", true),
+            ("share/doc/postgresql/html/index.html", false),
+            ("share/man/man1/psql.1", false),
+            ("share/locale/de/postgres.mo", false),
+        ] {
+            let file = tree.join(path);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, "x").unwrap();
+            let after = made_of(&found).unwrap();
+            assert_eq!(before != after, counts, "{path}");
+            before = after;
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `deltabench bisect`: the commit, or the release, that changed a cell.
 
+mod learnt;
 mod question;
 mod range;
 mod search;
@@ -26,6 +27,7 @@ use deltabench_server::Counter;
 use question::Wanted;
 use search::{Ended, Search};
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// Exit code of a search that named no culprit.
 const UNDECIDED: u8 = 3;
@@ -41,6 +43,7 @@ const BUILD_SECONDS: f64 = 150.0;
 
 /// Searches, or continues a search of the same question.
 pub fn bisect(arguments: &BisectArguments, config: &Config) -> Result<u8, Failure> {
+    let began = Instant::now();
     let mut asked = asked(arguments).map_err(Failure::Refused)?;
     if let Some(path) = arguments.json.as_deref().filter(|path| !is_stdout(path)) {
         check_writable(path).map_err(Failure::Refused)?;
@@ -62,6 +65,7 @@ pub fn bisect(arguments: &BisectArguments, config: &Config) -> Result<u8, Failur
         interrupted: interrupt::flag()?,
     };
     let bisection = begun(&mut bench, question)?;
+    let asked = (asked, began);
     carry_out(&mut bench, bisection, asked, arguments.json.clone(), config)
 }
 
@@ -73,6 +77,7 @@ pub fn resume(
     config: &Config,
 ) -> Result<u8, Failure> {
     Counter::find().map_err(Failure::Refused)?;
+    let began = Instant::now();
     let host = swept_host(servers, config)?;
     let mut bench = Bench {
         store: open(config)?,
@@ -92,7 +97,7 @@ pub fn resume(
         budget_seconds: None,
         ..asked
     };
-    carry_out(&mut bench, bisection, asked, json, config)
+    carry_out(&mut bench, bisection, (asked, began), json, config)
 }
 
 /// `deltabench report` of a bisection.
@@ -138,7 +143,7 @@ pub fn line(bisection: &Bisection) -> String {
 fn carry_out(
     bench: &mut Bench,
     bisection: Bisection,
-    asked: Asked,
+    (asked, began): (Asked, Instant),
     json: Option<PathBuf>,
     config: &Config,
 ) -> Result<u8, Failure> {
@@ -148,7 +153,7 @@ fn carry_out(
         .store
         .add_to_bisection(&name, &happened, now().1)
         .map_err(store_problem)?;
-    let mut search = Search::new(bench, config, bisection, asked)?;
+    let mut search = Search::new(bench, config, bisection, asked, began)?;
     search.bisection.happened.push(happened);
     let ended = search.go_on()?;
     let bisection = search.bisection;
@@ -171,7 +176,7 @@ fn carry_out(
 
 fn code(bisected: &Bisected) -> u8 {
     match (bisected.end, bisected.culprits.as_slice()) {
-        ("found", [_, ..]) => 0,
+        (_, [_, ..]) => 0,
         ("interrupted", _) if bisected.instructions.is_none() => NOT_MEASURED,
         _ => UNDECIDED,
     }
@@ -242,7 +247,9 @@ fn skipped(names: &[String], points: &[Point]) -> Result<Vec<usize>, Problem> {
             Problem::new(format!("--skip {name} is none of the points"))
                 .hint("name a release, a target, or at least seven letters of a commit")
         })?;
-        if number == 0 || number + 1 == points.len() {
+        // Documents after it have its server: it stands for them as the end.
+        let may_differ = points.iter().rposition(|point| point.may_differ);
+        if number == 0 || may_differ.is_none_or(|last| number >= last) {
             return Err(
                 Problem::new(format!("--skip {name} is an end of the range"))
                     .detail("both ends are measured first")
@@ -321,6 +328,13 @@ mod tests {
         );
         assert!(find("1aaaaaaaa").unwrap_err().error.contains("end"));
         assert!(find("2bbbbbbbbc").unwrap_err().error.contains("end"));
+        let mut points = points.clone();
+        points[2].may_differ = false;
+        let found = skipped(&["2bbbbbbbbb".to_owned()], &points);
+        assert!(
+            found.unwrap_err().error.contains("end"),
+            "it is what is measured"
+        );
     }
 
     #[test]

@@ -244,7 +244,8 @@ fn left_out(bisected: &Bisected) -> Vec<String> {
             bisected.name
         )),
         "undecided" => texts.push(format!(
-            "the time is up; `deltabench resume {} --budget TIME` goes on",
+            "the time is up; the same command with a larger --budget goes on, `deltabench resume {}` without \
+             a limit",
             bisected.name
         )),
         _ => {}

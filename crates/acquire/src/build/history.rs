@@ -28,11 +28,16 @@ pub struct History {
     pub base_alone: Option<(String, u64)>,
 }
 
-/// Reads the history between two commits, tags or branches of the repository at `directory`.
+/// Reads the history between two commits, tags or branches of the repository at `directory`. With
+/// `extensions` the server loads some, and commits of contrib may change it.
 ///
 /// Errors: no git, no repository, no such commit; a candidate that is not newer, or has nothing in common
 /// with the base.
-pub fn history(directory: &Path, base: &str, candidate: &str) -> Result<History, Problem> {
+pub fn history(
+    directory: &Path,
+    (base, candidate): (&str, &str),
+    extensions: bool,
+) -> Result<History, Problem> {
     let git = Toolbox::here().find("git").ok_or_else(|| {
         Problem::new("git is missing")
             .detail("the history of a repository is read with it")
@@ -86,7 +91,7 @@ pub fn history(directory: &Path, base: &str, candidate: &str) -> Result<History,
     };
     let commits = std::iter::once(&start).chain(&entries);
     Ok(History {
-        commits: commits.map(Entry::commit).collect(),
+        commits: commits.map(|entry| entry.commit(extensions)).collect(),
         base_alone,
     })
 }
@@ -114,21 +119,24 @@ impl<'a> Entry<'a> {
         })
     }
 
-    fn commit(&self) -> HistoryCommit {
+    fn commit(&self, extensions: bool) -> HistoryCommit {
         HistoryCommit {
             id: self.id.to_owned(),
             date: self.date.to_owned(),
             subject: self.subject.to_owned(),
-            may_change_server: self.paths.iter().copied().any(may_change_server),
+            may_change_server: {
+                let mut paths = self.paths.iter();
+                paths.any(|path| may_change_server(path, extensions))
+            },
         }
     }
 }
 
-/// Whether a file may be part of what a server is made of. In doubt it is.
-fn may_change_server(path: &str) -> bool {
-    const ELSEWHERE: [&str; 15] = [
+/// Whether a file may be part of what a server is made of, of which `extensions` are a part if it loads any.
+/// In doubt it is.
+fn may_change_server(path: &str, extensions: bool) -> bool {
+    const ELSEWHERE: [&str; 14] = [
         "doc/",
-        "contrib/",
         "src/test/",
         "src/tutorial/",
         "src/interfaces/",
@@ -147,7 +155,8 @@ fn may_change_server(path: &str) -> bool {
     const OF_SERVER: [&str; 2] = ["src/bin/initdb/", "src/bin/pg_ctl/"];
     let name = path.rsplit('/').next().unwrap_or(path);
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
-    let is_text = matches!(ending, "po" | "sgml" | "md" | "txt")
+    // Texts of the backend, `errcodes.txt`, make code.
+    let is_text = matches!(ending, "po" | "sgml" | "md")
         || matches!(
             stem,
             "README" | "COPYRIGHT" | "HISTORY" | "typedefs" | "nls"
@@ -157,7 +166,8 @@ fn may_change_server(path: &str) -> bool {
     let elsewhere = ELSEWHERE.iter().any(|place| path.starts_with(place));
     let of_client =
         path.starts_with("src/bin/") && !OF_SERVER.iter().any(|own| path.starts_with(own));
-    !(is_text || elsewhere || of_client)
+    let of_extension = path.starts_with("contrib/") && !extensions;
+    !(is_text || elsewhere || of_client || of_extension)
 }
 
 #[cfg(test)]
@@ -212,7 +222,7 @@ mod tests {
         scratch.commit("doc/src/sgml/a.sgml", "2");
         let last = scratch.commit("src/include/a.h", "3");
         scratch.git(&["tag", "newest"]);
-        let found = history(scratch.0.path(), &base[..10], "newest").unwrap();
+        let found = history(scratch.0.path(), (&base[..10], "newest"), false).unwrap();
         assert_eq!(found.base_alone, None);
         assert_eq!(found.commits[0].id, base);
         assert_eq!(found.commits[2].id, last);
@@ -235,7 +245,7 @@ mod tests {
         let stable = scratch.commit("src/backend/b.c", "back-patch");
         scratch.git(&["checkout", "-q", "master"]);
         scratch.commit("src/backend/a.c", "2");
-        let found = history(scratch.0.path(), "stable", "master").unwrap();
+        let found = history(scratch.0.path(), ("stable", "master"), false).unwrap();
         assert_eq!(found.commits[0].id, common);
         assert_eq!(found.base_alone, Some((stable, 2)));
         assert_eq!(found.commits.len(), 2);
@@ -250,7 +260,7 @@ mod tests {
         scratch.git(&["checkout", "-q", "master"]);
         scratch.commit("README", "1");
         scratch.git(&["merge", "-q", "--no-ff", "-m", "merge of side", "side"]);
-        let found = history(scratch.0.path(), &base, "HEAD").unwrap();
+        let found = history(scratch.0.path(), (&base, "HEAD"), false).unwrap();
         assert_eq!(
             subjects(&found)[1..],
             [("README: 1", false), ("merge of side", true)]
@@ -262,7 +272,8 @@ mod tests {
         let scratch = Scratch::new();
         let base = scratch.commit("a", "1");
         let newer = scratch.commit("a", "2");
-        let refused = |one: &str, other: &str| history(scratch.0.path(), one, other).unwrap_err();
+        let refused =
+            |one: &str, other: &str| history(scratch.0.path(), (one, other), false).unwrap_err();
         assert!(refused(&newer, &base).hint.unwrap().contains(".."));
         assert!(refused(&base, &base).error.contains("has no commit"));
         scratch.git(&["checkout", "-q", "--orphan", "island"]);
@@ -294,10 +305,11 @@ mod tests {
             ".git-blame-ignore-revs",
             "src/tools/pgindent/typedefs.list",
         ] {
-            assert!(!may_change_server(path), "{path}");
+            assert!(!may_change_server(path, false), "{path}");
         }
         for path in [
             "src/backend/a.c",
+            "src/backend/utils/errcodes.txt",
             "src/include/catalog/pg_proc.dat",
             "src/common/a.c",
             "src/port/a.c",
@@ -310,7 +322,12 @@ mod tests {
             "src/tools/gen_keywordlist.pl",
             "config/c-compiler.m4",
         ] {
-            assert!(may_change_server(path), "{path}");
+            assert!(may_change_server(path, false), "{path}");
         }
+        assert!(
+            may_change_server("contrib/amcheck/a.c", true),
+            "it may be loaded"
+        );
+        assert!(!may_change_server("contrib/amcheck/README", true));
     }
 }

@@ -169,6 +169,34 @@ impl Log {
     }
 }
 
+/// Whether the source cannot be built this way, now or later: a step of the build said so itself. A full
+/// disk, too little memory, a step that was killed or a source that is missing are no fault of the source.
+pub fn did_not_compile(problem: &Problem) -> bool {
+    let error = &problem.error;
+    let by_step = error.starts_with("building ") && error.contains(ENDED);
+    by_step && !is_of_machine(problem)
+        || error.contains("cannot be built with")
+        || error == "the build differs from the request"
+}
+
+/// Whether a program that failed said that the disk or the memory is too small, or was killed.
+pub fn is_of_machine(problem: &Problem) -> bool {
+    const SAID: [&str; 6] = [
+        "No space left on device",
+        "Cannot allocate memory",
+        "virtual memory exhausted",
+        "Killed signal terminated program",
+        "Too many open files",
+        "signal 9",
+    ];
+    let detail = problem.detail.as_deref().unwrap_or_default();
+    let said = |words: &&str| problem.error.contains(words) || detail.contains(words);
+    SAID.iter().any(said)
+}
+
+/// How a step that failed by itself ended.
+const ENDED: &str = "ended with exit status ";
+
 /// A line that a terminal can bear: compiler commands are up to thousands of characters long.
 fn shortened(line: &str) -> String {
     const LONGEST: usize = 300;
@@ -184,7 +212,7 @@ fn ended(status: ExitStatus) -> String {
         status.code(),
         std::os::unix::process::ExitStatusExt::signal(&status),
     ) {
-        (Some(code), _) => format!("ended with exit status {code}"),
+        (Some(code), _) => format!("{ENDED}{code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),
         (None, None) => "ended without a status".to_owned(),
     }
@@ -259,6 +287,25 @@ mod tests {
         assert!(detail.ends_with("100\nlast"));
         assert!(!detail.contains("old error"));
         assert!(problem.hint.unwrap().ends_with("/log"));
+    }
+
+    #[test]
+    fn only_a_step_that_ended_by_itself_is_a_fault_of_the_source() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = log(dir.path());
+        let mut failed = |script: &str| {
+            log.next_attempt().unwrap();
+            let run = log.run("make", &mut shell(script), &mut |_| {});
+            did_not_compile(&run.unwrap_err())
+        };
+        assert!(failed("echo 'a.c:1: error: what'; exit 2"));
+        assert!(!failed("kill -9 $$"));
+        assert!(!failed(
+            "echo 'cannot write: No space left on device'; exit 2"
+        ));
+        assert!(!did_not_compile(&Problem::new(
+            "cannot get the source of PostgreSQL 17.1"
+        )));
     }
 
     #[test]

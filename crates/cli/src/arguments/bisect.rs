@@ -2,7 +2,6 @@
 
 use super::conditions::Servers;
 use crate::amounts::row_count;
-use crate::defaults::COUNTED_ROWS;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -11,7 +10,7 @@ use std::path::PathBuf;
 pub struct BisectArguments {
     /// A range of commits (git:DIR@BASE..CANDIDATE+VARIANT) or of point releases (postgres:17.0..17.6); or
     /// servers in order of time; or a run whose two sides are such servers, by its name, or `last`
-    #[arg(value_name = "RANGE|RUN|TARGET TARGET...", required = true)]
+    #[arg(value_name = "RANGE|RUN|TARGET TARGET", required = true)]
     pub what: Vec<String>,
     /// Of a range or of targets: the workload to count
     #[arg(long, value_name = "NAME")]
@@ -43,9 +42,9 @@ pub struct BisectArguments {
     /// Keep this many of the builds that were made for looks; the oldest others are removed from the cache
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub keep_builds: u32,
-    /// Of a range or of targets: number of rows, for example 200k
-    #[arg(long, value_name = "N", default_value_t = COUNTED_ROWS, value_parser = row_count)]
-    pub rows: u64,
+    /// Of a range or of targets: number of rows, for example 200k [default: 20000]
+    #[arg(long, value_name = "N", value_parser = row_count)]
+    pub rows: Option<u64>,
     /// Of a range or of targets: a setting of every server; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub settings: Vec<String>,

@@ -10,11 +10,12 @@ use crate::arguments::count::Count;
 use crate::config::Config;
 use crate::console::say;
 use crate::count;
+use crate::defaults::COUNTED_ROWS;
 use crate::failure::Failure;
 use crate::invalidate::meant;
 use crate::store::{open, store_problem};
 use crate::targets::resolve_servers;
-use deltabench_acquire::{Cache, history};
+use deltabench_acquire::{Cache, did_not_compile, history};
 use deltabench_lab::{Judged, changed};
 use deltabench_model::bisection::{BISECTION_FORMAT, BaseAlone, Point, Question};
 use deltabench_model::installation::Origin;
@@ -55,7 +56,8 @@ impl Wanted {
                 (range, Some(plan))
             }
         };
-        let points = Points::of(&range, config).map_err(Failure::Refused)?;
+        let points = Points::of(&range, loads_extensions(arguments, run.as_ref()), config)
+            .map_err(Failure::Refused)?;
         Ok(Self { points, run })
     }
 
@@ -72,14 +74,19 @@ impl Wanted {
             )));
         };
         let mut plan = match self.run {
-            None => count::ready(&count_of(first, last, arguments), config)?.plan,
+            None => {
+                count::ready(&count_of(first, last, arguments), config)
+                    .map_err(of_end)?
+                    .plan
+            }
             Some(mut plan) => {
                 let specs = [first, last].map(|point| point.target.parse::<TargetSpec>());
                 let specs: Vec<_> = specs
                     .into_iter()
                     .collect::<Result<_, _>>()
                     .map_err(Failure::Refused)?;
-                let found = resolve_servers(&specs, config).map_err(Failure::Refused)?;
+                let found = resolve_servers(&specs, config);
+                let found = found.map_err(Failure::Refused).map_err(of_end)?;
                 for (server, installation) in plan.servers.iter_mut().zip(found) {
                     server.installation = installation;
                     server.label = None;
@@ -109,8 +116,31 @@ impl Wanted {
     }
 }
 
+/// Whether the servers load libraries that are no part of them as they come.
+fn loads_extensions(arguments: &BisectArguments, run: Option<&Plan>) -> bool {
+    let typed = arguments.settings.iter().map(String::as_str);
+    let of_run = run.into_iter().flat_map(|plan| &plan.servers);
+    let of_run = of_run.flat_map(|server| &server.settings);
+    let mut names = typed.chain(of_run.map(|(name, _)| name.as_str()));
+    names.any(|name| {
+        name.split('=')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .ends_with("preload_libraries")
+    })
+}
+
+/// An end that cannot be built is no bad request.
+fn of_end(failure: Failure) -> Failure {
+    match failure {
+        Failure::Refused(problem) if did_not_compile(&problem) => Failure::Failed(problem),
+        failure => failure,
+    }
+}
+
 impl Points {
-    fn of(range: &Range, config: &Config) -> Result<Self, Problem> {
+    fn of(range: &Range, extensions: bool, config: &Config) -> Result<Self, Problem> {
         let plain = |points| Self {
             points,
             base_alone: None,
@@ -145,7 +175,7 @@ impl Points {
                 config.sources.variants.get(variant)?;
                 let directory =
                     std::path::absolute(repository).unwrap_or_else(|_| repository.clone());
-                let found = history(&directory, base, candidate)?;
+                let found = history(&directory, (base, candidate), extensions)?;
                 let commits = found.commits.iter();
                 let points = commits.map(|commit| Point {
                     target: format!("git:{}@{}+{variant}", directory.display(), commit.id),
@@ -220,7 +250,7 @@ fn count_of(first: &Point, last: &Point, arguments: &BisectArguments) -> Count {
         starts: 2,
         clients: 1,
         tables: 1,
-        rows: arguments.rows,
+        rows: arguments.rows.unwrap_or(COUNTED_ROWS),
         conditions: Conditions {
             transport: TransportWord::Socket,
             seed: None,
@@ -281,6 +311,7 @@ fn check_of_run(arguments: &BisectArguments) -> Result<(), Problem> {
         (arguments.only.is_some(), "--only"),
         (!arguments.workloads.is_empty(), "-f"),
         (!arguments.settings.is_empty(), "--set"),
+        (arguments.rows.is_some(), "--rows"),
     ];
     match of_targets.iter().find(|(given, _)| *given) {
         Some((_, option)) => Err(
@@ -334,7 +365,6 @@ fn between(
         (repository, base.origin, candidate.origin)
     {
         let (directory, variant) = repository.rsplit_once('+').unwrap_or((repository, VARIANT));
-        let tag = |version: &str| format!("REL_{}", version.replace('.', "_"));
         return Some(Range::Commits {
             repository: directory.into(),
             base: tag(&base.version),
@@ -363,5 +393,38 @@ fn between(
             })
         }
         _ => None,
+    }
+}
+
+/// The tag of a release: `REL_17_0`, `REL_19_BETA1`, `REL9_6_24`.
+fn tag(version: &str) -> String {
+    let name = version.replace('.', "_").to_uppercase();
+    let of_before_10 = version
+        .split('.')
+        .next()
+        .is_some_and(|major| major.len() == 1);
+    if of_before_10 {
+        return format!("REL{name}");
+    }
+    let beta = ["BETA", "RC"].iter().find_map(|word| name.find(word));
+    match beta {
+        Some(at) => {
+            let (major, rest) = name.split_at(at);
+            format!("REL_{major}_{rest}")
+        }
+        None => format!("REL_{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_has_the_tag_that_the_repository_gave_it() {
+        assert_eq!(tag("17.0"), "REL_17_0");
+        assert_eq!(tag("19beta1"), "REL_19_BETA1");
+        assert_eq!(tag("18rc2"), "REL_18_RC2");
+        assert_eq!(tag("9.6.24"), "REL9_6_24");
     }
 }

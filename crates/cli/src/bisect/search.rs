@@ -1,5 +1,6 @@
 //! The loop: which point next, its server, its count; each look is stored as it ends.
 
+use super::learnt::{FAILURES, is_same_server, known, places, seconds_of_a_look, wish};
 use crate::amounts::span;
 use crate::bench::{Bench, library_of};
 use crate::clock::now;
@@ -8,12 +9,12 @@ use crate::console::say;
 use crate::failure::Failure;
 use crate::store::store_problem;
 use crate::targets::resolve_servers;
-use deltabench_acquire::{Cache, built_names, forget_build, made_of};
-use deltabench_bisect::{Choice, Known, Next, Sequence, Wish, forecast, next};
-use deltabench_compare::ServerCount;
-use deltabench_model::bisection::{
-    Asked, Bisection, FailedStep, Happened, Look, Outcome, Point, Question,
+use deltabench_acquire::{
+    Cache, built_names, did_not_compile, forget_build, is_of_machine, made_of,
 };
+use deltabench_bisect::{Choice, Next, Sequence, forecast, next};
+use deltabench_compare::ServerCount;
+use deltabench_model::bisection::{Asked, Bisection, FailedStep, Happened, Look, Outcome, Point};
 use deltabench_model::counts::Counting;
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::plan::{Plan, ServerId};
@@ -22,16 +23,10 @@ use deltabench_model::units::{count, to_f64};
 use deltabench_run::events::{BlockProgress, Observer};
 use deltabench_run::pilot::Pilot;
 use deltabench_run::session::SessionEnd;
-use deltabench_store::RunState;
+use deltabench_store::{RunLock, RunState, Store};
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
-use std::time::Instant;
-
-/// Looks in a row that may fail: then it is not the commits.
-const FAILURES: u32 = 12;
-
-/// The smallest step that is searched is at least this many times what starts of one server differ by.
-const SPANS: f64 = 3.0;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// How a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,35 +43,29 @@ pub enum Ended {
     Interrupted,
 }
 
-/// The points that may differ from the one before, as a search sees them: `places[0]` is the base.
-pub fn places(question: &Question) -> Vec<usize> {
-    let points = question.points.iter().enumerate();
-    let differs = |(number, point): &(usize, &Point)| *number == 0 || point.may_differ;
-    points.filter(differs).map(|(number, _)| number).collect()
-}
+/// A run and how it ended, or what failed on its servers.
+type Measured = Result<(String, SessionEnd), Problem>;
 
-/// What is known of each place.
-pub fn known(bisection: &Bisection, asked: &Asked, places: &[usize]) -> Vec<Known> {
-    let of = |point: &usize| match (bisection.ratio(*point), bisection.look(*point)) {
-        (Some(ratio), _) => Known::Cost(ratio.ln()),
-        (None, Some(_)) => Known::Skipped,
-        (None, None) if asked.skip.contains(point) => Known::Skipped,
-        (None, None) => Known::Unknown,
-    };
-    places.iter().map(of).collect()
-}
-
-/// What is searched: never less than what the counts themselves can tell.
-pub fn wish(bisection: &Bisection, asked: &Asked) -> Wish {
-    let spans = bisection.looks().filter_map(|look| match look.outcome {
-        Outcome::Counted { span, .. } => span,
-        _ => None,
-    });
-    let least = spans.fold(0.0, f64::max) * SPANS;
-    Wish {
-        min: asked.min.max(least).ln_1p(),
-        steps: usize::try_from(asked.culprits).unwrap_or(usize::MAX),
+/// The lab's lock, as soon as no other command measures in it; nothing if the user stopped waiting.
+fn free_lab(
+    store: &Store,
+    run: &str,
+    interrupted: &AtomicBool,
+) -> Result<Option<RunLock>, Failure> {
+    /// How often to try.
+    const PAUSE: Duration = Duration::from_millis(500);
+    let mut told = false;
+    while !interrupted.load(Ordering::Relaxed) {
+        match store.try_lock_run(run).map_err(Failure::Failed)? {
+            Ok(lock) => return Ok(Some(lock)),
+            Err(busy) if !told => {
+                say(&format!("waiting: {}", busy.error));
+                told = true;
+            }
+            Err(_) => std::thread::sleep(PAUSE),
+        }
     }
+    Ok(None)
 }
 
 /// A search at work.
@@ -87,11 +76,10 @@ pub struct Search<'a> {
     pub bisection: Bisection,
     pub asked: Asked,
     places: Vec<usize>,
+    /// When the command began.
     began: Instant,
-    /// Looks of this command, and the seconds they took.
-    looks: (u32, f64),
     /// Looks in a row that failed.
-    failures: u32,
+    failures: usize,
 }
 
 impl<'a> Search<'a> {
@@ -100,6 +88,7 @@ impl<'a> Search<'a> {
         config: &'a Config,
         bisection: Bisection,
         asked: Asked,
+        began: Instant,
     ) -> Result<Self, Failure> {
         Ok(Self {
             places: places(&bisection.question),
@@ -108,8 +97,7 @@ impl<'a> Search<'a> {
             cache: Cache::open(config.cache.clone()).map_err(Failure::Refused)?,
             bisection,
             asked,
-            began: Instant::now(),
-            looks: (0, 0.0),
+            began,
             failures: 0,
         })
     }
@@ -135,7 +123,10 @@ impl<'a> Search<'a> {
                         return Ok(Ended::Interrupted);
                     }
                 }
-                Next::Measure(_) => return Ok(Ended::Budget),
+                Next::Measure(_) => {
+                    self.tell_store(Happened::OutOfTime)?;
+                    return Ok(Ended::Budget);
+                }
                 Next::NothingDiffers => return Ok(Ended::NothingDiffers),
                 Next::Done | Next::End(_) => return Ok(Ended::Found),
             }
@@ -145,26 +136,42 @@ impl<'a> Search<'a> {
     /// Counts both ends next to each other, if that was not done.
     fn ends(&mut self) -> Result<Option<Ended>, Failure> {
         let last = self.places.last().copied().unwrap_or(0);
-        if last == 0 {
+        if is_same_server(&self.bisection, &self.places) {
             return Ok(Some(Ended::SameServer));
         }
         if self.bisection.counted(last).is_some() {
             return Ok(None);
         }
-        let began = Instant::now();
         let mut plan = self.bisection.question.plan.clone();
         let mut made = Vec::new();
         for (place, server) in [0, last].into_iter().zip(&mut plan.servers) {
             let point = self.point(place)?;
-            server.installation = self.found(&point).map_err(Failure::Failed)?;
+            let found = self.found(&point);
+            if self.interrupted() {
+                return Ok(Some(Ended::Interrupted));
+            }
+            server.installation = found.map_err(Failure::Failed)?;
             made.push(made_of(&server.installation).map_err(Failure::Failed)?);
         }
+        // Both were found, and perhaps built, since the command began.
+        let acquire_seconds = self.began.elapsed().as_secs_f64();
         if made.first() == made.last() {
+            self.keep(Look {
+                point: last,
+                outcome: Outcome::Same { point: 0 },
+                made_of: made.pop(),
+                acquire_seconds,
+                count_seconds: 0.0,
+                built: false,
+            })?;
             return Ok(Some(Ended::SameServer));
         }
-        let acquire_seconds = began.elapsed().as_secs_f64();
         let counting = Instant::now();
-        let (run, end) = self.count(&plan)?;
+        let counted = self.count(&plan);
+        if self.interrupted() && !matches!(counted, Ok(Ok(_))) {
+            return Ok(Some(Ended::Interrupted));
+        }
+        let (run, end) = counted?.map_err(Failure::Failed)?;
         if end == SessionEnd::Interrupted {
             return Ok(Some(Ended::Interrupted));
         }
@@ -202,7 +209,7 @@ impl<'a> Search<'a> {
         let wish = wish(&self.bisection, &self.asked);
         if wish.min > self.asked.min.ln_1p() {
             say(&format!(
-                "starts of one server differ by up to a third of {0}, so no step below {0} is searched",
+                "starts of one server differ too much for smaller steps: no step below {0} is searched",
                 percent(wish.min.exp()).trim_start_matches('+')
             ));
         }
@@ -247,7 +254,11 @@ impl<'a> Search<'a> {
         let counting = Instant::now();
         match found {
             _ if self.interrupted() => return Ok(SessionEnd::Interrupted),
-            Err(problem) => look.outcome = skipped(FailedStep::Build, &problem),
+            Err(problem) if did_not_compile(&problem) => {
+                look.outcome = skipped(FailedStep::Build, &problem);
+            }
+            // A full disk or a source that is missing says nothing of the point.
+            Err(problem) => return Err(Failure::Failed(self.with_a_way_on(problem))),
             Ok((made, found)) => {
                 look.built = found.origin == Origin::Built && !was_here.contains(&found.resolved);
                 let same = self.same(&made);
@@ -262,8 +273,6 @@ impl<'a> Search<'a> {
             }
         }
         look.count_seconds = counting.elapsed().as_secs_f64();
-        self.looks.0 += 1;
-        self.looks.1 += began.elapsed().as_secs_f64();
         self.keep(look.clone())?;
         self.tell(&look, &point, (from, to));
         self.forget_builds(&[from, to, number]);
@@ -282,12 +291,14 @@ impl<'a> Search<'a> {
             starts: 1,
             ..plan.observing.counting.unwrap_or_default()
         });
-        let counted = match self.count(&plan) {
+        let counted = match self.count(&plan)? {
             Ok((_, SessionEnd::Interrupted)) => return Ok(None),
             Ok((run, SessionEnd::Finished)) => self.counted(&run).map(|counted| (run, counted)),
             Err(_) if self.interrupted() => return Ok(None),
-            Err(refused @ Failure::Refused(_)) => return Err(refused),
-            Err(Failure::Failed(problem)) => Err(problem),
+            Err(problem) if is_of_machine(&problem) => {
+                return Err(Failure::Failed(self.with_a_way_on(problem)));
+            }
+            Err(problem) => Err(problem),
         };
         Ok(Some(match counted {
             Err(problem) => skipped(FailedStep::Run, &problem),
@@ -300,8 +311,10 @@ impl<'a> Search<'a> {
         }))
     }
 
-    /// Counts a plan as a run of this bisection.
-    fn count(&mut self, plan: &Plan) -> Result<(String, SessionEnd), Failure> {
+    /// Counts a plan as a run of this bisection: how it ended, or what failed on its servers.
+    ///
+    /// Errors: the lab, or a program that is missing.
+    fn count(&mut self, plan: &Plan) -> Result<Measured, Failure> {
         let mut plan = plan.clone();
         plan.bisects = Some(self.bisection.name.clone());
         let library = library_of(&plan)?;
@@ -314,14 +327,20 @@ impl<'a> Search<'a> {
             }
             number += 1;
         };
-        let lock = store.lock_run(&run).map_err(Failure::Refused)?;
+        let Some(lock) = free_lab(store, &run, &self.bench.interrupted)? else {
+            return Ok(Ok((run, SessionEnd::Interrupted)));
+        };
         store
             .create_run(&run, &plan, RunState::Running, now().1)
             .map_err(store_problem)?;
         let measured = self
             .bench
-            .measure_told(&run, &plan, &library, lock, false, &mut Silent)?;
-        Ok((run, measured.end))
+            .measure_told(&run, &plan, &library, lock, false, &mut Silent);
+        match measured {
+            Ok(measured) => Ok(Ok((run, measured.end))),
+            Err(Failure::Failed(problem)) => Ok(Err(problem)),
+            Err(refused) => Err(refused),
+        }
     }
 
     /// What a run of this bisection counted: the base's, and the point's.
@@ -366,7 +385,10 @@ impl<'a> Search<'a> {
     }
 
     fn keep(&mut self, look: Look) -> Result<(), Failure> {
-        let happened = Happened::Look(look);
+        self.tell_store(Happened::Look(look))
+    }
+
+    fn tell_store(&mut self, happened: Happened) -> Result<(), Failure> {
         self.bench
             .store
             .add_to_bisection(&self.bisection.name, &happened, now().1)
@@ -399,9 +421,8 @@ impl<'a> Search<'a> {
         let Some(budget) = self.asked.budget_seconds else {
             return true;
         };
-        let (looks, seconds) = self.looks;
-        let each = seconds / f64::from(looks.max(1));
-        self.began.elapsed().as_secs_f64() + each <= budget
+        let last = self.places.last().copied().unwrap_or(0);
+        self.began.elapsed().as_secs_f64() + seconds_of_a_look(&self.bisection, last) <= budget
     }
 
     /// Removes builds that were made for looks from the cache, the oldest first, but not those of these
@@ -457,6 +478,16 @@ impl<'a> Search<'a> {
                     self.bisection.name
                 )),
         ))
+    }
+
+    /// A failure that is none of the point's, with what to do when it is over.
+    fn with_a_way_on(&self, problem: Problem) -> Problem {
+        let way = format!("`deltabench resume {}` goes on", self.bisection.name);
+        let hint = match &problem.hint {
+            Some(hint) => format!("{hint}; then {way}"),
+            None => way,
+        };
+        problem.hint(hint)
     }
 
     /// A line for a look.

@@ -1,11 +1,12 @@
 //! What a bisection says now, from its looks.
 
-use super::search::{Ended, known, places, wish};
+use super::learnt::{is_same_server, known, places, wish};
+use super::search::Ended;
 use crate::failure::Failure;
 use crate::store::store_problem;
 use deltabench_bisect::{Interval, Next, Sequence, Step, found, next};
 use deltabench_explain::explain;
-use deltabench_model::bisection::{Asked, Bisection, Look, Outcome, Point};
+use deltabench_model::bisection::{Asked, Bisection, Happened, Look, Outcome, Point};
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::profile::Profile;
 use deltabench_report::{
@@ -45,7 +46,11 @@ pub fn shown(
     for step in &found.steps {
         culprits.push(told.culprit(step)?);
     }
+    let is_same = is_same_server(bisection, &places);
+    let is_out_of_time = matches!(bisection.happened.last(), Some(Happened::OutOfTime));
     let ended = ended.unwrap_or_else(|| match next(&sequence, &wish) {
+        _ if is_same => Ended::SameServer,
+        Next::Measure(_) if is_out_of_time => Ended::Budget,
         Next::NothingDiffers => Ended::NothingDiffers,
         Next::Done => Ended::Found,
         Next::End(_) | Next::Measure(_) => Ended::Interrupted,

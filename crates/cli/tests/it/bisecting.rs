@@ -2,7 +2,7 @@
 //! run.
 
 use crate::counting::untested;
-use crate::lab::{Lab, text};
+use crate::lab::{Lab, TINY, join, signal, text};
 use crate::schema::breaches;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
@@ -61,13 +61,34 @@ fn a_step_behind_a_server_that_does_not_run_is_one_of_two_and_a_killed_search_go
         "postgres:18",
     ];
     let command = [&["bisect"][..], &points, &OPTIONS].concat();
+    // The ends are counted, and then the time is up: as the report says later.
+    let short = lab.run(&[&command[..], &["--budget", "1s", "--json", "-"]].concat());
+    assert_eq!(short.status.code(), Some(3), "{}", text(&short.stderr));
+    let ends = answer(&short);
+    assert_eq!(ends["end"], "undecided");
+    assert_eq!(lab.report()["end"], "undecided");
+    assert_eq!(ends["looks"].as_array().unwrap().len(), 2);
+    let told = text(&lab.run(&["report", "last"]).stdout);
+    assert!(
+        told.contains("the same command with a larger --budget"),
+        "{told}"
+    );
     let mut child = lab.start(&command);
-    lab.wait_for(&mut child, "bisection bisect-");
+    lab.wait_for(&mut child, "look  1");
     child.kill().unwrap();
     child.wait().unwrap();
     lab.wait_until_no_servers();
+    let killed = lab.report();
+    let killed = killed["looks"].as_array().unwrap();
+    assert_eq!(killed[..2], ends["looks"].as_array().unwrap()[..]);
+    assert!(killed.len() > 2, "the first look is stored when it is told");
     let output = lab.run(&["resume", "last", "--json", "-"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(
+        answer(&output)["looks"].as_array().unwrap()[..killed.len()],
+        killed[..],
+        "what is known is not measured again"
+    );
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
     let found = answer(&output);
     // 17 and 18 differ by more than a percent, built as they are.
@@ -123,11 +144,28 @@ fn a_step_behind_a_server_that_does_not_run_is_one_of_two_and_a_killed_search_go
 }
 
 #[test]
-fn a_server_against_itself_is_nothing_to_bisect() {
+fn a_server_against_itself_is_nothing_to_bisect_and_last_is_a_run() {
     if untested() {
         return;
     }
     let lab = Lab::new();
+    // Two blocks say nothing, and are a run between two releases.
+    let compare = [
+        "compare",
+        "postgres:17",
+        "postgres:18",
+        "--only",
+        "point-query",
+        "--blocks",
+        "2",
+    ];
+    let compared = lab.run(&join(&compare, &TINY));
+    assert_ne!(
+        compared.status.code(),
+        Some(2),
+        "{}",
+        text(&compared.stderr)
+    );
     let same = tree(&lab, "postgres:17");
     let command = [
         &["bisect", "postgres:17", &same, "--json", "-"][..],
@@ -137,4 +175,36 @@ fn a_server_against_itself_is_nothing_to_bisect() {
     let output = lab.run(&command);
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     assert_eq!(answer(&output)["end"], "same-server");
+    let report = lab.run(&["report", "last", "--format", "json"]);
+    assert_eq!(report.status.code(), Some(3), "as the search ended");
+    assert_eq!(answer(&report), answer(&output));
+    let html = lab.run(&["resume", "last", "--html", "x.html"]);
+    assert_eq!(html.status.code(), Some(2));
+    assert!(text(&html.stderr).contains("two forms"));
+
+    // The newest thing in the lab is a bisection; the last run is the comparison still.
+    let bisect = ["bisect", "last", "--cell", "point-query"];
+    let again = lab.run(&join(&bisect, &["--dry-run"]));
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    let rows = lab.run(&join(&bisect, &["--rows", "1000"]));
+    assert_eq!(rows.status.code(), Some(2));
+    assert!(text(&rows.stderr).contains("--rows is for a range"));
+}
+
+#[test]
+fn a_look_waits_for_another_command_of_the_lab() {
+    if untested() {
+        return;
+    }
+    let lab = Lab::new();
+    let (old, new) = (tree(&lab, "postgres:17"), tree(&lab, "postgres:18"));
+    std::fs::create_dir_all(lab.path().join("lab")).unwrap();
+    let lock = std::fs::File::create(lab.path().join("lab/run.lock")).unwrap();
+    lock.lock().unwrap();
+    let command = [&["bisect", &old, &new][..], &OPTIONS].concat();
+    let mut child = lab.start(&command);
+    lab.wait_for(&mut child, "waiting: ");
+    signal(child.id(), "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }

@@ -1,0 +1,206 @@
+//! What the looks of a bisection say together, whatever command took them.
+
+use deltabench_bisect::{Known, Wish};
+use deltabench_model::bisection::{Asked, Bisection, Happened, Look, Outcome, Point, Question};
+use deltabench_model::units::{count, to_f64};
+use std::collections::BTreeSet;
+use std::f64::consts::SQRT_2;
+
+/// Looks in a row that may fail: then it is not the commits.
+pub const FAILURES: usize = 12;
+
+/// The smallest step that is searched is at least this many times what starts of one server differ by.
+const SPANS: f64 = 3.0;
+
+/// The points that may differ from the one before, as a search sees them: `places[0]` is the base.
+pub fn places(question: &Question) -> Vec<usize> {
+    let points = question.points.iter().enumerate();
+    let differs = |(number, point): &(usize, &Point)| *number == 0 || point.may_differ;
+    points.filter(differs).map(|(number, _)| number).collect()
+}
+
+/// What is known of each place.
+pub fn known(bisection: &Bisection, asked: &Asked, places: &[usize]) -> Vec<Known> {
+    let again = looked_at_again(bisection);
+    let of = |point: &usize| match (bisection.ratio(*point), bisection.look(*point)) {
+        (Some(ratio), _) => Known::Cost(ratio.ln()),
+        (None, Some(_)) if again.contains(point) => Known::Unknown,
+        (None, Some(_)) => Known::Skipped,
+        (None, None) if asked.skip.contains(point) => Known::Skipped,
+        (None, None) => Known::Unknown,
+    };
+    places.iter().map(of).collect()
+}
+
+/// The points that failed one after the other until a command gave up: a later command looks at them again,
+/// because it was probably not they.
+fn looked_at_again(bisection: &Bisection) -> BTreeSet<usize> {
+    let (mut again, mut failed) = (BTreeSet::new(), BTreeSet::new());
+    for happened in &bisection.happened {
+        match happened {
+            Happened::Look(look) => {
+                again.remove(&look.point);
+                match look.outcome {
+                    Outcome::Skipped { .. } => failed.insert(look.point),
+                    Outcome::Counted { .. } | Outcome::Same { .. } => {
+                        failed.clear();
+                        false
+                    }
+                };
+            }
+            Happened::Asked(_) => {
+                let gave_up = failed.len() >= FAILURES;
+                again.extend(std::mem::take(&mut failed).into_iter().filter(|_| gave_up));
+            }
+            Happened::OutOfTime => {}
+        }
+    }
+    again
+}
+
+/// What is searched: never less than what the counts themselves can tell.
+pub fn wish(bisection: &Bisection, asked: &Asked) -> Wish {
+    let (mut span, mut lowest, mut highest) = (0.0_f64, f64::MAX, 0.0_f64);
+    for look in bisection.looks() {
+        if let Outcome::Counted {
+            span: own, base, ..
+        } = look.outcome
+        {
+            span = span.max(own.unwrap_or(0.0));
+            (lowest, highest) = (lowest.min(base), highest.max(base));
+        }
+    }
+    // The base is counted in every look, and any two looks may be compared.
+    let spread = match highest > lowest && lowest > 0.0 {
+        true => (highest / lowest - 1.0) * SQRT_2,
+        false => 0.0,
+    };
+    Wish {
+        min: (asked.min.max(span * SPANS) + spread).ln_1p(),
+        steps: usize::try_from(asked.culprits).unwrap_or(usize::MAX),
+    }
+}
+
+/// Whether both ends turned out to be one server, or nothing between them can differ.
+pub fn is_same_server(bisection: &Bisection, places: &[usize]) -> bool {
+    let last = places.last().copied().unwrap_or(0);
+    let of_base = |look: &Look| look.outcome == Outcome::Same { point: 0 };
+    last == 0 || bisection.look(last).is_some_and(of_base)
+}
+
+/// What another look will probably take, from those that were.
+pub fn seconds_of_a_look(bisection: &Bisection, last: usize) -> f64 {
+    let seconds = |look: &Look| look.acquire_seconds + look.count_seconds;
+    let is_inside = |look: &&Look| look.point != 0 && look.point != last;
+    let inside: Vec<f64> = bisection.looks().filter(is_inside).map(seconds).collect();
+    match inside.as_slice() {
+        // The ends were two servers to find, and each had two starts.
+        [] => bisection.look(last).map_or(0.0, seconds) / 2.0,
+        some => some.iter().sum::<f64>() / to_f64(count(some.len())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_model::bisection::{BISECTION_FORMAT, FailedStep};
+
+    const ASKED: Asked = Asked {
+        min: 0.005,
+        culprits: 3,
+        skip: Vec::new(),
+        keep_builds: 20,
+        budget_seconds: None,
+    };
+
+    fn bisection(happened: Vec<Happened>) -> Bisection {
+        let point = |number: usize| Point {
+            target: format!("path:/opt/{number}"),
+            name: number.to_string(),
+            date: None,
+            subject: None,
+            may_differ: true,
+        };
+        Bisection {
+            name: "bisect-a".to_owned(),
+            question: Question {
+                format: BISECTION_FORMAT.0.to_owned(),
+                version: BISECTION_FORMAT.1,
+                points: (0..20).map(point).collect(),
+                base_alone: None,
+                plan: deltabench_testkit::small_run::plan(),
+            },
+            happened,
+        }
+    }
+
+    fn look(point: usize, outcome: Outcome) -> Happened {
+        Happened::Look(Look {
+            point,
+            outcome,
+            made_of: None,
+            acquire_seconds: 60.0,
+            count_seconds: 40.0,
+            built: false,
+        })
+    }
+
+    fn counted(base: f64, span: Option<f64>) -> Outcome {
+        Outcome::Counted {
+            run: "bisect-a-1".to_owned(),
+            instructions: 1100.0,
+            base,
+            span,
+        }
+    }
+
+    fn skipped(point: usize) -> Happened {
+        let outcome = Outcome::Skipped {
+            step: FailedStep::Run,
+            why: "initdb failed".to_owned(),
+        };
+        look(point, outcome)
+    }
+
+    fn left_out(bisection: &Bisection) -> usize {
+        let places = places(&bisection.question);
+        let known = known(bisection, &ASKED, &places);
+        known.iter().filter(|one| **one == Known::Skipped).count()
+    }
+
+    #[test]
+    fn a_command_after_one_that_gave_up_looks_at_what_failed_again() {
+        let asked = || Happened::Asked(ASKED);
+        let begin = [asked(), skipped(18), look(19, counted(1000.0, None))];
+        let failed = |many: usize| begin.iter().cloned().chain((1..=many).map(skipped));
+        let few = failed(FAILURES - 1).chain([asked()]).collect();
+        assert_eq!(left_out(&bisection(few)), FAILURES, "too few to give up");
+        assert_eq!(
+            left_out(&bisection(failed(FAILURES).collect())),
+            FAILURES + 1
+        );
+        let mut later = bisection(failed(FAILURES).chain([asked()]).collect());
+        assert_eq!(left_out(&later), 1, "the one before is left out still");
+        later.happened.push(look(2, counted(1000.0, None)));
+        later.happened.push(skipped(3));
+        assert_eq!(left_out(&later), 2, "what failed again is left out");
+    }
+
+    #[test]
+    fn the_smallest_step_is_more_than_chance_gives_in_a_start_or_in_the_base_of_all_looks() {
+        let min = |looks: Vec<Happened>| wish(&bisection(looks), &ASKED).min.exp_m1();
+        let ends = |span| look(19, counted(1000.0, Some(span)));
+        assert!((min(vec![ends(0.000_1)]) - 0.005).abs() < 1e-9);
+        assert!((min(vec![ends(0.01)]) - 0.03).abs() < 1e-9);
+        let uneven = vec![ends(0.000_1), look(9, counted(1010.0, None))];
+        assert!((min(uneven) - 0.005 - 0.01 * SQRT_2).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_first_look_takes_half_of_what_the_ends_took() {
+        let mut known = bisection(vec![look(19, counted(1000.0, None))]);
+        assert!((seconds_of_a_look(&known, 19) - 50.0).abs() < 1e-9);
+        known.happened.push(skipped(9));
+        assert!((seconds_of_a_look(&known, 19) - 100.0).abs() < 1e-9);
+    }
+}
