@@ -247,7 +247,7 @@ impl Bench {
 
     /// The confirmations of a run that were withdrawn, oldest first.
     ///
-    /// Errors: one that counts: nobody may ask again until the answer pleases.
+    /// Errors: one that counts: nobody may repeat the question until the answer suits.
     fn withdrawn_confirmations(&self, run: &str) -> Result<Vec<String>, Failure> {
         let known = self.store.confirming(run).map_err(store_problem)?;
         for name in &known {
@@ -258,8 +258,8 @@ impl Bench {
                         .detail(format!("{name} is in the lab"))
                         .hint(format!(
                             "`deltabench report {run}` shows the result, `deltabench resume {name}` \
-                             continues it; if something disturbed it, `deltabench invalidate {name}` \
-                             withdraws it, and you can confirm again"
+                             continues it; if something disturbed it, `deltabench invalidate {name} \
+                             --reason TEXT` withdraws it, and you can confirm again"
                         )),
                 ));
             }

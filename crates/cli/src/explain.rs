@@ -217,7 +217,7 @@ impl Asked<'_> {
         Ok(Told { explained, sampled })
     }
 
-    /// Plans what is missing. Everything is refused here, before minutes of counting. A count that cannot be
+    /// Plans what is missing. What the plan alone shows is refused here, before minutes of counting. A count that cannot be
     /// done is left out where time is sampled, and a line says why.
     fn missing(&self, told: &Told, wish: Option<SamplesWish>) -> Result<Missing, Failure> {
         let without = |is_there: &dyn Fn(CellId) -> bool| -> Vec<CellId> {

@@ -104,7 +104,7 @@ fn rate_table(rows: &[FalseAlarmRate]) -> Vec<String> {
 
 fn rate(all: &FalseAlarmRate) -> String {
     format!(
-        "false alarms: {} of {} placebo cells, {:.1} %; at most {:.1} % (exact upper 95 % bound)",
+        "false alarms: {} of {} placebo cells, {:.1} %; at most {:.1} % (upper 95 % bound; the run is the unit)",
         all.flagged(),
         all.total,
         100.0 * to_f64(all.flagged()) / to_f64(all.total),
@@ -114,7 +114,7 @@ fn rate(all: &FalseAlarmRate) -> String {
 
 fn symmetry(all: &FalseAlarmRate) -> String {
     let counted = format!(
-        "symmetry: {} called slower, {} called faster (p = {:.2})",
+        "symmetry: {} called slower, {} called faster (p = {:.2} over runs)",
         all.regressions, all.improvements, all.symmetry_p
     );
     if all.prefers_a_side() {

@@ -4,7 +4,7 @@ use crate::comparison::{Metric, Verdict};
 use crate::thresholds::{LEVEL_DIFFERENT, LOPSIDED};
 use deltabench_model::units::count;
 use deltabench_stats::Interval;
-use deltabench_stats::binomial::{clopper_pearson, symmetry_p};
+use deltabench_stats::binomial::symmetry_p;
 use deltabench_stats::clustered::ClusteredShare;
 use deltabench_stats::skewed::SkewedMean;
 use deltabench_stats::student::t_quantile;
@@ -54,30 +54,28 @@ impl Coverage {
     }
 }
 
+/// The p that an entry knows.
+type Known = fn(&Entry) -> Option<f64>;
+
+const METRICS: [(Metric, Known); 2] = [
+    (Metric::Throughput, |entry| entry.throughput_p),
+    (Metric::ServerCpuPerOperation, |entry| entry.server_cpu_p),
+];
+
 /// How often intervals of placebos hold 0: at each of [`LEVELS`] for throughput, then for CPU per operation.
 ///
 /// Shape:  any order; a metric without any p has no rows.
 /// Source: an interval at level L holds 0 exactly if p ≥ 1 − L, because p and intervals follow one rule
 ///         (`deltabench_stats::skewed`). Interval of a share: [`ClusteredShare`], with runs as groups.
 pub fn coverage(entries: &[Entry]) -> Vec<Coverage> {
-    type Known = fn(&Entry) -> Option<f64>;
-    let metrics: [(Metric, Known); 2] = [
-        (Metric::Throughput, |entry| entry.throughput_p),
-        (Metric::ServerCpuPerOperation, |entry| entry.server_cpu_p),
-    ];
     let mut rows = Vec::new();
-    for (metric, known) in metrics {
-        let mut runs: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        for (run, p) in { entries.iter() }.filter_map(|one| Some((one.run.as_str(), known(one)?))) {
-            runs.entry(run).or_default().push(p);
-        }
+    for (metric, known) in METRICS {
+        let runs = by_run(entries, known);
         if runs.is_empty() {
             continue;
         }
         let shares = LEVELS.map(|level| share(level, &runs));
-        // What the cells of a run have in common shows best where many of them miss 0.
-        let effects = shares.iter().filter_map(ClusteredShare::effect);
-        let effect = mean(&effects.collect::<Vec<_>>());
+        let effect = effect(&shares);
         let cells = runs.values().map(|p| count(p.len())).sum();
         rows.extend(std::iter::zip(LEVELS, shares).map(|(level, share)| {
             let share = effect.map_or(share, |effect| share.with_effect(effect));
@@ -93,6 +91,21 @@ pub fn coverage(entries: &[Entry]) -> Vec<Coverage> {
         }));
     }
     rows
+}
+
+/// What is known of the cells of each run.
+fn by_run(entries: &[Entry], known: Known) -> BTreeMap<&str, Vec<f64>> {
+    let mut runs: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (run, p) in { entries.iter() }.filter_map(|one| Some((one.run.as_str(), known(one)?))) {
+        runs.entry(run).or_default().push(p);
+    }
+    runs
+}
+
+/// What the cells of a run have in common, as far as it is known: it shows best where many of them miss 0.
+fn effect(shares: &[ClusteredShare]) -> Option<f64> {
+    let effects = shares.iter().filter_map(ClusteredShare::effect);
+    mean(&effects.collect::<Vec<_>>())
 }
 
 /// How many of these intervals hold 0.
@@ -129,10 +142,10 @@ pub struct FalseAlarmRate {
     pub regressions: u64,
     /// Of these called faster.
     pub improvements: u64,
-    /// Upper end of the exact one-sided 95 % interval of the false-alarm rate, as a share.
+    /// Upper end of the one-sided 95 % interval of the false-alarm rate, as a share; the run is the unit.
     pub upper95: f64,
-    /// Two-sided p of "slower and faster are equally likely"; 1 without any. A small one means that one
-    /// side is preferred: an error of the set-up, which chance is not.
+    /// Two-sided p of "slower and faster are equally likely", over runs that called more cells one of them; 1
+    /// without any. A small one means that one side is preferred: an error of the set-up, which chance is not.
     pub symmetry_p: f64,
 }
 
@@ -146,48 +159,76 @@ impl FalseAlarmRate {
     pub fn prefers_a_side(&self) -> bool {
         self.symmetry_p < LOPSIDED
     }
-
-    fn add(&mut self, verdict: Verdict) {
-        self.total += 1;
-        match verdict {
-            Verdict::Regression => self.regressions += 1,
-            Verdict::Improvement => self.improvements += 1,
-            Verdict::NoChange | Verdict::Inconclusive | Verdict::Unfit => {}
-        }
-    }
 }
 
 /// False-alarm rates so far: each workload in alphabetical order, then all together.
 ///
 /// Shape:  any order; the last row is always there, for nothing with a bound of 1.
-/// Source: bound: Clopper & Pearson 1934, so 0 of 300 is below 1 % (rule of three). Symmetry: exact binomial
-///         test. docs/sources/statistics.md#placebo.
+/// Source: bound: [`ClusteredShare`] with runs as groups, and with what the intervals of their cells have in
+///         common, because false alarms are too few to show it. Symmetry: exact binomial test over runs.
+///         docs/sources/statistics.md#placebo.
 pub fn summarise(entries: &[Entry]) -> Vec<FalseAlarmRate> {
-    let row = |workload: Option<&String>| FalseAlarmRate {
-        workload: workload.cloned(),
-        total: 0,
-        regressions: 0,
-        improvements: 0,
-        upper95: 1.0,
-        symmetry_p: 1.0,
-    };
-    let mut workloads: BTreeMap<&String, FalseAlarmRate> = BTreeMap::new();
-    let mut all = row(None);
+    let shared = { METRICS.iter() }
+        .filter_map(|(_, known)| {
+            let runs = by_run(entries, *known);
+            effect(&LEVELS.map(|level| share(level, &runs)))
+        })
+        .reduce(f64::max);
+    let mut workloads: BTreeMap<&String, Runs<'_>> = BTreeMap::new();
+    let mut all = Runs::default();
     for entry in entries {
-        let found = workloads.entry(&entry.workload);
-        found
-            .or_insert_with_key(|name| row(Some(name)))
-            .add(entry.verdict);
-        all.add(entry.verdict);
+        workloads.entry(&entry.workload).or_default().add(entry);
+        all.add(entry);
     }
-    let rows = workloads.into_values().chain([all]);
-    rows.map(|row| FalseAlarmRate {
-        // One-sided 95 % is the upper end of two-sided 90 %.
-        upper95: clopper_pearson(row.flagged(), row.total, 0.90).high,
-        symmetry_p: symmetry_p(row.improvements, row.regressions),
-        ..row
-    })
-    .collect()
+    let rows = { workloads.into_iter() }.map(|(name, runs)| (Some(name.clone()), runs));
+    rows.chain([(None, all)])
+        .map(|(workload, runs)| runs.rate(workload, shared))
+        .collect()
+}
+
+/// Cells by run.
+#[derive(Default)]
+struct Runs<'a>(BTreeMap<&'a str, Called>);
+
+/// The cells of one run.
+#[derive(Default, Clone, Copy)]
+struct Called {
+    cells: u64,
+    slower: u64,
+    faster: u64,
+}
+
+impl<'a> Runs<'a> {
+    fn add(&mut self, entry: &'a Entry) {
+        let run = self.0.entry(&entry.run).or_default();
+        run.cells += 1;
+        match entry.verdict {
+            Verdict::Regression => run.slower += 1,
+            Verdict::Improvement => run.faster += 1,
+            Verdict::NoChange | Verdict::Inconclusive | Verdict::Unfit => {}
+        }
+    }
+
+    fn rate(&self, workload: Option<String>, shared: Option<f64>) -> FalseAlarmRate {
+        let runs: Vec<Called> = self.0.values().copied().collect();
+        let sum = |of: fn(&Called) -> u64| runs.iter().map(of).sum::<u64>();
+        let more = |of: fn(&Called) -> bool| count(runs.iter().filter(|run| of(run)).count());
+        let groups = runs.iter().map(|run| (run.slower + run.faster, run.cells));
+        let share = ClusteredShare::new(&groups.collect::<Vec<_>>());
+        let share = shared.map_or(share, |effect| share.with_effect(effect));
+        FalseAlarmRate {
+            workload,
+            total: sum(|run| run.cells),
+            regressions: sum(|run| run.slower),
+            improvements: sum(|run| run.faster),
+            // One-sided 95 % is the upper end of two-sided 90 %.
+            upper95: share.interval(0.90).high,
+            symmetry_p: symmetry_p(
+                more(|run| run.faster > run.slower),
+                more(|run| run.slower > run.faster),
+            ),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -199,8 +240,9 @@ mod tests {
             .iter()
             .flat_map(|&(verdict, times)| std::iter::repeat_n(verdict, times));
         repeated
-            .map(|verdict| Entry {
-                run: "r".to_owned(),
+            .enumerate()
+            .map(|(run, verdict)| Entry {
+                run: format!("{workload} {verdict:?} {run}"),
                 workload: workload.to_owned(),
                 verdict,
                 throughput_p: None,
@@ -241,6 +283,28 @@ mod tests {
             (rows[2].symmetry_p - 1.0).abs() < 1e-12,
             "2 against 1 is nothing"
         );
+    }
+
+    #[test]
+    fn cells_of_a_run_say_less_than_as_many_runs() {
+        let mut all = entries("scan", &[(Verdict::NoChange, 208), (Verdict::Regression, 8)]);
+        for (at, entry) in all.iter_mut().enumerate() {
+            entry.run = (at / 27).to_string();
+        }
+        let row = &summarise(&all)[0];
+        assert!((row.symmetry_p - 1.0).abs() < 1e-12, "all of one run");
+        assert!(row.upper95 > 0.1, "{}", row.upper95);
+        all.iter_mut().for_each(|one| one.verdict = Verdict::NoChange);
+        // Nothing is known of what they have in common: 8 runs.
+        let bound = |rows: &[FalseAlarmRate]| rows[0].upper95;
+        let unknown = bound(&summarise(&all));
+        assert!((unknown - (1.0 - 0.05_f64.powf(1.0 / 8.0))).abs() < 1e-9, "{unknown}");
+        // Their intervals miss 0 one by one.
+        for (at, entry) in all.iter_mut().enumerate() {
+            entry.throughput_p = Some(if at % 3 == 0 { 0.1 } else { 0.9 });
+        }
+        let known = bound(&summarise(&all));
+        assert!((0.0137..0.05).contains(&known), "{known}");
     }
 
     #[test]

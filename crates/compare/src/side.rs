@@ -261,7 +261,7 @@ pub(crate) fn cell_verdict(
     let stalls = typical.filter(|_| claimed.0 != total.0 || denied(claimed) != denied(total));
     let says = match stalls {
         Some((stalls, _)) => {
-            let part = if claimed.0 == total.0 { "in part " } else { "" };
+            let part = if same_way(claimed, total) { "in part " } else { "" };
             let loser = stalls.loser();
             format!("{}, {part}because of stalls of the {loser}", speed.reason)
         }
@@ -337,6 +337,16 @@ pub(crate) fn contradicts(speed: JudgedInterval, cost: JudgedInterval) -> bool {
     let same_direction = !cost.contains(0.0) && (cost.low > 0.0) == (speed.low > 0.0);
     let overlap = cost.low <= speed.high && speed.low <= cost.high;
     !(same_direction && overlap)
+}
+
+/// Whether the typical operation changed, too, in the direction of the total.
+fn same_way(typical: JudgedInterval, total: JudgedInterval) -> bool {
+    match (typical.1, total.1) {
+        (Some(typical), Some(total)) => {
+            !typical.contains(0.0) && (typical.low > 0.0) == (total.low > 0.0)
+        }
+        _ => typical.0 == total.0,
+    }
 }
 
 /// A verdict and the interval behind it.

@@ -105,7 +105,7 @@ struct Work<'a> {
 pub struct Counted {
     /// One for each window.
     pub records: Vec<CountRecord>,
-    /// Where the instructions of the first window went, without those of the marks; in the first start.
+    /// Where the instructions of all windows went, without those of the marks; in the first start.
     pub profile: Option<Profile>,
 }
 

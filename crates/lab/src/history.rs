@@ -19,9 +19,10 @@ use std::collections::BTreeMap;
 /// Runs that are read at most, the newest: each is judged anew.
 const MOST: usize = 12;
 
-/// What earlier figures may stand for: the cell, and whether both sides are one build. Equal builds move less
-/// from hour to hour than different ones.
-type Kind = (String, bool);
+/// What earlier figures may stand for: the cell, whether both sides are one build, and whether each start drew
+/// where an executable lies. Equal builds move less from hour to hour than different ones, and what a place
+/// for the whole run added to the hours is in the intervals of runs that draw it.
+type Kind = (String, bool, bool);
 
 /// Adds to a run of one session what another hour would say, by the pairs of runs that its host had finished
 /// before it began. Later runs change nothing, so that a report stays the same.
@@ -98,9 +99,7 @@ fn pairs(plan: &Plan) -> impl Iterator<Item = Pair> {
     let base = server(plan.base()).unwrap_or_default();
     // What both sides have in common.
     let held = format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
-        // What a placement for the whole run adds to the hours is in the intervals since.
-        plan.own_executables,
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
         plan.data,
         plan.settings,
         plan.checksums,
@@ -112,6 +111,7 @@ fn pairs(plan: &Plan) -> impl Iterator<Item = Pair> {
         plan.workloads,
         plan.work
     );
+    let drawn = plan.draws_executables();
     let candidates: Vec<(ServerId, String)> = { plan.candidates().into_iter() }
         .filter_map(|id| Some((id, server(id)?)))
         .collect();
@@ -120,7 +120,7 @@ fn pairs(plan: &Plan) -> impl Iterator<Item = Pair> {
         candidates.into_iter().map(move |(candidate, server)| Pair {
             cell: id,
             candidate,
-            kind: (name(cell), server == base),
+            kind: (name(cell), server == base, drawn),
             same: format!(
                 "{base} {server} {held} {:?} {}",
                 plan.placement(cell),

@@ -653,6 +653,21 @@ impl Plan {
             .or(session.map(|part| part.first.as_str()))
     }
 
+    /// The run that this one belongs to, a bisection included: such a run is none of its own.
+    pub fn belongs_to(&self) -> Option<&str> {
+        self.part_of().or(self.bisects.as_deref())
+    }
+
+    /// Whether where the pages of an executable lie is drawn at each start of a server. Servers that
+    /// deltabench does not start and embedded engines keep theirs.
+    pub fn draws_executables(&self) -> bool {
+        let own = |server: &PlannedServer| {
+            let installation = &server.installation;
+            installation.remote.is_none() && installation.engine == Engine::Postgres
+        };
+        self.own_executables && self.servers.iter().any(own)
+    }
+
     /// Whether this run measures again what another did: then ports and environments are others, too.
     pub fn is_again(&self) -> bool {
         self.part_of().is_some() && self.counts.is_none()

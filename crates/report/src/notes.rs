@@ -13,7 +13,7 @@ use deltabench_model::plan::Plan;
 /// Notes that the short form of a report has.
 const SHORT: usize = 5;
 /// Lines of each of them at most: the full list has the rest of a long one.
-const LINES: usize = 2;
+pub(crate) const LINES: usize = 2;
 /// Lines of all of them together.
 const ALL_LINES: usize = 8;
 

@@ -119,8 +119,15 @@ fn may_be_layout(cell: &CellComparison) -> bool {
 pub(crate) fn explanations(comparison: &Comparison, plan: &Plan) -> Vec<String> {
     let conditions = Conditions::new(plan);
     let several = plan.candidates().len() > 1;
-    let cells = comparison.cells.iter().filter(|cell| changed(cell));
-    let texts = cells.filter_map(|cell| {
+    let mut cells: Vec<_> = { comparison.cells.iter() }
+        .filter(|cell| changed(cell))
+        .collect();
+    let size = |cell: &CellComparison| {
+        let speed = cell.metric(Metric::Throughput);
+        speed.map_or(0.0, |speed| speed.ratio.estimate.ln().abs())
+    };
+    cells.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    let texts = cells.into_iter().filter_map(|cell| {
         let on = if several {
             format!(" on {}", cell.candidate_name)
         } else {
@@ -172,9 +179,14 @@ pub(crate) fn multiplicity(comparison: &Comparison) -> Option<String> {
         String::new()
     };
     let gated = comparison.gate.on || comparison.gate.not_worse_than.is_some();
+    let of_each = if comparison.gate.metrics.len() > 1 {
+        " for each metric of the gate"
+    } else {
+        ""
+    };
     let gate = if gated {
         format!(
-            "; the gate fails by chance in at most {} of runs (Holm)",
+            "; the gate fails by chance in at most {} of runs{of_each} (Holm)",
             words::share(GATE_FALSE)
         )
     } else {

@@ -208,8 +208,8 @@ pub(crate) fn notes(cell: &SampledCell) -> Vec<String> {
     });
     let lost = (cell.lost > 0).then(|| {
         format!(
-            "{} samples are missing because the buffer was full; take fewer per second: compare \
-             --sample=N, explain --sample --rate N",
+            "{} samples are missing because the buffer was full; next time take fewer per second: \
+             compare --sample=N, explain --sample --rate N",
             cell.lost
         )
     });

@@ -5,7 +5,7 @@ mod columns;
 
 use crate::context::{ReportContext, resolved};
 use crate::lines::{unbroken, wrapped};
-use crate::notes::{clipped, full, notes, short};
+use crate::notes::{LINES, clipped, full, notes, short};
 use crate::remarks::explanations;
 use crate::summary::headlines;
 use crate::{counts, explained, figures, grids, sampled, table, withdrawn};
@@ -121,18 +121,20 @@ fn moved(
         let all = texts.iter().chain(&sentences);
         return all.flat_map(|text| wrapped(text, width, 0, 2)).collect();
     }
-    let shown = texts.iter().take(MOVED);
-    let mut lines: Vec<String> = shown.flat_map(|text| clipped(text, width)).collect();
+    let (shown, others) = texts.split_at(texts.len().min(MOVED));
+    let mut lines: Vec<String> = { shown.iter() }
+        .flat_map(|text| clipped(text, width))
+        .collect();
     let run = &context.run;
     let mut more = Vec::new();
-    match texts.len().saturating_sub(MOVED) {
+    let cut = |text: &String| wrapped(text, width, 0, 2).len() > LINES;
+    match others.len() {
+        0 if shown.iter().any(cut) => {
+            more.push(format!("all that moved: `deltabench report {run} --costs`"));
+        }
         0 => {}
-        1 => more.push(format!(
-            "what moved in 1 more cell: `deltabench report {run} --costs`"
-        )),
-        cells => more.push(format!(
-            "what moved in {cells} more cells: `deltabench report {run} --costs`"
-        )),
+        1 => more.push(format!("what moved in 1 more row: `deltabench report {run} --costs`")),
+        rows => more.push(format!("what moved in {rows} more rows: `deltabench report {run} --costs`")),
     }
     if !sentences.is_empty() {
         more.push(format!("where it went: `deltabench explain {run}`"));

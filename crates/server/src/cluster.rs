@@ -352,7 +352,7 @@ impl Cluster {
         self.directory.join(COUNTS)
     }
 
-    /// Disk space of data directory and log, in bytes.
+    /// Disk space of data directory, log and copied programs, in bytes.
     pub fn bytes_on_disk(&self) -> u64 {
         tree::bytes_on_disk(&self.directory)
     }

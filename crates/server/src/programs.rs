@@ -11,7 +11,7 @@ use crate::kernel;
 use crate::tree;
 use deltabench_model::problem::Problem;
 use std::fs::{self, File, Permissions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,10 @@ const PROGRAMS: &str = "programs";
 /// Directories above that of the program whose names a server may know: Debian's `lib/postgresql/18/bin` and
 /// `share/postgresql/18` have four and `usr` in common.
 const ABOVE: usize = 4;
+
+/// What a server may look for above its own tree. Nobody has to be allowed to list those directories, and
+/// some have thousands of entries.
+const FURTHER: [&str; 5] = ["share", "lib", "lib64", "etc", "include"];
 
 /// The server's file for the next start of the cluster in `cluster`: a new copy of `server`, among links to
 /// what lies around it. PostgreSQL finds its other files by the end of its own path, so the copy's is the
@@ -48,8 +52,15 @@ pub(crate) fn renew(cluster: &Path, server: &Path) -> Result<Option<PathBuf>, Pr
         for directory in above.iter().rev() {
             tree::make_directory(&place(directory, &draft), 0o755, None)?;
         }
-        for directory in above.iter().skip(1) {
+        // Its own tree is right above `bin`.
+        for directory in above.iter().skip(1).take(1) {
             link_all(directory, &place(directory, &draft))?;
+        }
+        for directory in above.iter().skip(2) {
+            let known = FURTHER.iter().filter(|name| directory.join(name).exists());
+            for name in known {
+                link(&directory.join(name), &place(directory, &draft).join(name))?;
+            }
         }
         fs::rename(&draft, &programs).map_err(|error| failed("make", &programs, &error))?;
     }
@@ -70,25 +81,32 @@ fn link_all(from: &Path, to: &Path) -> Result<(), Problem> {
         let name = entry
             .map_err(|error| failed("read", from, &error))?
             .file_name();
-        let link = to.join(&name);
-        match symlink(from.join(&name), &link) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(failed("make", &link, &error));
-            }
-            _ => {}
-        }
+        link(&from.join(&name), &to.join(&name))?;
     }
     Ok(())
 }
 
-/// Puts a copy of a program in the place of an earlier one. The earlier one is given up only after that:
-/// else the kernel would give its pages to the new one.
+/// Links to what is there, where nothing has the name yet.
+fn link(to: &Path, name: &Path) -> Result<(), Problem> {
+    match symlink(to, name) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(failed("make", name, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Puts a copy of a program in the place of an earlier one, which is removed only after that: else the kernel
+/// could use its pages for the new one.
+///
+/// The bytes are written. XFS and btrfs would share those of the installed file with `io::copy`: then the
+/// server reads its code from the disk after each start, within its own limits of memory and storage.
 fn copy(program: &Path, to: &Path) -> Result<(), Problem> {
     let draft = to.with_extension("new");
     let write = || -> io::Result<()> {
-        let mut from = File::open(program)?;
+        let bytes = fs::read(program)?;
         let mut copy = File::create(&draft)?;
-        io::copy(&mut from, &mut copy)?;
+        copy.write_all(&bytes)?;
         copy.set_permissions(Permissions::from_mode(0o755))?;
         // Nothing of it is written back while others are measured.
         copy.sync_data()?;
@@ -120,6 +138,8 @@ mod tests {
         fs::write(usr.join("lib/postgresql/15/lib/plpgsql.so"), "library").unwrap();
         fs::write(usr.join("share/postgresql/15/UTC"), "zone").unwrap();
         symlink(bin.join("postgres"), place.path().join("postmaster")).unwrap();
+        // Of directories above the server's own, only what it may look for.
+        fs::write(usr.join("lib/other"), "").unwrap();
         let cluster = place.path().join("c0");
         fs::create_dir(&cluster).unwrap();
 
@@ -144,6 +164,8 @@ mod tests {
         let beside = |name: &str| fs::read_to_string(again.parent().unwrap().join(name)).unwrap();
         assert_eq!(beside("../lib/plpgsql.so"), "library");
         assert_eq!(beside("../../../../share/postgresql/15/UTC"), "zone");
+        let lib = again.ancestors().nth(4).unwrap();
+        assert!(lib.ends_with("programs/lib") && !lib.join("other").exists());
         // Nothing of the installation is touched when the cluster goes.
         tree::remove_tree(&cluster).unwrap();
         assert_eq!(fs::read_to_string(bin.join("postgres")).unwrap(), "server");

@@ -12,7 +12,7 @@ pub struct Conditions {
     /// How the client reaches the servers
     #[arg(long, value_enum, default_value_t = TransportWord::Socket)]
     pub transport: TransportWord,
-    /// Seed of all random choices [default: from the clock; it is printed and stored]
+    /// Seed of all random choices [default: from the clock, printed and stored; 1 for count and explain]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Compare a target with itself on purpose (an A/A run)
@@ -58,7 +58,7 @@ pub struct Servers {
     /// root in /var/tmp]
     #[arg(long, value_name = "DIR")]
     pub cluster_dir: Option<PathBuf>,
-    /// Huge pages for shared buffers, which halve the spread between restarts
+    /// Huge pages for shared buffers, as production servers often have them
     #[arg(long, value_enum, default_value_t = HugePagesWord::Try)]
     pub huge_pages: HugePagesWord,
 }

@@ -28,8 +28,8 @@ pub struct Count {
     /// Your own workload file, or a pgbench script (.sql); may be repeated; counted in addition to --only
     #[arg(short = 'f', long = "workload", value_name = "FILE")]
     pub workloads: Vec<PathBuf>,
-    /// Act as a gate: fail if an operation takes more than this many percent more instructions than on the
-    /// base [default: no gate; a regression is 1% more]
+    /// Exit with code 1 if an operation takes more than this many percent more instructions than on the base;
+    /// if it is given, the report also has the line of the gate [default limit: 1%]
     #[arg(long, value_name = "PERCENT")]
     pub not_more_than: Option<String>,
     /// Starts of each server, each on a new copy of the data

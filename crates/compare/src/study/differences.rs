@@ -33,6 +33,11 @@ pub(super) fn differences(first: &Plan, second: &Plan) -> Vec<Difference> {
     look(first.workloads != second.workloads, "own workloads", true);
     look(first.work != second.work, first.work.title(), true);
     look(other_rates(first, second), "scheduled rate", true);
+    look(
+        first.draws_executables() != second.draws_executables(),
+        "executables (a copy for each start, or the installed file)",
+        false,
+    );
     look(first.timing != second.timing, "timing", false);
     look(first.stopping != second.stopping, "stopping", false);
     look(

@@ -216,7 +216,7 @@ pub(super) fn of_study(
     tables: &[StudyTable],
 ) -> Vec<String> {
     let mut notes = missing(places);
-    notes.extend(left_out(&places.parts));
+    notes.extend(left_out(places));
     if !places.unmeasured.is_empty() {
         let runs = places.unmeasured.iter().map(|run| run.run);
         notes.push(format!(
@@ -241,15 +241,16 @@ pub(super) fn of_study(
 }
 
 /// The runs that belong to others.
-fn left_out(parts: &[StudyRun<'_>]) -> Option<String> {
-    let named: Vec<&str> = parts.iter().map(|run| run.run).collect();
+fn left_out(places: &Places<'_>) -> Option<String> {
+    let named: Vec<&str> = places.parts.iter().map(|run| run.run).collect();
     let belong = match named.len() {
         0 => return None,
         1 => "belongs to another run",
         _ => "belong to other runs",
     };
-    let sessions = parts.iter().any(|run| run.plan.session.is_some());
-    let stands = match sessions {
+    let known = places.runs.iter().map(|(run, _)| run);
+    let mut known = known.chain(&places.unmeasured);
+    let stands = match known.any(|run| run.plan.session.is_some()) {
         true => "; the first of several sessions stands for all of them",
         false => "",
     };

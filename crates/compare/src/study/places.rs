@@ -30,8 +30,8 @@ impl<'a> Places<'a> {
     pub(super) fn new(runs: &[StudyRun<'a>]) -> Result<Self, Problem> {
         // A first session stands for all of them.
         let (parts, mut runs): (Vec<StudyRun<'a>>, Vec<StudyRun<'a>>) =
-            runs.iter().partition(|run| run.plan.part_of().is_some());
-        check(&runs)?;
+            runs.iter().partition(|run| run.plan.belongs_to().is_some());
+        check(&runs, &parts)?;
         let hosts = distinct(runs.iter().map(|run| run.host.to_owned()));
         runs.sort_by_key(|run| run.plan.experiment.as_ref().map_or(0, |part| part.part));
         let (runs, unmeasured): (Vec<_>, Vec<_>) = runs.into_iter().partition(is_measured);
@@ -174,9 +174,25 @@ fn bytes(bytes: u64) -> String {
     )
 }
 
-fn check(runs: &[StudyRun<'_>]) -> Result<(), Problem> {
+/// That no run is left, of those that were named.
+fn nothing(parts: &[StudyRun<'_>]) -> Problem {
+    let problem = Problem::new("there are no runs to make tables of");
+    let of = |run: &StudyRun<'_>| {
+        let whole = run.plan.belongs_to().unwrap_or_default();
+        format!("{} belongs to {whole}", run.run)
+    };
+    let belong: Vec<String> = parts.iter().map(of).collect();
+    match belong.is_empty() {
+        true => problem,
+        false => problem
+            .detail(belong.join("\n"))
+            .hint("name the runs that they belong to"),
+    }
+}
+
+fn check(runs: &[StudyRun<'_>], parts: &[StudyRun<'_>]) -> Result<(), Problem> {
     let Some(first) = runs.first() else {
-        return Err(Problem::new("there are no runs to make tables of"));
+        return Err(nothing(parts));
     };
     for (at, run) in runs.iter().enumerate() {
         let mut before = runs.iter().take(at);

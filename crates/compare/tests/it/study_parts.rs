@@ -3,7 +3,7 @@
 use crate::calibration_model::Simulation;
 use crate::study_model::*;
 use deltabench_compare::comparison::Comparison;
-use deltabench_compare::study::grids_of;
+use deltabench_compare::study::{grids_of, study};
 use deltabench_model::plan::{SensitivityPart, SessionPart, Varied};
 
 #[test]
@@ -43,6 +43,13 @@ fn runs_that_belong_to_another_are_no_repetitions_and_are_named() {
         named(3).contains(told) && !named(3).contains("sessions"),
         "{}",
         named(3)
+    );
+    // The first session is not among them.
+    assert!(!tables_of(&[runs[1], runs[6]]).notes.join(" ").contains("stands"));
+    let problem = study(&[runs[2], runs[3]]).unwrap_err();
+    assert_eq!(
+        problem.detail.as_deref(),
+        Some("r3 belongs to r1\nr4 belongs to r1")
     );
     // Each on its own has its grids.
     for run in runs {

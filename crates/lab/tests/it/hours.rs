@@ -291,6 +291,23 @@ fn earlier_pairs_of_the_host_in_other_hours_tell_of_another_one() {
 }
 
 #[test]
+fn runs_whose_executables_had_one_place_tell_nothing_of_runs_that_draw_it() {
+    let mut lab = Lab::new();
+    let plan = plan();
+    let mut old = plan.clone();
+    old.own_executables = false;
+    lab.measured("a", &old, 0, [0.95, 1.0, 0.96]);
+    lab.measured("b", &old, 60, [0.96, 1.0, 0.99]);
+    lab.measured("now", &plan, 120, [0.95, 1.0, 0.97]);
+    assert_eq!(another(&lab.analysed("now"), 0), None);
+    lab.measured("old", &old, 180, [0.95, 1.0, 0.97]);
+    assert_eq!(
+        another(&lab.analysed("old"), 0),
+        Some(HoursFrom::EarlierPairs(1))
+    );
+}
+
+#[test]
 fn another_condition_and_samples_are_no_repetitions_and_a_confirmation_is() {
     let mut lab = Lab::new();
     let plan = plan();

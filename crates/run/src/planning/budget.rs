@@ -85,7 +85,7 @@ fn too_short(plan: &Plan, allowed: f64, needed: f64, (set_up, block): (f64, f64)
     };
     format!(
         "{} is too short for verdicts: about {blocks} blocks of {cells} cells fit, but a verdict needs \
-         {needed}; allow about {}{fewer}",
+         {needed}; allow about --budget {}{fewer}",
         duration(allowed / 60.0),
         at_least(set_up + needed * block),
     )
@@ -95,9 +95,9 @@ fn too_short(plan: &Plan, allowed: f64, needed: f64, (set_up, block): (f64, f64)
 fn at_least(seconds: f64) -> String {
     let minutes = (seconds / 60.0).ceil();
     if minutes < 100.0 {
-        format!("{minutes:.0} min")
+        format!("{minutes:.0}m")
     } else {
-        format!("{:.1} h", (minutes / 6.0).ceil() / 10.0)
+        format!("{:.1}h", (minutes / 6.0).ceil() / 10.0)
     }
 }
 
@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn the_time_to_allow_is_never_too_short() {
-        assert_eq!(at_least(180.5), "4 min");
-        assert_eq!(at_least(122.0 * 60.0), "2.1 h");
-        assert_eq!(at_least(120.0 * 60.0), "2.0 h");
+        assert_eq!(at_least(180.5), "4m");
+        assert_eq!(at_least(122.0 * 60.0), "2.1h");
+        assert_eq!(at_least(120.0 * 60.0), "2.0h");
     }
 }

@@ -65,6 +65,8 @@ pub fn confirmation(
     again.observing.counted_after = None;
     again.observing.sensitivity = false;
     again.confirms = Some(run.to_owned());
+    // Of a run from before it: what lies in the pages of the installed file would only recur.
+    again.own_executables = true;
     Some(again)
 }
 
@@ -106,6 +108,7 @@ mod tests {
         let mut plan = plan_of(&["a", "a", "b"], 5);
         plan.delta = 0.05;
         plan.delta_from_noise = true;
+        plan.own_executables = false;
         plan.timing.deadline_seconds = Some(60.0);
         plan.observing.counted_after = Some(CountedAfter::Changed);
         let places = (0..8).flat_map(|block| (0..5).map(move |round| (block, round)));

@@ -29,7 +29,7 @@ pub struct Compare {
     /// Concurrent connections; a list makes a cell for each
     #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1")]
     pub clients: Vec<u32>,
-    /// Only these workloads [default: the eight quick ones]
+    /// Only these workloads [default: the eight quick ones, or those of your own files]
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Your own workload file, or a pgbench script (.sql); may be repeated; measured in addition to --only
