@@ -3,7 +3,7 @@
 use super::collect::Set;
 use super::differences::differences;
 use super::places::Places;
-use super::{Axis, Figure, StudyRow, StudyRun, StudyTable, distinct};
+use super::{Axis, Figure, StudyRow, StudyTable, distinct};
 use crate::comparison::{Metric, Verdict};
 use deltabench_model::plan::{Cell, CellId, CellOrder, ExperimentPart, Plan};
 use std::collections::{BTreeMap, BTreeSet};
@@ -249,8 +249,11 @@ fn left_out(places: &Places<'_>) -> Option<String> {
         _ => "belong to other runs",
     };
     let known = places.runs.iter().map(|(run, _)| run);
-    let mut known = known.chain(&places.unmeasured);
-    let stands = match known.any(|run| run.plan.session.is_some()) {
+    let known: BTreeSet<&str> = { known.chain(&places.unmeasured) }
+        .map(|run| run.run)
+        .collect();
+    let mut sessions = { places.parts.iter() }.filter_map(|part| part.plan.session.as_ref());
+    let stands = match sessions.any(|part| known.contains(part.first.as_str())) {
         true => "; the first of several sessions stands for all of them",
         false => "",
     };
