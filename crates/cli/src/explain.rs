@@ -217,8 +217,8 @@ impl Asked<'_> {
         Ok(Told { explained, sampled })
     }
 
-    /// Plans what is missing. What the plan alone shows is refused here, before minutes of counting. A count that cannot be
-    /// done is left out where time is sampled, and a line says why.
+    /// Plans what is missing. What the plan alone shows is refused here, before minutes of counting. A count
+    /// that cannot be done is left out where time is sampled, and a line says why.
     fn missing(&self, told: &Told, wish: Option<SamplesWish>) -> Result<Missing, Failure> {
         let without = |is_there: &dyn Fn(CellId) -> bool| -> Vec<CellId> {
             let cells = self.cells.iter().copied();

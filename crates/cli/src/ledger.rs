@@ -104,7 +104,8 @@ fn rate_table(rows: &[FalseAlarmRate]) -> Vec<String> {
 
 fn rate(all: &FalseAlarmRate) -> String {
     format!(
-        "false alarms: {} of {} placebo cells, {:.1} %; at most {:.1} % (upper 95 % bound; the run is the unit)",
+        "false alarms: {} of {} placebo cells, {:.1} %; at most {:.1} % (upper 95 % bound; the run is \
+         the unit)",
         all.flagged(),
         all.total,
         100.0 * to_f64(all.flagged()) / to_f64(all.total),

@@ -117,7 +117,11 @@ fn commands(page: &mut String, above: &str, command: &clap::Command, level: usiz
     let shared = ["lab", "cache", "offline", "help"];
     let own = command.clone().mut_args(|argument| {
         let hidden = shared.contains(&argument.get_id().as_str());
-        if hidden { argument.hide(true) } else { argument }
+        if hidden {
+            argument.hide(true)
+        } else {
+            argument
+        }
     });
     help(page, &name, own, level);
     for below in command.get_subcommands() {

@@ -224,8 +224,8 @@ pub struct Stalls {
     pub share_of_time: f64,
     /// Two-sided p of "totals and the typical operation changed alike", of this cell alone.
     pub p: f64,
-    /// Whether the cell's reason names them, because the typical operation has another verdict than the total,
-    /// or CPU per operation answers it otherwise.
+    /// Whether the cell's reason names them, because the typical operation has another verdict than the
+    /// total, or CPU per operation answers it otherwise.
     pub named: bool,
 }
 

@@ -145,7 +145,8 @@ pub struct FalseAlarmRate {
     /// Upper end of the one-sided 95 % interval of the false-alarm rate, as a share; the run is the unit.
     pub upper95: f64,
     /// Two-sided p of "slower and faster are equally likely", over runs that called more cells one of them; 1
-    /// without any. A small one means that one side is preferred: an error of the set-up, which chance is not.
+    /// without any. A small one means that one side is preferred: an error of the set-up, which chance is
+    /// not.
     pub symmetry_p: f64,
 }
 
@@ -287,18 +288,25 @@ mod tests {
 
     #[test]
     fn cells_of_a_run_say_less_than_as_many_runs() {
-        let mut all = entries("scan", &[(Verdict::NoChange, 208), (Verdict::Regression, 8)]);
+        let mut all = entries(
+            "scan",
+            &[(Verdict::NoChange, 208), (Verdict::Regression, 8)],
+        );
         for (at, entry) in all.iter_mut().enumerate() {
             entry.run = (at / 27).to_string();
         }
         let row = &summarise(&all)[0];
         assert!((row.symmetry_p - 1.0).abs() < 1e-12, "all of one run");
         assert!(row.upper95 > 0.1, "{}", row.upper95);
-        all.iter_mut().for_each(|one| one.verdict = Verdict::NoChange);
+        all.iter_mut()
+            .for_each(|one| one.verdict = Verdict::NoChange);
         // Nothing is known of what they have in common: 8 runs.
         let bound = |rows: &[FalseAlarmRate]| rows[0].upper95;
         let unknown = bound(&summarise(&all));
-        assert!((unknown - (1.0 - 0.05_f64.powf(1.0 / 8.0))).abs() < 1e-9, "{unknown}");
+        assert!(
+            (unknown - (1.0 - 0.05_f64.powf(1.0 / 8.0))).abs() < 1e-9,
+            "{unknown}"
+        );
         // Their intervals miss 0 one by one.
         for (at, entry) in all.iter_mut().enumerate() {
             entry.throughput_p = Some(if at % 3 == 0 { 0.1 } else { 0.9 });

@@ -261,7 +261,11 @@ pub(crate) fn cell_verdict(
     let stalls = typical.filter(|_| claimed.0 != total.0 || denied(claimed) != denied(total));
     let says = match stalls {
         Some((stalls, _)) => {
-            let part = if same_way(claimed, total) { "in part " } else { "" };
+            let part = if same_way(claimed, total) {
+                "in part "
+            } else {
+                ""
+            };
             let loser = stalls.loser();
             format!("{}, {part}because of stalls of the {loser}", speed.reason)
         }

@@ -19,9 +19,9 @@ use std::collections::BTreeMap;
 /// Runs that are read at most, the newest: each is judged anew.
 const MOST: usize = 12;
 
-/// What earlier figures may stand for: the cell, whether both sides are one build, and whether each start drew
-/// where an executable lies. Equal builds move less from hour to hour than different ones, and what a place
-/// for the whole run added to the hours is in the intervals of runs that draw it.
+/// What earlier figures may stand for: the cell, whether both sides are one build, and whether each start
+/// drew where an executable lies. Equal builds move less from hour to hour than different ones, and what a
+/// place for the whole run added to the hours is in the intervals of runs that draw it.
 type Kind = (String, bool, bool);
 
 /// Adds to a run of one session what another hour would say, by the pairs of runs that its host had finished

@@ -133,8 +133,12 @@ fn moved(
             more.push(format!("all that moved: `deltabench report {run} --costs`"));
         }
         0 => {}
-        1 => more.push(format!("what moved in 1 more row: `deltabench report {run} --costs`")),
-        rows => more.push(format!("what moved in {rows} more rows: `deltabench report {run} --costs`")),
+        1 => more.push(format!(
+            "what moved in 1 more row: `deltabench report {run} --costs`"
+        )),
+        rows => more.push(format!(
+            "what moved in {rows} more rows: `deltabench report {run} --costs`"
+        )),
     }
     if !sentences.is_empty() {
         more.push(format!("where it went: `deltabench explain {run}`"));

@@ -122,8 +122,8 @@ fn cells_of_a_run(random: &mut Simulation, run: u32, correlation: f64, luck: f64
     let shared: Vec<f64> = (0..12).map(|_| random.normal()).collect();
     let cell = |_| {
         let own = (1.0 - correlation).sqrt();
-        let blocks =
-            { shared.iter() }.map(|restart| luck + correlation.sqrt() * restart + own * random.normal());
+        let blocks = { shared.iter() }
+            .map(|restart| luck + correlation.sqrt() * restart + own * random.normal());
         let mean = SkewedMean::new(&blocks.collect::<Vec<f64>>(), 0.0).unwrap();
         Entry {
             run: format!("r{run}"),
@@ -173,8 +173,8 @@ fn cells_that_share_restarts_do_not_make_exact_intervals_look_too_narrow() {
     }
 }
 
-/// In the first set intervals miss 0 in 10 % of the cells for reasons of their own, in the second because each
-/// run has a luck, as large as the error of its cells and the same for all of them.
+/// In the first set intervals miss 0 in 10 % of the cells for reasons of their own, in the second because
+/// each run has a luck, as large as the error of its cells and the same for all of them.
 #[test]
 fn the_ledger_finds_narrow_intervals_sooner_if_cells_miss_one_by_one() {
     let ledgers = runs(100);
@@ -202,9 +202,15 @@ fn the_ledger_finds_narrow_intervals_sooner_if_cells_miss_one_by_one() {
     println!(
         "10 runs of 26 cells: {:.1} % of intervals hold 0, cell by cell: found in {}; {:.1} % because of a \
          luck of the run: found in {}; of {ledgers}",
-        share(held[0]), found[0], share(held[1]), found[1]
+        share(held[0]),
+        found[0],
+        share(held[1]),
+        found[1]
     );
-    assert!(clopper_pearson(found[0], ledgers, 0.999).high > 0.8, "{found:?}");
+    assert!(
+        clopper_pearson(found[0], ledgers, 0.999).high > 0.8,
+        "{found:?}"
+    );
     assert!(share(held[1]) < 92.0, "{held:?}");
     assert!(found[1] < found[0], "{found:?}");
 }

@@ -45,7 +45,12 @@ fn runs_that_belong_to_another_are_no_repetitions_and_are_named() {
         named(3)
     );
     // The first session is not among them.
-    assert!(!tables_of(&[runs[1], runs[6]]).notes.join(" ").contains("stands"));
+    assert!(
+        !tables_of(&[runs[1], runs[6]])
+            .notes
+            .join(" ")
+            .contains("stands")
+    );
     let problem = study(&[runs[2], runs[3]]).unwrap_err();
     assert_eq!(
         problem.detail.as_deref(),

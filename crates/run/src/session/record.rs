@@ -66,8 +66,8 @@ impl Session<'_> {
             findings.push(Finding::new(
                 FindingKind::NoHugePages,
                 Severity::Note,
-                "shared buffers are in 4 KiB pages: production servers often have huge pages, and the spread between \
-                 restarts may be larger",
+                "shared buffers are in 4 KiB pages: production servers often have huge pages, and the spread \
+                 between restarts may be larger",
             ));
         }
         findings.extend(self.shared_programs(fleet)?);
@@ -87,9 +87,9 @@ impl Session<'_> {
                 FindingKind::ProgramsShared,
                 Severity::Confounder,
                 "the servers run the installed files, because the directory of their data is mounted \
-                 noexec: where the pages of an executable lie moves a ratio by up to 2 %, restarts and further runs do \
-                 not change it, and intervals do not contain it; choose a --lab on a file system that \
-                 allows programs",
+                 noexec: where the pages of an executable lie moves a ratio by up to 2 %, restarts and \
+                 further runs do not change it, and intervals do not contain it; choose a --cluster-dir on \
+                 a file system that allows programs",
             )
         }))
     }
