@@ -318,11 +318,13 @@ fn a_run_on_one_such_server_measures_and_leaves_everything_else_as_it_was() {
         }
         // Of the counters only those of our own tables: every update is one of this server's operations.
         let writes = ran.counters.iter().filter(|one| one.cell == CellId(1));
+        // On a busy machine no sample may fall into a visit.
+        let mut sampled = writes.clone().map(|one| one.values.contains_key("wait_ns"));
+        assert!(sampled.any(|known| known));
         for counted in writes {
             let keys: Vec<&str> = counted.values.keys().map(String::as_str).collect();
             let seen_from_here = |key: &&str| key.starts_with("tables_") || key.starts_with("wait");
             assert!(keys.iter().all(seen_from_here), "{keys:?}");
-            assert!(keys.contains(&"wait_ns"), "{keys:?}");
             let operations = deltabench_model::units::to_f64(counted.operations);
             assert_eq!(counted.values.get("tables_updates"), Some(&operations));
         }
