@@ -6,7 +6,7 @@ use crate::known::{Known, Texts};
 use crate::log::entry::Entry;
 use crate::message::{Said, Sent, Values, is_foreign_duration, said, values};
 use crate::sampling::{Sampling, is_kept};
-use crate::statement::Statement;
+use crate::statement::{Protocol, Statement};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -25,8 +25,9 @@ struct Begun {
 #[derive(Default)]
 struct Session {
     begun: Option<Begun>,
-    /// Parsing and planning of what comes next.
+    /// Parsing and planning of what comes next, and how many durations that is.
     plan_ms: f64,
+    plan_durations: u64,
     search_path: Option<String>,
     temporary: BTreeSet<String>,
 }
@@ -131,7 +132,8 @@ impl Collector {
             }
             Said::Disconnected => {
                 self.end_of_begun(entry, None);
-                self.sessions.remove(&entry.session);
+                let session = self.sessions.remove(&entry.session).unwrap_or_default();
+                self.counted.stray_durations += session.plan_durations;
                 self.counted.other += 1;
             }
             Said::Other => {
@@ -178,19 +180,28 @@ impl Collector {
 
     /// Parsing and planning that only had durations.
     fn planned_before(&mut self, entry: &Entry, begun: &Begun) {
-        let ms = std::mem::take(&mut self.session(entry).plan_ms);
-        if ms > 0.0 {
+        let session = self.session(entry);
+        let ms = std::mem::take(&mut session.plan_ms);
+        let durations = std::mem::take(&mut session.plan_durations);
+        if begun.key.protocol == Protocol::Simple {
+            self.counted.stray_durations += durations;
+        } else if durations > 0 {
             self.gathered(begun).add_planning(ms);
         }
     }
 
     /// A duration alone: of parsing or planning, or of what began before.
     fn ended(&mut self, entry: &Entry, ms: f64) {
-        if matches!(entry.tag.as_deref(), Some("PARSE" | "BIND")) {
-            let weight = self.sampling.weight(ms);
-            self.session(entry).plan_ms += ms * weight;
-        } else if self.session(entry).begun.is_some() {
+        let tag = entry.tag.as_deref();
+        let weight = self.sampling.weight(ms);
+        let session = self.session(entry);
+        let is_planning = matches!(tag, Some("PARSE" | "BIND"));
+        if session.begun.is_some() && !is_planning {
             self.end_of_begun(entry, Some(ms));
+        } else if is_planning || tag.is_none() {
+            // Text logs do not say of what it is: in the extended protocol this can only be planning.
+            session.plan_ms += ms * weight;
+            session.plan_durations += 1;
         } else {
             self.counted.stray_durations += 1;
         }
@@ -253,6 +264,7 @@ impl Collector {
     /// All statements that were executed, and what was begun last in each session.
     pub(crate) fn finish(&mut self) -> Vec<Hashed> {
         for (id, session) in std::mem::take(&mut self.sessions) {
+            self.counted.stray_durations += session.plan_durations;
             if let Some(begun) = session.begun {
                 self.end(&id, begun, None);
             }
@@ -289,7 +301,6 @@ pub(crate) fn sort(statements: &mut [Hashed]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statement::Protocol;
 
     fn collector(rate: Option<f64>) -> Collector {
         Collector::new(64, 1, None, Sampling::new(rate, None))
@@ -388,6 +399,24 @@ mod tests {
         assert!(near(statements[0].total_ms, 4.0) && near(statements[0].plan_ms, 1.0));
         assert_eq!(statements[1].total_ms, None);
         assert_eq!((counted.stray_durations, counted.without_duration), (1, 2));
+    }
+
+    #[test]
+    fn in_text_logs_a_duration_alone_is_planning_only_before_an_extended_statement() {
+        let (statements, counted) = collected(
+            &[
+                entry("duration: 0.5 ms"),
+                entry("execute s1: select 1"),
+                entry("duration: 2 ms"),
+                entry("duration: 8 ms"),
+                entry("statement: select 2, 3"),
+                entry("duration: 1 ms"),
+                entry("duration: 7 ms"),
+            ],
+            None,
+        );
+        assert_eq!(counted.stray_durations, 2);
+        assert!(near(statements[0].total_ms, 2.5) && near(statements[1].total_ms, 1.0));
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub(crate) struct Lines {
     /// Lines that somebody gave back.
     again: VecDeque<Line>,
     is_cut: bool,
+    /// Whether lines end in `\r\n`, as on Windows. Elsewhere a `\r` is part of a statement.
+    ends_in_return: bool,
 }
 
 impl Lines {
@@ -43,6 +45,7 @@ impl Lines {
             read: 0,
             again: VecDeque::new(),
             is_cut: false,
+            ends_in_return: false,
         })
     }
 
@@ -70,8 +73,14 @@ impl Lines {
             line.pop();
         }
         self.read += 1;
-        if self.read == 1 && line.starts_with(b"\xef\xbb\xbf") {
-            line.drain(..3);
+        if self.read == 1 {
+            if line.starts_with(b"\xef\xbb\xbf") {
+                line.drain(..3);
+            }
+            self.ends_in_return = line.last() == Some(&b'\r');
+        }
+        if self.ends_in_return && line.last() == Some(&b'\r') {
+            line.pop();
         }
         Ok(Some((line, self.read)))
     }
@@ -126,6 +135,8 @@ mod tests {
         let wanted = [("a".to_owned(), 1), (String::new(), 2), ("b".to_owned(), 3)];
         assert_eq!(lines(b"a\n\nb").unwrap(), wanted);
         assert_eq!(lines(b"\xef\xbb\xbfa\n\nb\n").unwrap(), wanted);
+        assert_eq!(lines(b"a\r\n\r\nb\r\n").unwrap(), wanted);
+        assert_eq!(lines(b"a\nb\r\n").unwrap()[1].0, "b\r");
         let mut parts = packed_by_gzip(b"a\n\n");
         parts.extend(packed_by_gzip(b"b\n"));
         assert_eq!(lines(&parts).unwrap(), wanted);

@@ -91,8 +91,7 @@ pub(super) fn next(lines: &mut Lines) -> io::Result<Option<Record>> {
         return Ok(None);
     };
     let (text, is_lossy) = decoded(&line);
-    let text = text.trim_end_matches('\r');
-    let Some(mut entry) = Prefixed::of(text).and_then(|line| entry(&line)) else {
+    let Some(mut entry) = Prefixed::of(&text).and_then(|line| entry(&line)) else {
         return Ok(Some(Record::Unreadable(number)));
     };
     entry.is_lossy = is_lossy;
@@ -101,14 +100,13 @@ pub(super) fn next(lines: &mut Lines) -> io::Result<Option<Record>> {
     let mut part = "message";
     while let Some((line, number)) = lines.next()? {
         let (text, is_lossy) = decoded(&line);
-        let text = text.trim_end_matches('\r');
-        match Prefixed::of(text) {
+        match Prefixed::of(&text) {
             Some(next) if PARTS.contains(&next.word) && next.process() == Some(&session) => {
                 part = next.word;
                 add(&mut entry, part, next.text);
             }
             None if text.starts_with('\t') || text.is_empty() => {
-                let more = text.strip_prefix('\t').unwrap_or(text);
+                let more = text.strip_prefix('\t').unwrap_or(&text);
                 add(&mut entry, part, &format!("\n{more}"));
             }
             _ => {
