@@ -13,6 +13,7 @@ pub(crate) mod kept;
 mod order;
 mod probe;
 mod release;
+mod revert;
 mod step;
 mod system;
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod verify;
 mod workplace;
 
 pub use history::{History, HistoryCommit, history};
+pub use revert::{Revert, without};
 pub use step::{did_not_compile, is_of_machine};
 pub use variant::{BuildSystem, OptionSince, Variant, Variants};
 
@@ -40,7 +42,7 @@ use probe::{Needs, Probed, Toolbox};
 use release::Releases;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use step::{Log, clock};
+use step::{Log, NO_SERVER, clock};
 use system::{Times, Works};
 use workplace::{Source, State, Workplace};
 
@@ -65,6 +67,18 @@ pub(crate) fn check(spec: &BuildSpec, cache: &Cache, sources: &Sources) -> Resul
 pub fn built_names(cache: &Cache) -> Vec<String> {
     let all = kept::all(cache).into_iter();
     all.map(|build| build.stamp.label).collect()
+}
+
+/// The build that a target stands for, if it is in the cache; nothing is fetched or built.
+pub fn build_here(spec: &BuildSpec, cache: &Cache, sources: &Sources) -> Option<Installation> {
+    let sources = Sources {
+        offline: true,
+        ..sources.clone()
+    };
+    match Builder::new(cache, &sources, Toolbox::here()).first_look(spec) {
+        Ok(FirstLook::Have(build)) => Some(build.installation(spec.to_string())),
+        _ => None,
+    }
 }
 
 /// Removes a build from the cache; the next use of it builds it again. What is no build there stays.
@@ -369,9 +383,7 @@ impl<'a> Builder<'a> {
         };
         let configured = verify::check(&partial.join("bin"), &asked)?;
         if let Some(why) = tree::lacking(&partial.join("bin")) {
-            return Err(log
-                .failure("make install", "produced no server")
-                .detail(why));
+            return Err(log.failure("make install", NO_SERVER).detail(why));
         }
         Ok((times, state, configured))
     }

@@ -55,5 +55,7 @@ pub(crate) fn remove_tree(dir: &Path) -> Result<(), Problem> {
 
 /// The problem of a file that could not be handled.
 pub(crate) fn failed(doing: &str, path: &Path, error: &std::io::Error) -> Problem {
-    Problem::new(format!("cannot {doing} {}", path.display())).detail(error.to_string())
+    Problem::new(format!("cannot {doing} {}", path.display()))
+        .detail(error.to_string())
+        .caused_by(error)
 }

@@ -53,8 +53,8 @@ mod unpack;
 mod versions;
 
 pub use build::{
-    BuildSystem, History, HistoryCommit, OptionSince, Variant, Variants, built_names,
-    did_not_compile, forget_build, history, is_of_machine,
+    BuildSystem, History, HistoryCommit, OptionSince, Revert, Variant, Variants, build_here,
+    built_names, did_not_compile, forget_build, history, is_of_machine, without,
 };
 pub use cache::Cache;
 pub use likeness::made_of;

@@ -1,5 +1,7 @@
 //! `deltabench bisect`: the commit, or the release, that changed a cell.
 
+mod convict;
+mod in_time;
 mod learnt;
 mod question;
 mod range;
@@ -23,6 +25,7 @@ use deltabench_model::bisection::{Asked, Bisection, Happened, Point, Question};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64};
 use deltabench_report::{Bisected, bisected_json, bisected_text};
+use deltabench_run::session::SessionEnd;
 use deltabench_server::Counter;
 use question::Wanted;
 use search::{Ended, Search};
@@ -156,6 +159,8 @@ fn carry_out(
     let mut search = Search::new(bench, config, bisection, asked, began)?;
     search.bisection.happened.push(happened);
     let ended = search.go_on()?;
+    // The culprits stand by their counts, however far this comes.
+    let convicted = search.convict(ended)?;
     let bisection = search.bisection;
     let bisected = shown::shown(&bisection, Some(ended), &bench.store)?;
     let text = bisected_text(&bisected, width());
@@ -168,16 +173,23 @@ fn carry_out(
         write_file(&file, &bisected_json(&bisected))?;
         say(&format!("wrote {}", file.display()));
     }
-    if ended == Ended::Interrupted {
+    if ended == Ended::Interrupted || convicted == SessionEnd::Interrupted {
         return Ok(interrupt::STATUS);
     }
     Ok(code(&bisected))
 }
 
+/// The exit code of an answer.
 fn code(bisected: &Bisected) -> u8 {
-    match (bisected.end, bisected.culprits.as_slice()) {
-        (_, [_, ..]) => 0,
-        ("interrupted", _) if bisected.instructions.is_none() => NOT_MEASURED,
+    let is_counted = bisected.instructions.is_some();
+    code_of(bisected.end, bisected.culprits.len(), is_counted)
+}
+
+fn code_of(end: &str, culprits: usize, is_counted: bool) -> u8 {
+    match end {
+        // Even if the time was over before all of them were found.
+        _ if culprits > 0 => 0,
+        "interrupted" if !is_counted => NOT_MEASURED,
         _ => UNDECIDED,
     }
 }
@@ -225,6 +237,8 @@ fn asked(arguments: &BisectArguments) -> Result<Asked, Problem> {
         skip: Vec::new(),
         keep_builds: arguments.keep_builds,
         budget_seconds: arguments.budget.as_deref().map(time).transpose()?,
+        count_only: arguments.count_only,
+        blocks: arguments.blocks,
     })
 }
 
@@ -338,6 +352,14 @@ mod tests {
     }
 
     #[test]
+    fn a_culprit_is_an_answer_even_if_the_time_ended_the_search() {
+        assert_eq!(code_of("undecided", 1, true), 0);
+        assert_eq!(code_of("undecided", 0, true), UNDECIDED);
+        assert_eq!(code_of("interrupted", 0, true), UNDECIDED);
+        assert_eq!(code_of("interrupted", 0, false), NOT_MEASURED);
+    }
+
+    #[test]
     fn the_outlook_counts_what_may_differ() {
         let mut points = ["1aaaaaaaaaaaaaaa", "2bbbbbbbbbbbbbbb", "3ccccccccccccccc"].map(commit);
         points[1].may_differ = false;
@@ -347,6 +369,8 @@ mod tests {
             skip: Vec::new(),
             keep_builds: 20,
             budget_seconds: None,
+            count_only: false,
+            blocks: 14,
         };
         let lines = outlook(&points, &asked).join("\n");
         assert!(

@@ -87,8 +87,10 @@ pub fn rewrite(run: &str, plan: &Plan, store: &Store, config: &Config) -> Result
         say(&format!("wrote {} again", json.display()));
     }
     // What it says is in the reports of the run that it belongs to, too.
-    let Some(whole) = plan.part_of() else {
-        return Ok(());
+    let whole = match plan.part_of() {
+        // A bisection is written anew when it goes on, or by `deltabench report`.
+        Some(whole) if plan.bisects.is_none() => whole,
+        _ => return Ok(()),
     };
     let plan = store.plan(whole).map_err(store_problem)?;
     rewrite(whole, &plan, store, config)

@@ -32,5 +32,7 @@ use deltabench_model::problem::Problem;
 
 /// A store that cannot be read or written, in the words of who looks at results.
 pub fn store_problem(error: impl std::fmt::Display) -> Problem {
-    Problem::new("the results could not be read or stored").detail(error.to_string())
+    Problem::new("the results could not be read or stored")
+        .detail(error.to_string())
+        .of_machine()
 }

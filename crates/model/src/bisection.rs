@@ -60,6 +60,19 @@ pub struct Asked {
     pub keep_builds: u32,
     /// Seconds that one command may take; absent: as long as it takes.
     pub budget_seconds: Option<f64>,
+    /// Whether culprits are only named by count, and not measured in time.
+    #[serde(default)]
+    pub count_only: bool,
+    /// Restart blocks in which a culprit is measured next to its parent.
+    #[serde(default = "default_blocks")]
+    pub blocks: u32,
+}
+
+/// Blocks of a culprit where nothing else is asked for: those of a quick comparison, some two minutes.
+pub const CULPRIT_BLOCKS: u32 = 14;
+
+fn default_blocks() -> u32 {
+    CULPRIT_BLOCKS
 }
 
 /// What was learnt of a point.
@@ -113,6 +126,8 @@ pub enum FailedStep {
     Build,
     /// Its server did not start, load or answer.
     Run,
+    /// The commit does not revert on the candidate.
+    Revert,
 }
 
 impl FailedStep {
@@ -121,6 +136,7 @@ impl FailedStep {
         match self {
             Self::Build => "does not build",
             Self::Run => "does not run",
+            Self::Revert => "does not revert",
         }
     }
 }
@@ -130,9 +146,27 @@ impl FailedStep {
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Happened {
     Asked(Asked),
+    /// The server of a point is not here and is about to be built for a look, which may be killed before its
+    /// end.
+    Building {
+        point: usize,
+    },
     Look(Look),
     /// The command's time was over before the next look.
     OutOfTime,
+    /// A culprit is about to be measured in time, next to its parent, as this run.
+    Timing {
+        /// The point before it.
+        before: usize,
+        /// The culprit, or the last of those that may be it.
+        culprit: usize,
+        run: String,
+    },
+    /// The candidate was counted without a culprit, or that cannot be.
+    Without {
+        culprit: usize,
+        outcome: Outcome,
+    },
 }
 
 /// A bisection as the lab has it.
@@ -149,6 +183,44 @@ impl Bisection {
     pub fn asked(&self) -> Option<&Asked> {
         self.happened.iter().rev().find_map(|one| match one {
             Happened::Asked(asked) => Some(asked),
+            _ => None,
+        })
+    }
+
+    /// The points whose servers were built for looks; the one that was built longest ago is first.
+    pub fn built(&self) -> Vec<usize> {
+        let mut built = Vec::new();
+        for happened in self.happened.iter().rev() {
+            let point = match happened {
+                Happened::Building { point } => *point,
+                // Earlier versions said it afterwards.
+                Happened::Look(look) if look.built => look.point,
+                _ => continue,
+            };
+            if !built.contains(&point) {
+                built.push(point);
+            }
+        }
+        built.reverse();
+        built
+    }
+
+    /// The run that measures a culprit next to its parent in time, if that was begun.
+    pub fn timing(&self, sides: (usize, usize)) -> Option<&str> {
+        self.happened.iter().rev().find_map(|one| match one {
+            Happened::Timing {
+                before,
+                culprit,
+                run,
+            } if (*before, *culprit) == sides => Some(run.as_str()),
+            _ => None,
+        })
+    }
+
+    /// What the candidate is without a culprit, if that was looked at.
+    pub fn without(&self, point: usize) -> Option<&Outcome> {
+        self.happened.iter().rev().find_map(|one| match one {
+            Happened::Without { culprit, outcome } if *culprit == point => Some(outcome),
             _ => None,
         })
     }

@@ -529,7 +529,8 @@ pub struct Plan {
     /// The run whose cells this one counts the instructions of, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<String>,
-    /// The bisection that this run is a look of: it counts a point of its history next to the base.
+    /// The bisection that this run belongs to: it counts a point of its history next to the base, or
+    /// measures a culprit next to its parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bisects: Option<String>,
     /// The run of whose cells this one samples where the time goes, if it does.
@@ -641,13 +642,14 @@ impl Plan {
         self.work.has_passes() || self.servers.iter().any(external)
     }
 
-    /// The run that this one belongs to: it confirms that one, counts or samples for it, measures it under
-    /// another condition, or is a later session of it.
+    /// The run or bisection that this one belongs to: it confirms that one, counts or samples for it,
+    /// measures it under another condition, is a later session of it, or a part of the bisection.
     pub fn part_of(&self) -> Option<&str> {
         let session = self.session.as_ref().filter(|part| part.number > 1);
         self.confirms
             .as_deref()
             .or(self.counts.as_deref())
+            .or(self.bisects.as_deref())
             .or(self.samples.as_deref())
             .or(self.sensitivity.as_ref().map(|part| part.of.as_str()))
             .or(session.map(|part| part.first.as_str()))
@@ -670,7 +672,7 @@ impl Plan {
 
     /// Whether this run measures again what another did: then ports and environments are others, too.
     pub fn is_again(&self) -> bool {
-        self.part_of().is_some() && self.counts.is_none()
+        self.part_of().is_some() && self.counts.is_none() && self.bisects.is_none()
     }
 
     /// Sessions that this run stands for: all of its comparison for the first of them, else 1.

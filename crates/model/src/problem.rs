@@ -1,7 +1,7 @@
 //! What the user is told when deltabench refuses or fails: error, detail, hint.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{fmt, io};
 
 /// A refusal or failure in PostgreSQL's three parts.
 ///
@@ -15,15 +15,21 @@ pub struct Problem {
     pub detail: Option<String>,
     /// What to do next.
     pub hint: Option<String>,
+    /// Whether disk, memory or the lab failed, and not what was asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_machine: bool,
 }
+
+/// Too many open files, here and in the whole system, and a disk that fails: `io::ErrorKind` has no names for
+/// them. Source: errno(3).
+const WITHOUT_NAMES: [i32; 3] = [24, 23, 5];
 
 impl Problem {
     /// A problem with only its first line.
     pub fn new(error: impl Into<String>) -> Self {
         Self {
             error: error.into(),
-            detail: None,
-            hint: None,
+            ..Self::default()
         }
     }
 
@@ -32,7 +38,7 @@ impl Problem {
         Self {
             error: error.to_string(),
             detail: error.source().map(ToString::to_string),
-            hint: None,
+            ..Self::default()
         }
     }
 
@@ -47,6 +53,27 @@ impl Problem {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Says that disk, memory or the lab failed.
+    #[must_use]
+    pub fn of_machine(mut self) -> Self {
+        self.of_machine = true;
+        self
+    }
+
+    /// Says so if that is what the system's error means: a full disk or quota, too little memory, too many
+    /// open files, a disk that fails.
+    #[must_use]
+    pub fn caused_by(mut self, error: &io::Error) -> Self {
+        use io::ErrorKind::{OutOfMemory, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let named = matches!(
+            error.kind(),
+            StorageFull | QuotaExceeded | OutOfMemory | ReadOnlyFilesystem
+        );
+        let number = error.raw_os_error();
+        self.of_machine |= named || number.is_some_and(|number| WITHOUT_NAMES.contains(&number));
         self
     }
 }
@@ -96,6 +123,24 @@ mod tests {
             problem.to_string(),
             "error: no such target\ndetail: line 1\n        line 2\nhint: try postgres:18"
         );
+    }
+
+    #[test]
+    fn a_full_disk_and_too_little_memory_are_the_machines_and_a_missing_file_is_not() {
+        let caused = |number| {
+            let error = io::Error::from_raw_os_error(number);
+            Problem::new("x").caused_by(&error).of_machine
+        };
+        // ENOSPC, EDQUOT, ENOMEM, EROFS; ENOENT, EACCES, ECONNREFUSED.
+        for number in [28, 122, 12, 30] {
+            assert!(caused(number), "{number}");
+        }
+        for number in WITHOUT_NAMES {
+            assert!(caused(number), "{number}");
+        }
+        for number in [2, 13, 111] {
+            assert!(!caused(number), "{number}");
+        }
     }
 
     #[test]

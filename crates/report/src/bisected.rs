@@ -2,6 +2,10 @@
 //!
 //! The JSON is a contract (`docs/reference/bisection.schema.json`): fields are added, never renamed.
 
+mod in_time;
+
+pub use in_time::{InTime, TimeChange, TimeSays};
+
 use crate::lines::wrapped;
 use crate::words::plural;
 use deltabench_model::units::count;
@@ -76,6 +80,38 @@ pub struct Culprit {
     pub instructions: (f64, f64),
     /// What changed in which function, one text each; empty if that is not known.
     pub functions: Vec<String>,
+    /// Next to its parent in time; absent if that was not begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_time: Option<InTime>,
+    /// The candidate without it; absent if that was not looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without: Option<WithoutCulprit>,
+}
+
+/// The candidate without a commit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WithoutCulprit {
+    /// Its instructions over those of the base - 1; absent if there is no such server.
+    pub change: Option<f64>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl WithoutCulprit {
+    /// A sentence.
+    fn words(&self) -> String {
+        match (self.change, &self.why) {
+            (Some(change), _) => format!(
+                "without it the candidate has {} instructions, compared with the base",
+                percent(change)
+            ),
+            (None, why) => format!(
+                "the candidate without it: {}",
+                why.as_deref().unwrap_or("not known")
+            ),
+        }
+    }
 }
 
 /// A point that may have made a step.
@@ -180,10 +216,10 @@ fn head(bisected: &Bisected) -> String {
 }
 
 fn searched(bisected: &Bisected) -> String {
-    let looks = bisected.looks.iter().filter(|look| {
-        let end = look.number == 0 || look.point.target == bisected.candidate.target;
-        !end
-    });
+    // The last point that was measured is the end, though documents may come after it.
+    let end = bisected.looks.iter().map(|look| look.number).max();
+    let inside = |look: &&BisectedLook| look.number != 0 && Some(look.number) != end;
+    let looks = bisected.looks.iter().filter(inside);
     let (looks, built) = looks.fold((0, 0), |(looks, built), look| {
         (looks + 1, built + u64::from(look.built))
     });
@@ -221,10 +257,18 @@ fn of_culprit(culprit: &Culprit, width: usize) -> Vec<String> {
         *first = format!("{:>9}  {}", percent(culprit.change), first.trim_start());
     }
     lines.extend(texts.iter().flat_map(|text| wrapped(text, width, 11, 13)));
-    for text in &culprit.functions {
+    for text in &beside(culprit) {
         lines.extend(wrapped(text, width, 11, 13));
     }
     lines
+}
+
+/// What is known of a culprit beside its count: where, in time, and what is left without it.
+fn beside(culprit: &Culprit) -> Vec<String> {
+    let in_time = culprit.in_time.iter().flat_map(InTime::texts);
+    let without = culprit.without.iter().map(WithoutCulprit::words);
+    let functions = culprit.functions.iter().cloned();
+    functions.chain(in_time).chain(without).collect()
 }
 
 /// What the reader must know beside the culprits.
@@ -269,15 +313,11 @@ fn left_out(bisected: &Bisected) -> Vec<String> {
             percent(quiet.change)
         ));
     }
-    if let Some((culprit, suspect)) = bisected
-        .culprits
-        .first()
-        .and_then(|first| Some((first, first.one_of.last()?)))
-    {
+    let untimed = bisected.culprits.iter().find(|one| one.in_time.is_none());
+    if let Some((culprit, suspect)) = untimed.and_then(|one| Some((one, one.one_of.last()?))) {
         texts.push(format!(
-            "instructions are not time: `deltabench compare {} {} --only {}` measures the largest one next \
-             to its parent",
-            culprit.parent.target, suspect.point.target, bisected.workload
+            "instructions are not time: `deltabench compare {} {} --only {}` measures {} next to its parent",
+            culprit.parent.target, suspect.point.target, bisected.workload, suspect.point.name
         ));
     }
     let against = bisected.culprits.iter().filter(|culprit| {
@@ -342,6 +382,8 @@ mod tests {
             change,
             instructions: (1e4, 1e4 * (1.0 + change)),
             functions: vec!["+116 LockAcquireExtended: 7 calls, each 16 more".to_owned()],
+            in_time: None,
+            without: None,
         };
         Bisected {
             format: BISECTED_FORMAT.0,
@@ -395,6 +437,37 @@ mod tests {
         assert!(text.contains("LockAcquireExtended"));
         let next = "`deltabench compare postgres:17.1 postgres:17.2 --only scan`";
         assert!(text.contains(next), "{text}");
+    }
+
+    #[test]
+    fn what_time_says_and_what_is_left_without_it_stand_with_the_culprit() {
+        let mut bisected = bisected();
+        let change = |change: f64| TimeChange {
+            change,
+            ci95: Some((change - 0.004, change + 0.004)),
+        };
+        let changes = (Some(change(0.03)), Some(change(-0.03)), Some(change(0.0)));
+        let run = "bisect-x-7".to_owned();
+        bisected.culprits[0].in_time =
+            Some(InTime::new(run, true, 12, changes, (0.04, Some(1e-5))));
+        bisected.culprits[0].without = Some(WithoutCulprit {
+            change: Some(0.001),
+            why: None,
+        });
+        let text = bisected_text(&bisected, 300);
+        assert!(
+            text.contains(
+                "in time: CPU per operation +3.0 % [+2.6, +3.4], throughput -3.0 % [-3.4, -2.6]"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("\n           time shows it too\n"), "{text}");
+        assert!(
+            text.contains("without it the candidate has +0.10 % instructions"),
+            "{text}"
+        );
+        // The other one was not measured in time: how to do that is said of it.
+        assert!(text.contains("measures 17.5 next to its parent"), "{text}");
     }
 
     #[test]

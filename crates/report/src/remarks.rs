@@ -21,7 +21,7 @@ const TELLING: f64 = 0.1;
 const FAILED_TELLING: f64 = 0.001;
 
 /// What the layout of the code alone can do to throughput, as a share (docs/measuring.md).
-const LAYOUT: f64 = 0.01;
+pub(crate) const LAYOUT: f64 = 0.01;
 
 /// Letters of a server's message that are told.
 const MESSAGE_MAX: usize = 200;

@@ -123,4 +123,5 @@ pub fn store_problem(error: impl std::fmt::Display) -> Problem {
     Problem::new("the results could not be stored")
         .detail(error.to_string())
         .hint("committed results are safe; free some disk and run `deltabench resume`")
+        .of_machine()
 }

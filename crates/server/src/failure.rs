@@ -8,7 +8,8 @@ use std::path::Path;
 /// out.
 pub(crate) fn failed(action: &str, path: &Path, error: &io::Error) -> Problem {
     let problem = Problem::new(format!("cannot {action} {}", path.display()))
-        .detail(error.to_string().to_lowercase());
+        .detail(error.to_string().to_lowercase())
+        .caused_by(error);
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             problem.hint("free some disk space, or ask for fewer rows (--rows)")
@@ -28,6 +29,6 @@ mod tests {
         let problem = failed("write", Path::new("/data/x"), &error);
         assert_eq!(problem.error, "cannot write /data/x");
         assert!(problem.detail.unwrap().contains("no space left"));
-        assert!(problem.hint.unwrap().contains("--rows"));
+        assert!(problem.of_machine && problem.hint.unwrap().contains("--rows"));
     }
 }

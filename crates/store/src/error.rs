@@ -100,7 +100,7 @@ impl StoreError {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let hint = error.hint();
-        let problem = Self::new(error.to_string()).hint(hint);
+        let problem = Self::new(error.to_string()).hint(hint).of_machine();
         match &error {
             StoreError::Full { source, .. } => problem.detail(source.to_string()),
             StoreError::Newer { found, known, .. } => problem.detail(format!(

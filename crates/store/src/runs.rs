@@ -362,7 +362,7 @@ impl Store {
 
     /// The names of all runs, oldest first.
     fn named(&self) -> Result<Vec<Named>, Problem> {
-        // What belongs to another run is what `Plan::part_of` says; a look belongs to a bisection.
+        // What belongs to another run, or to a bisection, is what `Plan::part_of` says.
         const SQL: &str = "select r.name, r.plan ->> '$.confirms' is not null \
             or r.plan ->> '$.counts' is not null \
             or r.plan ->> '$.samples' is not null \

@@ -63,9 +63,13 @@ impl Commit {
         format!("{}@{short}", self.repository.name)
     }
 
-    /// What names the repository among others on this machine.
-    pub fn repository(&self) -> &Path {
-        &self.repository.git_dir
+    /// What names the repository among others on this machine: the user's, for one of ours beside it.
+    pub fn repository(&self) -> PathBuf {
+        let place = self.repository.git_dir.join(Repository::STANDS_FOR);
+        match std::fs::read_to_string(place) {
+            Ok(text) => PathBuf::from(text.trim_end()),
+            Err(_) => self.repository.git_dir.clone(),
+        }
     }
 
     /// Makes `tree` hold this commit. Files that do not differ from what `index` says is there keep their
@@ -108,6 +112,28 @@ impl Commit {
 }
 
 impl Repository {
+    /// The file in which a repository of ours says whose commits it has.
+    pub const STANDS_FOR: &str = "deltabench-stands-for";
+
+    /// Its directory with the objects.
+    pub fn place(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// As the user calls it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What git says to these arguments where no repository is meant.
+    pub fn ask_elsewhere(&self, arguments: &[&str]) -> Result<String, String> {
+        let nowhere = Self {
+            git_dir: PathBuf::new(),
+            ..self.clone()
+        };
+        nowhere.ask(arguments)
+    }
+
     /// The repository at a directory.
     pub fn open(git: &Path, directory: &Path) -> Result<Self, Problem> {
         let none = |why: String| {
@@ -194,7 +220,7 @@ impl Repository {
     }
 
     /// Runs git on the repository; `tree` is a work tree of ours and its index.
-    fn run(&self, arguments: &[&str], tree: Option<(&Path, &Path)>) -> Result<String, String> {
+    pub fn run(&self, arguments: &[&str], tree: Option<(&Path, &Path)>) -> Result<String, String> {
         let mut command = Command::new(&self.git);
         for (name, _) in std::env::vars_os().filter(|(name, _)| is_git_s(name)) {
             command.env_remove(name);

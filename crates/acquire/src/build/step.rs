@@ -173,13 +173,14 @@ impl Log {
 /// disk, too little memory, a step that was killed or a source that is missing are no fault of the source.
 pub fn did_not_compile(problem: &Problem) -> bool {
     let error = &problem.error;
-    let by_step = error.starts_with("building ") && error.contains(ENDED);
+    let ended = [ENDED, NO_SERVER].iter().any(|how| error.contains(how));
+    let by_step = error.starts_with("building ") && ended;
     by_step && !is_of_machine(problem)
         || error.contains("cannot be built with")
         || error == "the build differs from the request"
 }
 
-/// Whether a program that failed said that the disk or the memory is too small, or was killed.
+/// Whether disk, memory or the lab failed, or a program that failed said so in its own words, or was killed.
 pub fn is_of_machine(problem: &Problem) -> bool {
     const SAID: [&str; 6] = [
         "No space left on device",
@@ -191,11 +192,14 @@ pub fn is_of_machine(problem: &Problem) -> bool {
     ];
     let detail = problem.detail.as_deref().unwrap_or_default();
     let said = |words: &&str| problem.error.contains(words) || detail.contains(words);
-    SAID.iter().any(said)
+    problem.of_machine || SAID.iter().any(said)
 }
 
 /// How a step that failed by itself ended.
 const ENDED: &str = "ended with exit status ";
+
+/// How one ended that made nothing.
+pub(super) const NO_SERVER: &str = "produced no server";
 
 /// A line that a terminal can bear: compiler commands are up to thousands of characters long.
 fn shortened(line: &str) -> String {

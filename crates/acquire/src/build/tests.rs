@@ -1,7 +1,7 @@
 //! Builds of a tiny source tree: a `configure` and a Makefile that make scripts, with a compiler that is
 //! one too.
 
-mod world;
+pub(super) mod world;
 
 use super::*;
 use std::os::unix::fs::PermissionsExt;

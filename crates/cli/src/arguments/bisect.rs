@@ -3,6 +3,7 @@
 use super::conditions::Servers;
 use crate::amounts::row_count;
 use clap::Args;
+use deltabench_model::bisection::CULPRIT_BLOCKS;
 use std::path::PathBuf;
 
 /// `deltabench bisect`.
@@ -35,10 +36,19 @@ pub struct BisectArguments {
     /// Commits or releases to leave out, because they do not work; may be repeated
     #[arg(long, value_name = "COMMIT,COMMIT", value_delimiter = ',')]
     pub skip: Vec<String>,
-    /// Start no look that would end later than this after the command's start, for example 2h [default: no
-    /// limit]
+    /// Start no look, and measure no culprit in time, that would end later than this after the command's
+    /// start, for example 2h [default: no limit for looks; after 20 minutes only the largest culprit is
+    /// measured in time]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
+    /// Name culprits by their counts only; by default each is then measured next to its parent in time, and a
+    /// commit is undone on the candidate if that is possible
+    #[arg(long)]
+    pub count_only: bool,
+    /// Restart blocks in which a culprit is measured next to its parent; an interval needs 2
+    #[arg(long, value_name = "N", default_value_t = CULPRIT_BLOCKS,
+        value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub blocks: u32,
     /// Keep this many of the builds that were made for looks; the oldest others are removed from the cache
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub keep_builds: u32,

@@ -52,7 +52,10 @@ fn looked_at_again(bisection: &Bisection) -> BTreeSet<usize> {
                 let gave_up = failed.len() >= FAILURES;
                 again.extend(std::mem::take(&mut failed).into_iter().filter(|_| gave_up));
             }
-            Happened::OutOfTime => {}
+            Happened::Building { .. }
+            | Happened::OutOfTime
+            | Happened::Timing { .. }
+            | Happened::Without { .. } => {}
         }
     }
     again
@@ -111,6 +114,8 @@ mod tests {
         skip: Vec::new(),
         keep_builds: 20,
         budget_seconds: None,
+        count_only: false,
+        blocks: 14,
     };
 
     fn bisection(happened: Vec<Happened>) -> Bisection {

@@ -73,6 +73,9 @@ impl Wanted {
                 "there is nothing between the ends",
             )));
         };
+        // Commits of documents at the end have the server of the last one that may differ: it is measured.
+        let differ = points.iter().skip(1).rfind(|point| point.may_differ);
+        let last = differ.unwrap_or(last);
         let mut plan = match self.run {
             None => {
                 count::ready(&count_of(first, last, arguments), config)

@@ -10,15 +10,16 @@ use crate::failure::Failure;
 use crate::store::store_problem;
 use crate::targets::resolve_servers;
 use deltabench_acquire::{
-    Cache, built_names, did_not_compile, forget_build, is_of_machine, made_of,
+    Cache, build_here, built_names, did_not_compile, forget_build, is_of_machine, made_of,
 };
-use deltabench_bisect::{Choice, Next, Sequence, forecast, next};
+use deltabench_bisect::{Choice, Next, Sequence, forecast, found, next};
 use deltabench_compare::ServerCount;
 use deltabench_model::bisection::{Asked, Bisection, FailedStep, Happened, Look, Outcome, Point};
 use deltabench_model::counts::Counting;
-use deltabench_model::installation::{Installation, Origin};
+use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::problem::Problem;
+use deltabench_model::target::TargetSpec;
 use deltabench_model::units::{count, to_f64};
 use deltabench_run::events::{BlockProgress, Observer};
 use deltabench_run::pilot::Pilot;
@@ -47,7 +48,7 @@ pub enum Ended {
 type Measured = Result<(String, SessionEnd), Problem>;
 
 /// The lab's lock, as soon as no other command measures in it; nothing if the user stopped waiting.
-fn free_lab(
+pub fn free_lab(
     store: &Store,
     run: &str,
     interrupted: &AtomicBool,
@@ -75,9 +76,9 @@ pub struct Search<'a> {
     pub cache: Cache,
     pub bisection: Bisection,
     pub asked: Asked,
-    places: Vec<usize>,
+    pub places: Vec<usize>,
     /// When the command began.
-    began: Instant,
+    pub began: Instant,
     /// Looks in a row that failed.
     failures: usize,
 }
@@ -239,7 +240,11 @@ impl<'a> Search<'a> {
         );
         let point = self.point(number)?;
         let began = Instant::now();
-        let was_here = built_names(&self.cache);
+        // It is said before, because whoever is killed during the build cannot say it afterwards.
+        let is_built = self.is_to_be_built(&point);
+        if is_built {
+            self.tell_store(Happened::Building { point: number })?;
+        }
         let mut look = Look {
             point: number,
             outcome: Outcome::Same { point: number },
@@ -260,7 +265,7 @@ impl<'a> Search<'a> {
             // A full disk or a source that is missing says nothing of the point.
             Err(problem) => return Err(Failure::Failed(self.with_a_way_on(problem))),
             Ok((made, found)) => {
-                look.built = found.origin == Origin::Built && !was_here.contains(&found.resolved);
+                look.built = is_built;
                 let same = self.same(&made);
                 look.made_of = Some(made);
                 look.outcome = match same {
@@ -275,13 +280,13 @@ impl<'a> Search<'a> {
         look.count_seconds = counting.elapsed().as_secs_f64();
         self.keep(look.clone())?;
         self.tell(&look, &point, (from, to));
-        self.forget_builds(&[from, to, number]);
+        self.forget_builds([from, to, number]);
         self.count_failures(&look)?;
         Ok(SessionEnd::Finished)
     }
 
     /// Counts a point next to the base; nothing if the user stopped it.
-    fn count_point(&mut self, found: Installation) -> Result<Option<Outcome>, Failure> {
+    pub fn count_point(&mut self, found: Installation) -> Result<Option<Outcome>, Failure> {
         let mut plan = self.bisection.question.plan.clone();
         if let Some(server) = plan.servers.get_mut(1) {
             server.installation = found;
@@ -295,12 +300,13 @@ impl<'a> Search<'a> {
             Ok((_, SessionEnd::Interrupted)) => return Ok(None),
             Ok((run, SessionEnd::Finished)) => self.counted(&run).map(|counted| (run, counted)),
             Err(_) if self.interrupted() => return Ok(None),
-            Err(problem) if is_of_machine(&problem) => {
-                return Err(Failure::Failed(self.with_a_way_on(problem)));
-            }
             Err(problem) => Err(problem),
         };
         Ok(Some(match counted {
+            // A lab that cannot be read or written says nothing of the point either.
+            Err(problem) if is_of_machine(&problem) => {
+                return Err(Failure::Failed(self.with_a_way_on(problem)));
+            }
             Err(problem) => skipped(FailedStep::Run, &problem),
             Ok((run, (base, point))) => Outcome::Counted {
                 run,
@@ -318,15 +324,8 @@ impl<'a> Search<'a> {
         let mut plan = plan.clone();
         plan.bisects = Some(self.bisection.name.clone());
         let library = library_of(&plan)?;
+        let run = self.next_run()?;
         let store = &mut self.bench.store;
-        let mut number = 1;
-        let run = loop {
-            let name = format!("{}-{number}", self.bisection.name);
-            if store.reached(&name).map_err(store_problem)?.is_none() {
-                break name;
-            }
-            number += 1;
-        };
         let Some(lock) = free_lab(store, &run, &self.bench.interrupted)? else {
             return Ok(Ok((run, SessionEnd::Interrupted)));
         };
@@ -340,6 +339,19 @@ impl<'a> Search<'a> {
             Ok(measured) => Ok(Ok((run, measured.end))),
             Err(Failure::Failed(problem)) => Ok(Err(problem)),
             Err(refused) => Err(refused),
+        }
+    }
+
+    /// The name of the next run of this bisection.
+    pub fn next_run(&self) -> Result<String, Failure> {
+        let mut number = 1;
+        loop {
+            let name = format!("{}-{number}", self.bisection.name);
+            let reached = self.bench.store.reached(&name).map_err(store_problem)?;
+            if reached.is_none() {
+                return Ok(name);
+            }
+            number += 1;
         }
     }
 
@@ -362,7 +374,7 @@ impl<'a> Search<'a> {
     }
 
     /// A point that was counted and has the same server.
-    fn same(&self, made: &str) -> Option<usize> {
+    pub fn same(&self, made: &str) -> Option<usize> {
         let mut looks = self.bisection.looks();
         let same = |look: &&Look| {
             matches!(look.outcome, Outcome::Counted { .. }) && look.made_of.as_deref() == Some(made)
@@ -370,7 +382,7 @@ impl<'a> Search<'a> {
         looks.find(same).map(|look| look.point)
     }
 
-    fn found(&self, point: &Point) -> Result<Installation, Problem> {
+    pub fn found(&self, point: &Point) -> Result<Installation, Problem> {
         let spec = point.target.parse()?;
         let found = resolve_servers(&[spec], self.config)?;
         found
@@ -379,7 +391,7 @@ impl<'a> Search<'a> {
             .ok_or_else(|| Problem::new(format!("{} is not there", point.target)))
     }
 
-    fn point(&self, number: usize) -> Result<Point, Failure> {
+    pub fn point(&self, number: usize) -> Result<Point, Failure> {
         let point = self.bisection.question.points.get(number).cloned();
         point.ok_or_else(|| Failure::Failed(Problem::new(format!("there is no point {number}"))))
     }
@@ -388,7 +400,7 @@ impl<'a> Search<'a> {
         self.tell_store(Happened::Look(look))
     }
 
-    fn tell_store(&mut self, happened: Happened) -> Result<(), Failure> {
+    pub fn tell_store(&mut self, happened: Happened) -> Result<(), Failure> {
         self.bench
             .store
             .add_to_bisection(&self.bisection.name, &happened, now().1)
@@ -397,16 +409,18 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// What it costs to look at each place: nothing to build if it is in the cache, else more to compile the
-    /// farther away the nearest looks are.
+    /// What it costs to look at each place: nothing to build if it is in the cache.
     fn prices(&self) -> Vec<f64> {
-        let built: BTreeSet<String> = built_names(&self.cache)
+        let built: BTreeSet<String> = built_names(&self.cache).into_iter().collect();
+        // Those of a repository bear its name, and the first ten letters of the commit.
+        let of_commits: BTreeSet<&str> = built
             .iter()
-            .filter_map(|name| Some(name.split_once('@')?.1.to_owned()))
+            .filter_map(|name| Some(name.split_once('@')?.1))
             .collect();
         let is_built = |point: &Point| {
             let (_, variant) = point.target.rsplit_once('+').unwrap_or(("", ""));
-            built.contains(&format!("{}+{variant}", point.name))
+            let of_commit = format!("{}+{variant}", point.name);
+            built.contains(&point.target) || of_commits.contains(of_commit.as_str())
         };
         let points = &self.bisection.question.points;
         let price = |number: &usize| match points.get(*number) {
@@ -425,40 +439,48 @@ impl<'a> Search<'a> {
         self.began.elapsed().as_secs_f64() + seconds_of_a_look(&self.bisection, last) <= budget
     }
 
+    /// The build of a point that is in the cache.
+    fn build_of(&self, point: &Point) -> Option<Installation> {
+        match point.target.parse() {
+            Ok(TargetSpec::Built(spec)) => build_here(&spec, &self.cache, &self.config.sources),
+            _ => None,
+        }
+    }
+
+    fn is_to_be_built(&self, point: &Point) -> bool {
+        let spec = point.target.parse();
+        matches!(spec, Ok(TargetSpec::Built(_))) && self.build_of(point).is_none()
+    }
+
     /// Removes builds that were made for looks from the cache, the oldest first, but not those of these
-    /// points.
-    fn forget_builds(&self, needed: &[usize]) {
-        let made = self.bisection.looks().filter(|look| look.built);
-        let old: Vec<usize> = made
-            .map(|look| look.point)
-            .filter(|point| !needed.contains(point))
-            .collect();
+    /// points, nor of those on both sides of a step: a culprit is measured next to its parent.
+    fn forget_builds(&self, at_hand: [usize; 3]) {
+        let built = self.bisection.built();
         let keep = usize::try_from(self.asked.keep_builds).unwrap_or(usize::MAX);
-        let many = (old.len() + needed.len()).saturating_sub(keep.max(needed.len()));
-        let mut offline = self.config.clone();
-        offline.sources.offline = true;
-        for number in old.into_iter().take(many) {
-            let here = self.bisection.question.points.get(number);
-            let Some(point) = here.filter(|point| self.is_in_the_cache(point)) else {
-                continue;
-            };
-            let gone = self.found(point);
-            let gone = gone.and_then(|found| forget_build(&self.cache, &found));
-            if let Err(problem) = gone {
+        if built.len() <= keep {
+            return;
+        }
+        let known = known(&self.bisection, &self.asked, &self.places);
+        let sequence = Sequence::plain(&known);
+        let found = found(&sequence, &wish(&self.bisection, &self.asked));
+        let of_steps = found.steps.iter().flat_map(|step| [step.before, step.last]);
+        let of_steps = of_steps.filter_map(|place| self.places.get(place).copied());
+        let needed: BTreeSet<usize> = at_hand.into_iter().chain(of_steps).collect();
+        let here = |number: usize| {
+            let point = self.bisection.question.points.get(number)?;
+            Some((number, point, self.build_of(point)?))
+        };
+        let here: Vec<_> = built.into_iter().filter_map(here).collect();
+        let many = here.len().saturating_sub(keep);
+        let old = here.iter().filter(|(number, ..)| !needed.contains(number));
+        for (_, point, build) in old.take(many) {
+            if let Err(problem) = forget_build(&self.cache, build) {
                 say(&format!(
                     "a build of {} stays: {}",
                     point.name, problem.error
                 ));
             }
         }
-    }
-
-    fn is_in_the_cache(&self, point: &Point) -> bool {
-        let (_, variant) = point.target.rsplit_once('+').unwrap_or(("", ""));
-        let ending = format!("@{}+{variant}", point.name);
-        built_names(&self.cache)
-            .iter()
-            .any(|name| name.ends_with(&ending))
     }
 
     fn count_failures(&mut self, look: &Look) -> Result<(), Failure> {
@@ -515,12 +537,12 @@ impl<'a> Search<'a> {
         ));
     }
 
-    fn name(&self, point: usize) -> &str {
+    pub fn name(&self, point: usize) -> &str {
         let point = self.bisection.question.points.get(point);
         point.map_or("?", |point| point.name.as_str())
     }
 
-    fn interrupted(&self) -> bool {
+    pub fn interrupted(&self) -> bool {
         self.bench.interrupted.load(Ordering::Relaxed)
     }
 }
@@ -530,7 +552,7 @@ pub fn percent(ratio: f64) -> String {
     format!("{:+.2} %", (ratio - 1.0) * 100.0)
 }
 
-fn skipped(step: FailedStep, problem: &Problem) -> Outcome {
+pub fn skipped(step: FailedStep, problem: &Problem) -> Outcome {
     Outcome::Skipped {
         step,
         why: problem.error.clone(),

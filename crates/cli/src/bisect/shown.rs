@@ -1,5 +1,6 @@
 //! What a bisection says now, from its looks.
 
+use super::in_time::in_time;
 use super::learnt::{is_same_server, known, places, wish};
 use super::search::Ended;
 use crate::failure::Failure;
@@ -11,7 +12,7 @@ use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::profile::Profile;
 use deltabench_report::{
     BISECTED_FORMAT, BaseAlone, Bisected, BisectedLook, BisectedPoint, Culprit, OpenInterval,
-    Quiet, SuspectPoint, explanation_lines,
+    Quiet, SuspectPoint, WithoutCulprit, explanation_lines,
 };
 use deltabench_store::Store;
 
@@ -30,6 +31,8 @@ pub fn shown(
         skip: Vec::new(),
         keep_builds: 0,
         budget_seconds: None,
+        count_only: false,
+        blocks: 14,
     };
     let asked = bisection.asked().unwrap_or(&none);
     let (question, places) = (&bisection.question, places(&bisection.question));
@@ -130,13 +133,37 @@ impl Told<'_> {
             }
         };
         let instructions = self.instructions(before).zip(self.instructions(last));
+        let change = step.size.exp_m1();
+        let timing = self.bisection.timing((before, last));
+        let timing = timing
+            .map(|run| in_time(run, change, self.store))
+            .transpose()?;
         Ok(Culprit {
             parent: self.point(before),
             one_of: (step.first..=step.last).map(suspect).collect(),
-            change: step.size.exp_m1(),
+            change,
             instructions: instructions.unwrap_or_default(),
             functions: self.functions(before, last)?,
+            in_time: timing.flatten(),
+            without: self
+                .bisection
+                .without(last)
+                .map(|outcome| self.without(outcome)),
         })
+    }
+
+    fn without(&self, outcome: &Outcome) -> WithoutCulprit {
+        let (ratio, why) = match outcome {
+            Outcome::Counted {
+                instructions, base, ..
+            } => (Some(instructions / base), None),
+            Outcome::Same { point } => (self.bisection.ratio(*point), None),
+            Outcome::Skipped { step, why } => (None, Some(format!("{}: {why}", step.words()))),
+        };
+        WithoutCulprit {
+            change: ratio.map(|ratio| ratio - 1.0),
+            why,
+        }
     }
 
     fn open(&self, interval: &Interval) -> OpenInterval {

@@ -5,6 +5,7 @@
 mod action;
 mod agent;
 mod bisecting;
+mod bisecting_commits;
 mod checks;
 mod costs;
 mod counting;

@@ -52,7 +52,10 @@ fn happened() -> Vec<Happened> {
             skip: vec![1],
             keep_builds: 20,
             budget_seconds: None,
+            count_only: false,
+            blocks: 14,
         }),
+        Happened::Building { point: 2 },
         look(0, counted(1000.0)),
         look(3, counted(1100.0)),
         look(2, Outcome::Same { point: 3 }),
@@ -80,6 +83,7 @@ fn a_bisection_is_read_as_it_was_told_and_its_looks_answer_for_each_other() {
     assert_eq!(found.question, question());
     assert_eq!(found.happened, happened());
     assert_eq!(found.asked().unwrap().skip, [1]);
+    assert_eq!(found.built(), [2], "though that build may have been killed");
     let percent = |point| {
         found
             .ratio(point)

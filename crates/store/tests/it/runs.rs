@@ -172,6 +172,7 @@ fn a_run_that_belongs_to_another_is_found_by_its_full_name_only() {
     let parts = [
         ("one-confirm", changed(&|plan| plan.confirms = Some(one()))),
         ("one-count", changed(&|plan| plan.counts = Some(one()))),
+        ("one-1", changed(&|plan| plan.bisects = Some(one()))),
         ("one-sample", changed(&|plan| plan.samples = Some(one()))),
         (
             "one-tcp",

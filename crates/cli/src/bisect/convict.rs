@@ -1,0 +1,283 @@
+//! Culprits that counts have named: each is measured next to its parent in time, and undone on the candidate.
+
+use super::learnt::{known, seconds_of_a_look, wish};
+use super::search::{Ended, Search, free_lab, skipped};
+use crate::bench::library_of;
+use crate::clock::{now, seed_from_clock};
+use crate::console::say;
+use crate::defaults;
+use crate::failure::Failure;
+use crate::store::store_problem;
+use deltabench_acquire::{Revert, did_not_compile, made_of, without};
+use deltabench_bisect::{Sequence, Step, found};
+use deltabench_kinds::run_half;
+use deltabench_model::bisection::{FailedStep, Happened, Outcome};
+use deltabench_model::installation::Installation;
+use deltabench_model::plan::{Observing, Plan, Role, Stopping, Timing};
+use deltabench_model::problem::Problem;
+use deltabench_model::target::{BuildSource, BuildSpec, TargetSpec};
+use deltabench_run::estimate::estimate;
+use deltabench_run::planning::DELTA_WIDEST;
+use deltabench_run::session::SessionEnd;
+use deltabench_store::RunState;
+
+/// Without a budget a command begins only what ends within this many seconds, and the largest culprit.
+const SECONDS: f64 = 1200.0;
+
+impl Search<'_> {
+    /// Measures each culprit in time and counts the candidate without it, the largest first, as far as that
+    /// is wanted and there is time. What was done before stays.
+    ///
+    /// Errors: the lab. If a culprit cannot be measured, it says so, and the others go on.
+    pub fn convict(&mut self, ended: Ended) -> Result<SessionEnd, Failure> {
+        if self.asked.count_only || !matches!(ended, Ended::Found | Ended::Budget) {
+            return Ok(SessionEnd::Finished);
+        }
+        let known = known(&self.bisection, &self.asked, &self.places);
+        let sequence = Sequence::plain(&known);
+        let steps = found(&sequence, &wish(&self.bisection, &self.asked)).steps;
+        for (rank, step) in steps.iter().enumerate() {
+            for part in [Self::time, Self::undo] {
+                match part(self, step, rank == 0) {
+                    _ if self.interrupted() => return Ok(SessionEnd::Interrupted),
+                    Ok(SessionEnd::Interrupted) => return Ok(SessionEnd::Interrupted),
+                    Ok(SessionEnd::Finished) => {}
+                    Err(failure) => say(&failure.problem().to_string()),
+                }
+            }
+        }
+        Ok(SessionEnd::Finished)
+    }
+
+    fn number(&self, place: usize) -> usize {
+        self.places.get(place).copied().unwrap_or(0)
+    }
+
+    /// Whether what takes so long may begin.
+    fn fits(&self, seconds: f64, is_largest: bool) -> bool {
+        let ends = self.began.elapsed().as_secs_f64() + seconds;
+        match self.asked.budget_seconds {
+            Some(budget) => ends <= budget,
+            None => is_largest || ends <= SECONDS,
+        }
+    }
+
+    /// Measures a culprit next to its parent in time, or what is left of that.
+    fn time(&mut self, step: &Step, is_largest: bool) -> Result<SessionEnd, Failure> {
+        let sides = (self.number(step.before), self.number(step.last));
+        let begun = self.bisection.timing(sides).map(str::to_owned);
+        let reached = match &begun {
+            Some(run) => self.bench.store.reached(run).map_err(store_problem)?,
+            None => None,
+        };
+        if reached.is_some_and(|reached| reached.state == RunState::Finished) {
+            return Ok(SessionEnd::Finished);
+        }
+        let (parent, culprit) = (self.point(sides.0)?, self.point(sides.1)?);
+        let mut plan = match (&begun, reached) {
+            (Some(run), Some(_)) => self.bench.store.plan(run).map_err(store_problem)?,
+            _ => in_time(&self.bisection.question.plan, self.asked.blocks),
+        };
+        let takes = estimate(&plan, run_half(&plan.work), &self.bench.host);
+        let takes = takes.map_err(Failure::Failed)?;
+        let seconds = (takes.set_up + takes.measuring).as_secs_f64();
+        if !self.fits(seconds, is_largest) {
+            say(&format!(
+                "{} is not measured in time: there is no time left for it",
+                culprit.name
+            ));
+            return Ok(SessionEnd::Finished);
+        }
+        say(&format!(
+            "measuring {} next to its parent {} in time: {} blocks, about {}",
+            culprit.name,
+            parent.name,
+            plan.timing.blocks,
+            crate::amounts::span(seconds)
+        ));
+        let servers = (self.found(&parent), self.found(&culprit));
+        let (parent, culprit) = (
+            servers.0.map_err(Failure::Failed)?,
+            servers.1.map_err(Failure::Failed)?,
+        );
+        place(&mut plan, &parent, &culprit);
+        plan.bisects = Some(self.bisection.name.clone());
+        let run = match (begun, reached) {
+            (Some(run), Some(_)) => run,
+            _ => self.new_timing(sides)?,
+        };
+        self.measure(&run, &plan, reached.is_none())
+    }
+
+    /// The run of a culprit that is about to be measured, told to the store.
+    fn new_timing(&mut self, (before, culprit): (usize, usize)) -> Result<String, Failure> {
+        let run = self.next_run()?;
+        self.tell_store(Happened::Timing {
+            before,
+            culprit,
+            run: run.clone(),
+        })?;
+        Ok(run)
+    }
+
+    fn measure(&mut self, run: &str, plan: &Plan, is_new: bool) -> Result<SessionEnd, Failure> {
+        let library = library_of(plan)?;
+        let store = &mut self.bench.store;
+        let Some(lock) = free_lab(store, run, &self.bench.interrupted)? else {
+            return Ok(SessionEnd::Interrupted);
+        };
+        let stored = match is_new {
+            true => store.create_run(run, plan, RunState::Running, now().1),
+            false => store.finish_run(run, RunState::Running, now().1),
+        };
+        stored.map_err(store_problem)?;
+        let said = format!("run {run}, seed {}", plan.seed);
+        let measured = self
+            .bench
+            .measure(run, plan, &library, lock, false, &said)?;
+        Ok(measured.end)
+    }
+
+    /// Counts the candidate without a commit, if the commit reverts there.
+    fn undo(&mut self, step: &Step, is_largest: bool) -> Result<SessionEnd, Failure> {
+        let (before, culprit) = (self.number(step.before), self.number(step.last));
+        let last = self.places.last().copied().unwrap_or(0);
+        // Of the candidate itself the parent is what is left without it; one of several is nobody.
+        let is_one = step.first == step.last && culprit != last;
+        let commits = (self.commit(before), self.commit(last), self.commit(culprit));
+        let (Some(parent), Some(candidate), Some(own)) = commits else {
+            return Ok(SessionEnd::Finished);
+        };
+        if !is_one || self.bisection.without(culprit).is_some() {
+            return Ok(SessionEnd::Finished);
+        }
+        if !self.fits(seconds_of_a_look(&self.bisection, last), is_largest) {
+            return Ok(SessionEnd::Finished);
+        }
+        let name = self.name(culprit).to_owned();
+        let revert = Revert {
+            candidate: &candidate.1,
+            // Commits of documents between them are undone with it, and change nothing.
+            parent: &parent.1,
+            culprit: &own.1,
+        };
+        let BuildSpec { variant, .. } = candidate.0;
+        let made = without(&candidate.2, &revert, &self.cache).map_err(Failure::Failed)?;
+        let outcome = match made {
+            None => Outcome::Skipped {
+                step: FailedStep::Revert,
+                why: "later commits changed the same lines".to_owned(),
+            },
+            Some((directory, commit)) => {
+                say(&format!("counting the candidate without {name}"));
+                let target = format!("git:{}@{commit}+{variant}", directory.display());
+                match self.count_built(&target)? {
+                    Some(outcome) => outcome,
+                    None => return Ok(SessionEnd::Interrupted),
+                }
+            }
+        };
+        self.tell_store(Happened::Without { culprit, outcome })?;
+        Ok(SessionEnd::Finished)
+    }
+
+    /// Builds a target and counts it; nothing if the user stopped it.
+    fn count_built(&mut self, target: &str) -> Result<Option<Outcome>, Failure> {
+        let specs = [target.parse().map_err(Failure::Failed)?];
+        let found = crate::targets::resolve_servers(&specs, self.config);
+        let found = match found.map(|found| found.into_iter().next()) {
+            Err(problem) if did_not_compile(&problem) => {
+                return Ok(Some(skipped(FailedStep::Build, &problem)));
+            }
+            Err(problem) => return Err(Failure::Failed(problem)),
+            Ok(found) => found.ok_or_else(|| Failure::Failed(Problem::new("it is not there")))?,
+        };
+        if self.interrupted() {
+            return Ok(None);
+        }
+        match self.same(&made_of(&found).map_err(Failure::Failed)?) {
+            Some(point) => Ok(Some(Outcome::Same { point })),
+            None => self.count_point(found),
+        }
+    }
+
+    /// A point that is a commit: how it is built, its whole name, and the directory of its repository.
+    fn commit(&self, point: usize) -> Option<(BuildSpec, String, std::path::PathBuf)> {
+        let target = &self.bisection.question.points.get(point)?.target;
+        let Ok(TargetSpec::Built(spec)) = target.parse::<TargetSpec>() else {
+            return None;
+        };
+        match &spec.source {
+            BuildSource::Git {
+                directory,
+                reference,
+            } => Some((spec.clone(), reference.clone(), directory.clone())),
+            _ => None,
+        }
+    }
+}
+
+/// The plan of a count as one that measures the same cell in time.
+fn in_time(counted: &Plan, blocks: u32) -> Plan {
+    let mut plan = counted.clone();
+    plan.seed = seed_from_clock();
+    plan.observing = Observing::default();
+    plan.stopping = Stopping::Fixed;
+    plan.delta = DELTA_WIDEST;
+    plan.delta_from_noise = true;
+    plan.timing = Timing {
+        blocks,
+        slice_ms: defaults::SLICE_MS,
+        slice_jitter: defaults::SLICE_JITTER,
+        visit_seconds: defaults::QUICK_VISIT_SECONDS,
+        warmup_seconds: defaults::WARMUP_SECONDS,
+        connections_per_visit: defaults::CONNECTIONS_PER_VISIT,
+        deadline_seconds: None,
+    };
+    // A second parent shows what chance does.
+    let base = plan.servers.first().cloned();
+    plan.servers.splice(1..1, base);
+    let roles = [Role::Base, Role::Placebo, Role::Candidate];
+    for (server, role) in plan.servers.iter_mut().zip(roles) {
+        server.role = role;
+    }
+    plan
+}
+
+/// Puts the parent and the culprit where they belong.
+fn place(plan: &mut Plan, parent: &Installation, culprit: &Installation) {
+    for server in &mut plan.servers {
+        let of = match server.role {
+            Role::Base | Role::Placebo => parent,
+            Role::Candidate => culprit,
+        };
+        server.installation = of.clone();
+        server.label = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_culprit_is_measured_next_to_its_parent_and_a_copy_of_that_on_what_was_counted() {
+        let mut counted = deltabench_testkit::small_run::plan();
+        counted
+            .servers
+            .retain(|server| server.role != Role::Placebo);
+        counted.observing.counters = false;
+        counted.stopping = Stopping::Precision { half_width: 0.01 };
+        let mut plan = in_time(&counted, 12);
+        let roles: Vec<Role> = plan.servers.iter().map(|server| server.role).collect();
+        assert_eq!(roles, [Role::Base, Role::Placebo, Role::Candidate]);
+        assert_eq!((plan.timing.blocks, &plan.stopping), (12, &Stopping::Fixed));
+        assert_eq!((&plan.data, &plan.cells), (&counted.data, &counted.cells));
+        assert!(plan.observing.counting.is_none() && plan.observing.counters);
+        let [parent, culprit] = ["a", "b"].map(deltabench_testkit::installations::installed);
+        place(&mut plan, &parent, &culprit);
+        let servers = plan.servers.iter();
+        let asked: Vec<&str> = servers.map(|one| one.installation.asked.as_str()).collect();
+        assert_eq!(asked, [&parent.asked, &parent.asked, &culprit.asked]);
+    }
+}
