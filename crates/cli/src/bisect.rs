@@ -24,13 +24,16 @@ use deltabench_bisect::{Known, Sequence, forecast};
 use deltabench_model::bisection::{Asked, Bisection, Happened, Point, Question};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64};
-use deltabench_report::{Bisected, bisected_json, bisected_text};
+use deltabench_report::{Bisected, bisected_html, bisected_json, bisected_text};
 use deltabench_run::session::SessionEnd;
 use deltabench_server::Counter;
 use question::Wanted;
 use search::{Ended, Search};
 use std::path::PathBuf;
 use std::time::Instant;
+
+/// Where the JSON and the page go; absent: in the lab.
+type Files = (Option<PathBuf>, Option<PathBuf>);
 
 /// Exit code of a search that named no culprit.
 const UNDECIDED: u8 = 3;
@@ -48,7 +51,8 @@ const BUILD_SECONDS: f64 = 150.0;
 pub fn bisect(arguments: &BisectArguments, config: &Config) -> Result<u8, Failure> {
     let began = Instant::now();
     let mut asked = asked(arguments).map_err(Failure::Refused)?;
-    if let Some(path) = arguments.json.as_deref().filter(|path| !is_stdout(path)) {
+    let files = [&arguments.json, &arguments.html];
+    for path in files.into_iter().flatten().filter(|path| !is_stdout(path)) {
         check_writable(path).map_err(Failure::Refused)?;
     }
     let wanted = Wanted::read(arguments, config)?;
@@ -69,14 +73,15 @@ pub fn bisect(arguments: &BisectArguments, config: &Config) -> Result<u8, Failur
     };
     let bisection = begun(&mut bench, question)?;
     let asked = (asked, began);
-    carry_out(&mut bench, bisection, asked, arguments.json.clone(), config)
+    let files = (arguments.json.clone(), arguments.html.clone());
+    carry_out(&mut bench, bisection, asked, files, config)
 }
 
 /// Continues a bisection by its name.
 pub fn resume(
     name: &str,
     servers: &Servers,
-    json: Option<PathBuf>,
+    (json, html): Files,
     config: &Config,
 ) -> Result<u8, Failure> {
     Counter::find().map_err(Failure::Refused)?;
@@ -100,7 +105,7 @@ pub fn resume(
         budget_seconds: None,
         ..asked
     };
-    carry_out(&mut bench, bisection, (asked, began), json, config)
+    carry_out(&mut bench, bisection, (asked, began), (json, html), config)
 }
 
 /// `deltabench report` of a bisection.
@@ -111,10 +116,11 @@ pub fn report(name: &str, arguments: &Report, config: &Config) -> Result<u8, Fai
     let text = match arguments.format {
         Format::House(deltabench_report::Format::Text) => bisected_text(&bisected, width()),
         Format::House(deltabench_report::Format::Json(_)) => bisected_json(&bisected),
+        Format::House(deltabench_report::Format::Html) => bisected_html(&bisected),
         _ => {
             return Err(Failure::Refused(
                 Problem::new(format!("{name} is a bisection"))
-                    .detail("its report has two forms: text and json")
+                    .detail("its report has three forms: text, json and html")
                     .hint("name one of its runs for other forms"),
             ));
         }
@@ -147,7 +153,7 @@ fn carry_out(
     bench: &mut Bench,
     bisection: Bisection,
     (asked, began): (Asked, Instant),
-    json: Option<PathBuf>,
+    (json, html): Files,
     config: &Config,
 ) -> Result<u8, Failure> {
     let name = bisection.name.clone();
@@ -164,13 +170,21 @@ fn carry_out(
     let bisection = search.bisection;
     let bisected = shown::shown(&bisection, Some(ended), &bench.store)?;
     let text = bisected_text(&bisected, width());
-    let file = json.unwrap_or_else(|| config.lab.join(format!("{name}.json")));
+    let own = |ending: &str| config.lab.join(format!("{name}.{ending}"));
+    let file = json.unwrap_or_else(|| own("json"));
+    let mut files = vec![(
+        html.unwrap_or_else(|| own("html")),
+        bisected_html(&bisected),
+    )];
     if is_stdout(&file) {
         say(&text);
         print_stdout(&bisected_json(&bisected))?;
     } else {
         print_stdout(&text)?;
-        write_file(&file, &bisected_json(&bisected))?;
+        files.push((file, bisected_json(&bisected)));
+    }
+    for (file, text) in files {
+        write_file(&file, &text)?;
         say(&format!("wrote {}", file.display()));
     }
     if ended == Ended::Interrupted || convicted == SessionEnd::Interrupted {

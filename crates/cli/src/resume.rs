@@ -43,15 +43,8 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
         }
         Found::Bisection(name) => {
             drop(bench);
-            if arguments.output.html.is_some() {
-                return Err(Failure::Refused(
-                    Problem::new(format!("{name} is a bisection"))
-                        .detail("its report has two forms: text and json")
-                        .hint("leave --html out"),
-                ));
-            }
-            let json = arguments.output.json.clone();
-            return bisect::resume(&name, &arguments.servers, json, config);
+            let files = (arguments.output.json.clone(), arguments.output.html.clone());
+            return bisect::resume(&name, &arguments.servers, files, config);
         }
     };
     let plan = bench.store.plan(&run).map_err(store_problem)?;

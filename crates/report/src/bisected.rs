@@ -203,7 +203,7 @@ pub fn bisected_text(bisected: &Bisected, width: usize) -> String {
 }
 
 /// `scan, 17.0 → 17.11: +44.32 % instructions per operation (64765546 → 93468213)`.
-fn head(bisected: &Bisected) -> String {
+pub(crate) fn head(bisected: &Bisected) -> String {
     let (base, candidate) = (&bisected.base.name, &bisected.candidate.name);
     let said = match (bisected.change, bisected.instructions) {
         (Some(change), Some((before, after))) => format!(
@@ -215,7 +215,7 @@ fn head(bisected: &Bisected) -> String {
     format!("{}, {base} → {candidate}: {said}", bisected.workload)
 }
 
-fn searched(bisected: &Bisected) -> String {
+pub(crate) fn searched(bisected: &Bisected) -> String {
     // The last point that was measured is the end, though documents may come after it.
     let end = bisected.looks.iter().map(|look| look.number).max();
     let inside = |look: &&BisectedLook| look.number != 0 && Some(look.number) != end;
@@ -264,7 +264,7 @@ fn of_culprit(culprit: &Culprit, width: usize) -> Vec<String> {
 }
 
 /// What is known of a culprit beside its count: where, in time, and what is left without it.
-fn beside(culprit: &Culprit) -> Vec<String> {
+pub(crate) fn beside(culprit: &Culprit) -> Vec<String> {
     let in_time = culprit.in_time.iter().flat_map(InTime::texts);
     let without = culprit.without.iter().map(WithoutCulprit::words);
     let functions = culprit.functions.iter().cloned();
@@ -272,7 +272,7 @@ fn beside(culprit: &Culprit) -> Vec<String> {
 }
 
 /// What the reader must know beside the culprits.
-fn left_out(bisected: &Bisected) -> Vec<String> {
+pub(crate) fn left_out(bisected: &Bisected) -> Vec<String> {
     let mut texts = Vec::new();
     let min = share(bisected.min);
     match bisected.end {
@@ -336,7 +336,7 @@ fn left_out(bisected: &Bisected) -> Vec<String> {
 }
 
 /// `c4d5cb71d2 2024-09-21 Increase the number of fast-path lock slots`.
-fn words(point: &BisectedPoint) -> String {
+pub(crate) fn words(point: &BisectedPoint) -> String {
     let parts = [
         Some(&point.name),
         point.date.as_ref(),
@@ -347,7 +347,7 @@ fn words(point: &BisectedPoint) -> String {
 }
 
 /// `+1.93 %`.
-fn percent(change: f64) -> String {
+pub(crate) fn percent(change: f64) -> String {
     format!("{:+.2} %", change * 100.0)
 }
 

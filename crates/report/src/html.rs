@@ -6,6 +6,7 @@
 //! a phone; colour never is the only sign.
 
 mod absolute;
+mod bisected;
 mod cards;
 mod charts;
 mod data;
@@ -21,6 +22,7 @@ mod strips;
 mod study;
 mod warm_up;
 
+pub use bisected::bisected as bisected_html;
 pub(crate) use study::study;
 
 use crate::conditions::Conditions;
@@ -67,8 +69,7 @@ pub fn html(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> St
             ""
         },
         body: sections(&summary, comparison, plan, context),
-        name: "data",
-        data: &data,
+        script: Some(("data", &data)),
     })
 }
 
@@ -78,10 +79,9 @@ struct Document<'a> {
     /// Style that only this kind needs.
     style: &'a str,
     body: Markup,
-    /// The name of the element with the data, by which the script knows the kind.
-    name: &'a str,
-    /// JSON that is ready to stand inside a script element.
-    data: &'a str,
+    /// For the script: the name of the element with the data, by which it knows the kind, and JSON that is
+    /// ready to stand inside a script element. Absent for a page that needs no script.
+    script: Option<(&'a str, &'a str)>,
 }
 
 /// A page with its style, its data and the script, under a policy that forbids all else.
@@ -99,8 +99,10 @@ fn document(document: &Document<'_>) -> String {
             }
             body {
                 main { (document.body) }
-                script id=(document.name) type="application/json" { (PreEscaped(document.data)) }
-                script { (PreEscaped(SCRIPT)) }
+                @if let Some((name, data)) = document.script {
+                    script id=(name) type="application/json" { (PreEscaped(data)) }
+                    script { (PreEscaped(SCRIPT)) }
+                }
             }
         }
     };

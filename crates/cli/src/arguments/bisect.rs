@@ -64,6 +64,9 @@ pub struct BisectArguments {
     /// Write the JSON report here; `-` is stdout [default: in the lab directory]
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write the page here [default: in the lab directory]
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// How servers run here
     #[command(flatten, next_help_heading = "On this machine")]
     pub servers: Servers,

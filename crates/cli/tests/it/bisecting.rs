@@ -139,6 +139,11 @@ fn a_step_behind_a_server_that_does_not_run_is_one_of_two_and_a_killed_search_go
     assert_eq!(lab.report()["culprits"], found["culprits"]);
     let table = text(&lab.run(&["report", "last"]).stdout);
     assert!(table.contains("one of these 2"), "{table}");
+    let page = text(&lab.run(&["report", "last", "--format", "html"]).stdout);
+    let name = found["name"].as_str().unwrap();
+    let kept = lab.path().join(format!("lab/{name}.html"));
+    assert_eq!(page.trim(), std::fs::read_to_string(kept).unwrap().trim());
+    assert_eq!(page.matches("<tr id=\"look-").count(), outcomes.len());
     let listed = text(&lab.run(&["list"]).stdout);
     assert!(
         listed
@@ -184,8 +189,12 @@ fn a_server_against_itself_is_nothing_to_bisect_and_last_is_a_run() {
     assert_eq!(report.status.code(), Some(3), "as the search ended");
     assert_eq!(answer(&report), answer(&output));
     let html = lab.run(&["resume", "last", "--html", "x.html"]);
-    assert_eq!(html.status.code(), Some(2));
-    assert!(text(&html.stderr).contains("two forms"));
+    assert_eq!(html.status.code(), Some(3), "{}", text(&html.stderr));
+    let page = std::fs::read_to_string(lab.path().join("x.html")).unwrap();
+    assert!(page.contains("both ends are the same server"), "{page}");
+    let other = lab.run(&["report", "last", "--format", "csv"]);
+    assert_eq!(other.status.code(), Some(2));
+    assert!(text(&other.stderr).contains("three forms"));
 
     // The newest thing in the lab is a bisection; the last run is the comparison still.
     let bisect = ["bisect", "last", "--cell", "point-query"];

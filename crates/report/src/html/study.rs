@@ -30,8 +30,7 @@ pub(crate) fn study(study: &Study, context: &StudyContext) -> String {
         title: &study.name,
         style: STYLE,
         body: sections(study, context),
-        name: "study",
-        data: &data::text(study),
+        script: Some(("study", &data::text(study))),
     })
 }
 

@@ -1,6 +1,8 @@
 //! Every report, from one fixed comparison.
 
 #[cfg(test)]
+mod bisected;
+#[cfg(test)]
 mod claims;
 #[cfg(test)]
 mod costs_fixture;

@@ -110,6 +110,10 @@ fn pages_for_browsers_can_be_written() {
         ("explained", crate::explained::explained().page()),
         ("counted", crate::explained::counted().page()),
         ("rocksdb", crate::rocksdb::page()),
+        (
+            "bisected",
+            deltabench_report::bisected_html(&crate::bisected::bisected()),
+        ),
         ("study", crate::study::page(&crate::study_fixture::large())),
         (
             "study-small",
