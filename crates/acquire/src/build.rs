@@ -18,6 +18,7 @@ mod step;
 mod system;
 #[cfg(test)]
 mod tests;
+mod touched;
 mod variant;
 mod verify;
 mod workplace;
@@ -25,6 +26,7 @@ mod workplace;
 pub use history::{History, HistoryCommit, history};
 pub use revert::{Revert, without};
 pub use step::{did_not_compile, is_of_machine};
+pub use touched::touched;
 pub use variant::{BuildSystem, OptionSince, Variant, Variants};
 
 use crate::Sources;

@@ -14,9 +14,11 @@
 mod choice;
 mod forecast;
 mod found;
+mod prior;
 mod sequence;
 
 pub use choice::{Choice, Next, next};
 pub use forecast::{Looks, forecast};
 pub use found::{Found, Quiet, Step, found};
+pub use prior::{Touches, weights};
 pub use sequence::{Interval, Known, Sequence, Wish};

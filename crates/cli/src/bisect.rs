@@ -3,6 +3,7 @@
 mod convict;
 mod in_time;
 mod learnt;
+mod prior;
 mod question;
 mod range;
 mod search;

@@ -1,8 +1,13 @@
 //! What the looks of a bisection say together, whatever command took them.
 
+use crate::failure::Failure;
+use crate::store::store_problem;
 use deltabench_bisect::{Known, Wish};
 use deltabench_model::bisection::{Asked, Bisection, Happened, Look, Outcome, Point, Question};
+use deltabench_model::plan::{CellId, ServerId};
+use deltabench_model::profile::Profile;
 use deltabench_model::units::{count, to_f64};
+use deltabench_store::Store;
 use std::collections::BTreeSet;
 use std::f64::consts::SQRT_2;
 
@@ -82,6 +87,23 @@ pub fn wish(bisection: &Bisection, asked: &Asked) -> Wish {
         min: (asked.min.max(span * SPANS) + spread).ln_1p(),
         steps: usize::try_from(asked.culprits).unwrap_or(usize::MAX),
     }
+}
+
+/// Where the instructions of a point went; nothing without a count.
+pub fn profile_of(
+    bisection: &Bisection,
+    point: usize,
+    store: &Store,
+) -> Result<Option<Profile>, Failure> {
+    let Some(look) = bisection.counted(point) else {
+        return Ok(None);
+    };
+    let Outcome::Counted { run, .. } = &look.outcome else {
+        return Ok(None);
+    };
+    let server = ServerId(u32::from(look.point != 0));
+    let profile = store.count_profile(run, (server, CellId(0)));
+    profile.map_err(store_problem)
 }
 
 /// Whether both ends turned out to be one server, or nothing between them can differ.

@@ -1,6 +1,7 @@
 //! The loop: which point next, its server, its count; each look is stored as it ends.
 
 use super::learnt::{FAILURES, is_same_server, known, places, seconds_of_a_look, wish};
+use super::prior::prior;
 use crate::amounts::span;
 use crate::bench::{Bench, library_of};
 use crate::clock::now;
@@ -12,7 +13,7 @@ use crate::targets::resolve_servers;
 use deltabench_acquire::{
     Cache, build_here, built_names, did_not_compile, forget_build, is_of_machine, made_of,
 };
-use deltabench_bisect::{Choice, Next, Sequence, forecast, found, next};
+use deltabench_bisect::{Choice, Known, Next, Sequence, Wish, forecast, found, next};
 use deltabench_compare::ServerCount;
 use deltabench_model::bisection::{Asked, Bisection, FailedStep, Happened, Look, Outcome, Point};
 use deltabench_model::counts::Counting;
@@ -79,6 +80,8 @@ pub struct Search<'a> {
     pub places: Vec<usize>,
     /// When the command began.
     pub began: Instant,
+    /// How likely each place is to have done it; empty without a prior.
+    weights: Vec<f64>,
     /// Looks in a row that failed.
     failures: usize,
 }
@@ -99,6 +102,7 @@ impl<'a> Search<'a> {
             bisection,
             asked,
             began,
+            weights: Vec::new(),
             failures: 0,
         })
     }
@@ -108,6 +112,19 @@ impl<'a> Search<'a> {
         if let Some(ended) = self.ends()? {
             return Ok(ended);
         }
+        let wish = wish(&self.bisection, &self.asked);
+        let known_now = known(&self.bisection, &self.asked, &self.places);
+        if let Next::Measure(_) = next(&Sequence::plain(&known_now), &wish) {
+            self.weights = prior(&self.bisection, &self.places, &self.bench.store)?;
+            if self.bisection.looks().count() <= 2 {
+                self.tell_forecast(&known_now, &wish);
+            }
+        }
+        self.narrow_down()
+    }
+
+    /// Looks at the next point until there is none.
+    fn narrow_down(&mut self) -> Result<Ended, Failure> {
         loop {
             if self.interrupted() {
                 return Ok(Ended::Interrupted);
@@ -115,8 +132,9 @@ impl<'a> Search<'a> {
             let known = known(&self.bisection, &self.asked, &self.places);
             let prices = self.prices();
             let sequence = Sequence {
+                points: &known,
+                weights: &self.weights,
                 prices: &prices,
-                ..Sequence::plain(&known)
             };
             match next(&sequence, &wish(&self.bisection, &self.asked)) {
                 Next::Measure(choice) if self.fits_the_budget() => {
@@ -196,12 +214,12 @@ impl<'a> Search<'a> {
                 built: false,
             })?;
         }
-        self.tell_ends(last, count_seconds);
+        self.tell_ends(last);
         Ok(None)
     }
 
-    /// Says what the ends differ by, and what that leaves to do.
-    fn tell_ends(&self, last: usize, count_seconds: f64) {
+    /// Says what the ends differ by.
+    fn tell_ends(&self, last: usize) {
         let ratio = self.bisection.ratio(last).unwrap_or(1.0);
         say(&format!(
             "the ends differ by {} instructions per operation",
@@ -214,20 +232,28 @@ impl<'a> Search<'a> {
                 percent(wish.min.exp()).trim_start_matches('+')
             ));
         }
-        if ratio.ln().abs() >= wish.min {
-            let known = known(&self.bisection, &self.asked, &self.places);
-            let looks = forecast(&Sequence::plain(&known), wish.steps);
-            // The ends had two starts.
-            let minutes = |looks: usize| span(to_f64(count(looks)) * count_seconds / 2.0);
-            say(&format!(
-                "about {} looks for one culprit, {} for {}: {} to {} of counting, and the builds",
-                looks.one,
-                looks.all,
-                self.asked.culprits,
-                minutes(looks.one),
-                minutes(looks.all)
-            ));
-        }
+    }
+
+    /// Says what is left to do.
+    fn tell_forecast(&self, known: &[Known], wish: &Wish) {
+        let sequence = Sequence {
+            weights: &self.weights,
+            ..Sequence::plain(known)
+        };
+        let looks = forecast(&sequence, wish.steps);
+        let last = self.places.last().copied().unwrap_or(0);
+        let ends = self.bisection.counted(last);
+        // The ends had two starts.
+        let each = ends.map_or(0.0, |look| look.count_seconds / 2.0);
+        let minutes = |looks: usize| span(to_f64(count(looks)) * each);
+        say(&format!(
+            "about {} looks for one culprit, {} for {}: {} to {} of counting, and the builds",
+            looks.one,
+            looks.all,
+            self.asked.culprits,
+            minutes(looks.one),
+            minutes(looks.all)
+        ));
     }
 
     /// Looks at one point.

@@ -1,15 +1,12 @@
 //! What a bisection says now, from its looks.
 
 use super::in_time::in_time;
-use super::learnt::{is_same_server, known, places, wish};
+use super::learnt::{is_same_server, known, places, profile_of, wish};
 use super::search::Ended;
 use crate::failure::Failure;
-use crate::store::store_problem;
 use deltabench_bisect::{Interval, Next, Sequence, Step, found, next};
 use deltabench_explain::explain;
 use deltabench_model::bisection::{Asked, Bisection, Happened, Look, Outcome, Point};
-use deltabench_model::plan::{CellId, ServerId};
-use deltabench_model::profile::Profile;
 use deltabench_report::{
     BISECTED_FORMAT, BaseAlone, Bisected, BisectedLook, BisectedPoint, Culprit, OpenInterval,
     Quiet, SuspectPoint, WithoutCulprit, explanation_lines,
@@ -211,23 +208,12 @@ impl Told<'_> {
 
     /// What changed in which function between two points, from their counts.
     fn functions(&self, before: usize, after: usize) -> Result<Vec<String>, Failure> {
-        let (base, candidate) = (self.profile(before)?, self.profile(after)?);
+        let profile = |number| profile_of(self.bisection, number, self.store);
+        let (base, candidate) = (profile(before)?, profile(after)?);
         Ok(match base.zip(candidate) {
             Some((base, candidate)) => explanation_lines(&explain(&base, &candidate, FUNCTIONS)),
             None => Vec::new(),
         })
-    }
-
-    fn profile(&self, number: usize) -> Result<Option<Profile>, Failure> {
-        let Some(look) = self.bisection.counted(number) else {
-            return Ok(None);
-        };
-        let Outcome::Counted { run, .. } = &look.outcome else {
-            return Ok(None);
-        };
-        let server = ServerId(u32::from(look.point != 0));
-        let profile = self.store.count_profile(run, (server, CellId(0)));
-        profile.map_err(store_problem)
     }
 }
 

@@ -1,0 +1,160 @@
+//! Where a search looks first: commits that change functions which moved, or which run at all.
+
+use super::learnt::profile_of;
+use crate::console::say;
+use crate::failure::Failure;
+use deltabench_acquire::touched;
+use deltabench_bisect::{Touches, weights};
+use deltabench_explain::explain;
+use deltabench_model::bisection::Bisection;
+use deltabench_model::target::{BuildSource, TargetSpec};
+use deltabench_model::units::to_f64;
+use deltabench_store::Store;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// Instructions of an operation by which a function must differ to have moved.
+const MOVED: f64 = 10.0;
+
+/// The weight of each place, once both ends are counted; none where the points are no commits, or git does
+/// not say what they change.
+///
+/// Errors: the lab.
+pub fn prior(bisection: &Bisection, places: &[usize], store: &Store) -> Result<Vec<f64>, Failure> {
+    let (Some(first), Some(last)) = (places.first(), places.last()) else {
+        return Ok(Vec::new());
+    };
+    let commits: Vec<Option<(PathBuf, String)>> = places
+        .iter()
+        .map(|place| commit(bisection, *place))
+        .collect();
+    let ends = (
+        commits.first().cloned().flatten(),
+        commits.last().cloned().flatten(),
+    );
+    let (Some((directory, base)), Some((_, candidate))) = ends else {
+        return Ok(Vec::new());
+    };
+    let profiles = (
+        profile_of(bisection, *first, store)?,
+        profile_of(bisection, *last, store)?,
+    );
+    let (Some(before), Some(after)) = profiles else {
+        return Ok(Vec::new());
+    };
+    let touched = match touched(&directory, (&base, &candidate)) {
+        Ok(touched) => touched,
+        Err(problem) => {
+            say(&format!("no prior for the looks: {}", problem.error));
+            return Ok(Vec::new());
+        }
+    };
+    let ran = Ran::of(&explain(&before, &after, 1));
+    let kind = |commit: &Option<(PathBuf, String)>| match commit {
+        Some((_, id)) => touched
+            .get(id)
+            .map_or(Touches::Other, |names| ran.kind(names)),
+        None => Touches::Other,
+    };
+    let kinds: Vec<Touches> = commits.iter().map(kind).collect();
+    let of = |wanted| kinds.iter().skip(1).filter(|kind| **kind == wanted).count();
+    let (moved, executed) = (of(Touches::Moved), of(Touches::Executed));
+    if moved + executed == 0 {
+        return Ok(Vec::new());
+    }
+    say(&format!(
+        "{moved} commits change functions whose instructions changed, {executed} others functions that run: \
+         the looks begin there"
+    ));
+    Ok(weights(&kinds))
+}
+
+/// The functions that ran on either end.
+struct Ran {
+    moved: BTreeSet<String>,
+    all: BTreeSet<String>,
+}
+
+impl Ran {
+    fn of(explanation: &deltabench_model::explanation::Explanation) -> Self {
+        let mut own: BTreeMap<&str, i64> = BTreeMap::new();
+        for frame in &explanation.frames {
+            let names = std::iter::once(&frame.name).chain(&frame.was);
+            for name in names {
+                *own.entry(name).or_default() += frame.candidate.own - frame.base.own;
+            }
+        }
+        let operations = to_f64(explanation.operations.max(1));
+        let is_moved = |own: &i64| to_f64(own.unsigned_abs()) / operations >= MOVED;
+        let moved = own.iter().filter(|(_, own)| is_moved(own));
+        Self {
+            moved: moved.map(|(name, _)| (*name).to_owned()).collect(),
+            all: own.keys().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    fn kind(&self, names: &BTreeSet<String>) -> Touches {
+        if !self.moved.is_disjoint(names) {
+            Touches::Moved
+        } else if !self.all.is_disjoint(names) {
+            Touches::Executed
+        } else {
+            Touches::Other
+        }
+    }
+}
+
+/// A point that is a commit: the directory of its repository, and its whole name.
+fn commit(bisection: &Bisection, point: usize) -> Option<(PathBuf, String)> {
+    let point = bisection.question.points.get(point)?;
+    match point.target.parse().ok()? {
+        TargetSpec::Built(spec) => match spec.source {
+            BuildSource::Git {
+                directory,
+                reference,
+            } if point.date.is_some() => Some((directory, reference)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_model::profile::Profile;
+
+    /// A profile of 100 operations, in which `main` calls these functions.
+    fn profile(functions: &[(&str, i64)]) -> Profile {
+        let names = functions.iter().map(|(name, _)| *name);
+        let nodes = functions.iter().enumerate();
+        serde_json::from_value(serde_json::json!({
+            "operations": 100,
+            "functions": std::iter::once("main").chain(names).map(|name| (name, "postgres"))
+                .collect::<Vec<_>>(),
+            "nodes": std::iter::once((0, 0, 100, 100))
+                .chain(nodes.map(|(number, (_, own))| (0, number + 1, *own, 100)))
+                .collect::<Vec<_>>(),
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_commit_is_as_likely_as_the_function_that_moved_most_in_it() {
+        let before = profile(&[("grown", 1000), ("steady", 5000), ("nearly", 1000)]);
+        let after = profile(&[
+            ("grown.isra.0", 2100),
+            ("steady", 5000),
+            ("nearly", 1900),
+            ("new", 4000),
+        ]);
+        let ran = Ran::of(&explain(&before, &after, 1));
+        let kind =
+            |names: &[&str]| ran.kind(&names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(kind(&["steady", "grown"]), Touches::Moved);
+        assert_eq!(kind(&["new"]), Touches::Moved);
+        assert_eq!(kind(&["nearly"]), Touches::Executed, "by 9 of an operation");
+        assert_eq!(kind(&["steady", "elsewhere"]), Touches::Executed);
+        assert_eq!(kind(&["elsewhere"]), Touches::Other);
+    }
+}
