@@ -1,7 +1,7 @@
 //! A simple client for set-up work, over the same wire as the measured one.
 
 use crate::error::WireError;
-use crate::request::{message, zero_ended};
+use crate::request::{TooLarge, message, zero_ended};
 use crate::session::{Message, Session};
 use deltabench_model::endpoint::{Endpoint, Login};
 use std::time::Duration;
@@ -36,8 +36,8 @@ impl Client {
     }
 
     /// Runs one or more statements and returns the rows of the last one that has a result set.
-    pub fn query(&mut self, sql: &str) -> Result<TextRows, WireError> {
-        self.ask(sql)?;
+    pub fn query(&mut self, sql: impl AsRef<[u8]>) -> Result<TextRows, WireError> {
+        self.ask(sql.as_ref())?;
         let mut rows = TextRows::new();
         self.session.until_ready("running a query", |message| {
             match message.tag {
@@ -52,8 +52,8 @@ impl Client {
     }
 
     /// Runs one or more statements and ignores their rows.
-    pub fn execute(&mut self, sql: &str) -> Result<(), WireError> {
-        self.ask(sql)?;
+    pub fn execute(&mut self, sql: impl AsRef<[u8]>) -> Result<(), WireError> {
+        self.ask(sql.as_ref())?;
         self.session
             .until_ready("running a command", |message| match message.tag {
                 b'T' | b'D' | b'C' | b'I' => Ok(()),
@@ -67,10 +67,10 @@ impl Client {
     /// pieces of 64 KiB or so are best. It is not called again once the server has reported an error.
     pub fn copy_in(
         &mut self,
-        sql: &str,
+        sql: impl AsRef<[u8]>,
         feed: &mut dyn FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<u64, WireError> {
-        self.ask(sql)?;
+        self.ask(sql.as_ref())?;
         let first = self.session.answer("starting a COPY")?;
         if first.tag != b'G' {
             return Err(self.not_copying(&first));
@@ -110,9 +110,33 @@ impl Client {
         self.session.pid()
     }
 
-    fn ask(&mut self, sql: &str) -> Result<(), WireError> {
+    /// Runs one statement by the extended protocol, with these values in text form for `$1`, `$2` and so on,
+    /// and gives each row to `each` as it comes: rows are not kept. `types` are the OIDs of the values; the
+    /// server chooses where one is missing or 0.
+    ///
+    /// Shape:  a row is the body of a DataRow, which [`text_row`] reads.
+    /// Errors: the server's, those of `each`, more than 65535 values.
+    pub fn with_values(
+        &mut self,
+        sql: &str,
+        types: &[u32],
+        values: &[Option<String>],
+        each: &mut dyn FnMut(&[u8]) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
+        let out = parse_bind_execute(sql, types, values)?;
+        self.session.send(&out, "sending a statement")?;
+        self.session
+            .until_ready("running a statement", |message| match message.tag {
+                b'D' => each(&message.body),
+                // ParseComplete, BindComplete, CommandComplete, an empty statement.
+                b'1' | b'2' | b'C' | b'I' => Ok(()),
+                _ => Err(unexpected(message)),
+            })
+    }
+
+    fn ask(&mut self, sql: &[u8]) -> Result<(), WireError> {
         let mut out = Vec::with_capacity(sql.len() + 6);
-        message(&mut out, b'Q', |out| zero_ended(out, sql.as_bytes()))?;
+        message(&mut out, b'Q', |out| zero_ended(out, sql))?;
         self.session.send(&out, "sending a command")
     }
 
@@ -149,6 +173,48 @@ fn unexpected(message: &Message) -> WireError {
     ))
 }
 
+/// Parse, Bind, Execute and Sync of an unnamed statement with values as text.
+///
+/// Source: PostgreSQL manual, "Message Formats".
+fn parse_bind_execute(
+    sql: &str,
+    types: &[u32],
+    values: &[Option<String>],
+) -> Result<Vec<u8>, WireError> {
+    let counted = |count: usize| u16::try_from(count).map_err(|_| TooLarge::Placeholders);
+    let (types_count, values_count) = (counted(types.len())?, counted(values.len())?);
+    let mut out = Vec::with_capacity(sql.len() + 64);
+    message(&mut out, b'P', |out| {
+        zero_ended(out, b"");
+        zero_ended(out, sql.as_bytes());
+        out.extend_from_slice(&types_count.to_be_bytes());
+        for oid in types {
+            out.extend_from_slice(&oid.to_be_bytes());
+        }
+    })?;
+    message(&mut out, b'B', |out| {
+        // The unnamed portal of the unnamed statement; all values as text.
+        out.extend_from_slice(&[0, 0, 0, 0]);
+        out.extend_from_slice(&values_count.to_be_bytes());
+        for value in values {
+            // What is longer than a message can be is caught by the message's own length.
+            let length = value.as_ref().map_or(-1, |value| {
+                i32::try_from(value.len()).unwrap_or(i32::MAX)
+            });
+            out.extend_from_slice(&length.to_be_bytes());
+            out.extend_from_slice(value.as_deref().unwrap_or_default().as_bytes());
+        }
+        // All results as text.
+        out.extend_from_slice(&[0, 0]);
+    })?;
+    // No row limit.
+    message(&mut out, b'E', |out| {
+        out.extend_from_slice(&[0, 0, 0, 0, 0]);
+    })?;
+    message(&mut out, b'S', |_| {})?;
+    Ok(out)
+}
+
 /// The number at the end of `COPY 1000`.
 fn copied(tag: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(tag);
@@ -159,8 +225,10 @@ fn copied(tag: &[u8]) -> u64 {
         .unwrap_or(0)
 }
 
-/// The fields of a DataRow in text format.
-fn text_row(body: &[u8]) -> Result<Vec<Option<String>>, WireError> {
+/// The fields of a DataRow in text format; a null is `None`.
+///
+/// Errors: a row that ends early.
+pub fn text_row(body: &[u8]) -> Result<Vec<Option<String>>, WireError> {
     let cut = || WireError::protocol("a row that ends early");
     let (count, mut rest) = body.split_first_chunk::<2>().ok_or_else(cut)?;
     let mut row = Vec::new();
@@ -198,6 +266,18 @@ mod tests {
         for length in 0..body.len() {
             assert!(text_row(&body[..length]).is_err(), "{length}");
         }
+    }
+
+    #[test]
+    fn values_go_as_text_and_nulls_without_bytes() {
+        let values = [Some("ab".to_owned()), None];
+        let out = parse_bind_execute("q", &[23], &values).unwrap();
+        let parse = b"P\0\0\0\x0d\0q\0\0\x01\0\0\0\x17";
+        let bind = b"B\0\0\0\x16\0\0\0\0\0\x02\0\0\0\x02ab\xff\xff\xff\xff\0\0";
+        let end = b"E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
+        assert_eq!(out, [&parse[..], &bind[..], &end[..]].concat());
+        let many = vec![None; 65_536];
+        assert!(parse_bind_execute("q", &[], &many).is_err());
     }
 
     #[test]

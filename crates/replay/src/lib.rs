@@ -1,0 +1,4 @@
+//! What would these servers do with my statements?
+mod dump;
+mod said;
+mod session;
