@@ -22,6 +22,7 @@ pub mod plan;
 pub mod problem;
 pub mod profile;
 pub mod record;
+pub mod replayed;
 pub mod sampled;
 pub mod slice;
 pub mod table;

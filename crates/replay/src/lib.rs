@@ -1,4 +1,35 @@
-//! What would these servers do with my statements?
+//! What would these servers do with my statements: fail, plan, return?
+//!
+//! A [`replay`] loads a dump into servers of its own, explains every statement of a capture with all its
+//! values on each of them, executes what only reads, and says how the candidates differ from the base. No time
+//! is measured.
+//!
+//! Values are secrets: what leaves this crate has plans without constants, messages without values, and hashes
+//! of results in place of rows.
+//!
+//! ```no_run
+//! # fn demo(request: &deltabench_replay::Request<'_>) -> Result<(), deltabench_model::problem::Problem> {
+//! let replayed = deltabench_replay::replay(request, &mut |text| eprintln!("{text}"))?;
+//! println!("{} plans", replayed.plans.len());
+//! # Ok(())
+//! # }
+//! ```
+
+mod asking;
+mod clause;
 mod dump;
+mod replay;
+mod request;
+mod results;
+mod safety;
 mod said;
+mod servers;
 mod session;
+mod shape;
+mod verdict;
+mod work;
+
+pub use dump::{DumpError, DumpFile, Survey, survey};
+pub use replay::replay;
+pub use request::{Request, Wish};
+pub use work::{Job, Work};

@@ -97,8 +97,8 @@ pub fn item(sql: &[u8], line: u64) -> Result<Item, DumpError> {
         ["grant" | "revoke", ..] if about_database(&words) => Item::Skip(Skipped::Outside),
         ["create", "role" | "user", next, ..] if *next != "mapping" => Item::Role,
         ["alter", "role" | "user", _, "with"] => Item::Skip(Skipped::Outside),
-        ["drop", "role" | "user", ..] => Item::Skip(Skipped::Outside),
         ["create" | "alter" | "drop", "user", "mapping", ..] => Item::Skip(Skipped::OtherServers),
+        ["drop", "role" | "user", ..] => Item::Skip(Skipped::Outside),
         ["create" | "alter" | "drop", "subscription", ..] => Item::Skip(Skipped::OtherServers),
         ["comment", "on", "subscription", ..] => Item::Skip(Skipped::OtherServers),
         ["create", "extension", ..] => Item::Extension {

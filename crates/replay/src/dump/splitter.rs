@@ -67,11 +67,6 @@ impl<R: Read> Splitter<R> {
         self.escapes = escapes;
     }
 
-    /// The line of what comes next, from 1.
-    pub fn line(&self) -> u64 {
-        self.line
-    }
-
     /// The next piece; absent at the end.
     ///
     /// Errors: the file cannot be read or ends within a string, a statement that is too long.

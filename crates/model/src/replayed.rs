@@ -1,0 +1,299 @@
+//! What servers did with the statements of a workload: plans, results and errors; no times.
+//!
+//! Nothing here holds a value of the user: texts are normalised, plans have `?` for constants.
+
+use serde::{Deserialize, Serialize};
+
+/// Name and version of the JSON.
+pub const REPLAYED_FORMAT: (&str, u32) = ("deltabench.replayed", 1);
+
+/// A replay with its answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Replayed {
+    pub format: String,
+    pub version: u32,
+    pub name: String,
+    /// Where the statements are from.
+    pub capture: ReplayedFile,
+    /// Where the tables are from.
+    pub data: ReplayedData,
+    /// The base first, then the candidates.
+    pub servers: Vec<ReplayedServer>,
+    /// How often `ANALYZE` drew new statistics on each server.
+    pub draws: u32,
+    /// Whether reads were executed, and not only explained.
+    pub executed: bool,
+    pub covered: Covered,
+    /// Objects and rows of the dump that a server refused.
+    pub load_failures: Vec<ReplayedLoadFailure>,
+    /// Those that were replayed, the most expensive first.
+    pub statements: Vec<ReplayedStatement>,
+    /// Every plan that the statements name.
+    pub plans: Vec<ReplayedPlan>,
+    /// What was not replayed, and why.
+    pub left_out: Vec<LeftOut>,
+    /// What the reader should know besides.
+    pub notes: Vec<String>,
+}
+
+/// A file that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayedFile {
+    pub path: String,
+    /// In hexadecimal; absent for a directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+/// A dump that was loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayedData {
+    pub path: String,
+    /// Of the uncompressed text, in hexadecimal.
+    pub sha256: String,
+    /// Of the uncompressed text.
+    pub bytes: u64,
+    /// Version of the dumped server, if the dump says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dumped_from: Option<String>,
+}
+
+/// A server of a replay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayedServer {
+    /// The target as it was resolved: `postgres:18.6`.
+    pub name: String,
+    /// As the server says it.
+    pub server_version: String,
+    /// SHA-256 of its executable.
+    pub binary_sha256: String,
+    /// Settings that the user asked for.
+    pub settings: Vec<(String, String)>,
+    /// Bytes of its data directory after loading.
+    pub data_bytes: u64,
+}
+
+/// How much of the workload was replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Covered {
+    /// Statements that were replayed.
+    pub statements: u64,
+    /// Statements of the capture.
+    pub of: u64,
+    /// Sets of values that they were replayed with.
+    pub tuples: u64,
+    /// Share of the workload that they are, 0 to 1; absent if the capture has no weights.
+    pub share: Option<f64>,
+    pub weighted_by: WeightedBy,
+}
+
+/// What a statement's share of the workload is measured by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WeightedBy {
+    /// The time of all calls.
+    Time,
+    /// The number of calls: the capture has no times.
+    Calls,
+}
+
+impl WeightedBy {
+    /// `of the time`, `of the calls`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Time => "of the time",
+            Self::Calls => "of the calls",
+        }
+    }
+}
+
+/// A statement of the dump that servers refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayedLoadFailure {
+    /// Places of the servers that refused it.
+    pub servers: Vec<usize>,
+    /// Line of the dump.
+    pub line: u64,
+    /// Its first words.
+    pub what: String,
+    pub sqlstate: String,
+    pub message: String,
+}
+
+/// A statement of the workload, with what each server did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplayedStatement {
+    /// As the capture has it.
+    pub id: String,
+    /// Its name, if it was written in a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The text without values.
+    pub text: String,
+    /// `read`, `lock`, `write`.
+    pub kind: String,
+    pub calls: u64,
+    /// Share of the workload, 0 to 1; absent if the capture has no weight for it.
+    pub share: Option<f64>,
+    /// Sets of values that it was replayed with.
+    pub tuples: u64,
+    /// In the order of the servers.
+    pub servers: Vec<OnServer>,
+    /// One for each candidate.
+    pub verdicts: Vec<ReplayVerdict>,
+}
+
+/// What a server did with a statement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+pub struct OnServer {
+    pub failures: Vec<ReplayFailure>,
+    /// Plans with their shares, the largest first.
+    pub plans: Vec<PlanShare>,
+    /// Tuples whose plan differs from one draw of statistics to another.
+    pub unstable: u64,
+    /// Rows of all tuples; absent if it was not executed.
+    pub rows: Option<u64>,
+}
+
+/// An error of a statement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayFailure {
+    pub sqlstate: String,
+    pub message: String,
+    /// Tuples that ended with it.
+    pub tuples: u64,
+}
+
+/// How often a server chose a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanShare {
+    /// Of a [`ReplayedPlan`].
+    pub plan: String,
+    /// Tuples that had it in any draw of statistics.
+    pub tuples: u64,
+    /// Share of the statement's time, or else of its calls, over all draws, 0 to 1.
+    pub share: f64,
+}
+
+/// How a candidate differs from the base in a statement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplayVerdict {
+    /// Place of the candidate among the servers.
+    pub server: usize,
+    pub errors: ErrorVerdict,
+    pub plans: PlanVerdict,
+    /// Tuples with another plan.
+    pub changed: u64,
+    /// Share of the statement that they are, by time or else by calls, 0 to 1.
+    pub changed_share: f64,
+    /// From which plan to which, the most tuples first.
+    pub changes: Vec<PlanChange>,
+    pub results: ResultVerdict,
+    /// Tuples with another result.
+    pub differing: u64,
+    /// What may explain another result, or why there is none.
+    pub causes: Vec<String>,
+}
+
+/// Tuples that went from one plan to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanChange {
+    pub from: String,
+    pub to: String,
+    pub tuples: u64,
+}
+
+/// Where a statement fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorVerdict {
+    None,
+    /// With tuples that worked on the base.
+    New,
+    /// As on the base.
+    Both,
+    /// The candidate can do what the base cannot.
+    Resolved,
+}
+
+/// How plans differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlanVerdict {
+    Same,
+    /// Some tuples have a plan on the candidate that no draw gave on the base.
+    Changed,
+    /// Some tuples have several plans on the base already.
+    UnstableBase,
+    /// Some tuples have several plans on the candidate only, that of the base among them.
+    UnstableCandidate,
+    /// One side has none.
+    Unknown,
+}
+
+/// How results differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResultVerdict {
+    Same,
+    /// Another number of rows.
+    RowsDiffer,
+    /// As many rows with other values.
+    ResultsDiffer,
+    /// The same rows in another order.
+    OrderDiffers,
+    /// Two executions on the base differ, too.
+    NotRepeatable,
+    /// It was not executed.
+    NotExecuted,
+}
+
+/// A plan without values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayedPlan {
+    /// From its shape.
+    pub id: String,
+    pub lines: Vec<PlanLine>,
+}
+
+/// A node of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanLine {
+    /// Nodes above it.
+    pub depth: u32,
+    /// `Index Scan using i on t`.
+    pub node: String,
+    /// Conditions and keys.
+    pub details: Vec<String>,
+}
+
+/// Statements that were not replayed for one reason.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeftOut {
+    pub why: String,
+    pub statements: u64,
+    /// Share of the workload, 0 to 1; absent if the capture has no weights for them.
+    pub share: Option<f64>,
+    /// Some of them, normalised, the most expensive first.
+    pub examples: Vec<String>,
+}
+
+impl ReplayVerdict {
+    /// Whether a result differs for no known reason.
+    pub fn results_differ(&self) -> bool {
+        matches!(
+            self.results,
+            ResultVerdict::RowsDiffer | ResultVerdict::ResultsDiffer
+        )
+    }
+}
+
+impl Replayed {
+    /// Whether something fails on a candidate that worked on the base: a statement, or an object of the dump.
+    pub fn has_new_failures(&self) -> bool {
+        let mut verdicts = self.statements.iter().flat_map(|statement| &statement.verdicts);
+        let of_load = |failure: &ReplayedLoadFailure| !failure.servers.contains(&0);
+        verdicts.any(|verdict| verdict.errors == ErrorVerdict::New)
+            || self.load_failures.iter().any(of_load)
+    }
+}

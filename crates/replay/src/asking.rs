@@ -1,0 +1,284 @@
+//! Asks one server: the plan of every tuple, and the rows of those that may be executed.
+
+use crate::results::{Reading, Rows};
+use crate::said;
+use crate::servers::{Member, ROLE, of_server, run};
+use crate::session::connect;
+use crate::shape::{Roots, Shape};
+use crate::work::{Job, TupleJob};
+use deltabench_capture::{TokenKind, tokens};
+use deltabench_driver::admin::text_row;
+use deltabench_driver::{Client, ServerError, WireError};
+use deltabench_model::problem::Problem;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The first version that prints settings with a plan.
+const FIRST_WITH_SETTINGS: u32 = 120_000;
+/// SQLSTATE of a statement that took too long.
+const TOO_LONG: &str = "57014";
+/// Classes of errors after which the server is of no use.
+const FATAL_CLASSES: [&str; 3] = ["57", "58", "XX"];
+/// Settings of every session: nothing changes, nothing waits for ever, and values are printed alike: floats
+/// with 15 digits, because the last ones depend on the order of a sum, and on the version before 12.
+const SESSION: &str = "SET default_transaction_read_only = on; SET lock_timeout = '5s'; \
+    SET idle_in_transaction_session_timeout = '60s'; SET extra_float_digits = 0; SET datestyle = 'ISO, MDY'; \
+    SET intervalstyle = 'postgres'; SET bytea_output = 'hex'; SET timezone = 'UTC'; \
+    SET client_encoding = 'UTF8'";
+
+/// What a server did with a tuple.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer<T> {
+    Done(T),
+    Failed { sqlstate: String, message: String },
+    /// It did not end in time.
+    TooLong,
+}
+
+/// The plans of all tuples of all statements, by their names.
+pub type Plans = Vec<Vec<Answer<String>>>;
+
+/// The rows of all tuples of all statements; absent where a tuple was not executed.
+pub type AllRows = Vec<Vec<Option<Answer<Rows>>>>;
+
+/// Shapes of plans by their names.
+pub type Shapes = BTreeMap<String, Shape>;
+
+/// How a server is asked.
+pub struct Asking<'a> {
+    pub member: &'a Member<'a>,
+    pub roots: &'a Roots,
+    /// Roles that may log in everywhere.
+    pub roles: &'a BTreeSet<String>,
+    pub timeout_seconds: u32,
+    pub interrupted: &'a AtomicBool,
+}
+
+/// Who replays, with which path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Who {
+    role: String,
+    search_path: Option<String>,
+}
+
+/// A connection of one role.
+struct Connected {
+    who: Who,
+    client: Client,
+    types: BTreeMap<String, u32>,
+}
+
+impl<'a> Asking<'a> {
+    /// Has new statistics drawn.
+    ///
+    /// Errors: what the server answers.
+    pub fn analyze(&self) -> Result<(), Problem> {
+        let client = self.member.superuser();
+        client.and_then(|mut client| run(&mut client, "ANALYZE")).map_err(|problem| self.named(problem))
+    }
+
+    /// Explains every tuple.
+    ///
+    /// Errors: a lost connection, an interruption.
+    pub fn explain(&self, jobs: &[Job<'_>], shapes: &mut Shapes) -> Result<Plans, Problem> {
+        let settings = match self.member.wish.installation.version_num >= FIRST_WITH_SETTINGS {
+            true => ", SETTINGS",
+            false => "",
+        };
+        let mut connected = None;
+        let mut plans = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let mut answers = Vec::with_capacity(job.tuples.len());
+            for tuple in &job.tuples {
+                let sql = format!("EXPLAIN (FORMAT JSON, VERBOSE{settings}) {}", tuple.sql);
+                let mut text = String::new();
+                let answer = self.ask(&mut connected, job, (tuple, &sql), &mut |row| {
+                    text.extend(text_row(row)?.into_iter().flatten());
+                    Ok(())
+                })?;
+                answers.push(match answer {
+                    Answer::Failed { sqlstate, message } => Answer::Failed { sqlstate, message },
+                    Answer::TooLong => Answer::TooLong,
+                    Answer::Done(()) => match Shape::read(&text, self.roots) {
+                        Some(shape) => {
+                            let id = shape.id();
+                            shapes.entry(id.clone()).or_insert(shape);
+                            Answer::Done(id)
+                        }
+                        None => Answer::Failed {
+                            sqlstate: "XX000".to_owned(),
+                            message: "EXPLAIN printed no plan".to_owned(),
+                        },
+                    },
+                });
+            }
+            plans.push(answers);
+        }
+        Ok(plans)
+    }
+
+    /// Executes the tuples that `may` allows, in a transaction that only reads.
+    ///
+    /// Errors: a lost connection, an interruption.
+    pub fn execute(
+        &self,
+        jobs: &[Job<'_>],
+        may: &(dyn Fn(usize, usize) -> bool + Sync),
+    ) -> Result<AllRows, Problem> {
+        let mut connected = None;
+        let mut all = Vec::with_capacity(jobs.len());
+        for (number, job) in jobs.iter().enumerate() {
+            let mut answers = Vec::with_capacity(job.tuples.len());
+            for (place, tuple) in job.tuples.iter().enumerate() {
+                if !may(number, place) {
+                    answers.push(None);
+                    continue;
+                }
+                let mut reading = Reading::default();
+                let answer = self.ask(&mut connected, job, (tuple, tuple.sql), &mut |row| {
+                    reading.add(row);
+                    Ok(())
+                })?;
+                answers.push(Some(match answer {
+                    Answer::Done(()) => Answer::Done(reading.end()),
+                    Answer::Failed { sqlstate, message } => Answer::Failed { sqlstate, message },
+                    Answer::TooLong => Answer::TooLong,
+                }));
+            }
+            all.push(answers);
+        }
+        Ok(all)
+    }
+
+    /// Sends a statement in a transaction of its own, which changes nothing and is rolled back.
+    fn ask(
+        &self,
+        connected: &mut Option<Connected>,
+        job: &Job<'_>,
+        (tuple, sql): (&TupleJob<'_>, &str),
+        each: &mut dyn FnMut(&[u8]) -> Result<(), WireError>,
+    ) -> Result<Answer<()>, Problem> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(Problem::new("interrupted"));
+        }
+        let who = self.who(job);
+        let session = match connected.take().filter(|open| open.who == who) {
+            Some(open) => open,
+            None => match self.open(who)? {
+                Ok(open) => open,
+                Err(failed) => return Ok(failed),
+            },
+        };
+        let session = connected.insert(session);
+        let types = session.types(&job.statement.types).map_err(|problem| self.named(problem))?;
+        let begun = session.client.execute("BEGIN TRANSACTION READ ONLY");
+        begun.map_err(|error| self.lost(&error))?;
+        let asked = session.client.with_values(sql, &types, &tuple.tuple.values, each);
+        let answer = match asked {
+            Ok(()) => Answer::Done(()),
+            Err(WireError::Server(error)) => self.answered(&error, tuple)?,
+            Err(error) => return Err(self.lost(&error)),
+        };
+        let ended = session.client.execute("ROLLBACK");
+        ended.map_err(|error| self.lost(&error))?;
+        Ok(answer)
+    }
+
+    fn answered(&self, error: &ServerError, tuple: &TupleJob<'_>) -> Result<Answer<()>, Problem> {
+        if error.sqlstate == TOO_LONG {
+            return Ok(Answer::TooLong);
+        }
+        let class = error.sqlstate.get(..2).unwrap_or_default();
+        if error.is_fatal() || FATAL_CLASSES.contains(&class) && error.sqlstate != "XX000" {
+            return Err(self.lost(&WireError::Server(error.clone())));
+        }
+        Ok(failed(error, tuple))
+    }
+
+    fn who(&self, job: &Job<'_>) -> Who {
+        let captured = job.statement.role.as_ref().filter(|role| self.roles.contains(*role));
+        Who {
+            role: captured.map_or(ROLE, String::as_str).to_owned(),
+            search_path: job.statement.search_path.clone(),
+        }
+    }
+
+    /// A connection; or how a path that the server does not take is told.
+    fn open(&self, who: Who) -> Result<Result<Connected, Answer<()>>, Problem> {
+        let client = connect(&self.member.endpoint, &self.member.login(&who.role));
+        let mut client = client.map_err(|problem| self.named(problem))?;
+        let timeout = format!("{SESSION}; SET statement_timeout = '{}s'", self.timeout_seconds);
+        run(&mut client, &timeout).map_err(|problem| self.named(problem))?;
+        if let Some(path) = &who.search_path {
+            let set = format!("SET search_path = {path}");
+            // One statement, whatever the capture says.
+            match client.with_values(&set, &[], &[], &mut |_| Ok(())) {
+                Ok(()) => {}
+                Err(WireError::Server(error)) if !error.is_fatal() => {
+                    return Ok(Err(Answer::Failed {
+                        sqlstate: error.sqlstate.clone(),
+                        message: said::message(&error, &[]),
+                    }));
+                }
+                Err(error) => return Err(self.lost(&error)),
+            }
+        }
+        Ok(Ok(Connected {
+            who,
+            client,
+            types: BTreeMap::new(),
+        }))
+    }
+
+    fn lost(&self, error: &WireError) -> Problem {
+        let said = match error {
+            WireError::Server(error) => format!("{} {}", error.sqlstate, said::message(error, &[])),
+            other => other.to_string(),
+        };
+        self.named(Problem::new("a server of the replay failed").detail(said))
+    }
+
+    fn named(&self, problem: Problem) -> Problem {
+        of_server(problem, &self.member.wish.installation.resolved)
+    }
+}
+
+impl Connected {
+    /// The numbers of these types on the server; 0 lets the server choose.
+    fn types(&mut self, names: &[String]) -> Result<Vec<u32>, Problem> {
+        let mut numbers = Vec::with_capacity(names.len());
+        for name in names {
+            if let Some(number) = self.types.get(name) {
+                numbers.push(*number);
+                continue;
+            }
+            let mut found = 0;
+            let sql = "SELECT pg_catalog.to_regtype($1::cstring)::oid";
+            let asked = self.client.with_values(sql, &[], &[Some(name.clone())], &mut |row| {
+                let text = text_row(row)?.into_iter().next().flatten();
+                found = text.and_then(|text| text.parse().ok()).unwrap_or(0);
+                Ok(())
+            });
+            match asked {
+                Ok(()) | Err(WireError::Server(_)) => {}
+                Err(error) => return Err(error.problem("a server does not know its types")),
+            }
+            self.types.insert(name.clone(), found);
+            numbers.push(found);
+        }
+        Ok(numbers)
+    }
+}
+
+/// An error of a statement, without its values and without the literals of its text.
+fn failed<T>(error: &ServerError, tuple: &TupleJob<'_>) -> Answer<T> {
+    let found = tokens(tuple.sql).tokens;
+    let literals = found.iter().filter(|token| token.kind == TokenKind::Literal);
+    let literals = literals.flat_map(|token| [token.text, token.text.trim_matches('\'')]);
+    let values = tuple.tuple.values.iter().flatten().map(String::as_str);
+    let secrets: Vec<&str> = values.chain(literals).collect();
+    Answer::Failed {
+        sqlstate: error.sqlstate.clone(),
+        message: said::message(error, &secrets),
+    }
+}

@@ -1,0 +1,396 @@
+//! A replay from its servers to its answers.
+
+use crate::asking::{AllRows, Asking, Plans, Shapes};
+use crate::request::Request;
+use crate::safety::Volatile;
+use crate::servers::Servers;
+use crate::verdict::{Outcome, mean_rows, on_server, verdict};
+use crate::work::{Job, Work};
+use deltabench_model::problem::Problem;
+use deltabench_model::replayed::{
+    Covered, REPLAYED_FORMAT, Replayed, ReplayedData, ReplayedFile, ReplayedLoadFailure, ReplayedPlan,
+    ReplayedServer, ReplayedStatement, ResultVerdict,
+};
+use deltabench_model::units::count;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Less than this share of the captured rows means that the data or the time have moved.
+const MOVED: f64 = 0.5;
+/// Functions that say the time; the session's time zone has no part in it.
+const CLOCKS: [&str; 10] = [
+    "now", "current_date", "current_timestamp", "current_time", "localtime", "localtimestamp", "clock_timestamp",
+    "statement_timestamp", "transaction_timestamp", "age",
+];
+
+/// Loads the dump into servers of its own, asks them, takes them down, and says how the candidates differ.
+/// `tell` hears how it goes on.
+///
+/// Must be called on a thread that outlives the servers.
+///
+/// Errors: whatever makes an answer impossible; nothing is left behind.
+pub fn replay(request: &Request<'_>, tell: &mut dyn FnMut(&str)) -> Result<Replayed, Problem> {
+    let work = Work::of(request.capture);
+    if work.jobs.is_empty() {
+        return Err(Problem::new("there is nothing to replay")
+            .detail("the capture has no statement that reads or writes tables and has its values")
+            .hint("`deltabench capture` says what it left out, and why"));
+    }
+    let mut servers = Servers::start(request)?;
+    let asked = load_and_ask(request, &work, &mut servers, tell);
+    let report = asked.map(|asked| asked.report(request, &work, &servers));
+    let gone = servers.dismantle();
+    let report = report?;
+    gone.map(|()| report)
+}
+
+fn load_and_ask(
+    request: &Request<'_>,
+    work: &Work<'_>,
+    servers: &mut Servers<'_>,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Asked, Problem> {
+    let tables = request.survey.tables;
+    tell(&format!("loading {} with {tables} tables of rows", request.dump.path().display()));
+    servers.load(request)?;
+    for member in &servers.members {
+        let name = &member.wish.installation.resolved;
+        if !member.loaded.settings_left_out.is_empty() {
+            let names: Vec<&str> = member.loaded.settings_left_out.iter().map(String::as_str).collect();
+            tell(&format!("{name} does not know these settings of the dump, left out: {}", names.join(", ")));
+        }
+    }
+    let wanted = |job: &Job<'_>| job.statement.role.clone();
+    let wanted: BTreeSet<String> = work.jobs.iter().filter_map(wanted).collect();
+    let roles = servers.prepare_roles(&wanted)?;
+    let mut asked = Asked::new(work, servers.members.len());
+    asked.missing_roles = wanted.difference(&roles).cloned().collect();
+    let roots = servers.members.iter().map(|member| member.roots()).collect::<Result<Vec<_>, _>>()?;
+    let asking: Vec<Asking<'_>> = servers
+        .members
+        .iter()
+        .zip(&roots)
+        .map(|(member, roots)| Asking {
+            member,
+            roots,
+            roles: &roles,
+            timeout_seconds: request.timeout_seconds,
+            interrupted: request.interrupted,
+        })
+        .collect();
+    for draw in 0..request.draws {
+        tell(&format!("statistics {} of {}: every statement is explained", draw + 1, request.draws));
+        // The first statistics came with the load.
+        let explained = side_by_side(&asking, |asking, _| {
+            if draw > 0 {
+                asking.analyze()?;
+            }
+            let mut shapes = Shapes::new();
+            let plans = asking.explain(&work.jobs, &mut shapes)?;
+            Ok((plans, shapes))
+        })?;
+        for (place, (plans, shapes)) in explained.into_iter().enumerate() {
+            asked.explained(place, &plans);
+            asked.shapes.extend(shapes);
+        }
+    }
+    if request.execute {
+        tell("reads are executed once for each of their values");
+        execute(request, work, servers, (&asking, &mut asked))?;
+    }
+    Ok(asked)
+}
+
+/// Executes what may be executed on all servers, and again on the base what differs.
+fn execute(
+    request: &Request<'_>,
+    work: &Work<'_>,
+    servers: &Servers<'_>,
+    (asking, asked): (&[Asking<'_>], &mut Asked),
+) -> Result<(), Problem> {
+    let mut volatile = Volatile::default();
+    for member in &servers.members {
+        let found = Volatile::of(&mut member.superuser()?)?;
+        volatile.functions.extend(found.functions);
+        volatile.views.extend(found.views);
+    }
+    asked.object(work, &volatile, request.allow_functions);
+    let may = |job: usize, tuple: usize| asked.may_execute(job, tuple);
+    let rows = side_by_side(asking, |asking, _| asking.execute(&work.jobs, &may))?;
+    for (place, rows) in rows.into_iter().enumerate() {
+        asked.executed(place, rows);
+    }
+    if let Some(base) = asking.first() {
+        let differs = |job: usize, tuple: usize| asked.differs(work, job, tuple);
+        let again = base.execute(&work.jobs, &differs)?;
+        asked.again(work, again);
+    }
+    Ok(())
+}
+
+/// Does something on all servers at the same time.
+fn side_by_side<T: Send>(
+    asking: &[Asking<'_>],
+    what: impl Fn(&Asking<'_>, usize) -> Result<T, Problem> + Sync,
+) -> Result<Vec<T>, Problem> {
+    let what = &what;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = asking
+            .iter()
+            .enumerate()
+            .map(|(place, asking)| scope.spawn(move || what(asking, place)))
+            .collect();
+        let died = |_| Err(Problem::new("a thread that asks a server ended too early"));
+        let ends: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap_or_else(died)).collect();
+        ends.into_iter().collect()
+    })
+}
+
+/// What all servers said.
+struct Asked {
+    /// By server, statement and tuple.
+    outcomes: Vec<Vec<Vec<Outcome>>>,
+    shapes: Shapes,
+    /// By statement and tuple: why it was not executed.
+    objections: Vec<Vec<Option<String>>>,
+    /// Statements and tuples whose result differs between two executions on the base.
+    unrepeatable: BTreeSet<(usize, usize)>,
+    missing_roles: Vec<String>,
+}
+
+impl Asked {
+    fn new(work: &Work<'_>, servers: usize) -> Self {
+        let each = |job: &Job<'_>| vec![Outcome::default(); job.tuples.len()];
+        let of_server: Vec<Vec<Outcome>> = work.jobs.iter().map(each).collect();
+        let objections = work.jobs.iter().map(|job| vec![None; job.tuples.len()]);
+        Self {
+            outcomes: vec![of_server; servers],
+            shapes: Shapes::new(),
+            objections: objections.collect(),
+            unrepeatable: BTreeSet::new(),
+            missing_roles: Vec::new(),
+        }
+    }
+
+    fn explained(&mut self, server: usize, plans: &Plans) {
+        let outcomes = self.outcomes.get_mut(server).into_iter().flatten();
+        for (outcome, answer) in outcomes.flatten().zip(plans.iter().flatten()) {
+            outcome.explained(answer);
+        }
+    }
+
+    fn executed(&mut self, server: usize, rows: AllRows) {
+        let outcomes = self.outcomes.get_mut(server).into_iter().flatten();
+        for (outcome, answer) in outcomes.flatten().zip(rows.into_iter().flatten()) {
+            if let Some(answer) = answer {
+                outcome.executed(answer);
+            }
+        }
+    }
+
+    fn outcome(&self, server: usize, (job, tuple): (usize, usize)) -> Option<&Outcome> {
+        self.outcomes.get(server)?.get(job)?.get(tuple)
+    }
+
+    /// Notes why tuples are not executed.
+    fn object(&mut self, work: &Work<'_>, volatile: &Volatile, allowed: bool) {
+        for (number, job) in work.jobs.iter().enumerate() {
+            for (place, tuple) in job.tuples.iter().enumerate() {
+                let foreign = self.outcomes.iter().any(|server| {
+                    let outcome = server.get(number).and_then(|outcomes| outcomes.get(place));
+                    let mut plans = outcome.into_iter().flat_map(|outcome| outcome.plans.keys());
+                    plans.any(|plan| self.shapes.get(plan).is_some_and(crate::shape::Shape::is_foreign))
+                });
+                let objection = job.objection(tuple, volatile, allowed);
+                let objection =
+                    objection.or_else(|| foreign.then(|| "it reads a table of another server".to_owned()));
+                let entry = self.objections.get_mut(number).and_then(|row| row.get_mut(place));
+                if let Some(entry) = entry {
+                    *entry = objection;
+                }
+            }
+        }
+    }
+
+    /// Whether all servers have explained a tuple and nothing speaks against executing it.
+    fn may_execute(&self, job: usize, tuple: usize) -> bool {
+        let objection = self.objections.get(job).and_then(|row| row.get(tuple));
+        let explained = (0..self.outcomes.len()).all(|server| {
+            let outcome = self.outcome(server, (job, tuple));
+            outcome.is_some_and(|outcome| outcome.failed.is_none() && !outcome.plans.is_empty())
+        });
+        explained && objection.is_some_and(Option::is_none)
+    }
+
+    /// Whether any candidate returned something else than the base.
+    fn differs(&self, work: &Work<'_>, job: usize, tuple: usize) -> bool {
+        let orders = work.jobs.get(job).is_some_and(|job| job.promises.orders);
+        let rows = |server: usize| self.outcome(server, (job, tuple))?.rows.as_ref();
+        let Some(base) = rows(0) else {
+            return false;
+        };
+        let mut others = (1..self.outcomes.len()).filter_map(rows);
+        others.any(|other| base.difference(other, orders).is_some())
+    }
+
+    /// Takes in what the base returned when it was asked again.
+    fn again(&mut self, work: &Work<'_>, again: AllRows) {
+        for (number, answers) in again.into_iter().enumerate() {
+            let orders = work.jobs.get(number).is_some_and(|job| job.promises.orders);
+            for (place, answer) in answers.into_iter().enumerate() {
+                let mut second = Outcome::default();
+                let Some(answer) = answer else {
+                    continue;
+                };
+                second.executed(answer);
+                let first = self.outcome(0, (number, place)).and_then(|outcome| outcome.rows.as_ref());
+                let same = match (first, &second.rows) {
+                    (Some(first), Some(second)) => first.difference(second, orders).is_none(),
+                    _ => true,
+                };
+                if !same {
+                    self.unrepeatable.insert((number, place));
+                }
+            }
+        }
+    }
+
+    fn statement(&self, number: usize, job: &Job<'_>) -> ReplayedStatement {
+        let of = |server: usize| {
+            let outcomes = self.outcomes.get(server).and_then(|server| server.get(number));
+            outcomes.map_or(&[][..], Vec::as_slice)
+        };
+        let mut objections: Vec<String> =
+            self.objections.get(number).into_iter().flatten().flatten().cloned().collect();
+        objections.dedup();
+        let again = |tuple: usize| self.unrepeatable.contains(&(number, tuple));
+        let candidates = 1..self.outcomes.len();
+        let mut verdicts: Vec<_> = candidates
+            .map(|server| verdict(job, (of(0), of(server)), server, (&again, &objections)))
+            .collect();
+        if let Some(moved) = moved(job, mean_rows(job, of(0))) {
+            let executed = verdicts.iter_mut().filter(|one| one.results != ResultVerdict::NotExecuted);
+            executed.for_each(|verdict| verdict.causes.push(moved.clone()));
+        }
+        ReplayedStatement {
+            id: job.statement.id.clone(),
+            name: job.statement.name.clone(),
+            text: job.statement.normalised.clone(),
+            kind: job.statement.kind.word().to_owned(),
+            calls: job.statement.calls,
+            share: job.share,
+            tuples: count(job.tuples.len()),
+            servers: (0..self.outcomes.len()).map(|server| on_server(job, of(server))).collect(),
+            verdicts,
+        }
+    }
+
+    fn report(self, request: &Request<'_>, work: &Work<'_>, servers: &Servers<'_>) -> Replayed {
+        let statements = work.jobs.iter().enumerate();
+        let statements: Vec<_> = statements.map(|(number, job)| self.statement(number, job)).collect();
+        let plans = self.shapes.iter().map(|(id, shape)| ReplayedPlan {
+            id: id.clone(),
+            lines: shape.lines(),
+        });
+        let tuples = work.jobs.iter().map(|job| count(job.tuples.len()));
+        Replayed {
+            format: REPLAYED_FORMAT.0.to_owned(),
+            version: REPLAYED_FORMAT.1,
+            name: request.name.to_owned(),
+            capture: ReplayedFile {
+                path: request.capture_path.display().to_string(),
+                sha256: request.capture_sha256.clone(),
+            },
+            data: ReplayedData {
+                path: request.dump.path().display().to_string(),
+                sha256: request.survey.sha256.clone(),
+                bytes: request.survey.bytes,
+                dumped_from: request.survey.dumped_from.clone(),
+            },
+            servers: servers.members.iter().map(server).collect(),
+            draws: request.draws,
+            executed: request.execute,
+            covered: Covered {
+                statements: count(work.jobs.len()),
+                of: count(request.capture.statements.len()),
+                tuples: tuples.sum(),
+                share: work.share,
+                weighted_by: work.weighted_by,
+            },
+            load_failures: load_failures(servers),
+            statements,
+            plans: plans.collect(),
+            left_out: work.left_out.clone(),
+            notes: self.notes(request),
+        }
+    }
+
+    fn notes(&self, request: &Request<'_>) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.missing_roles.is_empty() {
+            notes.push(format!(
+                "role-missing: the dump has no {}; their statements are replayed by a role that may read and \
+                 change all tables, without row security",
+                self.missing_roles.join(", ")
+            ));
+        }
+        let dumped = request.survey.locale.as_deref();
+        if let Some(locale) = dumped.filter(|locale| !matches!(*locale, "C" | "POSIX" | "C.UTF-8")) {
+            notes.push(format!(
+                "locale: the dumped database has {locale}, the databases here have C: the order of text, and \
+                 whether an index can answer LIKE, may differ from production; all servers are alike"
+            ));
+        }
+        let skipped = &request.survey.skipped;
+        if skipped.iter().any(|(why, _)| *why == crate::dump::Skipped::OtherServers) {
+            notes.push(
+                "user mappings and subscriptions of the dump are left out, so no other server is reached"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+}
+
+/// How far the data are from those of the capture, in words.
+fn moved(job: &Job<'_>, found: Option<f64>) -> Option<String> {
+    let (captured, found) = (job.statement.rows?, found?);
+    if captured < 1.0 || found >= captured * MOVED {
+        return None;
+    }
+    let clock = job.statement.volatile.iter().any(|name| CLOCKS.contains(&name.as_str()));
+    let (finding, why) = match clock {
+        true => ("clock-moved", "it asks for the time, and the dump is older"),
+        false => ("data-moved", "the dump has other rows than the captured server had"),
+    };
+    Some(format!("{finding}: {found:.1} rows for each call, {captured:.1} in the capture: {why}"))
+}
+
+fn server(member: &crate::servers::Member<'_>) -> ReplayedServer {
+    let installation = &member.wish.installation;
+    ReplayedServer {
+        name: installation.resolved.clone(),
+        server_version: installation.version.clone(),
+        binary_sha256: installation.binary_sha256.clone(),
+        settings: member.wish.named_settings.clone(),
+        data_bytes: member.data_bytes,
+    }
+}
+
+/// What servers refused of the dump, each once.
+fn load_failures(servers: &Servers<'_>) -> Vec<ReplayedLoadFailure> {
+    let mut found: BTreeMap<(u64, String), ReplayedLoadFailure> = BTreeMap::new();
+    for (place, member) in servers.members.iter().enumerate() {
+        for failure in member.failures() {
+            let entry = found.entry((failure.line, failure.sqlstate.clone()));
+            let entry = entry.or_insert_with(|| ReplayedLoadFailure {
+                servers: Vec::new(),
+                line: failure.line,
+                what: failure.what.clone(),
+                sqlstate: failure.sqlstate.clone(),
+                message: failure.message.clone(),
+            });
+            entry.servers.push(place);
+        }
+    }
+    found.into_values().collect()
+}

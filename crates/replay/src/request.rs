@@ -1,0 +1,63 @@
+//! What is asked for: servers, statements, a dump.
+
+use crate::dump::{DumpFile, Survey};
+use deltabench_capture::Capture;
+use deltabench_model::installation::Installation;
+use deltabench_server::ServerUser;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// A server of a replay as it was asked for.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    pub installation: Installation,
+    /// The user's settings, in order: later ones win.
+    pub settings: Vec<(String, String)>,
+    /// The settings that reports name: those that were asked for one by one.
+    pub named_settings: Vec<(String, String)>,
+}
+
+/// What a replay does.
+#[derive(Debug)]
+pub struct Request<'a> {
+    pub name: &'a str,
+    /// The base first, then the candidates.
+    pub servers: Vec<Wish>,
+    pub capture: &'a Capture,
+    /// The path of the capture, for the report.
+    pub capture_path: &'a Path,
+    /// Of the capture's file; absent for a directory.
+    pub capture_sha256: Option<String>,
+    pub dump: &'a DumpFile,
+    pub survey: &'a Survey,
+    /// How often each server draws statistics.
+    pub draws: u32,
+    /// Whether reads are executed.
+    pub execute: bool,
+    /// Whether statements with volatile functions of the user are executed, too.
+    pub allow_functions: bool,
+    /// Limit of a statement, seconds.
+    pub timeout_seconds: u32,
+    /// Data checksums; absent: each version's own default.
+    pub checksums: Option<bool>,
+    /// Where servers live.
+    pub workspaces: &'a Path,
+    /// Where templates of data directories are kept.
+    pub cache: &'a Path,
+    pub user: &'a ServerUser,
+    /// Set when the user wants to stop.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// Of each byte of rows in the dump so many on disk: tables, indexes, write-ahead log.
+const GROWTH: u64 = 3;
+/// An empty data directory with its log.
+const EMPTY_BYTES: u64 = 200 << 20;
+
+impl Request<'_> {
+    /// Disk that all servers need together, bytes: an estimate.
+    pub fn disk_bytes(&self) -> u64 {
+        let each = self.survey.data_bytes.saturating_mul(GROWTH) + EMPTY_BYTES;
+        each.saturating_mul(deltabench_model::units::count(self.servers.len()))
+    }
+}

@@ -1,0 +1,396 @@
+//! The servers of a replay: clusters of our own, each with the dump in one database.
+
+use crate::dump::{LoadFailure, Loaded, Loading, load};
+use crate::request::{Request, Wish};
+use crate::session::connect;
+use crate::shape::Roots;
+use deltabench_driver::Client;
+use deltabench_model::endpoint::{Endpoint, Login};
+use deltabench_model::problem::Problem;
+use deltabench_server::{Cluster, ClusterSpec, SUPERUSER, Slot, Workspace, check_room, settings_under};
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The database that gets the dump.
+const DATABASE: &str = "deltabench_replay";
+/// The role that replays where the captured one is unknown: no superuser.
+pub const ROLE: &str = "deltabench_replayer";
+/// First number of the servers' sockets.
+const FIRST_PORT: u16 = 5600;
+/// Memory of a server's own; it has no influence on plans.
+const SHARED_BUFFERS_MB: u64 = 128;
+const CONNECTIONS: u32 = 20;
+/// Memory that a server takes besides, for loading.
+const LOADING_MB: u64 = 128;
+/// How often a long load looks for an interruption.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Settings that win over the user's: nothing of them changes a plan. They make a server that does not keep
+/// its data over a crash, that never analyses by itself, and whose log has no statements.
+const OURS: [(&str, &str); 23] = [
+    ("shared_buffers", "128MB"),
+    ("max_connections", "20"),
+    ("huge_pages", "off"),
+    ("fsync", "off"),
+    ("full_page_writes", "off"),
+    ("synchronous_commit", "off"),
+    ("autovacuum", "off"),
+    ("archive_mode", "off"),
+    ("wal_level", "minimal"),
+    ("max_wal_senders", "0"),
+    ("max_wal_size", "256MB"),
+    ("min_wal_size", "80MB"),
+    ("ssl", "off"),
+    ("lc_messages", "C"),
+    ("synchronous_standby_names", ""),
+    ("track_commit_timestamp", "off"),
+    ("log_min_messages", "fatal"),
+    ("log_min_error_statement", "panic"),
+    ("log_min_duration_statement", "-1"),
+    ("log_statement", "none"),
+    ("log_duration", "off"),
+    ("log_checkpoints", "off"),
+    ("log_temp_files", "-1"),
+];
+
+/// A server that has the dump.
+pub struct Member<'a> {
+    pub wish: &'a Wish,
+    cluster: Cluster,
+    pub endpoint: Endpoint,
+    pub loaded: Loaded,
+    /// Bytes of the data directory after loading.
+    pub data_bytes: u64,
+}
+
+/// All servers of a replay. Dropping them stops them and removes their data.
+pub struct Servers<'a> {
+    // Clusters stop before their directory goes.
+    pub members: Vec<Member<'a>>,
+    workspace: Workspace,
+}
+
+impl<'a> Servers<'a> {
+    /// Starts an empty server for each target, which has all extensions of the dump.
+    ///
+    /// Must be called on a thread that outlives the servers.
+    ///
+    /// Errors: too little disk or memory, an extension that a server lacks, a setting that it does not take.
+    pub fn start(request: &'a Request<'_>) -> Result<Self, Problem> {
+        let servers = u64::try_from(request.servers.len()).unwrap_or(u64::MAX);
+        let memory = servers.saturating_mul((SHARED_BUFFERS_MB + LOADING_MB) << 20);
+        check_room(request.workspaces, request.disk_bytes(), memory).map_err(|problem| {
+            problem.hint("keep the servers on another disk with --cluster-dir DIR, or name fewer candidates")
+        })?;
+        let workspace = Workspace::create(request.workspaces, request.name, request.user)?;
+        let mut servers = Self {
+            members: Vec::new(),
+            workspace,
+        };
+        for (place, wish) in request.servers.iter().enumerate() {
+            let member = servers.start_one(request, place, wish)?;
+            servers.members.push(member);
+        }
+        servers.check_extensions(request)?;
+        for member in &servers.members {
+            let mut client = connect(&member.endpoint, &superuser("postgres"))?;
+            run(&mut client, &format!("CREATE DATABASE {DATABASE} TEMPLATE template0"))?;
+        }
+        Ok(servers)
+    }
+
+    fn start_one(
+        &self,
+        request: &Request<'_>,
+        place: usize,
+        wish: &'a Wish,
+    ) -> Result<Member<'a>, Problem> {
+        let settings = settings(wish);
+        let spec = ClusterSpec {
+            installation: &wish.installation,
+            checksums: request.checksums,
+            settings: &settings,
+        };
+        let name = format!("c{place}");
+        let mut cluster = Cluster::create(&self.workspace, &name, &spec, request.cache, request.user)?;
+        let port = FIRST_PORT.saturating_add(u16::try_from(place).unwrap_or(u16::MAX));
+        let slot = Slot {
+            port,
+            ..Slot::default()
+        };
+        let endpoint = cluster.start(&slot, &[])?.endpoint.clone();
+        Ok(Member {
+            wish,
+            cluster,
+            endpoint,
+            loaded: Loaded::default(),
+            data_bytes: 0,
+        })
+    }
+
+    /// Refuses a dump whose extensions a server lacks, with all of them.
+    fn check_extensions(&self, request: &Request<'_>) -> Result<(), Problem> {
+        let mut lacking = Vec::new();
+        for member in &self.members {
+            let mut client = connect(&member.endpoint, &superuser("postgres"))?;
+            let rows = query(&mut client, "SELECT name FROM pg_catalog.pg_available_extensions")?;
+            let there: BTreeSet<String> = rows.into_iter().flatten().flatten().collect();
+            let missing: Vec<&str> = request.survey.extensions.difference(&there).map(String::as_str).collect();
+            if !missing.is_empty() {
+                let name = &member.wish.installation.resolved;
+                lacking.push(format!("{name} has no {}", missing.join(", ")));
+            }
+        }
+        if lacking.is_empty() {
+            return Ok(());
+        }
+        Err(Problem::new("a server lacks extensions of the dump")
+            .detail(lacking.join("\n"))
+            .hint(
+                "name a tree that has them (path:DIR, installed:18), or dump without them: \
+                 `pg_dump --extension=plpgsql` (14 and later)",
+            ))
+    }
+
+    /// Loads the dump into all servers at the same time.
+    ///
+    /// Errors: those of [`load`]; rows that the base did not take.
+    pub fn load(&mut self, request: &Request<'_>) -> Result<(), Problem> {
+        let login = superuser(DATABASE);
+        let endpoints: Vec<Endpoint> = self.members.iter().map(|member| member.endpoint.clone()).collect();
+        let members = &mut self.members;
+        let results: Vec<Result<Loaded, Problem>> = std::thread::scope(|scope| {
+            let loads: Vec<_> = endpoints
+                .iter()
+                .map(|endpoint| {
+                    let login = &login;
+                    scope.spawn(move || {
+                        let loading = Loading {
+                            dump: request.dump,
+                            endpoint,
+                            login,
+                            interrupted: request.interrupted,
+                        };
+                        let loaded = load(&loading)?;
+                        let mut client = connect(endpoint, login)?;
+                        // Makes pages all-visible, as in production, so that index-only scans are planned.
+                        run(&mut client, "VACUUM ANALYZE")?;
+                        Ok(loaded)
+                    })
+                })
+                .collect();
+            while !loads.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+                std::thread::sleep(PAUSE);
+                if request.interrupted.load(Ordering::Relaxed) {
+                    // A long statement ends with its server.
+                    for member in members.iter_mut() {
+                        member.cluster.abandon();
+                    }
+                }
+            }
+            let died = |_| Err(Problem::new("a thread that loads ended too early"));
+            loads.into_iter().map(|load| load.join().unwrap_or_else(died)).collect()
+        });
+        for (member, result) in self.members.iter_mut().zip(results) {
+            let name = &member.wish.installation.resolved;
+            let loaded = result.map_err(|problem| of_server(problem, name))?;
+            member.loaded = loaded;
+            member.data_bytes = member.cluster.bytes_on_disk();
+        }
+        let base = self.members.first().map(|member| &member.loaded);
+        let lost = base.and_then(|loaded| loaded.failures.iter().find(|failure| failure.of_data));
+        match lost {
+            Some(failure) => Err(Problem::new("the base does not take the rows of the dump")
+                .detail(failure.to_string())
+                .hint("use a base that is no older than the dumped server")),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the roles that replay, and lets them log in.
+    ///
+    /// Shape:  the roles of `wanted` that are on all servers.
+    /// Errors: a server that refuses.
+    pub fn prepare_roles(&self, wanted: &BTreeSet<String>) -> Result<BTreeSet<String>, Problem> {
+        let mut everywhere = wanted.clone();
+        everywhere.remove(SUPERUSER);
+        for member in &self.members {
+            let mut client = member.superuser()?;
+            let rows = query(&mut client, "SELECT rolname FROM pg_catalog.pg_roles")?;
+            let there: BTreeSet<String> = rows.into_iter().flatten().flatten().collect();
+            everywhere = everywhere.intersection(&there).cloned().collect();
+            for role in &everywhere {
+                run(&mut client, &format!("ALTER ROLE {} LOGIN NOSUPERUSER", quoted(role)))?;
+            }
+            make_replayer(&mut client)?;
+        }
+        Ok(everywhere)
+    }
+
+    /// Stops all servers and removes their data.
+    ///
+    /// Errors: what cannot be removed.
+    pub fn dismantle(mut self) -> Result<(), Problem> {
+        for member in &mut self.members {
+            member.cluster.abandon();
+        }
+        drop(std::mem::take(&mut self.members));
+        self.workspace.remove()
+    }
+}
+
+impl Member<'_> {
+    /// A connection that may do everything.
+    ///
+    /// Errors: the server cannot be reached.
+    pub fn superuser(&self) -> Result<Client, Problem> {
+        connect(&self.endpoint, &superuser(DATABASE))
+    }
+
+    /// How a role logs in to replay.
+    pub fn login(&self, role: &str) -> Login {
+        Login {
+            user: role.to_owned(),
+            ..superuser(DATABASE)
+        }
+    }
+
+    /// The names of partitions with those of their roots.
+    ///
+    /// Errors: what the server answers.
+    pub fn roots(&self) -> Result<Roots, Problem> {
+        if self.wish.installation.version_num < FIRST_WITH_PARTITIONS {
+            return Ok(Roots::default());
+        }
+        let mut client = self.superuser()?;
+        let rows = query(&mut client, PARTITIONS)?;
+        let pair = |row: Vec<Option<String>>| match <[Option<String>; 2]>::try_from(row) {
+            Ok([Some(name), Some(root)]) => Some((name, root)),
+            _ => None,
+        };
+        Ok(Roots {
+            names: rows.into_iter().filter_map(pair).collect(),
+        })
+    }
+
+    /// What of the dump it refused.
+    pub fn failures(&self) -> &[LoadFailure] {
+        &self.loaded.failures
+    }
+}
+
+/// The first version with declarative partitioning.
+const FIRST_WITH_PARTITIONS: u32 = 100_000;
+
+/// Each partition with the table or index at its root.
+const PARTITIONS: &str = "WITH RECURSIVE up(oid, above) AS (
+    SELECT c.oid, i.inhparent FROM pg_catalog.pg_class c
+      JOIN pg_catalog.pg_inherits i ON i.inhrelid = c.oid WHERE c.relispartition
+    UNION ALL
+    SELECT up.oid, i.inhparent FROM up
+      JOIN pg_catalog.pg_class c ON c.oid = up.above AND c.relispartition
+      JOIN pg_catalog.pg_inherits i ON i.inhrelid = c.oid)
+  SELECT part.relname, root.relname FROM up
+    JOIN pg_catalog.pg_class part ON part.oid = up.oid
+    JOIN pg_catalog.pg_class root ON root.oid = up.above
+    WHERE NOT root.relispartition";
+
+/// What a server runs with: what every server of ours needs, the user's settings, and ours over them.
+fn settings(wish: &Wish) -> Vec<(String, String)> {
+    let mut settings = settings_under(&[], SHARED_BUFFERS_MB, CONNECTIONS, false);
+    settings.extend(wish.settings.iter().cloned());
+    settings.extend(OURS.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    settings
+}
+
+fn superuser(database: &str) -> Login {
+    Login {
+        user: SUPERUSER.to_owned(),
+        database: database.to_owned(),
+        password: None,
+        options: Vec::new(),
+        confirm_path: false,
+    }
+}
+
+/// A role that may read and change all tables, and nothing of the server. Row security does not bind it: the
+/// owner of a table, who most often sends statements, is not bound either.
+fn make_replayer(client: &mut Client) -> Result<(), Problem> {
+    run(client, &format!("CREATE ROLE {ROLE} LOGIN BYPASSRLS"))?;
+    let rows = query(
+        client,
+        "SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname NOT LIKE 'pg\\_%' \
+         AND nspname <> 'information_schema'",
+    )?;
+    for schema in rows.into_iter().flatten().flatten() {
+        let schema = quoted(&schema);
+        run(client, &format!("GRANT USAGE ON SCHEMA {schema} TO {ROLE}"))?;
+        run(client, &format!("GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {ROLE}"))?;
+        run(client, &format!("GRANT ALL ON ALL SEQUENCES IN SCHEMA {schema} TO {ROLE}"))?;
+        run(client, &format!("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {schema} TO {ROLE}"))?;
+    }
+    Ok(())
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A problem with the server that it is about.
+pub fn of_server(problem: Problem, name: &str) -> Problem {
+    let detail = problem.detail.clone().unwrap_or_default();
+    let detail = format!("{name}: {detail}");
+    problem.detail(detail.trim_end_matches([' ', ':']))
+}
+
+/// Carries out a statement of ours.
+///
+/// Errors: what the server answered.
+pub fn run(client: &mut Client, sql: &str) -> Result<(), Problem> {
+    client.execute(sql).map_err(|error| refused(&error))
+}
+
+/// The rows of a query of ours.
+///
+/// Errors: what the server answered.
+pub fn query(client: &mut Client, sql: &str) -> Result<Vec<Vec<Option<String>>>, Problem> {
+    client.query(sql).map_err(|error| refused(&error))
+}
+
+fn refused(error: &deltabench_driver::WireError) -> Problem {
+    error.problem("a server refused a statement of deltabench")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_of_ours_wins_and_settings_of_the_planner_stay() {
+        let wish = Wish {
+            installation: deltabench_testkit::installations::installed("pg"),
+            settings: vec![
+                ("autovacuum".to_owned(), "on".to_owned()),
+                ("random_page_cost".to_owned(), "1.1".to_owned()),
+            ],
+            named_settings: Vec::new(),
+        };
+        let settings = settings(&wish);
+        let last = |name: &str| settings.iter().rfind(|(known, _)| known == name).unwrap().1.clone();
+        assert_eq!(last("autovacuum"), "off");
+        assert_eq!(last("random_page_cost"), "1.1");
+        let planner = ["_cost", "enable_", "work_mem", "statistics_target", "parallel", "jit", "cache_size"];
+        for (name, _) in OURS {
+            assert!(planner.iter().all(|word| !name.contains(word)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_problem_names_its_server() {
+        let named = of_server(Problem::new("x").detail("line 3"), "postgres:18.6");
+        assert_eq!(named.detail.unwrap(), "postgres:18.6: line 3");
+        let bare = of_server(Problem::new("x"), "postgres:18.6");
+        assert_eq!(bare.detail.unwrap(), "postgres:18.6");
+    }
+}

@@ -1,0 +1,137 @@
+//! What is replayed: statements with their tuples, as they are sent.
+
+use crate::results::Promises;
+use crate::safety::Volatile;
+use deltabench_capture::{Capture, Kind, Obstacle, Statement, Tuple, tokens};
+use deltabench_model::replayed::{LeftOut, WeightedBy};
+use deltabench_model::units::{count, to_f64};
+use std::collections::BTreeMap;
+
+/// Examples of what was left out for one reason.
+const EXAMPLES: usize = 3;
+
+/// A statement that is replayed.
+pub struct Job<'a> {
+    pub statement: &'a Statement,
+    /// Share of the workload; absent without a weight.
+    pub share: Option<f64>,
+    pub tuples: Vec<TupleJob<'a>>,
+    pub promises: Promises,
+}
+
+/// A tuple of a statement.
+pub struct TupleJob<'a> {
+    pub tuple: &'a Tuple,
+    /// The text that is sent, without a semicolon at its end.
+    pub sql: &'a str,
+    /// Share of the statement, 0 to 1.
+    pub weight: f64,
+}
+
+impl<'a> Job<'a> {
+    fn of(statement: &'a Statement, share: Option<f64>) -> Self {
+        let timed = statement.tuples.iter().all(|tuple| tuple.ms.is_some());
+        let weight = |tuple: &Tuple| match tuple.ms {
+            Some(ms) if timed => tuple.n * ms,
+            _ => tuple.n,
+        };
+        let sum: f64 = statement.tuples.iter().map(weight).sum();
+        let even = 1.0 / to_f64(count(statement.tuples.len()).max(1));
+        let share_of = |tuple: &Tuple| if sum > 0.0 { weight(tuple) / sum } else { even };
+        let tuples = statement.tuples.iter().map(|tuple| TupleJob {
+            tuple,
+            sql: statement.sent(tuple).trim_end().trim_end_matches(';'),
+            weight: share_of(tuple),
+        });
+        Self {
+            statement,
+            share,
+            tuples: tuples.collect(),
+            promises: Promises::of(&tokens(&statement.text).tokens),
+        }
+    }
+
+    /// Why a tuple of it is explained only; absent if it may be executed.
+    pub fn objection(&self, tuple: &TupleJob<'_>, volatile: &Volatile, allowed: bool) -> Option<String> {
+        if self.statement.kind != Kind::Read {
+            return Some(format!("a {} is only explained", self.statement.kind.word()));
+        }
+        volatile.objection(&tokens(tuple.sql).tokens, allowed)
+    }
+}
+
+/// All statements of a capture: those that are replayed, and those that are not.
+pub struct Work<'a> {
+    pub jobs: Vec<Job<'a>>,
+    pub left_out: Vec<LeftOut>,
+    pub weighted_by: WeightedBy,
+    /// Share of the workload that the jobs are; absent if nothing has a weight.
+    pub share: Option<f64>,
+}
+
+impl<'a> Work<'a> {
+    /// Sorts the statements of a capture, the most expensive first.
+    pub fn of(capture: &'a Capture) -> Self {
+        let statements = &capture.statements;
+        let timed = statements.iter().any(|statement| statement.total_ms.is_some());
+        let weighted_by = if timed { WeightedBy::Time } else { WeightedBy::Calls };
+        let weight = |statement: &Statement| match weighted_by {
+            WeightedBy::Time => statement.total_ms,
+            WeightedBy::Calls => Some(to_f64(statement.calls)),
+        };
+        let sum: f64 = statements.iter().filter_map(weight).sum();
+        let share = |statement: &Statement| weight(statement).filter(|_| sum > 0.0).map(|one| one / sum);
+        let mut sorted: Vec<(&Statement, Option<f64>)> =
+            statements.iter().map(|statement| (statement, share(statement))).collect();
+        sorted.sort_by(|(_, one), (_, other)| other.unwrap_or(0.0).total_cmp(&one.unwrap_or(0.0)));
+        let mut jobs = Vec::new();
+        let mut left: BTreeMap<Obstacle, LeftOut> = BTreeMap::new();
+        for (statement, share) in sorted {
+            let Some(obstacle) = statement.obstacle() else {
+                jobs.push(Job::of(statement, share));
+                continue;
+            };
+            let entry = left.entry(obstacle).or_insert_with(|| LeftOut {
+                why: words(obstacle).to_owned(),
+                statements: 0,
+                share: None,
+                examples: Vec::new(),
+            });
+            entry.statements += 1;
+            if let Some(share) = share {
+                *entry.share.get_or_insert(0.0) += share;
+            }
+            if entry.examples.len() < EXAMPLES {
+                entry.examples.push(statement.normalised.clone());
+            }
+        }
+        let shares: Vec<f64> = jobs.iter().filter_map(|job| job.share).collect();
+        let mut left_out: Vec<LeftOut> = left.into_values().collect();
+        left_out.sort_by(|one, other| other.share.unwrap_or(0.0).total_cmp(&one.share.unwrap_or(0.0)));
+        Self {
+            share: (!shares.is_empty()).then(|| shares.iter().sum()),
+            jobs,
+            left_out,
+            weighted_by,
+        }
+    }
+}
+
+/// Why statements are not replayed.
+fn words(obstacle: Obstacle) -> &'static str {
+    match obstacle {
+        Obstacle::Kind(kind) => match kind {
+            Kind::Utility => "changes definitions or settings, or maintains tables",
+            Kind::Transaction => "begins or ends a transaction",
+            Kind::Temporary => "uses a temporary table",
+            Kind::Cursor => "uses a cursor",
+            Kind::Copy => "copies rows",
+            Kind::Call => "calls a procedure or runs a block of code",
+            Kind::Read | Kind::Lock | Kind::Write => "cannot be replayed",
+        },
+        Obstacle::Cut => "all its values were cut in the log (log_parameter_max_length)",
+        Obstacle::NoValues => "its values are not in the log",
+        Obstacle::Broken => "its text is not whole in the log",
+        Obstacle::NotInLog => "is in pg_stat_statements only, which has no values",
+    }
+}

@@ -1,0 +1,392 @@
+//! A replay: what fails, which plans change, which results differ; as text, as a page, as JSON.
+//!
+//! The JSON is a contract (`docs/reference/replay.schema.json`): fields are added, never renamed.
+
+mod page;
+mod parting;
+
+pub use page::replayed_page;
+
+use crate::lines::wrapped;
+use crate::words::plural;
+use deltabench_model::replayed::{
+    ErrorVerdict, PlanVerdict, Replayed, ReplayedLoadFailure, ReplayedStatement, ReplayVerdict, ResultVerdict,
+};
+use deltabench_model::units::count;
+use parting::Parting;
+
+/// Characters of a statement that a line shows.
+const TEXT_SHOWN: usize = 96;
+/// Statements of a list before the rest is counted.
+const SHOWN: usize = 40;
+/// Indent of what belongs to a statement.
+const INDENT: usize = 10;
+
+/// A replay as JSON.
+pub fn replayed_json(replayed: &Replayed) -> String {
+    // Plain structs: there is nothing that JSON cannot hold.
+    serde_json::to_string_pretty(replayed).unwrap_or_default()
+}
+
+/// A replay as text for a terminal.
+pub fn replayed_text(replayed: &Replayed, width: usize) -> String {
+    let mut lines = Vec::new();
+    for place in 1..replayed.servers.len() {
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(of_candidate(replayed, place, width));
+    }
+    lines.push(String::new());
+    for text in left_out(replayed) {
+        lines.extend(wrapped(&text, width, 0, 2));
+    }
+    lines.join("\n")
+}
+
+fn of_candidate(replayed: &Replayed, place: usize, width: usize) -> Vec<String> {
+    let mut lines = wrapped(&head(replayed, place), width, 0, 2);
+    let found = Found::of(replayed, place);
+    let lists: [(&str, Vec<Entry<'_>>); 5] = [
+        ("fails", found.failing()),
+        ("plan", found.with(|verdict| verdict.plans == PlanVerdict::Changed, plan_texts)),
+        ("result", found.with(ReplayVerdict::results_differ, |_, _, verdict| result_texts(verdict))),
+        ("unstable", found.with(is_unstable, unstable_texts)),
+        ("order", found.with(|verdict| verdict.results == ResultVerdict::OrderDiffers, |_, _, verdict| {
+            result_texts(verdict)
+        })),
+    ];
+    for (sign, entries) in lists {
+        if !entries.is_empty() {
+            lines.push(String::new());
+        }
+        for entry in entries.iter().take(SHOWN) {
+            lines.extend(entry.lines(sign, width));
+        }
+        let more = entries.len().saturating_sub(SHOWN);
+        if more > 0 {
+            lines.push(format!("{:<INDENT$}and {more} more, in the page and in the JSON", ""));
+        }
+    }
+    lines
+}
+
+/// What is said of one statement or object.
+struct Entry<'a> {
+    share: Option<f64>,
+    name: String,
+    /// Further lines.
+    texts: Vec<String>,
+    statement: Option<&'a ReplayedStatement>,
+}
+
+impl Entry<'_> {
+    fn lines(&self, sign: &str, width: usize) -> Vec<String> {
+        let share = self.share.map_or_else(|| " ".repeat(8), |share| format!("{:>6.1} %", share * 100.0));
+        let text = self.statement.map_or("", |statement| statement.text.as_str());
+        let name = if self.name.is_empty() { String::new() } else { format!("{}  ", self.name) };
+        let mut lines = vec![format!("{sign:<INDENT$}{share}  {name}{}", short(text)).trim_end().to_owned()];
+        for text in &self.texts {
+            lines.extend(wrapped(text, width, INDENT, INDENT + 2));
+        }
+        lines
+    }
+}
+
+/// A text in at most so many characters.
+fn short(text: &str) -> String {
+    if text.chars().count() <= TEXT_SHOWN {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(TEXT_SHOWN - 1).collect();
+    format!("{}…", cut.trim_end())
+}
+
+/// The statements with their verdicts on one candidate.
+struct Found<'a> {
+    replayed: &'a Replayed,
+    place: usize,
+    verdicts: Vec<(&'a ReplayedStatement, &'a ReplayVerdict)>,
+}
+
+impl<'a> Found<'a> {
+    fn of(replayed: &'a Replayed, place: usize) -> Self {
+        let of = |statement: &'a ReplayedStatement| {
+            let verdict = statement.verdicts.iter().find(|verdict| verdict.server == place)?;
+            Some((statement, verdict))
+        };
+        Self {
+            replayed,
+            place,
+            verdicts: replayed.statements.iter().filter_map(of).collect(),
+        }
+    }
+
+    fn count(&self, wanted: impl Fn(&ReplayVerdict) -> bool) -> u64 {
+        count(self.verdicts.iter().filter(|(_, verdict)| wanted(verdict)).count())
+    }
+
+    fn with(
+        &self,
+        wanted: impl Fn(&ReplayVerdict) -> bool,
+        texts: impl Fn(&Replayed, &ReplayedStatement, &ReplayVerdict) -> Vec<String>,
+    ) -> Vec<Entry<'a>> {
+        let found = self.verdicts.iter().filter(|(_, verdict)| wanted(verdict));
+        found
+            .map(|(statement, verdict)| Entry {
+                share: statement.share,
+                name: statement.name.clone().unwrap_or_default(),
+                texts: texts(self.replayed, statement, verdict),
+                statement: Some(statement),
+            })
+            .collect()
+    }
+
+    /// What fails only here: objects of the dump, then statements.
+    fn failing(&self) -> Vec<Entry<'a>> {
+        let mut entries: Vec<Entry<'a>> = new_load_failures(self.replayed, self.place)
+            .map(|failure| Entry {
+                share: None,
+                name: format!("{} (line {} of the dump)", failure.what, failure.line),
+                texts: vec![format!("{} {}", failure.sqlstate, failure.message)],
+                statement: None,
+            })
+            .collect();
+        entries.extend(self.with(
+            |verdict| verdict.errors == ErrorVerdict::New,
+            |_, statement, verdict| failure_texts(statement, verdict),
+        ));
+        entries
+    }
+}
+
+/// Objects that a candidate refused and the base took.
+pub(crate) fn new_load_failures(
+    replayed: &Replayed,
+    place: usize,
+) -> impl Iterator<Item = &ReplayedLoadFailure> {
+    let failures = replayed.load_failures.iter();
+    failures.filter(move |failure| failure.servers.contains(&place) && !failure.servers.contains(&0))
+}
+
+/// `postgres:18.6 vs postgres:14.24 on shop.sql …: 1 statement fails, …`.
+pub(crate) fn head(replayed: &Replayed, place: usize) -> String {
+    let name = |place: usize| server_name(replayed, place);
+    format!(
+        "{} vs {} on {} ({}): {}",
+        name(place),
+        name(0),
+        base_name(&replayed.capture.path),
+        covered(replayed),
+        found_words(replayed, place)
+    )
+}
+
+/// A server with the settings that were asked for.
+pub(crate) fn server_name(replayed: &Replayed, place: usize) -> String {
+    let Some(server) = replayed.servers.get(place) else {
+        return String::new();
+    };
+    let settings: Vec<String> =
+        server.settings.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+    format!("{}{}", server.name, settings.concat())
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(path)
+}
+
+fn covered(replayed: &Replayed) -> String {
+    let covered = &replayed.covered;
+    let share = covered.share.map_or_else(String::new, |share| {
+        format!(", {:.1} % {}", share * 100.0, covered.weighted_by.words())
+    });
+    format!(
+        "{} of {}{share}, {}",
+        covered.statements,
+        plural(covered.of, "statement"),
+        sets(covered.tuples)
+    )
+}
+
+fn sets(count: u64) -> String {
+    match count {
+        1 => "1 set of values".to_owned(),
+        count => format!("{count} sets of values"),
+    }
+}
+
+/// `1 statement fails, 2 have another plan, …`.
+fn found_words(replayed: &Replayed, place: usize) -> String {
+    let found = Found::of(replayed, place);
+    let objects = count(new_load_failures(replayed, place).count());
+    let fails = found.count(|verdict| verdict.errors == ErrorVerdict::New);
+    let plans = found.count(|verdict| verdict.plans == PlanVerdict::Changed);
+    let results = found.count(ReplayVerdict::results_differ);
+    let both = found.count(|verdict| verdict.errors == ErrorVerdict::Both);
+    let unstable = found.count(is_unstable);
+    let verb = |count: u64, one: &str, several: &str| match count {
+        1 => format!("1 statement {one}"),
+        count => format!("{count} statements {several}"),
+    };
+    let mut parts = Vec::new();
+    if objects > 0 {
+        parts.push(format!("{} of the dump cannot be loaded", plural(objects, "object")));
+    }
+    parts.push(verb(fails, "fails", "fail"));
+    parts.push(match plans {
+        1 => "1 has another plan".to_owned(),
+        plans => format!("{plans} have another plan"),
+    });
+    parts.push(match (replayed.executed, results) {
+        (false, _) => "none was executed".to_owned(),
+        (true, 1) => "1 returns something else".to_owned(),
+        (true, results) => format!("{results} return something else"),
+    });
+    if unstable > 0 {
+        parts.push(format!("{unstable} with unstable plans"));
+    }
+    if both > 0 {
+        parts.push(format!("{both} fail on both"));
+    }
+    parts.join(", ")
+}
+
+fn is_unstable(verdict: &ReplayVerdict) -> bool {
+    matches!(verdict.plans, PlanVerdict::UnstableBase | PlanVerdict::UnstableCandidate)
+}
+
+/// Errors of the candidate.
+pub(crate) fn failure_texts(statement: &ReplayedStatement, verdict: &ReplayVerdict) -> Vec<String> {
+    let on = statement.servers.get(verdict.server);
+    let failures = on.map_or(&[][..], |on| on.failures.as_slice());
+    let words = |tuples: u64| match statement.tuples {
+        1 => String::new(),
+        of => format!(" ({tuples} of {of} sets of values)"),
+    };
+    failures
+        .iter()
+        .map(|failure| format!("{} {}{}", failure.sqlstate, failure.message, words(failure.tuples)))
+        .collect()
+}
+
+/// For which values a plan changed, and what it is now.
+fn plan_texts(replayed: &Replayed, statement: &ReplayedStatement, verdict: &ReplayVerdict) -> Vec<String> {
+    let mut texts = vec![changed_for(statement, verdict)];
+    for change in verdict.changes.iter().take(3) {
+        let parting = Parting::of(replayed, &change.from, &change.to);
+        let of = match verdict.changes.len() {
+            1 => String::new(),
+            _ => format!("{} of them: ", change.tuples),
+        };
+        texts.push(format!("{of}{}", parting.sentence()));
+    }
+    texts
+}
+
+/// `another plan for 4 of 64 sets of values, 31 % of the statement`.
+pub(crate) fn changed_for(statement: &ReplayedStatement, verdict: &ReplayVerdict) -> String {
+    if statement.tuples == 1 {
+        return "another plan".to_owned();
+    }
+    if verdict.changed == statement.tuples {
+        return format!("another plan for all {} sets of values", statement.tuples);
+    }
+    format!(
+        "another plan for {} of {} sets of values, {:.0} % of the statement",
+        verdict.changed,
+        statement.tuples,
+        verdict.changed_share * 100.0
+    )
+}
+
+pub(crate) fn result_texts(verdict: &ReplayVerdict) -> Vec<String> {
+    let what = match verdict.results {
+        ResultVerdict::RowsDiffer => "another number of rows",
+        ResultVerdict::ResultsDiffer => "as many rows, with other values",
+        ResultVerdict::OrderDiffers => "the same rows in another order",
+        ResultVerdict::NotRepeatable => "another result, also between two executions on the base",
+        ResultVerdict::Same => "the same result",
+        ResultVerdict::NotExecuted => "not executed",
+    };
+    let many = match verdict.differing {
+        0 | 1 => String::new(),
+        many => format!(" for {many} sets of values"),
+    };
+    let mut texts = vec![format!("{what}{many}")];
+    if !verdict.causes.is_empty() {
+        let word = if verdict.results == ResultVerdict::NotExecuted { "because" } else { "known causes" };
+        texts.push(format!("{word}: {}", verdict.causes.join("; ")));
+    }
+    texts
+}
+
+/// Where plans flip with the statistics.
+fn unstable_texts(_: &Replayed, statement: &ReplayedStatement, verdict: &ReplayVerdict) -> Vec<String> {
+    let unstable = |place: usize| statement.servers.get(place).map_or(0, |on| on.unstable);
+    vec![match verdict.plans {
+        PlanVerdict::UnstableBase => format!(
+            "the plan on the base changes with each ANALYZE, for {} of {} sets of values: no difference \
+             between the servers",
+            unstable(0),
+            statement.tuples
+        ),
+        _ => format!(
+            "the plan on the candidate changes with each ANALYZE, for {} of {} sets of values; on the base it \
+             does not",
+            unstable(verdict.server),
+            statement.tuples
+        ),
+    }]
+}
+
+/// What the answers do not cover.
+pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
+    let mut texts = Vec::new();
+    for left in &replayed.left_out {
+        let share = left.share.map_or_else(String::new, |share| {
+            format!(", {:.1} % {}", share * 100.0, replayed.covered.weighted_by.words())
+        });
+        texts.push(format!("not replayed: {}{share}: {}", plural(left.statements, "statement"), left.why));
+    }
+    let explained = |statement: &&ReplayedStatement| {
+        let mut verdicts = statement.verdicts.iter();
+        statement.kind == "read" && verdicts.all(|verdict| verdict.results == ResultVerdict::NotExecuted)
+    };
+    let only_explained = replayed.statements.iter().filter(|statement| statement.kind != "read").count();
+    if only_explained > 0 {
+        texts.push(format!(
+            "explained and not executed: {} that write or lock",
+            plural(count(only_explained), "statement")
+        ));
+    }
+    if replayed.executed {
+        for statement in replayed.statements.iter().filter(explained) {
+            let causes = statement.verdicts.first().map(|verdict| verdict.causes.join("; "));
+            let causes = causes.filter(|causes| !causes.is_empty());
+            if let Some(causes) = causes {
+                let name = statement.name.clone().unwrap_or_else(|| short(&statement.text));
+                texts.push(format!("not executed: {name}: {causes}"));
+            }
+        }
+    }
+    texts.extend(replayed.notes.iter().cloned());
+    texts.push(format!(
+        "no time was measured: another plan may be faster or slower. Each server drew its statistics {}, after \
+         loading {} ({} on disk)",
+        match replayed.draws {
+            1 => "once".to_owned(),
+            draws => format!("{draws} times"),
+        },
+        base_name(&replayed.data.path),
+        megabytes(replayed.servers.first().map_or(0, |server| server.data_bytes))
+    ));
+    texts
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes >> 20)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
