@@ -8,6 +8,7 @@ pub mod count;
 pub mod experiment;
 pub mod explain;
 pub mod global;
+pub mod replay;
 pub mod results;
 pub mod selfcheck;
 pub mod shape;
@@ -22,6 +23,7 @@ use count::Count;
 use experiment::{Init, RunArguments};
 use explain::Explain;
 use global::Global;
+use replay::ReplayArguments;
 use results::{
     Confirm, ExportArguments, InvalidateArguments, LedgerArguments, Notes, Report, Resume,
 };
@@ -90,6 +92,15 @@ pub enum Command {
                       The file holds values of your users: keep it like the data."
     )]
     Capture(CaptureArguments),
+    /// Replay your own statements on servers with your tables: what fails on the candidate, which plans change,
+    /// which results differ
+    #[command(
+        after_help = "Example: deltabench replay queries.sql postgres:17 postgres:18 --data shop.dump \
+                      --plans-only\n\n\
+                      Exit codes: 0 nothing new fails, 1 something fails that worked on the base, 2 bad \
+                      request, 5 could not load or ask, 130 interrupted."
+    )]
+    Replay(Box<ReplayArguments>),
     /// Continue a run, an experiment or a bisection that was interrupted or killed
     #[command(after_help = "Example: deltabench resume last")]
     Resume(Resume),

@@ -8,6 +8,7 @@ use crate::console::{self, print_stdout, say, write_file};
 use crate::failure::Failure;
 use crate::invalidate::mark;
 use crate::output::analyse_run;
+use crate::replay;
 use crate::request::percent;
 use crate::store::{open, store_problem};
 use crate::study::{self, Wanted};
@@ -35,6 +36,11 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     let with_progress = with_progress(arguments).map_err(Failure::Refused)?;
     if let Some(path) = &arguments.out {
         console::check_writable(path).map_err(Failure::Refused)?;
+    }
+    if let [name] = arguments.runs.as_slice()
+        && replay::is_in_lab(name, config)
+    {
+        return replay::report(name, arguments, config);
     }
     let run = match study::wanted(&arguments.runs, arguments.by, config)? {
         Wanted::Run(run) => run,

@@ -38,6 +38,7 @@ mod pause;
 mod progress;
 mod ready;
 mod reference;
+mod replay;
 mod request;
 mod resume;
 mod selfbench;
@@ -75,6 +76,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Explain(explain) => explain::explain(*explain, &config),
         Command::Bisect(bisect) => bisect::bisect(&bisect, &config),
         Command::Capture(capture) => capture::capture(&capture),
+        Command::Replay(replay) => replay::replay(&replay, &config),
         Command::Resume(resume) => resume::resume(&resume, &config),
         Command::Confirm(confirm) => resume::confirm(&confirm, &config),
         Command::Report(report) => listing::report(&report, &config),

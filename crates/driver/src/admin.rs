@@ -198,9 +198,9 @@ fn parse_bind_execute(
         out.extend_from_slice(&values_count.to_be_bytes());
         for value in values {
             // What is longer than a message can be is caught by the message's own length.
-            let length = value.as_ref().map_or(-1, |value| {
-                i32::try_from(value.len()).unwrap_or(i32::MAX)
-            });
+            let length = value
+                .as_ref()
+                .map_or(-1, |value| i32::try_from(value.len()).unwrap_or(i32::MAX));
             out.extend_from_slice(&length.to_be_bytes());
             out.extend_from_slice(value.as_deref().unwrap_or_default().as_bytes());
         }

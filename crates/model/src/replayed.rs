@@ -291,7 +291,10 @@ impl ReplayVerdict {
 impl Replayed {
     /// Whether something fails on a candidate that worked on the base: a statement, or an object of the dump.
     pub fn has_new_failures(&self) -> bool {
-        let mut verdicts = self.statements.iter().flat_map(|statement| &statement.verdicts);
+        let mut verdicts = self
+            .statements
+            .iter()
+            .flat_map(|statement| &statement.verdicts);
         let of_load = |failure: &ReplayedLoadFailure| !failure.servers.contains(&0);
         verdicts.any(|verdict| verdict.errors == ErrorVerdict::New)
             || self.load_failures.iter().any(of_load)

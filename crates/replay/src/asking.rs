@@ -30,7 +30,10 @@ const SESSION: &str = "SET default_transaction_read_only = on; SET lock_timeout 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer<T> {
     Done(T),
-    Failed { sqlstate: String, message: String },
+    Failed {
+        sqlstate: String,
+        message: String,
+    },
     /// It did not end in time.
     TooLong,
 }
@@ -74,7 +77,9 @@ impl<'a> Asking<'a> {
     /// Errors: what the server answers.
     pub fn analyze(&self) -> Result<(), Problem> {
         let client = self.member.superuser();
-        client.and_then(|mut client| run(&mut client, "ANALYZE")).map_err(|problem| self.named(problem))
+        client
+            .and_then(|mut client| run(&mut client, "ANALYZE"))
+            .map_err(|problem| self.named(problem))
     }
 
     /// Explains every tuple.
@@ -170,10 +175,14 @@ impl<'a> Asking<'a> {
             },
         };
         let session = connected.insert(session);
-        let types = session.types(&job.statement.types).map_err(|problem| self.named(problem))?;
+        let types = session
+            .types(&job.statement.types)
+            .map_err(|problem| self.named(problem))?;
         let begun = session.client.execute("BEGIN TRANSACTION READ ONLY");
         begun.map_err(|error| self.lost(&error))?;
-        let asked = session.client.with_values(sql, &types, &tuple.tuple.values, each);
+        let asked = session
+            .client
+            .with_values(sql, &types, &tuple.tuple.values, each);
         let answer = match asked {
             Ok(()) => Answer::Done(()),
             Err(WireError::Server(error)) => self.answered(&error, tuple)?,
@@ -196,7 +205,11 @@ impl<'a> Asking<'a> {
     }
 
     fn who(&self, job: &Job<'_>) -> Who {
-        let captured = job.statement.role.as_ref().filter(|role| self.roles.contains(*role));
+        let captured = job
+            .statement
+            .role
+            .as_ref()
+            .filter(|role| self.roles.contains(*role));
         Who {
             role: captured.map_or(ROLE, String::as_str).to_owned(),
             search_path: job.statement.search_path.clone(),
@@ -207,7 +220,10 @@ impl<'a> Asking<'a> {
     fn open(&self, who: Who) -> Result<Result<Connected, Answer<()>>, Problem> {
         let client = connect(&self.member.endpoint, &self.member.login(&who.role));
         let mut client = client.map_err(|problem| self.named(problem))?;
-        let timeout = format!("{SESSION}; SET statement_timeout = '{}s'", self.timeout_seconds);
+        let timeout = format!(
+            "{SESSION}; SET statement_timeout = '{}s'",
+            self.timeout_seconds
+        );
         run(&mut client, &timeout).map_err(|problem| self.named(problem))?;
         if let Some(path) = &who.search_path {
             let set = format!("SET search_path = {path}");
@@ -254,11 +270,13 @@ impl Connected {
             }
             let mut found = 0;
             let sql = "SELECT pg_catalog.to_regtype($1::cstring)::oid";
-            let asked = self.client.with_values(sql, &[], &[Some(name.clone())], &mut |row| {
-                let text = text_row(row)?.into_iter().next().flatten();
-                found = text.and_then(|text| text.parse().ok()).unwrap_or(0);
-                Ok(())
-            });
+            let asked = self
+                .client
+                .with_values(sql, &[], &[Some(name.clone())], &mut |row| {
+                    let text = text_row(row)?.into_iter().next().flatten();
+                    found = text.and_then(|text| text.parse().ok()).unwrap_or(0);
+                    Ok(())
+                });
             match asked {
                 Ok(()) | Err(WireError::Server(_)) => {}
                 Err(error) => return Err(error.problem("a server does not know its types")),
@@ -273,7 +291,9 @@ impl Connected {
 /// An error of a statement, without its values and without the literals of its text.
 fn failed<T>(error: &ServerError, tuple: &TupleJob<'_>) -> Answer<T> {
     let found = tokens(tuple.sql).tokens;
-    let literals = found.iter().filter(|token| token.kind == TokenKind::Literal);
+    let literals = found
+        .iter()
+        .filter(|token| token.kind == TokenKind::Literal);
     let literals = literals.flat_map(|token| [token.text, token.text.trim_matches('\'')]);
     let values = tuple.tuple.values.iter().flatten().map(String::as_str);
     let secrets: Vec<&str> = values.chain(literals).collect();

@@ -7,7 +7,14 @@ use deltabench_capture::{Token, TokenKind, tokens};
 
 /// Words that go on with the name of a type: `timestamp with time zone`.
 const OF_TYPES: [&str; 8] = [
-    "precision", "varying", "with", "without", "time", "zone", "to", "second",
+    "precision",
+    "varying",
+    "with",
+    "without",
+    "time",
+    "zone",
+    "to",
+    "second",
 ];
 /// What stands for a plan within a condition.
 const SUBPLAN: &str = "SubPlan";
@@ -68,7 +75,9 @@ fn is_constant(token: &Token<'_>, before: Option<&String>) -> bool {
     match token.kind {
         TokenKind::Literal | TokenKind::Parameter => true,
         TokenKind::Word => {
-            let literal = ["null", "true", "false"].iter().any(|word| token.is_word(word));
+            let literal = ["null", "true", "false"]
+                .iter()
+                .any(|word| token.is_word(word));
             let tested = before.is_some_and(|word| matches!(word.as_str(), "IS" | "NOT"));
             literal && !tested
         }
@@ -102,7 +111,10 @@ fn beyond_type<'a, 'b>(tokens: &'a [Token<'b>]) -> &'a [Token<'b>] {
     rest
 }
 
-fn beyond_brackets<'a, 'b>(tokens: &'a [Token<'b>], (open, close): (&str, &str)) -> &'a [Token<'b>] {
+fn beyond_brackets<'a, 'b>(
+    tokens: &'a [Token<'b>],
+    (open, close): (&str, &str),
+) -> &'a [Token<'b>] {
     let opens = tokens.first().is_some_and(|token| token.is_mark(open));
     let end = tokens.iter().position(|token| token.is_mark(close));
     match end {
@@ -201,7 +213,10 @@ fn written(pieces: &[String]) -> String {
         let tight = matches!(piece.as_str(), ")" | "]" | "," | "::" | "[" | ".");
         let after = text.ends_with(['(', '[', '.']) || text.ends_with("::");
         // Keywords are printed in capitals.
-        let called = piece == "(" && text.ends_with(|last: char| last.is_lowercase() || last.is_ascii_digit() || last == '_');
+        let called = piece == "("
+            && text.ends_with(|last: char| {
+                last.is_lowercase() || last.is_ascii_digit() || last == '_'
+            });
         if !(text.is_empty() || tight || after || called) {
             text.push(' ');
         }
@@ -237,12 +252,21 @@ mod tests {
 
     #[test]
     fn operators_columns_and_functions_do() {
-        let different = ["(a > 1)", "(a < 1)", "(b < 1)", "(lower(a) < 1)", "((a + 1) < 1)"];
+        let different = [
+            "(a > 1)",
+            "(a < 1)",
+            "(b < 1)",
+            "(lower(a) < 1)",
+            "((a + 1) < 1)",
+        ];
         let mut found: Vec<String> = different.iter().map(|text| condition(text)).collect();
         found.sort();
         found.dedup();
         assert_eq!(found.len(), different.len());
-        assert_eq!(condition("((lower((t.a)::text) = 'x'::text))"), "lower((a)::text) = ?");
+        assert_eq!(
+            condition("((lower((t.a)::text) = 'x'::text))"),
+            "lower((a)::text) = ?"
+        );
     }
 
     #[test]
@@ -259,7 +283,10 @@ mod tests {
         let new = condition("((NOT (ANY (a = (hashed SubPlan 1).col1))) AND (a = 2))");
         assert_eq!(old, new);
         assert_eq!(condition("(a > (SubPlan 2))"), "SubPlan");
-        assert_eq!(condition("(alternatives: SubPlan 1 or hashed SubPlan 2)"), "SubPlan");
+        assert_eq!(
+            condition("(alternatives: SubPlan 1 or hashed SubPlan 2)"),
+            "SubPlan"
+        );
     }
 
     #[test]

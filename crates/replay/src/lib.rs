@@ -8,7 +8,7 @@
 //! of results in place of rows.
 //!
 //! ```no_run
-//! # fn demo(request: &deltabench_replay::Request<'_>) -> Result<(), deltabench_model::problem::Problem> {
+//! # fn demo(request: &deltabench_replay::Request<'_>) -> Result<(), deltabench_replay::Stopped> {
 //! let replayed = deltabench_replay::replay(request, &mut |text| eprintln!("{text}"))?;
 //! println!("{} plans", replayed.plans.len());
 //! # Ok(())
@@ -29,7 +29,7 @@ mod shape;
 mod verdict;
 mod work;
 
-pub use dump::{DumpError, DumpFile, Survey, survey};
-pub use replay::replay;
+pub use dump::{DumpError, DumpFile, Skipped, Survey, survey};
+pub use replay::{Stopped, replay};
 pub use request::{Request, Wish};
 pub use work::{Job, Work};

@@ -8,8 +8,8 @@ use crate::verdict::{Outcome, mean_rows, on_server, verdict};
 use crate::work::{Job, Work};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{
-    Covered, REPLAYED_FORMAT, Replayed, ReplayedData, ReplayedFile, ReplayedLoadFailure, ReplayedPlan,
-    ReplayedServer, ReplayedStatement, ResultVerdict,
+    Covered, REPLAYED_FORMAT, Replayed, ReplayedData, ReplayedFile, ReplayedLoadFailure,
+    ReplayedPlan, ReplayedServer, ReplayedStatement, ResultVerdict,
 };
 use deltabench_model::units::count;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +18,16 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOVED: f64 = 0.5;
 /// Functions that say the time; the session's time zone has no part in it.
 const CLOCKS: [&str; 10] = [
-    "now", "current_date", "current_timestamp", "current_time", "localtime", "localtimestamp", "clock_timestamp",
-    "statement_timestamp", "transaction_timestamp", "age",
+    "now",
+    "current_date",
+    "current_timestamp",
+    "current_time",
+    "localtime",
+    "localtimestamp",
+    "clock_timestamp",
+    "statement_timestamp",
+    "transaction_timestamp",
+    "age",
 ];
 
 /// Loads the dump into servers of its own, asks them, takes them down, and says how the candidates differ.
@@ -28,19 +36,32 @@ const CLOCKS: [&str; 10] = [
 /// Must be called on a thread that outlives the servers.
 ///
 /// Errors: whatever makes an answer impossible; nothing is left behind.
-pub fn replay(request: &Request<'_>, tell: &mut dyn FnMut(&str)) -> Result<Replayed, Problem> {
+pub fn replay(request: &Request<'_>, tell: &mut dyn FnMut(&str)) -> Result<Replayed, Stopped> {
     let work = Work::of(request.capture);
     if work.jobs.is_empty() {
-        return Err(Problem::new("there is nothing to replay")
-            .detail("the capture has no statement that reads or writes tables and has its values")
-            .hint("`deltabench capture` says what it left out, and why"));
+        return Err(Stopped::Refused(
+            Problem::new("there is nothing to replay")
+                .detail(
+                    "the capture has no statement that reads or writes tables and has its values",
+                )
+                .hint("`deltabench capture` says what it left out, and why"),
+        ));
     }
-    let mut servers = Servers::start(request)?;
+    let mut servers = Servers::start(request).map_err(Stopped::Refused)?;
     let asked = load_and_ask(request, &work, &mut servers, tell);
     let report = asked.map(|asked| asked.report(request, &work, &servers));
     let gone = servers.dismantle();
-    let report = report?;
-    gone.map(|()| report)
+    let report = report.map_err(Stopped::Failed)?;
+    gone.map(|()| report).map_err(Stopped::Failed)
+}
+
+/// Why a replay has no answer.
+#[derive(Debug)]
+pub enum Stopped {
+    /// It cannot be done with these servers on this host; nothing was loaded.
+    Refused(Problem),
+    /// Loading or asking failed.
+    Failed(Problem),
 }
 
 fn load_and_ask(
@@ -50,13 +71,24 @@ fn load_and_ask(
     tell: &mut dyn FnMut(&str),
 ) -> Result<Asked, Problem> {
     let tables = request.survey.tables;
-    tell(&format!("loading {} with {tables} tables of rows", request.dump.path().display()));
+    tell(&format!(
+        "loading {} with {tables} tables of rows",
+        request.dump.path().display()
+    ));
     servers.load(request)?;
     for member in &servers.members {
         let name = &member.wish.installation.resolved;
         if !member.loaded.settings_left_out.is_empty() {
-            let names: Vec<&str> = member.loaded.settings_left_out.iter().map(String::as_str).collect();
-            tell(&format!("{name} does not know these settings of the dump, left out: {}", names.join(", ")));
+            let names: Vec<&str> = member
+                .loaded
+                .settings_left_out
+                .iter()
+                .map(String::as_str)
+                .collect();
+            tell(&format!(
+                "{name} does not know these settings of the dump, left out: {}",
+                names.join(", ")
+            ));
         }
     }
     let wanted = |job: &Job<'_>| job.statement.role.clone();
@@ -64,7 +96,11 @@ fn load_and_ask(
     let roles = servers.prepare_roles(&wanted)?;
     let mut asked = Asked::new(work, servers.members.len());
     asked.missing_roles = wanted.difference(&roles).cloned().collect();
-    let roots = servers.members.iter().map(|member| member.roots()).collect::<Result<Vec<_>, _>>()?;
+    let roots = servers
+        .members
+        .iter()
+        .map(|member| member.roots())
+        .collect::<Result<Vec<_>, _>>()?;
     let asking: Vec<Asking<'_>> = servers
         .members
         .iter()
@@ -78,7 +114,11 @@ fn load_and_ask(
         })
         .collect();
     for draw in 0..request.draws {
-        tell(&format!("statistics {} of {}: every statement is explained", draw + 1, request.draws));
+        tell(&format!(
+            "statistics {} of {}: every statement is explained",
+            draw + 1,
+            request.draws
+        ));
         // The first statistics came with the load.
         let explained = side_by_side(&asking, |asking, _| {
             if draw > 0 {
@@ -140,7 +180,10 @@ fn side_by_side<T: Send>(
             .map(|(place, asking)| scope.spawn(move || what(asking, place)))
             .collect();
         let died = |_| Err(Problem::new("a thread that asks a server ended too early"));
-        let ends: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap_or_else(died)).collect();
+        let ends: Vec<_> = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(died))
+            .collect();
         ends.into_iter().collect()
     })
 }
@@ -198,12 +241,19 @@ impl Asked {
                 let foreign = self.outcomes.iter().any(|server| {
                     let outcome = server.get(number).and_then(|outcomes| outcomes.get(place));
                     let mut plans = outcome.into_iter().flat_map(|outcome| outcome.plans.keys());
-                    plans.any(|plan| self.shapes.get(plan).is_some_and(crate::shape::Shape::is_foreign))
+                    plans.any(|plan| {
+                        self.shapes
+                            .get(plan)
+                            .is_some_and(crate::shape::Shape::is_foreign)
+                    })
                 });
                 let objection = job.objection(tuple, volatile, allowed);
-                let objection =
-                    objection.or_else(|| foreign.then(|| "it reads a table of another server".to_owned()));
-                let entry = self.objections.get_mut(number).and_then(|row| row.get_mut(place));
+                let objection = objection
+                    .or_else(|| foreign.then(|| "it reads a table of another server".to_owned()));
+                let entry = self
+                    .objections
+                    .get_mut(number)
+                    .and_then(|row| row.get_mut(place));
                 if let Some(entry) = entry {
                     *entry = objection;
                 }
@@ -242,7 +292,9 @@ impl Asked {
                     continue;
                 };
                 second.executed(answer);
-                let first = self.outcome(0, (number, place)).and_then(|outcome| outcome.rows.as_ref());
+                let first = self
+                    .outcome(0, (number, place))
+                    .and_then(|outcome| outcome.rows.as_ref());
                 let same = match (first, &second.rows) {
                     (Some(first), Some(second)) => first.difference(second, orders).is_none(),
                     _ => true,
@@ -256,11 +308,20 @@ impl Asked {
 
     fn statement(&self, number: usize, job: &Job<'_>) -> ReplayedStatement {
         let of = |server: usize| {
-            let outcomes = self.outcomes.get(server).and_then(|server| server.get(number));
+            let outcomes = self
+                .outcomes
+                .get(server)
+                .and_then(|server| server.get(number));
             outcomes.map_or(&[][..], Vec::as_slice)
         };
-        let mut objections: Vec<String> =
-            self.objections.get(number).into_iter().flatten().flatten().cloned().collect();
+        let mut objections: Vec<String> = self
+            .objections
+            .get(number)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .cloned()
+            .collect();
         objections.dedup();
         let again = |tuple: usize| self.unrepeatable.contains(&(number, tuple));
         let candidates = 1..self.outcomes.len();
@@ -268,7 +329,9 @@ impl Asked {
             .map(|server| verdict(job, (of(0), of(server)), server, (&again, &objections)))
             .collect();
         if let Some(moved) = moved(job, mean_rows(job, of(0))) {
-            let executed = verdicts.iter_mut().filter(|one| one.results != ResultVerdict::NotExecuted);
+            let executed = verdicts
+                .iter_mut()
+                .filter(|one| one.results != ResultVerdict::NotExecuted);
             executed.for_each(|verdict| verdict.causes.push(moved.clone()));
         }
         ReplayedStatement {
@@ -279,14 +342,18 @@ impl Asked {
             calls: job.statement.calls,
             share: job.share,
             tuples: count(job.tuples.len()),
-            servers: (0..self.outcomes.len()).map(|server| on_server(job, of(server))).collect(),
+            servers: (0..self.outcomes.len())
+                .map(|server| on_server(job, of(server)))
+                .collect(),
             verdicts,
         }
     }
 
     fn report(self, request: &Request<'_>, work: &Work<'_>, servers: &Servers<'_>) -> Replayed {
         let statements = work.jobs.iter().enumerate();
-        let statements: Vec<_> = statements.map(|(number, job)| self.statement(number, job)).collect();
+        let statements: Vec<_> = statements
+            .map(|(number, job)| self.statement(number, job))
+            .collect();
         let plans = self.shapes.iter().map(|(id, shape)| ReplayedPlan {
             id: id.clone(),
             lines: shape.lines(),
@@ -334,14 +401,18 @@ impl Asked {
             ));
         }
         let dumped = request.survey.locale.as_deref();
-        if let Some(locale) = dumped.filter(|locale| !matches!(*locale, "C" | "POSIX" | "C.UTF-8")) {
+        if let Some(locale) = dumped.filter(|locale| !matches!(*locale, "C" | "POSIX" | "C.UTF-8"))
+        {
             notes.push(format!(
                 "locale: the dumped database has {locale}, the databases here have C: the order of text, and \
                  whether an index can answer LIKE, may differ from production; all servers are alike"
             ));
         }
         let skipped = &request.survey.skipped;
-        if skipped.iter().any(|(why, _)| *why == crate::dump::Skipped::OtherServers) {
+        if skipped
+            .iter()
+            .any(|(why, _)| *why == crate::dump::Skipped::OtherServers)
+        {
             notes.push(
                 "user mappings and subscriptions of the dump are left out, so no other server is reached"
                     .to_owned(),
@@ -357,12 +428,21 @@ fn moved(job: &Job<'_>, found: Option<f64>) -> Option<String> {
     if captured < 1.0 || found >= captured * MOVED {
         return None;
     }
-    let clock = job.statement.volatile.iter().any(|name| CLOCKS.contains(&name.as_str()));
+    let clock = job
+        .statement
+        .volatile
+        .iter()
+        .any(|name| CLOCKS.contains(&name.as_str()));
     let (finding, why) = match clock {
         true => ("clock-moved", "it asks for the time, and the dump is older"),
-        false => ("data-moved", "the dump has other rows than the captured server had"),
+        false => (
+            "data-moved",
+            "the dump has other rows than the captured server had",
+        ),
     };
-    Some(format!("{finding}: {found:.1} rows for each call, {captured:.1} in the capture: {why}"))
+    Some(format!(
+        "{finding}: {found:.1} rows for each call, {captured:.1} in the capture: {why}"
+    ))
 }
 
 fn server(member: &crate::servers::Member<'_>) -> ReplayedServer {

@@ -77,8 +77,15 @@ pub struct Promises {
 
 /// Functions whose answer depends on the order in which rows come.
 const ORDERED_AGGREGATES: [&str; 9] = [
-    "array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "xmlagg",
-    "first_value", "row_number",
+    "array_agg",
+    "string_agg",
+    "json_agg",
+    "jsonb_agg",
+    "json_object_agg",
+    "jsonb_object_agg",
+    "xmlagg",
+    "first_value",
+    "row_number",
 ];
 
 impl Promises {
@@ -99,7 +106,11 @@ impl Promises {
                 if let Some(level) = levels.last_mut() {
                     level.0 = true;
                 }
-            } else if ["limit", "fetch", "offset"].iter().any(|word| token.is_word(word)) && !called {
+            } else if ["limit", "fetch", "offset"]
+                .iter()
+                .any(|word| token.is_word(word))
+                && !called
+            {
                 if let Some(level) = levels.last_mut() {
                     level.1 = true;
                 }
@@ -129,7 +140,9 @@ impl Promises {
         if self.limits_unordered {
             causes.push("it has a LIMIT without ORDER BY".to_owned());
         } else if self.limits {
-            causes.push("rows that are equal in ORDER BY may be on either side of its LIMIT".to_owned());
+            causes.push(
+                "rows that are equal in ORDER BY may be on either side of its LIMIT".to_owned(),
+            );
         }
         if self.aggregates {
             causes.push("it has a function that depends on the order of rows".to_owned());
@@ -162,8 +175,14 @@ mod tests {
     #[test]
     fn repeated_rows_count_and_values_differ() {
         let base = rows(&["a", "a", "b"]);
-        assert_eq!(base.difference(&rows(&["a", "b", "b"]), false), Some(Difference::Values));
-        assert_eq!(base.difference(&rows(&["a", "b"]), false), Some(Difference::Rows));
+        assert_eq!(
+            base.difference(&rows(&["a", "b", "b"]), false),
+            Some(Difference::Values)
+        );
+        assert_eq!(
+            base.difference(&rows(&["a", "b"]), false),
+            Some(Difference::Rows)
+        );
         assert_eq!(rows(&[]).difference(&rows(&[]), true), None);
     }
 
@@ -179,6 +198,9 @@ mod tests {
         assert!(ordered.limits && !ordered.limits_unordered);
         assert!(of("select * from (select a from t limit 1) s order by a").limits_unordered);
         assert!(!of("select \"limit\" from t").limits);
-        assert_eq!(of("select 1").causes(&["random".to_owned()]), ["it calls random"]);
+        assert_eq!(
+            of("select 1").causes(&["random".to_owned()]),
+            ["it calls random"]
+        );
     }
 }

@@ -10,14 +10,31 @@ use std::collections::BTreeSet;
 ///
 /// Source: PostgreSQL manual, "System Administration Functions", and "Server-side Functions" of large objects.
 const HARMFUL: [&str; 12] = [
-    "pg_cancel_backend", "pg_terminate_backend", "pg_reload_conf", "pg_rotate_logfile", "pg_notify",
-    "pg_promote", "pg_log_backend_memory_contexts", "set_config", "pg_sleep", "pg_sleep_for", "pg_sleep_until",
+    "pg_cancel_backend",
+    "pg_terminate_backend",
+    "pg_reload_conf",
+    "pg_rotate_logfile",
+    "pg_notify",
+    "pg_promote",
+    "pg_log_backend_memory_contexts",
+    "set_config",
+    "pg_sleep",
+    "pg_sleep_for",
+    "pg_sleep_until",
     "pg_stat_reset",
 ];
 /// Beginnings of names of such functions.
 const HARMFUL_FAMILIES: [&str; 10] = [
-    "pg_advisory", "pg_try_advisory", "lo_", "dblink", "pg_read_", "pg_ls_", "pg_logical_", "pg_stat_reset_",
-    "pg_replication_", "pg_switch_",
+    "pg_advisory",
+    "pg_try_advisory",
+    "lo_",
+    "dblink",
+    "pg_read_",
+    "pg_ls_",
+    "pg_logical_",
+    "pg_stat_reset_",
+    "pg_replication_",
+    "pg_switch_",
 ];
 
 /// Volatile functions of the user on a server, and views that call one.
@@ -74,7 +91,9 @@ impl Volatile {
                 return Some(format!("it calls {name}"));
             }
             if called && !allowed && self.functions.contains(&name) {
-                return Some(format!("it calls {name}, a volatile function of the database"));
+                return Some(format!(
+                    "it calls {name}, a volatile function of the database"
+                ));
             }
             let view = !allowed && self.views.contains(&name);
             view.then(|| format!("the view {name} calls a volatile function of the database"))
@@ -83,7 +102,10 @@ impl Volatile {
 }
 
 fn is_harmful(name: &str) -> bool {
-    HARMFUL.contains(&name) || HARMFUL_FAMILIES.iter().any(|family| name.starts_with(family))
+    HARMFUL.contains(&name)
+        || HARMFUL_FAMILIES
+            .iter()
+            .any(|family| name.starts_with(family))
 }
 
 /// The name that a token stands for.

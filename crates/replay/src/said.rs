@@ -14,7 +14,11 @@ pub fn message(error: &ServerError, values: &[&str]) -> String {
     if error.sqlstate.starts_with(OF_DATA) {
         message = without_quoted(&message);
     }
-    let mut values: Vec<&str> = values.iter().copied().filter(|value| value.chars().count() > 1).collect();
+    let mut values: Vec<&str> = values
+        .iter()
+        .copied()
+        .filter(|value| value.chars().count() > 1)
+        .collect();
     // The longest first: one may hold another.
     values.sort_by_key(|value| std::cmp::Reverse(value.len()));
     for value in values {
@@ -51,11 +55,20 @@ mod tests {
     #[test]
     fn values_do_not_leave_with_a_message() {
         let bad = error("22P02", "invalid input syntax for type integer: \"secret\"");
-        assert_eq!(message(&bad, &[]), "invalid input syntax for type integer: \"?\"");
+        assert_eq!(
+            message(&bad, &[]),
+            "invalid input syntax for type integer: \"?\""
+        );
         let syntax = error("42601", "syntax error at or near \"secret\"");
-        assert_eq!(message(&syntax, &["secret", "e"]), "syntax error at or near \"?\"");
+        assert_eq!(
+            message(&syntax, &["secret", "e"]),
+            "syntax error at or near \"?\""
+        );
         let table = error("42P01", "relation \"orders\" does not exist");
-        assert_eq!(message(&table, &["x"]), "relation \"orders\" does not exist");
+        assert_eq!(
+            message(&table, &["x"]),
+            "relation \"orders\" does not exist"
+        );
     }
 
     #[test]

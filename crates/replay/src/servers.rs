@@ -7,7 +7,9 @@ use crate::shape::Roots;
 use deltabench_driver::Client;
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::problem::Problem;
-use deltabench_server::{Cluster, ClusterSpec, SUPERUSER, Slot, Workspace, check_room, settings_under};
+use deltabench_server::{
+    Cluster, ClusterSpec, SUPERUSER, Slot, Workspace, check_room, settings_under,
+};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -81,7 +83,9 @@ impl<'a> Servers<'a> {
         let servers = u64::try_from(request.servers.len()).unwrap_or(u64::MAX);
         let memory = servers.saturating_mul((SHARED_BUFFERS_MB + LOADING_MB) << 20);
         check_room(request.workspaces, request.disk_bytes(), memory).map_err(|problem| {
-            problem.hint("keep the servers on another disk with --cluster-dir DIR, or name fewer candidates")
+            problem.hint(
+                "keep the servers on another disk with --cluster-dir DIR, or name fewer candidates",
+            )
         })?;
         let workspace = Workspace::create(request.workspaces, request.name, request.user)?;
         let mut servers = Self {
@@ -95,7 +99,10 @@ impl<'a> Servers<'a> {
         servers.check_extensions(request)?;
         for member in &servers.members {
             let mut client = connect(&member.endpoint, &superuser("postgres"))?;
-            run(&mut client, &format!("CREATE DATABASE {DATABASE} TEMPLATE template0"))?;
+            run(
+                &mut client,
+                &format!("CREATE DATABASE {DATABASE} TEMPLATE template0"),
+            )?;
         }
         Ok(servers)
     }
@@ -113,7 +120,8 @@ impl<'a> Servers<'a> {
             settings: &settings,
         };
         let name = format!("c{place}");
-        let mut cluster = Cluster::create(&self.workspace, &name, &spec, request.cache, request.user)?;
+        let mut cluster =
+            Cluster::create(&self.workspace, &name, &spec, request.cache, request.user)?;
         let port = FIRST_PORT.saturating_add(u16::try_from(place).unwrap_or(u16::MAX));
         let slot = Slot {
             port,
@@ -134,9 +142,17 @@ impl<'a> Servers<'a> {
         let mut lacking = Vec::new();
         for member in &self.members {
             let mut client = connect(&member.endpoint, &superuser("postgres"))?;
-            let rows = query(&mut client, "SELECT name FROM pg_catalog.pg_available_extensions")?;
+            let rows = query(
+                &mut client,
+                "SELECT name FROM pg_catalog.pg_available_extensions",
+            )?;
             let there: BTreeSet<String> = rows.into_iter().flatten().flatten().collect();
-            let missing: Vec<&str> = request.survey.extensions.difference(&there).map(String::as_str).collect();
+            let missing: Vec<&str> = request
+                .survey
+                .extensions
+                .difference(&there)
+                .map(String::as_str)
+                .collect();
             if !missing.is_empty() {
                 let name = &member.wish.installation.resolved;
                 lacking.push(format!("{name} has no {}", missing.join(", ")));
@@ -158,7 +174,11 @@ impl<'a> Servers<'a> {
     /// Errors: those of [`load`]; rows that the base did not take.
     pub fn load(&mut self, request: &Request<'_>) -> Result<(), Problem> {
         let login = superuser(DATABASE);
-        let endpoints: Vec<Endpoint> = self.members.iter().map(|member| member.endpoint.clone()).collect();
+        let endpoints: Vec<Endpoint> = self
+            .members
+            .iter()
+            .map(|member| member.endpoint.clone())
+            .collect();
         let members = &mut self.members;
         let results: Vec<Result<Loaded, Problem>> = std::thread::scope(|scope| {
             let loads: Vec<_> = endpoints
@@ -190,7 +210,10 @@ impl<'a> Servers<'a> {
                 }
             }
             let died = |_| Err(Problem::new("a thread that loads ended too early"));
-            loads.into_iter().map(|load| load.join().unwrap_or_else(died)).collect()
+            loads
+                .into_iter()
+                .map(|load| load.join().unwrap_or_else(died))
+                .collect()
         });
         for (member, result) in self.members.iter_mut().zip(results) {
             let name = &member.wish.installation.resolved;
@@ -221,7 +244,10 @@ impl<'a> Servers<'a> {
             let there: BTreeSet<String> = rows.into_iter().flatten().flatten().collect();
             everywhere = everywhere.intersection(&there).cloned().collect();
             for role in &everywhere {
-                run(&mut client, &format!("ALTER ROLE {} LOGIN NOSUPERUSER", quoted(role)))?;
+                run(
+                    &mut client,
+                    &format!("ALTER ROLE {} LOGIN NOSUPERUSER", quoted(role)),
+                )?;
             }
             make_replayer(&mut client)?;
         }
@@ -326,9 +352,18 @@ fn make_replayer(client: &mut Client) -> Result<(), Problem> {
     for schema in rows.into_iter().flatten().flatten() {
         let schema = quoted(&schema);
         run(client, &format!("GRANT USAGE ON SCHEMA {schema} TO {ROLE}"))?;
-        run(client, &format!("GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {ROLE}"))?;
-        run(client, &format!("GRANT ALL ON ALL SEQUENCES IN SCHEMA {schema} TO {ROLE}"))?;
-        run(client, &format!("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {schema} TO {ROLE}"))?;
+        run(
+            client,
+            &format!("GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {ROLE}"),
+        )?;
+        run(
+            client,
+            &format!("GRANT ALL ON ALL SEQUENCES IN SCHEMA {schema} TO {ROLE}"),
+        )?;
+        run(
+            client,
+            &format!("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {schema} TO {ROLE}"),
+        )?;
     }
     Ok(())
 }
@@ -377,10 +412,25 @@ mod tests {
             named_settings: Vec::new(),
         };
         let settings = settings(&wish);
-        let last = |name: &str| settings.iter().rfind(|(known, _)| known == name).unwrap().1.clone();
+        let last = |name: &str| {
+            settings
+                .iter()
+                .rfind(|(known, _)| known == name)
+                .unwrap()
+                .1
+                .clone()
+        };
         assert_eq!(last("autovacuum"), "off");
         assert_eq!(last("random_page_cost"), "1.1");
-        let planner = ["_cost", "enable_", "work_mem", "statistics_target", "parallel", "jit", "cache_size"];
+        let planner = [
+            "_cost",
+            "enable_",
+            "work_mem",
+            "statistics_target",
+            "parallel",
+            "jit",
+            "cache_size",
+        ];
         for (name, _) in OURS {
             assert!(planner.iter().all(|word| !name.contains(word)), "{name}");
         }

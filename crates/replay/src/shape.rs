@@ -12,11 +12,24 @@ use std::collections::BTreeMap;
 
 /// Conditions of a node.
 const CONDITIONS: [&str; 9] = [
-    "Index Cond", "Order By", "Hash Cond", "Merge Cond", "Join Filter", "Filter", "One-Time Filter",
-    "TID Cond", "Run Condition",
+    "Index Cond",
+    "Order By",
+    "Hash Cond",
+    "Merge Cond",
+    "Join Filter",
+    "Filter",
+    "One-Time Filter",
+    "TID Cond",
+    "Run Condition",
 ];
 /// Lists of keys of a node.
-const KEYS: [&str; 5] = ["Sort Key", "Presorted Key", "Group Key", "Cache Key", "Conflict Arbiter Indexes"];
+const KEYS: [&str; 5] = [
+    "Sort Key",
+    "Presorted Key",
+    "Group Key",
+    "Cache Key",
+    "Conflict Arbiter Indexes",
+];
 /// Digits of a plan's name.
 const ID_BYTES: usize = 8;
 
@@ -59,7 +72,10 @@ impl Shape {
             }
         }
         let hash = hash.finalize();
-        hash.iter().take(ID_BYTES).map(|byte| format!("{byte:02x}")).collect()
+        hash.iter()
+            .take(ID_BYTES)
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 
     /// Its nodes from the top, each with what is below it.
@@ -87,7 +103,11 @@ impl Shape {
 
     fn of(plan: &Value, roots: &Roots) -> Self {
         let below = plan.get("Plans").and_then(Value::as_array);
-        let mut below: Vec<Self> = below.into_iter().flatten().map(|plan| Self::of(plan, roots)).collect();
+        let mut below: Vec<Self> = below
+            .into_iter()
+            .flatten()
+            .map(|plan| Self::of(plan, roots))
+            .collect();
         let kind = word(plan, "Node Type");
         if matches!(kind, "Append" | "Merge Append") {
             below.sort();
@@ -120,7 +140,10 @@ fn is(plan: &Value, name: &str) -> bool {
 
 /// What a node is to the one above it, where it is no input.
 fn relationship(plan: &Value) -> String {
-    match (word(plan, "Parent Relationship"), word(plan, "Subplan Name")) {
+    match (
+        word(plan, "Parent Relationship"),
+        word(plan, "Subplan Name"),
+    ) {
         (_, name) if name.starts_with("CTE ") => format!("{name}: "),
         ("InitPlan", _) => "InitPlan: ".to_owned(),
         ("SubPlan", _) => "SubPlan: ".to_owned(),
@@ -144,11 +167,24 @@ fn node(plan: &Value, kind: &str, roots: &Roots) -> String {
     }
     let index = word(plan, "Index Name");
     if !index.is_empty() {
-        let preposition = if kind == "Bitmap Index Scan" { "on" } else { "using" };
+        let preposition = if kind == "Bitmap Index Scan" {
+            "on"
+        } else {
+            "using"
+        };
         text.push_str(&format!(" {preposition} {}", roots.of(index)));
     }
-    let on = ["Relation Name", "CTE Name", "Function Name", "Table Function Name", "Tuplestore Name"];
-    let on = on.iter().map(|name| word(plan, name)).find(|name| !name.is_empty());
+    let on = [
+        "Relation Name",
+        "CTE Name",
+        "Function Name",
+        "Table Function Name",
+        "Tuplestore Name",
+    ];
+    let on = on
+        .iter()
+        .map(|name| word(plan, name))
+        .find(|name| !name.is_empty());
     if let Some(on) = on {
         text.push_str(&format!(" on {}", roots.of(on)));
     }
@@ -174,7 +210,10 @@ fn named(plan: &Value, kind: &str) -> String {
             join => format!("{} {join} Join", kind.trim_end_matches(" Join")),
         },
         // Foreign Scan of a write, Custom Scan with its provider.
-        kind => [kind, word(plan, "Custom Plan Provider")].join(" ").trim().to_owned(),
+        kind => [kind, word(plan, "Custom Plan Provider")]
+            .join(" ")
+            .trim()
+            .to_owned(),
     }
 }
 
@@ -255,7 +294,9 @@ mod tests {
     fn partitions_that_are_read_alike_count_once_and_have_the_name_of_the_root() {
         let names = [("p1", "p"), ("p2", "p"), ("i1", "i"), ("i2", "i")];
         let names = names.map(|(part, root)| (part.to_owned(), root.to_owned()));
-        let roots = Roots { names: names.into_iter().collect() };
+        let roots = Roots {
+            names: names.into_iter().collect(),
+        };
         let part = |number: u32| {
             let mut scan = scan(&format!("p{number}"), "(a = 1)");
             scan["Index Name"] = json!(format!("i{number}"));
@@ -271,13 +312,20 @@ mod tests {
     #[test]
     fn joins_aggregates_and_subplans_are_named_as_explain_names_them() {
         let plan = json!({"Node Type": "Aggregate", "Strategy": "Hashed", "Partial Mode": "Finalize",
-            "Group Key": ["o.a", "(lower(o.b))"], "Plans": [
-                {"Node Type": "Hash Join", "Join Type": "Left", "Hash Cond": "(o.a = p.a)", "Plans": []},
-                {"Node Type": "Foreign Scan", "Parent Relationship": "SubPlan", "Subplan Name": "SubPlan 1"},
-            ]});
+        "Group Key": ["o.a", "(lower(o.b))"], "Plans": [
+            {"Node Type": "Hash Join", "Join Type": "Left", "Hash Cond": "(o.a = p.a)", "Plans": []},
+            {"Node Type": "Foreign Scan", "Parent Relationship": "SubPlan", "Subplan Name": "SubPlan 1"},
+        ]});
         let shape = read(&plan);
         let lines: Vec<String> = shape.lines().into_iter().map(|line| line.node).collect();
-        assert_eq!(lines, ["Finalize HashAggregate", "Hash Left Join", "SubPlan: Foreign Scan"]);
+        assert_eq!(
+            lines,
+            [
+                "Finalize HashAggregate",
+                "Hash Left Join",
+                "SubPlan: Foreign Scan"
+            ]
+        );
         assert_eq!(shape.lines()[0].details, ["Group Key: a, lower(b)"]);
         assert!(shape.is_foreign());
         assert!(Shape::read("no plan", &Roots::default()).is_none());

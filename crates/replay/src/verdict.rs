@@ -7,7 +7,8 @@ use crate::asking::Answer;
 use crate::results::{Difference, Rows};
 use crate::work::Job;
 use deltabench_model::replayed::{
-    ErrorVerdict, OnServer, PlanChange, PlanShare, PlanVerdict, ReplayFailure, ReplayVerdict, ResultVerdict,
+    ErrorVerdict, OnServer, PlanChange, PlanShare, PlanVerdict, ReplayFailure, ReplayVerdict,
+    ResultVerdict,
 };
 use deltabench_model::units::{count, to_f64};
 use std::collections::BTreeMap;
@@ -43,7 +44,8 @@ impl Outcome {
     fn not_done<T>(&mut self, answer: &Answer<T>) {
         match answer {
             Answer::Failed { sqlstate, message } => {
-                self.failed.get_or_insert((sqlstate.clone(), message.clone()));
+                self.failed
+                    .get_or_insert((sqlstate.clone(), message.clone()));
             }
             Answer::TooLong => self.too_long = true,
             Answer::Done(_) => {}
@@ -81,7 +83,9 @@ pub fn on_server(job: &Job<'_>, outcomes: &[Outcome]) -> OnServer {
     let mut shares: BTreeMap<&String, (u64, f64)> = BTreeMap::new();
     for (tuple, outcome) in job.tuples.iter().zip(outcomes) {
         if let Some((sqlstate, message)) = &outcome.failed {
-            let same = |known: &&mut ReplayFailure| known.sqlstate == *sqlstate && known.message == *message;
+            let same = |known: &&mut ReplayFailure| {
+                known.sqlstate == *sqlstate && known.message == *message
+            };
             match failures.iter_mut().find(same) {
                 Some(known) => known.tuples += 1,
                 None => failures.push(ReplayFailure {
@@ -110,7 +114,12 @@ pub fn on_server(job: &Job<'_>, outcomes: &[Outcome]) -> OnServer {
     OnServer {
         failures,
         plans,
-        unstable: count(outcomes.iter().filter(|outcome| outcome.is_unstable()).count()),
+        unstable: count(
+            outcomes
+                .iter()
+                .filter(|outcome| outcome.is_unstable())
+                .count(),
+        ),
         rows: executed.then(|| rows.map(|rows| rows.count).sum()),
     }
 }
@@ -129,7 +138,10 @@ pub fn verdict(
     let mut differing = 0;
     for (place, (base, candidate)) in pairs().enumerate() {
         let found = result(job, (base, candidate), || again(place));
-        differing += u64::from(!matches!(found, ResultVerdict::Same | ResultVerdict::NotExecuted));
+        differing += u64::from(!matches!(
+            found,
+            ResultVerdict::Same | ResultVerdict::NotExecuted
+        ));
         results = worse(results, found);
     }
     let mut causes = match results {
@@ -138,7 +150,10 @@ pub fn verdict(
         _ => job.promises.causes(&job.statement.volatile),
     };
     if results == ResultVerdict::OrderDiffers {
-        causes.insert(0, "rows that are equal in ORDER BY have no order".to_owned());
+        causes.insert(
+            0,
+            "rows that are equal in ORDER BY have no order".to_owned(),
+        );
     }
     if pairs().any(|(base, candidate)| base.too_long || candidate.too_long) {
         causes.push("some of its values did not end within the time-out".to_owned());
@@ -204,7 +219,9 @@ impl Plans {
                 }),
             }
         }
-        found.changes.sort_by_key(|change| std::cmp::Reverse(change.tuples));
+        found
+            .changes
+            .sort_by_key(|change| std::cmp::Reverse(change.tuples));
         found
     }
 }
@@ -256,11 +273,17 @@ fn worse(one: ResultVerdict, other: ResultVerdict) -> ResultVerdict {
 
 /// Rows of an execution in the mean, over the tuples that were executed.
 pub fn mean_rows(job: &Job<'_>, outcomes: &[Outcome]) -> Option<f64> {
-    let executed = job.tuples.iter().zip(outcomes).filter_map(|(tuple, outcome)| {
-        let rows = outcome.rows.as_ref()?;
-        Some((tuple.tuple.n, to_f64(rows.count)))
+    let executed = job
+        .tuples
+        .iter()
+        .zip(outcomes)
+        .filter_map(|(tuple, outcome)| {
+            let rows = outcome.rows.as_ref()?;
+            Some((tuple.tuple.n, to_f64(rows.count)))
+        });
+    let (weights, rows) = executed.fold((0.0, 0.0), |(weights, sum), (n, rows)| {
+        (weights + n, sum + n * rows)
     });
-    let (weights, rows) = executed.fold((0.0, 0.0), |(weights, sum), (n, rows)| (weights + n, sum + n * rows));
     (weights > 0.0).then(|| rows / weights)
 }
 
@@ -278,12 +301,16 @@ mod tests {
 
     #[test]
     fn a_plan_that_flips_on_the_base_is_no_change() {
-        let verdict = |base: &[&str], candidate: &[&str]| plans(candidate).plan_verdict(&plans(base));
+        let verdict =
+            |base: &[&str], candidate: &[&str]| plans(candidate).plan_verdict(&plans(base));
         assert_eq!(verdict(&["a", "a"], &["a", "a"]), PlanVerdict::Same);
         assert_eq!(verdict(&["a", "a"], &["b", "b"]), PlanVerdict::Changed);
         assert_eq!(verdict(&["a", "b"], &["b", "b"]), PlanVerdict::UnstableBase);
         assert_eq!(verdict(&["a", "b"], &["c", "c"]), PlanVerdict::Changed);
-        assert_eq!(verdict(&["a", "a"], &["a", "b"]), PlanVerdict::UnstableCandidate);
+        assert_eq!(
+            verdict(&["a", "a"], &["a", "b"]),
+            PlanVerdict::UnstableCandidate
+        );
         assert_eq!(verdict(&["a", "a"], &["c", "b"]), PlanVerdict::Changed);
         assert_eq!(verdict(&[], &["b"]), PlanVerdict::Unknown);
     }
@@ -295,8 +322,14 @@ mod tests {
             ..Outcome::default()
         };
         let fine = Outcome::default;
-        assert_eq!(errors(&[fine(), fine()], &[fine(), failed()]), ErrorVerdict::New);
-        assert_eq!(errors(&[failed(), fine()], &[failed(), fine()]), ErrorVerdict::Both);
+        assert_eq!(
+            errors(&[fine(), fine()], &[fine(), failed()]),
+            ErrorVerdict::New
+        );
+        assert_eq!(
+            errors(&[failed(), fine()], &[failed(), fine()]),
+            ErrorVerdict::Both
+        );
         assert_eq!(errors(&[failed()], &[fine()]), ErrorVerdict::Resolved);
         assert_eq!(errors(&[fine()], &[fine()]), ErrorVerdict::None);
     }

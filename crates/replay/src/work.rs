@@ -52,9 +52,17 @@ impl<'a> Job<'a> {
     }
 
     /// Why a tuple of it is explained only; absent if it may be executed.
-    pub fn objection(&self, tuple: &TupleJob<'_>, volatile: &Volatile, allowed: bool) -> Option<String> {
+    pub fn objection(
+        &self,
+        tuple: &TupleJob<'_>,
+        volatile: &Volatile,
+        allowed: bool,
+    ) -> Option<String> {
         if self.statement.kind != Kind::Read {
-            return Some(format!("a {} is only explained", self.statement.kind.word()));
+            return Some(format!(
+                "a {} is only explained",
+                self.statement.kind.word()
+            ));
         }
         volatile.objection(&tokens(tuple.sql).tokens, allowed)
     }
@@ -73,16 +81,25 @@ impl<'a> Work<'a> {
     /// Sorts the statements of a capture, the most expensive first.
     pub fn of(capture: &'a Capture) -> Self {
         let statements = &capture.statements;
-        let timed = statements.iter().any(|statement| statement.total_ms.is_some());
-        let weighted_by = if timed { WeightedBy::Time } else { WeightedBy::Calls };
+        let timed = statements
+            .iter()
+            .any(|statement| statement.total_ms.is_some());
+        let weighted_by = if timed {
+            WeightedBy::Time
+        } else {
+            WeightedBy::Calls
+        };
         let weight = |statement: &Statement| match weighted_by {
             WeightedBy::Time => statement.total_ms,
             WeightedBy::Calls => Some(to_f64(statement.calls)),
         };
         let sum: f64 = statements.iter().filter_map(weight).sum();
-        let share = |statement: &Statement| weight(statement).filter(|_| sum > 0.0).map(|one| one / sum);
-        let mut sorted: Vec<(&Statement, Option<f64>)> =
-            statements.iter().map(|statement| (statement, share(statement))).collect();
+        let share =
+            |statement: &Statement| weight(statement).filter(|_| sum > 0.0).map(|one| one / sum);
+        let mut sorted: Vec<(&Statement, Option<f64>)> = statements
+            .iter()
+            .map(|statement| (statement, share(statement)))
+            .collect();
         sorted.sort_by(|(_, one), (_, other)| other.unwrap_or(0.0).total_cmp(&one.unwrap_or(0.0)));
         let mut jobs = Vec::new();
         let mut left: BTreeMap<Obstacle, LeftOut> = BTreeMap::new();
@@ -107,7 +124,12 @@ impl<'a> Work<'a> {
         }
         let shares: Vec<f64> = jobs.iter().filter_map(|job| job.share).collect();
         let mut left_out: Vec<LeftOut> = left.into_values().collect();
-        left_out.sort_by(|one, other| other.share.unwrap_or(0.0).total_cmp(&one.share.unwrap_or(0.0)));
+        left_out.sort_by(|one, other| {
+            other
+                .share
+                .unwrap_or(0.0)
+                .total_cmp(&one.share.unwrap_or(0.0))
+        });
         Self {
             share: (!shares.is_empty()).then(|| shares.iter().sum()),
             jobs,

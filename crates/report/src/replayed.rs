@@ -10,7 +10,8 @@ pub use page::replayed_page;
 use crate::lines::wrapped;
 use crate::words::plural;
 use deltabench_model::replayed::{
-    ErrorVerdict, PlanVerdict, Replayed, ReplayedLoadFailure, ReplayedStatement, ReplayVerdict, ResultVerdict,
+    ErrorVerdict, PlanVerdict, ReplayVerdict, Replayed, ReplayedLoadFailure, ReplayedStatement,
+    ResultVerdict,
 };
 use deltabench_model::units::count;
 use parting::Parting;
@@ -49,12 +50,24 @@ fn of_candidate(replayed: &Replayed, place: usize, width: usize) -> Vec<String> 
     let found = Found::of(replayed, place);
     let lists: [(&str, Vec<Entry<'_>>); 5] = [
         ("fails", found.failing()),
-        ("plan", found.with(|verdict| verdict.plans == PlanVerdict::Changed, plan_texts)),
-        ("result", found.with(ReplayVerdict::results_differ, |_, _, verdict| result_texts(verdict))),
+        (
+            "plan",
+            found.with(|verdict| verdict.plans == PlanVerdict::Changed, plan_texts),
+        ),
+        (
+            "result",
+            found.with(ReplayVerdict::results_differ, |_, _, verdict| {
+                result_texts(verdict)
+            }),
+        ),
         ("unstable", found.with(is_unstable, unstable_texts)),
-        ("order", found.with(|verdict| verdict.results == ResultVerdict::OrderDiffers, |_, _, verdict| {
-            result_texts(verdict)
-        })),
+        (
+            "order",
+            found.with(
+                |verdict| verdict.results == ResultVerdict::OrderDiffers,
+                |_, _, verdict| result_texts(verdict),
+            ),
+        ),
     ];
     for (sign, entries) in lists {
         if !entries.is_empty() {
@@ -65,7 +78,10 @@ fn of_candidate(replayed: &Replayed, place: usize, width: usize) -> Vec<String> 
         }
         let more = entries.len().saturating_sub(SHOWN);
         if more > 0 {
-            lines.push(format!("{:<INDENT$}and {more} more, in the page and in the JSON", ""));
+            lines.push(format!(
+                "{:<INDENT$}and {more} more, in the page and in the JSON",
+                ""
+            ));
         }
     }
     lines
@@ -82,10 +98,23 @@ struct Entry<'a> {
 
 impl Entry<'_> {
     fn lines(&self, sign: &str, width: usize) -> Vec<String> {
-        let share = self.share.map_or_else(|| " ".repeat(8), |share| format!("{:>6.1} %", share * 100.0));
-        let text = self.statement.map_or("", |statement| statement.text.as_str());
-        let name = if self.name.is_empty() { String::new() } else { format!("{}  ", self.name) };
-        let mut lines = vec![format!("{sign:<INDENT$}{share}  {name}{}", short(text)).trim_end().to_owned()];
+        let share = self.share.map_or_else(
+            || " ".repeat(8),
+            |share| format!("{:>6.1} %", share * 100.0),
+        );
+        let text = self
+            .statement
+            .map_or("", |statement| statement.text.as_str());
+        let name = if self.name.is_empty() {
+            String::new()
+        } else {
+            format!("{}  ", self.name)
+        };
+        let mut lines = vec![
+            format!("{sign:<INDENT$}{share}  {name}{}", short(text))
+                .trim_end()
+                .to_owned(),
+        ];
         for text in &self.texts {
             lines.extend(wrapped(text, width, INDENT, INDENT + 2));
         }
@@ -112,7 +141,10 @@ struct Found<'a> {
 impl<'a> Found<'a> {
     fn of(replayed: &'a Replayed, place: usize) -> Self {
         let of = |statement: &'a ReplayedStatement| {
-            let verdict = statement.verdicts.iter().find(|verdict| verdict.server == place)?;
+            let verdict = statement
+                .verdicts
+                .iter()
+                .find(|verdict| verdict.server == place)?;
             Some((statement, verdict))
         };
         Self {
@@ -123,7 +155,12 @@ impl<'a> Found<'a> {
     }
 
     fn count(&self, wanted: impl Fn(&ReplayVerdict) -> bool) -> u64 {
-        count(self.verdicts.iter().filter(|(_, verdict)| wanted(verdict)).count())
+        count(
+            self.verdicts
+                .iter()
+                .filter(|(_, verdict)| wanted(verdict))
+                .count(),
+        )
     }
 
     fn with(
@@ -166,7 +203,8 @@ pub(crate) fn new_load_failures(
     place: usize,
 ) -> impl Iterator<Item = &ReplayedLoadFailure> {
     let failures = replayed.load_failures.iter();
-    failures.filter(move |failure| failure.servers.contains(&place) && !failure.servers.contains(&0))
+    failures
+        .filter(move |failure| failure.servers.contains(&place) && !failure.servers.contains(&0))
 }
 
 /// `postgres:18.6 vs postgres:14.24 on shop.sql …: 1 statement fails, …`.
@@ -182,18 +220,26 @@ pub(crate) fn head(replayed: &Replayed, place: usize) -> String {
     )
 }
 
-/// A server with the settings that were asked for.
+/// A server with the settings that not all of them have.
 pub(crate) fn server_name(replayed: &Replayed, place: usize) -> String {
     let Some(server) = replayed.servers.get(place) else {
         return String::new();
     };
-    let settings: Vec<String> =
-        server.settings.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+    let of_all = |setting: &(String, String)| {
+        let mut servers = replayed.servers.iter();
+        servers.all(|server| server.settings.contains(setting))
+    };
+    let own = server.settings.iter().filter(|setting| !of_all(setting));
+    let settings: Vec<String> = own
+        .map(|(name, value)| format!(" {name}={value}"))
+        .collect();
     format!("{}{}", server.name, settings.concat())
 }
 
 fn base_name(path: &str) -> &str {
-    path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(path)
+    path.rsplit('/')
+        .find(|part| !part.is_empty())
+        .unwrap_or(path)
 }
 
 fn covered(replayed: &Replayed) -> String {
@@ -231,7 +277,10 @@ fn found_words(replayed: &Replayed, place: usize) -> String {
     };
     let mut parts = Vec::new();
     if objects > 0 {
-        parts.push(format!("{} of the dump cannot be loaded", plural(objects, "object")));
+        parts.push(format!(
+            "{} of the dump cannot be loaded",
+            plural(objects, "object")
+        ));
     }
     parts.push(verb(fails, "fails", "fail"));
     parts.push(match plans {
@@ -253,7 +302,10 @@ fn found_words(replayed: &Replayed, place: usize) -> String {
 }
 
 fn is_unstable(verdict: &ReplayVerdict) -> bool {
-    matches!(verdict.plans, PlanVerdict::UnstableBase | PlanVerdict::UnstableCandidate)
+    matches!(
+        verdict.plans,
+        PlanVerdict::UnstableBase | PlanVerdict::UnstableCandidate
+    )
 }
 
 /// Errors of the candidate.
@@ -266,12 +318,23 @@ pub(crate) fn failure_texts(statement: &ReplayedStatement, verdict: &ReplayVerdi
     };
     failures
         .iter()
-        .map(|failure| format!("{} {}{}", failure.sqlstate, failure.message, words(failure.tuples)))
+        .map(|failure| {
+            format!(
+                "{} {}{}",
+                failure.sqlstate,
+                failure.message,
+                words(failure.tuples)
+            )
+        })
         .collect()
 }
 
 /// For which values a plan changed, and what it is now.
-fn plan_texts(replayed: &Replayed, statement: &ReplayedStatement, verdict: &ReplayVerdict) -> Vec<String> {
+fn plan_texts(
+    replayed: &Replayed,
+    statement: &ReplayedStatement,
+    verdict: &ReplayVerdict,
+) -> Vec<String> {
     let mut texts = vec![changed_for(statement, verdict)];
     for change in verdict.changes.iter().take(3) {
         let parting = Parting::of(replayed, &change.from, &change.to);
@@ -315,14 +378,22 @@ pub(crate) fn result_texts(verdict: &ReplayVerdict) -> Vec<String> {
     };
     let mut texts = vec![format!("{what}{many}")];
     if !verdict.causes.is_empty() {
-        let word = if verdict.results == ResultVerdict::NotExecuted { "because" } else { "known causes" };
+        let word = if verdict.results == ResultVerdict::NotExecuted {
+            "because"
+        } else {
+            "known causes"
+        };
         texts.push(format!("{word}: {}", verdict.causes.join("; ")));
     }
     texts
 }
 
 /// Where plans flip with the statistics.
-fn unstable_texts(_: &Replayed, statement: &ReplayedStatement, verdict: &ReplayVerdict) -> Vec<String> {
+fn unstable_texts(
+    _: &Replayed,
+    statement: &ReplayedStatement,
+    verdict: &ReplayVerdict,
+) -> Vec<String> {
     let unstable = |place: usize| statement.servers.get(place).map_or(0, |on| on.unstable);
     vec![match verdict.plans {
         PlanVerdict::UnstableBase => format!(
@@ -345,15 +416,28 @@ pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
     let mut texts = Vec::new();
     for left in &replayed.left_out {
         let share = left.share.map_or_else(String::new, |share| {
-            format!(", {:.1} % {}", share * 100.0, replayed.covered.weighted_by.words())
+            format!(
+                ", {:.1} % {}",
+                share * 100.0,
+                replayed.covered.weighted_by.words()
+            )
         });
-        texts.push(format!("not replayed: {}{share}: {}", plural(left.statements, "statement"), left.why));
+        texts.push(format!(
+            "not replayed: {}{share}: {}",
+            plural(left.statements, "statement"),
+            left.why
+        ));
     }
     let explained = |statement: &&ReplayedStatement| {
         let mut verdicts = statement.verdicts.iter();
-        statement.kind == "read" && verdicts.all(|verdict| verdict.results == ResultVerdict::NotExecuted)
+        statement.kind == "read"
+            && verdicts.all(|verdict| verdict.results == ResultVerdict::NotExecuted)
     };
-    let only_explained = replayed.statements.iter().filter(|statement| statement.kind != "read").count();
+    let only_explained = replayed
+        .statements
+        .iter()
+        .filter(|statement| statement.kind != "read")
+        .count();
     if only_explained > 0 {
         texts.push(format!(
             "explained and not executed: {} that write or lock",
@@ -362,10 +446,16 @@ pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
     }
     if replayed.executed {
         for statement in replayed.statements.iter().filter(explained) {
-            let causes = statement.verdicts.first().map(|verdict| verdict.causes.join("; "));
+            let causes = statement
+                .verdicts
+                .first()
+                .map(|verdict| verdict.causes.join("; "));
             let causes = causes.filter(|causes| !causes.is_empty());
             if let Some(causes) = causes {
-                let name = statement.name.clone().unwrap_or_else(|| short(&statement.text));
+                let name = statement
+                    .name
+                    .clone()
+                    .unwrap_or_else(|| short(&statement.text));
                 texts.push(format!("not executed: {name}: {causes}"));
             }
         }

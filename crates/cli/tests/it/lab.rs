@@ -52,8 +52,8 @@ impl Lab {
             .arg(self.path().join("lab"))
             .current_dir(self.path());
         if [
-            "bisect", "compare", "count", "explain", "insert", "pgbench", "resume", "rocksdb",
-            "run",
+            "bisect", "compare", "count", "explain", "insert", "pgbench", "replay", "resume",
+            "rocksdb", "run",
         ]
         .contains(&arguments[0])
         {

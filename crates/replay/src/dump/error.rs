@@ -43,7 +43,8 @@ pub enum DumpError {
 impl DumpError {
     /// The refusal of a dump.
     pub fn problem(&self, path: &Path) -> Problem {
-        let problem = Problem::new(format!("cannot load {}", path.display())).detail(self.to_string());
+        let problem =
+            Problem::new(format!("cannot load {}", path.display())).detail(self.to_string());
         match self {
             Self::Cut { .. } | Self::CutData { .. } | Self::NoEnd => {
                 problem.hint("the dump is cut: copy it again, or dump again")

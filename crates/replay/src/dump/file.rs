@@ -92,7 +92,10 @@ impl DumpFile {
     fn program(&self) -> Option<(&'static str, String)> {
         let path = self.path.display();
         match self.form {
-            Form::Zstd => Some(("zstd", "install zstd, or unpack the file elsewhere: `zstd -d`".to_owned())),
+            Form::Zstd => Some((
+                "zstd",
+                "install zstd, or unpack the file elsewhere: `zstd -d`".to_owned(),
+            )),
             Form::Archive => Some((
                 "pg_restore",
                 format!(
@@ -142,7 +145,10 @@ impl Output {
     fn of(program: &'static str, arguments: impl Iterator<Item = OsString>) -> io::Result<Self> {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null());
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()?;
         let stdout = child.stdout.take();
         let stdout = stdout.ok_or_else(|| io::Error::other("its output is not there"))?;
         Ok(Self {
@@ -159,7 +165,10 @@ impl Read for Output {
         if read == 0 && !room.is_empty() {
             let status = self.child.wait()?;
             if !status.success() {
-                return Err(io::Error::other(format!("{} ended with {status}", self.program)));
+                return Err(io::Error::other(format!(
+                    "{} ended with {status}",
+                    self.program
+                )));
             }
         }
         Ok(read)
@@ -192,13 +201,19 @@ mod tests {
         let plain = directory.path().join("a.sql");
         std::fs::write(&plain, "select 1;").unwrap();
         let dump = DumpFile::find(&plain).unwrap();
-        assert_eq!(text(&dump).unwrap() + &text(&dump).unwrap(), "select 1;select 1;");
+        assert_eq!(
+            text(&dump).unwrap() + &text(&dump).unwrap(),
+            "select 1;select 1;"
+        );
         let packed = directory.path().join("a.sql.gz");
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(b"select 2;").unwrap();
         let bytes = encoder.finish().unwrap();
         std::fs::write(&packed, &bytes).unwrap();
-        assert_eq!(text(&DumpFile::find(&packed).unwrap()).unwrap(), "select 2;");
+        assert_eq!(
+            text(&DumpFile::find(&packed).unwrap()).unwrap(),
+            "select 2;"
+        );
         std::fs::write(&packed, &bytes[..bytes.len() - 6]).unwrap();
         assert!(text(&DumpFile::find(&packed).unwrap()).is_err(), "cut");
     }
@@ -211,12 +226,21 @@ mod tests {
             std::fs::write(&path, bytes).unwrap();
             DumpFile::find(&path).map(|dump| dump.form)
         };
-        assert!(problem(b"BZh91AY").unwrap_err().hint.unwrap().contains("bunzip2"));
+        assert!(
+            problem(b"BZh91AY")
+                .unwrap_err()
+                .hint
+                .unwrap()
+                .contains("bunzip2")
+        );
         let missing = DumpFile::find(&directory.path().join("none")).unwrap_err();
         assert!(missing.error.contains("cannot read"));
         let empty = DumpFile::find(directory.path()).unwrap_err();
         assert!(empty.detail.unwrap().contains("directory"));
-        assert_eq!(form(&directory.path().join("a.dump")).unwrap(), Form::Other("bunzip2"));
+        assert_eq!(
+            form(&directory.path().join("a.dump")).unwrap(),
+            Form::Other("bunzip2")
+        );
     }
 
     #[test]

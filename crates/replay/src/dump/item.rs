@@ -7,11 +7,30 @@ use super::words::{Word, name_of, words};
 ///
 /// Source: PostgreSQL manual, "Character Set Support": encodings of clients only.
 const UNSPLITTABLE: [&str; 9] = [
-    "sjis", "shift_jis_2004", "shiftjis2004", "big5", "gbk", "uhc", "gb18030", "johab", "mskanji",
+    "sjis",
+    "shift_jis_2004",
+    "shiftjis2004",
+    "big5",
+    "gbk",
+    "uhc",
+    "gb18030",
+    "johab",
+    "mskanji",
 ];
 /// Commands of psql that change nothing that matters here.
 const HARMLESS: [&str; 12] = [
-    "restrict", "unrestrict", "set", "unset", "echo", "qecho", "warn", "pset", "timing", "x", "a", ".",
+    "restrict",
+    "unrestrict",
+    "set",
+    "unset",
+    "echo",
+    "qecho",
+    "warn",
+    "pset",
+    "timing",
+    "x",
+    "a",
+    ".",
 ];
 /// Words of a statement that are looked at.
 const LOOKED_AT: usize = 24;
@@ -54,6 +73,18 @@ pub enum Skipped {
     OtherServers,
     /// Settings of the whole server.
     System,
+}
+
+impl Skipped {
+    /// What is left out.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Nothing => "comments",
+            Self::Outside => "databases, tablespaces, and attributes and passwords of roles",
+            Self::OtherServers => "user mappings and subscriptions, which reach other servers",
+            Self::System => "settings of the whole server",
+        }
+    }
 }
 
 /// What is done with a command of psql.
@@ -173,7 +204,9 @@ fn set(words: &[Word], line: u64) -> Result<Item, DumpError> {
     if name == "client_encoding" {
         check_encoding(value.as_deref().unwrap_or_default()).map_err(|error| match error {
             DumpError::Encoding { encoding } => DumpError::Refused {
-                what: format!("client_encoding {encoding}, in which statements cannot be told apart"),
+                what: format!(
+                    "client_encoding {encoding}, in which statements cannot be told apart"
+                ),
                 line,
             },
             other => other,
@@ -246,7 +279,10 @@ mod tests {
         }
         assert_eq!(of("ALTER SYSTEM SET x = 1"), Item::Skip(Skipped::System));
         assert_eq!(of(" -- only this"), Item::Skip(Skipped::Nothing));
-        assert_eq!(of("ALTER DATABASE shop SET search_path TO shop"), Item::AlterDatabase);
+        assert_eq!(
+            of("ALTER DATABASE shop SET search_path TO shop"),
+            Item::AlterDatabase
+        );
     }
 
     #[test]
@@ -263,7 +299,9 @@ mod tests {
             assert_eq!(of(sql), Item::Send, "{sql}");
         }
         assert_eq!(of("CREATE ROLE app"), Item::Role);
-        let named = |name: &str| Item::Extension { name: name.to_owned() };
+        let named = |name: &str| Item::Extension {
+            name: name.to_owned(),
+        };
         assert_eq!(
             of("CREATE EXTENSION IF NOT EXISTS \"uuid-ossp\" WITH SCHEMA public"),
             named("uuid-ossp")
@@ -276,9 +314,16 @@ mod tests {
         let copied = of("COPY public.\"Order Items\" (id, \"from\") FROM stdin");
         let table = "public.\"Order Items\"".to_owned();
         assert_eq!(copied, Item::CopyIn { table });
-        for sql in ["COPY t FROM '/etc/passwd'", "COPY t FROM PROGRAM 'x'", "COPY t TO stdout"] {
+        for sql in [
+            "COPY t FROM '/etc/passwd'",
+            "COPY t FROM PROGRAM 'x'",
+            "COPY t TO stdout",
+        ] {
             let refused = item(sql.as_bytes(), 7);
-            assert!(matches!(refused, Err(DumpError::Refused { line: 7, .. })), "{sql}");
+            assert!(
+                matches!(refused, Err(DumpError::Refused { line: 7, .. })),
+                "{sql}"
+            );
         }
     }
 
@@ -288,8 +333,14 @@ mod tests {
             name: name.to_owned(),
             value: Some(value.to_owned()),
         };
-        assert_eq!(of("SET statement_timeout = 0"), set("statement_timeout", "0"));
-        assert_eq!(of("SET client_encoding = 'UTF8'"), set("client_encoding", "UTF8"));
+        assert_eq!(
+            of("SET statement_timeout = 0"),
+            set("statement_timeout", "0")
+        );
+        assert_eq!(
+            of("SET client_encoding = 'UTF8'"),
+            set("client_encoding", "UTF8")
+        );
         assert_eq!(of("set local x.y TO on"), set("x.y", "on"));
         assert!(item(b"SET client_encoding = 'SJIS'", 1).is_err());
     }
@@ -299,12 +350,21 @@ mod tests {
         let connected = |text: &str| command(text, 1).unwrap();
         let to = |name: &str| Command::Connect(Some(name.to_owned()));
         assert_eq!(connected("connect shop"), to("shop"));
-        assert_eq!(connected("connect -reuse-previous=on \"dbname='my shop'\""), to("my shop"));
+        assert_eq!(
+            connected("connect -reuse-previous=on \"dbname='my shop'\""),
+            to("my shop")
+        );
         assert_eq!(connected("connect - app"), Command::Connect(None));
         assert_eq!(connected("restrict abc"), Command::Nothing);
-        assert_eq!(connected("encoding LATIN1"), Command::Encoding("LATIN1".to_owned()));
+        assert_eq!(
+            connected("encoding LATIN1"),
+            Command::Encoding("LATIN1".to_owned())
+        );
         for text in ["! rm", "i other.sql", "copy t from 'x'", "o file"] {
-            assert!(matches!(command(text, 3), Err(DumpError::Command { line: 3, .. })), "{text}");
+            assert!(
+                matches!(command(text, 3), Err(DumpError::Command { line: 3, .. })),
+                "{text}"
+            );
         }
     }
 }

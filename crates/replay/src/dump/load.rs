@@ -232,7 +232,9 @@ impl Loader<'_> {
                 .detail(format!(
                     "line {line}: the dump's transaction has failed at an earlier statement"
                 ))
-                .hint("remove BEGIN and COMMIT from the file: each statement is loaded by itself"));
+                .hint(
+                    "remove BEGIN and COMMIT from the file: each statement is loaded by itself",
+                ));
         }
         let words = words(sql, 40);
         if is_expected(&words, &error.sqlstate) {
@@ -261,8 +263,9 @@ impl Loader<'_> {
         }
         let first = self.loaded.failures.first();
         let first = first.map_or_else(String::new, LoadFailure::to_string);
-        Err(Problem::new("the dump cannot be loaded")
-            .detail(format!("{MOST_FAILURES} statements failed, the first: {first}")))
+        Err(Problem::new("the dump cannot be loaded").detail(format!(
+            "{MOST_FAILURES} statements failed, the first: {first}"
+        )))
     }
 
     /// A connection that is of no use any more, or a server that is not.
@@ -273,7 +276,9 @@ impl Loader<'_> {
                 .hint("keep the servers on another disk with --cluster-dir DIR");
         }
         let said = match error {
-            WireError::Server(error) => format!("{}: {}", error.sqlstate, said::message(error, &[])),
+            WireError::Server(error) => {
+                format!("{}: {}", error.sqlstate, said::message(error, &[]))
+            }
             other => other.to_string(),
         };
         Problem::new("loading the dump failed").detail(format!("line {line}: {said}"))
@@ -345,13 +350,17 @@ mod tests {
 
     #[test]
     fn what_a_new_database_lacks_or_has_is_no_failure() {
-        let expected = |sql: &str, sqlstate: &str| is_expected(&words(sql.as_bytes(), 40), sqlstate);
+        let expected =
+            |sql: &str, sqlstate: &str| is_expected(&words(sql.as_bytes(), 40), sqlstate);
         assert!(expected("DROP TABLE a.t", "42P01"));
         assert!(expected("ALTER TABLE ONLY a.t DROP CONSTRAINT c", "42P01"));
         assert!(expected("CREATE SCHEMA public", "42P06"));
         assert!(expected("ALTER EVENT TRIGGER e OWNER TO app", "42501"));
         assert!(!expected("CREATE TABLE t (a int)", "42P07"));
-        assert!(!expected("ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0)", "42P01"));
+        assert!(!expected(
+            "ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0)",
+            "42P01"
+        ));
         assert!(!expected("DROP TABLE t", "42501"));
     }
 

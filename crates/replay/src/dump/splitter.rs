@@ -76,7 +76,10 @@ impl<R: Read> Splitter<R> {
             self.check_beginning()?;
         }
         let mut at = self.start;
-        while self.byte(at)?.is_some_and(|byte| byte.is_ascii_whitespace()) {
+        while self
+            .byte(at)?
+            .is_some_and(|byte| byte.is_ascii_whitespace())
+        {
             at += 1;
         }
         self.take(at);
@@ -533,7 +536,17 @@ mod tests {
             while splitter.copy_data(&mut data).unwrap() {}
             assert_eq!(data, b"a;b\n\\\\.\n'\n");
             let next = splitter.next_piece().unwrap().unwrap();
-            assert!(matches!(next, Piece::Statement { line: 7, ended: true, .. }), "{next:?}");
+            assert!(
+                matches!(
+                    next,
+                    Piece::Statement {
+                        line: 7,
+                        ended: true,
+                        ..
+                    }
+                ),
+                "{next:?}"
+            );
             let next = splitter.next_piece().unwrap().unwrap();
             assert!(matches!(next, Piece::Command { line: 9, .. }), "{next:?}");
         }
@@ -541,7 +554,13 @@ mod tests {
 
     #[test]
     fn what_ends_within_something_is_cut() {
-        for text in ["select 'a", "select \"a", "select $$a", "select /* a", "select E'a\\'"] {
+        for text in [
+            "select 'a",
+            "select \"a",
+            "select $$a",
+            "select /* a",
+            "select E'a\\'",
+        ] {
             let cut = Splitter::new(text.as_bytes()).next_piece();
             assert!(matches!(cut, Err(DumpError::Cut { line: 1 })), "{text}");
         }
@@ -549,7 +568,10 @@ mod tests {
         copy.next_piece().unwrap();
         copy.skip_line().unwrap();
         let cut = copy.copy_data(&mut Vec::new());
-        assert!(matches!(cut, Err(DumpError::CutData { line: 3 })), "{cut:?}");
+        assert!(
+            matches!(cut, Err(DumpError::CutData { line: 3 })),
+            "{cut:?}"
+        );
         let mut open = Splitter::new(&b"select 1"[..]);
         let piece = open.next_piece().unwrap().unwrap();
         assert!(matches!(piece, Piece::Statement { ended: false, .. }));

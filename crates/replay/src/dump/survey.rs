@@ -10,7 +10,10 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 
 /// The first and the last line of `pg_dump` and of `pg_dumpall`.
-const FIRST: [&str; 2] = ["PostgreSQL database dump", "PostgreSQL database cluster dump"];
+const FIRST: [&str; 2] = [
+    "PostgreSQL database dump",
+    "PostgreSQL database cluster dump",
+];
 const LAST: [&str; 2] = [
     "PostgreSQL database dump complete",
     "PostgreSQL database cluster dump complete",
@@ -54,7 +57,12 @@ pub fn survey(dump: &DumpFile) -> Result<Survey, DumpError> {
     looked.all(&mut splitter)?;
     // What is behind the last statement has been read, too.
     looked.found.bytes = hashed.bytes;
-    looked.found.sha256 = hashed.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    looked.found.sha256 = hashed
+        .hash
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     looked.judged()
 }
 
@@ -139,7 +147,9 @@ impl Looked {
                 self.skip(why);
             }
             Item::Send => {
-                let insert = sql.get(..6).is_some_and(|start| start.eq_ignore_ascii_case(b"insert"));
+                let insert = sql
+                    .get(..6)
+                    .is_some_and(|start| start.eq_ignore_ascii_case(b"insert"));
                 if insert {
                     self.found.data_bytes += count(sql.len());
                     self.databases.insert(self.database.clone());
@@ -150,7 +160,12 @@ impl Looked {
     }
 
     fn skip(&mut self, why: Skipped) {
-        match self.found.skipped.iter_mut().find(|(known, _)| *known == why) {
+        match self
+            .found
+            .skipped
+            .iter_mut()
+            .find(|(known, _)| *known == why)
+        {
             Some((_, times)) => *times += 1,
             None => self.found.skipped.push((why, 1)),
         }
@@ -160,7 +175,11 @@ impl Looked {
         if self.begun && !self.complete {
             return Err(DumpError::NoEnd);
         }
-        let nothing = self.found.skipped.iter().find(|(why, _)| *why == Skipped::Nothing);
+        let nothing = self
+            .found
+            .skipped
+            .iter()
+            .find(|(why, _)| *why == Skipped::Nothing);
         if self.found.statements == nothing.map_or(0, |(_, times)| *times) {
             return Err(DumpError::Empty);
         }
@@ -170,7 +189,9 @@ impl Looked {
                 names: self.databases.into_iter().map(name).collect(),
             });
         }
-        self.found.skipped.retain(|(why, _)| *why != Skipped::Nothing);
+        self.found
+            .skipped
+            .retain(|(why, _)| *why != Skipped::Nothing);
         Ok(self.found)
     }
 }
@@ -220,7 +241,10 @@ mod tests {
     #[test]
     fn a_survey_says_what_the_dump_holds() {
         let found = of(WHOLE).unwrap();
-        assert_eq!((found.statements, found.tables, found.data_bytes), (6, 1, 5 + 24));
+        assert_eq!(
+            (found.statements, found.tables, found.data_bytes),
+            (6, 1, 5 + 24)
+        );
         assert_eq!(found.bytes, count(WHOLE.len()));
         assert_eq!(found.dumped_from.as_deref(), Some("15.19 (Debian)"));
         assert_eq!(found.extensions, BTreeSet::from(["hstore".to_owned()]));
@@ -239,7 +263,8 @@ mod tests {
     #[test]
     fn nothing_and_several_databases_are_refused() {
         assert!(matches!(of("-- x\n"), Err(DumpError::Empty)));
-        let two = "\\connect a\nINSERT INTO t VALUES (1);\n\\connect b\nINSERT INTO t VALUES (1);\n";
+        let two =
+            "\\connect a\nINSERT INTO t VALUES (1);\n\\connect b\nINSERT INTO t VALUES (1);\n";
         let Err(DumpError::Databases { names }) = of(two) else {
             panic!("two databases");
         };

@@ -97,7 +97,9 @@ pub fn words(sql: &[u8], most: usize) -> Vec<Word> {
             byte if is_letter(*byte) => beyond(sql, at, |byte| {
                 is_letter(byte) || byte.is_ascii_digit() || byte == b'$'
             }),
-            byte if byte.is_ascii_digit() => beyond(sql, at, |byte| byte.is_ascii_digit() || byte == b'.'),
+            byte if byte.is_ascii_digit() => {
+                beyond(sql, at, |byte| byte.is_ascii_digit() || byte == b'.')
+            }
             _ => at + 1,
         };
         words.push(Word::of(sql.get(at..end).unwrap_or_default(), end));
@@ -169,13 +171,25 @@ mod tests {
     fn words_are_what_stands_between_blanks_comments_and_signs() {
         let found = words(b"/* x */ CREATE -- y\n TABLE \"a \"\"b\".c(d", 9);
         let texts: Vec<&str> = found.iter().map(|word| word.text.as_str()).collect();
-        assert_eq!(texts, ["CREATE", "TABLE", "\"a \"\"b\"", ".", "c", "(", "d"]);
+        assert_eq!(
+            texts,
+            ["CREATE", "TABLE", "\"a \"\"b\"", ".", "c", "(", "d"]
+        );
         assert_eq!(found[0].keyword(), "create");
-        assert_eq!((found[2].keyword(), found[2].name().as_str()), ("", "a \"b"));
+        assert_eq!(
+            (found[2].keyword(), found[2].name().as_str()),
+            ("", "a \"b")
+        );
         assert_eq!(name_of(&found[2..]), "\"a \"\"b\".c");
         assert_eq!(words(b"a b c", 2).len(), 2);
         assert_eq!(words(b"/* no end", 9), []);
-        assert_eq!(summary(b"CREATE AGGREGATE a . b(int) (sfunc = x)"), "CREATE AGGREGATE a.b");
-        assert_eq!(summary(b"INSERT INTO t VALUES ('secret')"), "INSERT INTO t VALUES");
+        assert_eq!(
+            summary(b"CREATE AGGREGATE a . b(int) (sfunc = x)"),
+            "CREATE AGGREGATE a.b"
+        );
+        assert_eq!(
+            summary(b"INSERT INTO t VALUES ('secret')"),
+            "INSERT INTO t VALUES"
+        );
     }
 }

@@ -1,9 +1,12 @@
 //! The page of a replay: one file without a script, with both plans side by side.
 
 use super::parting::Parting;
-use super::{Found, changed_for, failure_texts, head, is_unstable, left_out, new_load_failures, result_texts, server_name};
+use super::{
+    Found, changed_for, failure_texts, head, is_unstable, left_out, new_load_failures,
+    result_texts, server_name,
+};
 use deltabench_model::replayed::{
-    ErrorVerdict, PlanLine, PlanVerdict, Replayed, ReplayVerdict, ReplayedStatement, ResultVerdict,
+    ErrorVerdict, PlanLine, PlanVerdict, ReplayVerdict, Replayed, ReplayedStatement, ResultVerdict,
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -11,7 +14,8 @@ const STYLE: &str = include_str!("../html/style.css");
 /// What only this page has.
 const OWN_STYLE: &str = include_str!("page.css");
 /// Nothing from outside, and no script.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
 /// A replay as one self-contained HTML file.
 pub fn replayed_page(replayed: &Replayed) -> String {
@@ -41,7 +45,12 @@ pub fn replayed_page(replayed: &Replayed) -> String {
 fn candidate(replayed: &Replayed, place: usize) -> Markup {
     let found = Found::of(replayed, place);
     let of = |wanted: fn(&ReplayVerdict) -> bool| -> Vec<(&ReplayedStatement, &ReplayVerdict)> {
-        found.verdicts.iter().copied().filter(|(_, verdict)| wanted(verdict)).collect()
+        found
+            .verdicts
+            .iter()
+            .copied()
+            .filter(|(_, verdict)| wanted(verdict))
+            .collect()
     };
     let failing = of(|verdict| verdict.errors == ErrorVerdict::New);
     let objects: Vec<_> = new_load_failures(replayed, place).collect();

@@ -26,17 +26,26 @@ impl<'a> Parting<'a> {
 
     /// For each line of both plans whether the other plan lacks it.
     pub(crate) fn alone(&self) -> (Vec<bool>, Vec<bool>) {
-        (alone(self.from, self.to, whole), alone(self.to, self.from, whole))
+        (
+            alone(self.from, self.to, whole),
+            alone(self.to, self.from, whole),
+        )
     }
 
     /// `Index Scan using i on t → Seq Scan on t`.
     pub(crate) fn sentence(&self) -> String {
         let name = |line: &PlanLine| line.node.clone();
-        let (from, to) = (named(self.from, self.to, name), named(self.to, self.from, name));
+        let (from, to) = (
+            named(self.from, self.to, name),
+            named(self.to, self.from, name),
+        );
         if !(from.is_empty() && to.is_empty()) {
             return format!("{} → {}", or_nothing(&from), or_nothing(&to));
         }
-        let (from, to) = (named(self.from, self.to, whole), named(self.to, self.from, whole));
+        let (from, to) = (
+            named(self.from, self.to, whole),
+            named(self.to, self.from, whole),
+        );
         if from.is_empty() && to.is_empty() {
             return "the same nodes in another order".to_owned();
         }
@@ -77,7 +86,11 @@ fn alone(one: &[PlanLine], other: &[PlanLine], name: impl Fn(&PlanLine) -> Strin
 }
 
 /// The first of the nodes that only `one` has.
-fn named(one: &[PlanLine], other: &[PlanLine], name: impl Fn(&PlanLine) -> String + Copy) -> Vec<String> {
+fn named(
+    one: &[PlanLine],
+    other: &[PlanLine],
+    name: impl Fn(&PlanLine) -> String + Copy,
+) -> Vec<String> {
     let alone = alone(one, other, name);
     let lines = one.iter().zip(alone).filter(|(_, alone)| *alone);
     let mut names: Vec<String> = lines.map(|(line, _)| name(line)).collect();

@@ -1,7 +1,7 @@
 use super::*;
 use deltabench_model::replayed::{
-    Covered, LeftOut, OnServer, PlanChange, PlanLine, PlanShare, REPLAYED_FORMAT, ReplayFailure, ReplayedData,
-    ReplayedFile, ReplayedPlan, ReplayedServer, WeightedBy,
+    Covered, LeftOut, OnServer, PlanChange, PlanLine, PlanShare, REPLAYED_FORMAT, ReplayFailure,
+    ReplayedData, ReplayedFile, ReplayedPlan, ReplayedServer, WeightedBy,
 };
 
 fn server(name: &str, settings: &[(&str, &str)]) -> ReplayedServer {
@@ -9,7 +9,10 @@ fn server(name: &str, settings: &[(&str, &str)]) -> ReplayedServer {
         name: name.to_owned(),
         server_version: name.to_owned(),
         binary_sha256: "ab".to_owned(),
-        settings: settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        settings: settings
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
         data_bytes: 64 << 20,
     }
 }
@@ -142,8 +145,24 @@ pub(crate) fn replayed() -> Replayed {
             statement("flips", 0.1, unstable),
         ],
         plans: vec![
-            plan("a", &[(0, "Sort", "Sort Key: at"), (1, "Index Scan using i on orders", "Index Cond: customer = ?")]),
-            plan("b", &[(0, "Sort", "Sort Key: at"), (1, "Seq Scan on orders", "Filter: customer = ?")]),
+            plan(
+                "a",
+                &[
+                    (0, "Sort", "Sort Key: at"),
+                    (
+                        1,
+                        "Index Scan using i on orders",
+                        "Index Cond: customer = ?",
+                    ),
+                ],
+            ),
+            plan(
+                "b",
+                &[
+                    (0, "Sort", "Sort Key: at"),
+                    (1, "Seq Scan on orders", "Filter: customer = ?"),
+                ],
+            ),
         ],
         left_out: vec![LeftOut {
             why: "copies rows".to_owned(),
@@ -167,7 +186,10 @@ fn the_page_has_both_plans_and_nothing_of_a_statement_is_markup() {
     assert!(page.contains("<mark>Seq Scan on orders</mark>"));
     assert!(page.contains("<mark>Index Scan using i on orders</mark>"));
     assert!(!page.contains("<mark>Sort</mark>"));
-    assert!(!page.contains("<script"), "statements are escaped, and there is no script");
+    assert!(
+        !page.contains("<script"),
+        "statements are escaped, and there is no script"
+    );
     assert!(page.contains("&lt;script&gt;"));
     assert!(page.contains("default-src 'none'"));
 }

@@ -1,0 +1,89 @@
+//! `deltabench replay`.
+
+use super::conditions::Checksums;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// `deltabench replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArguments {
+    /// The statements: a capture of `deltabench capture`, a file of statements (.sql), or a directory of such
+    /// files
+    pub capture: PathBuf,
+    /// The base: the server that the others are compared with, for example postgres:17
+    pub base: String,
+    /// The candidates, for example postgres:18 or path:/opt/pg18
+    #[arg(required = true)]
+    pub candidates: Vec<String>,
+    /// The tables: a plain dump of pg_dump, also .gz and .zst; other dumps if pg_restore is in the PATH
+    #[arg(long, value_name = "DUMP", required = true)]
+    pub data: PathBuf,
+    /// Compare plans, errors and results, and measure no time; required, because nothing else is possible yet
+    #[arg(long)]
+    pub plans_only: bool,
+    /// Only explain statements; execute none
+    #[arg(long)]
+    pub no_execute: bool,
+    /// Execute reads that call volatile functions of the database, too
+    #[arg(long)]
+    pub allow_functions: bool,
+    /// Statistics of each server: several draws, which show the plans that depend on luck, or one
+    #[arg(long, value_enum, default_value_t = Analyze::Each)]
+    pub analyze: Analyze,
+    /// Draws of statistics on each server
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50),
+          conflicts_with = "analyze")]
+    pub draws: u32,
+    /// Limit of a statement
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub timeout: String,
+    /// List what would be sent, and to which servers; start nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// A setting of every server; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "Servers")]
+    pub settings: Vec<String>,
+    /// Configuration of every server: a .conf file, such as that of production, or a name from `deltabench
+    /// configs` [default: the server's own settings]
+    #[arg(long = "config", value_name = "NAME|FILE", help_heading = "Servers")]
+    pub configuration: Option<String>,
+    /// A setting of the candidates only; may be repeated
+    #[arg(
+        long = "candidate-set",
+        value_name = "NAME=VALUE",
+        help_heading = "Servers"
+    )]
+    pub candidate_settings: Vec<String>,
+    /// Configuration of the candidates only
+    #[arg(
+        long = "candidate-config",
+        value_name = "NAME|FILE",
+        help_heading = "Servers"
+    )]
+    pub candidate_configuration: Option<String>,
+    /// Data checksums of the servers
+    #[arg(long, value_enum, default_value_t = Checksums::Default, help_heading = "Servers")]
+    pub checksums: Checksums,
+    /// Unprivileged user that runs the servers when deltabench is root [default: postgres, else nobody]
+    #[arg(long, value_name = "USER", help_heading = "On this machine")]
+    pub server_user: Option<String>,
+    /// Directory for data directories and sockets, which are removed at the end [default: in the lab, for
+    /// root in /var/tmp]
+    #[arg(long, value_name = "DIR", help_heading = "On this machine")]
+    pub cluster_dir: Option<PathBuf>,
+    /// Write the JSON report here; `-` is stdout [default: in the lab directory]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<PathBuf>,
+    /// Write the HTML report here [default: in the lab directory]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
+}
+
+/// How often statistics are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Analyze {
+    /// Several times on each server
+    Each,
+    /// Once on each server
+    Once,
+}

@@ -1,0 +1,290 @@
+//! `deltabench replay`: what other servers do with the user's own statements.
+
+mod outlook;
+
+use crate::arguments::conditions::{Checksums, HugePagesWord, Servers};
+use crate::arguments::replay::{Analyze, ReplayArguments};
+use crate::arguments::results::{Format, Report};
+use crate::clock::{now, run_name, seed_from_clock};
+use crate::config::Config;
+use crate::configs::Chooser;
+use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
+use crate::failure::Failure;
+use crate::host::swept_host;
+use crate::interrupt;
+use crate::request::{settings, time};
+use crate::store::open_store;
+use crate::targets::resolve_servers;
+use deltabench_capture::Capture;
+use deltabench_model::installation::Installation;
+use deltabench_model::problem::Problem;
+use deltabench_model::replayed::{REPLAYED_FORMAT, Replayed};
+use deltabench_model::target::TargetSpec;
+use deltabench_model::units::to_u64;
+use deltabench_replay::{DumpFile, Request, Stopped, Wish, survey};
+use deltabench_report::{replayed_json, replayed_page, replayed_text};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+/// What every name of a replay begins with.
+const PREFIX: &str = "replay-";
+/// Exit code of a replay in which something fails that worked on the base.
+const FAILS: u8 = 1;
+
+/// Replays, or says what would be done.
+pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failure> {
+    let specs = check(arguments).map_err(Failure::Refused)?;
+    let capture = Capture::open(&arguments.capture).map_err(Failure::Refused)?;
+    let dump = DumpFile::find(&arguments.data).map_err(Failure::Refused)?;
+    let survey = survey(&dump).map_err(|error| Failure::Refused(error.problem(dump.path())))?;
+    if arguments.dry_run {
+        print_stdout(&outlook::outlook(arguments, &capture, &survey))?;
+        return Ok(0);
+    }
+    let mut servers = wishes(arguments, &specs, config).map_err(Failure::Refused)?;
+    let of_machine = Servers {
+        server_user: arguments.server_user.clone(),
+        cluster_dir: arguments.cluster_dir.clone(),
+        huge_pages: HugePagesWord::Off,
+    };
+    let host = swept_host(&of_machine, config)?;
+    let interrupted = interrupt::flag()?;
+    let name = format!("{PREFIX}{}", run_name(now().0, seed_from_clock()));
+    let store = open_store(config)?;
+    let _lock = store.lock_run(&name).map_err(Failure::Refused)?;
+    let request = Request {
+        name: &name,
+        servers: std::mem::take(&mut servers),
+        capture: &capture,
+        capture_path: &arguments.capture,
+        capture_sha256: sha256(&arguments.capture).map_err(Failure::Refused)?,
+        dump: &dump,
+        survey: &survey,
+        draws: draws(arguments),
+        execute: !arguments.no_execute,
+        allow_functions: arguments.allow_functions,
+        timeout_seconds: timeout(arguments).map_err(Failure::Refused)?,
+        checksums: match arguments.checksums {
+            Checksums::On => Some(true),
+            Checksums::Off => Some(false),
+            Checksums::Default => None,
+        },
+        workspaces: &host.workspaces,
+        cache: &host.cache,
+        user: &host.user,
+        interrupted: &interrupted,
+    };
+    say(&format!(
+        "{name}: servers run as {} and need about {} MB in {}",
+        host.user.name,
+        request.disk_bytes() >> 20,
+        host.workspaces.display()
+    ));
+    let replayed = deltabench_replay::replay(&request, &mut say);
+    if interrupted.load(Ordering::Relaxed) {
+        say("interrupted; nothing is left behind");
+        return Ok(interrupt::STATUS);
+    }
+    let replayed = replayed.map_err(|stopped| match stopped {
+        Stopped::Refused(problem) => Failure::Refused(problem),
+        Stopped::Failed(problem) => Failure::Failed(problem),
+    })?;
+    publish(&replayed, arguments, config)?;
+    Ok(code(&replayed))
+}
+
+/// Whether a name is that of a replay whose report is in the lab.
+pub fn is_in_lab(name: &str, config: &Config) -> bool {
+    name.starts_with(PREFIX) && json_file(name, config).is_file()
+}
+
+/// `deltabench report` of a replay.
+pub fn report(name: &str, arguments: &Report, config: &Config) -> Result<u8, Failure> {
+    let path = json_file(name, config);
+    let replayed = read(&path).map_err(Failure::Refused)?;
+    let text = match arguments.format {
+        Format::House(deltabench_report::Format::Text) => replayed_text(&replayed, width()),
+        Format::House(deltabench_report::Format::Json(_)) => replayed_json(&replayed),
+        Format::House(deltabench_report::Format::Html) => replayed_page(&replayed),
+        _ => {
+            return Err(Failure::Refused(
+                Problem::new(format!("{name} is a replay"))
+                    .detail("its report has three forms: text, json and html")
+                    .hint("name one of them with --format"),
+            ));
+        }
+    };
+    match &arguments.out {
+        Some(path) => write_file(path, &text)?,
+        None => print_stdout(&text)?,
+    }
+    Ok(code(&replayed))
+}
+
+fn json_file(name: &str, config: &Config) -> PathBuf {
+    config.lab.join(format!("{name}.json"))
+}
+
+fn read(path: &Path) -> Result<Replayed, Problem> {
+    let bad = |why: String| Problem::new(format!("cannot read {}", path.display())).detail(why);
+    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+    let replayed: Replayed = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+    if (replayed.format.as_str(), replayed.version) == REPLAYED_FORMAT {
+        return Ok(replayed);
+    }
+    Err(bad(format!(
+        "it is {} version {}",
+        replayed.format, replayed.version
+    )))
+}
+
+fn code(replayed: &Replayed) -> u8 {
+    if replayed.has_new_failures() {
+        FAILS
+    } else {
+        0
+    }
+}
+
+/// Prints what came out, and writes the page and the JSON.
+fn publish(
+    replayed: &Replayed,
+    arguments: &ReplayArguments,
+    config: &Config,
+) -> Result<(), Failure> {
+    let text = replayed_text(replayed, width());
+    let json = arguments
+        .json
+        .clone()
+        .unwrap_or_else(|| json_file(&replayed.name, config));
+    let own = || config.lab.join(format!("{}.html", replayed.name));
+    let html = arguments.html.clone().unwrap_or_else(own);
+    if is_stdout(&json) {
+        say(&text);
+        print_stdout(&replayed_json(replayed))?;
+    } else {
+        print_stdout(&text)?;
+        write_file(&json, &replayed_json(replayed))?;
+        say(&format!("wrote {}", json.display()));
+    }
+    write_file(&html, &replayed_page(replayed))?;
+    say(&format!("wrote {}", html.display()));
+    Ok(())
+}
+
+/// Refuses what cannot be done, before anything is read.
+fn check(arguments: &ReplayArguments) -> Result<Vec<TargetSpec>, Problem> {
+    if !arguments.plans_only {
+        return Err(
+            Problem::new("deltabench cannot measure the time of replayed statements yet")
+                .detail("it compares their plans, errors and results")
+                .hint("add --plans-only"),
+        );
+    }
+    timeout(arguments)?;
+    settings(&arguments.settings)?;
+    settings(&arguments.candidate_settings)?;
+    let targets = std::iter::once(&arguments.base).chain(&arguments.candidates);
+    let specs: Vec<TargetSpec> = targets.map(|text| text.parse()).collect::<Result<_, _>>()?;
+    if specs.iter().any(|spec| matches!(spec, TargetSpec::Dsn(_))) {
+        return Err(Problem::new("replay cannot use a server that already runs")
+            .detail("it loads the dump into servers of its own, and sends statements of production only to these")
+            .hint("name versions or trees: postgres:18, installed:18, path:DIR"));
+    }
+    let files = [&arguments.json, &arguments.html].into_iter().flatten();
+    for path in files.filter(|path| !is_stdout(path)) {
+        check_writable(path)?;
+    }
+    if arguments.html.as_deref().is_some_and(is_stdout) {
+        return Err(Problem::new("the page cannot be written to stdout")
+            .hint("name a file, or leave out --html"));
+    }
+    Ok(specs)
+}
+
+fn draws(arguments: &ReplayArguments) -> u32 {
+    match arguments.analyze {
+        Analyze::Each => arguments.draws,
+        Analyze::Once => 1,
+    }
+}
+
+/// The limit of a statement, seconds.
+fn timeout(arguments: &ReplayArguments) -> Result<u32, Problem> {
+    let seconds = time(&arguments.timeout).map_err(|problem| Problem {
+        hint: Some("write for example --timeout 60s or 5m".to_owned()),
+        ..problem
+    })?;
+    Ok(u32::try_from(to_u64(seconds.ceil()))
+        .unwrap_or(u32::MAX)
+        .clamp(1, MOST_SECONDS))
+}
+
+/// What a server takes as a time-out: milliseconds in 31 bits.
+const MOST_SECONDS: u32 = 2_000_000;
+
+/// The hash of a file; absent for a directory.
+fn sha256(path: &Path) -> Result<Option<String>, Problem> {
+    if path.is_dir() {
+        return Ok(None);
+    }
+    deltabench_acquire::sha256_of(path).map(Some)
+}
+
+/// The servers with their settings. Downloads and builds happen here.
+fn wishes(
+    arguments: &ReplayArguments,
+    specs: &[TargetSpec],
+    config: &Config,
+) -> Result<Vec<Wish>, Problem> {
+    let of_base = arguments.configuration.as_deref();
+    let of_candidates = arguments.candidate_configuration.as_deref().or(of_base);
+    let mut chooser = Chooser::new(&[], None)?;
+    for name in [of_base, of_candidates].into_iter().flatten() {
+        chooser = chooser.knowing(name, Path::new(""))?;
+    }
+    let of_all = settings(&arguments.settings)?;
+    let own = settings(&arguments.candidate_settings)?;
+    let wish = |name: Option<&str>, own: &[(String, String)], installation: &Installation| {
+        let fitted = chooser.fitted(name, own, &of_all, installation)?;
+        let configuration = name.map(|name| ("configuration".to_owned(), name.to_owned()));
+        let named = configuration
+            .into_iter()
+            .chain(of_all.iter().chain(own).cloned());
+        Ok(Wish {
+            installation: installation.clone(),
+            settings: of_all.iter().cloned().chain(fitted.settings).collect(),
+            named_settings: named.collect(),
+        })
+    };
+    let found = resolve_servers(specs, config)?;
+    let servers = found
+        .iter()
+        .enumerate()
+        .map(|(place, installation)| match place {
+            0 => wish(of_base, &[], installation),
+            _ => wish(of_candidates, &own, installation),
+        });
+    servers.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_name_with_its_report_in_the_lab_is_a_replay() {
+        let lab = tempfile::tempdir().unwrap();
+        let config = Config {
+            lab: lab.path().to_owned(),
+            cache: lab.path().to_owned(),
+            sources: deltabench_acquire::Sources::default(),
+        };
+        std::fs::write(lab.path().join("replay-1.json"), "{}").unwrap();
+        std::fs::write(lab.path().join("other.json"), "{}").unwrap();
+        assert!(is_in_lab("replay-1", &config));
+        assert!(!is_in_lab("replay-2", &config));
+        assert!(!is_in_lab("other", &config));
+        assert!(read(&lab.path().join("replay-1.json")).is_err());
+    }
+}
