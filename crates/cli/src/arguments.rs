@@ -92,8 +92,8 @@ pub enum Command {
                       The file holds values of your users: keep it like the data."
     )]
     Capture(CaptureArguments),
-    /// Replay your own statements on servers with your tables: what fails on the candidate, which plans change,
-    /// which results differ
+    /// Replay your own statements on servers with your tables: what fails on the candidate, which plans
+    /// change, which results differ
     #[command(
         after_help = "Example: deltabench replay queries.sql postgres:17 postgres:18 --data shop.dump \
                       --plans-only\n\n\

@@ -188,7 +188,7 @@ fn check(arguments: &ReplayArguments) -> Result<Vec<TargetSpec>, Problem> {
     let specs: Vec<TargetSpec> = targets.map(|text| text.parse()).collect::<Result<_, _>>()?;
     if specs.iter().any(|spec| matches!(spec, TargetSpec::Dsn(_))) {
         return Err(Problem::new("replay cannot use a server that already runs")
-            .detail("it loads the dump into servers of its own, and sends statements of production only to these")
+            .detail("it loads the dump into servers of its own, and sends statements only to these")
             .hint("name versions or trees: postgres:18, installed:18, path:DIR"));
     }
     let files = [&arguments.json, &arguments.html].into_iter().flatten();

@@ -52,7 +52,8 @@ fn pieces(tokens: &[Token<'_>]) -> Vec<String> {
         }
         rest = after;
         let qualifies = is_name(token)
-            && matches!(after, [point, name, ..] if point.is_mark(".") && (is_name(name) || name.text == "*"));
+            && matches!(after, [point, name, ..]
+                if point.is_mark(".") && (is_name(name) || name.text == "*"));
         if qualifies {
             rest = after.get(1..).unwrap_or_default();
             continue;

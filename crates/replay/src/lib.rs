@@ -1,11 +1,11 @@
 //! What would these servers do with my statements: fail, plan, return?
 //!
 //! A [`replay`] loads a dump into servers of its own, explains every statement of a capture with all its
-//! values on each of them, executes what only reads, and says how the candidates differ from the base. No time
-//! is measured.
+//! values on each of them, executes what only reads, and says how the candidates differ from the base. No
+//! time is measured.
 //!
-//! Values are secrets: what leaves this crate has plans without constants, messages without values, and hashes
-//! of results in place of rows.
+//! Values are secrets: what leaves this crate has plans without constants, messages without values, and
+//! hashes of results in place of rows.
 //!
 //! ```no_run
 //! # fn demo(request: &deltabench_replay::Request<'_>) -> Result<(), deltabench_replay::Stopped> {

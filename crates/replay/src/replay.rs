@@ -70,27 +70,7 @@ fn load_and_ask(
     servers: &mut Servers<'_>,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Asked, Problem> {
-    let tables = request.survey.tables;
-    tell(&format!(
-        "loading {} with {tables} tables of rows",
-        request.dump.path().display()
-    ));
-    servers.load(request)?;
-    for member in &servers.members {
-        let name = &member.wish.installation.resolved;
-        if !member.loaded.settings_left_out.is_empty() {
-            let names: Vec<&str> = member
-                .loaded
-                .settings_left_out
-                .iter()
-                .map(String::as_str)
-                .collect();
-            tell(&format!(
-                "{name} does not know these settings of the dump, left out: {}",
-                names.join(", ")
-            ));
-        }
-    }
+    load(request, servers, tell)?;
     let wanted = |job: &Job<'_>| job.statement.role.clone();
     let wanted: BTreeSet<String> = work.jobs.iter().filter_map(wanted).collect();
     let roles = servers.prepare_roles(&wanted)?;
@@ -113,6 +93,46 @@ fn load_and_ask(
             interrupted: request.interrupted,
         })
         .collect();
+    explain(request, work, (&asking, &mut asked), tell)?;
+    if request.execute {
+        tell("reads are executed once for each of their values");
+        execute(request, work, servers, (&asking, &mut asked))?;
+    }
+    Ok(asked)
+}
+
+/// Loads the dump, and says what of it is left out.
+fn load(
+    request: &Request<'_>,
+    servers: &mut Servers<'_>,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), Problem> {
+    let tables = request.survey.tables;
+    let path = request.dump.path().display();
+    tell(&format!("loading {path} with {tables} tables of rows"));
+    servers.load(request)?;
+    for member in &servers.members {
+        let left_out = &member.loaded.settings_left_out;
+        if left_out.is_empty() {
+            continue;
+        }
+        let names: Vec<&str> = left_out.iter().map(String::as_str).collect();
+        tell(&format!(
+            "{} does not know these settings of the dump, left out: {}",
+            member.wish.installation.resolved,
+            names.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// Explains every tuple on all servers, once for each draw of statistics.
+fn explain(
+    request: &Request<'_>,
+    work: &Work<'_>,
+    (asking, asked): (&[Asking<'_>], &mut Asked),
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), Problem> {
     for draw in 0..request.draws {
         tell(&format!(
             "statistics {} of {}: every statement is explained",
@@ -120,7 +140,7 @@ fn load_and_ask(
             request.draws
         ));
         // The first statistics came with the load.
-        let explained = side_by_side(&asking, |asking, _| {
+        let explained = side_by_side(asking, |asking, _| {
             if draw > 0 {
                 asking.analyze()?;
             }
@@ -133,11 +153,7 @@ fn load_and_ask(
             asked.shapes.extend(shapes);
         }
     }
-    if request.execute {
-        tell("reads are executed once for each of their values");
-        execute(request, work, servers, (&asking, &mut asked))?;
-    }
-    Ok(asked)
+    Ok(())
 }
 
 /// Executes what may be executed on all servers, and again on the base what differs.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 /// Functions of the server itself that do something to it, to the session or to others.
 ///
-/// Source: PostgreSQL manual, "System Administration Functions", and "Server-side Functions" of large objects.
+/// Source: PostgreSQL manual, "System Administration Functions" and "Large Objects".
 const HARMFUL: [&str; 12] = [
     "pg_cancel_backend",
     "pg_terminate_backend",
@@ -45,7 +45,8 @@ const VOLATILE: &str = "WITH RECURSIVE
       WHERE p.provolatile = 'v' AND n.nspname NOT IN ('pg_catalog', 'information_schema')),
   views(oid) AS (
     SELECT r.ev_class FROM pg_catalog.pg_rewrite r
-      JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = r.oid
+      JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass
+        AND d.objid = r.oid
       JOIN functions f ON d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid = f.oid
     UNION
     SELECT r.ev_class FROM views v

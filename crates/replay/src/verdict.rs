@@ -124,8 +124,8 @@ pub fn on_server(job: &Job<'_>, outcomes: &[Outcome]) -> OnServer {
     }
 }
 
-/// How a candidate differs from the base. `again` says whether a tuple's result differs between two executions
-/// on the base, too.
+/// How a candidate differs from the base. `again` says whether a tuple's result differs between two
+/// executions on the base, too.
 pub fn verdict(
     job: &Job<'_>,
     (base, candidate): (&[Outcome], &[Outcome]),

@@ -403,8 +403,8 @@ fn unstable_texts(
             statement.tuples
         ),
         _ => format!(
-            "the plan on the candidate changes with each ANALYZE, for {} of {} sets of values; on the base it \
-             does not",
+            "the plan on the candidate changes with each ANALYZE, for {} of {} sets of values; on the \
+             base it does not",
             unstable(verdict.server),
             statement.tuples
         ),
@@ -462,8 +462,8 @@ pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
     }
     texts.extend(replayed.notes.iter().cloned());
     texts.push(format!(
-        "no time was measured: another plan may be faster or slower. Each server drew its statistics {}, after \
-         loading {} ({} on disk)",
+        "no time was measured: another plan may be faster or slower. Each server drew its statistics {}, \
+         after loading {} ({} on disk)",
         match replayed.draws {
             1 => "once".to_owned(),
             draws => format!("{draws} times"),

@@ -18,6 +18,7 @@ mod labs;
 mod pgbench;
 mod records;
 mod refusals;
+mod replaying;
 mod rocksdb;
 mod runs;
 mod sampling;

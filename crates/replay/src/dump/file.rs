@@ -124,7 +124,11 @@ fn form(path: &Path) -> Result<Form, Problem> {
     let mut first = Vec::new();
     File::open(path)
         .and_then(|file| file.take(MAGIC_BYTES).read_to_end(&mut first))
-        .map_err(|error| unread(path).detail(error.to_string()))?;
+        .map_err(|error| {
+            unread(path)
+                .detail(error.to_string())
+                .hint("name the output of `pg_dump DATABASE > FILE`")
+        })?;
     let known = MAGIC.iter().find(|(magic, _)| first.starts_with(magic));
     Ok(known.map_or(Form::Plain, |(_, form)| *form))
 }

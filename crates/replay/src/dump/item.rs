@@ -204,9 +204,7 @@ fn set(words: &[Word], line: u64) -> Result<Item, DumpError> {
     if name == "client_encoding" {
         check_encoding(value.as_deref().unwrap_or_default()).map_err(|error| match error {
             DumpError::Encoding { encoding } => DumpError::Refused {
-                what: format!(
-                    "client_encoding {encoding}, in which statements cannot be told apart"
-                ),
+                what: format!("client_encoding {encoding}, in which a letter may contain a quote"),
                 line,
             },
             other => other,

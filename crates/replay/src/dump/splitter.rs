@@ -497,7 +497,8 @@ mod tests {
 
     #[test]
     fn commands_and_comments_are_told_apart_from_statements() {
-        let text = "\u{feff}-- PostgreSQL database dump\n\\restrict ab'c\nselect 1;\n\\connect -reuse-previous=on \"dbname='x'\"\n";
+        let text = "\u{feff}-- PostgreSQL database dump\n\\restrict ab'c\nselect 1;\n\
+                    \\connect -reuse-previous=on \"dbname='x'\"\n";
         assert_eq!(
             split(text, 2),
             [

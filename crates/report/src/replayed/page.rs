@@ -101,7 +101,7 @@ fn card(statement: &ReplayedStatement, body: Markup) -> Markup {
         section.replayed {
             h3 {
                 (statement.name.as_deref().unwrap_or(&statement.id)) " "
-                small { @if let Some(share) = statement.share { (format!("{:.1} %", share * 100.0)) } }
+                small { (share(statement)) }
             }
             pre { (statement.text) }
             (body)
@@ -153,9 +153,9 @@ fn all(replayed: &Replayed, place: usize, found: &Found<'_>) -> Markup {
                 @for (statement, verdict) in &found.verdicts {
                     tr {
                         td title=(statement.text) {
-                            (statement.name.as_deref().map_or_else(|| super::short(&statement.text), str::to_owned))
+                            (label(statement))
                         }
-                        td { (statement.share.map_or_else(String::new, |share| format!("{:.1} %", share * 100.0))) }
+                        td { (share(statement)) }
                         td { (errors_word(verdict.errors)) }
                         td { (plans_word(verdict.plans)) }
                         td title=(verdict.causes.join("; ")) { (results_word(verdict.results)) }
@@ -166,6 +166,17 @@ fn all(replayed: &Replayed, place: usize, found: &Found<'_>) -> Markup {
         }
         @if found.verdicts.is_empty() { p { "No statement of " (replayed.capture.path) " was replayed." } }
     }
+}
+
+/// The name of a statement, or the beginning of its text.
+fn label(statement: &ReplayedStatement) -> String {
+    let named = statement.name.clone();
+    named.unwrap_or_else(|| super::short(&statement.text))
+}
+
+fn share(statement: &ReplayedStatement) -> String {
+    let share = statement.share;
+    share.map_or_else(String::new, |share| format!("{:.1} %", share * 100.0))
 }
 
 fn rows(statement: &ReplayedStatement, place: usize) -> String {

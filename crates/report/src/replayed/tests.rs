@@ -214,7 +214,7 @@ fn plans_of_the_same_nodes_part_at_their_conditions() {
     let sentence = Parting::of(&replayed, "a", "b").sentence();
     assert_eq!(
         sentence,
-        "Index Scan using i on orders (Index Cond: customer = ?) → Index Scan using i on orders (Filter: customer \
-         = ?)"
+        "Index Scan using i on orders (Index Cond: customer = ?) → Index Scan using i on orders (Filter: \
+         customer = ?)"
     );
 }

@@ -1,0 +1,403 @@
+//! `deltabench replay` on real servers, with the shop of `examples/replay`.
+
+use crate::lab::{Lab, join, signal, text};
+use crate::schema::breaches;
+use deltabench_capture::{Capture, Kind, Protocol, Statement, Tuple, Unusable, Weight};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A value that nothing may show.
+const SECRET: &str = "secret-customer-77";
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/replay")
+        .join(name)
+}
+
+/// The dump of the shop in a lab.
+fn shop(lab: &Lab) -> PathBuf {
+    let made = Command::new(example("make-shop"))
+        .arg("8000")
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let path = lab.path().join("shop.dump");
+    std::fs::write(&path, &made.stdout).unwrap();
+    path
+}
+
+/// A prepared statement with these values.
+fn prepared(id: &str, sql: &str, values: &[Vec<String>]) -> Statement {
+    let tuple = |values: &Vec<String>| Tuple {
+        text: None,
+        values: values.iter().cloned().map(Some).collect(),
+        ms: Some(1.0),
+        n: 1.0,
+    };
+    Statement {
+        id: id.to_owned(),
+        name: None,
+        normalised: sql
+            .to_ascii_lowercase()
+            .replace("$1", "?")
+            .replace("$2", "?"),
+        text: sql.to_owned(),
+        protocol: Protocol::Prepared,
+        role: Some("shop_owner".to_owned()),
+        database: Some("shop".to_owned()),
+        search_path: Some("shop, public".to_owned()),
+        kind: Kind::Read,
+        calls: 100,
+        total_ms: Some(500.0),
+        plan_ms: None,
+        rows: Some(1.0),
+        weight: Weight::Log,
+        types: Vec::new(),
+        volatile: Vec::new(),
+        query_ids: Vec::new(),
+        errors: 0,
+        unusable: Unusable::default(),
+        tuples: values.iter().map(tuple).collect(),
+    }
+}
+
+/// The statements of the example with times, and two with values as a log has them.
+fn capture(lab: &Lab) -> PathBuf {
+    let mut capture = Capture::open(&example("shop.sql")).unwrap();
+    for statement in &mut capture.statements {
+        statement.total_ms = Some(10.0);
+    }
+    // Customer 1 has half of the orders.
+    let customer = |number: u32| match number {
+        0..60 => vec![(number + 2).to_string(), "2026-01-01".to_owned()],
+        _ => vec!["1".to_owned(), "2026-03-15".to_owned()],
+    };
+    let customers: Vec<Vec<String>> = (0..64).map(customer).collect();
+    let sql = "SELECT total FROM orders WHERE customer_id = $1 AND at > $2";
+    capture
+        .statements
+        .push(prepared("by_customer", sql, &customers));
+    let names = [vec![SECRET.to_owned()], vec!["Customer 3".to_owned()]];
+    let sql = "SELECT id FROM customers WHERE name = $1 OR city = 'secret-customer-77'";
+    capture.statements.push(prepared("by_name", sql, &names));
+    let bad = [vec![SECRET.to_owned()]];
+    let sql = "SELECT name FROM customers WHERE id = $1::text::int";
+    capture.statements.push(prepared("bad_value", sql, &bad));
+    let path = lab.path().join("shop.capture");
+    capture.write(&path).unwrap();
+    path
+}
+
+fn answer(output: &Output) -> Value {
+    let schema = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/reference/replay.schema.json"
+    );
+    let schema: Value = serde_json::from_slice(&std::fs::read(schema).unwrap()).unwrap();
+    let said = text(&output.stderr);
+    let answer: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert_eq!(breaches(&schema, &answer), [""; 0]);
+    answer
+}
+
+/// Names of statements whose verdict has a word.
+fn with(answer: &Value, field: &str, word: &str) -> Vec<String> {
+    let statements = answer["statements"].as_array().unwrap().iter();
+    let found = statements.filter(|statement| statement["verdicts"][0][field] == word);
+    let name = |statement: &Value| {
+        let name = statement["name"].as_str().or(statement["id"].as_str());
+        name.unwrap().to_owned()
+    };
+    let mut names: Vec<String> = found.map(name).collect();
+    names.sort();
+    names
+}
+
+/// Everything in a directory and below that holds these bytes.
+fn holding(directory: &Path, bytes: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(holding(&path, bytes));
+        } else if String::from_utf8_lossy(&std::fs::read(&path).unwrap()).contains(bytes) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn what_was_planted_is_found_and_nothing_else_and_no_value_leaves() {
+    let lab = Lab::new();
+    let (dump, capture) = (shop(&lab), capture(&lab));
+    let arguments = [
+        "replay",
+        capture.to_str().unwrap(),
+        "postgres:14",
+        "postgres:18",
+        "--data",
+        dump.to_str().unwrap(),
+        "--plans-only",
+        "--candidate-set",
+        "cpu_index_tuple_cost=0.1",
+    ];
+    let output = lab.run(&join(&arguments, &["--json", "-"]));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+    assert!(
+        said.contains("transaction_timeout"),
+        "14 does not know it: {said}"
+    );
+    let answer = answer(&output);
+    assert_eq!(with(&answer, "errors", "new"), ["junk", "monitoring"]);
+    assert_eq!(with(&answer, "errors", "both"), ["bad_value"]);
+    assert_eq!(with(&answer, "results", "results-differ"), ["version"]);
+    assert_eq!(with(&answer, "results", "rows-differ"), [""; 0]);
+    let unexecuted = [
+        "bad_value",
+        "junk",
+        "monitoring",
+        "new_order",
+        "pick",
+        "ship",
+        "visit",
+    ];
+    assert_eq!(with(&answer, "results", "not-executed"), unexecuted);
+    let statements = answer["statements"].as_array().unwrap();
+    let by_customer = statements
+        .iter()
+        .find(|one| one["id"] == "by_customer")
+        .unwrap();
+    let verdict = &by_customer["verdicts"][0];
+    assert_eq!(verdict["plans"], "changed");
+    assert_eq!(by_customer["tuples"], 64);
+    assert_eq!(verdict["changed"], 4, "those of customer 1: {verdict}");
+    let planted = ["above_average", "by_customer", "recent"];
+    assert_eq!(with(&answer, "plans", "changed"), planted);
+    assert_eq!(with(&answer, "plans", "unstable-base"), [""; 0]);
+    assert_eq!(with(&answer, "results", "order-differs"), [""; 0]);
+    let html = std::fs::read_dir(lab.path().join("lab")).unwrap();
+    let html = html
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|e| e == "html"));
+    assert!(
+        std::fs::read_to_string(html.unwrap())
+            .unwrap()
+            .contains("Seq Scan on orders")
+    );
+    // The capture and the dump are the user's; nothing else has a value.
+    assert_eq!(
+        holding(&lab.path().join("lab"), SECRET),
+        [""; 0].map(PathBuf::from)
+    );
+    assert!(!said.contains(SECRET) && !text(&output.stdout).contains(SECRET));
+    assert_eq!(
+        bad_value(&answer),
+        "22P02 invalid input syntax for type integer: \"?\""
+    );
+}
+
+fn bad_value(answer: &Value) -> String {
+    let statements = answer["statements"].as_array().unwrap();
+    let bad = statements
+        .iter()
+        .find(|one| one["id"] == "bad_value")
+        .unwrap();
+    let failure = &bad["servers"][1]["failures"][0];
+    format!(
+        "{} {}",
+        failure["sqlstate"].as_str().unwrap(),
+        failure["message"].as_str().unwrap()
+    )
+}
+
+#[test]
+fn a_server_against_itself_has_no_finding_and_its_report_is_printed_again() {
+    let lab = Lab::new();
+    let dump = shop(&lab);
+    let shop = example("shop.sql");
+    let output = lab.run(&[
+        "replay",
+        shop.to_str().unwrap(),
+        "postgres:18",
+        "postgres:18",
+        "--data",
+        dump.to_str().unwrap(),
+        "--plans-only",
+        "--analyze",
+        "once",
+        "--allow-functions",
+    ]);
+    let (shown, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    let words = words.join(" ");
+    let nothing = "0 statements fail, 0 have another plan, 0 return something else, 2 fail on both";
+    assert!(words.contains(nothing), "{shown}");
+    assert!(!words.contains("not executed: visit"), "{shown}");
+    let name = said.split(':').next().unwrap().to_owned();
+    let again = lab.run(&["report", &name]);
+    assert_eq!(text(&again.stdout), shown, "{}", text(&again.stderr));
+    let page = lab.run(&["report", &name, "--format", "html"]);
+    assert!(text(&page.stdout).starts_with("<!DOCTYPE html>"));
+    assert_eq!(
+        lab.run(&["report", &name, "--format", "csv"]).status.code(),
+        Some(2)
+    );
+}
+
+#[test]
+fn a_replay_that_is_stopped_or_killed_leaves_nothing() {
+    let lab = Lab::new();
+    let dump = lab.path().join("slow.dump");
+    std::fs::write(&dump, "CREATE TABLE t (a int);\nSELECT pg_sleep(600);\n").unwrap();
+    let queries = lab.path().join("q.sql");
+    std::fs::write(&queries, "SELECT a FROM t;").unwrap();
+    let arguments = [
+        "replay",
+        queries.to_str().unwrap(),
+        "postgres:17",
+        "postgres:18",
+        "--data",
+        dump.to_str().unwrap(),
+        "--plans-only",
+    ];
+    let mut child = lab.start(&arguments);
+    lab.wait_for(&mut child, "loading");
+    assert_eq!(lab.servers().len() % 2, 0);
+    signal(child.id(), "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+    let mut child = lab.start(&arguments);
+    lab.wait_for(&mut child, "loading");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lab.wait_until_no_servers();
+    let output = lab.run(&["doctor", "--offline"]);
+    assert!(output.status.code().is_some());
+}
+
+#[test]
+fn what_cannot_be_replayed_is_refused_before_a_server_starts() {
+    let lab = Lab::new();
+    let dump = shop(&lab);
+    let shop = example("shop.sql");
+    let whole = std::fs::read_to_string(&dump).unwrap();
+    let file = |name: &str, content: &[u8]| {
+        let path = lab.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let half = whole.get(..whole.len() / 2).unwrap();
+    let cases = [
+        (file("cut.dump", half.as_bytes()), "the dump is cut"),
+        (file("bz.dump", b"BZh91AY&SY"), "bunzip2"),
+        (file("empty.dump", b"-- nothing\n"), "no statement"),
+        (
+            file("meta.dump", b"select 1;\n\\i other.sql\n"),
+            "psql's command `\\i`",
+        ),
+        (
+            file("program.dump", b"COPY t FROM PROGRAM 'id';\n"),
+            "not FROM stdin",
+        ),
+        (
+            file("sjis.dump", b"SET client_encoding = 'SJIS';\nselect 1;\n"),
+            "SJIS",
+        ),
+        (file("utf16.dump", b"\xff\xfes\0e\0"), "UTF-16"),
+        ("nowhere.dump".to_owned(), "cannot read nowhere.dump"),
+    ];
+    let shop = shop.to_str().unwrap();
+    let refused = |arguments: &[&str], wanted: &str| {
+        let output = lab.run(&join(&["replay", shop], arguments));
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(
+            said.contains(wanted) && said.contains("hint:"),
+            "{wanted}: {said}"
+        );
+        assert!(!lab.path().join("lab").exists() && lab.workspaces().is_empty());
+    };
+    for (path, wanted) in &cases {
+        refused(
+            &["postgres:17", "postgres:18", "--plans-only", "--data", path],
+            wanted,
+        );
+    }
+    let dump = dump.to_str().unwrap();
+    refused(
+        &["postgres:17", "postgres:18", "--data", dump],
+        "add --plans-only",
+    );
+    let dsn = "dsn:postgres://me@localhost/shop";
+    refused(
+        &["postgres:17", dsn, "--plans-only", "--data", dump],
+        "servers of its own",
+    );
+    refused(
+        &[
+            "postgres:17",
+            "postgres:18",
+            "--plans-only",
+            "--timeout",
+            "soon",
+            "--data",
+            dump,
+        ],
+        "--timeout 60s",
+    );
+    let dry = lab.run(&[
+        "replay",
+        shop,
+        "postgres:17",
+        "postgres:18",
+        "--plans-only",
+        "--dry-run",
+        "--data",
+        dump,
+    ]);
+    let shown = text(&dry.stdout);
+    assert_eq!(dry.status.code(), Some(0), "{}", text(&dry.stderr));
+    assert!(
+        shown.contains("explain, execute once  order_by_id"),
+        "{shown}"
+    );
+    assert!(shown.contains("explain                ship"), "{shown}");
+    assert!(!shown.contains("4711"), "no value: {shown}");
+    assert!(!lab.path().join("lab").exists() && lab.workspaces().is_empty());
+}
+
+#[test]
+fn extensions_that_a_server_lacks_are_named_before_anything_is_loaded() {
+    let lab = Lab::new();
+    let dump = lab.path().join("e.dump");
+    let text_of =
+        "CREATE EXTENSION IF NOT EXISTS nosuch SCHEMA public;\nCREATE EXTENSION \"other-one\";\n";
+    std::fs::write(&dump, text_of).unwrap();
+    let queries = lab.path().join("q.sql");
+    std::fs::write(&queries, "SELECT 1 FROM pg_class;").unwrap();
+    let output = lab.run(&[
+        "replay",
+        queries.to_str().unwrap(),
+        "postgres:17",
+        "postgres:18",
+        "--data",
+        dump.to_str().unwrap(),
+        "--plans-only",
+    ]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(!said.contains("loading"), "{said}");
+    assert_eq!(
+        said.matches("has no nosuch, other-one").count(),
+        2,
+        "{said}"
+    );
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
