@@ -2,7 +2,9 @@
 
 use crate::lab::{Lab, join, signal, text};
 use crate::schema::breaches;
-use deltabench_capture::{Capture, Kind, Protocol, Statement, Tuple, Unusable, Weight};
+use deltabench_capture::{
+    Capture, Fingerprint, Kind, Protocol, Statement, Tuple, Unusable, Weight, tokens,
+};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -39,10 +41,7 @@ fn prepared(id: &str, sql: &str, values: &[Vec<String>]) -> Statement {
     Statement {
         id: id.to_owned(),
         name: None,
-        normalised: sql
-            .to_ascii_lowercase()
-            .replace("$1", "?")
-            .replace("$2", "?"),
+        normalised: Fingerprint::of(&tokens(sql).tokens).normalised,
         text: sql.to_owned(),
         protocol: Protocol::Prepared,
         role: Some("shop_owner".to_owned()),
@@ -269,7 +268,7 @@ fn a_replay_that_is_stopped_or_killed_leaves_nothing() {
     ];
     let mut child = lab.start(&arguments);
     lab.wait_for(&mut child, "loading");
-    assert_eq!(lab.servers().len() % 2, 0);
+    assert!(!lab.servers().is_empty());
     signal(child.id(), "-INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
@@ -278,8 +277,10 @@ fn a_replay_that_is_stopped_or_killed_leaves_nothing() {
     child.kill().unwrap();
     child.wait().unwrap();
     lab.wait_until_no_servers();
-    let output = lab.run(&["doctor", "--offline"]);
-    assert!(output.status.code().is_some());
+    std::fs::write(&dump, "CREATE EXTENSION nosuch;\n").unwrap();
+    let said = text(&lab.run(&arguments).stderr);
+    assert!(said.contains("removed "), "the killed one is swept: {said}");
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }
 
 #[test]
