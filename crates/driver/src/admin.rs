@@ -36,8 +36,8 @@ impl Client {
     }
 
     /// Runs one or more statements and returns the rows of the last one that has a result set.
-    pub fn query(&mut self, sql: impl AsRef<[u8]>) -> Result<TextRows, WireError> {
-        self.ask(sql.as_ref())?;
+    pub fn query(&mut self, sql: &str) -> Result<TextRows, WireError> {
+        self.ask(sql.as_bytes())?;
         let mut rows = TextRows::new();
         self.session.until_ready("running a query", |message| {
             match message.tag {
@@ -52,8 +52,13 @@ impl Client {
     }
 
     /// Runs one or more statements and ignores their rows.
-    pub fn execute(&mut self, sql: impl AsRef<[u8]>) -> Result<(), WireError> {
-        self.ask(sql.as_ref())?;
+    pub fn execute(&mut self, sql: &str) -> Result<(), WireError> {
+        self.execute_bytes(sql.as_bytes())
+    }
+
+    /// As [`execute`](Self::execute), for statements in the encoding of the session.
+    pub fn execute_bytes(&mut self, sql: &[u8]) -> Result<(), WireError> {
+        self.ask(sql)?;
         self.session
             .until_ready("running a command", |message| match message.tag {
                 b'T' | b'D' | b'C' | b'I' => Ok(()),
@@ -67,10 +72,19 @@ impl Client {
     /// pieces of 64 KiB or so are best. It is not called again once the server has reported an error.
     pub fn copy_in(
         &mut self,
-        sql: impl AsRef<[u8]>,
+        sql: &str,
         feed: &mut dyn FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<u64, WireError> {
-        self.ask(sql.as_ref())?;
+        self.copy_in_bytes(sql.as_bytes(), feed)
+    }
+
+    /// As [`copy_in`](Self::copy_in), for a statement in the encoding of the session.
+    pub fn copy_in_bytes(
+        &mut self,
+        sql: &[u8],
+        feed: &mut dyn FnMut(&mut Vec<u8>) -> bool,
+    ) -> Result<u64, WireError> {
+        self.ask(sql)?;
         let first = self.session.answer("starting a COPY")?;
         if first.tag != b'G' {
             return Err(self.not_copying(&first));

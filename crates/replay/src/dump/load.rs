@@ -136,7 +136,7 @@ impl Loader<'_> {
         match item {
             Item::Skip(_) => Ok(()),
             Item::Send | Item::Extension { .. } | Item::Role => self.send(sql, line),
-            Item::Set { name, .. } => match self.client.execute(sql) {
+            Item::Set { name, .. } => match self.client.execute_bytes(sql) {
                 Err(WireError::Server(error)) if !is_fatal(&error) => {
                     self.loaded.settings_left_out.insert(name);
                     Ok(())
@@ -154,7 +154,7 @@ impl Loader<'_> {
     /// Sends a statement, making the roles that it names.
     fn send(&mut self, sql: &[u8], line: u64) -> Result<(), Problem> {
         for _ in 0..MOST_ROLES {
-            let error = match self.client.execute(sql) {
+            let error = match self.client.execute_bytes(sql) {
                 Ok(()) => return Ok(()),
                 Err(WireError::Server(error)) => error,
                 Err(error) => return Err(self.lost(&error, line)),
@@ -163,7 +163,7 @@ impl Loader<'_> {
                 return self.refused(sql, line, &error);
             };
             let make = format!("CREATE ROLE \"{}\"", role.replace('"', "\"\""));
-            if self.client.execute(make).is_err() {
+            if self.client.execute(&make).is_err() {
                 return self.refused(sql, line, &error);
             }
             self.loaded.roles.insert(role);
@@ -195,7 +195,7 @@ impl Loader<'_> {
             }
             more
         };
-        let copied = self.client.copy_in(sql, &mut feed);
+        let copied = self.client.copy_in_bytes(sql, &mut feed);
         if stop.load(Ordering::Relaxed) {
             return Err(interrupted());
         }
