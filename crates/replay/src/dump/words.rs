@@ -111,11 +111,9 @@ pub fn words(sql: &[u8], most: usize) -> Vec<Word> {
 /// `set x . y = 1` as `set x.y = 1`.
 fn join_settings(mut words: Vec<Word>) -> Vec<Word> {
     let is_set = words.first().is_some_and(|word| word.keyword == "set");
-    while is_set {
-        let point = words.iter().position(|word| word.text == ".");
-        let Some(point) = point.filter(|point| *point > 1 && point + 1 < words.len()) else {
-            break;
-        };
+    let point = words.iter().position(|word| word.text == ".");
+    let whole = |point: &usize| is_set && *point > 1 && *point + 1 < words.len();
+    if let Some(point) = point.filter(whole) {
         let parts: Vec<Word> = words.drain(point - 1..=point + 1).collect();
         let end = parts.last().map_or(0, Word::end);
         let joined: String = parts.into_iter().map(|word| word.text).collect();
