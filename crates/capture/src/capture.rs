@@ -79,6 +79,14 @@ pub struct Header {
     /// like all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always_above_ms: Option<f64>,
+    /// Share of the executions in the extended protocol whose binding is in the log, too: 1 if the log has
+    /// everything, about the rate if it is a sample. Absent if it has too few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound_share: Option<f64>,
+    /// Calls in `pg_stat_statements` / in the log after the sampling, of statements in both; absent without
+    /// statistics. About 1 if both are of the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statistics_ratio: Option<f64>,
     /// Seed of the choice of tuples.
     pub seed: u64,
     /// Most tuples of a statement.

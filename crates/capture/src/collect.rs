@@ -7,6 +7,7 @@ use crate::log::entry::Entry;
 use crate::message::{Said, Sent, Values, is_foreign_duration, said, values};
 use crate::sampling::{Sampling, is_kept};
 use crate::statement::{Protocol, Statement};
+use deltabench_model::units::to_f64;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -30,7 +31,19 @@ struct Session {
     plan_durations: u64,
     search_path: Option<String>,
     temporary: BTreeSet<String>,
+    /// The statement that was bound last.
+    bound: Option<[u8; 32]>,
 }
+
+/// How many executions of the extended protocol have their binding in the log.
+#[derive(Default)]
+struct Bound {
+    executions: u64,
+    with_binding: u64,
+}
+
+/// Fewer executions say nothing of the log.
+const ENOUGH: u64 = 100;
 
 /// Statements so far.
 pub(crate) struct Collector {
@@ -45,6 +58,7 @@ pub(crate) struct Collector {
     pub to: Option<String>,
     /// Durations in another language than English.
     pub foreign: u64,
+    bound: Bound,
     texts: Texts,
     sessions: HashMap<String, Session>,
     errors: HashMap<[u8; 32], u64>,
@@ -72,6 +86,7 @@ impl Collector {
             from: None,
             to: None,
             foreign: 0,
+            bound: Bound::default(),
             texts: Texts::default(),
             sessions: HashMap::new(),
             errors: HashMap::new(),
@@ -95,6 +110,7 @@ impl Collector {
             Said::Executed { ms, sent } => {
                 self.end_of_begun(entry, None);
                 let begun = self.begun(entry, sent, false);
+                self.count_bound(entry, &begun);
                 self.executed(&entry.session, begun, Some(ms), self.sampling.weight(ms));
             }
             Said::Begins(sent) => {
@@ -116,6 +132,7 @@ impl Collector {
             Said::Planned { ms, sent } => {
                 let begun = self.begun(entry, sent, true);
                 let weight = self.sampling.weight(ms);
+                self.session(entry).bound = Some(begun.key.hash);
                 self.gathered(&begun).add_planning(ms * weight);
             }
             Said::Ended { ms } => self.ended(entry, ms),
@@ -188,6 +205,23 @@ impl Collector {
         } else if durations > 0 {
             self.gathered(begun).add_planning(ms);
         }
+    }
+
+    fn count_bound(&mut self, entry: &Entry, begun: &Begun) {
+        let bound = self.session(entry).bound.take();
+        if begun.key.protocol != Protocol::Simple {
+            self.bound.executions += 1;
+            self.bound.with_binding += u64::from(bound == Some(begun.key.hash));
+        }
+    }
+
+    /// Share of the executions in the extended protocol whose binding is in the log; absent if there are few.
+    pub(crate) fn bound_share(&self) -> Option<f64> {
+        let Bound {
+            executions,
+            with_binding,
+        } = self.bound;
+        (executions >= ENOUGH).then(|| to_f64(with_binding) / to_f64(executions))
     }
 
     /// A duration alone: of parsing or planning, or of what began before.
@@ -467,6 +501,29 @@ mod tests {
                 .iter()
                 .all(|statement| statement.obstacle().is_some())
         );
+    }
+
+    #[test]
+    fn a_sample_shows_because_bindings_are_missing() {
+        let mut whole = collector(None);
+        let mut sample = collector(None);
+        for number in 0..400 {
+            let bind = entry("duration: 1 ms  bind s1: select 1");
+            let execute = entry("duration: 1 ms  execute s1: select 1");
+            whole.add(&bind);
+            whole.add(&execute);
+            for (at, entry) in [bind, execute].iter().enumerate() {
+                if (number + at * 3) % 5 == 0 {
+                    sample.add(entry);
+                }
+            }
+        }
+        assert!(near(whole.bound_share(), 1.0));
+        assert!(sample.bound_share().is_none(), "80 are too few");
+        for _ in 0..100 {
+            sample.add(&entry("duration: 1 ms  execute s1: select 1"));
+        }
+        assert!(sample.bound_share() < Some(0.5));
     }
 
     #[test]

@@ -69,6 +69,11 @@ pub(crate) fn in_common<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
         "savepoint" | "release" | "deallocate" | "fetch" | "move" | "close" => {
             part.iter().take(1).copied().collect()
         }
+        // What is set may be a secret.
+        "set" => {
+            let sign = |token: &&Token<'_>| !token.is_word("to") && token.text != "=";
+            part.iter().take_while(sign).copied().collect()
+        }
         "rollback" => part
             .iter()
             .take_while(|token| !token.is_word("to"))
@@ -407,6 +412,7 @@ mod tests {
             common("declare c_1 no scroll cursor for select 1"),
             "declare no scroll cursor for select ?"
         );
+        assert_eq!(common("set app.token to word"), "set app.token");
         assert_eq!(common("fetch forward 100 from c_1"), "fetch");
         assert_eq!(common("select 1; savepoint a"), "select ?; savepoint a");
     }

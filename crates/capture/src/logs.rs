@@ -61,9 +61,9 @@ impl Capture {
             return Err(nothing(&files, &collector));
         }
         let mut counted = collector.counted;
-        let mut statements = match statistics {
+        let (mut statements, statistics_ratio) = match statistics {
             Some(statistics) => joined(statements, statistics, &mut counted),
-            None => statements,
+            None => (statements, None),
         };
         sort(&mut statements);
         unreadable_at.truncate(PLACES);
@@ -78,11 +78,13 @@ impl Capture {
                     .map(|file| file.path.display().to_string())
                     .collect(),
                 made_by: MADE_BY.to_owned(),
+                sample_rate: collector.sampling.rate,
+                always_above_ms: collector.sampling.always_above_ms,
+                bound_share: collector.bound_share(),
                 server_version: collector.server_version,
                 from: collector.from,
                 to: collector.to,
-                sample_rate: collector.sampling.rate,
-                always_above_ms: collector.sampling.always_above_ms,
+                statistics_ratio,
                 seed: request.seed,
                 most_tuples: request.tuples,
                 settings: collector.settings,

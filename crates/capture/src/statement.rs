@@ -166,22 +166,22 @@ impl Obstacle {
         }
     }
 
-    /// The reason for people.
+    /// What such statements are or have, for people.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Kind(Kind::Transaction) => "begin or end a transaction",
-            Self::Kind(Kind::Temporary) => "use temporary tables",
-            Self::Kind(Kind::Cursor) => "use cursors of SQL",
-            Self::Kind(Kind::Copy) => "copy rows to or from the client",
+            Self::Kind(Kind::Transaction) => "control of transactions",
+            Self::Kind(Kind::Temporary) => "temporary tables",
+            Self::Kind(Kind::Cursor) => "cursors of SQL",
+            Self::Kind(Kind::Copy) => "COPY",
             Self::Kind(Kind::Call) => {
-                "call procedures or functions that act outside of the transaction"
+                "procedures, and functions that act outside of the transaction"
             }
             // Reads, locks and writes are replayed.
-            Self::Kind(_) => "change definitions or settings, or maintain tables",
-            Self::Cut => "have values that log_parameter_max_length cut",
-            Self::NoValues => "have parameters whose values are not in the log",
-            Self::Broken => "have a text or values that are not whole",
-            Self::NotInLog => "are in pg_stat_statements only, without values",
+            Self::Kind(_) => "definitions, settings, maintenance, EXECUTE of SQL",
+            Self::Cut => "values that log_parameter_max_length cut",
+            Self::NoValues => "parameters whose values are not in the log",
+            Self::Broken => "text or values that are not whole",
+            Self::NotInLog => "in pg_stat_statements only, without values",
         }
     }
 }

@@ -43,9 +43,9 @@ impl Sums {
 
 /// What makes the file.
 const COPY: &str = "\
-psql -c \"\\copy (SELECT s.*, r.rolname, d.datname FROM pg_stat_statements s \
-LEFT JOIN pg_roles r ON r.oid = s.userid LEFT JOIN pg_database d ON d.oid = s.dbid) \
-TO 'statements.csv' CSV HEADER\"";
+psql -c \"COPY (SELECT s.*, r.rolname, d.datname FROM pg_stat_statements s
+  LEFT JOIN pg_roles r ON r.oid = s.userid LEFT JOIN pg_database d ON d.oid = s.dbid)
+  TO STDOUT CSV HEADER\" > statements.csv";
 
 /// Reads a file.
 ///
@@ -55,7 +55,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Row>, Problem> {
     let bytes = std::fs::read(path).map_err(|error| {
         Problem::new(format!("cannot read {}", path.display()))
             .detail(error.to_string())
-            .hint(format!("make it on the server: {COPY}"))
+            .hint(format!("make it on the server:\n{COPY}"))
     })?;
     let text = String::from_utf8_lossy(&bytes);
     let text = text.trim_start_matches('\u{feff}');
@@ -65,7 +65,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Row>, Problem> {
             path.display()
         ))
         .detail(what)
-        .hint(format!("make it on the server: {COPY}"))
+        .hint(format!("make it on the server:\n{COPY}"))
     };
     let mut records = records(text);
     let header = records
@@ -157,11 +157,12 @@ fn row(record: &str, columns: &HashMap<String, usize>, time: &str) -> Option<Opt
 ///
 /// A row that means several statements (one text sent in two ways) is divided by their shares of the log. A
 /// statement that no row means keeps the weight of the log, multiplied by the ratio of the others' times.
+/// Also returns the calls of the statistics / those of the log, of statements in both.
 pub(crate) fn joined(
     statements: Vec<Hashed>,
     rows: Vec<Row>,
     counted: &mut Counted,
-) -> Vec<Hashed> {
+) -> (Vec<Hashed>, Option<f64>) {
     let mut statements = statements;
     let meant = Meant::of(&statements);
     let mut sums: BTreeMap<usize, Sums> = BTreeMap::new();
@@ -182,13 +183,25 @@ pub(crate) fn joined(
                 .add(row.sums, WHOLE);
         }
     }
-    let ratio = ratio(&statements, &sums);
+    let calls = ratio(
+        &statements,
+        &sums,
+        |statement| to_f64(statement.calls),
+        |sums| sums.calls,
+    );
+    let times = ratio(
+        &statements,
+        &sums,
+        |statement| statement.total_ms.unwrap_or(0.0),
+        |sums| sums.ms + sums.plan_ms,
+    );
+    let more = times.or(calls).unwrap_or(1.0);
     for (at, (statement, _)) in statements.iter_mut().enumerate() {
         match sums.get(&at) {
             Some(sums) => weigh(statement, *sums),
             None => {
                 counted.not_in_statistics += 1;
-                scale(statement, ratio);
+                scale(statement, more);
             }
         }
     }
@@ -197,7 +210,7 @@ pub(crate) fn joined(
         weigh(&mut hashed.0, sums);
         statements.push(hashed);
     }
-    statements
+    (statements, calls)
 }
 
 /// Which statements of the log an identifier or a fingerprint means.
@@ -278,25 +291,20 @@ fn shares(found: &[usize], statements: &[Hashed]) -> Vec<Share> {
     .collect()
 }
 
-/// How much more the statistics have than the log, of statements that are in both: times, or calls if the log
-/// has no times.
-fn ratio(statements: &[Hashed], sums: &BTreeMap<usize, Sums>) -> f64 {
+/// How much more the statistics have than the log, of statements that are in both.
+fn ratio(
+    statements: &[Hashed],
+    sums: &BTreeMap<usize, Sums>,
+    ours: fn(&Statement) -> f64,
+    theirs: fn(&Sums) -> f64,
+) -> Option<f64> {
     let both = || {
         let both = sums.iter();
         both.filter_map(|(at, sums)| Some((&statements.get(*at)?.0, sums)))
     };
-    let quotient = |ours: fn(&Statement) -> f64, theirs: fn(&Sums) -> f64| {
-        let ours: f64 = both().map(|(statement, _)| ours(statement)).sum();
-        let theirs: f64 = both().map(|(_, sums)| theirs(sums)).sum();
-        (ours > 0.0 && theirs > 0.0).then(|| theirs / ours)
-    };
-    let times = quotient(
-        |statement| statement.total_ms.unwrap_or(0.0),
-        |sums| sums.ms + sums.plan_ms,
-    );
-    times
-        .or_else(|| quotient(|statement| to_f64(statement.calls), |sums| sums.calls))
-        .unwrap_or(1.0)
+    let ours: f64 = both().map(|(statement, _)| ours(statement)).sum();
+    let theirs: f64 = both().map(|(_, sums)| theirs(sums)).sum();
+    (ours > 0.0 && theirs > 0.0).then(|| theirs / ours)
 }
 
 fn weigh(statement: &mut Statement, sums: Sums) {
@@ -393,7 +401,7 @@ mod tests {
     fn joined_with(statements: Vec<Hashed>, text: &str) -> (Vec<Statement>, Counted) {
         let mut counted = Counted::default();
         let rows = rows(&format!("{HEADER}{text}")).unwrap();
-        let all = joined(statements, rows, &mut counted);
+        let (all, _) = joined(statements, rows, &mut counted);
         (
             all.into_iter().map(|(statement, _)| statement).collect(),
             counted,
@@ -468,6 +476,14 @@ mod tests {
             (counted.only_in_statistics, counted.not_in_statistics),
             (1, 1)
         );
+    }
+
+    #[test]
+    fn a_log_without_its_sample_rate_shows_in_the_ratio_of_calls() {
+        let rows = rows(&format!("{HEADER}10,t,1,select a,1000,4,0,0,app\n")).unwrap();
+        let log = vec![statement("select a", 1, 10, 1.0)];
+        let (_, ratio) = joined(log, rows, &mut Counted::default());
+        assert!(near(ratio, 100.0));
     }
 
     #[test]

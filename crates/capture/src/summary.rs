@@ -21,7 +21,7 @@ pub enum Basis {
 pub struct LeftOut {
     /// The reason as a word: a kind, `cut-values`, `no-values`, `broken-text` or `not-in-log`.
     pub reason: &'static str,
-    /// The reason in a sentence.
+    /// What such statements are or have.
     pub meaning: String,
     /// Statements.
     pub statements: u64,

@@ -88,9 +88,25 @@ fn check_places(arguments: &CaptureArguments) -> Result<(), Problem> {
             .detail("it holds values of your users")
             .hint("name a file: --out shop.capture"));
     }
+    if out.exists() && !out.is_file() {
+        return Err(Problem::new(format!("{} is no file", out.display()))
+            .hint("name a file: --out shop.capture"));
+    }
     if out.exists() && !arguments.force {
         return Err(Problem::new(format!("{} already exists", out.display()))
             .hint("name another file, or replace it with --force"));
+    }
+    let same = |log: &Path| {
+        log.canonicalize()
+            .is_ok_and(|log| out.canonicalize().is_ok_and(|out| log == out))
+    };
+    if arguments
+        .logs
+        .iter()
+        .chain(&arguments.statements)
+        .any(|log| same(log))
+    {
+        return Err(Problem::new("--out names a file that is read").hint("name another file"));
     }
     check_writable(out)?;
     match &arguments.json {

@@ -9,6 +9,7 @@ mod plain;
 use deltabench_model::problem::Problem;
 use entry::{Entry, Record};
 use lines::Lines;
+use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -35,8 +36,9 @@ pub(crate) struct LogFile {
     pub path: PathBuf,
     pub format: Format,
     lines: Lines,
-    /// The first entry, read to know the format and the file's place among others.
-    first: Option<Record>,
+    /// Records up to the first entry, read to know the file's place among others.
+    first: VecDeque<Record>,
+    /// Time of the first entry.
     pub begins: String,
 }
 
@@ -67,22 +69,34 @@ impl LogFile {
             path: path.to_owned(),
             format,
             lines,
-            first: None,
+            first: VecDeque::new(),
             begins: String::new(),
         };
-        let first = file.next().map_err(|error| unreadable(path, &error))?;
-        if let Some(Record::Entry(entry)) = &first {
-            file.begins.clone_from(&entry.time);
+        // A rotated file may begin inside an entry.
+        while file.begins.is_empty() && file.first.len() < LOOKED_AT {
+            let record = file
+                .read_record()
+                .map_err(|error| unreadable(path, &error))?;
+            let Some(record) = record else {
+                break;
+            };
+            if let Record::Entry(entry) = &record {
+                file.begins.clone_from(&entry.time);
+            }
+            file.first.push_back(record);
         }
-        file.first = first;
         Ok(Some(file))
     }
 
     /// The next entry.
     pub(crate) fn next(&mut self) -> io::Result<Option<Record>> {
-        if let Some(first) = self.first.take() {
-            return Ok(Some(first));
+        match self.first.pop_front() {
+            Some(first) => Ok(Some(first)),
+            None => self.read_record(),
         }
+    }
+
+    fn read_record(&mut self) -> io::Result<Option<Record>> {
         match self.format {
             Format::Json => json::next(&mut self.lines),
             Format::Csv => csv::next(&mut self.lines),
@@ -97,7 +111,7 @@ impl LogFile {
 
     /// The first entry, as long as it was not taken.
     pub(crate) fn first(&self) -> Option<&Entry> {
-        match &self.first {
+        match self.first.back() {
             Some(Record::Entry(entry)) => Some(entry),
             _ => None,
         }

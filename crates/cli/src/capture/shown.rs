@@ -10,6 +10,12 @@ use std::path::Path;
 /// Name and version of the JSON.
 const FORMAT: (&str, u32) = ("deltabench.captured", 1);
 
+/// A log that has fewer of the bindings than this is not whole.
+const WHOLE: f64 = 0.9;
+
+/// Statistics that have so many times the executions of the log are not of the same time.
+const OTHER_TIME: f64 = 1.5;
+
 /// Statements that the text lists.
 const LISTED: usize = 10;
 
@@ -126,8 +132,7 @@ impl<'a> Shown<'a> {
         )];
         lines.push(match header.always_above_ms {
             _ if header.sample_rate >= 1.0 => {
-                "the log has all executions, because no sample rate is known (--sample-rate)"
-                    .to_owned()
+                "each entry is one execution, because no sample rate is known".to_owned()
             }
             None => format!(
                 "the log has {} of the executions",
@@ -166,10 +171,32 @@ impl<'a> Shown<'a> {
         }
         for left_out in &summary.left_out {
             lines.push(format!(
-                "  {}, {}: they {}",
-                number(left_out.statements, "statement"),
+                "  {} in {}: {}",
                 share(left_out.share),
+                number(left_out.statements, "statement"),
                 left_out.meaning
+            ));
+        }
+        lines
+    }
+
+    /// What speaks against the sample rate.
+    fn of_sampling(&self) -> Vec<String> {
+        let header = self.header;
+        let mut lines = Vec::new();
+        let bound = header.bound_share.filter(|bound| *bound < WHOLE);
+        if let Some(bound) = bound.filter(|_| header.sample_rate >= 1.0) {
+            lines.push(format!(
+                "note: the log seems to be a sample, or without fast steps: only {} of the executions in the \
+                 extended protocol have their binding in it; if it is a sample, name --sample-rate",
+                share(bound)
+            ));
+        }
+        let ratio = header.statistics_ratio;
+        if let Some(ratio) = ratio.filter(|ratio| !(1.0 / OTHER_TIME..OTHER_TIME).contains(ratio)) {
+            lines.push(format!(
+                "note: pg_stat_statements has {ratio:.2} times the executions of the log: it covers another \
+                 time, or the sample rate is another one (--sample-rate)"
             ));
         }
         lines
@@ -178,7 +205,7 @@ impl<'a> Shown<'a> {
     /// What makes the capture less than the workload.
     fn doubts(&self) -> Vec<String> {
         let (summary, counted) = (&self.summary, &self.header.counted);
-        let mut lines = Vec::new();
+        let mut lines = self.of_sampling();
         let mut say = |of: u64, noun: &str, before: &str, after: &str| {
             if of > 0 {
                 lines.push(format!("{before}: {}{after}", number(of, noun)));

@@ -6,6 +6,7 @@ mod action;
 mod agent;
 mod bisecting;
 mod bisecting_commits;
+mod capturing;
 mod checks;
 mod costs;
 mod counting;
