@@ -57,6 +57,19 @@ fn quoted(inside: &str) -> Option<(Cow<'_, str>, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_fields_come_back(written in proptest::collection::vec(".{0,12}|[\"\n,]{0,9}", 2..9)) {
+            let quoted: Vec<String> =
+                written.iter().map(|field| format!("\"{}\"", field.replace('"', "\"\""))).collect();
+            let record = quoted.join(",");
+            prop_assert!(!is_open(record.as_bytes(), false));
+            let found = fields(&record).unwrap();
+            prop_assert_eq!(found, written);
+        }
+    }
 
     #[test]
     fn fields_are_what_was_written() {

@@ -184,6 +184,24 @@ fn value(text: &str, number: usize) -> Option<(Option<String>, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_values_come_back_as_the_server_wrote_them(
+            sent in proptest::collection::vec(proptest::option::of("[^\u{0}]{0,20}"), 1..12)
+        ) {
+            let written = |(value, number): (&Option<String>, usize)| match value {
+                None => format!("${number} = NULL"),
+                Some(text) => format!("${number} = '{}'", text.replace('\'', "''")),
+            };
+            let written: Vec<String> = sent.iter().zip(1..).map(written).collect();
+            let found = values(Some(&format!("Parameters: {}", written.join(", "))));
+            let is_cut = sent.iter().flatten().any(|value| value.ends_with("..."));
+            let wanted = if is_cut { Values::Cut } else { Values::Whole(sent) };
+            prop_assert!(found == wanted);
+        }
+    }
 
     fn shown(message: &str) -> String {
         let sent = |sent: Sent<'_>| format!("{:?} {}", sent.protocol, sent.text);

@@ -2,8 +2,8 @@
 
 use crate::lexer::{Token, TokenKind};
 
-/// The `search_path` that `SET` or `RESET` makes: absent if the statement is another one, `Some(None)` if it
-/// is the default again. `SET LOCAL` is none: it ends with a transaction.
+/// The `search_path` that `SET`, `RESET` or `DISCARD` makes: absent if the statement is another one,
+/// `Some(None)` if it is the default again. `SET LOCAL` is none: it ends with a transaction.
 pub(crate) fn path_set_by(tokens: &[Token<'_>]) -> Option<Option<String>> {
     let session = |token: &&Token<'_>| !token.is_word("session");
     let tokens: Vec<&Token<'_>> = tokens.iter().filter(session).collect();
@@ -11,6 +11,8 @@ pub(crate) fn path_set_by(tokens: &[Token<'_>]) -> Option<Option<String>> {
         [reset, name, ..] if reset.is_word("reset") => {
             (name.is_word("search_path") || name.is_word("all")).then_some(None)
         }
+        // What poolers send between clients.
+        [discard, all, ..] if discard.is_word("discard") => all.is_word("all").then_some(None),
         [set, name, sign, values @ ..] if set.is_word("set") && name.is_word("search_path") => {
             let assigns = sign.is_word("to") || sign.text == "=";
             let default = values.first().is_some_and(|value| value.is_word("default"));
@@ -43,6 +45,8 @@ mod tests {
         );
         assert_eq!(path("set search_path to default"), Some(None));
         assert_eq!(path("reset all"), Some(None));
+        assert_eq!(path("DISCARD ALL;"), Some(None));
+        assert_eq!(path("discard plans"), None);
         assert_eq!(path("set local search_path to a"), None);
         assert_eq!(path("set work_mem to 1"), None);
         assert_eq!(path("select 1"), None);

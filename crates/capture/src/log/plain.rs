@@ -57,11 +57,30 @@ impl<'a> Prefixed<'a> {
         numbers.next()
     }
 
-    /// `user@database` anywhere behind the time.
+    /// `user@database` anywhere behind the time, or `user=…` and `db=…`.
     fn user_and_database(&self) -> Option<(&'a str, &'a str)> {
-        let mut words = self.prefix.split([' ', ':', ',', '[']);
-        let both = words.find_map(|word| word.split_once('@'))?;
-        (both.0 != "[unknown]" && !both.0.is_empty()).then_some(both)
+        let words = || self.prefix.split([' ', ':', ',', '[']);
+        let named = |key: &str| words().find_map(|word| word.strip_prefix(key));
+        if let (Some(user), Some(database)) = (named("user="), named("db=")) {
+            return Some((user, database));
+        }
+        words().find_map(|word| word.split_once('@'))
+    }
+
+    /// The text without the SQLSTATE that `log_error_verbosity = verbose` writes before it.
+    fn message(&self) -> &'a str {
+        let state = self
+            .text
+            .get(..7)
+            .and_then(|begin| begin.strip_suffix(": "));
+        let is_state = |state: &str| {
+            let mut letters = state.bytes();
+            letters.all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+        };
+        match state.filter(|state| is_state(state)) {
+            Some(_) => self.text.get(7..).unwrap_or_default(),
+            None => self.text,
+        }
     }
 
     /// The prefix up to the first bracket or `:` behind the time of day.
@@ -131,7 +150,7 @@ fn entry(line: &Prefixed<'_>) -> Option<Entry> {
         database: both.and_then(|(_, database)| known(database)),
         session: line.process()?.to_owned(),
         severity: line.word.to_owned(),
-        message: line.text.to_owned(),
+        message: line.message().to_owned(),
         ..Entry::default()
     })
 }
@@ -152,6 +171,14 @@ mod tests {
     fn prefixed(line: &str) -> (String, Option<String>, Option<String>, String) {
         let entry = entry(&Prefixed::of(line).unwrap()).unwrap();
         (entry.time, entry.user, entry.database, entry.session)
+    }
+
+    #[test]
+    fn an_sqlstate_is_no_part_of_the_message() {
+        for state in ["", "00000: "] {
+            let line = format!("2026-11-02 10:11:12.123 UTC [77] LOG:  {state}duration: 1 ms");
+            assert_eq!(Prefixed::of(&line).unwrap().message(), "duration: 1 ms");
+        }
     }
 
     #[test]
@@ -179,6 +206,14 @@ mod tests {
                 "77".into()
             )
         );
+        let badger =
+            "2026-11-02 10:11:12 UTC [77]: [3-1] user=app,db=shop,app=psql,client=[local] LOG:  x";
+        let badger = prefixed(badger);
+        assert_eq!(
+            (badger.1.as_deref(), badger.2.as_deref()),
+            (Some("app"), Some("shop"))
+        );
+        assert_eq!(badger.3, "77");
         assert!(is_entry("2026-11-02 10:11:12 UTC [77-1] LOG:  x"));
         assert!(!is_entry("2026-11-02 10:11:12 UTC LOG:  no process"));
         assert!(!is_entry("LOG:  no time"));

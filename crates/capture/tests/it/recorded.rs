@@ -93,3 +93,40 @@ fn entries_after_a_cut_one_are_read() {
     assert_eq!(found.unreadable, 1);
     assert!(found.executions >= whole.executions, "{found:?} {whole:?}");
 }
+
+/// Whatever a disk or a rotation leaves of a log: what can be read is read, and nothing ends the program.
+#[test]
+fn damaged_logs_are_read_or_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("damaged");
+    for name in ["18.json", "18.csv", "18.log"] {
+        let whole = std::fs::read(directory().join(name)).unwrap();
+        let executions = captured(&[&directory().join(name)])
+            .header
+            .counted
+            .executions;
+        let (mut read, mut most) = (0, 0);
+        for part in 0..40 {
+            let mut damaged = whole.clone();
+            let at = whole.len() * part / 40;
+            match part % 4 {
+                0 => damaged.truncate(at),
+                1 => damaged.drain(..at).for_each(drop),
+                2 => damaged
+                    .drain(at..(at + 700).min(whole.len()))
+                    .for_each(drop),
+                _ => damaged[at..(at + 50).min(whole.len())].fill(b'"'),
+            }
+            std::fs::write(&path, damaged).unwrap();
+            if let Ok(capture) = Capture::of_logs(&request(&[&path]), &mut |_, _| {}) {
+                read += 1;
+                most = most.max(capture.header.counted.executions);
+            }
+        }
+        assert!(read >= 30, "{name}: {read}");
+        assert!(
+            most + 5 >= executions && most <= executions,
+            "{name}: {most} of {executions}"
+        );
+    }
+}
