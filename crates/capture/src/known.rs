@@ -55,11 +55,13 @@ impl Known {
 #[derive(Default)]
 pub(crate) struct Texts {
     known: HashMap<Rc<str>, Rc<Known>>,
+    /// Bytes of them.
+    bytes: usize,
 }
 
 /// More texts than these are simple ones with values in them, which do not come again.
 const MOST: usize = 10_000;
-const LONGEST: usize = 100_000;
+const MOST_BYTES: usize = 16 << 20;
 
 impl Texts {
     pub(crate) fn known(&mut self, text: &str) -> Rc<Known> {
@@ -67,12 +69,12 @@ impl Texts {
             return known.clone();
         }
         let known = Rc::new(Known::of(text));
-        if self.known.len() >= MOST {
+        self.bytes += text.len();
+        if self.known.len() >= MOST || self.bytes > MOST_BYTES {
             self.known.clear();
+            self.bytes = text.len();
         }
-        if text.len() <= LONGEST {
-            self.known.insert(known.text.clone(), known.clone());
-        }
+        self.known.insert(known.text.clone(), known.clone());
         known
     }
 }

@@ -18,6 +18,9 @@ const ENDS: [f64; 3] = [0.01, 0.10, 0.50];
 const STRATA: usize = ENDS.len() + 1;
 /// Durations are told apart by steps of 9 %: one step is in one stratum as a whole.
 const STEPS_PER_OCTAVE: f64 = 8.0;
+/// Bytes of values that are kept of a statement while the log is read. Statements with larger values keep
+/// fewer executions of each step.
+const ROOM: usize = 32 << 20;
 
 /// What an execution sent: its text and its values.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +35,13 @@ struct Kept {
     content: Rc<Content>,
 }
 
+impl Content {
+    fn bytes(&self) -> usize {
+        let values = self.values.iter().flatten().map(String::len);
+        self.text.len() + values.sum::<usize>()
+    }
+}
+
 /// Executions of about the same duration.
 #[derive(Default)]
 struct Step {
@@ -43,9 +53,23 @@ struct Step {
     weight: f64,
 }
 
+impl Step {
+    /// Drops the execution with the largest number; returns how many bytes that frees.
+    fn drop_last(&mut self) -> usize {
+        let dropped = self.kept.pop_last().map(|(_, kept)| kept.content);
+        let alone = dropped.filter(|content| Rc::strong_count(content) == 1);
+        alone.map_or(0, |content| content.bytes())
+    }
+}
+
 /// The executions of one statement.
 pub(crate) struct Strata {
     most: usize,
+    /// How many executions of each step are kept.
+    kept: usize,
+    /// Bytes of what is kept, and how many there may be.
+    bytes: usize,
+    room: usize,
     random: Xoshiro256PlusPlus,
     steps: BTreeMap<i64, Step>,
 }
@@ -55,6 +79,9 @@ impl Strata {
     pub(crate) fn new(most: usize, seed: u64) -> Self {
         Self {
             most: most.max(1),
+            kept: most.max(1),
+            bytes: 0,
+            room: ROOM,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             steps: BTreeMap::new(),
         }
@@ -66,24 +93,44 @@ impl Strata {
         let step = self.steps.entry(ms.map_or(i64::MIN, duration)).or_default();
         step.weight += weight;
         let drawn = self.random.next_u64();
-        if step.kept.len() >= self.most {
+        if step.kept.len() >= self.kept {
             step.is_full = true;
             let last = step.kept.last_key_value().map_or(0, |(last, _)| *last);
             if drawn >= last {
                 return;
             }
-            step.kept.pop_last();
+            self.bytes -= step.drop_last();
         }
         let content = content();
         // Many executions have the same values: they share them.
         let same = step.kept.values().find(|kept| *kept.content == content);
-        let content = same.map_or_else(|| Rc::new(content), |kept| kept.content.clone());
+        let content = match same {
+            Some(kept) => kept.content.clone(),
+            None => {
+                self.bytes += content.bytes();
+                Rc::new(content)
+            }
+        };
         let kept = Kept {
             ms,
             weight,
             content,
         };
         step.kept.insert(drawn, kept);
+        while self.bytes > self.room && self.kept > 1 {
+            self.keep_half();
+        }
+    }
+
+    /// Keeps half as many executions of each step: those with the smaller numbers, still a uniform sample.
+    fn keep_half(&mut self) {
+        self.kept /= 2;
+        for step in self.steps.values_mut() {
+            while step.kept.len() > self.kept {
+                step.is_full = true;
+                self.bytes -= step.drop_last();
+            }
+        }
     }
 
     /// The tuples with their shares, the slowest first, and the text that most of them have.
@@ -103,7 +150,7 @@ impl Strata {
         written(chosen)
     }
 
-    /// The steps in their strata, each with a uniform sample of at least `most` executions, or with all.
+    /// The steps in their strata, each with a uniform sample of at least `kept` executions, or with all.
     fn strata(&self) -> [Stratum<'_>; STRATA] {
         let all: f64 = self.steps.values().map(|step| step.weight).sum();
         let mut strata: [Stratum<'_>; STRATA] = Default::default();
@@ -271,6 +318,25 @@ mod tests {
             .sum::<f64>()
             / all;
         assert!((8.0..13.0).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn large_values_need_no_more_than_their_room() {
+        let mut strata = Strata::new(64, 1);
+        strata.room = 100_000;
+        for number in 0..5000_u64 {
+            let ms = 1.0 + to_f64(number % 50);
+            strata.add(Some(ms), 1.0, || Content {
+                text: "q".into(),
+                values: vec![Some(format!("{number:01000}"))],
+            });
+            assert!(strata.bytes <= 100_000);
+        }
+        let (_, tuples) = strata.tuples();
+        // One of each stratum at least.
+        assert!(tuples.len() >= 4, "{}", tuples.len());
+        let all: f64 = tuples.iter().map(|tuple| tuple.n).sum();
+        assert!((all - 5000.0).abs() < 1e-6, "{all}");
     }
 
     #[test]

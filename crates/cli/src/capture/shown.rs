@@ -120,6 +120,7 @@ impl<'a> Shown<'a> {
         let (summary, header) = (&self.summary, self.header);
         let counted = &header.counted;
         let files = match header.files.as_slice() {
+            [file] if file == "-" => "stdin".to_owned(),
             [file] => file.clone(),
             files => format!("{} files", files.len()),
         };
