@@ -494,7 +494,15 @@ mod tests {
             (extended.cut, extended.broken, extended.without_values),
             (1, 1, 1)
         );
-        assert_eq!(found(Protocol::Simple).broken, 2);
+        let simple = statements
+            .iter()
+            .filter(|statement| statement.protocol == Protocol::Simple);
+        assert_eq!(
+            simple
+                .map(|statement| statement.unusable.broken)
+                .sum::<u64>(),
+            2
+        );
         assert_eq!((counted.executions, counted.not_utf8), (5, 1));
         assert!(
             statements

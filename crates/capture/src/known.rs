@@ -2,7 +2,7 @@
 
 use crate::fingerprint::Fingerprint;
 use crate::kind::{Nature, in_common, temporary_made_by};
-use crate::lexer::{TokenKind, tokens};
+use crate::lexer::{Token, TokenKind, tokens};
 use crate::session::path_set_by;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -30,10 +30,13 @@ impl Known {
             .tokens
             .iter()
             .filter(|token| token.kind == TokenKind::Parameter);
+        // Where a string does not end, words that follow may be values.
+        let is_safe = |token: &&Token<'_>| !found.is_cut || token.kind != TokenKind::Literal;
+        let safe: Vec<Token<'_>> = found.tokens.iter().take_while(is_safe).copied().collect();
         let numbers = parameters.filter_map(|token| token.text.strip_prefix('$')?.parse().ok());
         Self {
             text: text.into(),
-            fingerprint: Fingerprint::of(&in_common(&found.tokens)),
+            fingerprint: Fingerprint::of(&in_common(&safe)),
             is_cut: found.is_cut,
             parameters: numbers.max().unwrap_or(0),
             path: path_set_by(&found.tokens),
@@ -76,5 +79,19 @@ impl Texts {
         }
         self.known.insert(known.text.clone(), known.clone());
         known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_string_that_does_not_end_are_not_shown() {
+        let known = Known::of("select a from t where b = 'it\\'s secret'");
+        assert!(known.is_cut);
+        assert_eq!(known.fingerprint.normalised, "select a from t where b =");
+        let known = Known::of("select 'secret");
+        assert_eq!(known.fingerprint.normalised, "select");
     }
 }
