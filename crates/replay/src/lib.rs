@@ -29,7 +29,7 @@ mod shape;
 mod verdict;
 mod work;
 
-pub use dump::{DumpError, DumpFile, Skipped, Survey, survey};
+pub use dump::{DumpError, DumpFile, LoadFailure, Loaded, Loading, Skipped, Survey, load, survey};
 pub use replay::{Stopped, replay};
 pub use request::{Request, Wish};
 pub use work::{Job, Work};

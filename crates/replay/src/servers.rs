@@ -18,6 +18,9 @@ use std::time::Duration;
 const DATABASE: &str = "deltabench_replay";
 /// The role that replays where the captured one is unknown: no superuser.
 pub const ROLE: &str = "deltabench_replayer";
+/// The usual superuser of production. It owns views, whose tables it may read there: here it may read all
+/// tables, without being a superuser.
+const PRODUCTION_SUPERUSER: &str = "postgres";
 /// First number of the servers' sockets.
 const FIRST_PORT: u16 = 5600;
 /// Memory of a server's own; it has no influence on plans.
@@ -243,6 +246,12 @@ impl<'a> Servers<'a> {
             let rows = query(&mut client, "SELECT rolname FROM pg_catalog.pg_roles")?;
             let there: BTreeSet<String> = rows.into_iter().flatten().flatten().collect();
             everywhere = everywhere.intersection(&there).cloned().collect();
+            for role in &member.loaded.roles {
+                run(
+                    &mut client,
+                    &format!("ALTER ROLE {} NOSUPERUSER", quoted(role)),
+                )?;
+            }
             for role in &everywhere {
                 run(
                     &mut client,
@@ -250,6 +259,11 @@ impl<'a> Servers<'a> {
                 )?;
             }
             make_replayer(&mut client)?;
+            if there.contains(PRODUCTION_SUPERUSER) {
+                let role = PRODUCTION_SUPERUSER;
+                run(&mut client, &format!("ALTER ROLE {role} BYPASSRLS"))?;
+                run(&mut client, &format!("GRANT {ROLE} TO {role}"))?;
+            }
         }
         Ok(everywhere)
     }

@@ -440,7 +440,7 @@ pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
         .count();
     if only_explained > 0 {
         texts.push(format!(
-            "explained and not executed: {} that write or lock",
+            "explained and not executed: {} (writes and locks)",
             plural(count(only_explained), "statement")
         ));
     }

@@ -1,7 +1,7 @@
 //! What a piece of a dump asks for, and what deltabench does with it.
 
 use super::error::DumpError;
-use super::words::{Word, name_of, words};
+use super::words::{Word, all_words, name_of, words};
 
 /// Encodings in which the second byte of a letter may be a quote or a backslash.
 ///
@@ -56,8 +56,10 @@ pub enum Item {
     },
     /// It is about another database's properties; sent with the name of ours.
     AlterDatabase,
-    /// `CREATE ROLE`, which may exist.
-    Role,
+    /// `CREATE ROLE`; the role may exist.
+    Role {
+        name: String,
+    },
     /// It is left out.
     Skip(Skipped),
 }
@@ -67,7 +69,7 @@ pub enum Item {
 pub enum Skipped {
     /// Nothing but comments.
     Nothing,
-    /// Databases, tablespaces, passwords and attributes of roles, whom the session belongs to.
+    /// Databases, tablespaces, passwords and attributes of roles.
     Outside,
     /// It would connect to another server.
     OtherServers,
@@ -111,10 +113,10 @@ pub fn item(sql: &[u8], line: u64) -> Result<Item, DumpError> {
     let start: Vec<&str> = words.iter().take(4).map(Word::keyword).collect();
     Ok(match start.as_slice() {
         [] => Item::Skip(Skipped::Nothing),
-        ["copy", ..] => return copy(&words, line),
-        ["set", "session", "authorization", ..] | ["reset", "session", "authorization"] => {
-            Item::Skip(Skipped::Outside)
-        }
+        // Its columns may be many.
+        ["copy", ..] => return copy(&all_words(sql), line),
+        // Whose objects the next ones are: all roles that are made may take part.
+        ["set", "session", "authorization", ..] => Item::Send,
         ["set", "role", ..] | ["set", "default_tablespace", ..] => Item::Skip(Skipped::Outside),
         ["set", ..] => return set(&words, line),
         ["alter", "system", ..] => Item::Skip(Skipped::System),
@@ -126,7 +128,9 @@ pub fn item(sql: &[u8], line: u64) -> Result<Item, DumpError> {
         ["alter", "tablespace", ..] => Item::Skip(Skipped::Outside),
         ["comment" | "security", ..] if about_database(&words) => Item::Skip(Skipped::Outside),
         ["grant" | "revoke", ..] if about_database(&words) => Item::Skip(Skipped::Outside),
-        ["create", "role" | "user", next, ..] if *next != "mapping" => Item::Role,
+        ["create", "role" | "user", next, ..] if *next != "mapping" => Item::Role {
+            name: words.get(2).map(Word::name).unwrap_or_default(),
+        },
         ["alter", "role" | "user", _, "with"] => Item::Skip(Skipped::Outside),
         ["create" | "alter" | "drop", "user", "mapping", ..] => Item::Skip(Skipped::OtherServers),
         ["drop", "role" | "user", ..] => Item::Skip(Skipped::Outside),
@@ -259,7 +263,6 @@ mod tests {
             "CREATE DATABASE shop WITH TEMPLATE = template0",
             "COMMENT ON DATABASE shop IS 'x'",
             "GRANT CONNECT ON DATABASE shop TO app",
-            "SET SESSION AUTHORIZATION 'app'",
             "SET default_tablespace = fast",
             "ALTER ROLE app WITH SUPERUSER PASSWORD 'md5x'",
             "ALTER DATABASE shop OWNER TO app",
@@ -291,12 +294,17 @@ mod tests {
             "GRANT SELECT ON TABLE t TO app",
             "COMMENT ON TABLE t IS 'on database'",
             "SELECT pg_catalog.setval('s', 3, true)",
+            "SET SESSION AUTHORIZATION 'app'",
             "ALTER ROLE app SET work_mem TO '8MB'",
             "ALTER DEFAULT PRIVILEGES FOR ROLE app GRANT SELECT ON TABLES TO reader",
         ] {
             assert_eq!(of(sql), Item::Send, "{sql}");
         }
-        assert_eq!(of("CREATE ROLE app"), Item::Role);
+        let app = || Item::Role {
+            name: "app".to_owned(),
+        };
+        assert_eq!(of("CREATE ROLE app"), app());
+        assert_eq!(of("create user App with login"), app());
         let named = |name: &str| Item::Extension {
             name: name.to_owned(),
         };
@@ -309,6 +317,9 @@ mod tests {
 
     #[test]
     fn only_a_copy_from_the_dump_itself_is_loaded() {
+        let columns: Vec<String> = (0..1600).map(|number| format!("c{number}")).collect();
+        let wide = of(&format!("COPY t ({}) FROM stdin", columns.join(", ")));
+        assert!(matches!(wide, Item::CopyIn { .. }));
         let copied = of("COPY public.\"Order Items\" (id, \"from\") FROM stdin");
         let table = "public.\"Order Items\"".to_owned();
         assert_eq!(copied, Item::CopyIn { table });

@@ -25,6 +25,8 @@ const DISK_FULL: &str = "53100";
 const FAILED_TRANSACTION: &str = "25P02";
 /// SQLSTATE of an object, such as a role or a setting, that is not there.
 const UNDEFINED_OBJECT: &str = "42704";
+/// SQLSTATE of a value that a setting does not take, such as a role that is not there.
+const INVALID_VALUE: &str = "22023";
 /// Classes of errors after which the rest is not tried: resources, interventions, the system, the server.
 const FATAL_CLASSES: [&str; 5] = ["08", "53", "57", "58", "XX"];
 /// SQLSTATEs of what is not there yet: nothing to drop.
@@ -65,7 +67,7 @@ pub struct Loaded {
     pub failures: Vec<LoadFailure>,
     /// Settings of the dump that the server does not know or take.
     pub settings_left_out: BTreeSet<String>,
-    /// Roles that the dump names and does not make.
+    /// Roles that were made for the dump; all are superusers.
     pub roles: BTreeSet<String>,
     /// Rows of COPY.
     pub rows: u64,
@@ -135,7 +137,13 @@ impl Loader<'_> {
         follow_escapes(&item, splitter);
         match item {
             Item::Skip(_) => Ok(()),
-            Item::Send | Item::Extension { .. } | Item::Role => self.send(sql, line),
+            Item::Send | Item::Extension { .. } => self.send(sql, line),
+            Item::Role { name } => {
+                // One that exists is as good.
+                self.make_role(&name)
+                    .map(drop)
+                    .or_else(|error| self.passed(error, line))
+            }
             Item::Set { name, .. } => match self.client.execute_bytes(sql) {
                 Err(WireError::Server(error)) if !is_fatal(&error) => {
                     self.loaded.settings_left_out.insert(name);
@@ -162,13 +170,30 @@ impl Loader<'_> {
             let Some(role) = missing_role(&error) else {
                 return self.refused(sql, line, &error);
             };
-            let make = format!("CREATE ROLE \"{}\"", role.replace('"', "\"\""));
-            if self.client.execute(&make).is_err() {
-                return self.refused(sql, line, &error);
+            match self.make_role(&role) {
+                Ok(()) => {}
+                Err(WireError::Server(_)) => return self.refused(sql, line, &error),
+                Err(error) => return Err(self.lost(&error, line)),
             }
-            self.loaded.roles.insert(role);
         }
         Ok(())
+    }
+
+    /// Makes a role that may do everything while the dump is loaded, as its owners could in production.
+    fn make_role(&mut self, name: &str) -> Result<(), WireError> {
+        let quoted = name.replace('"', "\"\"");
+        self.client
+            .execute(&format!("CREATE ROLE \"{quoted}\" SUPERUSER"))?;
+        self.loaded.roles.insert(name.to_owned());
+        Ok(())
+    }
+
+    /// Passes over what the server refuses.
+    fn passed(&self, error: WireError, line: u64) -> Result<(), Problem> {
+        match error {
+            WireError::Server(error) if !is_fatal(&error) => Ok(()),
+            error => Err(self.lost(&error, line)),
+        }
     }
 
     /// Sends the rows of a table; what the server does not take is read all the same.
@@ -311,7 +336,8 @@ fn is_fatal(error: &ServerError) -> bool {
 fn missing_role(error: &ServerError) -> Option<String> {
     let rest = error.message.strip_prefix("role \"")?;
     let name = rest.strip_suffix("\" does not exist")?;
-    (error.sqlstate == UNDEFINED_OBJECT).then(|| name.to_owned())
+    let known = [UNDEFINED_OBJECT, INVALID_VALUE].contains(&error.sqlstate.as_str());
+    known.then(|| name.to_owned())
 }
 
 /// Whether a failure is no loss: what is dropped is not there, what is made is there already, an owner has to
@@ -323,7 +349,7 @@ fn is_expected(words: &[Word], sqlstate: &str) -> bool {
     let made = starts("create") && (has("schema") || has("role") || has("user") || has("language"));
     (drops && NOT_THERE.contains(&sqlstate))
         || (made && THERE_ALREADY.contains(&sqlstate))
-        || (has("owner") && sqlstate == NO_PRIVILEGE)
+        || ((has("owner") || starts("comment")) && sqlstate == NO_PRIVILEGE)
 }
 
 /// `ALTER DATABASE x …` with the name of another database.

@@ -155,7 +155,7 @@ impl Looked {
                     self.databases.insert(self.database.clone());
                 }
             }
-            Item::Set { .. } | Item::AlterDatabase | Item::Role => {}
+            Item::Set { .. } | Item::AlterDatabase | Item::Role { .. } => {}
         }
     }
 

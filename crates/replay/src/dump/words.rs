@@ -82,6 +82,11 @@ pub fn summary(sql: &[u8]) -> String {
     summary
 }
 
+/// All words of a statement.
+pub fn all_words(sql: &[u8]) -> Vec<Word> {
+    words(sql, usize::MAX)
+}
+
 /// At most `most` words of a statement; comments are passed over. A setting with a point in its name is one
 /// word.
 pub fn words(sql: &[u8], most: usize) -> Vec<Word> {

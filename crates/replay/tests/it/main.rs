@@ -1,0 +1,3 @@
+//! Dumps of real servers, loaded into real servers.
+
+mod loading;
