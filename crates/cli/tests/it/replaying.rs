@@ -402,3 +402,99 @@ fn extensions_that_a_server_lacks_are_named_before_anything_is_loaded() {
     );
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }
+
+/// Statements and roles that could do harm, on tables with row security.
+const HARMFUL_DUMP: &str = "
+CREATE ROLE boss SUPERUSER LOGIN;
+CREATE TABLE notes (id int, owner text, text text);
+INSERT INTO notes VALUES (1, 'reader', 'a'), (2, 'other', 'b'), (3, 'other', 'c');
+ALTER TABLE notes OWNER TO boss;
+ALTER TABLE notes ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON notes TO reader USING (owner = current_user);
+GRANT SELECT ON notes TO reader;
+CREATE FUNCTION wipe() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS
+  $$ DELETE FROM notes; SELECT count(*) FROM notes; $$;
+ALTER FUNCTION wipe() OWNER TO boss;
+CREATE VIEW wiping AS SELECT wipe();
+CREATE VIEW wiping_too AS SELECT * FROM wiping;
+GRANT SELECT ON wiping_too TO reader;
+";
+
+#[test]
+fn statements_run_as_the_captured_role_which_is_no_superuser_and_change_nothing() {
+    let lab = Lab::new();
+    let dump = lab.path().join("harm.dump");
+    std::fs::write(&dump, HARMFUL_DUMP).unwrap();
+    let of = |id: &str, role: &str, sql: &str| Statement {
+        role: Some(role.to_owned()),
+        search_path: Some("public".to_owned()),
+        ..prepared(id, sql, &[Vec::new()])
+    };
+    let capture = Capture {
+        statements: vec![
+            of("as_reader", "reader", "SELECT id FROM notes"),
+            of("as_boss", "boss", "SELECT id FROM notes"),
+            of("as_nobody", "gone", "SELECT id FROM notes"),
+            of("calls", "reader", "SELECT wipe()"),
+            of("views", "reader", "SELECT * FROM wiping_too"),
+            of("super", "boss", "SELECT rolpassword FROM pg_authid"),
+            of(
+                "ends",
+                "boss",
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity",
+            ),
+        ],
+        ..Capture::default()
+    };
+    let path = lab.path().join("harm.capture");
+    capture.write(&path).unwrap();
+    let arguments = [
+        "replay",
+        path.to_str().unwrap(),
+        "postgres:14",
+        "postgres:18",
+        "--data",
+        dump.to_str().unwrap(),
+        "--plans-only",
+        "--draws",
+        "1",
+        "--json",
+        "-",
+    ];
+    let run = |more: &[&str]| {
+        let output = lab.run(&join(&arguments, more));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        answer(&output)
+    };
+    let rows = |answer: &Value, id: &str| {
+        let statements = answer["statements"].as_array().unwrap();
+        let found = statements.iter().find(|one| one["id"] == id).unwrap();
+        found["servers"][1]["rows"].as_u64()
+    };
+    let careful = run(&[]);
+    assert_eq!(rows(&careful, "as_reader"), Some(1), "row security holds");
+    assert_eq!(rows(&careful, "as_boss"), Some(3), "the owner's");
+    assert_eq!(rows(&careful, "as_nobody"), Some(3));
+    let unexecuted = ["calls", "ends", "super", "views"];
+    assert_eq!(with(&careful, "results", "not-executed"), unexecuted);
+    assert_eq!(
+        with(&careful, "errors", "both"),
+        ["super"],
+        "it is no superuser"
+    );
+    assert!(
+        careful["notes"][0]
+            .as_str()
+            .unwrap()
+            .contains("role-missing: the dump has no gone")
+    );
+    let bold = run(&["--allow-functions"]);
+    assert_eq!(with(&bold, "errors", "both"), ["calls", "super", "views"]);
+    assert_eq!(with(&bold, "results", "not-executed"), unexecuted);
+    let statements = bold["statements"].as_array().unwrap();
+    let calls = statements.iter().find(|one| one["id"] == "calls").unwrap();
+    assert_eq!(
+        calls["servers"][1]["failures"][0]["sqlstate"], "25006",
+        "read only"
+    );
+}
