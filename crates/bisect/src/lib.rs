@@ -16,9 +16,11 @@ mod forecast;
 mod found;
 mod prior;
 mod sequence;
+mod timed;
 
 pub use choice::{Choice, Next, next};
 pub use forecast::{Looks, forecast};
 pub use found::{Found, Quiet, Step, found};
 pub use prior::{Touches, weights};
 pub use sequence::{Interval, Known, Sequence, Wish};
+pub use timed::{NextTimed, Noise, Timed, TimedBlock};

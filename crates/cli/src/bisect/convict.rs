@@ -1,21 +1,20 @@
 //! Culprits that counts have named: each is measured next to its parent in time, and undone on the candidate.
 
-use super::learnt::{known, seconds_of_a_look, wish};
+use super::learnt::{commit, known, seconds_of_a_look, wish};
 use super::search::{Ended, Search, free_lab, skipped};
 use crate::bench::library_of;
 use crate::clock::{now, seed_from_clock};
 use crate::console::say;
-use crate::defaults;
 use crate::failure::Failure;
+use crate::request::small;
 use crate::store::store_problem;
 use deltabench_acquire::{Revert, did_not_compile, made_of, without};
 use deltabench_bisect::{Sequence, Step, found};
 use deltabench_kinds::run_half;
 use deltabench_model::bisection::{FailedStep, Happened, Outcome};
 use deltabench_model::installation::Installation;
-use deltabench_model::plan::{Observing, Plan, Role, Stopping, Timing};
+use deltabench_model::plan::{Observing, Plan, Role, Stopping};
 use deltabench_model::problem::Problem;
-use deltabench_model::target::{BuildSource, BuildSpec, TargetSpec};
 use deltabench_run::estimate::estimate;
 use deltabench_run::planning::DELTA_WIDEST;
 use deltabench_run::session::SessionEnd;
@@ -144,7 +143,8 @@ impl Search<'_> {
         let last = self.places.last().copied().unwrap_or(0);
         // Of the candidate itself the parent is what is left without it; one of several is nobody.
         let is_one = step.first == step.last && culprit != last;
-        let commits = (self.commit(before), self.commit(last), self.commit(culprit));
+        let commit = |point| commit(&self.bisection, point);
+        let commits = (commit(before), commit(last), commit(culprit));
         let (Some(parent), Some(candidate), Some(own)) = commits else {
             return Ok(SessionEnd::Finished);
         };
@@ -156,13 +156,13 @@ impl Search<'_> {
         }
         let name = self.name(culprit).to_owned();
         let revert = Revert {
-            candidate: &candidate.1,
+            candidate: &candidate.id,
             // Commits of documents between them are undone with it, and change nothing.
-            parent: &parent.1,
-            culprit: &own.1,
+            parent: &parent.id,
+            culprit: &own.id,
         };
-        let BuildSpec { variant, .. } = candidate.0;
-        let made = without(&candidate.2, &revert, &self.cache).map_err(Failure::Failed)?;
+        let variant = &candidate.variant;
+        let made = without(&candidate.repository, &revert, &self.cache).map_err(Failure::Failed)?;
         let outcome = match made {
             None => Outcome::Skipped {
                 step: FailedStep::Revert,
@@ -200,21 +200,6 @@ impl Search<'_> {
             None => self.count_point(found),
         }
     }
-
-    /// A point that is a commit: how it is built, its whole name, and the directory of its repository.
-    fn commit(&self, point: usize) -> Option<(BuildSpec, String, std::path::PathBuf)> {
-        let target = &self.bisection.question.points.get(point)?.target;
-        let Ok(TargetSpec::Built(spec)) = target.parse::<TargetSpec>() else {
-            return None;
-        };
-        match &spec.source {
-            BuildSource::Git {
-                directory,
-                reference,
-            } => Some((spec.clone(), reference.clone(), directory.clone())),
-            _ => None,
-        }
-    }
 }
 
 /// The plan of a count as one that measures the same cell in time.
@@ -225,15 +210,8 @@ fn in_time(counted: &Plan, blocks: u32) -> Plan {
     plan.stopping = Stopping::Fixed;
     plan.delta = DELTA_WIDEST;
     plan.delta_from_noise = true;
-    plan.timing = Timing {
-        blocks,
-        slice_ms: defaults::SLICE_MS,
-        slice_jitter: defaults::SLICE_JITTER,
-        visit_seconds: defaults::QUICK_VISIT_SECONDS,
-        warmup_seconds: defaults::WARMUP_SECONDS,
-        connections_per_visit: defaults::CONNECTIONS_PER_VISIT,
-        deadline_seconds: None,
-    };
+    // As of a quick comparison.
+    plan.timing = small(Vec::new(), plan.data.rows, blocks, plan.seed).timing;
     // A second parent shows what chance does.
     let base = plan.servers.first().cloned();
     plan.servers.splice(1..1, base);

@@ -6,10 +6,12 @@ use deltabench_bisect::{Known, Wish};
 use deltabench_model::bisection::{Asked, Bisection, Happened, Look, Outcome, Point, Question};
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::profile::Profile;
+use deltabench_model::target::{BuildSource, TargetSpec};
 use deltabench_model::units::{count, to_f64};
 use deltabench_store::Store;
 use std::collections::BTreeSet;
 use std::f64::consts::SQRT_2;
+use std::path::PathBuf;
 
 /// Looks in a row that may fail: then it is not the commits.
 pub const FAILURES: usize = 12;
@@ -86,6 +88,37 @@ pub fn wish(bisection: &Bisection, asked: &Asked) -> Wish {
     Wish {
         min: (asked.min.max(span * SPANS) + spread).ln_1p(),
         steps: usize::try_from(asked.culprits).unwrap_or(usize::MAX),
+    }
+}
+
+/// A point that is a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// The directory of its repository.
+    pub repository: PathBuf,
+    /// The whole name.
+    pub id: String,
+    /// How it is built.
+    pub variant: String,
+}
+
+/// The commit that a point of a history is; nothing for other points.
+pub fn commit(bisection: &Bisection, point: usize) -> Option<Commit> {
+    let point = bisection.question.points.get(point)?;
+    point.date.as_ref()?;
+    let TargetSpec::Built(spec) = point.target.parse().ok()? else {
+        return None;
+    };
+    match spec.source {
+        BuildSource::Git {
+            directory,
+            reference,
+        } => Some(Commit {
+            repository: directory,
+            id: reference,
+            variant: spec.variant,
+        }),
+        BuildSource::Release(_) | BuildSource::Archive(_) => None,
     }
 }
 

@@ -1,17 +1,15 @@
 //! Where a search looks first: commits that change functions which moved, or which run at all.
 
-use super::learnt::profile_of;
+use super::learnt::{Commit, commit, profile_of};
 use crate::console::say;
 use crate::failure::Failure;
 use deltabench_acquire::touched;
 use deltabench_bisect::{Touches, weights};
 use deltabench_explain::explain;
 use deltabench_model::bisection::Bisection;
-use deltabench_model::target::{BuildSource, TargetSpec};
 use deltabench_model::units::to_f64;
 use deltabench_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 /// Instructions of an operation by which a function must differ to have moved.
 const MOVED: f64 = 10.0;
@@ -24,15 +22,11 @@ pub fn prior(bisection: &Bisection, places: &[usize], store: &Store) -> Result<V
     let (Some(first), Some(last)) = (places.first(), places.last()) else {
         return Ok(Vec::new());
     };
-    let commits: Vec<Option<(PathBuf, String)>> = places
+    let commits: Vec<Option<Commit>> = places
         .iter()
         .map(|place| commit(bisection, *place))
         .collect();
-    let ends = (
-        commits.first().cloned().flatten(),
-        commits.last().cloned().flatten(),
-    );
-    let (Some((directory, base)), Some((_, candidate))) = ends else {
+    let (Some(Some(base)), Some(Some(candidate))) = (commits.first(), commits.last()) else {
         return Ok(Vec::new());
     };
     let profiles = (
@@ -42,7 +36,7 @@ pub fn prior(bisection: &Bisection, places: &[usize], store: &Store) -> Result<V
     let (Some(before), Some(after)) = profiles else {
         return Ok(Vec::new());
     };
-    let touched = match touched(&directory, (&base, &candidate)) {
+    let touched = match touched(&base.repository, (&base.id, &candidate.id)) {
         Ok(touched) => touched,
         Err(problem) => {
             say(&format!("no prior for the looks: {}", problem.error));
@@ -50,11 +44,9 @@ pub fn prior(bisection: &Bisection, places: &[usize], store: &Store) -> Result<V
         }
     };
     let ran = Ran::of(&explain(&before, &after, 1));
-    let kind = |commit: &Option<(PathBuf, String)>| match commit {
-        Some((_, id)) => touched
-            .get(id)
-            .map_or(Touches::Other, |names| ran.kind(names)),
-        None => Touches::Other,
+    let kind = |commit: &Option<Commit>| {
+        let names = commit.as_ref().and_then(|commit| touched.get(&commit.id));
+        names.map_or(Touches::Other, |names| ran.kind(names))
     };
     let kinds: Vec<Touches> = commits.iter().map(kind).collect();
     let of = |wanted| kinds.iter().skip(1).filter(|kind| **kind == wanted).count();
@@ -101,21 +93,6 @@ impl Ran {
         } else {
             Touches::Other
         }
-    }
-}
-
-/// A point that is a commit: the directory of its repository, and its whole name.
-fn commit(bisection: &Bisection, point: usize) -> Option<(PathBuf, String)> {
-    let point = bisection.question.points.get(point)?;
-    match point.target.parse().ok()? {
-        TargetSpec::Built(spec) => match spec.source {
-            BuildSource::Git {
-                directory,
-                reference,
-            } if point.date.is_some() => Some((directory, reference)),
-            _ => None,
-        },
-        _ => None,
     }
 }
 
