@@ -48,6 +48,10 @@ const LEAST: f64 = 0.000_5;
 const COUNT_SECONDS: f64 = 25.0;
 const BUILD_SECONDS: f64 = 150.0;
 
+/// Seconds of a block with a culprit, its parent and the placebo, and of starting them.
+const BLOCK_SECONDS: f64 = 5.0;
+const SET_UP_SECONDS: f64 = 25.0;
+
 /// Searches, or continues a search of the same question.
 pub fn bisect(arguments: &BisectArguments, config: &Config) -> Result<u8, Failure> {
     let began = Instant::now();
@@ -311,7 +315,7 @@ fn outlook(points: &[Point], asked: &Asked) -> Vec<String> {
         true => "builds and counts",
         false => "counts",
     };
-    vec![
+    let mut lines = vec![
         format!(
             "{} {noun} after the base, {differ} of them may have another server than the one before",
             points.len().saturating_sub(1)
@@ -325,7 +329,18 @@ fn outlook(points: &[Point], asked: &Asked) -> Vec<String> {
             time(looks.one),
             time(looks.all)
         ),
-    ]
+    ];
+    if !asked.count_only {
+        let undone = match noun {
+            "commits" => "; the candidate without it takes a build and a count",
+            _ => "",
+        };
+        lines.push(format!(
+            "then each culprit next to its parent in time, the largest first: about {} each{undone}",
+            crate::amounts::span(f64::from(asked.blocks) * BLOCK_SECONDS + SET_UP_SECONDS)
+        ));
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -393,5 +408,15 @@ mod tests {
             "{lines}"
         );
         assert!(lines.contains("builds and counts"), "{lines}");
+        assert!(
+            lines.contains("the candidate without it takes a build"),
+            "{lines}"
+        );
+        let by_count = Asked {
+            count_only: true,
+            ..asked
+        };
+        let lines = outlook(&points, &by_count).join("\n");
+        assert!(!lines.contains("in time"), "{lines}");
     }
 }

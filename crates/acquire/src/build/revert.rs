@@ -27,8 +27,6 @@ const LEFT_OUT: [&str; 5] = [
 pub struct Revert<'a> {
     /// Where it is undone.
     pub candidate: &'a str,
-    /// The commit before the culprit.
-    pub parent: &'a str,
     pub culprit: &'a str,
 }
 
@@ -101,11 +99,8 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn revert(&self, revert: &Revert<'_>) -> Result<Option<String>, Problem> {
-        let Revert {
-            candidate,
-            parent,
-            culprit,
-        } = revert;
+        let Revert { candidate, culprit } = revert;
+        let parent = format!("{culprit}^");
         let cannot = |said: String| {
             Problem::new(format!("cannot undo {culprit} in {candidate}")).detail(said)
         };
@@ -121,7 +116,7 @@ impl Work<'_> {
             "--no-ext-diff",
             "--no-color",
         ];
-        let diff = [&diff[..], &[&output, parent, culprit, "--"], &LEFT_OUT].concat();
+        let diff = [&diff[..], &[&output, &parent, culprit, "--"], &LEFT_OUT].concat();
         self.git(&diff).map_err(cannot)?;
         let patch = patch.display().to_string();
         if self
@@ -187,7 +182,6 @@ mod tests {
         let directory = world.path("fake-1.0");
         let revert = Revert {
             candidate: &ids[2],
-            parent: &ids[0],
             culprit: &ids[1],
         };
         let (place, commit) = without(&directory, &revert, &world.cache).unwrap().unwrap();
@@ -210,7 +204,6 @@ mod tests {
         let ids = commits(&world, &["# one\n", "# two\n", "# three\n"]);
         let revert = |candidate: usize| Revert {
             candidate: &ids[candidate],
-            parent: &ids[0],
             culprit: &ids[1],
         };
         let directory = world.path("fake-1.0");

@@ -8,7 +8,7 @@ use crate::console::say;
 use crate::failure::Failure;
 use crate::request::small;
 use crate::store::store_problem;
-use deltabench_acquire::{Revert, did_not_compile, made_of, without};
+use deltabench_acquire::{Revert, did_not_compile, forget_build, made_of, without};
 use deltabench_bisect::{Sequence, Step, found};
 use deltabench_kinds::run_half;
 use deltabench_model::bisection::{FailedStep, Happened, Outcome};
@@ -139,26 +139,26 @@ impl Search<'_> {
 
     /// Counts the candidate without a commit, if the commit reverts there.
     fn undo(&mut self, step: &Step, is_largest: bool) -> Result<SessionEnd, Failure> {
-        let (before, culprit) = (self.number(step.before), self.number(step.last));
+        let culprit = self.number(step.last);
         let last = self.places.last().copied().unwrap_or(0);
         // Of the candidate itself the parent is what is left without it; one of several is nobody.
         let is_one = step.first == step.last && culprit != last;
         let commit = |point| commit(&self.bisection, point);
-        let commits = (commit(before), commit(last), commit(culprit));
-        let (Some(parent), Some(candidate), Some(own)) = commits else {
+        let (Some(candidate), Some(own)) = (commit(last), commit(culprit)) else {
             return Ok(SessionEnd::Finished);
         };
         if !is_one || self.bisection.without(culprit).is_some() {
             return Ok(SessionEnd::Finished);
         }
+        let name = self.name(culprit).to_owned();
         if !self.fits(seconds_of_a_look(&self.bisection, last), is_largest) {
+            say(&format!(
+                "the candidate is not counted without {name}: there is no time left for it"
+            ));
             return Ok(SessionEnd::Finished);
         }
-        let name = self.name(culprit).to_owned();
         let revert = Revert {
             candidate: &candidate.id,
-            // Commits of documents between them are undone with it, and change nothing.
-            parent: &parent.id,
             culprit: &own.id,
         };
         let variant = &candidate.variant;
@@ -195,10 +195,15 @@ impl Search<'_> {
         if self.interrupted() {
             return Ok(None);
         }
-        match self.same(&made_of(&found).map_err(Failure::Failed)?) {
-            Some(point) => Ok(Some(Outcome::Same { point })),
-            None => self.count_point(found),
+        let outcome = match self.same(&made_of(&found).map_err(Failure::Failed)?) {
+            Some(point) => Some(Outcome::Same { point }),
+            None => self.count_point(found.clone())?,
+        };
+        // Nobody needs it again.
+        if outcome.is_some() {
+            forget_build(&self.cache, &found).map_err(Failure::Failed)?;
         }
+        Ok(outcome)
     }
 }
 

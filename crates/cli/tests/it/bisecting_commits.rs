@@ -188,7 +188,7 @@ fn a_commit_that_does_not_compile_is_passed_over_and_the_one_that_did_it_is_name
         .stderr(errors)
         .spawn()
         .unwrap();
-    lab.wait_for(&mut child, "seed ");
+    lab.wait_for(&mut child, "block 1/2");
     child.kill().unwrap();
     child.wait().unwrap();
     lab.wait_until_no_servers();
@@ -219,19 +219,24 @@ fn a_commit_that_does_not_compile_is_passed_over_and_the_one_that_did_it_is_name
 
     let in_time = &culprit["in_time"];
     assert_eq!(in_time["run"], killed["culprits"][0]["in_time"]["run"]);
-    assert_eq!(in_time["blocks"], 2);
     assert_ne!(in_time["says"], "unfinished");
+    assert!(
+        !said.contains("block 1/2"),
+        "what was measured stays: {said}"
+    );
+    // On a busy machine all rounds of a block may be disturbed.
+    let blocks = in_time["blocks"].as_u64().unwrap();
     for metric in ["cpu", "throughput", "placebo"] {
-        let ci95 = in_time[metric]["ci95"].as_array().unwrap();
-        assert_eq!(ci95.len(), 2, "{in_time:#}");
+        let change = &in_time[metric];
+        assert_eq!(change["change"].is_f64(), blocks > 0, "{in_time:#}");
+        assert_eq!(change["ci95"].is_array(), blocks > 1, "{in_time:#}");
     }
     // Without it the candidate is the server of the base.
     let left = culprit["without"]["change"].as_f64().unwrap();
     assert!(left.abs() < 1e-9, "{left}");
-    // Of the looks only the builds of the culprit and its parent stay; the ends and the one without the
-    // culprit do.
-    let builds = ["?", "base", "later", "mended", "slower"];
-    assert_eq!(fork.builds(), builds);
+    // Of the looks only the builds of the culprit and its parent stay, and those of the ends.
+    assert_eq!(fork.builds(), ["base", "later", "mended", "slower"]);
     assert!(!said.contains("stays: "), "{said}");
-    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+    assert_eq!(lab.servers(), [0; 0], "{said}");
+    assert_eq!(lab.workspaces(), [Path::new(""); 0], "{said}");
 }

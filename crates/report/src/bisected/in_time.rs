@@ -75,8 +75,10 @@ impl InTime {
             if same_way { p / 2.0 } else { 1.0 - p / 2.0 }
         });
         let says = match (cost.and_then(|cost| cost.ci95), p) {
-            (Some(ci95), Some(p)) if is_finished => says(ci95, p),
-            _ => TimeSays::Unfinished,
+            _ if !is_finished => TimeSays::Unfinished,
+            (Some(ci95), Some(p)) => says(ci95, p),
+            // Fewer than two blocks count, because other load disturbed the rest.
+            _ => TimeSays::NotShown,
         };
         Self {
             run,
@@ -196,6 +198,13 @@ mod tests {
         };
         assert_eq!(of(true).says, TimeSays::Agrees);
         assert_eq!(of(false).says, TimeSays::Unfinished);
+        let one_block = TimeChange {
+            change: 0.3,
+            ci95: None,
+        };
+        let changes = (Some(one_block), None, None);
+        let of_one = InTime::new("r".to_owned(), true, 1, changes, (0.04, None));
+        assert_eq!(of_one.says, TimeSays::NotShown);
         let texts = of(true).texts();
         assert!(
             texts[0].starts_with("in time: throughput -5.0 % [-6.0, -4.0], one-sided p"),
