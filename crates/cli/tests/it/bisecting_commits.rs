@@ -238,5 +238,5 @@ fn a_commit_that_does_not_compile_is_passed_over_and_the_one_that_did_it_is_name
     assert_eq!(fork.builds(), ["base", "later", "mended", "slower"]);
     assert!(!said.contains("stays: "), "{said}");
     assert_eq!(lab.servers(), [0; 0], "{said}");
-    assert_eq!(lab.workspaces(), [Path::new(""); 0], "{said}");
+    assert!(lab.workspaces().is_empty(), "{:?} {said}", lab.workspaces());
 }
