@@ -42,6 +42,10 @@ pub fn capture(arguments: &CaptureArguments) -> Result<u8, Failure> {
         "wrote {}; it holds values of your users, and only you can read it",
         arguments.out.display()
     ));
+    say(&format!(
+        "next: deltabench replay {} BASE CANDIDATE --data DUMP --plans-only",
+        arguments.out.display()
+    ));
     Ok(0)
 }
 
