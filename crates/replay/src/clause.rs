@@ -20,11 +20,13 @@ const OF_TYPES: [&str; 8] = [
 const SUBPLAN: &str = "SubPlan";
 
 /// A condition in one way of writing: conjuncts in order, `?` for constants and parameters, names without
-/// qualifiers.
+/// qualifiers. That a column is not null is left out: from 17 on the planner itself does so where it must
+/// hold.
 pub fn condition(text: &str) -> String {
     let found = tokens(text).tokens;
     let pieces = pieces(&found);
     let mut all: Vec<String> = conjuncts(&pieces).into_iter().map(written).collect();
+    all.retain(|one| !is_not_null(one));
     all.sort_unstable();
     all.dedup();
     if all.len() > 1 {
@@ -33,6 +35,12 @@ pub fn condition(text: &str) -> String {
         }
     }
     all.join(" AND ")
+}
+
+/// Whether a condition only says that a column is not null.
+fn is_not_null(condition: &str) -> bool {
+    let column = condition.strip_suffix(" IS NOT NULL");
+    column.is_some_and(|column| !column.contains(' '))
 }
 
 /// A key of a sort or a group, without values.
@@ -248,6 +256,10 @@ mod tests {
         }
         assert_eq!(condition("(a = ANY ('{1,2}'::integer[]))"), "a = ANY (?)");
         assert_eq!(condition("(a IS NULL)"), "a IS NULL");
+        assert_eq!(condition("((t.a IS NOT NULL) AND (b = 1))"), "b = ?");
+        assert_eq!(condition("(a IS NOT NULL)"), "");
+        let expression = condition("((a + b) IS NOT NULL)");
+        assert_eq!(expression, "(a + b) IS NOT NULL", "no column");
         assert_eq!(condition("(a = true)"), "a = ?");
     }
 

@@ -220,9 +220,9 @@ fn named(plan: &Value, kind: &str) -> String {
 fn details(plan: &Value) -> Vec<String> {
     let mut details = Vec::new();
     for name in CONDITIONS {
-        let text = word(plan, name);
-        if !text.is_empty() {
-            details.push(format!("{name}: {}", condition(text)));
+        let condition = condition(word(plan, name));
+        if !condition.is_empty() {
+            details.push(format!("{name}: {condition}"));
         }
     }
     for name in KEYS {

@@ -40,7 +40,7 @@ impl<'a> Parting<'a> {
             named(self.to, self.from, name),
         );
         if !(from.is_empty() && to.is_empty()) {
-            return format!("{} → {}", or_nothing(&from), or_nothing(&to));
+            return from_to(&from, &to);
         }
         let (from, to) = (
             named(self.from, self.to, whole),
@@ -49,15 +49,16 @@ impl<'a> Parting<'a> {
         if from.is_empty() && to.is_empty() {
             return "the same nodes in another order".to_owned();
         }
-        format!("{} → {}", or_nothing(&from), or_nothing(&to))
+        from_to(&from, &to)
     }
 }
 
-fn or_nothing(nodes: &[String]) -> String {
-    if nodes.is_empty() {
-        return "nothing".to_owned();
+fn from_to(from: &[String], to: &[String]) -> String {
+    match (from, to) {
+        (from, []) => format!("no longer {}", from.join(", ")),
+        ([], to) => format!("also {}", to.join(", ")),
+        (from, to) => format!("{} → {}", from.join(", "), to.join(", ")),
     }
-    nodes.join(", ")
 }
 
 /// A node with its conditions.

@@ -206,6 +206,15 @@ fn a_replay_is_read_again_from_its_json() {
 }
 
 #[test]
+fn nodes_that_only_one_plan_has_are_said_to_be_gone_or_new() {
+    let mut replayed = replayed();
+    replayed.plans[1].lines = vec![replayed.plans[0].lines[1].clone()];
+    let sentence = |from: &str, to: &str| Parting::of(&replayed, from, to).sentence();
+    assert_eq!(sentence("a", "b"), "no longer Sort");
+    assert_eq!(sentence("b", "a"), "also Sort");
+}
+
+#[test]
 fn plans_of_the_same_nodes_part_at_their_conditions() {
     let mut replayed = replayed();
     replayed.plans[1] = replayed.plans[0].clone();
