@@ -4,6 +4,7 @@ use crate::asking::{AllRows, Asking, Plans, Shapes};
 use crate::request::Request;
 use crate::safety::Volatile;
 use crate::servers::Servers;
+use crate::shape::Shape;
 use crate::verdict::{Outcome, mean_rows, on_server, verdict};
 use crate::work::{Job, Work};
 use deltabench_model::problem::Problem;
@@ -254,18 +255,8 @@ impl Asked {
     fn object(&mut self, work: &Work<'_>, volatile: &Volatile, allowed: bool) {
         for (number, job) in work.jobs.iter().enumerate() {
             for (place, tuple) in job.tuples.iter().enumerate() {
-                let foreign = self.outcomes.iter().any(|server| {
-                    let outcome = server.get(number).and_then(|outcomes| outcomes.get(place));
-                    let mut plans = outcome.into_iter().flat_map(|outcome| outcome.plans.keys());
-                    plans.any(|plan| {
-                        self.shapes
-                            .get(plan)
-                            .is_some_and(crate::shape::Shape::is_foreign)
-                    })
-                });
-                let objection = job.objection(tuple, volatile, allowed);
-                let objection = objection
-                    .or_else(|| foreign.then(|| "it reads a table of another server".to_owned()));
+                let of_plans = self.objection_of_plans((number, place));
+                let objection = job.objection(tuple, volatile, allowed).or(of_plans);
                 let entry = self
                     .objections
                     .get_mut(number)
@@ -275,6 +266,18 @@ impl Asked {
                 }
             }
         }
+    }
+
+    /// Why the plans of a tuple speak against executing it.
+    fn objection_of_plans(&self, place: (usize, usize)) -> Option<String> {
+        let outcomes = (0..self.outcomes.len()).filter_map(|server| self.outcome(server, place));
+        let plans = outcomes.flat_map(|outcome| outcome.plans.keys());
+        let shapes: Vec<&Shape> = plans.filter_map(|plan| self.shapes.get(plan)).collect();
+        if shapes.iter().any(|shape| shape.is_foreign()) {
+            return Some("it reads a table of another server".to_owned());
+        }
+        let catalogs = shapes.iter().any(|shape| shape.reads_catalogs());
+        catalogs.then(|| "it reads system catalogs, and every server has its own".to_owned())
     }
 
     /// Whether all servers have explained a tuple and nothing speaks against executing it.

@@ -90,6 +90,11 @@ impl Shape {
         self.node.contains("Foreign ") || self.below.iter().any(Self::is_foreign)
     }
 
+    /// Whether it reads system catalogs, whose rows every server has its own of.
+    pub fn reads_catalogs(&self) -> bool {
+        self.node.contains(" on pg_") || self.below.iter().any(Self::reads_catalogs)
+    }
+
     fn add_lines(&self, depth: u32, lines: &mut Vec<PlanLine>) {
         lines.push(PlanLine {
             depth,
@@ -327,7 +332,10 @@ mod tests {
             ]
         );
         assert_eq!(shape.lines()[0].details, ["Group Key: a, lower(b)"]);
-        assert!(shape.is_foreign());
+        assert!(shape.is_foreign() && !shape.reads_catalogs());
+        let catalog = scan("pg_class", "(oid = 3)");
+        let above = json!({"Node Type": "Limit", "Plans": [catalog]});
+        assert!(read(&above).reads_catalogs());
         assert!(Shape::read("no plan", &Roots::default()).is_none());
     }
 }

@@ -15,6 +15,7 @@ use deltabench_model::replayed::{
 };
 use deltabench_model::units::count;
 use parting::Parting;
+use std::collections::BTreeMap;
 
 /// Characters of a statement that a line shows.
 const TEXT_SHOWN: usize = 96;
@@ -445,20 +446,8 @@ pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
         ));
     }
     if replayed.executed {
-        for statement in replayed.statements.iter().filter(explained) {
-            let causes = statement
-                .verdicts
-                .first()
-                .map(|verdict| verdict.causes.join("; "));
-            let causes = causes.filter(|causes| !causes.is_empty());
-            if let Some(causes) = causes {
-                let name = statement
-                    .name
-                    .clone()
-                    .unwrap_or_else(|| short(&statement.text));
-                texts.push(format!("not executed: {name}: {causes}"));
-            }
-        }
+        let unexecuted = replayed.statements.iter().filter(explained);
+        texts.extend(not_executed(unexecuted));
     }
     texts.extend(replayed.notes.iter().cloned());
     texts.push(format!(
@@ -472,6 +461,27 @@ pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
         megabytes(replayed.servers.first().map_or(0, |server| server.data_bytes))
     ));
     texts
+}
+
+/// Reads that were only explained, by reason.
+fn not_executed<'a>(statements: impl Iterator<Item = &'a ReplayedStatement>) -> Vec<String> {
+    let mut by_cause: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for statement in statements {
+        let causes = statement
+            .verdicts
+            .first()
+            .map(|verdict| verdict.causes.join("; "));
+        if let Some(causes) = causes.filter(|causes| !causes.is_empty()) {
+            let name = statement.name.clone();
+            let name = name.unwrap_or_else(|| short(&statement.text));
+            by_cause.entry(causes).or_default().push(name);
+        }
+    }
+    let words = |(cause, names): (String, Vec<String>)| match names.as_slice() {
+        [name] => format!("not executed: {name}: {cause}"),
+        names => format!("not executed: {} statements: {cause}", names.len()),
+    };
+    by_cause.into_iter().map(words).collect()
 }
 
 fn megabytes(bytes: u64) -> String {
