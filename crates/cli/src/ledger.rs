@@ -243,7 +243,8 @@ mod tests {
         assert_eq!(page[0], "placebos on here");
         for wanted in [
             "workload                cells  flagged  slower  faster  rate at most",
-            "false alarms: 1 of 3 placebo cells, 33.3 %; at most 94.6 % (upper 95 % bound; the run is the unit)",
+            "false alarms: 1 of 3 placebo cells, 33.3 %; at most 94.6 % (upper 95 % bound; the run is the \
+             unit)",
             "symmetry: 1 called slower, 0 called faster (p = 1.00 over runs)",
             "r1       2        1",
             "not counted: 1 cells with too few blocks to be called different",
