@@ -293,9 +293,10 @@ fn earlier_pairs_of_the_host_in_other_hours_tell_of_another_one() {
 #[test]
 fn runs_whose_executables_had_one_place_tell_nothing_of_runs_that_draw_it() {
     let mut lab = Lab::new();
-    let plan = plan();
-    let mut old = plan.clone();
-    old.own_executables = false;
+    let old = plan();
+    let mut plan = old.clone();
+    plan.own_executables = true;
+    assert!(plan.draws_executables() && !old.draws_executables());
     lab.measured("a", &old, 0, [0.95, 1.0, 0.96]);
     lab.measured("b", &old, 60, [0.96, 1.0, 0.99]);
     lab.measured("now", &plan, 120, [0.95, 1.0, 0.97]);

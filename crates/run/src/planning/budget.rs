@@ -155,20 +155,20 @@ mod tests {
             assert!((visit - 1.5).abs() < 1e-9, "{visit}");
             note.unwrap()
         };
-        let holds = "about 4 blocks of 10 cells fit, but a verdict needs 6; allow about";
+        let holds = "about 4 blocks of 10 cells fit, but a verdict needs 6; allow about --budget";
         let note = told(3.0, true);
         assert!(
-            note.ends_with(&format!("{holds} 4 min, or choose at most 6 of them")),
+            note.ends_with(&format!("{holds} 4m, or choose at most 6 of them")),
             "{note}"
         );
         let note = told(5.5, false);
         assert!(
-            note.ends_with(&format!("{holds} 7 min, or choose at most 7 of them")),
+            note.ends_with(&format!("{holds} 7m, or choose at most 7 of them")),
             "{note}"
         );
         let note = told(0.5, true);
         assert!(note.starts_with("30 s is too short for verdicts"), "{note}");
-        assert!(note.ends_with("allow about 4 min"), "{note}");
+        assert!(note.ends_with("allow about --budget 4m"), "{note}");
     }
 
     #[test]
