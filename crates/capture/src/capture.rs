@@ -79,6 +79,12 @@ pub struct Header {
     /// like all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always_above_ms: Option<f64>,
+    /// Times that the sampling changed while the log was written; the other fields have the last state.
+    #[serde(default)]
+    pub sampling_changes: u64,
+    /// The shortest execution in milliseconds, of a log that seems to have only slow ones; absent else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_above_ms: Option<f64>,
     /// Share of the executions in the extended protocol whose binding is in the log, too: 1 if the log has
     /// everything, about the rate if it is a sample. Absent if it has too few.
     #[serde(default, skip_serializing_if = "Option::is_none")]

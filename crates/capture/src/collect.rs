@@ -42,6 +42,19 @@ struct Bound {
     with_binding: u64,
 }
 
+/// Executions whose text was logged when they began, and those that their durations stand for.
+#[derive(Default)]
+struct Timed {
+    begun: f64,
+    timed: f64,
+}
+
+/// Durations of a sample stand for at least this share of the executions, with luck and losses.
+const OF_A_SAMPLE: f64 = 0.5;
+
+/// Milliseconds: a log without a shorter execution has only slow ones.
+const SLOW: f64 = 1.0;
+
 /// Fewer executions say nothing of the log.
 const ENOUGH: u64 = 100;
 
@@ -58,6 +71,9 @@ pub(crate) struct Collector {
     pub to: Option<String>,
     /// Durations in another language than English.
     pub foreign: u64,
+    /// The shortest duration of an execution.
+    least_ms: Option<f64>,
+    timed: Timed,
     bound: Bound,
     texts: Texts,
     sessions: HashMap<String, Session>,
@@ -86,6 +102,8 @@ impl Collector {
             from: None,
             to: None,
             foreign: 0,
+            least_ms: None,
+            timed: Timed::default(),
             bound: Bound::default(),
             texts: Texts::default(),
             sessions: HashMap::new(),
@@ -138,9 +156,10 @@ impl Collector {
             Said::Ended { ms } => self.ended(entry, ms),
             Said::Setting { name, value } => {
                 self.sampling.set(name, value);
-                if is_kept(name) {
-                    self.settings.insert(name.to_owned(), value.to_owned());
-                }
+                match value.filter(|_| is_kept(name)) {
+                    Some(value) => self.settings.insert(name.to_owned(), value.to_owned()),
+                    None => self.settings.remove(name),
+                };
                 self.counted.other += 1;
             }
             Said::Version(version) => {
@@ -224,6 +243,13 @@ impl Collector {
         (executions >= ENOUGH).then(|| to_f64(with_binding) / to_f64(executions))
     }
 
+    /// The shortest duration in a log that seems to have only slow executions: none is as fast as most
+    /// executions of any server are. Absent if it has faster ones, or texts of others.
+    pub(crate) fn slow_above_ms(&self) -> Option<f64> {
+        let has_texts = self.counted.without_duration > 0;
+        self.least_ms.filter(|ms| *ms >= SLOW && !has_texts)
+    }
+
     /// A duration alone: of parsing or planning, or of what began before.
     fn ended(&mut self, entry: &Entry, ms: f64) {
         let tag = entry.tag.as_deref();
@@ -256,12 +282,17 @@ impl Collector {
             self.gathered(&begun).add_time(ms.unwrap_or(0.0) * weight);
             return;
         }
+        self.timed.begun += 1.0;
+        self.timed.timed += ms.map_or(0.0, |ms| self.sampling.weight(ms));
         self.executed(session, begun, ms, 1.0);
     }
 
     fn executed(&mut self, session: &str, begun: Begun, ms: Option<f64>, calls: f64) {
         self.counted.executions += 1;
         self.counted.without_duration += u64::from(ms.is_none());
+        if let Some(ms) = ms {
+            self.least_ms = Some(self.least_ms.map_or(ms, |least| least.min(ms)));
+        }
         let known = begun.known.clone();
         let timed = ms.map_or(0.0, |ms| self.sampling.weight(ms));
         if known.path.is_some() || known.temporary.is_some() {
@@ -303,6 +334,9 @@ impl Collector {
                 self.end(&id, begun, None);
             }
         }
+        // Without a rate, durations that are missing are those below log_min_duration_statement.
+        let Timed { begun, timed } = self.timed;
+        let sample = self.sampling.is_sample() && timed >= OF_A_SAMPLE * begun;
         let gathered = std::mem::take(&mut self.statements);
         let executed = gathered
             .into_iter()
@@ -310,7 +344,7 @@ impl Collector {
         let mut statements: Vec<Hashed> = executed
             .map(|(key, gathered)| {
                 let hash = key.hash;
-                (gathered.statement(key), hash)
+                (gathered.statement(key, sample), hash)
             })
             .collect();
         sort(&mut statements);
@@ -335,6 +369,7 @@ pub(crate) fn sort(statements: &mut [Hashed]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statement::Weight;
 
     fn collector(rate: Option<f64>) -> Collector {
         Collector::new(64, 1, None, Sampling::new(rate, None))
@@ -465,6 +500,51 @@ mod tests {
         let (statements, _) = collected(&entries, Some(0.01));
         assert_eq!(statements[0].calls, 9);
         assert!(near(statements[0].total_ms, 18.0));
+    }
+
+    #[test]
+    fn durations_of_slow_executions_only_say_nothing_of_the_others() {
+        let mut entries = vec![entry("statement: select 1"); 1000];
+        entries.push(entry("duration: 1500 ms"));
+        entries.push(entry("duration: 1 ms  statement: select a from b"));
+        let (statements, _) = collected(&entries, None);
+        assert_eq!(
+            (statements[0].calls, statements[0].weight),
+            (1000, Weight::AtLeast)
+        );
+        assert!(near(statements[0].total_ms, 1500.0), "{statements:?}");
+        assert_eq!(statements[1].weight, Weight::Log);
+        // A rate that does not explain what is missing.
+        let (statements, _) = collected(&entries, Some(0.5));
+        assert_eq!(statements[0].weight, Weight::AtLeast);
+        // One of many was lost.
+        let mut entries: Vec<Entry> = (0..9)
+            .flat_map(|_| [entry("statement: select 1"), entry("duration: 2 ms")])
+            .collect();
+        entries.push(entry("statement: select 1"));
+        let (statements, _) = collected(&entries, None);
+        assert!(near(statements[0].total_ms, 20.0), "{statements:?}");
+        assert_eq!(statements[0].weight, Weight::Log);
+    }
+
+    #[test]
+    fn a_log_of_slow_executions_is_known_by_its_shortest_one() {
+        let slow = |entries: &[Entry]| {
+            let mut collector = collector(None);
+            entries.iter().for_each(|entry| collector.add(entry));
+            collector.finish();
+            collector.slow_above_ms()
+        };
+        let mut entries = vec![
+            entry("duration: 300 ms  statement: select 1"),
+            entry("duration: 250.5 ms  statement: select 1"),
+        ];
+        assert!(near(slow(&entries), 250.5));
+        entries.push(entry("statement: select 2"));
+        assert_eq!(slow(&entries), None);
+        entries.pop();
+        entries.push(entry("duration: 0.2 ms  statement: select 1"));
+        assert_eq!(slow(&entries), None);
     }
 
     #[test]

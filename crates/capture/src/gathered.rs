@@ -53,6 +53,9 @@ pub(crate) struct Execution {
     pub timed: f64,
 }
 
+/// A statement that lacks no more durations than this lost them by chance: a session ended, the log began.
+const MOST_TIMED: f64 = 0.9;
+
 /// The executions of one statement.
 pub(crate) struct Gathered {
     known: Rc<Known>,
@@ -135,7 +138,9 @@ impl Gathered {
         self.calls > 0.0
     }
 
-    pub(crate) fn statement(self, key: Key) -> Statement {
+    /// What it is in a capture. Whether durations of the log are a `sample`: executions without one took as
+    /// long as the others. Else they are the long ones.
+    pub(crate) fn statement(self, key: Key, sample: bool) -> Statement {
         let known = self.known;
         let kind = if key.is_temporary {
             crate::statement::Kind::Temporary
@@ -147,8 +152,14 @@ impl Gathered {
         } else {
             (None, Vec::new())
         };
-        // Executions without a duration took as long as the others.
-        let ms = (self.timed > 0.0).then(|| self.ms / self.timed * self.calls);
+        let is_sample = sample || self.timed >= MOST_TIMED * self.calls;
+        let all = if is_sample { self.calls } else { self.timed };
+        let ms = (self.timed > 0.0).then(|| self.ms / self.timed * all);
+        let weight = if ms.is_some() && !is_sample {
+            Weight::AtLeast
+        } else {
+            Weight::Log
+        };
         let id = key.id();
         Statement {
             id,
@@ -167,7 +178,7 @@ impl Gathered {
             total_ms: ms.map(|ms| ms + self.plan_ms.unwrap_or(0.0)),
             plan_ms: self.plan_ms,
             rows: None,
-            weight: Weight::Log,
+            weight,
             types: Vec::new(),
             volatile: known.nature.volatile.clone(),
             query_ids: self.query_ids.into_iter().collect(),

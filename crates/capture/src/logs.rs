@@ -78,8 +78,10 @@ impl Capture {
                     .map(|file| file.path.display().to_string())
                     .collect(),
                 made_by: MADE_BY.to_owned(),
-                sample_rate: collector.sampling.rate,
+                sample_rate: collector.sampling.rate(),
                 always_above_ms: collector.sampling.always_above_ms,
+                sampling_changes: collector.sampling.changes,
+                slow_above_ms: collector.slow_above_ms(),
                 bound_share: collector.bound_share(),
                 server_version: collector.server_version,
                 from: collector.from,
@@ -134,7 +136,7 @@ fn opened(paths: &[PathBuf]) -> Result<Vec<LogFile>, Problem> {
             .detail("the files are empty, or no file of the directory ends in .json, .csv or .log")
             .hint("name the files of the log: --log /var/log/postgresql/*.json"));
     }
-    files.sort_by(|a, b| (&a.begins, &a.path).cmp(&(&b.begins, &b.path)));
+    files.sort_by(|a, b| (a.begins(), &a.path).cmp(&(b.begins(), &b.path)));
     for pair in files.windows(2) {
         let [one, other] = pair else { continue };
         if one.format != other.format {
@@ -224,4 +226,36 @@ fn nothing(files: &[LogFile], collector: &Collector) -> Problem {
         .hint(format!(
             "set in postgresql.conf of the server, and wait:\n{SETTINGS}"
         ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_wait_for_their_turn_are_closed() {
+        let directory = tempfile::tempdir().unwrap();
+        let paths: Vec<PathBuf> = (0..9)
+            .map(|number| {
+                let path = directory.path().join(format!("{number}.log"));
+                let line = format!(
+                    "2026-11-02 10:0{number}:00 UTC [7] LOG:  duration: 1 ms  statement: select 1\n"
+                );
+                std::fs::write(&path, line.repeat(2)).unwrap();
+                path
+            })
+            .collect();
+        let open = || {
+            let own = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+            let open = own.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+            open.filter(|path| path.starts_with(directory.path()))
+                .count()
+        };
+        let mut files = opened(&paths).unwrap();
+        assert_eq!((files.len(), open()), (9, 0));
+        assert!(files[0].next().unwrap().is_some());
+        assert_eq!(open(), 1);
+        assert!(files[0].next().unwrap().is_some() && files[0].next().unwrap().is_none());
+        assert_eq!((files[0].read(), open()), (2, 0));
+    }
 }

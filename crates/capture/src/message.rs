@@ -20,8 +20,11 @@ pub(crate) enum Said<'a> {
     BeginsFetch(Sent<'a>),
     /// The duration of something that was said before.
     Ended { ms: f64 },
-    /// A setting of the server.
-    Setting { name: &'a str, value: &'a str },
+    /// A setting of the server; without a value it is the default again.
+    Setting {
+        name: &'a str,
+        value: Option<&'a str>,
+    },
     /// The version of the server.
     Version(&'a str),
     /// The end of a session.
@@ -106,8 +109,11 @@ fn other(message: &str) -> Said<'_> {
     }
     let setting = || {
         let rest = message.strip_prefix("parameter \"")?;
+        if let Some((name, rest)) = rest.split_once("\" removed from ") {
+            return rest.ends_with("reset to default").then_some((name, None));
+        }
         let (name, rest) = rest.split_once("\" changed to \"")?;
-        Some((name, rest.strip_suffix('"')?))
+        Some((name, Some(rest.strip_suffix('"')?)))
     };
     setting().map_or(Said::Other, |(name, value)| Said::Setting { name, value })
 }
@@ -212,7 +218,7 @@ mod tests {
             Said::Begins(text) => format!("begins {}", sent(text)),
             Said::BeginsFetch(text) => format!("begins fetch {}", sent(text)),
             Said::Ended { ms } => format!("ended {ms}"),
-            Said::Setting { name, value } => format!("{name}={value}"),
+            Said::Setting { name, value } => format!("{name}={}", value.unwrap_or("default")),
             Said::Version(version) => format!("version {version}"),
             Said::Disconnected => "disconnected".to_owned(),
             Said::Other => "other".to_owned(),
@@ -254,6 +260,10 @@ mod tests {
             ("execute S_1: a", "begins Prepared a"),
             ("execute fetch from S_1/C: a", "begins fetch Prepared a"),
             ("parameter \"work_mem\" changed to \"4MB\"", "work_mem=4MB"),
+            (
+                "parameter \"log_statement_sample_rate\" removed from configuration file, reset to default",
+                "log_statement_sample_rate=default",
+            ),
             ("starting PostgreSQL 18.1 on x86_64", "version 18.1"),
             ("starting PostgreSQL 14.2 (Debian 1), x", "version 14.2"),
             ("disconnection: session time: 0:00", "disconnected"),

@@ -1,12 +1,20 @@
 //! How many executions an entry of the log stands for.
 
 /// Which executions the server logs: all from a duration on, and a share of the others.
+///
+/// Source: PostgreSQL documentation, "When to Log": 13 and newer sample executions of at least
+/// `log_min_duration_sample`; `log_transaction_sample_rate` logs all executions of a share of the transactions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sampling {
-    /// Share of the executions, 0 to 1.
-    pub rate: f64,
     /// Executions of at least this many milliseconds are logged whatever the rate.
     pub always_above_ms: Option<f64>,
+    /// Times that the log says that it changed, and that it matters.
+    pub changes: u64,
+    /// Share of the executions, 0 to 1; absent if nobody says it.
+    rate: Option<f64>,
+    /// Shorter executions are not sampled; absent if not known, infinite if none is.
+    sampled_above_ms: Option<f64>,
+    transactions: f64,
     /// What the user says holds, whatever the log says.
     rate_is_fixed: bool,
     above_is_fixed: bool,
@@ -15,8 +23,11 @@ pub(crate) struct Sampling {
 impl Sampling {
     pub(crate) fn new(rate: Option<f64>, always_above_ms: Option<f64>) -> Self {
         Self {
-            rate: rate.unwrap_or(1.0),
             always_above_ms,
+            changes: 0,
+            rate,
+            sampled_above_ms: None,
+            transactions: 0.0,
             rate_is_fixed: rate.is_some(),
             above_is_fixed: always_above_ms.is_some(),
         }
@@ -25,27 +36,69 @@ impl Sampling {
     /// Executions that one of this duration stands for.
     pub(crate) fn weight(&self, ms: f64) -> f64 {
         let always = self.always_above_ms.is_some_and(|above| ms >= above);
-        // A rate of 0 logs nothing but what is always logged.
-        if always || self.rate <= 0.0 {
+        let share = self.share(ms);
+        // A share of 0 logs nothing but what is always logged.
+        if always || share <= 0.0 {
             1.0
         } else {
-            1.0 / self.rate
+            1.0 / share
         }
     }
 
-    /// Takes over a setting that the server changed.
-    pub(crate) fn set(&mut self, name: &str, value: &str) {
+    /// The share of the executions that the log has, of those that are sampled at all.
+    pub(crate) fn rate(&self) -> f64 {
+        self.share(f64::MAX)
+    }
+
+    /// Whether durations are known to be a sample.
+    pub(crate) fn is_sample(&self) -> bool {
+        self.rate() < 1.0
+    }
+
+    fn share(&self, ms: f64) -> f64 {
+        if self.rate_is_fixed {
+            return self.rate.unwrap_or(1.0);
+        }
+        let is_sampled = self.sampled_above_ms.is_none_or(|above| ms >= above);
+        let own = match self.rate {
+            Some(rate) if is_sampled => rate,
+            Some(_) => 0.0,
+            // Only whole transactions, as far as is known.
+            None if self.transactions > 0.0 => 0.0,
+            None => return 1.0,
+        };
+        1.0 - (1.0 - own) * (1.0 - self.transactions)
+    }
+
+    /// Takes over a setting that the server changed; without a value it is the default again.
+    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) {
+        let before = *self;
+        let share = |default: f64| match value {
+            None => Some(default),
+            Some(value) => value.parse::<f64>().ok().map(|rate| rate.clamp(0.0, 1.0)),
+        };
+        let above = || value.and_then(milliseconds).filter(|ms| *ms >= 0.0);
         match name {
-            "log_statement_sample_rate" if !self.rate_is_fixed => {
-                if let Ok(rate) = value.parse::<f64>() {
-                    self.rate = rate.clamp(0.0, 1.0);
-                }
+            "log_statement_sample_rate" => self.rate = share(1.0).or(self.rate),
+            "log_transaction_sample_rate" => {
+                self.transactions = share(0.0).unwrap_or(self.transactions);
+            }
+            "log_min_duration_sample" => {
+                self.sampled_above_ms = Some(above().unwrap_or(f64::INFINITY));
             }
             "log_min_duration_statement" if !self.above_is_fixed => {
-                self.always_above_ms = milliseconds(value).filter(|ms| *ms >= 0.0);
+                self.always_above_ms = above();
             }
-            _ => {}
+            _ => return,
         }
+        if self.rate_is_fixed {
+            self.rate = before.rate;
+        }
+        let is_other = |ms: f64| (self.weight(ms) - before.weight(ms)).abs() > f64::EPSILON;
+        let matters = self.rate_is_fixed && self.above_is_fixed;
+        let thresholds = [Some(0.0), before.always_above_ms, self.always_above_ms];
+        let mut durations = thresholds.into_iter().flatten();
+        self.changes += u64::from(!matters && durations.any(is_other));
     }
 }
 
@@ -121,16 +174,36 @@ mod tests {
     fn the_log_says_the_rate_unless_the_user_does() {
         let mut sampling = Sampling::new(None, None);
         assert!((sampling.weight(1.0) - 1.0).abs() < 1e-9);
-        sampling.set("log_statement_sample_rate", "0.5");
-        sampling.set("log_min_duration_statement", "2s");
+        sampling.set("log_statement_sample_rate", Some("0.5"));
+        sampling.set("log_min_duration_statement", Some("2s"));
         assert!((sampling.weight(1.0) - 2.0).abs() < 1e-9);
         assert!((sampling.weight(2000.0) - 1.0).abs() < 1e-9);
-        sampling.set("log_min_duration_statement", "-1");
+        sampling.set("log_min_duration_statement", Some("-1"));
         assert_eq!(sampling.always_above_ms, None);
+        sampling.set("log_statement_sample_rate", None);
+        assert!((sampling.weight(1.0) - 1.0).abs() < 1e-9);
+        assert!(sampling.changes >= 2, "{sampling:?}");
         let mut fixed = Sampling::new(Some(0.1), Some(5.0));
-        fixed.set("log_statement_sample_rate", "1");
-        fixed.set("log_min_duration_statement", "0");
+        fixed.set("log_statement_sample_rate", Some("1"));
+        fixed.set("log_min_duration_statement", Some("0"));
         assert_eq!(fixed, Sampling::new(Some(0.1), Some(5.0)));
+    }
+
+    #[test]
+    fn whole_transactions_and_a_least_duration_of_the_sample_count() {
+        let mut sampling = Sampling::new(None, None);
+        sampling.set("log_transaction_sample_rate", Some("0.25"));
+        assert!((sampling.weight(1.0) - 4.0).abs() < 1e-9);
+        sampling.set("log_statement_sample_rate", Some("0.5"));
+        sampling.set("log_min_duration_sample", Some("100"));
+        // 1 - 0.75 * 0.5 of the long ones.
+        assert!((sampling.weight(100.0) - 1.6).abs() < 1e-9);
+        assert!((sampling.weight(99.0) - 4.0).abs() < 1e-9);
+        // No sampling of executions at all.
+        sampling.set("log_min_duration_sample", Some("-1"));
+        assert!((sampling.weight(100.0) - 4.0).abs() < 1e-9);
+        sampling.set("log_transaction_sample_rate", None);
+        assert!((sampling.weight(100.0) - 1.0).abs() < 1e-9);
     }
 
     #[test]

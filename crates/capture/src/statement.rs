@@ -79,6 +79,9 @@ pub enum Weight {
     /// Counted in the log, multiplied by the sampling.
     #[default]
     Log,
+    /// Counted in the log. Most executions have no duration there, so the time is a lower bound.
+    #[serde(rename = "at-least")]
+    AtLeast,
     /// `pg_stat_statements`.
     Statistics,
     /// Written in a file of statements, or 1.

@@ -236,13 +236,20 @@ impl Meant {
         let differ = |one: &Option<String>, other: &Option<String>| {
             one.is_some() && other.is_some() && one != other
         };
-        let fits = |at: &&usize| {
-            statements.get(**at).is_some_and(|(statement, _)| {
-                !differ(&statement.role, &row.role) && !differ(&statement.database, &row.database)
-            })
-        };
+        let statement = |at: &usize| statements.get(*at).map(|(statement, _)| statement);
         let of = |found: Option<&Vec<usize>>| -> Vec<usize> {
-            found.into_iter().flatten().filter(fits).copied().collect()
+            let found = found.into_iter().flatten().copied();
+            let here: Vec<usize> = found
+                .filter(|at| statement(at).is_some_and(|s| !differ(&s.database, &row.database)))
+                .collect();
+            // The statistics have the role of `SET ROLE` or of a function, the log that of the login: another
+            // role is no other statement, it only tells statements of several roles apart.
+            let same: Vec<usize> = here
+                .iter()
+                .copied()
+                .filter(|at| statement(at).is_some_and(|s| !differ(&s.role, &row.role)))
+                .collect();
+            if same.is_empty() { here } else { same }
         };
         let by_id = of(row.query_id.and_then(|id| self.ids.get(&id)));
         if by_id.is_empty() {
@@ -487,12 +494,34 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_another_role_weigh_others() {
-        let (all, _) = joined_with(
+    fn the_role_only_divides_rows_among_statements() {
+        // After SET ROLE the log has the login, the statistics the role.
+        let (all, counted) = joined_with(
             vec![statement("select a", 1, 30, 3.0)],
-            "10,t,1,select a,4,4,0,0,batch\n",
+            "10,t,1,select a,4,4,0,0,owner\n",
         );
-        assert_eq!((all.len(), all[0].weight), (2, Weight::Log));
+        assert_eq!(
+            (all.len(), all[0].weight, all[0].calls),
+            (1, Weight::Statistics, 4)
+        );
+        assert_eq!(counted.only_in_statistics, 0);
+        let mut other = statement("select a", 1, 30, 3.0);
+        other.0.role = Some("batch".to_owned());
+        let (all, _) = joined_with(
+            vec![statement("select a", 1, 30, 3.0), other],
+            "10,t,1,select a,4,4,0,0,batch\n10,t,1,select a,9,9,0,0,app\n",
+        );
+        let calls: Vec<u64> = all.iter().map(|statement| statement.calls).collect();
+        assert_eq!(calls, [9, 4]);
+    }
+
+    #[test]
+    fn rows_of_another_database_weigh_others() {
+        let mut here = statement("select a", 1, 30, 3.0);
+        here.0.database = Some("shop".to_owned());
+        let rows = rows("queryid,query,calls,total_exec_time,datname\n1,select a,4,4,other\n");
+        let (all, _) = joined(vec![here], rows.unwrap(), &mut Counted::default());
+        assert_eq!((all.len(), all[0].0.weight), (2, Weight::Log));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //!
 //! A parameter that picks another plan is nearly always a slow one, so a quarter of the tuples each comes
 //! from the slowest 1 % of the executions, the rest of the slowest 10 %, the next 40 % and the fast half.
-//! Their shares are then weighted back. Each execution draws a number; the smallest ones of about the same
+//! Executions without a duration, if there are some, are a part of their own.
+//! Shares are then weighted back. Each execution draws a number; the smallest ones of about the same
 //! duration are kept, which is a uniform sample of them however long the log is (bottom-k sampling).
 
 use crate::statement::Tuple;
@@ -15,9 +16,12 @@ use std::rc::Rc;
 
 /// Where strata end, as shares of the executions from the slowest one on.
 const ENDS: [f64; 3] = [0.01, 0.10, 0.50];
-const STRATA: usize = ENDS.len() + 1;
+/// Those of a duration, and executions without one.
+const STRATA: usize = ENDS.len() + 2;
 /// Durations are told apart by steps of 9 %: one step is in one stratum as a whole.
 const STEPS_PER_OCTAVE: f64 = 8.0;
+/// The step of executions without a duration.
+const UNTIMED: i64 = i64::MIN;
 /// Bytes of values that are kept of a statement while the log is read. Statements with larger values keep
 /// fewer executions of each step.
 const ROOM: usize = 32 << 20;
@@ -90,7 +94,7 @@ impl Strata {
     /// Adds an execution that stands for `weight` of them. `content` is only made if it is kept for now.
     pub(crate) fn add(&mut self, ms: Option<f64>, weight: f64, content: impl FnOnce() -> Content) {
         let duration = |ms: f64| truncated((ms.max(1e-3).log2() * STEPS_PER_OCTAVE).floor());
-        let step = self.steps.entry(ms.map_or(i64::MIN, duration)).or_default();
+        let step = self.steps.entry(ms.map_or(UNTIMED, duration)).or_default();
         step.weight += weight;
         let drawn = self.random.next_u64();
         if step.kept.len() >= self.kept {
@@ -152,15 +156,20 @@ impl Strata {
 
     /// The steps in their strata, each with a uniform sample of at least `kept` executions, or with all.
     fn strata(&self) -> [Stratum<'_>; STRATA] {
-        let all: f64 = self.steps.values().map(|step| step.weight).sum();
+        let timed = self.steps.iter().filter(|(step, _)| **step != UNTIMED);
+        let all: f64 = timed.map(|(_, step)| step.weight).sum();
         let mut strata: [Stratum<'_>; STRATA] = Default::default();
         let mut slower = 0.0;
-        for step in self.steps.values().rev() {
+        for (number, step) in self.steps.iter().rev() {
             // Where the middle of its executions lies.
             let share = (slower + step.weight / 2.0) / all;
             slower += step.weight;
-            let at = ENDS.iter().position(|end| share < *end);
-            let Some(stratum) = strata.get_mut(at.unwrap_or(STRATA - 1)) else {
+            let at = match ENDS.iter().position(|end| share < *end) {
+                _ if *number == UNTIMED => STRATA - 1,
+                Some(at) => at,
+                None => ENDS.len(),
+            };
+            let Some(stratum) = strata.get_mut(at) else {
                 continue;
             };
             stratum.weight += step.weight;
@@ -337,6 +346,30 @@ mod tests {
         assert!(tuples.len() >= 4, "{}", tuples.len());
         let all: f64 = tuples.iter().map(|tuple| tuple.n).sum();
         assert!((all - 5000.0).abs() < 1e-6, "{all}");
+    }
+
+    #[test]
+    fn a_few_durations_are_put_into_strata_among_themselves() {
+        let mut strata = Strata::new(64, 1);
+        for number in 0..100_000 {
+            // One of 100 has a duration, and 5 % of these are slow.
+            let ms = match number % 2000 {
+                0 => Some(1000.0),
+                rest if rest % 100 == 0 => Some(1.0),
+                _ => None,
+            };
+            strata.add(ms, 1.0, || content("q", number));
+        }
+        let (_, tuples) = strata.tuples();
+        let share = |wanted: fn(&Tuple) -> bool| {
+            let found = tuples.iter().filter(|tuple| wanted(tuple));
+            found.map(|tuple| tuple.n).sum::<f64>()
+        };
+        let slow = share(|tuple| tuple.ms > Some(500.0));
+        let fast = share(|tuple| tuple.ms < Some(500.0) && tuple.ms.is_some());
+        assert!((slow - 50.0).abs() < 1e-6, "{slow}");
+        assert!((fast - 950.0).abs() < 1e-6, "{fast}");
+        assert!((share(|_| true) - 100_000.0).abs() < 1e-6);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a capture holds, in numbers.
 
 use crate::capture::Capture;
-use crate::statement::{Kind, Obstacle, Statement};
+use crate::statement::{Kind, Obstacle, Statement, Weight};
 use deltabench_model::units::{count, to_f64};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub enum Basis {
     /// Time of the executions.
     Time,
-    /// Executions: no time is known.
+    /// Executions: the time of too many is not known.
     Calls,
 }
 
@@ -61,6 +61,8 @@ pub struct Summary {
 
 /// How much of the workload "most statements" have.
 const MOST: f64 = 0.99;
+/// Shares are of the executions if the time of more of them than this is not known.
+const UNKNOWN: f64 = 0.1;
 /// Fewer tuples than these say little of a statement.
 const FEW: usize = 5;
 
@@ -70,7 +72,10 @@ impl Summary {
         let statements = &capture.statements;
         let times = statements.iter().filter_map(|statement| statement.total_ms);
         let total_ms: f64 = times.sum();
-        let basis = if total_ms > 0.0 {
+        let calls: u64 = statements.iter().map(|statement| statement.calls).sum();
+        let unknown = statements.iter().filter(|statement| !is_known(statement));
+        let unknown: u64 = unknown.map(|statement| statement.calls).sum();
+        let basis = if total_ms > 0.0 && to_f64(unknown) <= UNKNOWN * to_f64(calls) {
             Basis::Time
         } else {
             Basis::Calls
@@ -88,7 +93,7 @@ impl Summary {
         };
         Self {
             statements: count(statements.len()),
-            calls: statements.iter().map(|statement| statement.calls).sum(),
+            calls,
             total_ms: (basis == Basis::Time).then_some(total_ms),
             basis,
             most,
@@ -111,6 +116,11 @@ impl Summary {
         let all = self.total_ms.unwrap_or(to_f64(self.calls));
         weight(statement, self.basis) / all
     }
+}
+
+/// Whether the log has the time of a statement.
+fn is_known(statement: &Statement) -> bool {
+    statement.total_ms.is_some() && statement.weight != Weight::AtLeast
 }
 
 /// Whether executions can differ: a statement without values has one tuple.
@@ -228,5 +238,15 @@ mod tests {
         let summary = Summary::of(&capture(&[(Kind::Read, None), (Kind::Copy, None)]));
         assert_eq!((summary.basis, summary.total_ms), (Basis::Calls, None));
         assert!((summary.replayed_share - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn calls_count_if_times_are_lower_bounds() {
+        let mut capture = capture(&[(Kind::Read, Some(1000.0)), (Kind::Copy, Some(1.0))]);
+        assert_eq!(Summary::of(&capture).basis, Basis::Time);
+        capture.statements[0].weight = Weight::AtLeast;
+        let summary = Summary::of(&capture);
+        assert_eq!((summary.basis, summary.total_ms), (Basis::Calls, None));
+        assert!((summary.share(&capture.statements[1]) - 0.5).abs() < 1e-9);
     }
 }

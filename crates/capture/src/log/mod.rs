@@ -35,11 +35,14 @@ impl Format {
 pub(crate) struct LogFile {
     pub path: PathBuf,
     pub format: Format,
-    lines: Lines,
-    /// Records up to the first entry, read to know the file's place among others.
-    first: VecDeque<Record>,
-    /// Time of the first entry.
-    pub begins: String,
+    /// Absent until its turn comes, and behind it: a log may have more files than a process may open.
+    lines: Option<Lines>,
+    /// Records up to the first entry, of what cannot be opened again: stdin and pipes.
+    again: VecDeque<Record>,
+    /// The first entry.
+    first: Option<Box<Entry>>,
+    /// Lines of all its records, once they were taken.
+    read: u64,
 }
 
 /// Lines that are looked at to find the format: a rotated file may begin inside an entry.
@@ -68,53 +71,68 @@ impl LogFile {
         let mut file = Self {
             path: path.to_owned(),
             format,
-            lines,
-            first: VecDeque::new(),
-            begins: String::new(),
+            lines: None,
+            again: VecDeque::new(),
+            first: None,
+            read: 0,
         };
         // A rotated file may begin inside an entry.
-        while file.begins.is_empty() && file.first.len() < LOOKED_AT {
-            let record = file
-                .read_record()
-                .map_err(|error| unreadable(path, &error))?;
+        while file.first.is_none() && file.again.len() < LOOKED_AT {
+            let record = record(format, &mut lines).map_err(|error| unreadable(path, &error))?;
             let Some(record) = record else {
                 break;
             };
             if let Record::Entry(entry) = &record {
-                file.begins.clone_from(&entry.time);
+                file.first = Some(entry.clone());
             }
-            file.first.push_back(record);
+            file.again.push_back(record);
+        }
+        if path.is_file() {
+            file.again.clear();
+        } else {
+            file.lines = Some(lines);
         }
         Ok(Some(file))
     }
 
-    /// The next entry.
+    /// The next entry. The file is open from the first one until there is none.
     pub(crate) fn next(&mut self) -> io::Result<Option<Record>> {
-        match self.first.pop_front() {
-            Some(first) => Ok(Some(first)),
-            None => self.read_record(),
+        if let Some(first) = self.again.pop_front() {
+            return Ok(Some(first));
         }
+        let lines = match &mut self.lines {
+            Some(lines) => lines,
+            none => none.insert(Lines::open(&self.path)?),
+        };
+        let record = record(self.format, lines)?;
+        if record.is_none() {
+            self.read = lines.read();
+            self.lines = None;
+        }
+        Ok(record)
     }
 
-    fn read_record(&mut self) -> io::Result<Option<Record>> {
-        match self.format {
-            Format::Json => json::next(&mut self.lines),
-            Format::Csv => csv::next(&mut self.lines),
-            Format::Plain => plain::next(&mut self.lines),
-        }
-    }
-
-    /// Lines read so far.
+    /// Lines of a file whose records were all taken.
     pub(crate) fn read(&self) -> u64 {
-        self.lines.read()
+        self.read
     }
 
-    /// The first entry, as long as it was not taken.
+    /// The first entry.
     pub(crate) fn first(&self) -> Option<&Entry> {
-        match self.first.back() {
-            Some(Record::Entry(entry)) => Some(entry),
-            _ => None,
-        }
+        self.first.as_deref()
+    }
+
+    /// Time of the first entry; nothing if there is none.
+    pub(crate) fn begins(&self) -> &str {
+        self.first.as_ref().map_or("", |first| &first.time)
+    }
+}
+
+fn record(format: Format, lines: &mut Lines) -> io::Result<Option<Record>> {
+    match format {
+        Format::Json => json::next(lines),
+        Format::Csv => csv::next(lines),
+        Format::Plain => plain::next(lines),
     }
 }
 

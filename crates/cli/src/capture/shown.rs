@@ -2,7 +2,7 @@
 
 use crate::amounts::thousands;
 use deltabench_capture::{Basis, Capture, Header, Kind, Protocol, Statement, Summary, Weight};
-use deltabench_model::units::to_f64;
+use deltabench_model::units::{count, to_f64};
 use deltabench_report::wrapped;
 use serde::Serialize;
 use std::path::Path;
@@ -84,12 +84,14 @@ impl<'a> Shown<'a> {
     pub fn of(capture: &'a Capture, file: &Path) -> Self {
         let summary = Summary::of(capture);
         let line = |statement| Line::of(statement, &summary);
+        let mut statements: Vec<Line<'_>> = capture.statements.iter().map(line).collect();
+        statements.sort_by(|a, b| b.share.total_cmp(&a.share));
         Self {
             format: FORMAT.0,
             version: FORMAT.1,
             file: file.display().to_string(),
             header: &capture.header,
-            statements: capture.statements.iter().map(line).collect(),
+            statements,
             summary,
         }
     }
@@ -132,6 +134,11 @@ impl<'a> Shown<'a> {
             period(header)
         )];
         lines.push(match header.always_above_ms {
+            _ if header.sample_rate >= 1.0 && header.slow_above_ms.is_some() => format!(
+                "only slow executions are in the log: none took less than {} ms; what all others take is not \
+                 known",
+                header.slow_above_ms.unwrap_or_default()
+            ),
             _ if header.sample_rate >= 1.0 => {
                 "each entry is one execution, because no sample rate is known".to_owned()
             }
@@ -144,9 +151,14 @@ impl<'a> Shown<'a> {
                 share(header.sample_rate)
             ),
         });
+        if let Some(ms) = header.slow_above_ms.filter(|_| header.sample_rate < 1.0) {
+            lines.push(format!(
+                "executions shorter than {ms} ms are not in it (log_min_duration_sample)"
+            ));
+        }
         let what = match summary.basis {
             Basis::Time => "of the time",
-            Basis::Calls => "of the executions (times are not known)",
+            Basis::Calls => "of the executions (times are not known of all)",
         };
         let write = match summary.most_write {
             0 => String::new(),
@@ -185,6 +197,14 @@ impl<'a> Shown<'a> {
     fn of_sampling(&self) -> Vec<String> {
         let header = self.header;
         let mut lines = Vec::new();
+        if header.sampling_changes > 0 {
+            lines.push(format!(
+                "note: the sampling changed {} while the log was written; before, the log does not say it, and \
+                 each entry counts as one execution: name --sample-rate and --always-above, or leave the older \
+                 files out",
+                number(header.sampling_changes, "time")
+            ));
+        }
         let bound = header.bound_share.filter(|bound| *bound < WHOLE);
         if let Some(bound) = bound.filter(|_| header.sample_rate >= 1.0) {
             lines.push(format!(
@@ -223,6 +243,14 @@ impl<'a> Shown<'a> {
             "execution",
             "values or text are not whole",
             "; other executions stand for them",
+        );
+        let at_least = self.statements.iter();
+        let at_least = at_least.filter(|statement| statement.weight == Weight::AtLeast);
+        say(
+            count(at_least.count()),
+            "statement",
+            "most executions have no duration",
+            "; times are lower bounds, of the slow ones (log_min_duration_statement); log with a sample rate",
         );
         say(
             counted.without_duration,
