@@ -3,7 +3,8 @@
 /// Which executions the server logs: all from a duration on, and a share of the others.
 ///
 /// Source: PostgreSQL documentation, "When to Log": 13 and newer sample executions of at least
-/// `log_min_duration_sample`; `log_transaction_sample_rate` logs all executions of a share of the transactions.
+/// `log_min_duration_sample`; `log_transaction_sample_rate` logs all executions of a share of the
+/// transactions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sampling {
     /// Executions of at least this many milliseconds are logged whatever the rate.

@@ -199,9 +199,9 @@ impl<'a> Shown<'a> {
         let mut lines = Vec::new();
         if header.sampling_changes > 0 {
             lines.push(format!(
-                "note: the sampling changed {} while the log was written; before, the log does not say it, and \
-                 each entry counts as one execution: name --sample-rate and --always-above, or leave the older \
-                 files out",
+                "note: the sampling changed {} while the log was written; before, the log does not say \
+                 it, and each entry counts as one execution: name --sample-rate and --always-above, or \
+                 leave the older files out",
                 number(header.sampling_changes, "time")
             ));
         }
@@ -301,7 +301,12 @@ impl<'a> Shown<'a> {
         )];
         for statement in self.statements.iter().take(LISTED) {
             let mean = statement.total_ms.filter(|_| statement.calls > 0);
-            let mean = mean.map(|ms| format!("{:.3}", ms / to_f64(statement.calls)));
+            let least = if statement.weight == Weight::AtLeast {
+                "≥ "
+            } else {
+                ""
+            };
+            let mean = mean.map(|ms| format!("{least}{:.3}", ms / to_f64(statement.calls)));
             let line = format!(
                 "{:>7} {:>13} {:>11}  {:<11} {:<8} {}",
                 share(statement.share),
