@@ -90,7 +90,7 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         Stopped::Failed(problem) => Failure::Failed(problem),
     })?;
     publish(&replayed, arguments, config)?;
-    Ok(code(&replayed))
+    code(&replayed)
 }
 
 /// Whether a name is that of a replay whose report is in the lab.
@@ -118,7 +118,7 @@ pub fn report(name: &str, arguments: &Report, config: &Config) -> Result<u8, Fai
         Some(path) => write_file(path, &text)?,
         None => print_stdout(&text)?,
     }
-    Ok(code(&replayed))
+    code(&replayed)
 }
 
 fn json_file(name: &str, config: &Config) -> PathBuf {
@@ -138,12 +138,23 @@ fn read(path: &Path) -> Result<Replayed, Problem> {
     )))
 }
 
-fn code(replayed: &Replayed) -> u8 {
+/// The exit code.
+///
+/// Errors: no server could do anything with any statement.
+fn code(replayed: &Replayed) -> Result<u8, Failure> {
     if replayed.has_new_failures() {
-        FAILS
-    } else {
-        0
+        return Ok(FAILS);
     }
+    if replayed.has_answer() {
+        return Ok(0);
+    }
+    Err(Failure::Failed(
+        Problem::new("nothing could be compared")
+            .detail("every statement fails on all servers; the report lists why")
+            .hint(
+                "dump with owners and privileges (without -O and -x), and all schemas of the statements",
+            ),
+    ))
 }
 
 /// Prints what came out, and writes the page and the JSON.

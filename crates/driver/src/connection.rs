@@ -226,6 +226,7 @@ impl Connection {
             message: "the operation left a transaction open".to_owned(),
             detail: None,
             hint: None,
+            routine: None,
         }))
     }
 

@@ -20,9 +20,11 @@ pub struct ServerError {
     pub sqlstate: String,
     pub message: String,
     /// The server's detail, if any.
-    pub detail: Option<String>,
+    pub detail: Option<Box<str>>,
     /// The server's hint, if any.
-    pub hint: Option<String>,
+    pub hint: Option<Box<str>>,
+    /// The function of the server's source that reported it, if the server says so.
+    pub routine: Option<Box<str>>,
 }
 
 impl ServerError {
@@ -34,6 +36,7 @@ impl ServerError {
             message: String::new(),
             detail: None,
             hint: None,
+            routine: None,
         };
         for field in body.split(|byte| *byte == 0) {
             let Some((kind, text)) = field.split_first() else {
@@ -45,8 +48,9 @@ impl ServerError {
                 b'V' => error.severity = text,
                 b'C' => error.sqlstate = text,
                 b'M' => error.message = text,
-                b'D' => error.detail = Some(text),
-                b'H' => error.hint = Some(text),
+                b'D' => error.detail = Some(text.into()),
+                b'H' => error.hint = Some(text.into()),
+                b'R' => error.routine = Some(text.into()),
                 _ => {}
             }
         }

@@ -404,6 +404,7 @@ fn error_of_ours(sqlstate: &str, message: String) -> Box<ServerError> {
         message,
         detail: None,
         hint: None,
+        routine: None,
     })
 }
 

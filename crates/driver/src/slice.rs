@@ -304,6 +304,7 @@ mod tests {
                 message: message.to_owned(),
                 detail: None,
                 hint: None,
+                routine: None,
             };
             tally.failed(0, &error);
         }

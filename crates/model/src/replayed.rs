@@ -73,16 +73,16 @@ pub struct ReplayedServer {
     pub data_bytes: u64,
 }
 
-/// How much of the workload was replayed.
+/// How much of the workload could be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Covered {
-    /// Statements that were replayed.
+    /// Statements that at least one server did not refuse, with some values.
     pub statements: u64,
     /// Statements of the capture.
     pub of: u64,
-    /// Sets of values that they were replayed with.
+    /// Sets of values with which at least one server did not refuse them.
     pub tuples: u64,
-    /// Share of the workload that they are, 0 to 1; absent if the capture has no weights.
+    /// Share of the workload that these sets of values are, 0 to 1; absent if the capture has no weights.
     pub share: Option<f64>,
     pub weighted_by: WeightedBy,
 }
@@ -153,6 +153,12 @@ pub struct OnServer {
     pub unstable: u64,
     /// Rows of all tuples; absent if it was not executed.
     pub rows: Option<u64>,
+    /// Tuples that did not end within the time-out.
+    #[serde(default)]
+    pub too_long: u64,
+    /// Why the server has no answer for some tuples.
+    #[serde(default)]
+    pub unknown: Vec<String>,
 }
 
 /// An error of a statement.
@@ -210,10 +216,16 @@ pub enum ErrorVerdict {
     None,
     /// With tuples that worked on the base.
     New,
+    /// Some tuples end within the time-out on the base only.
+    TooLong,
+    /// On both, with different SQLSTATEs.
+    Differs,
     /// As on the base.
     Both,
     /// The candidate can do what the base cannot.
     Resolved,
+    /// A server has no answer for some tuples: the base did not end in time, or resources ran out.
+    Unknown,
 }
 
 /// How plans differ.
@@ -244,6 +256,8 @@ pub enum ResultVerdict {
     OrderDiffers,
     /// Two executions on the base differ, too.
     NotRepeatable,
+    /// The servers agree, but the data or the time are not those of the capture: too few rows to tell.
+    Moved,
     /// It was not executed.
     NotExecuted,
 }
@@ -289,14 +303,20 @@ impl ReplayVerdict {
 }
 
 impl Replayed {
-    /// Whether something fails on a candidate that worked on the base: a statement, or an object of the dump.
+    /// Whether a server did not refuse any statement: else there is nothing to compare.
+    pub fn has_answer(&self) -> bool {
+        self.covered.statements > 0
+    }
+
+    /// Whether something fails on a candidate that worked on the base, or no longer ends in time: a
+    /// statement, or an object of the dump.
     pub fn has_new_failures(&self) -> bool {
         let mut verdicts = self
             .statements
             .iter()
             .flat_map(|statement| &statement.verdicts);
         let of_load = |failure: &ReplayedLoadFailure| !failure.servers.contains(&0);
-        verdicts.any(|verdict| verdict.errors == ErrorVerdict::New)
+        verdicts.any(|verdict| matches!(verdict.errors, ErrorVerdict::New | ErrorVerdict::TooLong))
             || self.load_failures.iter().any(of_load)
     }
 }

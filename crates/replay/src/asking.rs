@@ -1,12 +1,11 @@
 //! Asks one server: the plan of every tuple, and the rows of those that may be executed.
 
 use crate::results::{Reading, Rows};
-use crate::said;
+use crate::said::{self, Known};
 use crate::servers::{Member, ROLE, of_server, run};
-use crate::session::connect;
+use crate::session::{connect, ends_the_rest};
 use crate::shape::{Roots, Shape};
 use crate::work::{Job, TupleJob};
-use deltabench_capture::{TokenKind, tokens};
 use deltabench_driver::admin::text_row;
 use deltabench_driver::{Client, ServerError, WireError};
 use deltabench_model::problem::Problem;
@@ -17,14 +16,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const FIRST_WITH_SETTINGS: u32 = 120_000;
 /// SQLSTATE of a statement that took too long.
 const TOO_LONG: &str = "57014";
-/// Classes of errors after which the server is of no use.
-const FATAL_CLASSES: [&str; 3] = ["57", "58", "XX"];
+/// Why a plan is not compared.
+const UNREADABLE: &str = "EXPLAIN printed a plan that deltabench cannot read";
 /// Settings of every session: nothing changes, nothing waits for ever, and values are printed alike: floats
-/// with 15 digits, because the last ones depend on the order of a sum, and on the version before 12.
+/// with 15 digits, because the last ones depend on the order of a sum, and on the version before 12. What
+/// values mean stays as it is configured: the order of day and month, the time zone.
 const SESSION: &str = "SET default_transaction_read_only = on; SET lock_timeout = '5s'; \
-    SET idle_in_transaction_session_timeout = '60s'; SET extra_float_digits = 0; SET datestyle = 'ISO, MDY'; \
-    SET intervalstyle = 'postgres'; SET bytea_output = 'hex'; SET timezone = 'UTC'; \
-    SET client_encoding = 'UTF8'";
+    SET idle_in_transaction_session_timeout = '60s'; SET extra_float_digits = 0; SET datestyle = 'ISO'; \
+    SET intervalstyle = 'postgres'; SET bytea_output = 'hex'; SET client_encoding = 'UTF8'";
 
 /// What a server did with a tuple.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +35,8 @@ pub enum Answer<T> {
     },
     /// It did not end in time.
     TooLong,
+    /// The server cannot say, and why: no difference between the servers.
+    Unknown(String),
 }
 
 /// The plans of all tuples of all statements, by their names.
@@ -104,16 +105,14 @@ impl<'a> Asking<'a> {
                 answers.push(match answer {
                     Answer::Failed { sqlstate, message } => Answer::Failed { sqlstate, message },
                     Answer::TooLong => Answer::TooLong,
+                    Answer::Unknown(why) => Answer::Unknown(why),
                     Answer::Done(()) => match Shape::read(&text, self.roots) {
                         Some(shape) => {
                             let id = shape.id();
                             shapes.entry(id.clone()).or_insert(shape);
                             Answer::Done(id)
                         }
-                        None => Answer::Failed {
-                            sqlstate: "XX000".to_owned(),
-                            message: "EXPLAIN printed no plan".to_owned(),
-                        },
+                        None => Answer::Unknown(UNREADABLE.to_owned()),
                     },
                 });
             }
@@ -148,6 +147,7 @@ impl<'a> Asking<'a> {
                     Answer::Done(()) => Answer::Done(reading.end()),
                     Answer::Failed { sqlstate, message } => Answer::Failed { sqlstate, message },
                     Answer::TooLong => Answer::TooLong,
+                    Answer::Unknown(why) => Answer::Unknown(why),
                 }));
             }
             all.push(answers);
@@ -197,8 +197,7 @@ impl<'a> Asking<'a> {
         if error.sqlstate == TOO_LONG {
             return Ok(Answer::TooLong);
         }
-        let class = error.sqlstate.get(..2).unwrap_or_default();
-        if error.is_fatal() || FATAL_CLASSES.contains(&class) && error.sqlstate != "XX000" {
+        if ends_the_rest(error) {
             return Err(self.lost(&WireError::Server(error.clone())));
         }
         Ok(failed(error, tuple))
@@ -233,7 +232,7 @@ impl<'a> Asking<'a> {
                 Err(WireError::Server(error)) if !error.is_fatal() => {
                     return Ok(Err(Answer::Failed {
                         sqlstate: error.sqlstate.clone(),
-                        message: said::message(&error, &[]),
+                        message: said::message(&error, &Known::default()),
                     }));
                 }
                 Err(error) => return Err(self.lost(&error)),
@@ -248,7 +247,11 @@ impl<'a> Asking<'a> {
 
     fn lost(&self, error: &WireError) -> Problem {
         let said = match error {
-            WireError::Server(error) => format!("{} {}", error.sqlstate, said::message(error, &[])),
+            WireError::Server(error) => format!(
+                "{} {}",
+                error.sqlstate,
+                said::message(error, &Known::default())
+            ),
             other => other.to_string(),
         };
         self.named(Problem::new("a server of the replay failed").detail(said))
@@ -290,15 +293,10 @@ impl Connected {
 
 /// An error of a statement, without its values and without the literals of its text.
 fn failed<T>(error: &ServerError, tuple: &TupleJob<'_>) -> Answer<T> {
-    let found = tokens(tuple.sql).tokens;
-    let literals = found
-        .iter()
-        .filter(|token| token.kind == TokenKind::Literal);
-    let literals = literals.flat_map(|token| [token.text, token.text.trim_matches('\'')]);
     let values = tuple.tuple.values.iter().flatten().map(String::as_str);
-    let secrets: Vec<&str> = values.chain(literals).collect();
+    let known = Known::of(tuple.sql, values);
     Answer::Failed {
         sqlstate: error.sqlstate.clone(),
-        message: said::message(error, &secrets),
+        message: said::message(error, &known),
     }
 }

@@ -3,6 +3,7 @@
 //! Two servers print one condition in different ways: 17 and later write `(InitPlan 1).col1` where older ones
 //! have `$0`, and a hashed subplan with its comparison. What is left here is the same on all.
 
+use crate::spelling::{closing, respelled};
 use deltabench_capture::{Token, TokenKind, tokens};
 
 /// Words that go on with the name of a type: `timestamp with time zone`.
@@ -24,7 +25,7 @@ const SUBPLAN: &str = "SubPlan";
 /// hold.
 pub fn condition(text: &str) -> String {
     let found = tokens(text).tokens;
-    let pieces = pieces(&found);
+    let pieces = respelled(&pieces(&found));
     let mut all: Vec<String> = conjuncts(&pieces).into_iter().map(written).collect();
     all.retain(|one| !is_not_null(one));
     all.sort_unstable();
@@ -46,7 +47,7 @@ fn is_not_null(condition: &str) -> bool {
 /// A key of a sort or a group, without values.
 pub fn key(text: &str) -> String {
     let found = tokens(text).tokens;
-    written(unwrapped(&pieces(&found)))
+    written(unwrapped(&respelled(&pieces(&found))))
 }
 
 fn pieces(tokens: &[Token<'_>]) -> Vec<String> {
@@ -173,19 +174,6 @@ fn unwrapped(pieces: &[String]) -> &[String] {
         pieces = inside;
     }
     pieces
-}
-
-/// Where the first bracket is closed.
-fn closing(pieces: &[String]) -> Option<usize> {
-    let mut depth = 0_usize;
-    pieces.iter().position(|piece| {
-        match piece.as_str() {
-            "(" | "[" => depth += 1,
-            ")" | "]" => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0
-    })
 }
 
 /// What has to hold, one by one.

@@ -26,6 +26,7 @@ mod said;
 mod servers;
 mod session;
 mod shape;
+mod spelling;
 mod verdict;
 mod work;
 

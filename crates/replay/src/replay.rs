@@ -9,8 +9,8 @@ use crate::verdict::{Outcome, mean_rows, on_server, verdict};
 use crate::work::{Job, Work};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{
-    Covered, REPLAYED_FORMAT, Replayed, ReplayedData, ReplayedFile, ReplayedLoadFailure,
-    ReplayedPlan, ReplayedServer, ReplayedStatement, ResultVerdict,
+    Covered, REPLAYED_FORMAT, ReplayVerdict, Replayed, ReplayedData, ReplayedFile,
+    ReplayedLoadFailure, ReplayedPlan, ReplayedServer, ReplayedStatement, ResultVerdict,
 };
 use deltabench_model::units::count;
 use std::collections::{BTreeMap, BTreeSet};
@@ -348,10 +348,9 @@ impl Asked {
             .map(|server| verdict(job, (of(0), of(server)), server, (&again, &objections)))
             .collect();
         if let Some(moved) = moved(job, mean_rows(job, of(0))) {
-            let executed = verdicts
+            verdicts
                 .iter_mut()
-                .filter(|one| one.results != ResultVerdict::NotExecuted);
-            executed.for_each(|verdict| verdict.causes.push(moved.clone()));
+                .for_each(|verdict| note_moved(verdict, &moved));
         }
         ReplayedStatement {
             id: job.statement.id.clone(),
@@ -377,7 +376,6 @@ impl Asked {
             id: id.clone(),
             lines: shape.lines(),
         });
-        let tuples = work.jobs.iter().map(|job| count(job.tuples.len()));
         Replayed {
             format: REPLAYED_FORMAT.0.to_owned(),
             version: REPLAYED_FORMAT.1,
@@ -395,19 +393,44 @@ impl Asked {
             servers: servers.members.iter().map(server).collect(),
             draws: request.draws,
             executed: request.execute,
-            covered: Covered {
-                statements: count(work.jobs.len()),
-                of: count(request.capture.statements.len()),
-                tuples: tuples.sum(),
-                share: work.share,
-                weighted_by: work.weighted_by,
-            },
+            covered: self.covered(work, count(request.capture.statements.len())),
             load_failures: load_failures(servers),
             statements,
             plans: plans.collect(),
             left_out: work.left_out.clone(),
             notes: self.notes(request),
         }
+    }
+
+    /// What any server answered: the rest is not compared with anything.
+    fn covered(&self, work: &Work<'_>, of: u64) -> Covered {
+        let mut covered = Covered {
+            statements: 0,
+            of,
+            tuples: 0,
+            share: work.share.map(|_| 0.0),
+            weighted_by: work.weighted_by,
+        };
+        for (number, job) in work.jobs.iter().enumerate() {
+            let answered = |place: usize| {
+                let mut servers = 0..self.outcomes.len();
+                servers.any(|server| {
+                    let outcome = self.outcome(server, (number, place));
+                    outcome.is_some_and(Outcome::is_answered)
+                })
+            };
+            let tuples = job.tuples.iter().enumerate();
+            let weights: Vec<f64> = tuples
+                .filter(|(place, _)| answered(*place))
+                .map(|(_, tuple)| tuple.weight)
+                .collect();
+            covered.statements += u64::from(!weights.is_empty());
+            covered.tuples += count(weights.len());
+            if let (Some(sum), Some(share)) = (&mut covered.share, job.share) {
+                *sum += share * weights.iter().sum::<f64>();
+            }
+        }
+        covered
     }
 
     fn notes(&self, request: &Request<'_>) -> Vec<String> {
@@ -439,6 +462,17 @@ impl Asked {
         }
         notes
     }
+}
+
+/// Too few rows to compare are no agreement.
+fn note_moved(verdict: &mut ReplayVerdict, moved: &str) {
+    if verdict.results == ResultVerdict::NotExecuted {
+        return;
+    }
+    if verdict.results == ResultVerdict::Same {
+        verdict.results = ResultVerdict::Moved;
+    }
+    verdict.causes.push(moved.to_owned());
 }
 
 /// How far the data are from those of the capture, in words.

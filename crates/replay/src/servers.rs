@@ -2,9 +2,10 @@
 
 use crate::dump::{LoadFailure, Loaded, Loading, load};
 use crate::request::{Request, Wish};
+use crate::said::{self, Known};
 use crate::session::connect;
 use crate::shape::Roots;
-use deltabench_driver::Client;
+use deltabench_driver::{Client, WireError};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::problem::Problem;
 use deltabench_server::{
@@ -407,8 +408,16 @@ pub fn query(client: &mut Client, sql: &str) -> Result<Vec<Vec<Option<String>>>,
     client.query(sql).map_err(|error| refused(&error))
 }
 
-fn refused(error: &deltabench_driver::WireError) -> Problem {
-    error.problem("a server refused a statement of deltabench")
+/// It may be about rows of the user: an index on an expression computes it again.
+fn refused(error: &WireError) -> Problem {
+    let what = "a server refused a statement of deltabench";
+    match error {
+        WireError::Server(error) => {
+            let said = said::message(error, &Known::default());
+            Problem::new(what).detail(format!("{} {said}", error.sqlstate))
+        }
+        error => error.problem(what),
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Connections to the servers of a replay.
 
-use deltabench_driver::Client;
+use deltabench_driver::{Client, ServerError};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::problem::Problem;
 use std::time::Duration;
@@ -15,4 +15,40 @@ pub fn connect(endpoint: &Endpoint, login: &Login) -> Result<Client, Problem> {
     Client::connect(endpoint, login, CONNECT_TIMEOUT).map_err(|error| {
         Problem::new("cannot connect to a server of this replay").detail(error.to_string())
     })
+}
+
+/// SQLSTATEs after which a server is of no use: it shuts down, crashed or starts, a device fails, data or an
+/// index is damaged. A missing library (58P01) or an internal error (XX000) is a difference like any other.
+const USELESS: [&str; 6] = ["57P01", "57P02", "57P03", "58030", "XX001", "XX002"];
+/// Class of errors of connections.
+const CONNECTION: &str = "08";
+
+/// Whether nothing more is to be asked after this error.
+pub fn ends_the_rest(error: &ServerError) -> bool {
+    let state = error.sqlstate.as_str();
+    error.is_fatal() || state.starts_with(CONNECTION) || USELESS.contains(&state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_server_that_is_of_no_use_ends_the_rest() {
+        let error = |severity: &str, sqlstate: &str| ServerError {
+            severity: severity.to_owned(),
+            sqlstate: sqlstate.to_owned(),
+            message: String::new(),
+            detail: None,
+            hint: None,
+            routine: None,
+        };
+        for sqlstate in ["58P01", "XX000", "57014", "42883", "53100"] {
+            assert!(!ends_the_rest(&error("ERROR", sqlstate)), "{sqlstate}");
+        }
+        for sqlstate in ["57P01", "58030", "XX001", "08006"] {
+            assert!(ends_the_rest(&error("ERROR", sqlstate)), "{sqlstate}");
+        }
+        assert!(ends_the_rest(&error("FATAL", "42501")));
+    }
 }

@@ -11,7 +11,7 @@ use deltabench_model::replayed::{
     ResultVerdict,
 };
 use deltabench_model::units::{count, to_f64};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a server did with a tuple in all draws, and when it executed it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,6 +21,8 @@ pub struct Outcome {
     /// SQLSTATE and message.
     pub failed: Option<(String, String)>,
     pub too_long: bool,
+    /// Why the server could not say.
+    pub unknown: Option<String>,
     pub rows: Option<Rows>,
 }
 
@@ -48,6 +50,9 @@ impl Outcome {
                     .get_or_insert((sqlstate.clone(), message.clone()));
             }
             Answer::TooLong => self.too_long = true,
+            Answer::Unknown(why) => {
+                self.unknown.get_or_insert(why.clone());
+            }
             Answer::Done(_) => {}
         }
     }
@@ -56,6 +61,11 @@ impl Outcome {
     fn usual(&self) -> Option<&String> {
         let most = self.plans.iter().max_by_key(|(_, times)| **times);
         most.map(|(plan, _)| plan)
+    }
+
+    /// Whether there is something to compare: a plan, and no error.
+    pub fn is_answered(&self) -> bool {
+        self.failed.is_none() && self.unknown.is_none() && !self.plans.is_empty()
     }
 
     fn is_unstable(&self) -> bool {
@@ -109,6 +119,10 @@ pub fn on_server(job: &Job<'_>, outcomes: &[Outcome]) -> OnServer {
     };
     let mut plans: Vec<PlanShare> = shares.into_iter().map(share).collect();
     plans.sort_by(|one, other| other.share.total_cmp(&one.share));
+    let reasons = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.unknown.as_ref());
+    let reasons: BTreeSet<&String> = reasons.collect();
     let rows = outcomes.iter().filter_map(|outcome| outcome.rows.as_ref());
     let executed = outcomes.iter().any(|outcome| outcome.rows.is_some());
     OnServer {
@@ -121,6 +135,8 @@ pub fn on_server(job: &Job<'_>, outcomes: &[Outcome]) -> OnServer {
                 .count(),
         ),
         rows: executed.then(|| rows.map(|rows| rows.count).sum()),
+        too_long: count(outcomes.iter().filter(|outcome| outcome.too_long).count()),
+        unknown: reasons.into_iter().cloned().collect(),
     }
 }
 
@@ -226,20 +242,38 @@ impl Plans {
     }
 }
 
+/// The worst that any tuple has.
 fn errors(base: &[Outcome], candidate: &[Outcome]) -> ErrorVerdict {
-    let mut worst = ErrorVerdict::None;
-    for (base, candidate) in base.iter().zip(candidate) {
-        let found = match (base.failed.is_some(), candidate.failed.is_some()) {
-            (false, true) => return ErrorVerdict::New,
-            (true, true) => ErrorVerdict::Both,
-            (true, false) => ErrorVerdict::Resolved,
-            (false, false) => ErrorVerdict::None,
-        };
-        if worst == ErrorVerdict::None || found == ErrorVerdict::Both {
-            worst = found;
-        }
+    let ranks = [
+        ErrorVerdict::New,
+        ErrorVerdict::TooLong,
+        ErrorVerdict::Differs,
+        ErrorVerdict::Both,
+        ErrorVerdict::Unknown,
+        ErrorVerdict::Resolved,
+        ErrorVerdict::None,
+    ];
+    let rank = |verdict: &ErrorVerdict| ranks.iter().position(|known| known == verdict);
+    let pairs = base.iter().zip(candidate);
+    let worst = pairs.map(|(base, candidate)| error(base, candidate));
+    worst.min_by_key(rank).unwrap_or(ErrorVerdict::None)
+}
+
+/// How a tuple ended on the candidate, if it ended at all on the base.
+fn error(base: &Outcome, candidate: &Outcome) -> ErrorVerdict {
+    let open = |outcome: &Outcome| outcome.failed.is_none() && outcome.unknown.is_some();
+    if base.too_long || open(base) || open(candidate) {
+        return ErrorVerdict::Unknown;
     }
-    worst
+    match (&base.failed, &candidate.failed, candidate.too_long) {
+        (None, Some(_), _) => ErrorVerdict::New,
+        (None, None, true) => ErrorVerdict::TooLong,
+        (Some((one, _)), Some((other, _)), _) if one != other => ErrorVerdict::Differs,
+        (Some(_), Some(_), _) => ErrorVerdict::Both,
+        (Some(_), None, true) => ErrorVerdict::Unknown,
+        (Some(_), None, false) => ErrorVerdict::Resolved,
+        (None, None, false) => ErrorVerdict::None,
+    }
 }
 
 fn result(
@@ -263,10 +297,11 @@ fn worse(one: ResultVerdict, other: ResultVerdict) -> ResultVerdict {
     let rank = |verdict: ResultVerdict| match verdict {
         ResultVerdict::NotExecuted => 0,
         ResultVerdict::Same => 1,
-        ResultVerdict::NotRepeatable => 2,
-        ResultVerdict::OrderDiffers => 3,
-        ResultVerdict::ResultsDiffer => 4,
-        ResultVerdict::RowsDiffer => 5,
+        ResultVerdict::Moved => 2,
+        ResultVerdict::NotRepeatable => 3,
+        ResultVerdict::OrderDiffers => 4,
+        ResultVerdict::ResultsDiffer => 5,
+        ResultVerdict::RowsDiffer => 6,
     };
     if rank(other) > rank(one) { other } else { one }
 }
@@ -332,6 +367,37 @@ mod tests {
         );
         assert_eq!(errors(&[failed()], &[fine()]), ErrorVerdict::Resolved);
         assert_eq!(errors(&[fine()], &[fine()]), ErrorVerdict::None);
+        let other = Outcome {
+            failed: Some(("42703".to_owned(), "no".to_owned())),
+            ..Outcome::default()
+        };
+        assert_eq!(errors(&[failed()], &[other]), ErrorVerdict::Differs);
+    }
+
+    #[test]
+    fn a_time_out_on_the_candidate_alone_is_a_finding_and_one_on_the_base_leaves_all_open() {
+        let ended = |answer: Answer<Rows>| {
+            let mut outcome = plans(&["a"]);
+            outcome.executed(answer);
+            outcome
+        };
+        let late = || ended(Answer::TooLong);
+        let failed = || {
+            ended(Answer::Failed {
+                sqlstate: "42883".to_owned(),
+                message: String::new(),
+            })
+        };
+        let open = || ended(Answer::Unknown("53200".to_owned()));
+        let fine = || plans(&["a"]);
+        let of = |base: Outcome, candidate: Outcome| errors(&[base, fine()], &[candidate, fine()]);
+        assert_eq!(of(fine(), late()), ErrorVerdict::TooLong);
+        assert_eq!(of(late(), fine()), ErrorVerdict::Unknown);
+        assert_eq!(of(late(), failed()), ErrorVerdict::Unknown);
+        assert_eq!(of(late(), late()), ErrorVerdict::Unknown);
+        assert_eq!(of(open(), failed()), ErrorVerdict::Unknown);
+        assert_eq!(of(fine(), open()), ErrorVerdict::Unknown);
+        assert!(!open().is_answered() && !failed().is_answered() && fine().is_answered());
     }
 
     #[test]

@@ -10,8 +10,8 @@ pub use page::replayed_page;
 use crate::lines::wrapped;
 use crate::words::plural;
 use deltabench_model::replayed::{
-    ErrorVerdict, PlanVerdict, ReplayVerdict, Replayed, ReplayedLoadFailure, ReplayedStatement,
-    ResultVerdict,
+    ErrorVerdict, PlanVerdict, ReplayFailure, ReplayVerdict, Replayed, ReplayedLoadFailure,
+    ReplayedStatement, ResultVerdict,
 };
 use deltabench_model::units::count;
 use parting::Parting;
@@ -49,8 +49,16 @@ pub fn replayed_text(replayed: &Replayed, width: usize) -> String {
 fn of_candidate(replayed: &Replayed, place: usize, width: usize) -> Vec<String> {
     let mut lines = wrapped(&head(replayed, place), width, 0, 2);
     let found = Found::of(replayed, place);
-    let lists: [(&str, Vec<Entry<'_>>); 5] = [
+    let with_errors = |wanted: ErrorVerdict| {
+        found.with(
+            move |verdict| verdict.errors == wanted,
+            |_, statement, verdict| error_texts(statement, verdict),
+        )
+    };
+    let lists: [(&str, Vec<Entry<'_>>); 11] = [
         ("fails", found.failing()),
+        ("time-out", with_errors(ErrorVerdict::TooLong)),
+        ("error", with_errors(ErrorVerdict::Differs)),
         (
             "plan",
             found.with(|verdict| verdict.plans == PlanVerdict::Changed, plan_texts),
@@ -69,6 +77,16 @@ fn of_candidate(replayed: &Replayed, place: usize, width: usize) -> Vec<String> 
                 |_, _, verdict| result_texts(verdict),
             ),
         ),
+        (
+            "moved",
+            found.with(
+                |verdict| verdict.results == ResultVerdict::Moved,
+                |_, _, verdict| result_texts(verdict),
+            ),
+        ),
+        ("unknown", with_errors(ErrorVerdict::Unknown)),
+        ("both", found.on_both(with_errors(ErrorVerdict::Both))),
+        ("base", found.on_base(with_errors(ErrorVerdict::Resolved))),
     ];
     for (sign, entries) in lists {
         if !entries.is_empty() {
@@ -182,30 +200,59 @@ impl<'a> Found<'a> {
 
     /// What fails only here: objects of the dump, then statements.
     fn failing(&self) -> Vec<Entry<'a>> {
-        let mut entries: Vec<Entry<'a>> = new_load_failures(self.replayed, self.place)
-            .map(|failure| Entry {
-                share: None,
-                name: format!("{} (line {} of the dump)", failure.what, failure.line),
-                texts: vec![format!("{} {}", failure.sqlstate, failure.message)],
-                statement: None,
-            })
-            .collect();
+        let mut entries = objects(new_load_failures(self.replayed, self.place));
         entries.extend(self.with(
             |verdict| verdict.errors == ErrorVerdict::New,
-            |_, statement, verdict| failure_texts(statement, verdict),
+            |_, statement, verdict| error_texts(statement, verdict),
         ));
         entries
     }
+
+    /// What fails on both: objects of the dump, then statements.
+    fn on_both(&self, statements: Vec<Entry<'a>>) -> Vec<Entry<'a>> {
+        let mut entries = objects(load_failures(self.replayed, &[0, self.place], &[]));
+        entries.extend(statements);
+        entries
+    }
+
+    /// What fails on the base only.
+    fn on_base(&self, statements: Vec<Entry<'a>>) -> Vec<Entry<'a>> {
+        let mut entries = objects(load_failures(self.replayed, &[0], &[self.place]));
+        entries.extend(statements);
+        entries
+    }
+}
+
+fn objects<'a>(failures: impl Iterator<Item = &'a ReplayedLoadFailure>) -> Vec<Entry<'a>> {
+    failures
+        .map(|failure| Entry {
+            share: None,
+            name: format!("{} (line {} of the dump)", failure.what, failure.line),
+            texts: vec![format!("{} {}", failure.sqlstate, failure.message)],
+            statement: None,
+        })
+        .collect()
 }
 
 /// Objects that a candidate refused and the base took.
 pub(crate) fn new_load_failures(
     replayed: &Replayed,
     place: usize,
-) -> impl Iterator<Item = &ReplayedLoadFailure> {
-    let failures = replayed.load_failures.iter();
-    failures
-        .filter(move |failure| failure.servers.contains(&place) && !failure.servers.contains(&0))
+) -> impl Iterator<Item = &ReplayedLoadFailure> + use<'_> {
+    load_failures(replayed, &[place], &[0])
+}
+
+/// Objects that these servers refused and those took.
+pub(crate) fn load_failures<'a>(
+    replayed: &'a Replayed,
+    refused: &[usize],
+    took: &[usize],
+) -> impl Iterator<Item = &'a ReplayedLoadFailure> + use<'a> {
+    let (refused, took) = (refused.to_vec(), took.to_vec());
+    replayed.load_failures.iter().filter(move |failure| {
+        let by = |place: &usize| failure.servers.contains(place);
+        refused.iter().all(by) && !took.iter().any(by)
+    })
 }
 
 /// `postgres:18.6 vs postgres:14.24 on shop.sql …: 1 statement fails, …`.
@@ -270,7 +317,8 @@ fn found_words(replayed: &Replayed, place: usize) -> String {
     let fails = found.count(|verdict| verdict.errors == ErrorVerdict::New);
     let plans = found.count(|verdict| verdict.plans == PlanVerdict::Changed);
     let results = found.count(ReplayVerdict::results_differ);
-    let both = found.count(|verdict| verdict.errors == ErrorVerdict::Both);
+    let with = |wanted: ErrorVerdict| found.count(|verdict| verdict.errors == wanted);
+    let late = with(ErrorVerdict::TooLong);
     let unstable = found.count(is_unstable);
     let verb = |count: u64, one: &str, several: &str| match count {
         1 => format!("1 statement {one}"),
@@ -284,6 +332,9 @@ fn found_words(replayed: &Replayed, place: usize) -> String {
         ));
     }
     parts.push(verb(fails, "fails", "fail"));
+    if late > 0 {
+        parts.push(format!("{late} no longer in time"));
+    }
     parts.push(match plans {
         1 => "1 has another plan".to_owned(),
         plans => format!("{plans} have another plan"),
@@ -293,12 +344,24 @@ fn found_words(replayed: &Replayed, place: usize) -> String {
         (true, 1) => "1 returns something else".to_owned(),
         (true, results) => format!("{results} return something else"),
     });
-    if unstable > 0 {
-        parts.push(format!("{unstable} with unstable plans"));
-    }
-    if both > 0 {
-        parts.push(format!("{both} fail on both"));
-    }
+    let moved = found.count(|verdict| verdict.results == ResultVerdict::Moved);
+    let more = [
+        (with(ErrorVerdict::Differs), "with another error"),
+        (unstable, "with unstable plans"),
+        (moved, "with too few rows to compare"),
+        (with(ErrorVerdict::Unknown), "without an answer"),
+    ];
+    let more = more.iter().filter(|(many, _)| *many > 0);
+    parts.extend(more.map(|(many, what)| format!("{many} {what}")));
+    let failing = [
+        (with(ErrorVerdict::Resolved), "on the base only"),
+        (with(ErrorVerdict::Both), "on both"),
+    ];
+    parts.extend(failing.iter().filter_map(|(many, where_)| match many {
+        0 => None,
+        1 => Some(format!("1 fails {where_}")),
+        many => Some(format!("{many} fail {where_}")),
+    }));
     parts.join(", ")
 }
 
@@ -309,25 +372,44 @@ fn is_unstable(verdict: &ReplayVerdict) -> bool {
     )
 }
 
-/// Errors of the candidate.
-pub(crate) fn failure_texts(statement: &ReplayedStatement, verdict: &ReplayVerdict) -> Vec<String> {
-    let on = statement.servers.get(verdict.server);
-    let failures = on.map_or(&[][..], |on| on.failures.as_slice());
+/// Why a server did not do a statement: errors, time-outs, what it could not say.
+fn failure_texts(statement: &ReplayedStatement, place: usize) -> Vec<String> {
+    let Some(on) = statement.servers.get(place) else {
+        return Vec::new();
+    };
     let words = |tuples: u64| match statement.tuples {
         1 => String::new(),
         of => format!(" ({tuples} of {of} sets of values)"),
     };
-    failures
-        .iter()
-        .map(|failure| {
-            format!(
-                "{} {}{}",
-                failure.sqlstate,
-                failure.message,
-                words(failure.tuples)
-            )
-        })
-        .collect()
+    let failure = |failure: &ReplayFailure| {
+        let (sqlstate, message) = (&failure.sqlstate, &failure.message);
+        format!("{sqlstate} {message}{}", words(failure.tuples))
+    };
+    let mut texts: Vec<String> = on.failures.iter().map(failure).collect();
+    if on.too_long > 0 {
+        texts.push(format!(
+            "does not end within the time-out{}",
+            words(on.too_long)
+        ));
+    }
+    texts.extend(on.unknown.iter().cloned());
+    texts
+}
+
+/// What kept a statement from being done on either side.
+pub(crate) fn error_texts(statement: &ReplayedStatement, verdict: &ReplayVerdict) -> Vec<String> {
+    let (base, candidate) = (
+        failure_texts(statement, 0),
+        failure_texts(statement, verdict.server),
+    );
+    if base.is_empty() || base == candidate {
+        return candidate;
+    }
+    let side = |side: &'static str, texts: Vec<String>| {
+        texts.into_iter().map(move |text| format!("{side}: {text}"))
+    };
+    let candidate = side("on the candidate", candidate);
+    candidate.chain(side("on the base", base)).collect()
 }
 
 /// For which values a plan changed, and what it is now.
@@ -371,6 +453,7 @@ pub(crate) fn result_texts(verdict: &ReplayVerdict) -> Vec<String> {
         ResultVerdict::OrderDiffers => "the same rows in another order",
         ResultVerdict::NotRepeatable => "another result, also between two executions on the base",
         ResultVerdict::Same => "the same result",
+        ResultVerdict::Moved => "the same result, of too few rows to say something",
         ResultVerdict::NotExecuted => "not executed",
     };
     let many = match verdict.differing {
@@ -379,10 +462,9 @@ pub(crate) fn result_texts(verdict: &ReplayVerdict) -> Vec<String> {
     };
     let mut texts = vec![format!("{what}{many}")];
     if !verdict.causes.is_empty() {
-        let word = if verdict.results == ResultVerdict::NotExecuted {
-            "because"
-        } else {
-            "known causes"
+        let word = match verdict.results {
+            ResultVerdict::NotExecuted | ResultVerdict::Moved => "because",
+            _ => "known causes",
         };
         texts.push(format!("{word}: {}", verdict.causes.join("; ")));
     }

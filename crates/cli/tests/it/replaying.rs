@@ -5,7 +5,8 @@ use crate::schema::breaches;
 use deltabench_capture::{
     Capture, Fingerprint, Kind, Protocol, Statement, Tuple, Unusable, Weight, tokens,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -62,7 +63,14 @@ fn prepared(id: &str, sql: &str, values: &[Vec<String>]) -> Statement {
     }
 }
 
-/// The statements of the example with times, and two with values as a log has them.
+/// What no server takes, and a function that tells what it gets.
+const REFUSED: &str = "
+CREATE FUNCTION shop.gone() RETURNS int LANGUAGE c AS '$libdir/no_such_library', 'gone';
+CREATE FUNCTION shop.tell(text) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
+  $$ BEGIN RAISE EXCEPTION 'not %', $1 USING ERRCODE = '22023'; END $$;
+";
+
+/// The statements of the example with times, and some with values as a log has them.
 fn capture(lab: &Lab) -> PathBuf {
     let mut capture = Capture::open(&example("shop.sql")).unwrap();
     for statement in &mut capture.statements {
@@ -84,6 +92,11 @@ fn capture(lab: &Lab) -> PathBuf {
     let bad = [vec![SECRET.to_owned()]];
     let sql = "SELECT name FROM customers WHERE id = $1::text::int";
     capture.statements.push(prepared("bad_value", sql, &bad));
+    let sql = "SELECT shop.tell($1)";
+    capture.statements.push(prepared("told", sql, &bad));
+    let path = [vec![format!("$.a ? (@ == \"{SECRET}\" x)")]];
+    let sql = "SELECT $1::text::jsonpath";
+    capture.statements.push(prepared("bad_path", sql, &path));
     let path = lab.path().join("shop.capture");
     capture.write(&path).unwrap();
     path
@@ -133,6 +146,11 @@ fn holding(directory: &Path, bytes: &str) -> Vec<PathBuf> {
 fn what_was_planted_is_found_and_nothing_else_and_no_value_leaves() {
     let lab = Lab::new();
     let (dump, capture) = (shop(&lab), capture(&lab));
+    let mut more = std::fs::OpenOptions::new()
+        .append(true)
+        .open(&dump)
+        .unwrap();
+    more.write_all(REFUSED.as_bytes()).unwrap();
     let arguments = [
         "replay",
         capture.to_str().unwrap(),
@@ -154,16 +172,34 @@ fn what_was_planted_is_found_and_nothing_else_and_no_value_leaves() {
     );
     let answer = answer(&output);
     assert_eq!(with(&answer, "errors", "new"), ["junk", "monitoring"]);
-    assert_eq!(with(&answer, "errors", "both"), ["bad_value"]);
+    let on_both = ["bad_path", "bad_value", "told"];
+    assert_eq!(with(&answer, "errors", "both"), on_both);
+    let gone = &answer["load_failures"][0];
+    assert_eq!(gone["what"], "CREATE FUNCTION shop.gone");
+    assert_eq!(
+        (&gone["sqlstate"], &gone["servers"]),
+        (&json!("58P01"), &json!([0, 1]))
+    );
+    let (covered, of) = (
+        &answer["covered"],
+        answer["statements"].as_array().unwrap().len(),
+    );
+    assert_eq!(
+        covered["statements"],
+        of - on_both.len(),
+        "what failed is not covered"
+    );
     assert_eq!(with(&answer, "results", "results-differ"), ["version"]);
     assert_eq!(with(&answer, "results", "rows-differ"), [""; 0]);
     let unexecuted = [
+        "bad_path",
         "bad_value",
         "junk",
         "monitoring",
         "new_order",
         "pick",
         "ship",
+        "told",
         "visit",
     ];
     assert_eq!(with(&answer, "results", "not-executed"), unexecuted);
@@ -196,17 +232,17 @@ fn what_was_planted_is_found_and_nothing_else_and_no_value_leaves() {
     );
     assert!(!said.contains(SECRET) && !text(&output.stdout).contains(SECRET));
     assert_eq!(
-        bad_value(&answer),
+        failure(&answer, "bad_value"),
         "22P02 invalid input syntax for type integer: \"?\""
     );
+    let told = "22023 (message left out: a function may have written values into it)";
+    assert_eq!(failure(&answer, "told"), told);
+    assert!(failure(&answer, "bad_path").starts_with("42601 syntax error"));
 }
 
-fn bad_value(answer: &Value) -> String {
+fn failure(answer: &Value, id: &str) -> String {
     let statements = answer["statements"].as_array().unwrap();
-    let bad = statements
-        .iter()
-        .find(|one| one["id"] == "bad_value")
-        .unwrap();
+    let bad = statements.iter().find(|one| one["id"] == id).unwrap();
     let failure = &bad["servers"][1]["failures"][0];
     format!(
         "{} {}",
@@ -497,4 +533,43 @@ fn statements_run_as_the_captured_role_which_is_no_superuser_and_change_nothing(
         calls["servers"][1]["failures"][0]["sqlstate"], "25006",
         "read only"
     );
+}
+
+/// Statements that each version prints in its own way.
+const PRINTED: &str = "
+-- name: syntax
+SELECT id FROM t WHERE extract(year FROM at AT TIME ZONE 'UTC') = 2026 AND substring(name FROM 1 FOR 2) = 'ab'
+  AND trim(name) = 'x' AND position('a' IN name) > 0 AND overlay(name PLACING 'x' FROM 1) = 'y';
+-- name: subplan
+SELECT id FROM t WHERE id > (SELECT max(id) / 2 FROM t) AND id NOT IN (SELECT id + 1 FROM t);
+-- name: sorted
+SELECT count(*) FROM t WHERE id IN (1, 2, 3) AND name LIKE 'a%' GROUP BY date_trunc('day', at) ORDER BY 1;
+-- name: window
+SELECT * FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM t) s WHERE n < 3;
+";
+
+#[test]
+fn plans_that_only_print_differently_are_the_same_from_9_6_to_18() {
+    let lab = Lab::new();
+    let (dump, queries) = (lab.path().join("t.dump"), lab.path().join("q.sql"));
+    let rows = "CREATE TABLE t (id int, at timestamptz, name text);
+        INSERT INTO t SELECT n, '2026-01-01', n FROM generate_series(1, 500) n;";
+    std::fs::write(&dump, rows).unwrap();
+    std::fs::write(&queries, PRINTED).unwrap();
+    let servers = ["postgres:17", "postgres:9.6", "postgres:18"];
+    let mut arguments = vec!["replay", queries.to_str().unwrap()];
+    arguments.extend(servers);
+    let dump = ["--plans-only", "--data", dump.to_str().unwrap()];
+    arguments.extend(dump);
+    let output = lab.run(&join(&arguments, &["--json", "-", "--analyze", "once"]));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let answer = answer(&output);
+    assert_eq!(answer["covered"]["statements"], 4);
+    // 9.6 reads the window to its end.
+    for (candidate, changed) in [(0, &["window"][..]), (1, &[])] {
+        let statements = answer["statements"].as_array().unwrap().iter();
+        let other = statements.filter(|one| one["verdicts"][candidate]["plans"] != "same");
+        let names: Vec<&str> = other.map(|one| one["name"].as_str().unwrap()).collect();
+        assert_eq!(names, changed, "{}", answer["plans"]);
+    }
 }

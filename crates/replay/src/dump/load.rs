@@ -6,8 +6,8 @@ use super::item::{Command, Item, command, item};
 use super::splitter::{Piece, Splitter};
 use super::survey::follow_escapes;
 use super::words::{Word, summary, words};
-use crate::said;
-use crate::session::connect;
+use crate::said::{self, Known};
+use crate::session::{connect, ends_the_rest};
 use deltabench_driver::{Client, ServerError, WireError};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::problem::Problem;
@@ -27,8 +27,8 @@ const FAILED_TRANSACTION: &str = "25P02";
 const UNDEFINED_OBJECT: &str = "42704";
 /// SQLSTATE of a value that a setting does not take, such as a role that is not there.
 const INVALID_VALUE: &str = "22023";
-/// Classes of errors after which the rest is not tried: resources, interventions, the system, the server.
-const FATAL_CLASSES: [&str; 5] = ["08", "53", "57", "58", "XX"];
+/// Class of errors of resources: rows that are missing for it are no difference between versions.
+const RESOURCES: &str = "53";
 /// SQLSTATEs of what is not there yet: nothing to drop.
 const NOT_THERE: [&str; 5] = ["42P01", "3F000", UNDEFINED_OBJECT, "42883", "42703"];
 /// SQLSTATEs of what each new database has: the schema `public`, a language, a role.
@@ -241,7 +241,7 @@ impl Loader<'_> {
                 Ok(())
             }
             Err(WireError::Server(error)) if !is_fatal(&error) => {
-                self.failed(format!("COPY {table}"), line, &error, true)
+                self.failed((format!("COPY {table}"), sql), line, &error, true)
             }
             Err(error) => Err(self.lost(&error, line)),
         }
@@ -266,21 +266,22 @@ impl Loader<'_> {
             return Ok(());
         }
         let of_data = words.first().is_some_and(|word| word.keyword() == "insert");
-        self.failed(summary(sql), line, error, of_data)
+        self.failed((summary(sql), sql), line, error, of_data)
     }
 
     fn failed(
         &mut self,
-        what: String,
+        (what, sql): (String, &[u8]),
         line: u64,
         error: &ServerError,
         of_data: bool,
     ) -> Result<(), Problem> {
+        let known = Known::of(&String::from_utf8_lossy(sql), std::iter::empty());
         self.loaded.failures.push(LoadFailure {
             line,
             what,
             sqlstate: error.sqlstate.clone(),
-            message: said::message(error, &[]),
+            message: said::message(error, &known),
             of_data,
         });
         if self.loaded.failures.len() < MOST_FAILURES {
@@ -302,7 +303,11 @@ impl Loader<'_> {
         }
         let said = match error {
             WireError::Server(error) => {
-                format!("{}: {}", error.sqlstate, said::message(error, &[]))
+                format!(
+                    "{}: {}",
+                    error.sqlstate,
+                    said::message(error, &Known::default())
+                )
             }
             other => other.to_string(),
         };
@@ -327,9 +332,9 @@ fn interrupted() -> Problem {
     Problem::new("interrupted")
 }
 
+/// Whether the rest is not tried: the server or its disk is of no use, or its resources are used up.
 fn is_fatal(error: &ServerError) -> bool {
-    let class = error.sqlstate.get(..2).unwrap_or_default();
-    error.is_fatal() || FATAL_CLASSES.contains(&class)
+    ends_the_rest(error) || error.sqlstate.starts_with(RESOURCES)
 }
 
 /// The role that a statement needs and that is not there.
@@ -398,6 +403,7 @@ mod tests {
             message: "role \"my app\" does not exist".to_owned(),
             detail: None,
             hint: None,
+            routine: None,
         };
         assert_eq!(missing_role(&error).as_deref(), Some("my app"));
         error.message = "type \"x\" does not exist".to_owned();

@@ -2,11 +2,12 @@
 
 use super::parting::Parting;
 use super::{
-    Found, changed_for, failure_texts, head, is_unstable, left_out, new_load_failures,
+    Found, changed_for, error_texts, head, is_unstable, left_out, load_failures, new_load_failures,
     result_texts, server_name,
 };
 use deltabench_model::replayed::{
-    ErrorVerdict, PlanLine, PlanVerdict, ReplayVerdict, Replayed, ReplayedStatement, ResultVerdict,
+    ErrorVerdict, PlanLine, PlanVerdict, ReplayVerdict, Replayed, ReplayedLoadFailure,
+    ReplayedStatement, ResultVerdict,
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -59,20 +60,13 @@ fn candidate(replayed: &Replayed, place: usize) -> Markup {
     let unstable = of(is_unstable);
     html! {
         h1 { (head(replayed, place)) }
-        @if !(failing.is_empty() && objects.is_empty()) {
-            h2 { "Fails on the candidate only" }
-            @for object in objects {
-                section.replayed {
-                    h3 { (object.what) " " small { "line " (object.line) " of the dump" } }
-                    p.worse { (object.sqlstate) " " (object.message) }
-                }
-            }
-            @for (statement, verdict) in failing {
-                (card(statement, html! {
-                    @for text in failure_texts(statement, verdict) { p.worse { (text) } }
-                }))
-            }
-        }
+        (failures("Fails on the candidate only", &objects, &failing))
+        (failures(
+            "Ends in time on the base only",
+            &[],
+            &of(|verdict| verdict.errors == ErrorVerdict::TooLong),
+        ))
+        (failures("Other errors", &[], &of(|verdict| verdict.errors == ErrorVerdict::Differs)))
         @if !changed.is_empty() {
             h2 { "Other plans" }
             @for (statement, verdict) in changed { (card(statement, plans(replayed, statement, verdict))) }
@@ -91,7 +85,53 @@ fn candidate(replayed: &Replayed, place: usize) -> Markup {
                 }))
             }
         }
+        @let moved = of(|verdict| verdict.results == ResultVerdict::Moved);
+        @if !moved.is_empty() {
+            h2 { "Too few rows to compare" }
+            @for (statement, verdict) in moved {
+                (card(statement, html! { @for text in result_texts(verdict) { p { (text) } } }))
+            }
+        }
+        (failures(
+            "Without an answer",
+            &[],
+            &of(|verdict| verdict.errors == ErrorVerdict::Unknown),
+        ))
+        (failures(
+            "Fails on both, and is not compared",
+            &load_failures(replayed, &[0, place], &[]).collect::<Vec<_>>(),
+            &of(|verdict| verdict.errors == ErrorVerdict::Both),
+        ))
+        (failures(
+            "Fails on the base only",
+            &load_failures(replayed, &[0], &[place]).collect::<Vec<_>>(),
+            &of(|verdict| verdict.errors == ErrorVerdict::Resolved),
+        ))
         (all(replayed, place, &found))
+    }
+}
+
+/// Objects of the dump and statements that servers did not do.
+fn failures(
+    title: &str,
+    objects: &[&ReplayedLoadFailure],
+    statements: &[(&ReplayedStatement, &ReplayVerdict)],
+) -> Markup {
+    html! {
+        @if !(objects.is_empty() && statements.is_empty()) {
+            h2 { (title) }
+            @for object in objects {
+                section.replayed {
+                    h3 { (object.what) " " small { "line " (object.line) " of the dump" } }
+                    p.worse { (object.sqlstate) " " (object.message) }
+                }
+            }
+            @for (statement, verdict) in statements {
+                (card(statement, html! {
+                    @for text in error_texts(statement, verdict) { p.worse { (text) } }
+                }))
+            }
+        }
     }
 }
 
@@ -188,6 +228,9 @@ fn errors_word(verdict: ErrorVerdict) -> &'static str {
     match verdict {
         ErrorVerdict::None => "none",
         ErrorVerdict::New => "new",
+        ErrorVerdict::TooLong => "time-out",
+        ErrorVerdict::Differs => "another one",
+        ErrorVerdict::Unknown => "unknown",
         ErrorVerdict::Both => "on both",
         ErrorVerdict::Resolved => "on the base only",
     }
@@ -210,6 +253,7 @@ fn results_word(verdict: ResultVerdict) -> &'static str {
         ResultVerdict::ResultsDiffer => "other values",
         ResultVerdict::OrderDiffers => "other order",
         ResultVerdict::NotRepeatable => "not repeatable",
+        ResultVerdict::Moved => "too few rows",
         ResultVerdict::NotExecuted => "not executed",
     }
 }

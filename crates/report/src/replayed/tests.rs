@@ -104,6 +104,42 @@ pub(crate) fn replayed() -> Replayed {
         plans: PlanVerdict::UnstableBase,
         ..verdict()
     };
+    let mut late = statement(
+        "late",
+        0.05,
+        ReplayVerdict {
+            errors: ErrorVerdict::TooLong,
+            ..verdict()
+        },
+    );
+    late.servers[1].too_long = 3;
+    let mut both = statement(
+        "denied",
+        0.04,
+        ReplayVerdict {
+            errors: ErrorVerdict::Both,
+            plans: PlanVerdict::Unknown,
+            results: ResultVerdict::NotExecuted,
+            ..verdict()
+        },
+    );
+    let denied = ReplayFailure {
+        sqlstate: "42501".to_owned(),
+        message: "permission denied for table orders".to_owned(),
+        tuples: 4,
+    };
+    both.servers[0].failures.push(denied.clone());
+    both.servers[1].failures.push(denied.clone());
+    let mut other = both.clone();
+    other.name = Some("other_error".to_owned());
+    other.verdicts[0].errors = ErrorVerdict::Differs;
+    other.servers[1].failures[0].sqlstate = "42P01".to_owned();
+    other.servers[1].failures[0].message = "relation \"orders\" does not exist".to_owned();
+    let moved = ReplayVerdict {
+        results: ResultVerdict::Moved,
+        causes: vec!["data-moved: 0.0 rows for each call, 12.0 in the capture".to_owned()],
+        ..verdict()
+    };
     Replayed {
         format: REPLAYED_FORMAT.0.to_owned(),
         version: REPLAYED_FORMAT.1,
@@ -125,24 +161,37 @@ pub(crate) fn replayed() -> Replayed {
         draws: 3,
         executed: true,
         covered: Covered {
-            statements: 4,
-            of: 5,
-            tuples: 16,
+            statements: 6,
+            of: 9,
+            tuples: 24,
             share: Some(0.98),
             weighted_by: WeightedBy::Time,
         },
-        load_failures: vec![ReplayedLoadFailure {
-            servers: vec![1],
-            line: 12,
-            what: "CREATE AGGREGATE public.accum".to_owned(),
-            sqlstate: "42883".to_owned(),
-            message: "function array_append(anyarray, anyelement) does not exist".to_owned(),
-        }],
+        load_failures: vec![
+            ReplayedLoadFailure {
+                servers: vec![1],
+                line: 12,
+                what: "CREATE AGGREGATE public.accum".to_owned(),
+                sqlstate: "42883".to_owned(),
+                message: "function array_append(anyarray, anyelement) does not exist".to_owned(),
+            },
+            ReplayedLoadFailure {
+                servers: vec![0, 1],
+                line: 15,
+                what: "CREATE FUNCTION public.old".to_owned(),
+                sqlstate: "58P01".to_owned(),
+                message: "could not access file \"?\": No such file or directory".to_owned(),
+            },
+        ],
         statements: vec![
             failing,
             statement("by_customer", 0.4, changed),
             statement("some_rows", 0.1, differing),
             statement("flips", 0.1, unstable),
+            late,
+            both,
+            other,
+            statement("old_orders", 0.01, moved),
         ],
         plans: vec![
             plan(
@@ -192,6 +241,16 @@ fn the_page_has_both_plans_and_nothing_of_a_statement_is_markup() {
     );
     assert!(page.contains("&lt;script&gt;"));
     assert!(page.contains("default-src 'none'"));
+    for title in [
+        "Ends in time on the base only",
+        "Other errors",
+        "Too few rows to compare",
+        "Fails on both, and is not compared",
+    ] {
+        assert!(page.contains(title), "{title}");
+    }
+    assert!(page.contains("could not access file") && page.contains("permission denied"));
+    assert!(!page.contains("Fails on the base only"));
 }
 
 #[test]
@@ -202,7 +261,12 @@ fn a_replay_is_read_again_from_its_json() {
     let mut fine = read;
     fine.load_failures[0].servers.push(0);
     fine.statements.remove(0);
+    assert!(fine.has_new_failures(), "one no longer ends in time");
+    fine.statements
+        .retain(|one| one.name.as_deref() != Some("late"));
     assert!(!fine.has_new_failures());
+    fine.covered.statements = 0;
+    assert!(!fine.has_answer());
 }
 
 #[test]
