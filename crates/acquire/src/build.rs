@@ -24,7 +24,7 @@ mod verify;
 mod workplace;
 
 pub use history::{History, HistoryCommit, history};
-pub use revert::{Revert, without};
+pub use revert::{Revert, Undone, without};
 pub use step::{did_not_compile, is_of_machine};
 pub use touched::touched;
 pub use variant::{BuildSystem, OptionSince, Variant, Variants};

@@ -134,7 +134,7 @@ impl<'a> Entry<'a> {
 
 /// Whether a file may be part of what a server is made of, of which `extensions` are a part if it loads any.
 /// In doubt it is.
-fn may_change_server(path: &str, extensions: bool) -> bool {
+pub(super) fn may_change_server(path: &str, extensions: bool) -> bool {
     const ELSEWHERE: [&str; 14] = [
         "doc/",
         "src/test/",

@@ -4,6 +4,7 @@
 //! the same question, so a build of it is found again.
 
 use super::git::Repository;
+use super::history::may_change_server;
 use super::probe::Toolbox;
 use crate::cache::Cache;
 use crate::files::{failed, make_directory, remove_tree};
@@ -12,14 +13,15 @@ use deltabench_model::problem::Problem;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// What changes nothing in what a server does: it must not stand in the way of a revert. Every change of the
-/// catalogs gives them another version, in the same line.
-const LEFT_OUT: [&str; 5] = [
-    ".",
-    ":(exclude)doc",
-    ":(exclude)src/test",
-    ":(exclude)src/include/catalog/catversion.h",
-    ":(exclude)*.po",
+/// Every change of the catalogs gives them another version, in the same line: it must not stand in the way.
+const CATALOG_VERSION: &str = "src/include/catalog/catversion.h";
+
+/// What git says of a patch that does not fit, whatever else failed.
+const DOES_NOT_FIT: [&str; 4] = [
+    "with conflicts",
+    "patch does not apply",
+    "does not exist in index",
+    "already exists in index",
 ];
 
 /// What is to be undone, by whole names.
@@ -30,15 +32,21 @@ pub struct Revert<'a> {
     pub culprit: &'a str,
 }
 
-/// The candidate of a repository without what a commit did, as the directory of a repository and a commit in
-/// it; nothing where it does not revert cleanly.
+/// What became of a candidate without a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Undone {
+    /// A commit in the repository at a directory.
+    Made(PathBuf, String),
+    /// Other commits changed the same lines: what git says of them.
+    Conflict(String),
+    /// The candidate does not have it, or no more.
+    Absent,
+}
+
+/// The candidate of a repository without what a commit did to files that a server may be made of.
 ///
 /// Errors: no git, no repository, a directory of the cache that cannot be written.
-pub fn without(
-    directory: &Path,
-    revert: &Revert<'_>,
-    cache: &Cache,
-) -> Result<Option<(PathBuf, String)>, Problem> {
+pub fn without(directory: &Path, revert: &Revert<'_>, cache: &Cache) -> Result<Undone, Problem> {
     let git = Toolbox::here()
         .find("git")
         .ok_or_else(|| Problem::new("git is missing").hint("install git"))?;
@@ -57,7 +65,11 @@ pub fn without(
     make_directory(&work.tree)?;
     let made = work.revert(revert);
     remove_tree(&work.tree)?;
-    Ok(made?.map(|commit| (dir, commit)))
+    Ok(match made? {
+        Reverted::Commit(commit) => Undone::Made(dir, commit),
+        Reverted::Conflict(said) => Undone::Conflict(said),
+        Reverted::Same => Undone::Absent,
+    })
 }
 
 /// A repository of ours with all commits of the user's.
@@ -90,6 +102,14 @@ fn beside(of_user: &Repository, git: &Path, dir: &Path) -> Result<Repository, Pr
     Repository::open(git, dir)
 }
 
+/// How a revert ended.
+enum Reverted {
+    Commit(String),
+    Conflict(String),
+    /// The tree stays as it was.
+    Same,
+}
+
 /// Where a revert is made.
 struct Work<'a> {
     repository: &'a Repository,
@@ -98,39 +118,32 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn revert(&self, revert: &Revert<'_>) -> Result<Option<String>, Problem> {
+    fn revert(&self, revert: &Revert<'_>) -> Result<Reverted, Problem> {
         let Revert { candidate, culprit } = revert;
-        let parent = format!("{culprit}^");
         let cannot = |said: String| {
             Problem::new(format!("cannot undo {culprit} in {candidate}")).detail(said)
         };
         let (patch, commit) = (self.tree.join("patch"), self.tree.join("commit"));
-        let output = format!("--output={}", patch.display());
         self.git(&["read-tree", "--reset", candidate])
             .map_err(cannot)?;
-        let diff = [
-            "diff",
-            "--binary",
-            "--full-index",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-color",
-        ];
-        let diff = [&diff[..], &[&output, &parent, culprit, "--"], &LEFT_OUT].concat();
-        self.git(&diff).map_err(cannot)?;
+        if !self.write_patch(culprit, &patch).map_err(cannot)? {
+            return Ok(Reverted::Same);
+        }
         let patch = patch.display().to_string();
-        if self
-            .git(&["apply", "-R", "--3way", "--cached", &patch])
-            .is_err()
-        {
-            return Ok(None);
+        let apply = ["apply", "-R", "--3way", "--cached", "--whitespace=nowarn"];
+        let apply = [&["-c", "apply.ignoreWhitespace=no"], &apply[..], &[&patch]].concat();
+        if let Err(said) = self.git(&apply) {
+            return match conflict(&said) {
+                Some(line) => Ok(Reverted::Conflict(line)),
+                None => Err(cannot(said).hint("undoing a commit needs git 2.32 or newer")),
+            };
         }
         let tree = self.git(&["write-tree"]).map_err(cannot)?;
         let before = self
             .git(&["rev-parse", &format!("{candidate}^{{tree}}")])
             .map_err(cannot)?;
         if tree.trim() == before.trim() {
-            return Ok(None);
+            return Ok(Reverted::Same);
         }
         let text = format!(
             "tree {}\nparent {candidate}\nauthor deltabench <deltabench@localhost> 0 +0000\ncommitter \
@@ -142,13 +155,54 @@ impl Work<'_> {
         let made = self
             .git(&["hash-object", "-t", "commit", "-w", &commit])
             .map_err(cannot)?;
-        Ok(Some(made.trim().to_owned()))
+        Ok(Reverted::Commit(made.trim().to_owned()))
+    }
+
+    /// Writes what a commit did to files that a server may be made of, as a patch that no setting of the user
+    /// changes; false where it did nothing to them.
+    fn write_patch(&self, culprit: &str, patch: &Path) -> Result<bool, String> {
+        let parent = format!("{culprit}^");
+        let names = ["diff-tree", "-r", "-z", "--name-only", "--no-renames"];
+        let names = self.git(&[&names[..], &[&parent, culprit]].concat())?;
+        let is_wanted = |path: &&str| {
+            !path.is_empty() && *path != CATALOG_VERSION && may_change_server(path, true)
+        };
+        let paths: Vec<&str> = names.split('\0').filter(is_wanted).collect();
+        if paths.is_empty() {
+            return Ok(false);
+        }
+        let output = format!("--output={}", patch.display());
+        let diff = [
+            "--literal-pathspecs",
+            "diff-tree",
+            "-r",
+            "-p",
+            "-U3",
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
+            "--binary",
+            "--full-index",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+        ];
+        let diff = [&diff[..], &[&output, &parent, culprit, "--"], &paths].concat();
+        self.git(&diff).map(|_| true)
     }
 
     fn git(&self, arguments: &[&str]) -> Result<String, String> {
         let index = self.tree.join("index");
         self.repository.run(arguments, Some((&self.tree, &index)))
     }
+}
+
+/// The first line that says that a patch does not fit, without git's prefix.
+fn conflict(said: &str) -> Option<String> {
+    let fits_not = |line: &&str| DOES_NOT_FIT.iter().any(|words| line.contains(words));
+    let line = said.lines().find(fits_not)?;
+    let line = line.strip_prefix("error: ").unwrap_or(line);
+    Some(line.trim_end_matches('.').to_owned())
 }
 
 #[cfg(test)]
@@ -184,9 +238,11 @@ mod tests {
             candidate: &ids[2],
             culprit: &ids[1],
         };
-        let (place, commit) = without(&directory, &revert, &world.cache).unwrap().unwrap();
-        let again = without(&directory, &revert, &world.cache).unwrap().unwrap();
-        assert_eq!(again, (place.clone(), commit.clone()));
+        let made = || without(&directory, &revert, &world.cache).unwrap();
+        let Undone::Made(place, commit) = made() else {
+            panic!("{:?}", made())
+        };
+        assert_eq!(made(), Undone::Made(place.clone(), commit.clone()));
         assert_eq!(world.git(&["count-objects", "-v"]), before);
         let target = format!("git:{}@{commit}+plain", place.display());
         let found = world.resolve(&target).unwrap();
@@ -208,8 +264,56 @@ mod tests {
         };
         let directory = world.path("fake-1.0");
         let of = |candidate| without(&directory, &revert(candidate), &world.cache).unwrap();
-        assert_eq!(of(2), None);
-        assert!(of(1).is_some());
-        assert_eq!(of(0), None, "it is not there");
+        let conflict = "Applied patch to 'src/a.c' with conflicts";
+        assert_eq!(of(2), Undone::Conflict(conflict.to_owned()));
+        assert!(matches!(of(1), Undone::Made(..)));
+        assert_eq!(of(0), Undone::Absent, "it is not there");
+    }
+
+    #[test]
+    fn what_no_server_is_made_of_is_left_and_settings_of_the_user_change_nothing() {
+        let world = World::new();
+        let change = |texts: [&str; 2]| {
+            world.write("src/a.c", texts[0]);
+            world.write("src/test/regress/a.sql", texts[1]);
+            world.write("src/backend/README", texts[1]);
+            world.write("src/tools/pgindent/typedefs.list", texts[1]);
+            world.commit("plain");
+            world.git(&["rev-parse", "HEAD"])
+        };
+        change(["# one\n", "one\n"]);
+        let culprit = change(["# two\n", "two\n"]);
+        let candidate = change(["# two\n", "three\n"]);
+        let revert = Revert {
+            candidate: &candidate,
+            culprit: &culprit,
+        };
+        let made = || without(&world.path("fake-1.0"), &revert, &world.cache).unwrap();
+        let Undone::Made(place, commit) = made() else {
+            panic!("{:?}", made())
+        };
+        for setting in ["diff.noprefix", "diff.mnemonicPrefix"] {
+            let dir = format!("--git-dir={}", place.display());
+            world.git(&[&dir, "config", setting, "true"]);
+            assert_eq!(made(), Undone::Made(place.clone(), commit.clone()));
+        }
+        let shown = |file: &str| {
+            let place = format!("--git-dir={}", place.display());
+            world.git(&[&place, "show", &format!("{commit}:{file}")])
+        };
+        assert_eq!(shown("src/a.c").trim(), "# one");
+        assert_eq!(shown("src/backend/README").trim(), "three");
+    }
+
+    #[test]
+    fn only_a_patch_that_does_not_fit_is_a_conflict() {
+        let direct = "error: patch failed: src/a.c:2\nerror: src/a.c: patch does not apply";
+        assert_eq!(
+            conflict(direct).as_deref(),
+            Some("src/a.c: patch does not apply")
+        );
+        let old = "error: --cached and --3way cannot be used together.";
+        assert_eq!(conflict(old), None);
+        assert_eq!(conflict("fatal: unable to write new index file"), None);
     }
 }

@@ -182,8 +182,10 @@ pub fn did_not_compile(problem: &Problem) -> bool {
 
 /// Whether disk, memory or the lab failed, or a program that failed said so in its own words, or was killed.
 pub fn is_of_machine(problem: &Problem) -> bool {
-    const SAID: [&str; 6] = [
+    const SAID: [&str; 8] = [
         "No space left on device",
+        "Disk quota exceeded",
+        "out of memory allocating",
         "Cannot allocate memory",
         "virtual memory exhausted",
         "Killed signal terminated program",
@@ -192,7 +194,10 @@ pub fn is_of_machine(problem: &Problem) -> bool {
     ];
     let detail = problem.detail.as_deref().unwrap_or_default();
     let said = |words: &&str| problem.error.contains(words) || detail.contains(words);
-    problem.of_machine || SAID.iter().any(said)
+    // The shell's and make's word for what the kernel ended, at the end of their lines.
+    let mut lines = problem.error.lines().chain(detail.lines());
+    let is_killed = lines.any(|line| line.split(' ').next_back() == Some("Killed"));
+    problem.of_machine || is_killed || SAID.iter().any(said)
 }
 
 /// How a step that failed by itself ended.
@@ -307,6 +312,14 @@ mod tests {
         assert!(!failed(
             "echo 'cannot write: No space left on device'; exit 2"
         ));
+        for said in [
+            "a.c: Disk quota exceeded",
+            "cc1: out of memory allocating 65536 bytes",
+            "make[2]: *** [a.o] Killed",
+        ] {
+            assert!(!failed(&format!("echo '{said}'; exit 2")), "{said}");
+        }
+        assert!(failed("echo 'a.c:1: error: isKilled'; exit 2"));
         assert!(!did_not_compile(&Problem::new(
             "cannot get the source of PostgreSQL 17.1"
         )));

@@ -8,7 +8,9 @@ use crate::console::say;
 use crate::failure::Failure;
 use crate::request::small;
 use crate::store::store_problem;
-use deltabench_acquire::{Revert, did_not_compile, forget_build, made_of, without};
+use deltabench_acquire::{
+    Revert, Undone, did_not_compile, forget_build, is_of_machine, made_of, without,
+};
 use deltabench_bisect::{Sequence, Step, found};
 use deltabench_kinds::run_half;
 use deltabench_model::bisection::{FailedStep, Happened, Outcome};
@@ -27,7 +29,8 @@ impl Search<'_> {
     /// Measures each culprit in time and counts the candidate without it, the largest first, as far as that
     /// is wanted and there is time. What was done before stays.
     ///
-    /// Errors: the lab. If a culprit cannot be measured, it says so, and the others go on.
+    /// Errors: the machine, such as a full disk or a lab that cannot be written. If a culprit cannot be
+    /// measured for another reason, it says so, and the others go on.
     pub fn convict(&mut self, ended: Ended) -> Result<SessionEnd, Failure> {
         if self.asked.count_only || !matches!(ended, Ended::Found | Ended::Budget) {
             return Ok(SessionEnd::Finished);
@@ -41,6 +44,12 @@ impl Search<'_> {
                     _ if self.interrupted() => return Ok(SessionEnd::Interrupted),
                     Ok(SessionEnd::Interrupted) => return Ok(SessionEnd::Interrupted),
                     Ok(SessionEnd::Finished) => {}
+                    // Nor could the others be measured.
+                    Err(failure) if is_of_machine(failure.problem()) => {
+                        return Err(Failure::Failed(
+                            self.with_a_way_on(failure.problem().clone()),
+                        ));
+                    }
                     Err(failure) => say(&failure.problem().to_string()),
                 }
             }
@@ -163,12 +172,16 @@ impl Search<'_> {
         };
         let variant = &candidate.variant;
         let made = without(&candidate.repository, &revert, &self.cache).map_err(Failure::Failed)?;
+        let not_reverted = |why: String| Outcome::Skipped {
+            step: FailedStep::Revert,
+            why,
+        };
         let outcome = match made {
-            None => Outcome::Skipped {
-                step: FailedStep::Revert,
-                why: "later commits changed the same lines".to_owned(),
-            },
-            Some((directory, commit)) => {
+            Undone::Conflict(said) => {
+                not_reverted(format!("other commits changed the same lines ({said})"))
+            }
+            Undone::Absent => not_reverted("the candidate does not have it any more".to_owned()),
+            Undone::Made(directory, commit) => {
                 say(&format!("counting the candidate without {name}"));
                 let target = format!("git:{}@{commit}+{variant}", directory.display());
                 match self.count_built(&target)? {

@@ -68,6 +68,19 @@ fn looked_at_again(bisection: &Bisection) -> BTreeSet<usize> {
     again
 }
 
+/// Whether the time of the last command was over before the search was; culprits may have been measured after
+/// that.
+pub fn is_out_of_time(bisection: &Bisection) -> bool {
+    let mut latest = bisection.happened.iter().rev();
+    let told = latest.find(|one| {
+        matches!(
+            one,
+            Happened::Asked(_) | Happened::Look(_) | Happened::OutOfTime
+        )
+    });
+    matches!(told, Some(Happened::OutOfTime))
+}
+
 /// What is searched: never less than what the counts themselves can tell.
 pub fn wish(bisection: &Bisection, asked: &Asked) -> Wish {
     let (mut span, mut lowest, mut highest) = (0.0_f64, f64::MAX, 0.0_f64);
@@ -254,6 +267,19 @@ mod tests {
         assert!((min(vec![ends(0.01)]) - 0.03).abs() < 1e-9);
         let uneven = vec![ends(0.000_1), look(9, counted(1010.0, None))];
         assert!((min(uneven) - 0.005 - 0.01 * SQRT_2).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_search_that_its_time_ended_stays_so_while_its_culprits_are_measured() {
+        let timing = Happened::Timing {
+            before: 1,
+            culprit: 2,
+            run: "bisect-a-9".to_owned(),
+        };
+        let mut known = bisection(vec![skipped(9), Happened::OutOfTime, timing]);
+        assert!(is_out_of_time(&known));
+        known.happened.push(Happened::Asked(ASKED));
+        assert!(!is_out_of_time(&known));
     }
 
     #[test]

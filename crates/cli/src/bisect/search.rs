@@ -84,6 +84,8 @@ pub struct Search<'a> {
     weights: Vec<f64>,
     /// Looks in a row that failed.
     failures: usize,
+    /// The server of the base, as soon as this command found it.
+    base: Option<Installation>,
 }
 
 impl<'a> Search<'a> {
@@ -104,6 +106,7 @@ impl<'a> Search<'a> {
             began,
             weights: Vec::new(),
             failures: 0,
+            base: None,
         })
     }
 
@@ -313,9 +316,10 @@ impl<'a> Search<'a> {
 
     /// Counts a point next to the base; nothing if the user stopped it.
     pub fn count_point(&mut self, found: Installation) -> Result<Option<Outcome>, Failure> {
+        let base = self.base()?;
         let mut plan = self.bisection.question.plan.clone();
-        if let Some(server) = plan.servers.get_mut(1) {
-            server.installation = found;
+        for (server, installation) in plan.servers.iter_mut().zip([base.clone(), found]) {
+            server.installation = installation;
         }
         // What two starts differ by is known from the ends.
         plan.observing.counting = Some(Counting {
@@ -333,6 +337,10 @@ impl<'a> Search<'a> {
             Err(problem) if is_of_machine(&problem) => {
                 return Err(Failure::Failed(self.with_a_way_on(problem)));
             }
+            // Without its base no point can be counted.
+            Err(problem) if made_of(&base).is_err() => {
+                return Err(Failure::Failed(self.with_a_way_on(problem)));
+            }
             Err(problem) => skipped(FailedStep::Run, &problem),
             Ok((run, (base, point))) => Outcome::Counted {
                 run,
@@ -341,6 +349,16 @@ impl<'a> Search<'a> {
                 span: None,
             },
         }))
+    }
+
+    /// The server of the base: found again by each command, because its build may be gone since.
+    fn base(&mut self) -> Result<Installation, Failure> {
+        if let Some(base) = &self.base {
+            return Ok(base.clone());
+        }
+        let found = self.found(&self.point(0)?);
+        let found = found.map_err(|problem| Failure::Failed(self.with_a_way_on(problem)))?;
+        Ok(self.base.insert(found).clone())
     }
 
     /// Counts a plan as a run of this bisection: how it ended, or what failed on its servers.
@@ -529,7 +547,7 @@ impl<'a> Search<'a> {
     }
 
     /// A failure that is none of the point's, with what to do when it is over.
-    fn with_a_way_on(&self, problem: Problem) -> Problem {
+    pub fn with_a_way_on(&self, problem: Problem) -> Problem {
         let way = format!("`deltabench resume {}` goes on", self.bisection.name);
         let hint = match &problem.hint {
             Some(hint) => format!("{hint}; then {way}"),

@@ -1,12 +1,12 @@
 //! What a bisection says now, from its looks.
 
 use super::in_time::in_time;
-use super::learnt::{is_same_server, known, places, profile_of, wish};
+use super::learnt::{is_out_of_time, is_same_server, known, places, profile_of, wish};
 use super::search::Ended;
 use crate::failure::Failure;
 use deltabench_bisect::{Interval, Next, Sequence, Step, found, next};
 use deltabench_explain::explain;
-use deltabench_model::bisection::{Asked, Bisection, Happened, Look, Outcome, Point};
+use deltabench_model::bisection::{Asked, Bisection, Look, Outcome, Point};
 use deltabench_report::{
     BISECTED_FORMAT, BaseAlone, Bisected, BisectedLook, BisectedPoint, Culprit, OpenInterval,
     Quiet, SuspectPoint, WithoutCulprit, explanation_lines,
@@ -47,7 +47,7 @@ pub fn shown(
         culprits.push(told.culprit(step)?);
     }
     let is_same = is_same_server(bisection, &places);
-    let is_out_of_time = matches!(bisection.happened.last(), Some(Happened::OutOfTime));
+    let is_out_of_time = is_out_of_time(bisection);
     let ended = ended.unwrap_or_else(|| match next(&sequence, &wish) {
         _ if is_same => Ended::SameServer,
         Next::Measure(_) if is_out_of_time => Ended::Budget,

@@ -58,8 +58,12 @@ fn a_step_behind_a_server_that_does_not_run_is_one_of_two_and_a_killed_search_go
     }
     let lab = Lab::new();
     let (old, new) = (tree(&lab, "postgres:17"), tree(&lab, "postgres:18"));
+    let base = lab.path().join("base");
+    let found = prebuilt(&lab, "postgres:17");
+    let base_is_here = || std::os::unix::fs::symlink(&found, &base).unwrap();
+    base_is_here();
     let points = [
-        "postgres:17",
+        &format!("path:{}", base.display()),
         &old,
         &broken(lab.path()),
         &new,
@@ -78,6 +82,14 @@ fn a_step_behind_a_server_that_does_not_run_is_one_of_two_and_a_killed_search_go
         told.contains("the same command with a larger --budget"),
         "{told}"
     );
+    // Without its base the search ends, and no point is blamed.
+    std::fs::remove_file(&base).unwrap();
+    let without_base = lab.run(&["resume", "last"]);
+    let said = text(&without_base.stderr);
+    assert_eq!(without_base.status.code(), Some(5), "{said}");
+    assert!(said.contains("goes on"), "{said}");
+    assert_eq!(lab.report()["looks"], ends["looks"]);
+    base_is_here();
     let mut child = lab.start(&command);
     lab.wait_for(&mut child, "look  1");
     child.kill().unwrap();
