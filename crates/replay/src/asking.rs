@@ -2,7 +2,7 @@
 
 use crate::results::{Reading, Rows};
 use crate::said::{self, Known};
-use crate::servers::{Member, ROLE, of_server, run};
+use crate::servers::{Member, ROLE, analyze, of_server, run};
 use crate::session::{connect, ends_the_rest};
 use crate::shape::{Roots, Shape};
 use crate::work::{Job, TupleJob};
@@ -16,6 +16,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const FIRST_WITH_SETTINGS: u32 = 120_000;
 /// SQLSTATE of a statement that took too long.
 const TOO_LONG: &str = "57014";
+/// SQLSTATE of a full disk.
+const DISK_FULL: &str = "53100";
+/// Class of errors of resources, which are those of this machine: no difference between servers.
+const RESOURCES: &str = "53";
 /// Why a plan is not compared.
 const UNREADABLE: &str = "EXPLAIN printed a plan that deltabench cannot read";
 /// Settings of every session: nothing changes, nothing waits for ever, and values are printed alike: floats
@@ -78,8 +82,9 @@ impl<'a> Asking<'a> {
     /// Errors: what the server answers.
     pub fn analyze(&self) -> Result<(), Problem> {
         let client = self.member.superuser();
+        // What is refused was refused after loading, too, and is told.
         client
-            .and_then(|mut client| run(&mut client, "ANALYZE"))
+            .and_then(|mut client| analyze(&mut client, "ANALYZE").map(drop))
             .map_err(|problem| self.named(problem))
     }
 
@@ -197,6 +202,16 @@ impl<'a> Asking<'a> {
         if error.sqlstate == TOO_LONG {
             return Ok(Answer::TooLong);
         }
+        if error.sqlstate == DISK_FULL {
+            return Err(self.named(
+                Problem::new("the disk is full")
+                    .detail("while statements were executed")
+                    .hint("keep the servers on another disk with --cluster-dir DIR"),
+            ));
+        }
+        if let Some(why) = of_resources(error) {
+            return Ok(Answer::Unknown(why));
+        }
         if ends_the_rest(error) {
             return Err(self.lost(&WireError::Server(error.clone())));
         }
@@ -291,6 +306,13 @@ impl Connected {
     }
 }
 
+/// Why a statement has no answer on this machine.
+fn of_resources(error: &ServerError) -> Option<String> {
+    let said = || said::message(error, &Known::default());
+    let wanted = error.sqlstate.starts_with(RESOURCES);
+    wanted.then(|| format!("{} {}", error.sqlstate, said()))
+}
+
 /// An error of a statement, without its values and without the literals of its text.
 fn failed<T>(error: &ServerError, tuple: &TupleJob<'_>) -> Answer<T> {
     let values = tuple.tuple.values.iter().flatten().map(String::as_str);
@@ -298,5 +320,25 @@ fn failed<T>(error: &ServerError, tuple: &TupleJob<'_>) -> Answer<T> {
     Answer::Failed {
         sqlstate: error.sqlstate.clone(),
         message: said::message(error, &known),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_memory_or_disk_is_no_difference_between_servers() {
+        let error = |sqlstate: &str| ServerError {
+            severity: "ERROR".to_owned(),
+            sqlstate: sqlstate.to_owned(),
+            message: "temporary file size exceeds temp_file_limit (1024kB)".to_owned(),
+            detail: None,
+            hint: None,
+            routine: None,
+        };
+        let limit = "53400 temporary file size exceeds temp_file_limit (1024kB)";
+        assert_eq!(of_resources(&error("53400")).as_deref(), Some(limit));
+        assert_eq!(of_resources(&error("22012")), None);
     }
 }

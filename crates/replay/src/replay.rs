@@ -3,7 +3,7 @@
 use crate::asking::{AllRows, Asking, Plans, Shapes};
 use crate::request::Request;
 use crate::safety::Volatile;
-use crate::servers::Servers;
+use crate::servers::{Member, Servers};
 use crate::shape::Shape;
 use crate::verdict::{Outcome, mean_rows, on_server, verdict};
 use crate::work::{Job, Work};
@@ -398,7 +398,7 @@ impl Asked {
             statements,
             plans: plans.collect(),
             left_out: work.left_out.clone(),
-            notes: self.notes(request),
+            notes: self.notes(request, servers),
         }
     }
 
@@ -433,8 +433,8 @@ impl Asked {
         covered
     }
 
-    fn notes(&self, request: &Request<'_>) -> Vec<String> {
-        let mut notes = Vec::new();
+    fn notes(&self, request: &Request<'_>, servers: &Servers<'_>) -> Vec<String> {
+        let mut notes: Vec<String> = servers.members.iter().flat_map(unanalysed).collect();
         if !self.missing_roles.is_empty() {
             notes.push(format!(
                 "role-missing: the dump has no {}; their statements are replayed by a role that may read and \
@@ -462,6 +462,25 @@ impl Asked {
         }
         notes
     }
+}
+
+/// Tables without statistics: their plans are guesses of the server.
+fn unanalysed(member: &Member<'_>) -> Option<String> {
+    let tables: Vec<&str> = member
+        .without_statistics
+        .iter()
+        .map(String::as_str)
+        .collect();
+    let server = &member.wish.installation.resolved;
+    let first = tables.first()?;
+    let more = match tables.len() {
+        1 => String::new(),
+        many => format!(", and {} more", many - 1),
+    };
+    Some(format!(
+        "not-analysed: {server} has no statistics of {first}{more}: plans that read it are not those of \
+         production"
+    ))
 }
 
 /// Too few rows to compare are no agreement.

@@ -3,7 +3,7 @@
 use crate::dump::{LoadFailure, Loaded, Loading, load};
 use crate::request::{Request, Wish};
 use crate::said::{self, Known};
-use crate::session::connect;
+use crate::session::{connect, ends_the_rest};
 use crate::shape::Roots;
 use deltabench_driver::{Client, WireError};
 use deltabench_model::endpoint::{Endpoint, Login};
@@ -60,15 +60,31 @@ const OURS: [(&str, &str); 23] = [
     ("log_temp_files", "-1"),
 ];
 
+/// Settings of our own sessions, over those that the dump gives to its database: no limit, and writes.
+const SESSION: [(&str, &str); 5] = [
+    ("statement_timeout", "0"),
+    ("lock_timeout", "0"),
+    ("idle_in_transaction_session_timeout", "0"),
+    ("default_transaction_read_only", "off"),
+    ("default_transaction_isolation", "read committed"),
+];
+/// After loading, too: event triggers of the dump do not fire for us.
+const NO_TRIGGERS: (&str, &str) = ("session_replication_role", "replica");
+
 /// A server that has the dump.
 pub struct Member<'a> {
     pub wish: &'a Wish,
     cluster: Cluster,
     pub endpoint: Endpoint,
     pub loaded: Loaded,
+    /// Tables that it cannot analyse, with the reason.
+    pub without_statistics: BTreeSet<String>,
     /// Bytes of the data directory after loading.
     pub data_bytes: u64,
 }
+
+/// What came of loading, and the tables that cannot be analysed.
+type Filled = (Loaded, BTreeSet<String>);
 
 /// All servers of a replay. Dropping them stops them and removes their data.
 pub struct Servers<'a> {
@@ -137,6 +153,7 @@ impl<'a> Servers<'a> {
             cluster,
             endpoint,
             loaded: Loaded::default(),
+            without_statistics: BTreeSet::new(),
             data_bytes: 0,
         })
     }
@@ -184,7 +201,7 @@ impl<'a> Servers<'a> {
             .map(|member| member.endpoint.clone())
             .collect();
         let members = &mut self.members;
-        let results: Vec<Result<Loaded, Problem>> = std::thread::scope(|scope| {
+        let results: Vec<Result<Filled, Problem>> = std::thread::scope(|scope| {
             let loads: Vec<_> = endpoints
                 .iter()
                 .map(|endpoint| {
@@ -197,10 +214,11 @@ impl<'a> Servers<'a> {
                             interrupted: request.interrupted,
                         };
                         let loaded = load(&loading)?;
-                        let mut client = connect(endpoint, login)?;
+                        let mut client = connect(endpoint, &after_loading())?;
+                        disable_triggers(&mut client)?;
                         // Makes pages all-visible, as in production, so that index-only scans are planned.
-                        run(&mut client, "VACUUM ANALYZE")?;
-                        Ok(loaded)
+                        let without = analyze(&mut client, "VACUUM ANALYZE")?;
+                        Ok((loaded, without))
                     })
                 })
                 .collect();
@@ -222,7 +240,7 @@ impl<'a> Servers<'a> {
         for (member, result) in self.members.iter_mut().zip(results) {
             let name = &member.wish.installation.resolved;
             let loaded = result.map_err(|problem| of_server(problem, name))?;
-            member.loaded = loaded;
+            (member.loaded, member.without_statistics) = loaded;
             member.data_bytes = member.cluster.bytes_on_disk();
         }
         let base = self.members.first().map(|member| &member.loaded);
@@ -286,13 +304,15 @@ impl Member<'_> {
     ///
     /// Errors: the server cannot be reached.
     pub fn superuser(&self) -> Result<Client, Problem> {
-        connect(&self.endpoint, &superuser(DATABASE))
+        connect(&self.endpoint, &after_loading())
     }
 
     /// How a role logs in to replay.
     pub fn login(&self, role: &str) -> Login {
         Login {
             user: role.to_owned(),
+            // The limit of the replay comes after the log-in.
+            options: vec![("statement_timeout".to_owned(), "0".to_owned())],
             ..superuser(DATABASE)
         }
     }
@@ -350,10 +370,62 @@ fn superuser(database: &str) -> Login {
         user: SUPERUSER.to_owned(),
         database: database.to_owned(),
         password: None,
-        options: Vec::new(),
+        options: SESSION
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
         confirm_path: false,
     }
 }
+
+fn after_loading() -> Login {
+    let mut login = superuser(DATABASE);
+    let (name, value) = NO_TRIGGERS;
+    login.options.push((name.to_owned(), value.to_owned()));
+    login
+}
+
+/// Event triggers of the dump would run for everybody who logs in: nobody replays them.
+fn disable_triggers(client: &mut Client) -> Result<(), Problem> {
+    let rows = query(client, "SELECT evtname FROM pg_catalog.pg_event_trigger")?;
+    for name in rows.into_iter().flatten().flatten() {
+        run(
+            client,
+            &format!("ALTER EVENT TRIGGER {} DISABLE", quoted(&name)),
+        )?;
+    }
+    Ok(())
+}
+
+/// Has statistics of every table drawn, one by one: a table with a partition on another server has none.
+///
+/// Shape:  what the server refused, with the reason.
+/// Errors: a lost connection.
+pub fn analyze(client: &mut Client, command: &str) -> Result<BTreeSet<String>, Problem> {
+    let mut refused_by_server = BTreeSet::new();
+    for row in query(client, TABLES)? {
+        let Ok([Some(name), Some(kind)]) = <[Option<String>; 2]>::try_from(row) else {
+            continue;
+        };
+        // A partitioned table has no pages of its own.
+        let command = if kind == "p" { "ANALYZE" } else { command };
+        match client.execute(&format!("{command} {name}")) {
+            Ok(()) => {}
+            Err(WireError::Server(error)) if !ends_the_rest(&error) => {
+                let said = said::message(&error, &Known::default());
+                refused_by_server.insert(format!("{name}: {} {said}", error.sqlstate));
+            }
+            Err(error) => return Err(refused(&error)),
+        }
+    }
+    Ok(refused_by_server)
+}
+
+/// Tables that have statistics.
+const TABLES: &str = "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname), c.relkind::text
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  WHERE c.relkind IN ('r', 'm', 'p') AND c.relpersistence <> 't'
+    AND (c.relkind <> 'm' OR c.relispopulated)
+  ORDER BY c.oid";
 
 /// A role that may read and change all tables, and nothing of the server. Row security does not bind it: the
 /// owner of a table, who most often sends statements, is not bound either.

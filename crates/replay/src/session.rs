@@ -18,15 +18,14 @@ pub fn connect(endpoint: &Endpoint, login: &Login) -> Result<Client, Problem> {
 }
 
 /// SQLSTATEs after which a server is of no use: it shuts down, crashed or starts, a device fails, data or an
-/// index is damaged. A missing library (58P01) or an internal error (XX000) is a difference like any other.
+/// index is damaged. A missing library (58P01), an internal error (XX000) and the connection of a foreign
+/// table (08) are differences like any other.
 const USELESS: [&str; 6] = ["57P01", "57P02", "57P03", "58030", "XX001", "XX002"];
-/// Class of errors of connections.
-const CONNECTION: &str = "08";
 
 /// Whether nothing more is to be asked after this error.
 pub fn ends_the_rest(error: &ServerError) -> bool {
     let state = error.sqlstate.as_str();
-    error.is_fatal() || state.starts_with(CONNECTION) || USELESS.contains(&state)
+    error.is_fatal() || USELESS.contains(&state)
 }
 
 #[cfg(test)]
@@ -43,10 +42,10 @@ mod tests {
             hint: None,
             routine: None,
         };
-        for sqlstate in ["58P01", "XX000", "57014", "42883", "53100"] {
+        for sqlstate in ["58P01", "XX000", "57014", "42883", "53100", "08001"] {
             assert!(!ends_the_rest(&error("ERROR", sqlstate)), "{sqlstate}");
         }
-        for sqlstate in ["57P01", "58030", "XX001", "08006"] {
+        for sqlstate in ["57P01", "58030", "XX001"] {
             assert!(ends_the_rest(&error("ERROR", sqlstate)), "{sqlstate}");
         }
         assert!(ends_the_rest(&error("FATAL", "42501")));

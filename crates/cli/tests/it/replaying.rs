@@ -63,11 +63,21 @@ fn prepared(id: &str, sql: &str, values: &[Vec<String>]) -> Statement {
     }
 }
 
-/// What no server takes, and a function that tells what it gets.
+/// What no server takes, a function that tells what it gets, and settings that would stop our own statements.
 const REFUSED: &str = "
+ALTER DATABASE shop SET default_transaction_read_only = on;
+ALTER DATABASE shop SET statement_timeout = 1;
+ALTER ROLE shop_owner IN DATABASE shop SET work_mem = '77MB';
+CREATE EXTENSION postgres_fdw WITH SCHEMA shop;
+CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '/nowhere');
+CREATE TABLE shop.parts (id int) PARTITION BY LIST (id);
+CREATE FOREIGN TABLE shop.far_part PARTITION OF shop.parts FOR VALUES IN (1) SERVER far;
+CREATE FUNCTION shop.log() RETURNS event_trigger LANGUAGE plpgsql AS
+  $$ BEGIN RAISE EXCEPTION 'no definitions'; END $$;
 CREATE FUNCTION shop.gone() RETURNS int LANGUAGE c AS '$libdir/no_such_library', 'gone';
 CREATE FUNCTION shop.tell(text) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
   $$ BEGIN RAISE EXCEPTION 'not %', $1 USING ERRCODE = '22023'; END $$;
+CREATE EVENT TRIGGER log ON ddl_command_start EXECUTE PROCEDURE shop.log();
 ";
 
 /// The statements of the example with times, and some with values as a log has them.
@@ -94,6 +104,10 @@ fn capture(lab: &Lab) -> PathBuf {
     capture.statements.push(prepared("bad_value", sql, &bad));
     let sql = "SELECT shop.tell($1)";
     capture.statements.push(prepared("told", sql, &bad));
+    let sql = "SELECT 1 / (current_setting('work_mem') = '77MB')::int";
+    capture
+        .statements
+        .push(prepared("own_memory", sql, &[Vec::new()]));
     let path = [vec![format!("$.a ? (@ == \"{SECRET}\" x)")]];
     let sql = "SELECT $1::text::jsonpath";
     capture.statements.push(prepared("bad_path", sql, &path));
@@ -179,6 +193,11 @@ fn what_was_planted_is_found_and_nothing_else_and_no_value_leaves() {
     assert_eq!(
         (&gone["sqlstate"], &gone["servers"]),
         (&json!("58P01"), &json!([0, 1]))
+    );
+    let notes = answer["notes"].to_string();
+    assert!(
+        notes.contains("not-analysed: postgres:14") && notes.contains("shop.parts"),
+        "{notes}"
     );
     let (covered, of) = (
         &answer["covered"],

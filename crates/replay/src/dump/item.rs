@@ -54,7 +54,7 @@ pub enum Item {
     Extension {
         name: String,
     },
-    /// It is about another database's properties; sent with the name of ours.
+    /// It is about properties of another database, or of a role in it; sent with the name of ours.
     AlterDatabase,
     /// `CREATE ROLE`; the role may exist.
     Role {
@@ -131,6 +131,7 @@ pub fn item(sql: &[u8], line: u64) -> Result<Item, DumpError> {
         ["create", "role" | "user", next, ..] if *next != "mapping" => Item::Role {
             name: words.get(2).map(Word::name).unwrap_or_default(),
         },
+        ["alter", "role" | "user", _, "in"] => Item::AlterDatabase,
         ["alter", "role" | "user", _, "with"] => Item::Skip(Skipped::Outside),
         ["create" | "alter" | "drop", "user", "mapping", ..] => Item::Skip(Skipped::OtherServers),
         ["drop", "role" | "user", ..] => Item::Skip(Skipped::Outside),
@@ -280,10 +281,13 @@ mod tests {
         }
         assert_eq!(of("ALTER SYSTEM SET x = 1"), Item::Skip(Skipped::System));
         assert_eq!(of(" -- only this"), Item::Skip(Skipped::Nothing));
-        assert_eq!(
-            of("ALTER DATABASE shop SET search_path TO shop"),
-            Item::AlterDatabase
-        );
+        for sql in [
+            "ALTER DATABASE shop SET search_path TO shop",
+            "ALTER ROLE app IN DATABASE shop SET work_mem TO '8MB'",
+            "ALTER ROLE ALL IN DATABASE \"my shop\" RESET ALL",
+        ] {
+            assert_eq!(of(sql), Item::AlterDatabase, "{sql}");
+        }
     }
 
     #[test]

@@ -357,11 +357,16 @@ fn is_expected(words: &[Word], sqlstate: &str) -> bool {
         || ((has("owner") || starts("comment")) && sqlstate == NO_PRIVILEGE)
 }
 
-/// `ALTER DATABASE x …` with the name of another database.
+/// `ALTER DATABASE x …` and `ALTER ROLE y IN DATABASE x …` with the name of another database.
 fn renamed(sql: &[u8], database: &str) -> Vec<u8> {
-    let end = words(sql, 3).last().map_or(sql.len(), Word::end);
-    let mut renamed = format!("ALTER DATABASE \"{database}\"").into_bytes();
-    renamed.extend_from_slice(sql.get(end..).unwrap_or_default());
+    let words = words(sql, 6);
+    let named = words.iter().position(|word| word.keyword() == "database");
+    let end_of = |word: Option<&Word>| word.map_or(sql.len(), Word::end);
+    let before = end_of(named.and_then(|named| words.get(named)));
+    let after = end_of(named.and_then(|named| words.get(named + 1)));
+    let mut renamed = sql.get(..before).unwrap_or_default().to_vec();
+    renamed.extend_from_slice(format!(" \"{database}\"").as_bytes());
+    renamed.extend_from_slice(sql.get(after..).unwrap_or_default());
     renamed
 }
 
@@ -376,6 +381,14 @@ mod tests {
         assert_eq!(
             String::from_utf8(renamed).unwrap(),
             "ALTER DATABASE \"replay\" SET search_path TO 'shop', 'public'"
+        );
+        let of_role = super::renamed(
+            b"ALTER ROLE \"database\" IN DATABASE shop SET work_mem TO '8MB'",
+            "replay",
+        );
+        assert_eq!(
+            String::from_utf8(of_role).unwrap(),
+            "ALTER ROLE \"database\" IN DATABASE \"replay\" SET work_mem TO '8MB'"
         );
     }
 
