@@ -49,6 +49,10 @@ pub struct Counted {
     pub without_duration: u64,
     /// Durations that belong to no statement of the log.
     pub stray_durations: u64,
+    /// Durations in another language than English.
+    pub foreign: u64,
+    /// Statements of `pg_stat_statements` whose text the role that read it may not see.
+    pub hidden: u64,
     /// Statements of `pg_stat_statements` that are not in the log.
     pub only_in_statistics: u64,
     /// Statements of the log that are not in `pg_stat_statements`.

@@ -6,9 +6,10 @@ use crate::known::{Known, Texts};
 use crate::log::entry::Entry;
 use crate::message::{Said, Sent, Values, is_foreign_duration, said, values};
 use crate::sampling::{Sampling, is_kept};
+use crate::session::State;
 use crate::statement::{Protocol, Statement};
-use deltabench_model::units::to_f64;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use deltabench_model::units::{count, to_f64};
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// Something that began and whose duration may follow.
@@ -26,11 +27,17 @@ struct Begun {
 #[derive(Default)]
 struct Session {
     begun: Option<Begun>,
-    /// Parsing and planning of what comes next, and how many durations that is.
-    plan_ms: f64,
-    plan_durations: u64,
-    search_path: Option<String>,
-    temporary: BTreeSet<String>,
+    /// Parsing and planning of what comes next: durations alone.
+    planned: Vec<f64>,
+    /// Whether the log has durations of executions whose text it does not have. Text logs do not tell them
+    /// from planning.
+    has_others: bool,
+    state: State,
+    /// Bytes of the longest value that is certainly whole.
+    longest: usize,
+    /// Who it is: text logs name sessions by their process, and numbers come again.
+    user: Option<String>,
+    database: Option<String>,
     /// The statement that was bound last.
     bound: Option<[u8; 32]>,
 }
@@ -55,8 +62,37 @@ const OF_A_SAMPLE: f64 = 0.5;
 /// Milliseconds: a log without a shorter execution has only slow ones.
 const SLOW: f64 = 1.0;
 
+/// The version from which values are cut.
+const PARAMETERS_ARE_CUT: u32 = 13;
+
+/// Durations before an execution in the extended protocol: of parsing and of planning.
+const PLANNED: usize = 2;
+
 /// Fewer executions say nothing of the log.
 const ENOUGH: u64 = 100;
+
+/// What kind of entry it is.
+enum Gravity {
+    Error,
+    /// A warning, a notice, or for developers.
+    Remark,
+    Log,
+}
+
+/// By the word, which may be of another language, and by the SQLSTATE: classes 00 to 02 are no errors.
+fn gravity(entry: &Entry) -> Gravity {
+    match entry.severity.as_str() {
+        "LOG" => Gravity::Log,
+        "ERROR" | "FATAL" | "PANIC" => Gravity::Error,
+        "WARNING" | "NOTICE" | "INFO" => Gravity::Remark,
+        word if word.starts_with("DEBUG") => Gravity::Remark,
+        _ => match entry.state.as_deref().and_then(|state| state.get(..2)) {
+            None | Some("00") => Gravity::Log,
+            Some("01" | "02") => Gravity::Remark,
+            Some(_) => Gravity::Error,
+        },
+    }
+}
 
 /// Statements so far.
 pub(crate) struct Collector {
@@ -69,8 +105,6 @@ pub(crate) struct Collector {
     pub server_version: Option<String>,
     pub from: Option<String>,
     pub to: Option<String>,
-    /// Durations in another language than English.
-    pub foreign: u64,
     /// The shortest duration of an execution.
     least_ms: Option<f64>,
     timed: Timed,
@@ -101,7 +135,6 @@ impl Collector {
             server_version: None,
             from: None,
             to: None,
-            foreign: 0,
             least_ms: None,
             timed: Timed::default(),
             bound: Bound::default(),
@@ -115,18 +148,20 @@ impl Collector {
     /// Takes the next entry, in the order of time.
     pub(crate) fn add(&mut self, entry: &Entry) {
         self.counted.not_utf8 += u64::from(entry.is_lossy);
-        if self.from.as_ref().is_none_or(|from| *from > entry.time) {
-            self.from = Some(entry.time.clone());
-        }
-        if self.to.as_ref().is_none_or(|to| *to < entry.time) {
-            self.to = Some(entry.time.clone());
-        }
-        if matches!(entry.severity.as_str(), "ERROR" | "FATAL" | "PANIC") {
-            return self.failed(entry);
+        self.cover(&entry.time);
+        self.meet(entry);
+        match gravity(entry) {
+            Gravity::Error => return self.failed(entry),
+            Gravity::Remark => {
+                self.counted.other += 1;
+                return;
+            }
+            Gravity::Log => {}
         }
         match said(&entry.message) {
             Said::Executed { ms, sent } => {
                 self.end_of_begun(entry, None);
+                self.forget_planning(entry);
                 let begun = self.begun(entry, sent, false);
                 self.count_bound(entry, &begun);
                 self.executed(&entry.session, begun, Some(ms), self.sampling.weight(ms));
@@ -163,19 +198,74 @@ impl Collector {
                 self.counted.other += 1;
             }
             Said::Version(version) => {
+                self.leave_all();
                 self.server_version = Some(version.to_owned());
                 self.counted.other += 1;
             }
-            Said::Disconnected => {
-                self.end_of_begun(entry, None);
-                let session = self.sessions.remove(&entry.session).unwrap_or_default();
-                self.counted.stray_durations += session.plan_durations;
+            Said::Connects => {
+                self.leave(&entry.session);
+                self.counted.other += 1;
+            }
+            Said::Ready => {
+                self.leave_all();
                 self.counted.other += 1;
             }
             Said::Other => {
-                self.foreign += u64::from(is_foreign_duration(&entry.message));
+                self.counted.foreign += u64::from(is_foreign_duration(&entry.message));
                 self.counted.other += 1;
             }
+        }
+    }
+
+    /// The period of the log has this time.
+    fn cover(&mut self, time: &str) {
+        if self.from.as_deref().is_none_or(|from| from > time) {
+            self.from = Some(time.to_owned());
+        }
+        if self.to.as_deref().is_none_or(|to| to < time) {
+            self.to = Some(time.to_owned());
+        }
+    }
+
+    /// Another user or database is another session with the same process.
+    fn meet(&mut self, entry: &Entry) {
+        let session = self.session(entry);
+        let differ = |known: &Option<String>, new: &Option<String>| {
+            known.is_some() && new.is_some() && known != new
+        };
+        if differ(&session.user, &entry.user) || differ(&session.database, &entry.database) {
+            self.leave(&entry.session);
+        }
+        let session = self.session(entry);
+        for (known, new) in [
+            (&mut session.user, &entry.user),
+            (&mut session.database, &entry.database),
+        ] {
+            if known.is_none() {
+                known.clone_from(new);
+            }
+        }
+    }
+
+    /// A session has ended.
+    fn leave(&mut self, id: &str) {
+        let begun = self
+            .sessions
+            .get_mut(id)
+            .and_then(|session| session.begun.take());
+        if let Some(begun) = begun {
+            self.end(id, begun, None);
+        }
+        let session = self.sessions.remove(id).unwrap_or_default();
+        self.counted.stray_durations += count(session.planned.len());
+    }
+
+    /// All sessions have ended: the server was started, or started again after a crash.
+    fn leave_all(&mut self) {
+        let mut sessions: Vec<String> = self.sessions.keys().cloned().collect();
+        sessions.sort();
+        for session in sessions {
+            self.leave(&session);
         }
     }
 
@@ -186,23 +276,56 @@ impl Collector {
     /// What an entry says of an execution, with what its session is known for.
     fn begun(&mut self, entry: &Entry, sent: Sent<'_>, is_fetch: bool) -> Begun {
         let known = self.texts.known(sent.text);
+        let values = self.whole(entry, values(entry.detail.as_deref()));
         let default = self.search_path.clone();
         let session = self.session(entry);
         let key = Key {
             hash: known.fingerprint.hash,
             protocol: sent.protocol,
-            role: entry.user.clone(),
+            role: session
+                .state
+                .now
+                .role
+                .clone()
+                .or_else(|| entry.user.clone()),
             database: entry.database.clone(),
-            search_path: session.search_path.clone().or(default),
-            is_temporary: known.uses(&session.temporary),
+            search_path: session.state.now.path.clone().or(default),
+            is_temporary: known.uses(&session.state.now.temporary),
         };
+        let is_several = known.is_several;
         Begun {
             known,
             key,
-            values: values(entry.detail.as_deref()),
+            values,
             is_lossy: entry.is_lossy,
-            query_id: entry.query_id,
+            query_id: entry.query_id.filter(|_| !is_several),
             is_fetch,
+        }
+    }
+
+    /// `log_parameter_max_length` cuts all values of a session to about one length: one that is shorter than
+    /// others is whole, though it ends in `...`. Before 13 none is cut.
+    fn whole(&mut self, entry: &Entry, values: Values) -> Values {
+        let version = self.server_version.as_deref();
+        let major: Option<u32> = version
+            .and_then(|version| version.split('.').next()?.parse().ok())
+            .filter(|major| *major < PARAMETERS_ARE_CUT);
+        let session = self.session(entry);
+        let (Values::Whole(sent) | Values::Dotted(sent)) = &values else {
+            return values;
+        };
+        let (dotted, whole): (Vec<&String>, Vec<&String>) = sent
+            .iter()
+            .flatten()
+            .partition(|value| value.ends_with("..."));
+        let length = |values: &[&String]| values.iter().map(|value| value.len()).max();
+        session.longest = session.longest.max(length(&whole).unwrap_or(0));
+        // With the dots a cut one has the limit's length at least.
+        let longest = session.longest;
+        let is_whole = major.is_some() || dotted.iter().all(|value| value.len() < longest);
+        match values {
+            Values::Dotted(sent) if is_whole => Values::Whole(sent),
+            values => values,
         }
     }
 
@@ -217,13 +340,25 @@ impl Collector {
     /// Parsing and planning that only had durations.
     fn planned_before(&mut self, entry: &Entry, begun: &Begun) {
         let session = self.session(entry);
-        let ms = std::mem::take(&mut session.plan_ms);
-        let durations = std::mem::take(&mut session.plan_durations);
-        if begun.key.protocol == Protocol::Simple {
-            self.counted.stray_durations += durations;
-        } else if durations > 0 {
-            self.gathered(begun).add_planning(ms);
+        if begun.key.protocol == Protocol::Simple || session.has_others {
+            return self.forget_planning(entry);
         }
+        // An execution that is logged has one duration of parsing and one of planning at most.
+        let mut planned = std::mem::take(&mut session.planned);
+        let own = planned.split_off(planned.len().saturating_sub(PLANNED));
+        self.counted.stray_durations += count(planned.len());
+        if !own.is_empty() {
+            self.gathered(begun).add_planning(own.iter().sum());
+        }
+    }
+
+    /// Planning of something else than what comes next.
+    fn forget_planning(&mut self, entry: &Entry) {
+        let session = self.session(entry);
+        // Planning that no statement follows was none, in a text log.
+        session.has_others |= entry.tag.is_none() && !session.planned.is_empty();
+        let planned = std::mem::take(&mut session.planned);
+        self.counted.stray_durations += count(planned.len());
     }
 
     fn count_bound(&mut self, entry: &Entry, begun: &Begun) {
@@ -253,17 +388,19 @@ impl Collector {
     /// A duration alone: of parsing or planning, or of what began before.
     fn ended(&mut self, entry: &Entry, ms: f64) {
         let tag = entry.tag.as_deref();
-        let weight = self.sampling.weight(ms);
         let session = self.session(entry);
         let is_planning = matches!(tag, Some("PARSE" | "BIND"));
         if session.begun.is_some() && !is_planning {
             self.end_of_begun(entry, Some(ms));
+            self.forget_planning(entry);
         } else if is_planning || tag.is_none() {
             // Text logs do not say of what it is: in the extended protocol this can only be planning.
-            session.plan_ms += ms * weight;
-            session.plan_durations += 1;
+            // Sampling does not matter: a duration that it chooses has its text.
+            session.planned.push(ms);
+            session.has_others |= tag.is_none() && session.planned.len() > PLANNED;
         } else {
             self.counted.stray_durations += 1;
+            self.forget_planning(entry);
         }
     }
 
@@ -295,12 +432,11 @@ impl Collector {
         }
         let known = begun.known.clone();
         let timed = ms.map_or(0.0, |ms| self.sampling.weight(ms));
-        if known.path.is_some() || known.temporary.is_some() {
+        if !known.effects.is_empty() {
             let session = self.sessions.entry(session.to_owned()).or_default();
-            if let Some(path) = &known.path {
-                session.search_path.clone_from(path);
+            for effect in &known.effects {
+                session.state.apply(effect);
             }
-            session.temporary.extend(known.temporary.clone());
         }
         let gathered = self.gathered(&begun);
         gathered.add(Execution {
@@ -316,7 +452,9 @@ impl Collector {
 
     /// A statement that ended with an error: what began has no end.
     fn failed(&mut self, entry: &Entry) {
-        self.session(entry).begun = None;
+        let session = self.session(entry);
+        session.begun = None;
+        session.state.fail();
         let Some(text) = &entry.statement else {
             self.counted.other += 1;
             return;
@@ -328,12 +466,7 @@ impl Collector {
 
     /// All statements that were executed, and what was begun last in each session.
     pub(crate) fn finish(&mut self) -> Vec<Hashed> {
-        for (id, session) in std::mem::take(&mut self.sessions) {
-            self.counted.stray_durations += session.plan_durations;
-            if let Some(begun) = session.begun {
-                self.end(&id, begun, None);
-            }
-        }
+        self.leave_all();
         // Without a rate, durations that are missing are those below log_min_duration_statement.
         let Timed { begun, timed } = self.timed;
         let sample = self.sampling.is_sample() && timed >= OF_A_SAMPLE * begun;
@@ -367,310 +500,4 @@ pub(crate) fn sort(statements: &mut [Hashed]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::statement::Weight;
-
-    fn collector(rate: Option<f64>) -> Collector {
-        Collector::new(64, 1, None, Sampling::new(rate, None))
-    }
-
-    fn entry(message: &str) -> Entry {
-        Entry {
-            time: "2026-11-02 10:00:00.000 UTC".to_owned(),
-            user: Some("app".to_owned()),
-            database: Some("shop".to_owned()),
-            session: "1.2".to_owned(),
-            severity: "LOG".to_owned(),
-            message: message.to_owned(),
-            ..Entry::default()
-        }
-    }
-
-    fn collected(entries: &[Entry], rate: Option<f64>) -> (Vec<Statement>, Counted) {
-        let mut collector = collector(rate);
-        for entry in entries {
-            collector.add(entry);
-        }
-        let statements = collector
-            .finish()
-            .into_iter()
-            .map(|(statement, _)| statement);
-        (statements.collect(), collector.counted)
-    }
-
-    fn tagged(message: &str, tag: &str) -> Entry {
-        Entry {
-            tag: Some(tag.to_owned()),
-            ..entry(message)
-        }
-    }
-
-    fn with_values(message: &str, detail: &str) -> Entry {
-        Entry {
-            detail: Some(format!("Parameters: {detail}")),
-            ..entry(message)
-        }
-    }
-
-    fn near(found: Option<f64>, wanted: f64) -> bool {
-        found.is_some_and(|found| (found - wanted).abs() < 1e-9)
-    }
-
-    #[test]
-    fn executions_with_one_text_are_one_statement_with_planning_and_tuples() {
-        let text = "execute s1: select * from t where a = $1";
-        let (statements, counted) = collected(
-            &[
-                entry("duration: 0.5 ms  parse s1: select * from t where a = $1"),
-                with_values(
-                    "duration: 1.5 ms  bind s1: select * from t where a = $1",
-                    "$1 = 'x'",
-                ),
-                with_values(&format!("duration: 2 ms  {text}"), "$1 = 'x'"),
-                with_values(&format!("duration: 4 ms  {text}"), "$1 = NULL"),
-            ],
-            None,
-        );
-        let [statement] = statements.as_slice() else {
-            panic!("{statements:?}");
-        };
-        assert_eq!((statement.calls, counted.executions), (2, 2));
-        assert!(
-            near(statement.total_ms, 8.0) && near(statement.plan_ms, 2.0),
-            "{statement:?}"
-        );
-        assert_eq!(statement.protocol, Protocol::Prepared);
-        let values: Vec<_> = statement
-            .tuples
-            .iter()
-            .map(|tuple| tuple.values.clone())
-            .collect();
-        assert_eq!(values, [vec![None], vec![Some("x".to_owned())]]);
-        assert_eq!(statement.text, "select * from t where a = $1");
-    }
-
-    #[test]
-    fn durations_follow_texts_where_both_are_logged_apart() {
-        let (statements, counted) = collected(
-            &[
-                tagged("duration: 0.25 ms", "PARSE"),
-                tagged("duration: 0.75 ms", "BIND"),
-                tagged("execute <unnamed>: select 1", "SELECT"),
-                tagged("duration: 3 ms", "SELECT"),
-                tagged("duration: 9 ms", "idle"),
-                tagged("statement: update t set a = 1", "UPDATE"),
-                tagged("statement: select 2", "SELECT"),
-            ],
-            None,
-        );
-        assert_eq!(statements.len(), 3);
-        assert!(near(statements[0].total_ms, 4.0) && near(statements[0].plan_ms, 1.0));
-        assert_eq!(statements[1].total_ms, None);
-        assert_eq!((counted.stray_durations, counted.without_duration), (1, 2));
-    }
-
-    #[test]
-    fn in_text_logs_a_duration_alone_is_planning_only_before_an_extended_statement() {
-        let (statements, counted) = collected(
-            &[
-                entry("duration: 0.5 ms"),
-                entry("execute s1: select 1"),
-                entry("duration: 2 ms"),
-                entry("duration: 8 ms"),
-                entry("statement: select 2, 3"),
-                entry("duration: 1 ms"),
-                entry("duration: 7 ms"),
-            ],
-            None,
-        );
-        assert_eq!(counted.stray_durations, 2);
-        assert!(near(statements[0].total_ms, 2.5) && near(statements[1].total_ms, 1.0));
-    }
-
-    #[test]
-    fn a_sampled_log_counts_what_it_leaves_out() {
-        let (statements, _) =
-            collected(&[entry("duration: 2 ms  statement: select 1")], Some(0.01));
-        assert_eq!(statements[0].calls, 100);
-        assert!(near(statements[0].total_ms, 200.0));
-        // All texts are logged, but few durations.
-        let mut entries = vec![entry("statement: select 1"); 9];
-        entries.push(entry("duration: 2 ms"));
-        let (statements, _) = collected(&entries, Some(0.01));
-        assert_eq!(statements[0].calls, 9);
-        assert!(near(statements[0].total_ms, 18.0));
-    }
-
-    #[test]
-    fn durations_of_slow_executions_only_say_nothing_of_the_others() {
-        let mut entries = vec![entry("statement: select 1"); 1000];
-        entries.push(entry("duration: 1500 ms"));
-        entries.push(entry("duration: 1 ms  statement: select a from b"));
-        let (statements, _) = collected(&entries, None);
-        assert_eq!(
-            (statements[0].calls, statements[0].weight),
-            (1000, Weight::AtLeast)
-        );
-        assert!(near(statements[0].total_ms, 1500.0), "{statements:?}");
-        assert_eq!(statements[1].weight, Weight::Log);
-        // A rate that does not explain what is missing.
-        let (statements, _) = collected(&entries, Some(0.5));
-        assert_eq!(statements[0].weight, Weight::AtLeast);
-        // One of many was lost.
-        let mut entries: Vec<Entry> = (0..9)
-            .flat_map(|_| [entry("statement: select 1"), entry("duration: 2 ms")])
-            .collect();
-        entries.push(entry("statement: select 1"));
-        let (statements, _) = collected(&entries, None);
-        assert!(near(statements[0].total_ms, 20.0), "{statements:?}");
-        assert_eq!(statements[0].weight, Weight::Log);
-    }
-
-    #[test]
-    fn a_log_of_slow_executions_is_known_by_its_shortest_one() {
-        let slow = |entries: &[Entry]| {
-            let mut collector = collector(None);
-            entries.iter().for_each(|entry| collector.add(entry));
-            collector.finish();
-            collector.slow_above_ms()
-        };
-        let mut entries = vec![
-            entry("duration: 300 ms  statement: select 1"),
-            entry("duration: 250.5 ms  statement: select 1"),
-        ];
-        assert!(near(slow(&entries), 250.5));
-        entries.push(entry("statement: select 2"));
-        assert_eq!(slow(&entries), None);
-        entries.pop();
-        entries.push(entry("duration: 0.2 ms  statement: select 1"));
-        assert_eq!(slow(&entries), None);
-    }
-
-    #[test]
-    fn what_cannot_be_executed_again_is_counted() {
-        let text = "duration: 1 ms  execute <unnamed>: select $1::text";
-        let mut lossy = entry("duration: 1 ms  statement: select 'x'");
-        lossy.is_lossy = true;
-        let (statements, counted) = collected(
-            &[
-                with_values(text, "$1 = 'abc...'"),
-                with_values(text, "$1 = 'abc"),
-                entry(text),
-                entry("duration: 1 ms  statement: select 'cut"),
-                lossy,
-            ],
-            None,
-        );
-        let found = |protocol| {
-            statements
-                .iter()
-                .find(|s| s.protocol == protocol)
-                .unwrap()
-                .unusable
-        };
-        let extended = found(Protocol::Extended);
-        assert_eq!(
-            (extended.cut, extended.broken, extended.without_values),
-            (1, 1, 1)
-        );
-        let simple = statements
-            .iter()
-            .filter(|statement| statement.protocol == Protocol::Simple);
-        assert_eq!(
-            simple
-                .map(|statement| statement.unusable.broken)
-                .sum::<u64>(),
-            2
-        );
-        assert_eq!((counted.executions, counted.not_utf8), (5, 1));
-        assert!(
-            statements
-                .iter()
-                .all(|statement| statement.obstacle().is_some())
-        );
-    }
-
-    #[test]
-    fn a_sample_shows_because_bindings_are_missing() {
-        let mut whole = collector(None);
-        let mut sample = collector(None);
-        for number in 0..400 {
-            let bind = entry("duration: 1 ms  bind s1: select 1");
-            let execute = entry("duration: 1 ms  execute s1: select 1");
-            whole.add(&bind);
-            whole.add(&execute);
-            for (at, entry) in [bind, execute].iter().enumerate() {
-                if (number + at * 3) % 5 == 0 {
-                    sample.add(entry);
-                }
-            }
-        }
-        assert!(near(whole.bound_share(), 1.0));
-        assert!(sample.bound_share().is_none(), "80 are too few");
-        for _ in 0..100 {
-            sample.add(&entry("duration: 1 ms  execute s1: select 1"));
-        }
-        assert!(sample.bound_share() < Some(0.5));
-    }
-
-    #[test]
-    fn errors_are_counted_and_end_what_began() {
-        let mut failed = entry("division by zero");
-        failed.severity = "ERROR".to_owned();
-        failed.statement = Some("select 1/0".to_owned());
-        let (statements, counted) = collected(
-            &[
-                entry("statement: select 1/0"),
-                failed,
-                entry("duration: 1 ms  statement: select 4/2"),
-            ],
-            None,
-        );
-        assert_eq!(statements.len(), 1);
-        assert_eq!(
-            (statements[0].calls, statements[0].errors, counted.errors),
-            (1, 1, 1)
-        );
-    }
-
-    #[test]
-    fn sessions_have_their_own_path_and_temporary_tables() {
-        let mut other = entry("duration: 1 ms  statement: select * from scratch");
-        other.session = "3.4".to_owned();
-        let (statements, _) = collected(
-            &[
-                entry("duration: 1 ms  statement: set search_path = a"),
-                entry("duration: 1 ms  statement: create temp table scratch (a int)"),
-                entry("duration: 1 ms  statement: select * from scratch"),
-                other,
-            ],
-            None,
-        );
-        let paths: Vec<_> = statements
-            .iter()
-            .filter(|statement| statement.normalised == "select * from scratch")
-            .map(|statement| (statement.kind.word(), statement.search_path.as_deref()))
-            .collect();
-        assert!(paths.contains(&("temporary", Some("a"))), "{paths:?}");
-        assert!(paths.contains(&("read", None)), "{paths:?}");
-    }
-
-    #[test]
-    fn rows_that_are_fetched_later_are_time_and_no_execution() {
-        let (statements, counted) = collected(
-            &[
-                entry("duration: 1 ms  execute <unnamed>/C_1: select 1"),
-                entry("duration: 2 ms  execute fetch from <unnamed>/C_1: select 1"),
-                entry("execute fetch from <unnamed>/C_1: select 1"),
-                entry("duration: 3 ms"),
-            ],
-            None,
-        );
-        assert_eq!(
-            (statements.len(), statements[0].calls, counted.executions),
-            (1, 1, 1)
-        );
-        assert!(near(statements[0].total_ms, 6.0), "{statements:?}");
-    }
-}
+mod tests;

@@ -108,7 +108,7 @@ impl Gathered {
                 self.unusable.broken += 1;
                 return;
             }
-            Values::Cut => {
+            Values::Dotted(_) => {
                 self.unusable.cut += 1;
                 return;
             }

@@ -1,10 +1,10 @@
 //! What is known of a text; many executions share it.
 
 use crate::fingerprint::Fingerprint;
-use crate::kind::{Nature, in_common, temporary_made_by};
-use crate::lexer::{Token, TokenKind, tokens};
-use crate::session::path_set_by;
-use std::collections::{BTreeSet, HashMap};
+use crate::kind::{Nature, in_common, statements};
+use crate::lexer::{Token, TokenKind, executed_tokens};
+use crate::session::{Effect, effects};
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// A text, read once.
@@ -16,15 +16,15 @@ pub(crate) struct Known {
     pub is_cut: bool,
     /// The highest `$n` in it.
     pub parameters: usize,
-    /// The `search_path` that it sets for its session.
-    pub path: Option<Option<String>>,
-    /// The temporary table that it makes.
-    pub temporary: Option<String>,
+    /// What it changes in its session.
+    pub effects: Vec<Effect>,
+    /// Whether it is several statements: the server's identifier is then that of the last one.
+    pub is_several: bool,
 }
 
 impl Known {
     pub(crate) fn of(text: &str) -> Self {
-        let found = tokens(text);
+        let found = executed_tokens(text);
         let nature = Nature::of(&found.tokens);
         let parameters = found
             .tokens
@@ -39,17 +39,18 @@ impl Known {
             fingerprint: Fingerprint::of(&in_common(&safe)),
             is_cut: found.is_cut,
             parameters: numbers.max().unwrap_or(0),
-            path: path_set_by(&found.tokens),
-            temporary: temporary_made_by(&found.tokens),
+            effects: effects(&found.tokens),
+            is_several: statements(&found.tokens).len() > 1,
             nature,
         }
     }
 
     /// Whether one of these tables is in the text.
-    pub(crate) fn uses(&self, tables: &BTreeSet<String>) -> bool {
+    pub(crate) fn uses(&self, tables: &BTreeMap<String, bool>) -> bool {
         !tables.is_empty()
-            && tokens(&self.text).tokens.iter().any(|token| {
-                token.kind == TokenKind::Word && tables.contains(&token.text.to_ascii_lowercase())
+            && executed_tokens(&self.text).tokens.iter().any(|token| {
+                token.kind == TokenKind::Word
+                    && tables.contains_key(&token.text.to_ascii_lowercase())
             })
     }
 }
@@ -85,6 +86,33 @@ impl Texts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_strings_with_backslashes_are_not_shown() {
+        let shown = |text: &str| {
+            let known = Known::of(text);
+            (known.fingerprint.normalised, known.is_cut)
+        };
+        let wanted = |text: &str| (text.to_owned(), false);
+        let cases = [
+            (
+                "select a from t where b = 'it\\'s secret' and c = 'd\\'e'",
+                "select a from t where b = ? and c = ?",
+            ),
+            ("select E'a'\n'b\\'c secret'", "select ?"),
+            ("select 'a'\n  'b'", "select ?"),
+            ("select 'C:\\' || 'd'", "select ? || ?"),
+        ];
+        for (text, normalised) in cases {
+            assert_eq!(shown(text), wanted(normalised), "{text}");
+        }
+        // No reading has an end for each string.
+        assert_eq!(shown("select \\ 'secret"), ("select".to_owned(), true));
+        assert_eq!(
+            shown("select 'a\\' secret \\ ''"),
+            ("select".to_owned(), true)
+        );
+    }
 
     #[test]
     fn words_of_a_string_that_does_not_end_are_not_shown() {

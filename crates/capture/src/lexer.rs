@@ -54,8 +54,34 @@ pub struct Tokens<'a> {
 
 /// Splits a text into tokens. Every text has some: what is no SQL becomes marks.
 pub fn tokens(text: &str) -> Tokens<'_> {
+    lexed(text, false)
+}
+
+/// The tokens of a text that a server executed.
+///
+/// A backslash outside of strings is no SQL: strings then follow `standard_conforming_strings = off`.
+pub(crate) fn executed_tokens(text: &str) -> Tokens<'_> {
+    let found = tokens(text);
+    if !has_backslash(&found) {
+        return found;
+    }
+    let mut escaped = lexed(text, true);
+    if escaped.is_cut || has_backslash(&escaped) {
+        // Nobody knows what is a value.
+        escaped.tokens.truncate(1);
+        escaped.is_cut = true;
+    }
+    escaped
+}
+
+fn has_backslash(tokens: &Tokens<'_>) -> bool {
+    tokens.tokens.iter().any(|token| token.is_mark("\\"))
+}
+
+fn lexed(text: &str, escapes: bool) -> Tokens<'_> {
     let mut lexer = Lexer {
         text,
+        escapes,
         bytes: text.as_bytes(),
         at: 0,
         is_cut: false,
@@ -75,6 +101,8 @@ struct Lexer<'a> {
     bytes: &'a [u8],
     at: usize,
     is_cut: bool,
+    /// Whether a backslash escapes in every string.
+    escapes: bool,
 }
 
 const OPERATOR: &[u8] = b"+-*/<>=~!@#%^&|`?";
@@ -108,7 +136,7 @@ impl<'a> Lexer<'a> {
         let begin = self.at;
         let first = *self.bytes.get(begin)?;
         let kind = match first {
-            b'\'' => self.string(0, false),
+            b'\'' => self.string(0, self.escapes),
             b'"' => self.quoted(0),
             b'$' => self.dollar(),
             b'0'..=b'9' => self.number(),
@@ -167,7 +195,23 @@ impl<'a> Lexer<'a> {
     fn string(&mut self, prefix: usize, escapes: bool) -> TokenKind {
         self.at += prefix + 1;
         self.until_quote(b'\'', escapes);
+        // Behind the end of a line another part of the same string may follow.
+        while let Some(blanks) = self.continued() {
+            self.at += blanks + 1;
+            self.until_quote(b'\'', escapes);
+        }
         TokenKind::Literal
+    }
+
+    /// Bytes of blanks with the end of a line before a quote.
+    fn continued(&self) -> Option<usize> {
+        let blanks = self
+            .rest()
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace());
+        let blanks = blanks.count();
+        let has_end = self.rest().get(..blanks)?.contains(&b'\n');
+        (has_end && self.rest().get(blanks) == Some(&b'\'')).then_some(blanks)
     }
 
     fn quoted(&mut self, prefix: usize) -> TokenKind {

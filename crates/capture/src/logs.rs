@@ -196,10 +196,10 @@ fn all_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
 fn nothing(files: &[LogFile], collector: &Collector) -> Problem {
     let counted = &collector.counted;
     let format = files.first().map_or(Format::Json, |file| file.format);
-    let why = if collector.foreign > 0 {
+    let why = if counted.foreign > 0 {
         format!(
             "{} durations are in another language than English",
-            collector.foreign
+            counted.foreign
         )
     } else if counted.stray_durations > 0 {
         format!(

@@ -27,8 +27,10 @@ pub(crate) enum Said<'a> {
     },
     /// The version of the server.
     Version(&'a str),
-    /// The end of a session.
-    Disconnected,
+    /// A session begins or ends.
+    Connects,
+    /// The server was started, or started again.
+    Ready,
     /// Nothing of an execution.
     Other,
 }
@@ -101,8 +103,16 @@ fn step(text: &str) -> Option<(Step, Sent<'_>)> {
 }
 
 fn other(message: &str) -> Said<'_> {
-    if message.starts_with("disconnection: ") {
-        return Said::Disconnected;
+    let connects = [
+        "disconnection: ",
+        "connection received: ",
+        "connection authorized: ",
+    ];
+    if connects.iter().any(|begin| message.starts_with(begin)) {
+        return Said::Connects;
+    }
+    if message.starts_with("database system is ready to accept") {
+        return Said::Ready;
     }
     if let Some(rest) = message.strip_prefix("starting PostgreSQL ") {
         return Said::Version(rest.split([' ', ',']).next().unwrap_or(rest));
@@ -118,13 +128,23 @@ fn other(message: &str) -> Said<'_> {
     setting().map_or(Said::Other, |(name, value)| Said::Setting { name, value })
 }
 
-/// Whether a message looks like one of a duration in another language: `Dauer: 0.123 ms  Anweisung: …`.
+/// Whether a message looks like one of a duration in another language: `Dauer: 0.123 ms  Anweisung: …`, a
+/// decimal and a short unit behind the first colon, which may be Chinese.
 pub(crate) fn is_foreign_duration(message: &str) -> bool {
-    let number = message
-        .split_once(": ")
-        .and_then(|(_, rest)| rest.split_once(" ms"));
-    !message.starts_with("duration: ")
-        && number.is_some_and(|(number, _)| number.parse::<f64>().is_ok())
+    if message.starts_with("duration: ") {
+        return false;
+    }
+    let Some((_, rest)) = message.split_once([':', '：']) else {
+        return false;
+    };
+    let rest = rest.trim_start_matches(' ');
+    let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, rest) = rest.split_at(number.unwrap_or(rest.len()));
+    let rest = rest.strip_prefix(' ').unwrap_or(rest);
+    let (unit, rest) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
+    let is_unit = (1..=4).contains(&unit.chars().count()) && unit.chars().all(char::is_alphabetic);
+    let is_end = rest.is_empty() || rest.starts_with("  ");
+    number.contains('.') && number.parse::<f64>().is_ok() && is_unit && is_end
 }
 
 /// The values of an execution.
@@ -132,8 +152,8 @@ pub(crate) fn is_foreign_duration(message: &str) -> bool {
 pub(crate) enum Values {
     /// All of them; none if the entry names none.
     Whole(Vec<Option<String>>),
-    /// At least one was cut by `log_parameter_max_length`.
-    Cut,
+    /// At least one ends in `...`: as whole as the others, or cut by `log_parameter_max_length`.
+    Dotted(Vec<Option<String>>),
     /// They cannot be read.
     Broken,
 }
@@ -162,7 +182,7 @@ pub(crate) fn values(detail: Option<&str>) -> Values {
         }
     }
     if cut {
-        Values::Cut
+        Values::Dotted(values)
     } else {
         Values::Whole(values)
     }
@@ -203,8 +223,8 @@ mod tests {
             };
             let written: Vec<String> = sent.iter().zip(1..).map(written).collect();
             let found = values(Some(&format!("Parameters: {}", written.join(", "))));
-            let is_cut = sent.iter().flatten().any(|value| value.ends_with("..."));
-            let wanted = if is_cut { Values::Cut } else { Values::Whole(sent) };
+            let is_dotted = sent.iter().flatten().any(|value| value.ends_with("..."));
+            let wanted = if is_dotted { Values::Dotted(sent) } else { Values::Whole(sent) };
             prop_assert!(found == wanted);
         }
     }
@@ -220,7 +240,8 @@ mod tests {
             Said::Ended { ms } => format!("ended {ms}"),
             Said::Setting { name, value } => format!("{name}={}", value.unwrap_or("default")),
             Said::Version(version) => format!("version {version}"),
-            Said::Disconnected => "disconnected".to_owned(),
+            Said::Connects => "connects".to_owned(),
+            Said::Ready => "ready".to_owned(),
             Said::Other => "other".to_owned(),
         }
     }
@@ -266,13 +287,24 @@ mod tests {
             ),
             ("starting PostgreSQL 18.1 on x86_64", "version 18.1"),
             ("starting PostgreSQL 14.2 (Debian 1), x", "version 14.2"),
-            ("disconnection: session time: 0:00", "disconnected"),
+            ("disconnection: session time: 0:00", "connects"),
+            ("connection authorized: user=a", "connects"),
+            ("database system is ready to accept connections", "ready"),
             ("checkpoint starting: time", "other"),
         ];
         for (message, wanted) in cases {
             assert_eq!(shown(message), wanted, "{message}");
         }
-        assert!(is_foreign_duration("Dauer: 0.123 ms  Anweisung: select 1"));
+        for foreign in [
+            "Dauer: 0.123 ms  Anweisung: select 1",
+            "durée : 0.123 ms",
+            "продолжительность: 0.123 мс  оператор: select 1",
+            "期間: 0.123 ミリ秒  文: select 1",
+            "执行时间：0.123 毫秒",
+        ] {
+            assert!(is_foreign_duration(foreign), "{foreign}");
+        }
+        assert!(!is_foreign_duration("checkpoint complete: 0.5 of it"));
         assert!(!is_foreign_duration("duration: 0.123 ms"));
         assert!(!is_foreign_duration("checkpoint complete: wrote"));
     }
@@ -294,7 +326,8 @@ mod tests {
         assert!(values(Some("Parameters: $1 = '{a,NULL}'")) == whole(&[Some("{a,NULL}")]));
         assert!(values(None) == whole(&[]));
         assert!(values(Some("prepare: PREPARE p AS SELECT 1")) == whole(&[]));
-        assert!(values(Some("Parameters: $1 = 'abc...', $2 = '1'")) == Values::Cut);
+        let dotted = values(Some("Parameters: $1 = 'abc...', $2 = '1'"));
+        assert!(matches!(dotted, Values::Dotted(values) if values.len() == 2));
         for broken in ["$1 = 'a", "$2 = 'a'", "$1 = 'a' $2 = 'b'", "$1 = x", ""] {
             assert!(
                 values(Some(&format!("Parameters: {broken}"))) == Values::Broken,

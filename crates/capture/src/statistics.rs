@@ -6,11 +6,14 @@
 use crate::capture::Counted;
 use crate::collect::Hashed;
 use crate::csv::{fields, is_open};
+use crate::fingerprint::Fingerprint;
 use crate::id::id;
+use crate::kind::{in_common, statements as parts};
 use crate::known::Known;
+use crate::lexer::tokens;
 use crate::statement::{Protocol, Statement, Unusable, Weight};
 use deltabench_model::problem::Problem;
-use deltabench_model::units::{to_f64, to_u64};
+use deltabench_model::units::{count, to_f64, to_u64};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
@@ -40,6 +43,9 @@ impl Sums {
         self.rows += other.rows * share.calls;
     }
 }
+
+/// What stands for a text that the role may not see.
+const HIDDEN: &str = "<insufficient privilege>";
 
 /// What makes the file.
 const COPY: &str = "\
@@ -167,20 +173,28 @@ pub(crate) fn joined(
     let meant = Meant::of(&statements);
     let mut sums: BTreeMap<usize, Sums> = BTreeMap::new();
     let mut alone: BTreeMap<String, (Hashed, Sums)> = BTreeMap::new();
+    let mut inside: BTreeMap<usize, Sums> = BTreeMap::new();
+    let (hidden, rows): (Vec<Row>, Vec<Row>) =
+        rows.into_iter().partition(|row| row.query == HIDDEN);
+    counted.hidden += count(hidden.len());
     for row in rows {
         let known = Known::of(&row.query);
-        let found = meant.by(&row, &known, &statements);
-        let shares = shares(&found, &statements);
-        for (at, share) in found.iter().zip(&shares) {
-            sums.entry(*at).or_default().add(row.sums, *share);
+        let mut is_found = false;
+        for (found, sums) in [
+            (meant.by(&row, &known, &statements), &mut sums),
+            (meant.around(&row, &known, &statements), &mut inside),
+        ] {
+            let found = if is_found { Vec::new() } else { found };
+            for (at, share) in found.iter().zip(shares(&found, &statements)) {
+                sums.entry(*at).or_default().add(row.sums, share);
+                is_found = true;
+            }
         }
-        if found.is_empty() {
+        if !is_found {
             let hashed = only_in_statistics(&row, &known);
             let entry = alone.entry(hashed.0.id.clone());
-            entry
-                .or_insert_with(|| (hashed, Sums::default()))
-                .1
-                .add(row.sums, WHOLE);
+            let (_, sums) = entry.or_insert_with(|| (hashed, Sums::default()));
+            sums.add(row.sums, WHOLE);
         }
     }
     let calls = ratio(
@@ -195,21 +209,28 @@ pub(crate) fn joined(
         |statement| statement.total_ms.unwrap_or(0.0),
         |sums| sums.ms + sums.plan_ms,
     );
+    // A lower bound of a time says nothing of the others.
+    let times = times.filter(|_| statements.iter().all(|(s, _)| s.weight != Weight::AtLeast));
     let more = times.or(calls).unwrap_or(1.0);
     for (at, (statement, _)) in statements.iter_mut().enumerate() {
-        match sums.get(&at) {
-            Some(sums) => weigh(statement, *sums),
-            None => {
+        match (sums.get(&at), inside.get(&at)) {
+            (Some(sums), _) => weigh(statement, *sums),
+            // Times of its parts, but executions of the whole.
+            (None, Some(parts)) => {
+                let calls = to_f64(statement.calls) * calls.unwrap_or(1.0);
+                weigh(statement, Sums { calls, ..*parts });
+            }
+            (None, None) => {
                 counted.not_in_statistics += 1;
                 scale(statement, more);
             }
         }
     }
-    for (mut hashed, sums) in alone.into_values() {
-        counted.only_in_statistics += 1;
+    counted.only_in_statistics += count(alone.len());
+    statements.extend(alone.into_values().map(|(mut hashed, sums)| {
         weigh(&mut hashed.0, sums);
-        statements.push(hashed);
-    }
+        hashed
+    }));
     (statements, calls)
 }
 
@@ -217,6 +238,8 @@ pub(crate) fn joined(
 struct Meant {
     ids: HashMap<i64, Vec<usize>>,
     hashes: HashMap<[u8; 32], Vec<usize>>,
+    /// Those of the parts of texts with several statements.
+    parts: HashMap<[u8; 32], Vec<usize>>,
 }
 
 impl Meant {
@@ -229,28 +252,20 @@ impl Meant {
             }
             hashes.entry(*hash).or_default().push(at);
         }
-        Self { ids, hashes }
+        Self {
+            ids,
+            hashes,
+            parts: of_parts(statements),
+        }
+    }
+
+    /// Texts of several statements of which a row is one. The server counts each of them by itself.
+    fn around(&self, row: &Row, known: &Known, statements: &[Hashed]) -> Vec<usize> {
+        Self::fitting(self.parts.get(&known.fingerprint.hash), row, statements)
     }
 
     fn by(&self, row: &Row, known: &Known, statements: &[Hashed]) -> Vec<usize> {
-        let differ = |one: &Option<String>, other: &Option<String>| {
-            one.is_some() && other.is_some() && one != other
-        };
-        let statement = |at: &usize| statements.get(*at).map(|(statement, _)| statement);
-        let of = |found: Option<&Vec<usize>>| -> Vec<usize> {
-            let found = found.into_iter().flatten().copied();
-            let here: Vec<usize> = found
-                .filter(|at| statement(at).is_some_and(|s| !differ(&s.database, &row.database)))
-                .collect();
-            // The statistics have the role of `SET ROLE` or of a function, the log that of the login: another
-            // role is no other statement, it only tells statements of several roles apart.
-            let same: Vec<usize> = here
-                .iter()
-                .copied()
-                .filter(|at| statement(at).is_some_and(|s| !differ(&s.role, &row.role)))
-                .collect();
-            if same.is_empty() { here } else { same }
-        };
+        let of = |found| Self::fitting(found, row, statements);
         let by_id = of(row.query_id.and_then(|id| self.ids.get(&id)));
         if by_id.is_empty() {
             of(self.hashes.get(&known.fingerprint.hash))
@@ -258,6 +273,43 @@ impl Meant {
             by_id
         }
     }
+
+    /// Of some statements those that a row may mean.
+    fn fitting(found: Option<&Vec<usize>>, row: &Row, statements: &[Hashed]) -> Vec<usize> {
+        let differ = |one: &Option<String>, other: &Option<String>| {
+            one.is_some() && other.is_some() && one != other
+        };
+        let statement = |at: &usize| statements.get(*at).map(|(statement, _)| statement);
+        let found = found.into_iter().flatten().copied();
+        let here: Vec<usize> = found
+            .filter(|at| statement(at).is_some_and(|s| !differ(&s.database, &row.database)))
+            .collect();
+        // The statistics have the role of a function that runs as its owner, the log that of the session:
+        // another role is no other statement, it only tells statements of several roles apart.
+        let same = here.iter().copied();
+        let same: Vec<usize> = same
+            .filter(|at| statement(at).is_some_and(|s| !differ(&s.role, &row.role)))
+            .collect();
+        if same.is_empty() { here } else { same }
+    }
+}
+
+fn of_parts(statements: &[Hashed]) -> HashMap<[u8; 32], Vec<usize>> {
+    let mut hashes: HashMap<[u8; 32], Vec<usize>> = HashMap::new();
+    for (at, (statement, _)) in statements.iter().enumerate() {
+        let found = tokens(&statement.normalised);
+        let parts = parts(&found.tokens);
+        if parts.len() < 2 {
+            continue;
+        }
+        let own = parts
+            .into_iter()
+            .map(|part| Fingerprint::of(&in_common(part)).hash);
+        for hash in BTreeSet::from_iter(own) {
+            hashes.entry(hash).or_default().push(at);
+        }
+    }
+    hashes
 }
 
 /// The part of a row that one of several statements gets.
@@ -513,6 +565,33 @@ mod tests {
         );
         let calls: Vec<u64> = all.iter().map(|statement| statement.calls).collect();
         assert_eq!(calls, [9, 4]);
+    }
+
+    #[test]
+    fn rows_of_the_parts_of_a_text_are_its_time() {
+        let (all, counted) = joined_with(
+            vec![
+                statement("select 1; select a from b where c = 'x'", 8, 10, 3.0),
+                statement("select z", 9, 10, 1.0),
+            ],
+            "10,t,1,select $1,40,4,0,0,app\n10,t,2,select a from b where c = $1,40,6,0,0,app\n\
+             10,t,9,select z,40,4,0,0,app\n",
+        );
+        assert_eq!((all.len(), counted.only_in_statistics), (2, 0));
+        assert_eq!((all[0].calls, all[0].weight), (40, Weight::Statistics));
+        assert!(near(all[0].total_ms, 10.0), "{:?}", all[0]);
+    }
+
+    #[test]
+    fn a_text_that_the_role_may_not_see_is_no_statement() {
+        let (all, counted) = joined_with(
+            vec![statement("select a", 1, 30, 3.0)],
+            "10,t,1,select a,4,4,0,0,app\n11,t,,<insufficient privilege>,900,9000,0,0,app\n",
+        );
+        assert_eq!(
+            (all.len(), counted.hidden, counted.only_in_statistics),
+            (1, 1, 0)
+        );
     }
 
     #[test]

@@ -62,6 +62,7 @@ fn entry(text: &str, is_lossy: bool) -> Option<Entry> {
         session: session.to_owned(),
         tag: present(field(7)),
         severity: field(11).to_owned(),
+        state: present(field(12)),
         message: field(13).to_owned(),
         detail: present(field(14)),
         statement: present(field(19)),

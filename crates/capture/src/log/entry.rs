@@ -13,6 +13,8 @@ pub(crate) struct Entry {
     pub tag: Option<String>,
     /// `LOG`, `ERROR` and so on.
     pub severity: String,
+    /// The SQLSTATE; absent in text logs.
+    pub state: Option<String>,
     pub message: String,
     pub detail: Option<String>,
     /// The statement that failed, of an error.

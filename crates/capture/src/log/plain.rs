@@ -64,7 +64,8 @@ impl<'a> Prefixed<'a> {
         if let (Some(user), Some(database)) = (named("user="), named("db=")) {
             return Some((user, database));
         }
-        words().find_map(|word| word.split_once('@'))
+        // Names may have an `@`, those of databases seldom.
+        words().find_map(|word| word.rsplit_once('@'))
     }
 
     /// The text without the SQLSTATE that `log_error_verbosity = verbose` writes before it.
@@ -196,6 +197,8 @@ mod tests {
         let debian = prefixed("2026-11-02 10:11:12.123 UTC [77] app@shop LOG:  x");
         let both = (Some("app".to_owned()), Some("shop".to_owned()));
         assert_eq!((debian.1, debian.2), both);
+        let mail = prefixed("2026-11-02 10:11:12.123 UTC [77] ann@corp.org@shop LOG:  x");
+        assert_eq!(mail.1.as_deref(), Some("ann@corp.org"));
         let rds = prefixed("2026-11-02 10:11:12 UTC:10.0.0.1(5):app@shop:[77]:LOG:  DETAIL:  x");
         assert_eq!(
             rds,

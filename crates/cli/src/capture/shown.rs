@@ -225,72 +225,104 @@ impl<'a> Shown<'a> {
 
     /// What makes the capture less than the workload.
     fn doubts(&self) -> Vec<String> {
-        let (summary, counted) = (&self.summary, &self.header.counted);
         let mut lines = self.of_sampling();
-        let mut say = |of: u64, noun: &str, before: &str, after: &str| {
-            if of > 0 {
-                lines.push(format!("{before}: {}{after}", number(of, noun)));
-            }
+        lines.extend(self.of_executions().into_iter().flatten());
+        lines.extend(self.of_statements().into_iter().flatten());
+        let of_log = || {
+            let statements = self.statements.iter();
+            statements.filter(|statement| statement.weight != Weight::Statistics)
         };
-        say(
-            counted.errors,
-            "execution",
-            "ended with an error",
-            "; they do not count",
-        );
-        say(
-            summary.unusable,
-            "execution",
-            "values or text are not whole",
-            "; other executions stand for them",
-        );
+        if of_log().next().is_some() && of_log().all(|statement| statement.role.is_none()) {
+            lines.push(
+                "no role and no database in the log: statements of different ones are one; log with \
+                 log_line_prefix = '%m [%p] %q%u@%d '"
+                    .to_owned(),
+            );
+        }
+        let places = format!(", the first at {}", self.header.unreadable_at.join(", "));
+        let unreadable = self.header.counted.unreadable;
+        lines.extend(remark(unreadable, "entry", "not understood", &places));
+        lines
+    }
+
+    fn of_executions(&self) -> [Option<String>; 6] {
+        let counted = &self.header.counted;
+        [
+            remark(
+                counted.foreign,
+                "duration",
+                "in another language than English, and not read",
+                "; set lc_messages = 'C' on the server",
+            ),
+            remark(
+                counted.errors,
+                "execution",
+                "ended with an error",
+                "; they do not count",
+            ),
+            remark(
+                self.summary.unusable,
+                "execution",
+                "values or text are not whole",
+                "; other executions stand for them",
+            ),
+            remark(
+                counted.without_duration,
+                "execution",
+                "no duration in the log",
+                "",
+            ),
+            remark(
+                counted.stray_durations,
+                "duration",
+                "no statement for a duration",
+                "",
+            ),
+            remark(
+                counted.not_utf8,
+                "entry",
+                "bytes that are not UTF-8",
+                "; their values cannot be used",
+            ),
+        ]
+    }
+
+    fn of_statements(&self) -> [Option<String>; 5] {
+        let (summary, counted) = (&self.summary, &self.header.counted);
         let at_least = self.statements.iter();
         let at_least = at_least.filter(|statement| statement.weight == Weight::AtLeast);
-        say(
-            count(at_least.count()),
-            "statement",
-            "most executions have no duration",
-            "; times are lower bounds, of the slow ones (log_min_duration_statement); log with a sample rate",
-        );
-        say(
-            counted.without_duration,
-            "execution",
-            "no duration in the log",
-            "",
-        );
-        say(
-            counted.stray_durations,
-            "duration",
-            "no statement for a duration",
-            "",
-        );
-        say(
-            counted.not_utf8,
-            "entry",
-            "bytes that are not UTF-8",
-            "; their values cannot be used",
-        );
-        say(
-            counted.not_in_statistics,
-            "statement",
-            "not in pg_stat_statements",
-            "; their weights are those of the log, scaled like the others",
-        );
-        say(
-            summary.few_tuples,
-            "statement",
-            "fewer than 5 different values",
-            "; log a larger share, or for longer",
-        );
-        say(
-            summary.volatile,
-            "statement",
-            "now(), random() or the like in the text",
-            "; results depend on the moment",
-        );
-        let places = format!(", the first at {}", self.header.unreadable_at.join(", "));
-        say(counted.unreadable, "entry", "not understood", &places);
-        lines
+        [
+            remark(
+                count(at_least.count()),
+                "statement",
+                "most executions have no duration",
+                "; times are lower bounds, of the slow ones (log_min_duration_statement)",
+            ),
+            remark(
+                counted.hidden,
+                "statement",
+                "pg_stat_statements hides the text",
+                "; read it as a role that has pg_read_all_stats",
+            ),
+            remark(
+                counted.not_in_statistics,
+                "statement",
+                "not in pg_stat_statements",
+                "; their weights are those of the log, scaled like the others",
+            ),
+            remark(
+                summary.few_tuples,
+                "statement",
+                "fewer than 5 different values",
+                "; log a larger share, or for longer",
+            ),
+            remark(
+                summary.volatile,
+                "statement",
+                "now(), random() or the like in the text",
+                "; results depend on the moment",
+            ),
+        ]
     }
 
     /// The statements with the most time.
@@ -340,6 +372,11 @@ fn cut(line: &str, width: usize) -> String {
     }
     let kept: String = line.chars().take(width.saturating_sub(1)).collect();
     format!("{}…", kept.trim_end())
+}
+
+/// A line on how many there are; absent if there are none.
+fn remark(of: u64, noun: &str, before: &str, after: &str) -> Option<String> {
+    (of > 0).then(|| format!("{before}: {}{after}", number(of, noun)))
 }
 
 fn number(of: u64, noun: &str) -> String {
