@@ -293,7 +293,7 @@ pub struct LeftOut {
 }
 
 impl ReplayVerdict {
-    /// Whether a result differs for no known reason.
+    /// Whether a result differs, with or without a known cause.
     pub fn results_differ(&self) -> bool {
         matches!(
             self.results,

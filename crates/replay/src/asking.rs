@@ -2,7 +2,7 @@
 
 use crate::results::{Reading, Rows};
 use crate::said::{self, Known};
-use crate::servers::{Member, ROLE, analyze, of_server, run};
+use crate::servers::{Member, ROLE, analyze, of_server, query, run};
 use crate::session::{connect, ends_the_rest};
 use crate::shape::{Roots, Shape};
 use crate::work::{Job, TupleJob};
@@ -86,6 +86,17 @@ impl<'a> Asking<'a> {
         client
             .and_then(|mut client| analyze(&mut client, "ANALYZE").map(drop))
             .map_err(|problem| self.named(problem))
+    }
+
+    /// Ends what the server does for us: a long statement does not hear of an interruption.
+    pub fn end_sessions(&self) {
+        let others = "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
+                      WHERE pid <> pg_catalog.pg_backend_pid()";
+        // Best effort: without it the statement ends at its time-out.
+        let _ = self
+            .member
+            .superuser()
+            .and_then(|mut client| query(&mut client, others));
     }
 
     /// Explains every tuple.

@@ -14,9 +14,13 @@ use deltabench_model::replayed::{
 };
 use deltabench_model::units::count;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Less than this share of the captured rows means that the data or the time have moved.
 const MOVED: f64 = 0.5;
+/// How often a long statement is looked at for an interruption.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Functions that say the time; the session's time zone has no part in it.
 const CLOCKS: [&str; 10] = [
     "now",
@@ -196,6 +200,18 @@ fn side_by_side<T: Send>(
             .enumerate()
             .map(|(place, asking)| scope.spawn(move || what(asking, place)))
             .collect();
+        let mut told = false;
+        while !threads
+            .iter()
+            .all(std::thread::ScopedJoinHandle::is_finished)
+        {
+            std::thread::sleep(PAUSE);
+            let stop = |asking: &Asking<'_>| asking.interrupted.load(Ordering::Relaxed);
+            if !told && asking.iter().any(stop) {
+                told = true;
+                asking.iter().for_each(Asking::end_sessions);
+            }
+        }
         let died = |_| Err(Problem::new("a thread that asks a server ended too early"));
         let ends: Vec<_> = threads
             .into_iter()
@@ -442,23 +458,25 @@ impl Asked {
                 self.missing_roles.join(", ")
             ));
         }
-        let dumped = request.survey.locale.as_deref();
-        if let Some(locale) = dumped.filter(|locale| !matches!(*locale, "C" | "POSIX" | "C.UTF-8"))
-        {
-            notes.push(format!(
-                "locale: the dumped database has {locale}, the databases here have C: the order of text, and \
-                 whether an index can answer LIKE, may differ from production; all servers are alike"
-            ));
-        }
+        notes.extend(locale(request.survey.locale.as_deref()));
         let skipped = &request.survey.skipped;
         if skipped
             .iter()
             .any(|(why, _)| *why == crate::dump::Skipped::OtherServers)
         {
             notes.push(
-                "user mappings and subscriptions of the dump are left out, so no other server is reached"
+                "user mappings and subscriptions of the dump are left out, so foreign tables cannot be read"
                     .to_owned(),
             );
+        }
+        let reaching = request.survey.reaching_out();
+        if !reaching.is_empty() {
+            notes.push(format!(
+                "network: the dump has {}: its functions, indexes and materialized views may have reached \
+                 other machines while it was loaded and statements were explained; deltabench does not \
+                 stop them",
+                reaching.join(", ")
+            ));
         }
         notes
     }
@@ -480,6 +498,19 @@ fn unanalysed(member: &Member<'_>) -> Option<String> {
     Some(format!(
         "not-analysed: {server} has no statistics of {first}{more}: plans that read it are not those of \
          production"
+    ))
+}
+
+/// What the locale of the databases may change.
+fn locale(dumped: Option<&str>) -> Option<String> {
+    let of_production = match dumped {
+        Some("C" | "POSIX" | "C.UTF-8") => return None,
+        Some(locale) => format!("the dumped one has {locale}"),
+        None => "the dump does not say that of production".to_owned(),
+    };
+    Some(format!(
+        "locale: the databases here have the locale C, {of_production}: the order of text, and whether an \
+         index can answer LIKE, may differ from production; all servers are alike"
     ))
 }
 
@@ -545,4 +576,16 @@ fn load_failures(servers: &Servers<'_>) -> Vec<ReplayedLoadFailure> {
         }
     }
     found.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_locale_that_is_unknown_or_another_is_told() {
+        assert_eq!(locale(Some("C")), None);
+        assert!(locale(Some("de_DE.UTF-8")).unwrap().contains("de_DE.UTF-8"));
+        assert!(locale(None).unwrap().contains("does not say"));
+    }
 }

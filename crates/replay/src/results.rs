@@ -73,10 +73,12 @@ pub struct Promises {
     pub limits_unordered: bool,
     /// It calls an aggregate that depends on the order of rows.
     pub aggregates: bool,
+    /// It has DISTINCT ON.
+    pub distinct_on: bool,
 }
 
 /// Functions whose answer depends on the order in which rows come.
-const ORDERED_AGGREGATES: [&str; 9] = [
+const ORDERED_AGGREGATES: [&str; 15] = [
     "array_agg",
     "string_agg",
     "json_agg",
@@ -86,6 +88,12 @@ const ORDERED_AGGREGATES: [&str; 9] = [
     "xmlagg",
     "first_value",
     "row_number",
+    "last_value",
+    "nth_value",
+    "lag",
+    "lead",
+    "ntile",
+    "json_arrayagg",
 ];
 
 impl Promises {
@@ -101,6 +109,8 @@ impl Promises {
                 levels.push((false, false));
             } else if token.is_mark(")") && levels.len() > 1 {
                 promises.close(levels.pop());
+            } else if token.is_word("distinct") && next_is("on") {
+                promises.distinct_on = true;
             } else if token.is_word("order") && next_is("by") {
                 promises.orders |= levels.len() == 1;
                 if let Some(level) = levels.last_mut() {
@@ -143,6 +153,9 @@ impl Promises {
             causes.push(
                 "rows that are equal in ORDER BY may be on either side of its LIMIT".to_owned(),
             );
+        }
+        if self.distinct_on {
+            causes.push("DISTINCT ON keeps any of the rows that are equal in ORDER BY".to_owned());
         }
         if self.aggregates {
             causes.push("it has a function that depends on the order of rows".to_owned());
@@ -198,6 +211,9 @@ mod tests {
         assert!(ordered.limits && !ordered.limits_unordered);
         assert!(of("select * from (select a from t limit 1) s order by a").limits_unordered);
         assert!(!of("select \"limit\" from t").limits);
+        assert!(of("select distinct on (a) b from t").distinct_on);
+        assert!(!of("select distinct a from t").distinct_on);
+        assert!(of("select lag(a) over () from t").aggregates);
         assert_eq!(
             of("select 1").causes(&["random".to_owned()]),
             ["it calls random"]

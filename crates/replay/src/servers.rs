@@ -248,7 +248,7 @@ impl<'a> Servers<'a> {
         match lost {
             Some(failure) => Err(Problem::new("the base does not take the rows of the dump")
                 .detail(failure.to_string())
-                .hint("use a base that is no older than the dumped server")),
+                .hint(way_out(&failure.sqlstate))),
             None => Ok(()),
         }
     }
@@ -374,6 +374,17 @@ fn superuser(database: &str) -> Login {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
         confirm_path: false,
+    }
+}
+
+/// What to do about rows that the base refuses.
+fn way_out(sqlstate: &str) -> &'static str {
+    match sqlstate {
+        "22021" | "22P05" => {
+            "the bytes of these rows are not of the dump's encoding, as in a database with SQL_ASCII: dump \
+             with `pg_dump --encoding` and the encoding that they have"
+        }
+        _ => "use a base that is no older than the dumped server",
     }
 }
 
@@ -529,6 +540,12 @@ mod tests {
         for (name, _) in OURS {
             assert!(planner.iter().all(|word| !name.contains(word)), "{name}");
         }
+    }
+
+    #[test]
+    fn rows_in_another_encoding_have_a_way_out_of_their_own() {
+        assert!(way_out("22021").contains("--encoding"));
+        assert!(way_out("22P04").contains("base"));
     }
 
     #[test]

@@ -320,6 +320,11 @@ fn found_words(replayed: &Replayed, place: usize) -> String {
     let with = |wanted: ErrorVerdict| found.count(|verdict| verdict.errors == wanted);
     let late = with(ErrorVerdict::TooLong);
     let unstable = found.count(is_unstable);
+    let known = found.count(|verdict| verdict.results_differ() && !verdict.causes.is_empty());
+    let caused = match known {
+        0 => String::new(),
+        known => format!(" ({known} for known causes)"),
+    };
     let verb = |count: u64, one: &str, several: &str| match count {
         1 => format!("1 statement {one}"),
         count => format!("{count} statements {several}"),
@@ -341,8 +346,8 @@ fn found_words(replayed: &Replayed, place: usize) -> String {
     });
     parts.push(match (replayed.executed, results) {
         (false, _) => "none was executed".to_owned(),
-        (true, 1) => "1 returns something else".to_owned(),
-        (true, results) => format!("{results} return something else"),
+        (true, 1) => format!("1 returns something else{caused}"),
+        (true, results) => format!("{results} return something else{caused}"),
     });
     let moved = found.count(|verdict| verdict.results == ResultVerdict::Moved);
     let more = [

@@ -21,7 +21,7 @@ fn loading(arguments: &ReplayArguments, survey: &Survey) -> Vec<String> {
     let from = dumped.map_or_else(String::new, |version| format!(" of {version}"));
     let mut lines = vec![
         format!(
-            "new servers of deltabench, on local sockets: {}; no other server gets anything",
+            "new servers of deltabench, on local sockets: {}; deltabench sends nothing to any other server",
             names.join(", ")
         ),
         format!(
@@ -37,6 +37,14 @@ fn loading(arguments: &ReplayArguments, survey: &Survey) -> Vec<String> {
         lines.push(format!(
             "each needs the extensions {}",
             extensions.join(", ")
+        ));
+    }
+    let reaching = survey.reaching_out();
+    if !reaching.is_empty() {
+        lines.push(format!(
+            "warning: the dump has {}: its own functions, indexes and materialized views may reach other \
+             machines",
+            reaching.join(", ")
         ));
     }
     let skipped = survey.skipped.iter();

@@ -196,6 +196,14 @@ fn what_was_planted_is_found_and_nothing_else_and_no_value_leaves() {
     );
     let notes = answer["notes"].to_string();
     assert!(
+        notes.contains("network: the dump has postgres_fdw"),
+        "{notes}"
+    );
+    assert!(
+        notes.contains("the databases here have the locale C"),
+        "{notes}"
+    );
+    assert!(
         notes.contains("not-analysed: postgres:14") && notes.contains("shop.parts"),
         "{notes}"
     );
@@ -326,6 +334,23 @@ fn a_replay_that_is_stopped_or_killed_leaves_nothing() {
     assert!(!lab.servers().is_empty());
     signal(child.id(), "-INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+    let nap = "CREATE FUNCTION nap() RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 1 FROM pg_sleep(600)';";
+    std::fs::write(lab.path().join("nap.dump"), nap).unwrap();
+    std::fs::write(lab.path().join("nap.sql"), "SELECT nap();").unwrap();
+    let paths = ["nap.sql", "nap.dump"].map(|name| lab.path().join(name));
+    let [statements, data] = paths.each_ref().map(|path| path.to_str().unwrap());
+    let mut asking = arguments;
+    (asking[1], asking[5]) = (statements, data);
+    let mut child = lab.start(&asking);
+    lab.wait_for(&mut child, "every statement is explained");
+    signal(child.id(), "-INT");
+    let begun = std::time::Instant::now();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(
+        begun.elapsed().as_secs() < 40,
+        "before the time-out of 60 s"
+    );
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
     let mut child = lab.start(&arguments);
     lab.wait_for(&mut child, "loading");

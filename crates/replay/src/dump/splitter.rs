@@ -107,9 +107,14 @@ impl<R: Read> Splitter<R> {
     /// Errors: the file cannot be read, or ends before the data does.
     pub fn copy_data(&mut self, out: &mut Vec<u8>) -> Result<bool, DumpError> {
         self.compact();
+        // How far a row without an end has been searched.
+        let mut searched = 0;
         loop {
             let pending = self.buffer.get(self.start..).unwrap_or_default();
-            let Some(length) = pending.iter().position(|byte| *byte == b'\n') else {
+            let unread = pending.get(searched..).unwrap_or_default();
+            let end = unread.iter().position(|byte| *byte == b'\n');
+            let Some(length) = end.map(|end| searched + end) else {
+                searched = pending.len();
                 if pending.len() > LONGEST {
                     return Err(DumpError::TooLong { line: self.line });
                 }
@@ -122,6 +127,7 @@ impl<R: Read> Splitter<R> {
                 }
                 continue;
             };
+            searched = 0;
             let row = pending.get(..=length).unwrap_or_default();
             self.line += 1;
             self.start += length + 1;

@@ -43,6 +43,34 @@ pub struct Survey {
     pub locale: Option<String>,
 }
 
+/// Extensions whose functions and tables reach other machines, and languages whose functions may.
+const REACHING_OUT: [&str; 13] = [
+    "dblink",
+    "postgres_fdw",
+    "file_fdw",
+    "mysql_fdw",
+    "oracle_fdw",
+    "tds_fdw",
+    "redis_fdw",
+    "mongo_fdw",
+    "http",
+    "pgsql_http",
+    "pg_net",
+    "plsh",
+    "pg_cron",
+];
+
+impl Survey {
+    /// Extensions with which the dump may reach other machines while it is loaded and explained.
+    pub fn reaching_out(&self) -> Vec<&str> {
+        let untrusted = |name: &str| name.starts_with("pl") && name.ends_with('u');
+        let names = self.extensions.iter().map(String::as_str);
+        names
+            .filter(|name| REACHING_OUT.contains(name) || untrusted(name))
+            .collect()
+    }
+}
+
 /// Reads a dump to its end.
 ///
 /// Errors: one that cannot be read, is cut, or holds what cannot be loaded.
@@ -279,6 +307,13 @@ mod tests {
             panic!("two databases");
         };
         assert_eq!(names, ["a", "b"]);
+    }
+
+    #[test]
+    fn extensions_that_reach_out_are_known() {
+        let sql = "CREATE EXTENSION dblink; CREATE EXTENSION plpython3u; CREATE EXTENSION hstore; \
+                   CREATE EXTENSION plpgsql;";
+        assert_eq!(of(sql).unwrap().reaching_out(), ["dblink", "plpython3u"]);
     }
 
     #[test]
