@@ -14,7 +14,8 @@ pub enum Touches {
 /// The share of all points of a kind together. The last one is a share too, because what is nowhere in a
 /// profile may have done it: a prior says where to look first, and never who did it.
 /// Source: of 2772 commits of a year, 61 changed a function that moved, and all causes that were known were
-/// among these; simulated, such a prior saves a third of the looks, and costs half a look if it is wrong.
+/// among these; simulated, such a prior saves a third of the looks, and costs one look if it is wrong
+/// (1.0 of 301 commits on average, 1.5 of 1626, 4 at most).
 fn mass(touches: Touches) -> f64 {
     match touches {
         Touches::Moved => 0.70,
@@ -105,9 +106,14 @@ mod tests {
     fn a_prior_that_is_wrong_finds_the_same_step_a_few_looks_later() {
         let history = history();
         let even = vec![1.0; history.len()];
+        let steered = weights(&history);
         let without = mean(&history, Touches::Other, &even);
-        let with = mean(&history, Touches::Other, &weights(&history));
-        assert!(with < without + 4.0, "{with} for {without}");
+        let with = mean(&history, Touches::Other, &steered);
+        assert!(with < without + 1.5, "{with} for {without}");
+        for step in (1..history.len()).filter(|step| history[*step] == Touches::Other) {
+            let (with, without) = (looks(step, &steered), looks(step, &even));
+            assert!(with <= without + 4, "{step}: {with} for {without}");
+        }
     }
 
     #[test]

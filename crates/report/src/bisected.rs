@@ -4,7 +4,7 @@
 
 mod in_time;
 
-pub use in_time::{InTime, TimeChange, TimeSays};
+pub use in_time::{InTime, TimeChange, TimeSays, Timed};
 
 use crate::lines::wrapped;
 use crate::words::plural;
@@ -446,10 +446,19 @@ mod tests {
             change,
             ci95: Some((change - 0.004, change + 0.004)),
         };
-        let changes = (Some(change(0.03)), Some(change(-0.03)), Some(change(0.0)));
-        let run = "bisect-x-7".to_owned();
-        bisected.culprits[0].in_time =
-            Some(InTime::new(run, true, 12, changes, (0.04, Some(1e-5))));
+        let timed = Timed {
+            run: "bisect-x-7".to_owned(),
+            is_finished: true,
+            blocks: 12,
+            clients: 1,
+            rows: 20_000,
+            cpu: Some(change(0.03)),
+            throughput: Some(change(-0.03)),
+            placebo: Some(change(0.0)),
+            p: Some(1e-5),
+            unfit: None,
+        };
+        bisected.culprits[0].in_time = Some(InTime::new(timed, 0.04));
         bisected.culprits[0].without = Some(WithoutCulprit {
             change: Some(0.001),
             why: None,

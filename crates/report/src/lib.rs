@@ -50,7 +50,7 @@ pub use axis::interval_bar;
 pub use benchstat::benchstat;
 pub use bisected::{
     BISECTED_FORMAT, BaseAlone, Bisected, BisectedLook, BisectedPoint, Culprit, InTime,
-    OpenInterval, Quiet, SuspectPoint, TimeChange, TimeSays, WithoutCulprit, bisected_json,
+    OpenInterval, Quiet, SuspectPoint, TimeChange, TimeSays, Timed, WithoutCulprit, bisected_json,
     bisected_text,
 };
 pub use context::{

@@ -2,9 +2,10 @@
 
 use crate::failure::Failure;
 use crate::store::store_problem;
-use deltabench_compare::comparison::{CellComparison, Metric};
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_lab::Judged;
-use deltabench_report::{InTime, TimeChange};
+use deltabench_model::finding::Severity;
+use deltabench_report::{InTime, TimeChange, Timed};
 use deltabench_store::{RunState, Store};
 
 /// What a run says of a culprit next to its parent; nothing if it was not begun. `change` is the culprit's by
@@ -23,15 +24,30 @@ pub fn in_time(run: &str, change: f64, store: &Store) -> Result<Option<InTime>, 
         Some(_) => Metric::ServerCpuPerOperation,
         None => Metric::Throughput,
     };
-    let p = cell.and_then(|cell| cell.p_of(judged_by));
-    let placebo = of(comparison.placebo_cells.first(), judged_by);
-    Ok(Some(InTime::new(
-        run.to_owned(),
-        reached.state == RunState::Finished,
-        cell.map_or(0, |cell| cell.blocks),
-        (cpu, of(cell, Metric::Throughput), placebo),
-        (change, p),
-    )))
+    let planned = plan.cells.first();
+    let timed = Timed {
+        run: run.to_owned(),
+        is_finished: reached.state == RunState::Finished,
+        blocks: cell.map_or(0, |cell| cell.blocks),
+        clients: planned.map_or(0, |cell| cell.clients),
+        rows: plan.data.rows,
+        cpu,
+        throughput: of(cell, Metric::Throughput),
+        placebo: of(comparison.placebo_cells.first(), judged_by),
+        p: cell.and_then(|cell| cell.p_of(judged_by)),
+        unfit: unfit(&comparison),
+    };
+    Ok(Some(InTime::new(timed, change)))
+}
+
+/// Why the run cannot be trusted, or was withdrawn.
+fn unfit(comparison: &Comparison) -> Option<String> {
+    let mut findings = comparison.findings.iter();
+    let of_host = findings.find(|finding| finding.severity == Severity::Unfit);
+    let of_host = of_host.map(|finding| finding.text.clone());
+    let cell = comparison.cells.first();
+    let unfit = cell.filter(|cell| [cell.alone, cell.verdict].contains(&Verdict::Unfit));
+    of_host.or_else(|| Some(unfit?.reason.clone()))
 }
 
 fn change_of(cell: &CellComparison, metric: Metric) -> Option<TimeChange> {

@@ -83,24 +83,40 @@ pub fn is_out_of_time(bisection: &Bisection) -> bool {
 
 /// What is searched: never less than what the counts themselves can tell.
 pub fn wish(bisection: &Bisection, asked: &Asked) -> Wish {
-    let (mut span, mut lowest, mut highest) = (0.0_f64, f64::MAX, 0.0_f64);
+    let (mut span, mut bases) = (0.0_f64, Vec::new());
     for look in bisection.looks() {
         if let Outcome::Counted {
             span: own, base, ..
         } = look.outcome
         {
             span = span.max(own.unwrap_or(0.0));
-            (lowest, highest) = (lowest.min(base), highest.max(base));
+            bases.push(base);
         }
     }
     // The base is counted in every look, and any two looks may be compared.
-    let spread = match highest > lowest && lowest > 0.0 {
-        true => (highest / lowest - 1.0) * SQRT_2,
-        false => 0.0,
-    };
+    let spread = spread(bases) * SQRT_2;
     Wish {
         min: (asked.min.max(span * SPANS) + spread).ln_1p(),
         steps: usize::try_from(asked.culprits).unwrap_or(usize::MAX),
+    }
+}
+
+/// What counts of the base differ by, as a share. With enough of them it leaves out the one that is farthest
+/// from the others: one disturbed look must not withdraw culprits that all others show.
+fn spread(mut bases: Vec<f64>) -> f64 {
+    /// Looks below which any of them may be the odd one.
+    const ENOUGH: usize = 5;
+    bases.sort_by(f64::total_cmp);
+    let width = |bases: &[f64]| match (bases.first(), bases.last()) {
+        (Some(lowest), Some(highest)) if *lowest > 0.0 => highest / lowest - 1.0,
+        _ => 0.0,
+    };
+    match bases.as_slice() {
+        [_, lower @ ..] if bases.len() >= ENOUGH => {
+            let upper = bases.split_last().map_or(&[][..], |(_, upper)| upper);
+            width(lower).min(width(upper))
+        }
+        all => width(all),
     }
 }
 
@@ -267,6 +283,20 @@ mod tests {
         assert!((min(vec![ends(0.01)]) - 0.03).abs() < 1e-9);
         let uneven = vec![ends(0.000_1), look(9, counted(1010.0, None))];
         assert!((min(uneven) - 0.005 - 0.01 * SQRT_2).abs() < 1e-9);
+    }
+
+    #[test]
+    fn one_disturbed_look_among_many_does_not_raise_the_smallest_step() {
+        let near = |one: f64, other: f64| (one - other).abs() < 1e-9;
+        let steady = vec![1000.0, 1001.0, 1000.0, 1001.0];
+        let with = |base: f64| spread([steady.clone(), vec![base]].concat());
+        assert!(near(with(1050.0), 0.001) && near(with(950.0), 0.001));
+        assert!(
+            near(spread(vec![1000.0, 1001.0, 1050.0]), 0.05),
+            "any may be the odd one"
+        );
+        let two = [steady, vec![1050.0, 1051.0]].concat();
+        assert!(near(spread(two), 0.05), "two are no chance");
     }
 
     #[test]

@@ -8,6 +8,31 @@ use serde::Serialize;
 /// Source: as for differences of which there is one question only; a culprit is named by its count already.
 const SHOWN: f64 = 0.01;
 
+/// Blocks below which an interval says too little: Student's t of four blocks or fewer is far from that of
+/// many, and one odd restart is a large part of them.
+const FEWEST_BLOCKS: u32 = 6;
+
+/// What a run measured of a culprit next to its parent.
+#[derive(Debug, Clone, Default)]
+pub struct Timed {
+    /// The run.
+    pub run: String,
+    pub is_finished: bool,
+    /// Blocks that count.
+    pub blocks: u32,
+    pub clients: u32,
+    /// Rows of the data.
+    pub rows: u64,
+    pub cpu: Option<TimeChange>,
+    pub throughput: Option<TimeChange>,
+    /// By the metric that is judged.
+    pub placebo: Option<TimeChange>,
+    /// Two-sided p of the metric that is judged.
+    pub p: Option<f64>,
+    /// Why the run is unfit, or was withdrawn.
+    pub unfit: Option<String>,
+}
+
 /// A culprit next to its parent, in a run with fresh blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InTime {
@@ -15,6 +40,9 @@ pub struct InTime {
     pub run: String,
     /// Blocks that count.
     pub blocks: u32,
+    pub clients: u32,
+    /// Rows of the data: those of a count, which may be fewer than those of the run that it explains.
+    pub rows: u64,
     /// CPU of the server for each operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<TimeChange>,
@@ -27,6 +55,9 @@ pub struct InTime {
     /// that takes fewer.
     pub p: Option<f64>,
     pub says: TimeSays,
+    /// Why it cannot be trusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
 }
 
 /// A relative change with its interval, as shares.
@@ -48,46 +79,41 @@ pub enum TimeSays {
     Layout,
     /// It changed the other way, by more than the layout of code can do.
     Opposite,
+    /// It changed the other way, by as little as the layout of code alone can do.
+    OppositeLayout,
     /// Chance gives as much.
     NotShown,
+    /// The run is unfit, its placebo differs, or too few blocks count.
+    Untrusted,
     /// The run did not come to its end.
     Unfinished,
 }
 
 impl InTime {
-    /// A culprit whose instructions changed by the first of the last pair; the second is the two-sided p of
-    /// the metric that is judged. The changes are those of CPU, throughput and the placebo.
-    pub fn new(
-        run: String,
-        is_finished: bool,
-        blocks: u32,
-        (cpu, throughput, placebo): (Option<TimeChange>, Option<TimeChange>, Option<TimeChange>),
-        (by_count, p): (f64, Option<f64>),
-    ) -> Self {
-        // More throughput is less time.
-        let turned = |change: TimeChange| TimeChange {
-            change: -change.change,
-            ci95: change.ci95.map(|(low, high)| (-high, -low)),
-        };
-        let cost = cpu.or(throughput.map(turned));
-        let p = cost.zip(p).map(|(cost, p)| {
+    /// A culprit whose instructions changed by this share.
+    pub fn new(timed: Timed, by_count: f64) -> Self {
+        let cost = cost(timed.cpu, timed.throughput);
+        let p = cost.zip(timed.p).map(|(cost, p)| {
             let same_way = cost.change.signum() * by_count.signum() > 0.0;
             if same_way { p / 2.0 } else { 1.0 - p / 2.0 }
         });
+        let doubt = doubt(&timed).filter(|_| timed.is_finished);
         let says = match (cost.and_then(|cost| cost.ci95), p) {
-            _ if !is_finished => TimeSays::Unfinished,
-            (Some(ci95), Some(p)) => says(ci95, p),
-            // Fewer than two blocks count, because other load disturbed the rest.
-            _ => TimeSays::NotShown,
+            _ if !timed.is_finished => TimeSays::Unfinished,
+            (Some(ci95), Some(p)) if doubt.is_none() => says(ci95, p),
+            _ => TimeSays::Untrusted,
         };
         Self {
-            run,
-            blocks,
-            cpu,
-            throughput,
-            placebo,
+            run: timed.run,
+            blocks: timed.blocks,
+            clients: timed.clients,
+            rows: timed.rows,
+            cpu: timed.cpu,
+            throughput: timed.throughput,
+            placebo: timed.placebo,
             p,
             says,
+            doubt,
         }
     }
 
@@ -105,12 +131,49 @@ impl InTime {
         let p = self
             .p
             .map_or_else(String::new, |p| format!(", one-sided p {}", p_value(p)));
-        let blocks = self.blocks;
         let figures = match figures.is_empty() {
             true => "nothing measured".to_owned(),
-            false => format!("{}{p}; {blocks} blocks", figures.join(", ")),
+            false => format!("{}{p}", figures.join(", ")),
         };
-        vec![format!("in time: {figures}"), self.says.words()]
+        let (blocks, clients, rows) = (self.blocks, self.clients, self.rows);
+        let clients = match clients {
+            1 => "1 client".to_owned(),
+            many => format!("{many} clients"),
+        };
+        vec![
+            format!("in time: {figures}; {blocks} blocks, {clients}, {rows} rows"),
+            self.sentence(),
+        ]
+    }
+
+    /// What time says.
+    fn sentence(&self) -> String {
+        let layout = LAYOUT * 100.0;
+        let cost = cost(self.cpu, self.throughput).and_then(|cost| cost.ci95);
+        let between = cost.map_or_else(String::new, |(low, high)| {
+            format!(" of {:+.1} to {:+.1} %", low * 100.0, high * 100.0)
+        });
+        let can_be_layout =
+            format!("up to {layout:.0} % can be the layout of code alone: time cannot tell");
+        match self.says {
+            TimeSays::Agrees => "time shows it too".to_owned(),
+            TimeSays::Layout => format!("time shows a cost{between}; {can_be_layout}"),
+            TimeSays::Opposite => {
+                "time changed the other way: instructions are not what counts here".to_owned()
+            }
+            TimeSays::OppositeLayout => {
+                format!("time changed the other way, a cost{between}; {can_be_layout}")
+            }
+            TimeSays::NotShown => format!(
+                "time does not show it: chance gives as much, and the layout of code alone about \
+                 {layout:.0} %"
+            ),
+            TimeSays::Untrusted => format!(
+                "time cannot be trusted: {}",
+                self.doubt.as_deref().unwrap_or("there is no interval")
+            ),
+            TimeSays::Unfinished => "its measurement in time did not come to its end".to_owned(),
+        }
     }
 }
 
@@ -125,26 +188,27 @@ impl TimeChange {
     }
 }
 
-impl TimeSays {
-    /// A sentence.
-    pub fn words(self) -> String {
-        let layout = LAYOUT * 100.0;
-        match self {
-            Self::Agrees => "time shows it too".to_owned(),
-            Self::Layout => format!(
-                "time shows a difference, but the layout of code alone can make one of {layout:.0} %: time \
-                 cannot tell"
-            ),
-            Self::Opposite => {
-                "time changed the other way: instructions are not what counts here".to_owned()
-            }
-            Self::NotShown => format!(
-                "time does not show it: chance gives as much, and the layout of code alone about \
-                 {layout:.0} %"
-            ),
-            Self::Unfinished => "its measurement in time did not come to its end".to_owned(),
-        }
-    }
+/// The change of what an operation costs: CPU, or throughput turned around, because more of it is less time.
+fn cost(cpu: Option<TimeChange>, throughput: Option<TimeChange>) -> Option<TimeChange> {
+    let turned = |change: TimeChange| TimeChange {
+        change: -change.change,
+        ci95: change.ci95.map(|(low, high)| (-high, -low)),
+    };
+    cpu.or(throughput.map(turned))
+}
+
+/// Why what was measured says nothing.
+fn doubt(timed: &Timed) -> Option<String> {
+    let of_placebo = timed.placebo.and_then(|placebo| {
+        let (low, high) = placebo.ci95?;
+        let differs = low > 0.0 || high < 0.0;
+        differs.then(|| "two copies of the parent differ (placebo)".to_owned())
+    });
+    let too_few = || {
+        (timed.blocks < FEWEST_BLOCKS)
+            .then(|| format!("fewer than {FEWEST_BLOCKS} blocks count; --blocks asks for more"))
+    };
+    timed.unfit.clone().or(of_placebo).or_else(too_few)
 }
 
 fn says((low, high): (f64, f64), p: f64) -> TimeSays {
@@ -153,6 +217,7 @@ fn says((low, high): (f64, f64), p: f64) -> TimeSays {
         (true, _) if is_beyond => TimeSays::Agrees,
         (true, _) => TimeSays::Layout,
         (_, true) if is_beyond => TimeSays::Opposite,
+        (_, true) => TimeSays::OppositeLayout,
         _ => TimeSays::NotShown,
     }
 }
@@ -168,10 +233,24 @@ mod tests {
         })
     }
 
+    fn timed(cpu: f64, half: f64, p: f64) -> Timed {
+        Timed {
+            run: "r".to_owned(),
+            is_finished: true,
+            blocks: 12,
+            clients: 1,
+            rows: 20_000,
+            cpu: change(cpu, half),
+            throughput: change(-cpu, half),
+            placebo: change(0.001, half.max(0.002)),
+            p: Some(p),
+            unfit: None,
+        }
+    }
+
     /// A culprit that takes more instructions, by CPU per operation.
     fn of(cpu: f64, half: f64, p: f64) -> InTime {
-        let changes = (change(cpu, half), change(-cpu, half), change(0.001, half));
-        InTime::new("r".to_owned(), true, 12, changes, (0.02, Some(p)))
+        InTime::new(timed(cpu, half, p), 0.02)
     }
 
     #[test]
@@ -180,7 +259,14 @@ mod tests {
         assert_eq!(of(0.02, 0.015, 1e-4).says, TimeSays::Layout);
         assert_eq!(of(0.02, 0.03, 0.2).says, TimeSays::NotShown);
         assert_eq!(of(-0.02, 0.005, 1e-4).says, TimeSays::Opposite);
-        assert_eq!(of(-0.005, 0.001, 1e-4).says, TimeSays::NotShown);
+        let small = of(-0.005, 0.001, 1e-4);
+        assert_eq!(small.says, TimeSays::OppositeLayout);
+        assert!(!small.texts()[1].contains("chance"), "{:?}", small.texts());
+        let wide = of(0.04, 0.031, 1e-4).texts();
+        assert!(
+            wide[1].contains("a cost of +0.9 to +7.1 %; up to 1 %"),
+            "{wide:?}"
+        );
     }
 
     #[test]
@@ -193,23 +279,52 @@ mod tests {
     #[test]
     fn without_cpu_throughput_answers_and_a_run_that_goes_on_says_nothing() {
         let of = |is_finished| {
-            let changes = (None, change(-0.05, 0.01), None);
-            InTime::new("r".to_owned(), is_finished, 3, changes, (0.04, Some(1e-6)))
+            let timed = Timed {
+                is_finished,
+                cpu: None,
+                throughput: change(-0.05, 0.01),
+                placebo: None,
+                ..timed(0.0, 0.0, 1e-6)
+            };
+            InTime::new(timed, 0.04)
         };
         assert_eq!(of(true).says, TimeSays::Agrees);
         assert_eq!(of(false).says, TimeSays::Unfinished);
-        let one_block = TimeChange {
-            change: 0.3,
-            ci95: None,
-        };
-        let changes = (Some(one_block), None, None);
-        let of_one = InTime::new("r".to_owned(), true, 1, changes, (0.04, None));
-        assert_eq!(of_one.says, TimeSays::NotShown);
         let texts = of(true).texts();
         assert!(
             texts[0].starts_with("in time: throughput -5.0 % [-6.0, -4.0], one-sided p"),
             "{texts:?}"
         );
-        assert!(texts[0].ends_with("; 3 blocks"));
+        assert!(
+            texts[0].ends_with("; 12 blocks, 1 client, 20000 rows"),
+            "{texts:?}"
+        );
+    }
+
+    #[test]
+    fn an_unfit_run_a_placebo_that_differs_and_a_few_blocks_are_not_trusted() {
+        let said = |change: &dyn Fn(&mut Timed)| {
+            let mut timed = timed(0.05, 0.005, 1e-6);
+            change(&mut timed);
+            InTime::new(timed, 0.02)
+        };
+        assert_eq!(said(&|_| {}).says, TimeSays::Agrees);
+        let unfit = said(&|timed| timed.unfit = Some("the host swapped".to_owned()));
+        let of_placebo = said(&|timed| timed.placebo = change(-0.02, 0.01));
+        let few = said(&|timed| timed.blocks = FEWEST_BLOCKS - 1);
+        let nothing = said(&|timed| (timed.blocks, timed.cpu, timed.throughput) = (0, None, None));
+        for (one, why) in [
+            (unfit, "the host swapped"),
+            (of_placebo, "placebo"),
+            (few, "fewer than 6 blocks"),
+            (nothing, "fewer than 6 blocks"),
+        ] {
+            assert_eq!(one.says, TimeSays::Untrusted);
+            let texts = one.texts();
+            assert!(
+                texts[1].contains("cannot be trusted") && texts[1].contains(why),
+                "{texts:?}"
+            );
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use deltabench_report::{
     BISECTED_FORMAT, Bisected, BisectedLook, BisectedPoint, Culprit, InTime, OpenInterval, Quiet,
-    SuspectPoint, TimeChange, WithoutCulprit, bisected_html,
+    SuspectPoint, TimeChange, Timed, WithoutCulprit, bisected_html,
 };
 
 fn point(number: usize) -> BisectedPoint {
@@ -34,14 +34,19 @@ fn culprit(parent: usize, one_of: &[usize], change: f64) -> Culprit {
             change: change * share,
             ci95: Some((change * share - 0.003, change * share + 0.003)),
         };
-        let changes = (Some(change(1.0)), Some(change(-0.9)), Some(change(0.0)));
-        InTime::new(
-            "bisect-x-9".to_owned(),
-            true,
-            14,
-            changes,
-            (0.04, Some(1e-5)),
-        )
+        let timed = Timed {
+            run: "bisect-x-9".to_owned(),
+            is_finished: true,
+            blocks: 14,
+            clients: 1,
+            rows: 20_000,
+            cpu: Some(change(1.0)),
+            throughput: Some(change(-0.9)),
+            placebo: Some(change(0.0)),
+            p: Some(1e-5),
+            unfit: None,
+        };
+        InTime::new(timed, 0.04)
     };
     let (last, others) = one_of.split_last().unwrap();
     let suspect = |number: &usize, skipped: Option<&str>| SuspectPoint {
