@@ -563,8 +563,11 @@ fn place_of(schedule: &BlockSchedule, server: ServerId) -> usize {
 }
 
 /// How many of a plan's servers would take huge pages: those that deltabench starts and that are not told to
-/// do without.
+/// do without. Pages change no count of instructions, so a run that counts leaves them to others.
 fn takers_of_huge_pages(plan: &Plan) -> usize {
+    if plan.observing.counting.is_some() {
+        return 0;
+    }
     let takes = |server: &&PlannedServer| {
         let mut settings = plan.settings.iter().chain(&server.settings);
         let asked = settings.rfind(|(name, _)| name.eq_ignore_ascii_case("huge_pages"));
@@ -587,7 +590,10 @@ fn reserve(
 ) -> Result<Option<HugePages>, Problem> {
     if servers == 0 && host.huge_pages == HugePagesWish::On {
         return Err(Problem::new("huge pages are not available")
-            .detail("no server of this run uses them: it already ran, or has huge_pages = off")
+            .detail(
+                "no server of this run uses them: it already ran, the run counts instructions, or it has \
+                 huge_pages = off",
+            )
             .hint("leave out --huge-pages on"));
     }
     if servers == 0 || host.huge_pages == HugePagesWish::Off {

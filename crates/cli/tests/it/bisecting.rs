@@ -49,7 +49,14 @@ pub fn answer(output: &Output) -> Value {
     answer
 }
 
-pub const OPTIONS: [&str; 4] = ["--only", "point-query", "--rows", "1000"];
+pub const OPTIONS: [&str; 6] = [
+    "--only",
+    "point-query",
+    "--rows",
+    "1000",
+    "--huge-pages",
+    "off",
+];
 
 #[test]
 fn a_step_behind_a_server_that_does_not_run_is_one_of_two_and_a_killed_search_goes_on() {

@@ -206,7 +206,7 @@ fn doubt(timed: &Timed) -> Option<String> {
     });
     let too_few = || {
         (timed.blocks < FEWEST_BLOCKS)
-            .then(|| format!("fewer than {FEWEST_BLOCKS} blocks count; --blocks asks for more"))
+            .then(|| format!("fewer than {FEWEST_BLOCKS} blocks count, which is too few"))
     };
     timed.unfit.clone().or(of_placebo).or_else(too_few)
 }

@@ -62,7 +62,8 @@ impl Session<'_> {
                  have only the counters of their slices",
             ));
         }
-        if fleet.has_own() && !fleet.has_huge_pages() {
+        let timed = self.plan.observing.counting.is_none();
+        if timed && fleet.has_own() && !fleet.has_huge_pages() {
             findings.push(Finding::new(
                 FindingKind::NoHugePages,
                 Severity::Note,
