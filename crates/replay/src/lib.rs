@@ -28,6 +28,7 @@ mod session;
 mod shape;
 mod spelling;
 mod verdict;
+mod watched;
 mod work;
 
 pub use dump::{DumpError, DumpFile, LoadFailure, Loaded, Loading, Skipped, Survey, load, survey};

@@ -6,6 +6,7 @@ use crate::safety::Volatile;
 use crate::servers::{Member, Servers};
 use crate::shape::Shape;
 use crate::verdict::{Outcome, mean_rows, on_server, verdict};
+use crate::watched::watched;
 use crate::work::{Job, Work};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{
@@ -14,13 +15,9 @@ use deltabench_model::replayed::{
 };
 use deltabench_model::units::count;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// Less than this share of the captured rows means that the data or the time have moved.
 const MOVED: f64 = 0.5;
-/// How often a long statement is looked at for an interruption.
-const PAUSE: Duration = Duration::from_millis(20);
 /// Functions that say the time; the session's time zone has no part in it.
 const CLOCKS: [&str; 10] = [
     "now",
@@ -145,7 +142,7 @@ fn explain(
             request.draws
         ));
         // The first statistics came with the load.
-        let explained = side_by_side(asking, |asking, _| {
+        let explained = side_by_side(request, asking, |asking| {
             if draw > 0 {
                 asking.analyze()?;
             }
@@ -176,7 +173,7 @@ fn execute(
     }
     asked.object(work, &volatile, request.allow_functions);
     let may = |job: usize, tuple: usize| asked.may_execute(job, tuple);
-    let rows = side_by_side(asking, |asking, _| asking.execute(&work.jobs, &may))?;
+    let rows = side_by_side(request, asking, |asking| asking.execute(&work.jobs, &may))?;
     for (place, rows) in rows.into_iter().enumerate() {
         asked.executed(place, rows);
     }
@@ -188,37 +185,15 @@ fn execute(
     Ok(())
 }
 
-/// Does something on all servers at the same time.
+/// Asks all servers something at the same time.
 fn side_by_side<T: Send>(
+    request: &Request<'_>,
     asking: &[Asking<'_>],
-    what: impl Fn(&Asking<'_>, usize) -> Result<T, Problem> + Sync,
+    what: impl Fn(&Asking<'_>) -> Result<T, Problem> + Sync,
 ) -> Result<Vec<T>, Problem> {
-    let what = &what;
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = asking
-            .iter()
-            .enumerate()
-            .map(|(place, asking)| scope.spawn(move || what(asking, place)))
-            .collect();
-        let mut told = false;
-        while !threads
-            .iter()
-            .all(std::thread::ScopedJoinHandle::is_finished)
-        {
-            std::thread::sleep(PAUSE);
-            let stop = |asking: &Asking<'_>| asking.interrupted.load(Ordering::Relaxed);
-            if !told && asking.iter().any(stop) {
-                told = true;
-                asking.iter().for_each(Asking::end_sessions);
-            }
-        }
-        let died = |_| Err(Problem::new("a thread that asks a server ended too early"));
-        let ends: Vec<_> = threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(died))
-            .collect();
-        ends.into_iter().collect()
-    })
+    let end = || asking.iter().for_each(Asking::end_sessions);
+    let ends = watched(asking, request.interrupted, what, end);
+    ends.into_iter().collect()
 }
 
 /// What all servers said.

@@ -5,6 +5,7 @@ use crate::request::{Request, Wish};
 use crate::said::{self, Known};
 use crate::session::{connect, ends_the_rest};
 use crate::shape::Roots;
+use crate::watched::watched;
 use deltabench_driver::{Client, WireError};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::problem::Problem;
@@ -12,8 +13,6 @@ use deltabench_server::{
     Cluster, ClusterSpec, SUPERUSER, Slot, Workspace, check_room, settings_under,
 };
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// The database that gets the dump.
 const DATABASE: &str = "deltabench_replay";
@@ -29,8 +28,6 @@ const SHARED_BUFFERS_MB: u64 = 128;
 const CONNECTIONS: u32 = 20;
 /// Memory that a server takes besides, for loading.
 const LOADING_MB: u64 = 128;
-/// How often a long load looks for an interruption.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// Settings that win over the user's: nothing of them changes a plan. They make a server that does not keep
 /// its data over a crash, that never analyses by itself, and whose log has no statements.
@@ -194,49 +191,21 @@ impl<'a> Servers<'a> {
     ///
     /// Errors: those of [`load`]; rows that the base did not take.
     pub fn load(&mut self, request: &Request<'_>) -> Result<(), Problem> {
-        let login = superuser(DATABASE);
-        let endpoints: Vec<Endpoint> = self
-            .members
-            .iter()
-            .map(|member| member.endpoint.clone())
-            .collect();
+        let all = self.members.iter().map(|member| member.endpoint.clone());
+        let endpoints: Vec<Endpoint> = all.collect();
         let members = &mut self.members;
-        let results: Vec<Result<Filled, Problem>> = std::thread::scope(|scope| {
-            let loads: Vec<_> = endpoints
-                .iter()
-                .map(|endpoint| {
-                    let login = &login;
-                    scope.spawn(move || {
-                        let loading = Loading {
-                            dump: request.dump,
-                            endpoint,
-                            login,
-                            interrupted: request.interrupted,
-                        };
-                        let loaded = load(&loading)?;
-                        let mut client = connect(endpoint, &after_loading())?;
-                        disable_triggers(&mut client)?;
-                        // Makes pages all-visible, as in production, so that index-only scans are planned.
-                        let without = analyze(&mut client, "VACUUM ANALYZE")?;
-                        Ok((loaded, without))
-                    })
-                })
-                .collect();
-            while !loads.iter().all(std::thread::ScopedJoinHandle::is_finished) {
-                std::thread::sleep(PAUSE);
-                if request.interrupted.load(Ordering::Relaxed) {
-                    // A long statement ends with its server.
-                    for member in members.iter_mut() {
-                        member.cluster.abandon();
-                    }
-                }
+        // A long statement ends with its server.
+        let end = || {
+            for member in members.iter_mut() {
+                member.cluster.abandon();
             }
-            let died = |_| Err(Problem::new("a thread that loads ended too early"));
-            loads
-                .into_iter()
-                .map(|load| load.join().unwrap_or_else(died))
-                .collect()
-        });
+        };
+        let results = watched(
+            &endpoints,
+            request.interrupted,
+            |endpoint| fill(request, endpoint),
+            end,
+        );
         for (member, result) in self.members.iter_mut().zip(results) {
             let name = &member.wish.installation.resolved;
             let loaded = result.map_err(|problem| of_server(problem, name))?;
@@ -356,6 +325,22 @@ const PARTITIONS: &str = "WITH RECURSIVE up(oid, above) AS (
     JOIN pg_catalog.pg_class part ON part.oid = up.oid
     JOIN pg_catalog.pg_class root ON root.oid = up.above
     WHERE NOT root.relispartition";
+
+/// Loads the dump into a server, and has statistics drawn.
+fn fill(request: &Request<'_>, endpoint: &Endpoint) -> Result<Filled, Problem> {
+    let loading = Loading {
+        dump: request.dump,
+        endpoint,
+        login: &superuser(DATABASE),
+        interrupted: request.interrupted,
+    };
+    let loaded = load(&loading)?;
+    let mut client = connect(endpoint, &after_loading())?;
+    disable_triggers(&mut client)?;
+    // Makes pages all-visible, as in production, so that index-only scans are planned.
+    let without = analyze(&mut client, "VACUUM ANALYZE")?;
+    Ok((loaded, without))
+}
 
 /// What a server runs with: what every server of ours needs, the user's settings, and ours over them.
 fn settings(wish: &Wish) -> Vec<(String, String)> {
