@@ -3,7 +3,7 @@
 use crate::results::{Reading, Rows};
 use crate::said::{self, Known};
 use crate::servers::{Member, ROLE, analyze, of_server, query, run};
-use crate::session::{connect, ends_the_rest};
+use crate::session::{DISK_FULL, connect, disk_full, ends_the_rest, lacks_resources};
 use crate::shape::{Roots, Shape};
 use crate::work::{Job, TupleJob};
 use deltabench_driver::admin::text_row;
@@ -16,10 +16,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const FIRST_WITH_SETTINGS: u32 = 120_000;
 /// SQLSTATE of a statement that took too long.
 const TOO_LONG: &str = "57014";
-/// SQLSTATE of a full disk.
-const DISK_FULL: &str = "53100";
-/// Class of errors of resources, which are those of this machine: no difference between servers.
-const RESOURCES: &str = "53";
 /// Why a plan is not compared.
 const UNREADABLE: &str = "EXPLAIN printed a plan that deltabench cannot read";
 /// Settings of every session: nothing changes, nothing waits for ever, and values are printed alike: floats
@@ -41,6 +37,18 @@ pub enum Answer<T> {
     TooLong,
     /// The server cannot say, and why: no difference between the servers.
     Unknown(String),
+}
+
+impl<T> Answer<T> {
+    /// What follows from an answer that is there.
+    fn and_then<U>(self, follows: impl FnOnce(T) -> Answer<U>) -> Answer<U> {
+        match self {
+            Self::Done(done) => follows(done),
+            Self::Failed { sqlstate, message } => Answer::Failed { sqlstate, message },
+            Self::TooLong => Answer::TooLong,
+            Self::Unknown(why) => Answer::Unknown(why),
+        }
+    }
 }
 
 /// The plans of all tuples of all statements, by their names.
@@ -118,19 +126,14 @@ impl<'a> Asking<'a> {
                     text.extend(text_row(row)?.into_iter().flatten());
                     Ok(())
                 })?;
-                answers.push(match answer {
-                    Answer::Failed { sqlstate, message } => Answer::Failed { sqlstate, message },
-                    Answer::TooLong => Answer::TooLong,
-                    Answer::Unknown(why) => Answer::Unknown(why),
-                    Answer::Done(()) => match Shape::read(&text, self.roots) {
-                        Some(shape) => {
-                            let id = shape.id();
-                            shapes.entry(id.clone()).or_insert(shape);
-                            Answer::Done(id)
-                        }
-                        None => Answer::Unknown(UNREADABLE.to_owned()),
-                    },
-                });
+                answers.push(answer.and_then(|()| match Shape::read(&text, self.roots) {
+                    Some(shape) => {
+                        let id = shape.id();
+                        shapes.entry(id.clone()).or_insert(shape);
+                        Answer::Done(id)
+                    }
+                    None => Answer::Unknown(UNREADABLE.to_owned()),
+                }));
             }
             plans.push(answers);
         }
@@ -159,12 +162,7 @@ impl<'a> Asking<'a> {
                     reading.add(row);
                     Ok(())
                 })?;
-                answers.push(Some(match answer {
-                    Answer::Done(()) => Answer::Done(reading.end()),
-                    Answer::Failed { sqlstate, message } => Answer::Failed { sqlstate, message },
-                    Answer::TooLong => Answer::TooLong,
-                    Answer::Unknown(why) => Answer::Unknown(why),
-                }));
+                answers.push(Some(answer.and_then(|()| Answer::Done(reading.end()))));
             }
             all.push(answers);
         }
@@ -214,11 +212,7 @@ impl<'a> Asking<'a> {
             return Ok(Answer::TooLong);
         }
         if error.sqlstate == DISK_FULL {
-            return Err(self.named(
-                Problem::new("the disk is full")
-                    .detail("while statements were executed")
-                    .hint("keep the servers on another disk with --cluster-dir DIR"),
-            ));
+            return Err(self.named(disk_full("while statements were executed")));
         }
         if let Some(why) = of_resources(error) {
             return Ok(Answer::Unknown(why));
@@ -317,11 +311,10 @@ impl Connected {
     }
 }
 
-/// Why a statement has no answer on this machine.
+/// Why a statement has no answer on this machine: no difference between servers.
 fn of_resources(error: &ServerError) -> Option<String> {
     let said = || said::message(error, &Known::default());
-    let wanted = error.sqlstate.starts_with(RESOURCES);
-    wanted.then(|| format!("{} {}", error.sqlstate, said()))
+    lacks_resources(error).then(|| format!("{} {}", error.sqlstate, said()))
 }
 
 /// An error of a statement, without its values and without the literals of its text.

@@ -3,7 +3,7 @@
 //! Two servers print one condition in different ways: 17 and later write `(InitPlan 1).col1` where older ones
 //! have `$0`, and a hashed subplan with its comparison. What is left here is the same on all.
 
-use crate::spelling::{closing, respelled};
+use crate::spelling::{closing, respelled, split};
 use deltabench_capture::{Token, TokenKind, tokens};
 
 /// Words that go on with the name of a type: `timestamp with time zone`.
@@ -178,26 +178,10 @@ fn unwrapped(pieces: &[String]) -> &[String] {
 
 /// What has to hold, one by one.
 fn conjuncts(pieces: &[String]) -> Vec<&[String]> {
-    let pieces = unwrapped(pieces);
-    let mut found = Vec::new();
-    let (mut depth, mut begin) = (0_usize, 0);
-    for (at, piece) in pieces.iter().enumerate() {
-        match piece.as_str() {
-            "(" | "[" => depth += 1,
-            ")" | "]" => depth = depth.saturating_sub(1),
-            "AND" if depth == 0 => {
-                found.extend(pieces.get(begin..at));
-                begin = at + 1;
-            }
-            _ => {}
-        }
+    match split(unwrapped(pieces), &["AND"]).as_slice() {
+        [one] => vec![*one],
+        several => several.iter().copied().flat_map(conjuncts).collect(),
     }
-    let last = pieces.get(begin..).unwrap_or_default();
-    if found.is_empty() {
-        return vec![last];
-    }
-    found.push(last);
-    found.into_iter().flat_map(conjuncts).collect()
 }
 
 fn written(pieces: &[String]) -> String {

@@ -3,7 +3,7 @@
 use crate::dump::{LoadFailure, Loaded, Loading, load};
 use crate::request::{Request, Wish};
 use crate::said::{self, Known};
-use crate::session::{connect, ends_the_rest};
+use crate::session::{connect, ends_the_rest, quoted};
 use crate::shape::Roots;
 use crate::watched::watched;
 use deltabench_driver::{Client, WireError};
@@ -29,12 +29,11 @@ const CONNECTIONS: u32 = 20;
 /// Memory that a server takes besides, for loading.
 const LOADING_MB: u64 = 128;
 
+/// Settings of a server's own memory, which deltabench chooses whatever the user's are.
+const MEMORY: [&str; 3] = ["shared_buffers", "max_connections", "huge_pages"];
 /// Settings that win over the user's: nothing of them changes a plan. They make a server that does not keep
 /// its data over a crash, that never analyses by itself, and whose log has no statements.
-const OURS: [(&str, &str); 23] = [
-    ("shared_buffers", "128MB"),
-    ("max_connections", "20"),
-    ("huge_pages", "off"),
+const OURS: [(&str, &str); 20] = [
     ("fsync", "off"),
     ("full_page_writes", "off"),
     ("synchronous_commit", "off"),
@@ -259,12 +258,16 @@ impl<'a> Servers<'a> {
     /// Stops all servers and removes their data.
     ///
     /// Errors: what cannot be removed.
-    pub fn dismantle(mut self) -> Result<(), Problem> {
-        for member in &mut self.members {
+    pub fn dismantle(self) -> Result<(), Problem> {
+        let Self {
+            mut members,
+            workspace,
+        } = self;
+        for member in &mut members {
             member.cluster.abandon();
         }
-        drop(std::mem::take(&mut self.members));
-        self.workspace.remove()
+        drop(members);
+        workspace.remove()
     }
 }
 
@@ -344,8 +347,10 @@ fn fill(request: &Request<'_>, endpoint: &Endpoint) -> Result<Filled, Problem> {
 
 /// What a server runs with: what every server of ours needs, the user's settings, and ours over them.
 fn settings(wish: &Wish) -> Vec<(String, String)> {
-    let mut settings = settings_under(&[], SHARED_BUFFERS_MB, CONNECTIONS, false);
-    settings.extend(wish.settings.iter().cloned());
+    let ours = |name: &str| MEMORY.iter().any(|known| name.eq_ignore_ascii_case(known));
+    let users = wish.settings.iter().filter(|(name, _)| !ours(name));
+    let users: Vec<(String, String)> = users.cloned().collect();
+    let mut settings = settings_under(&users, SHARED_BUFFERS_MB, CONNECTIONS, false);
     settings.extend(OURS.map(|(name, value)| (name.to_owned(), value.to_owned())));
     settings
 }
@@ -451,10 +456,6 @@ fn make_replayer(client: &mut Client) -> Result<(), Problem> {
     Ok(())
 }
 
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
 /// A problem with the server that it is about.
 pub fn of_server(problem: Problem, name: &str) -> Problem {
     let detail = problem.detail.clone().unwrap_or_default();
@@ -499,6 +500,8 @@ mod tests {
             settings: vec![
                 ("autovacuum".to_owned(), "on".to_owned()),
                 ("random_page_cost".to_owned(), "1.1".to_owned()),
+                ("Shared_Buffers".to_owned(), "64GB".to_owned()),
+                ("timezone".to_owned(), "Europe/Berlin".to_owned()),
             ],
             named_settings: Vec::new(),
         };
@@ -513,6 +516,12 @@ mod tests {
         };
         assert_eq!(last("autovacuum"), "off");
         assert_eq!(last("random_page_cost"), "1.1");
+        assert_eq!(last("timezone"), "Europe/Berlin");
+        let buffers = settings
+            .iter()
+            .filter(|(name, _)| name.eq_ignore_ascii_case("shared_buffers"));
+        let buffers: Vec<&String> = buffers.map(|(_, value)| value).collect();
+        assert_eq!(buffers, ["128MB"]);
         let planner = [
             "_cost",
             "enable_",

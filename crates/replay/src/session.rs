@@ -22,6 +22,28 @@ pub fn connect(endpoint: &Endpoint, login: &Login) -> Result<Client, Problem> {
 /// table (08) are differences like any other.
 const USELESS: [&str; 6] = ["57P01", "57P02", "57P03", "58030", "XX001", "XX002"];
 
+/// SQLSTATE of a full disk.
+pub const DISK_FULL: &str = "53100";
+/// Class of errors of resources, which are those of this machine.
+const RESOURCES: &str = "53";
+
+/// Whether memory, disk or another limit of this machine was too small.
+pub fn lacks_resources(error: &ServerError) -> bool {
+    error.sqlstate.starts_with(RESOURCES)
+}
+
+/// A full disk, and when it was found.
+pub fn disk_full(when: &str) -> Problem {
+    Problem::new("the disk is full")
+        .detail(when)
+        .hint("keep the servers on another disk with --cluster-dir DIR")
+}
+
+/// A name as it is written in SQL.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
 /// Whether nothing more is to be asked after this error.
 pub fn ends_the_rest(error: &ServerError) -> bool {
     let state = error.sqlstate.as_str();

@@ -134,8 +134,8 @@ fn called(name: &str, arguments: &[&[String]]) -> Vec<String> {
     pieces
 }
 
-/// What is between these words, outside of brackets.
-fn split<'a>(pieces: &'a [String], words: &[&str]) -> Vec<&'a [String]> {
+/// What is between these words, outside of brackets; all of it without one.
+pub fn split<'a>(pieces: &'a [String], words: &[&str]) -> Vec<&'a [String]> {
     let mut depth = 0_usize;
     let parts = pieces.split(|piece| {
         deepen(&mut depth, piece);

@@ -56,7 +56,7 @@ impl DumpFile {
             form,
         };
         if let Some((program, hint)) = dump.program()
-            && !is_in_path(program)
+            && deltabench_proc::program(program, std::env::var_os("PATH").as_deref()).is_none()
         {
             return Err(unread(path)
                 .detail(format!("it takes {program}, which is not in the PATH"))
@@ -131,11 +131,6 @@ fn form(path: &Path) -> Result<Form, Problem> {
         })?;
     let known = MAGIC.iter().find(|(magic, _)| first.starts_with(magic));
     Ok(known.map_or(Form::Plain, |(_, form)| *form))
-}
-
-fn is_in_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
 /// What a program writes; it fails at the end if the program does.

@@ -7,7 +7,7 @@ use super::splitter::{Piece, Splitter};
 use super::survey::follow_escapes;
 use super::words::{Word, summary, words};
 use crate::said::{self, Known};
-use crate::session::{connect, ends_the_rest};
+use crate::session::{DISK_FULL, connect, disk_full, ends_the_rest, lacks_resources, quoted};
 use deltabench_driver::{Client, ServerError, WireError};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::problem::Problem;
@@ -19,16 +19,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const MOST_FAILURES: usize = 500;
 /// Roles that a statement may lack.
 const MOST_ROLES: usize = 50;
-/// SQLSTATE of a full disk.
-const DISK_FULL: &str = "53100";
 /// SQLSTATE of a statement in a transaction that has failed.
 const FAILED_TRANSACTION: &str = "25P02";
 /// SQLSTATE of an object, such as a role or a setting, that is not there.
 const UNDEFINED_OBJECT: &str = "42704";
 /// SQLSTATE of a value that a setting does not take, such as a role that is not there.
 const INVALID_VALUE: &str = "22023";
-/// Class of errors of resources: rows that are missing for it are no difference between versions.
-const RESOURCES: &str = "53";
 /// SQLSTATEs of what is not there yet: nothing to drop.
 const NOT_THERE: [&str; 5] = ["42P01", "3F000", UNDEFINED_OBJECT, "42883", "42703"];
 /// SQLSTATEs of what each new database has: the schema `public`, a language, a role.
@@ -69,8 +65,6 @@ pub struct Loaded {
     pub settings_left_out: BTreeSet<String>,
     /// Roles that were made for the dump; all are superusers.
     pub roles: BTreeSet<String>,
-    /// Rows of COPY.
-    pub rows: u64,
 }
 
 /// Loads a dump. What the server refuses is told and the rest goes on, as with psql.
@@ -92,7 +86,7 @@ pub fn load(loading: &Loading<'_>) -> Result<Loaded, Problem> {
             None => return Ok(loader.loaded),
             Some(Piece::Comment(_)) => {}
             Some(Piece::Command { text, line }) => loader.command(&text, line)?,
-            Some(Piece::Statement { sql, line, .. }) => {
+            Some(Piece::Statement { sql, line }) => {
                 loader.statement(&sql, line, &mut splitter)?;
             }
         }
@@ -181,9 +175,8 @@ impl Loader<'_> {
 
     /// Makes a role that may do everything while the dump is loaded, as its owners could in production.
     fn make_role(&mut self, name: &str) -> Result<(), WireError> {
-        let quoted = name.replace('"', "\"\"");
         self.client
-            .execute(&format!("CREATE ROLE \"{quoted}\" SUPERUSER"))?;
+            .execute(&format!("CREATE ROLE {} SUPERUSER", quoted(name)))?;
         self.loaded.roles.insert(name.to_owned());
         Ok(())
     }
@@ -236,10 +229,7 @@ impl Loader<'_> {
             return Err(self.unreadable(&error));
         }
         match copied {
-            Ok(rows) => {
-                self.loaded.rows += rows;
-                Ok(())
-            }
+            Ok(_) => Ok(()),
             Err(WireError::Server(error)) if !is_fatal(&error) => {
                 self.failed((format!("COPY {table}"), sql), line, &error, true)
             }
@@ -297,9 +287,7 @@ impl Loader<'_> {
     /// A connection that is of no use any more, or a server that is not.
     fn lost(&self, error: &WireError, line: u64) -> Problem {
         if error.sqlstate() == Some(DISK_FULL) {
-            return Problem::new("the disk is full")
-                .detail(format!("loading line {line} of the dump"))
-                .hint("keep the servers on another disk with --cluster-dir DIR");
+            return disk_full(&format!("loading line {line} of the dump"));
         }
         let said = match error {
             WireError::Server(error) => {
@@ -332,9 +320,10 @@ fn interrupted() -> Problem {
     Problem::new("interrupted")
 }
 
-/// Whether the rest is not tried: the server or its disk is of no use, or its resources are used up.
+/// Whether the rest is not tried: the server or its disk is of no use, or its resources are used up, and rows
+/// that are missing for it are no difference between versions.
 fn is_fatal(error: &ServerError) -> bool {
-    ends_the_rest(error) || error.sqlstate.starts_with(RESOURCES)
+    ends_the_rest(error) || lacks_resources(error)
 }
 
 /// The role that a statement needs and that is not there.
@@ -365,7 +354,7 @@ fn renamed(sql: &[u8], database: &str) -> Vec<u8> {
     let before = end_of(named.and_then(|named| words.get(named)));
     let after = end_of(named.and_then(|named| words.get(named + 1)));
     let mut renamed = sql.get(..before).unwrap_or_default().to_vec();
-    renamed.extend_from_slice(format!(" \"{database}\"").as_bytes());
+    renamed.extend_from_slice(format!(" {}", quoted(database)).as_bytes());
     renamed.extend_from_slice(sql.get(after..).unwrap_or_default());
     renamed
 }

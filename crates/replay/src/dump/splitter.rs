@@ -25,8 +25,6 @@ pub enum Piece {
         sql: Vec<u8>,
         /// Where it begins, from 1.
         line: u64,
-        /// Whether a semicolon ended it; the end of the file did otherwise.
-        ended: bool,
     },
     /// A command of psql with its arguments, without the backslash.
     Command {
@@ -267,11 +265,7 @@ impl<R: Read> Splitter<R> {
         let sql = self.buffer.get(from..end).unwrap_or_default();
         let sql = sql.trim_ascii_end().to_vec();
         self.take(next);
-        Piece::Statement {
-            sql,
-            line,
-            ended: next > end,
-        }
+        Piece::Statement { sql, line }
     }
 
     fn line_at(&self, at: usize) -> u64 {
@@ -543,17 +537,7 @@ mod tests {
             while splitter.copy_data(&mut data).unwrap() {}
             assert_eq!(data, b"a;b\n\\\\.\n'\n");
             let next = splitter.next_piece().unwrap().unwrap();
-            assert!(
-                matches!(
-                    next,
-                    Piece::Statement {
-                        line: 7,
-                        ended: true,
-                        ..
-                    }
-                ),
-                "{next:?}"
-            );
+            assert!(matches!(next, Piece::Statement { line: 7, .. }), "{next:?}");
             let next = splitter.next_piece().unwrap().unwrap();
             assert!(matches!(next, Piece::Command { line: 9, .. }), "{next:?}");
         }
@@ -581,7 +565,8 @@ mod tests {
         );
         let mut open = Splitter::new(&b"select 1"[..]);
         let piece = open.next_piece().unwrap().unwrap();
-        assert!(matches!(piece, Piece::Statement { ended: false, .. }));
+        let sql = b"select 1".to_vec();
+        assert_eq!(piece, Piece::Statement { sql, line: 1 });
     }
 
     #[test]

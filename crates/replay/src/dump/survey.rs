@@ -132,7 +132,7 @@ impl Looked {
                         self.database = Some(name);
                     }
                 }
-                Piece::Statement { sql, line, .. } => {
+                Piece::Statement { sql, line } => {
                     self.found.statements += 1;
                     let item = item(&sql, line)?;
                     follow_escapes(&item, splitter);
