@@ -3,7 +3,7 @@
 mod outlook;
 
 use crate::arguments::conditions::{Checksums, HugePagesWord, Servers};
-use crate::arguments::replay::{Analyze, ReplayArguments};
+use crate::arguments::replay::ReplayArguments;
 use crate::arguments::results::{Format, Report};
 use crate::clock::{now, run_name, seed_from_clock};
 use crate::config::Config;
@@ -41,7 +41,7 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         print_stdout(&outlook::outlook(arguments, &capture, &survey))?;
         return Ok(0);
     }
-    let mut servers = wishes(arguments, &specs, config).map_err(Failure::Refused)?;
+    let servers = wishes(arguments, &specs, config).map_err(Failure::Refused)?;
     let of_machine = Servers {
         server_user: arguments.server_user.clone(),
         cluster_dir: arguments.cluster_dir.clone(),
@@ -54,13 +54,13 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
     let _lock = store.lock_run(&name).map_err(Failure::Refused)?;
     let request = Request {
         name: &name,
-        servers: std::mem::take(&mut servers),
+        servers,
         capture: &capture,
         capture_path: &arguments.capture,
         capture_sha256: sha256(&arguments.capture).map_err(Failure::Refused)?,
         dump: &dump,
         survey: &survey,
-        draws: draws(arguments),
+        draws: arguments.draws,
         execute: !arguments.no_execute,
         allow_functions: arguments.allow_functions,
         timeout_seconds: timeout(arguments).map_err(Failure::Refused)?,
@@ -211,13 +211,6 @@ fn check(arguments: &ReplayArguments) -> Result<Vec<TargetSpec>, Problem> {
             .hint("name a file, or leave out --html"));
     }
     Ok(specs)
-}
-
-fn draws(arguments: &ReplayArguments) -> u32 {
-    match arguments.analyze {
-        Analyze::Each => arguments.draws,
-        Analyze::Once => 1,
-    }
 }
 
 /// The limit of a statement, seconds.

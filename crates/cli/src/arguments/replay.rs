@@ -1,7 +1,7 @@
 //! `deltabench replay`.
 
 use super::conditions::Checksums;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::path::PathBuf;
 
 /// `deltabench replay`.
@@ -27,12 +27,8 @@ pub struct ReplayArguments {
     /// Execute reads that call volatile functions of the database, too
     #[arg(long)]
     pub allow_functions: bool,
-    /// Statistics of each server: several draws, which show the plans that depend on luck, or one
-    #[arg(long, value_enum, default_value_t = Analyze::Each)]
-    pub analyze: Analyze,
-    /// Draws of statistics on each server
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50),
-          conflicts_with = "analyze")]
+    /// How often each server draws statistics: several draws show the plans that depend on luck
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
     pub draws: u32,
     /// Limit of a statement
     #[arg(long, value_name = "TIME", default_value = "60s")]
@@ -77,13 +73,4 @@ pub struct ReplayArguments {
     /// Write the HTML report here [default: in the lab directory]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
-}
-
-/// How often statistics are drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Analyze {
-    /// Several times on each server
-    Each,
-    /// Once on each server
-    Once,
 }

@@ -1,6 +1,5 @@
 //! What a replay would send, and to which servers.
 
-use super::draws;
 use crate::arguments::replay::ReplayArguments;
 use deltabench_capture::{Capture, Kind};
 use deltabench_replay::{Survey, Work};
@@ -64,7 +63,7 @@ fn sending(arguments: &ReplayArguments, capture: &Capture) -> Vec<String> {
          that only read:",
         work.jobs.len(),
         capture.statements.len(),
-        draws(arguments)
+        arguments.draws
     )];
     for job in &work.jobs {
         let what = match job.statement.kind {

@@ -291,8 +291,8 @@ fn a_server_against_itself_has_no_finding_and_its_report_is_printed_again() {
         "--data",
         dump.to_str().unwrap(),
         "--plans-only",
-        "--analyze",
-        "once",
+        "--draws",
+        "1",
         "--allow-functions",
     ]);
     let (shown, said) = (text(&output.stdout), text(&output.stderr));
@@ -605,7 +605,7 @@ fn plans_that_only_print_differently_are_the_same_from_9_6_to_18() {
     arguments.extend(servers);
     let dump = ["--plans-only", "--data", dump.to_str().unwrap()];
     arguments.extend(dump);
-    let output = lab.run(&join(&arguments, &["--json", "-", "--analyze", "once"]));
+    let output = lab.run(&join(&arguments, &["--json", "-", "--draws", "1"]));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let answer = answer(&output);
     assert_eq!(answer["covered"]["statements"], 4);
