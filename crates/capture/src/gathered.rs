@@ -65,7 +65,6 @@ pub(crate) struct Gathered {
     ms: f64,
     timed: f64,
     plan_ms: Option<f64>,
-    pub errors: u64,
     unusable: Unusable,
     query_ids: BTreeSet<i64>,
 }
@@ -82,7 +81,6 @@ impl Gathered {
             ms: 0.0,
             timed: 0.0,
             plan_ms: None,
-            errors: 0,
             unusable: Unusable::default(),
             query_ids: BTreeSet::new(),
         }
@@ -179,10 +177,10 @@ impl Gathered {
             plan_ms: self.plan_ms,
             rows: None,
             weight,
-            types: Vec::new(),
             volatile: known.nature.volatile.clone(),
             query_ids: self.query_ids.into_iter().collect(),
-            errors: self.errors,
+            // Not known of one protocol: the collector adds them.
+            errors: 0,
             unusable: self.unusable,
             tuples,
         }

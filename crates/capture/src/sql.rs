@@ -186,7 +186,6 @@ impl<'a> Written<'a> {
             plan_ms: None,
             rows: None,
             weight: Weight::File,
-            types: Vec::new(),
             volatile: nature.volatile,
             query_ids: Vec::new(),
             errors: 0,

@@ -231,9 +231,6 @@ pub struct Statement {
     pub rows: Option<f64>,
     /// Where calls and times come from.
     pub weight: Weight,
-    /// Types of the parameters; empty if not known, as in logs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub types: Vec<String>,
     /// Functions in it whose answer depends on the moment, on luck or on the session, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub volatile: Vec<String>,
@@ -311,7 +308,6 @@ pub(crate) mod tests {
             plan_ms: None,
             rows: Some(9.8),
             weight: Weight::Log,
-            types: Vec::new(),
             volatile: vec!["now".to_owned()],
             query_ids: vec![-7],
             errors: 0,

@@ -415,7 +415,6 @@ fn only_in_statistics(row: &Row, known: &Known) -> Hashed {
         plan_ms: None,
         rows: None,
         weight: Weight::Statistics,
-        types: Vec::new(),
         volatile: known.nature.volatile.clone(),
         query_ids: BTreeSet::from_iter(row.query_id).into_iter().collect(),
         errors: 0,

@@ -81,7 +81,6 @@ struct Who {
 struct Connected {
     who: Who,
     client: Client,
-    types: BTreeMap<String, u32>,
 }
 
 impl<'a> Asking<'a> {
@@ -189,14 +188,12 @@ impl<'a> Asking<'a> {
             },
         };
         let session = connected.insert(session);
-        let types = session
-            .types(&job.statement.types)
-            .map_err(|problem| self.named(problem))?;
         let begun = session.client.execute("BEGIN TRANSACTION READ ONLY");
         begun.map_err(|error| self.lost(&error))?;
+        // The server chooses the types, as for the clients of most drivers.
         let asked = session
             .client
-            .with_values(sql, &types, &tuple.tuple.values, each);
+            .with_values(sql, &[], &tuple.tuple.values, each);
         let answer = match asked {
             Ok(()) => Answer::Done(()),
             Err(WireError::Server(error)) => self.answered(&error, tuple)?,
@@ -258,11 +255,7 @@ impl<'a> Asking<'a> {
                 Err(error) => return Err(self.lost(&error)),
             }
         }
-        Ok(Ok(Connected {
-            who,
-            client,
-            types: BTreeMap::new(),
-        }))
+        Ok(Ok(Connected { who, client }))
     }
 
     fn lost(&self, error: &WireError) -> Problem {
@@ -279,35 +272,6 @@ impl<'a> Asking<'a> {
 
     fn named(&self, problem: Problem) -> Problem {
         of_server(problem, &self.member.wish.installation.resolved)
-    }
-}
-
-impl Connected {
-    /// The numbers of these types on the server; 0 lets the server choose.
-    fn types(&mut self, names: &[String]) -> Result<Vec<u32>, Problem> {
-        let mut numbers = Vec::with_capacity(names.len());
-        for name in names {
-            if let Some(number) = self.types.get(name) {
-                numbers.push(*number);
-                continue;
-            }
-            let mut found = 0;
-            let sql = "SELECT pg_catalog.to_regtype($1::cstring)::oid";
-            let asked = self
-                .client
-                .with_values(sql, &[], &[Some(name.clone())], &mut |row| {
-                    let text = text_row(row)?.into_iter().next().flatten();
-                    found = text.and_then(|text| text.parse().ok()).unwrap_or(0);
-                    Ok(())
-                });
-            match asked {
-                Ok(()) | Err(WireError::Server(_)) => {}
-                Err(error) => return Err(error.problem("a server does not know its types")),
-            }
-            self.types.insert(name.clone(), found);
-            numbers.push(found);
-        }
-        Ok(numbers)
     }
 }
 

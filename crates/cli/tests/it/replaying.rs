@@ -54,7 +54,6 @@ fn prepared(id: &str, sql: &str, values: &[Vec<String>]) -> Statement {
         plan_ms: None,
         rows: Some(1.0),
         weight: Weight::Log,
-        types: Vec::new(),
         volatile: Vec::new(),
         query_ids: Vec::new(),
         errors: 0,
