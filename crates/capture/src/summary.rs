@@ -111,10 +111,11 @@ impl Summary {
         }
     }
 
-    /// The share of a statement of the capture that this is the summary of.
-    pub fn share(&self, statement: &Statement) -> f64 {
+    /// The share of a statement of the capture that this is the summary of, 0 to 1; absent if shares are of
+    /// the time and that of the statement is not known, or if nothing has a weight.
+    pub fn share(&self, statement: &Statement) -> Option<f64> {
         let all = self.total_ms.unwrap_or(to_f64(self.calls));
-        weight(statement, self.basis) / all
+        share(statement, self.basis, all)
     }
 }
 
@@ -129,11 +130,16 @@ fn takes_values(statement: &Statement) -> bool {
     tuples.any(|tuple| !tuple.values.is_empty() || tuple.text.is_some())
 }
 
-fn weight(statement: &Statement, basis: Basis) -> f64 {
+fn weight(statement: &Statement, basis: Basis) -> Option<f64> {
     match basis {
-        Basis::Time => statement.total_ms.unwrap_or(0.0),
-        Basis::Calls => to_f64(statement.calls),
+        Basis::Time => statement.total_ms,
+        Basis::Calls => Some(to_f64(statement.calls)),
     }
+}
+
+fn share(statement: &Statement, basis: Basis, all: f64) -> Option<f64> {
+    let weight = weight(statement, basis)?;
+    (all > 0.0).then(|| weight / all)
 }
 
 struct Shares {
@@ -145,13 +151,13 @@ impl Shares {
     fn of(statements: &[Statement], basis: Basis) -> Self {
         let all = statements
             .iter()
-            .map(|statement| weight(statement, basis))
+            .filter_map(|statement| weight(statement, basis))
             .sum();
         Self { basis, all }
     }
 
     fn share(&self, statement: &Statement) -> f64 {
-        weight(statement, self.basis) / self.all
+        share(statement, self.basis, self.all).unwrap_or(0.0)
     }
 
     /// The fewest statements with most of the workload, and how many of them write.
@@ -230,7 +236,7 @@ mod tests {
         assert_eq!(summary.left_out.len(), 1);
         assert_eq!(summary.left_out[0].reason, "transaction");
         assert_eq!((summary.few_tuples, summary.volatile), (3, 3));
-        assert!((summary.share(&capture.statements[1]) - 0.3).abs() < 1e-9);
+        assert!((summary.share(&capture.statements[1]).unwrap() - 0.3).abs() < 1e-9);
     }
 
     #[test]
@@ -241,12 +247,30 @@ mod tests {
     }
 
     #[test]
+    fn what_has_no_weight_has_no_share() {
+        let mut some = capture(&[(Kind::Read, Some(10.0)), (Kind::Read, None)]);
+        some.statements[1].calls = 1;
+        let summary = Summary::of(&some);
+        let shares = some
+            .statements
+            .iter()
+            .map(|statement| summary.share(statement));
+        assert_eq!(shares.collect::<Vec<_>>(), [Some(1.0), None]);
+        for statement in &mut some.statements {
+            (statement.calls, statement.total_ms) = (0, None);
+        }
+        let summary = Summary::of(&some);
+        assert_eq!(summary.share(&some.statements[0]), None);
+        assert!(summary.replayed_share.abs() < 1e-9);
+    }
+
+    #[test]
     fn calls_count_if_times_are_lower_bounds() {
         let mut capture = capture(&[(Kind::Read, Some(1000.0)), (Kind::Copy, Some(1.0))]);
         assert_eq!(Summary::of(&capture).basis, Basis::Time);
         capture.statements[0].weight = Weight::AtLeast;
         let summary = Summary::of(&capture);
         assert_eq!((summary.basis, summary.total_ms), (Basis::Calls, None));
-        assert!((summary.share(&capture.statements[1]) - 0.5).abs() < 1e-9);
+        assert!((summary.share(&capture.statements[1]).unwrap() - 0.5).abs() < 1e-9);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::results::Promises;
 use crate::safety::Volatile;
-use deltabench_capture::{Capture, Kind, Obstacle, Statement, Tuple, tokens};
+use deltabench_capture::{Basis, Capture, Kind, Obstacle, Statement, Summary, Tuple, tokens};
 use deltabench_model::replayed::{LeftOut, WeightedBy};
 use deltabench_model::units::{count, to_f64};
 use std::collections::BTreeMap;
@@ -80,25 +80,14 @@ pub struct Work<'a> {
 impl<'a> Work<'a> {
     /// Sorts the statements of a capture, the most expensive first.
     pub fn of(capture: &'a Capture) -> Self {
-        let statements = &capture.statements;
-        let timed = statements
-            .iter()
-            .any(|statement| statement.total_ms.is_some());
-        let weighted_by = if timed {
-            WeightedBy::Time
-        } else {
-            WeightedBy::Calls
+        let summary = Summary::of(capture);
+        let weighted_by = match summary.basis {
+            Basis::Time => WeightedBy::Time,
+            Basis::Calls => WeightedBy::Calls,
         };
-        let weight = |statement: &Statement| match weighted_by {
-            WeightedBy::Time => statement.total_ms,
-            WeightedBy::Calls => Some(to_f64(statement.calls)),
-        };
-        let sum: f64 = statements.iter().filter_map(weight).sum();
-        let share =
-            |statement: &Statement| weight(statement).filter(|_| sum > 0.0).map(|one| one / sum);
+        let statements = capture.statements.iter();
         let mut sorted: Vec<(&Statement, Option<f64>)> = statements
-            .iter()
-            .map(|statement| (statement, share(statement)))
+            .map(|statement| (statement, summary.share(statement)))
             .collect();
         sorted.sort_by(|(_, one), (_, other)| other.unwrap_or(0.0).total_cmp(&one.unwrap_or(0.0)));
         let mut jobs = Vec::new();
@@ -153,7 +142,56 @@ fn words(obstacle: Obstacle) -> &'static str {
         },
         Obstacle::Cut => "all its values were cut in the log (log_parameter_max_length)",
         Obstacle::NoValues => "its values are not in the log",
-        Obstacle::Broken => "its text is not whole in the log",
+        Obstacle::Broken => {
+            "its text is not whole in the log, or has strings of standard_conforming_strings = off"
+        }
         Obstacle::NotInLog => "is in pg_stat_statements only, which has no values",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_capture::Weight;
+
+    fn capture() -> Capture {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.sql");
+        let text = "-- weight: 3\nselect 1;\nselect 2 from t;\n-- weight: 6\ncommit;";
+        std::fs::write(&path, text).unwrap();
+        Capture::open(&path).unwrap()
+    }
+
+    #[test]
+    fn calls_count_where_times_are_lower_bounds() {
+        let mut capture = capture();
+        for (statement, ms) in capture.statements.iter_mut().zip([1.0, 9.0, 10.0]) {
+            (statement.total_ms, statement.weight) = (Some(ms), Weight::Log);
+        }
+        let shares = |work: &Work<'_>| -> Vec<(String, Option<f64>)> {
+            let jobs = work.jobs.iter();
+            jobs.map(|job| (job.statement.text.clone(), job.share))
+                .collect()
+        };
+        let work = Work::of(&capture);
+        assert_eq!(work.weighted_by, WeightedBy::Time);
+        assert_eq!(
+            shares(&work),
+            [
+                ("select 2 from t".to_owned(), Some(0.45)),
+                ("select 1".to_owned(), Some(0.05))
+            ]
+        );
+        capture.statements[0].weight = Weight::AtLeast;
+        let work = Work::of(&capture);
+        assert_eq!(work.weighted_by, WeightedBy::Calls);
+        assert_eq!(
+            shares(&work),
+            [
+                ("select 1".to_owned(), Some(0.3)),
+                ("select 2 from t".to_owned(), Some(0.1))
+            ]
+        );
+        assert_eq!((work.share, work.left_out[0].share), (Some(0.4), Some(0.6)));
     }
 }

@@ -64,7 +64,7 @@ impl<'a> Line<'a> {
             protocol: statement.protocol,
             role: statement.role.as_deref(),
             database: statement.database.as_deref(),
-            share: summary.share(statement),
+            share: summary.share(statement).unwrap_or(0.0),
             calls: statement.calls,
             total_ms: statement.total_ms,
             plan_ms: statement.plan_ms,
