@@ -29,11 +29,11 @@ impl Nature {
 }
 
 /// The statements of a text, without their semicolons. Semicolons in the body of a function (`BEGIN ATOMIC`)
-/// do not end one.
+/// and in brackets (`CREATE RULE … DO (a; b)`) do not end one.
 pub fn statements<'a, 'b>(tokens: &'b [Token<'a>]) -> Vec<&'b [Token<'a>]> {
     let mut statements = Vec::new();
     let mut begin = 0;
-    let mut body = 0_u32;
+    let (mut body, mut brackets) = (0_u32, 0_u32);
     let mut before: Option<&Token<'_>> = None;
     for (at, token) in tokens.iter().enumerate() {
         if token.is_word("atomic") && before.is_some_and(|before| before.is_word("begin")) {
@@ -42,7 +42,11 @@ pub fn statements<'a, 'b>(tokens: &'b [Token<'a>]) -> Vec<&'b [Token<'a>]> {
             body += 1;
         } else if body > 0 && token.is_word("end") {
             body -= 1;
-        } else if body == 0 && token.is_mark(";") {
+        } else if token.is_mark("(") {
+            brackets += 1;
+        } else if token.is_mark(")") {
+            brackets = brackets.saturating_sub(1);
+        } else if body == 0 && brackets == 0 && token.is_mark(";") {
             statements.extend(tokens.get(begin..at));
             begin = at + 1;
         }
@@ -89,9 +93,6 @@ pub(crate) fn in_common<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
 
 /// The name of the temporary table that a statement makes, without its schema.
 pub(crate) fn temporary_made_by(tokens: &[Token<'_>]) -> Option<String> {
-    if Nature::of(tokens).kind != Kind::Temporary {
-        return None;
-    }
     let creates = tokens.first()?.is_word("create");
     let begin = if creates {
         tokens.iter().position(|token| token.is_word("table"))?
@@ -99,6 +100,10 @@ pub(crate) fn temporary_made_by(tokens: &[Token<'_>]) -> Option<String> {
         let into = tokens.iter().position(|token| token.is_word("into"))?;
         into + 1
     };
+    // Most statements have neither word, and are not looked at any further.
+    if Nature::of(tokens).kind != Kind::Temporary {
+        return None;
+    }
     let syntax = ["table", "temp", "temporary", "if", "not", "exists"];
     let rest = tokens.iter().skip(begin + 1);
     let mut rest = rest.skip_while(|token| syntax.iter().any(|word| token.is_word(word)));
@@ -106,7 +111,7 @@ pub(crate) fn temporary_made_by(tokens: &[Token<'_>]) -> Option<String> {
     if rest.next().is_some_and(|point| point.is_mark(".")) {
         name = rest.next()?;
     }
-    (name.kind == TokenKind::Word).then(|| name.text.to_ascii_lowercase())
+    name.name()
 }
 
 fn kind(tokens: &[Token<'_>]) -> Kind {
@@ -175,13 +180,12 @@ fn of_query(tokens: &[Token<'_>]) -> Kind {
     kind
 }
 
-/// Names that are called, in lower case and without schema.
+/// Names that are called, without schema.
 fn functions<'b>(tokens: &'b [Token<'_>]) -> impl Iterator<Item = String> + use<'b> {
-    let pairs = tokens.windows(2).filter_map(|pair| match pair {
-        [name, bracket] if name.kind == TokenKind::Word && bracket.is_mark("(") => Some(name),
+    tokens.windows(2).filter_map(|pair| match pair {
+        [name, bracket] if bracket.is_mark("(") => name.name(),
         _ => None,
-    });
-    pairs.map(|name| name.text.to_ascii_lowercase())
+    })
 }
 
 /// Functions that change something, by their names or the beginnings of their names.
@@ -363,6 +367,7 @@ mod tests {
                 Kind::Call,
             ),
             ("select dblink_exec('x', 'y')", Kind::Call),
+            ("select pg_catalog.\"nextval\"('s')", Kind::Write),
         ];
         for (text, wanted) in cases {
             assert_eq!(kind(text), wanted, "{text}");
@@ -424,5 +429,15 @@ mod tests {
         let found = tokens(text);
         let count = statements(&found.tokens).len();
         assert_eq!(count, 2);
+    }
+
+    #[test]
+    fn brackets_keep_the_commands_of_a_rule_together() {
+        let count = |text: &str| statements(&tokens(text).tokens).len();
+        assert_eq!(
+            count("create rule r as on insert to t do also (select (1); delete from u); select 2"),
+            2
+        );
+        assert_eq!(count("select 1); select 2"), 2);
     }
 }

@@ -14,6 +14,8 @@ pub(crate) struct Known {
     pub nature: Nature,
     /// Whether it ends inside a string or comment.
     pub is_cut: bool,
+    /// Whether its strings are those of `standard_conforming_strings = off`.
+    pub escapes: bool,
     /// The highest `$n` in it.
     pub parameters: usize,
     /// What it changes in its session.
@@ -30,14 +32,12 @@ impl Known {
             .tokens
             .iter()
             .filter(|token| token.kind == TokenKind::Parameter);
-        // Where a string does not end, words that follow may be values.
-        let is_safe = |token: &&Token<'_>| !found.is_cut || token.kind != TokenKind::Literal;
-        let safe: Vec<Token<'_>> = found.tokens.iter().take_while(is_safe).copied().collect();
         let numbers = parameters.filter_map(|token| token.text.strip_prefix('$')?.parse().ok());
         Self {
             text: text.into(),
-            fingerprint: Fingerprint::of(&in_common(&safe)),
+            fingerprint: Fingerprint::of(&in_common(found.certain())),
             is_cut: found.is_cut,
+            escapes: found.escapes,
             parameters: numbers.max().unwrap_or(0),
             effects: effects(&found.tokens),
             is_several: statements(&found.tokens).len() > 1,
@@ -47,11 +47,16 @@ impl Known {
 
     /// Whether one of these tables is in the text.
     pub(crate) fn uses(&self, tables: &BTreeMap<String, bool>) -> bool {
-        !tables.is_empty()
-            && executed_tokens(&self.text).tokens.iter().any(|token| {
-                token.kind == TokenKind::Word
-                    && tables.contains_key(&token.text.to_ascii_lowercase())
-            })
+        if tables.is_empty() {
+            return false;
+        }
+        // Texts come again and again: most of them have no such name anywhere, whatever their tokens are.
+        let text = self.text.to_ascii_lowercase();
+        let written = |table: &String| table.to_ascii_lowercase().replace('"', "\"\"");
+        let may_use =
+            text.contains("u&\"") || tables.keys().any(|table| text.contains(&written(table)));
+        let names = |token: &Token<'_>| token.name().is_some_and(|name| tables.contains_key(&name));
+        may_use && executed_tokens(&self.text).tokens.iter().any(names)
     }
 }
 
@@ -112,6 +117,31 @@ mod tests {
             shown("select 'a\\' secret \\ ''"),
             ("select".to_owned(), true)
         );
+    }
+
+    #[test]
+    fn a_text_uses_a_table_however_it_is_spelled() {
+        let uses = |text: &str| {
+            let names = ["scratch", "My \"table\""];
+            let tables = names.iter().map(|name| ((*name).to_owned(), false));
+            Known::of(text).uses(&tables.collect())
+        };
+        for text in [
+            "select * from SCRATCH",
+            "select * from pg_temp.\"scratch\"",
+            "select * from \"My \"\"table\"\"\"",
+            "select * from U&\"scr\\0061tch\"",
+        ] {
+            assert!(uses(text), "{text}");
+        }
+        for text in [
+            "select * from scratches",
+            "select 'scratch'",
+            "select 1 -- scratch",
+            "select * from \"Scratch\"",
+        ] {
+            assert!(!uses(text), "{text}");
+        }
     }
 
     #[test]

@@ -50,6 +50,19 @@ pub struct Tokens<'a> {
     pub tokens: Vec<Token<'a>>,
     /// Whether the text is cut.
     pub is_cut: bool,
+    /// Whether strings were read as with `standard_conforming_strings = off`. Other servers read the text in
+    /// another way.
+    pub escapes: bool,
+}
+
+impl<'a> Tokens<'a> {
+    /// Those that are certainly no part of a value: in a cut text, the ones before its first literal.
+    pub fn certain(&self) -> &[Token<'a>] {
+        let literal = |token: &Token<'_>| token.kind == TokenKind::Literal;
+        let end = self.tokens.iter().position(literal);
+        let end = end.filter(|_| self.is_cut).unwrap_or(self.tokens.len());
+        self.tokens.get(..end).unwrap_or_default()
+    }
 }
 
 /// Splits a text into tokens. Every text has some: what is no SQL becomes marks.
@@ -60,7 +73,7 @@ pub fn tokens(text: &str) -> Tokens<'_> {
 /// The tokens of a text that a server executed.
 ///
 /// A backslash outside of strings is no SQL: strings then follow `standard_conforming_strings = off`.
-pub(crate) fn executed_tokens(text: &str) -> Tokens<'_> {
+pub fn executed_tokens(text: &str) -> Tokens<'_> {
     let found = tokens(text);
     if !has_backslash(&found) {
         return found;
@@ -93,6 +106,7 @@ fn lexed(text: &str, escapes: bool) -> Tokens<'_> {
     Tokens {
         tokens,
         is_cut: lexer.is_cut,
+        escapes,
     }
 }
 
@@ -399,6 +413,28 @@ mod tests {
         assert_eq!(one("- - 1"), ["-", "-", "1"]);
         assert_eq!(one("a ?| b"), ["a", "?|", "b"]);
         assert_eq!(one("x$1y"), ["x$1y"]);
+    }
+
+    #[test]
+    fn a_backslash_outside_of_strings_shows_strings_with_escapes() {
+        let escapes = |text: &str| executed_tokens(text).escapes;
+        assert!(escapes("select 'it\\'s', 'that\\'s'"));
+        assert!(!escapes("select 'C:\\', E'it\\'s'"));
+        assert!(!tokens("select 'it\\'s', 'that\\'s'").escapes);
+    }
+
+    #[test]
+    fn nothing_behind_a_literal_of_a_cut_text_is_certain() {
+        let certain = |text: &str| {
+            let found = tokens(text);
+            let certain = found.certain().iter();
+            certain
+                .map(|token| token.text)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(certain("a = 'it' secret' b"), "a =");
+        assert_eq!(certain("a = 'it' or b"), "a = 'it' or b");
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn of_statement(part: &[Token<'_>]) -> Vec<Effect> {
         "set" => of_set(part.get(1..).unwrap_or_default())
             .into_iter()
             .collect(),
-        "select" => set_config(part).into_iter().collect(),
+        "select" => set_config(part).into_iter().chain(made(part)).collect(),
         "reset" if is(1, "search_path") || is(1, "all") => vec![path(None)],
         "reset" if is(1, "role") || is(1, "session") => vec![role(None)],
         // What poolers send between clients.
@@ -108,7 +108,7 @@ fn of_set(tokens: &[Token<'_>]) -> Option<Effect> {
     let role = |values: &[Token<'_>]| {
         let role = values.first()?;
         let is_none = role.is_word("none") || role.is_word("default");
-        let role = (!is_none).then(|| name(role));
+        let role = if is_none { None } else { Some(name(role)?) };
         Some(Effect::Role { role, local })
     };
     if of_authorization(begin) {
@@ -142,11 +142,13 @@ fn set_config(part: &[Token<'_>]) -> Option<Effect> {
     let [_, open, setting, _, value, _, local, ..] = part.get(at..)? else {
         return None;
     };
-    let is_path = setting.text.eq_ignore_ascii_case("'search_path'");
-    if !open.is_mark("(") || !is_path || value.kind != TokenKind::Literal {
+    let is_path = setting
+        .string()
+        .is_some_and(|setting| setting.eq_ignore_ascii_case("search_path"));
+    if !open.is_mark("(") || !is_path {
         return None;
     }
-    let path = match name(value) {
+    let path = match value.string()? {
         path if path.is_empty() => "''".to_owned(),
         path => path,
     };
@@ -158,15 +160,9 @@ fn set_config(part: &[Token<'_>]) -> Option<Effect> {
     })
 }
 
-/// A name as the server understands it: without quotes, else in lower case.
-fn name(token: &Token<'_>) -> String {
-    for quote in ['\'', '"'] {
-        let inside = token.text.strip_prefix(quote);
-        if let Some(inside) = inside.and_then(|inside| inside.strip_suffix(quote)) {
-            return inside.replace(&format!("{quote}{quote}"), &quote.to_string());
-        }
-    }
-    token.text.to_ascii_lowercase()
+/// A name, which may be written as a string.
+fn name(token: &Token<'_>) -> Option<String> {
+    token.name().or_else(|| token.string())
 }
 
 /// The names of a list, without their schemas.
@@ -177,7 +173,7 @@ fn tables(tokens: &[Token<'_>]) -> Vec<String> {
         .filter_map(|tokens| {
             let words = tokens.iter().filter(|token| token.kind != TokenKind::Mark);
             let mut words = words.filter(|token| !syntax.iter().any(|word| token.is_word(word)));
-            words.next_back().map(name)
+            words.next_back().and_then(name)
         })
         .collect()
 }
@@ -299,6 +295,10 @@ mod tests {
         assert_eq!(path_after(&[local]), "default");
         assert_eq!(path_after(&["set schema 'c'"]), "'c'");
         assert_eq!(
+            path_after(&["select set_config(E'search_path', $$c$$, 'f')"]),
+            "c"
+        );
+        assert_eq!(
             path_after(&["select set_config('search_path', 'c, d', false)"]),
             "c, d"
         );
@@ -346,6 +346,10 @@ mod tests {
             ]),
             "u"
         );
+        assert_eq!(tables(&["select a into temp table \"U\" from t"]), "U");
+        let both = "select set_config('search_path', 'c', false) into temp v";
+        assert_eq!(tables(&[both]), "v");
+        assert_eq!(path_after(&[both]), "c");
         assert_eq!(tables(&[make, "discard temp"]), "");
         assert_eq!(tables(&[make, "discard all"]), "");
         assert_eq!(tables(&["begin", make, "rollback"]), "");

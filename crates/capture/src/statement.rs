@@ -127,7 +127,7 @@ pub struct Unusable {
     pub cut: u64,
     /// Executions with parameters whose values are not in the log.
     pub without_values: u64,
-    /// Executions whose text is not whole.
+    /// Executions whose text is not whole, or has strings of `standard_conforming_strings = off`.
     pub broken: u64,
 }
 
@@ -151,7 +151,7 @@ pub enum Obstacle {
     Cut,
     /// It has parameters, and their values are not in the log.
     NoValues,
-    /// Its text is not whole.
+    /// Its text is not whole, or has strings of `standard_conforming_strings = off`.
     Broken,
     /// Only `pg_stat_statements` has it, which has no values.
     NotInLog,
@@ -183,7 +183,9 @@ impl Obstacle {
             Self::Kind(_) => "definitions, settings, maintenance, EXECUTE of SQL",
             Self::Cut => "values that log_parameter_max_length cut",
             Self::NoValues => "parameters whose values are not in the log",
-            Self::Broken => "text or values that are not whole",
+            Self::Broken => {
+                "text or values that are not whole, or strings of standard_conforming_strings = off"
+            }
             Self::NotInLog => "in pg_stat_statements only, without values",
         }
     }

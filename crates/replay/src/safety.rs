@@ -1,7 +1,7 @@
 //! What is not executed: a transaction that only reads does not stop every function.
 
 use crate::servers::query;
-use deltabench_capture::{Token, TokenKind};
+use deltabench_capture::Token;
 use deltabench_driver::Client;
 use deltabench_model::problem::Problem;
 use std::collections::BTreeSet;
@@ -83,7 +83,7 @@ impl Volatile {
     /// Why a statement is not executed; absent if it may be. With `allowed`, functions of the user may be.
     pub fn objection(&self, tokens: &[Token<'_>], allowed: bool) -> Option<String> {
         let mut names = tokens.iter().enumerate().filter_map(|(at, token)| {
-            let name = name(token)?;
+            let name = token.name()?;
             let called = tokens.get(at + 1).is_some_and(|next| next.is_mark("("));
             Some((name, called))
         });
@@ -109,15 +109,6 @@ fn is_harmful(name: &str) -> bool {
             .any(|family| name.starts_with(family))
 }
 
-/// The name that a token stands for.
-fn name(token: &Token<'_>) -> Option<String> {
-    match token.kind {
-        TokenKind::Word => Some(token.text.to_ascii_lowercase()),
-        TokenKind::Quoted => Some(token.text.trim_matches('"').replace("\"\"", "\"")),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,6 +130,7 @@ mod tests {
         for text in [
             "select send_mail(1)",
             "select shop.\"send_mail\" (1)",
+            "select U&\"send\\005Fmail\"(1)",
             "select * from shop.outbox",
             "SELECT SEND_MAIL(1)",
         ] {

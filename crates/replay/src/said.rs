@@ -3,7 +3,7 @@
 //! A message may quote a value anywhere, also with quotes in it, and a function of the database may write
 //! anything. So a quoted piece stays only if it is an identifier of the statement.
 
-use deltabench_capture::{Token, TokenKind, tokens};
+use deltabench_capture::{TokenKind, executed_tokens};
 use deltabench_driver::ServerError;
 use std::collections::BTreeSet;
 
@@ -46,19 +46,18 @@ impl Known {
     pub fn of<'a>(sql: &'a str, values: impl Iterator<Item = &'a str>) -> Self {
         let mut known = Self::default();
         known.values.extend(values.map(str::to_owned));
-        for token in tokens(sql).tokens {
-            match token.kind {
-                TokenKind::Word => {
-                    known.names.insert(token.text.to_owned());
-                    known.names.insert(token.text.to_lowercase());
-                }
-                TokenKind::Quoted => {
-                    let name = token.text.trim_matches('"').replace("\"\"", "\"");
-                    known.names.insert(name);
-                }
-                TokenKind::Literal => known.values.extend(literal(&token)),
-                TokenKind::Parameter | TokenKind::Operator | TokenKind::Mark => {}
+        let found = executed_tokens(sql);
+        for token in found.certain() {
+            known.names.extend(token.name());
+            if token.kind == TokenKind::Word {
+                known.names.insert(token.text.to_owned());
             }
+        }
+        // As they are written, and as a message would quote them.
+        let literals = found.tokens.iter();
+        for token in literals.filter(|token| token.kind == TokenKind::Literal) {
+            known.values.push(token.text.to_owned());
+            known.values.extend(token.string());
         }
         known.values.retain(|value| value.chars().count() >= LEAST);
         known
@@ -79,29 +78,6 @@ impl Known {
         let values = self.values.iter().filter(|value| wanted(value));
         values.fold(text.to_owned(), |text, value| text.replace(value, "?"))
     }
-}
-
-/// A literal as it is written, and as a message would quote it.
-fn literal(token: &Token<'_>) -> [String; 2] {
-    let text = token.text;
-    let inner = match (text.find('\''), text.strip_prefix('$')) {
-        (_, Some(rest)) => {
-            let tag = rest.find('$').map_or(0, |end| end + 2);
-            let end = text.len().saturating_sub(tag);
-            text.get(tag..end).unwrap_or_default().to_owned()
-        }
-        (Some(quote), None) => {
-            let inner = text.get(quote + 1..).unwrap_or_default();
-            let inner = inner.strip_suffix('\'').unwrap_or(inner);
-            let inner = inner.replace("''", "'");
-            match text.starts_with(['e', 'E']) {
-                true => inner.replace("\\'", "'").replace("\\\\", "\\"),
-                false => inner,
-            }
-        }
-        (None, None) => text.to_owned(),
-    };
-    [text.to_owned(), inner]
 }
 
 /// The message of an error without values.
@@ -226,8 +202,26 @@ mod tests {
             "select E'secret-77'",
             "select $x$secret-77$x$",
             "select $$secret-77$$",
+            r"select E'\x73ecret-\u00377'",
+            r"select U&'\0073ecret-77'",
         ] {
             assert_eq!(said("42601", unquoted, written, &[]), "near ?, found");
+        }
+    }
+
+    #[test]
+    fn words_of_strings_with_backslashes_are_no_names() {
+        let near = "syntax error at or near \"secret\"";
+        for written in [
+            r"select a where b = 'it\'s secret' and c = 'd\'e'",
+            "select 'it' secret ' b",
+            r"select 'a' secret \ 'b'",
+        ] {
+            assert_eq!(
+                said("42601", near, written, &[]),
+                "syntax error at or near \"?\"",
+                "{written}"
+            );
         }
     }
 
