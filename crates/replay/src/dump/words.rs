@@ -1,5 +1,7 @@
 //! The first words of a statement in the dump's own encoding.
 
+use deltabench_capture::{Token, TokenKind};
+
 /// A word, name, string or sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
@@ -34,18 +36,24 @@ impl Word {
 
     /// The name that it stands for.
     pub fn name(&self) -> String {
-        match self.text.strip_prefix('"') {
-            Some(quoted) => quoted.trim_end_matches('"').replace("\"\"", "\""),
-            None => self.keyword.clone(),
-        }
+        let name = self
+            .as_token(TokenKind::Quoted, '"')
+            .and_then(|token| token.name());
+        name.unwrap_or_else(|| self.keyword.clone())
     }
 
     /// The constant that it stands for.
     pub fn constant(&self) -> String {
-        match self.text.strip_prefix('\'') {
-            Some(quoted) => quoted.trim_end_matches('\'').replace("''", "'"),
-            None => self.text.clone(),
-        }
+        let string = |sign: char| self.as_token(TokenKind::Literal, sign)?.string();
+        let constant = string('\'').or_else(|| string('$'));
+        constant.unwrap_or_else(|| self.text.clone())
+    }
+
+    /// The word as a token of this kind; absent if it does not begin with the sign of that.
+    fn as_token(&self, kind: TokenKind, sign: char) -> Option<Token<'_>> {
+        let text = self.text.as_str();
+        text.starts_with(sign)
+            .then_some(Token { kind, text, at: 0 })
     }
 }
 
@@ -99,6 +107,7 @@ pub fn words(sql: &[u8], most: usize) -> Vec<Word> {
         };
         let end = match first {
             b'"' | b'\'' => beyond_quote(sql, at, *first),
+            b'$' => beyond_dollar(sql, at),
             byte if is_letter(*byte) => beyond(sql, at, |byte| {
                 is_letter(byte) || byte.is_ascii_digit() || byte == b'$'
             }),
@@ -150,6 +159,34 @@ fn beyond_quote(sql: &[u8], from: usize, quote: u8) -> usize {
     at
 }
 
+/// Behind a string between `$tag$`, or behind a `$` that begins none.
+fn beyond_dollar(sql: &[u8], from: usize) -> usize {
+    let in_tag = |byte: u8| is_letter(byte) || byte.is_ascii_digit();
+    let begin = beyond(sql, from + 1, in_tag) + 1;
+    let tag = sql.get(from..begin).unwrap_or_default();
+    let is_number = tag.get(1).is_some_and(u8::is_ascii_digit);
+    if is_number || tag.len() < 2 || !tag.ends_with(b"$") {
+        return from + 1;
+    }
+    let mut rest = sql.get(begin..).unwrap_or_default().windows(tag.len());
+    let end = rest.position(|window| window == tag);
+    end.map_or(sql.len(), |end| begin + end + tag.len())
+}
+
+/// Behind a comment, which may hold others.
+fn beyond_comment(sql: &[u8], from: usize) -> usize {
+    let (mut at, mut depth) = (from, 0_u32);
+    while let Some(pair) = sql.get(at..at + 2) {
+        match pair {
+            b"/*" => (at, depth) = (at + 2, depth + 1),
+            b"*/" if depth == 1 => return at + 2,
+            b"*/" => (at, depth) = (at + 2, depth - 1),
+            _ => at += 1,
+        }
+    }
+    sql.len()
+}
+
 fn beyond_blanks(sql: &[u8], from: usize) -> usize {
     let mut at = from;
     loop {
@@ -158,8 +195,7 @@ fn beyond_blanks(sql: &[u8], from: usize) -> usize {
         if rest.starts_with(b"--") {
             at = beyond(sql, at, |byte| byte != b'\n');
         } else if rest.starts_with(b"/*") {
-            let end = rest.windows(2).position(|pair| pair == b"*/");
-            at += end.map_or(rest.len(), |end| end + 2);
+            at = beyond_comment(sql, at);
         } else {
             return at;
         }
@@ -185,7 +221,8 @@ mod tests {
         );
         assert_eq!(name_of(&found[2..]), "\"a \"\"b\".c");
         assert_eq!(words(b"a b c", 2).len(), 2);
-        assert_eq!(words(b"/* no end", 9), []);
+        assert_eq!(words(b"/* no /* end */", 9), []);
+        assert_eq!(words(b"/* a /* b */ c */ d", 9)[0].keyword(), "d");
         assert_eq!(
             summary(b"CREATE AGGREGATE a . b(int) (sfunc = x)"),
             "CREATE AGGREGATE a.b"
@@ -194,5 +231,17 @@ mod tests {
             summary(b"INSERT INTO t VALUES ('secret')"),
             "INSERT INTO t VALUES"
         );
+    }
+
+    #[test]
+    fn names_and_constants_lose_only_their_own_quotes() {
+        let found = words(b"\"a\"\"\" 'it''' $$x y$$ $q$ $$ $q$ $1 $a 'open", 9);
+        assert_eq!(found[0].name(), "a\"");
+        let constants: Vec<String> = found.iter().skip(1).map(Word::constant).collect();
+        assert_eq!(
+            constants,
+            ["it'", "x y", " $$ ", "$", "1", "$", "a", "open"]
+        );
+        assert!(found[2].keyword().is_empty());
     }
 }
