@@ -37,6 +37,5 @@ pub use fingerprint::Fingerprint;
 pub use kind::{Nature, statements};
 pub use lexer::{Token, TokenKind, Tokens, executed_tokens, tokens};
 pub use logs::Request;
-pub use sampling::milliseconds;
 pub use statement::{Kind, Obstacle, Protocol, Statement, Tuple, Unusable, Weight};
 pub use summary::{Basis, LeftOut, Summary};

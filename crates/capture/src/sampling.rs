@@ -104,7 +104,7 @@ impl Sampling {
 }
 
 /// A duration as in `postgresql.conf`, `250ms` or `2s`; without a unit in milliseconds.
-pub fn milliseconds(value: &str) -> Option<f64> {
+pub(crate) fn milliseconds(value: &str) -> Option<f64> {
     let value = value.trim();
     let digits = value
         .find(|c: char| c.is_ascii_alphabetic())

@@ -7,7 +7,8 @@ use crate::arguments::capture::CaptureArguments;
 use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
 use crate::failure::Failure;
 use crate::request::percent;
-use deltabench_capture::{Capture, Request, milliseconds};
+use deltabench_capture::{Capture, Request};
+use deltabench_document::amounts::milliseconds;
 use deltabench_model::problem::Problem;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -51,8 +52,7 @@ pub fn capture(arguments: &CaptureArguments) -> Result<u8, Failure> {
 
 fn request(arguments: &CaptureArguments) -> Result<Request, Problem> {
     let above = arguments.always_above.as_deref().map(|text| {
-        let time = milliseconds(text).filter(|ms| *ms >= 0.0);
-        time.ok_or_else(|| {
+        milliseconds(text).ok_or_else(|| {
             Problem::new(format!("`{text}` is not a time"))
                 .hint("write for example --always-above 250ms or 2s")
         })

@@ -130,6 +130,7 @@ fn what_cannot_be_captured_is_refused_and_leaves_nothing() {
     for (options, wanted) in [
         (["--sample-rate", "2"], "not a share of the executions"),
         (["--always-above", "much"], "is not a time"),
+        (["--always-above", "250"], "is not a time"),
         (["--statements", &log], "is no CSV of pg_stat_statements"),
         (["--json", "new.capture"], "name the same file"),
         (["--json", "no/where.json"], "cannot write no/where.json"),
