@@ -398,3 +398,41 @@ fn period(header: &Header) -> String {
         _ => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[test]
+    fn what_is_always_written_is_required_by_the_schema() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.sql");
+        std::fs::write(&path, "select 1; commit;").unwrap();
+        let capture = Capture::open(&path).unwrap();
+        // Nothing in it that may be absent.
+        let least: Value = serde_json::from_str(&Shown::of(&capture, &path).json()).unwrap();
+        let schema = include_str!("../../../../docs/reference/captured.schema.json");
+        let schema: Value = serde_json::from_str(schema).unwrap();
+        for (written, described) in [
+            ("", ""),
+            ("/header", "/$defs/header"),
+            ("/header/counted", "/$defs/header/properties/counted"),
+            ("/summary", "/$defs/summary"),
+            (
+                "/summary/left_out/0",
+                "/$defs/summary/properties/left_out/items",
+            ),
+            ("/statements/0", "/$defs/statement"),
+        ] {
+            let written = least.pointer(written).unwrap().as_object().unwrap();
+            let mut written: Vec<&str> = written.keys().map(String::as_str).collect();
+            let required = schema.pointer(described).unwrap()["required"].as_array();
+            let required = required.unwrap().iter();
+            let mut required: Vec<&str> = required.map(|name| name.as_str().unwrap()).collect();
+            written.sort_unstable();
+            required.sort_unstable();
+            assert_eq!(required, written, "{described}");
+        }
+    }
+}

@@ -34,6 +34,24 @@ fn refusal(output: &Output) -> String {
     said
 }
 
+/// A schema that also refuses what it does not name.
+fn closed(mut schema: Value) -> Value {
+    let inner = match &mut schema {
+        Value::Object(members) => {
+            if members.contains_key("properties") {
+                members.insert("additionalProperties".to_owned(), Value::Bool(false));
+            }
+            members.values_mut().collect::<Vec<_>>()
+        }
+        Value::Array(members) => members.iter_mut().collect(),
+        _ => Vec::new(),
+    };
+    for inner in inner {
+        *inner = closed(inner.take());
+    }
+    schema
+}
+
 #[test]
 fn a_log_becomes_a_file_of_statements_that_only_its_owner_reads() {
     let lab = Lab::new();
@@ -61,7 +79,7 @@ fn a_log_becomes_a_file_of_statements_that_only_its_owner_reads() {
         env!("CARGO_MANIFEST_DIR")
     );
     let schema: Value = serde_json::from_slice(&std::fs::read(schema).unwrap()).unwrap();
-    assert_eq!(breaches(&schema, &numbers), [""; 0]);
+    assert_eq!(breaches(&closed(schema), &numbers), [""; 0]);
     let statements = numbers["summary"]["statements"].as_u64().unwrap();
     assert_eq!(
         captured.lines().count(),

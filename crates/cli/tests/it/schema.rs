@@ -33,12 +33,13 @@ fn check(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut V
                 let pointer = wanted.as_str().unwrap().trim_start_matches('#');
                 inner.push((root.pointer(pointer).unwrap(), value, place.to_owned()));
             }
-            "type" if has_type(value, wanted.as_str().unwrap()) => {}
+            "type" if types(wanted).any(|wanted| has_type(value, wanted)) => {}
             "type" => breach(format!("{value} is no {wanted}")),
             "const" if value == wanted => {}
             "enum" if wanted.as_array().unwrap().contains(value) => {}
             "const" => breach(format!("{value} is not {wanted}")),
-            "minimum" if value.as_f64() >= wanted.as_f64() => {}
+            // Nothing is said of what is no number.
+            "minimum" if value.is_null() || value.as_f64() >= wanted.as_f64() => {}
             "exclusiveMinimum" if value.as_f64() > wanted.as_f64() => {}
             "exclusiveMaximum" if value.as_f64() < wanted.as_f64() => {}
             "minItems" if length(value) >= wanted.as_u64() => {}
@@ -91,12 +92,21 @@ fn check(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut V
     }
 }
 
+/// One type, or several of which one is enough.
+fn types(wanted: &Value) -> impl Iterator<Item = &str> {
+    let all = wanted
+        .as_array()
+        .map_or(std::slice::from_ref(wanted), Vec::as_slice);
+    all.iter().map(|wanted| wanted.as_str().unwrap())
+}
+
 fn has_type(value: &Value, wanted: &str) -> bool {
     match wanted {
         "object" => value.is_object(),
         "array" => value.is_array(),
         "string" => value.is_string(),
         "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
         "integer" => value.is_i64() || value.is_u64(),
         "number" => value.is_number(),
         other => panic!("{other} is no type of these schemas"),
@@ -111,11 +121,17 @@ fn length(value: &Value) -> Option<u64> {
 fn what_a_schema_does_not_say_is_found() {
     let schema = serde_json::json!({
         "type": "object", "required": ["a"], "additionalProperties": false,
-        "properties": {"a": {"$ref": "#/$defs/N"}, "b": {"type": "array", "items": {"type": "string"}}},
+        "properties": {
+            "a": {"$ref": "#/$defs/N"},
+            "b": {"type": "array", "items": {"type": "string"}},
+            "c": {"type": ["integer", "null"], "minimum": 1},
+        },
         "$defs": {"N": {"type": "integer", "minimum": 1}},
     });
     let wrong = |document: Value| breaches(&schema, &document).len();
     assert_eq!(wrong(serde_json::json!({"a": 1, "b": ["x"]})), 0);
     assert_eq!(wrong(serde_json::json!({"a": 0})), 1);
-    assert_eq!(wrong(serde_json::json!({"b": [1], "c": null})), 3);
+    assert_eq!(wrong(serde_json::json!({"a": 1, "c": null})), 0);
+    assert_eq!(wrong(serde_json::json!({"a": 1, "c": 0})), 1);
+    assert_eq!(wrong(serde_json::json!({"b": [1], "d": null})), 3);
 }
