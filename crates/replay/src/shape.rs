@@ -30,6 +30,8 @@ const KEYS: [&str; 5] = [
     "Cache Key",
     "Conflict Arbiter Indexes",
 ];
+/// Schemas of the server itself, whose rows every server has of its own.
+const SYSTEM: [&str; 3] = ["pg_catalog", "information_schema", "pg_toast"];
 /// Digits of a plan's name.
 const ID_BYTES: usize = 8;
 
@@ -46,10 +48,22 @@ impl Roots {
     }
 }
 
+/// Whose rows a node reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    /// The database's, or those of the nodes below.
+    Database,
+    /// Another server's.
+    Foreign,
+    /// Those that every server has of its own.
+    System,
+}
+
 /// A plan without values.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shape {
     node: String,
+    source: Source,
     details: Vec<String>,
     below: Vec<Shape>,
 }
@@ -87,12 +101,16 @@ impl Shape {
 
     /// Whether it reads tables of another server.
     pub fn is_foreign(&self) -> bool {
-        self.node.contains("Foreign ") || self.below.iter().any(Self::is_foreign)
+        self.reads(Source::Foreign)
     }
 
-    /// Whether it reads system catalogs, whose rows every server has its own of.
+    /// Whether it reads system catalogs or the state of the server.
     pub fn reads_catalogs(&self) -> bool {
-        self.node.contains(" on pg_") || self.below.iter().any(Self::reads_catalogs)
+        self.reads(Source::System)
+    }
+
+    fn reads(&self, source: Source) -> bool {
+        self.source == source || self.below.iter().any(|below| below.reads(source))
     }
 
     fn add_lines(&self, depth: u32, lines: &mut Vec<PlanLine>) {
@@ -129,9 +147,25 @@ impl Shape {
         }
         Self {
             node: format!("{}{}", relationship(plan), node(plan, kind, roots)),
+            source: source(plan, kind),
             details: details(plan),
             below,
         }
+    }
+}
+
+/// Whose rows a node reads, by its kind and by the schema that VERBOSE adds to tables and functions.
+///
+/// Source: `ExplainTargetRel` in PostgreSQL's explain.c.
+fn source(plan: &Value, kind: &str) -> Source {
+    let system = SYSTEM.contains(&word(plan, "Schema"));
+    let table = !word(plan, "Relation Name").is_empty();
+    // The views of the server's state call these: pg_stat_get_activity, pg_lock_status.
+    let state = word(plan, "Function Name").starts_with("pg_");
+    match kind {
+        "Foreign Scan" => Source::Foreign,
+        _ if system && (table || state) => Source::System,
+        _ => Source::Database,
     }
 }
 
@@ -191,7 +225,12 @@ fn node(plan: &Value, kind: &str, roots: &Roots) -> String {
         .map(|name| word(plan, name))
         .find(|name| !name.is_empty());
     if let Some(on) = on {
-        text.push_str(&format!(" on {}", roots.of(on)));
+        // A table of the user may have the name of a catalog.
+        let schema = match source(plan, kind) {
+            Source::System => format!("{}.", word(plan, "Schema")),
+            _ => String::new(),
+        };
+        text.push_str(&format!(" on {schema}{}", roots.of(on)));
     }
     text
 }
@@ -296,6 +335,38 @@ mod tests {
     }
 
     #[test]
+    fn whose_rows_are_read_is_a_fact_of_the_plan_and_not_of_names() {
+        let of = |plan: Value| {
+            let shape = read(&json!({"Node Type": "Limit", "Plans": [plan]}));
+            (shape.is_foreign(), shape.reads_catalogs())
+        };
+        let scan = |table: &str, schema: &str| {
+            let mut scan = scan(table, "");
+            scan["Schema"] = json!(schema);
+            scan
+        };
+        assert_eq!(of(scan("pg_class", "pg_catalog")), (false, true));
+        assert_eq!(
+            of(scan("sql_features", "information_schema")),
+            (false, true)
+        );
+        assert_eq!(of(scan("pg_orders", "shop")), (false, false));
+        assert_eq!(of(scan("Foreign trade", "shop")), (false, false));
+        let call = |name: &str, schema: &str| {
+            let kind = "Function Scan";
+            json!({"Node Type": kind, "Function Name": name, "Schema": schema})
+        };
+        assert_eq!(of(call("pg_lock_status", "pg_catalog")), (false, true));
+        assert_eq!(of(call("generate_series", "pg_catalog")), (false, false));
+        assert_eq!(of(call("pg_totals", "shop")), (false, false));
+        let mut foreign = scan("orders", "shop");
+        foreign["Node Type"] = json!("Foreign Scan");
+        assert_eq!(of(foreign), (true, false));
+        let (catalog, table) = (scan("pg_class", "pg_catalog"), scan("pg_class", "shop"));
+        assert_ne!(read(&catalog).id(), read(&table).id());
+    }
+
+    #[test]
     fn partitions_that_are_read_alike_count_once_and_have_the_name_of_the_root() {
         let names = [("p1", "p"), ("p2", "p"), ("i1", "i"), ("i2", "i")];
         let names = names.map(|(part, root)| (part.to_owned(), root.to_owned()));
@@ -332,10 +403,6 @@ mod tests {
             ]
         );
         assert_eq!(shape.lines()[0].details, ["Group Key: a, lower(b)"]);
-        assert!(shape.is_foreign() && !shape.reads_catalogs());
-        let catalog = scan("pg_class", "(oid = 3)");
-        let above = json!({"Node Type": "Limit", "Plans": [catalog]});
-        assert!(read(&above).reads_catalogs());
         assert!(Shape::read("no plan", &Roots::default()).is_none());
     }
 }
