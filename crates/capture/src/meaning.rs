@@ -24,8 +24,8 @@ impl Token<'_> {
         }
     }
 
-    /// The text that a string stands for: `it's` for `'it''s'`, `E'it\'s'` and `$$it's$$`. Of a bit string its
-    /// digits. Absent for all else.
+    /// The text that a string stands for: `it's` for `'it''s'`, `E'it\'s'` and `$$it's$$`. Of a bit string
+    /// its digits. Absent for all else.
     pub fn string(&self) -> Option<String> {
         if self.kind != TokenKind::Literal {
             return None;
