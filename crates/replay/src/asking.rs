@@ -2,8 +2,8 @@
 
 use crate::results::{Reading, Rows};
 use crate::said::{self, Known};
-use crate::servers::{Member, ROLE, analyze, of_server, query, run};
-use crate::session::{DISK_FULL, connect, disk_full, ends_the_rest, lacks_resources};
+use crate::servers::{Member, ROLE, analyze, of_server};
+use crate::session::{DISK_FULL, connect, disk_full, ends_the_rest, lacks_resources, query, run};
 use crate::shape::{Roots, Shape};
 use crate::work::{Job, TupleJob};
 use deltabench_driver::admin::text_row;

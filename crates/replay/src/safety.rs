@@ -1,6 +1,6 @@
 //! What is not executed: a transaction that only reads does not stop every function.
 
-use crate::servers::query;
+use crate::session::query;
 use deltabench_capture::Token;
 use deltabench_driver::Client;
 use deltabench_model::problem::Problem;

@@ -3,7 +3,7 @@
 use crate::dump::{LoadFailure, Loaded, Loading, load};
 use crate::request::{Request, Wish};
 use crate::said::{self, Known};
-use crate::session::{connect, ends_the_rest, quoted};
+use crate::session::{connect, ends_the_rest, query, quoted, refused, run};
 use crate::shape::Roots;
 use crate::watched::watched;
 use deltabench_driver::{Client, WireError};
@@ -461,32 +461,6 @@ pub fn of_server(problem: Problem, name: &str) -> Problem {
     let detail = problem.detail.clone().unwrap_or_default();
     let detail = format!("{name}: {detail}");
     problem.detail(detail.trim_end_matches([' ', ':']))
-}
-
-/// Carries out a statement of ours.
-///
-/// Errors: what the server answered.
-pub fn run(client: &mut Client, sql: &str) -> Result<(), Problem> {
-    client.execute(sql).map_err(|error| refused(&error))
-}
-
-/// The rows of a query of ours.
-///
-/// Errors: what the server answered.
-pub fn query(client: &mut Client, sql: &str) -> Result<Vec<Vec<Option<String>>>, Problem> {
-    client.query(sql).map_err(|error| refused(&error))
-}
-
-/// It may be about rows of the user: an index on an expression computes it again.
-fn refused(error: &WireError) -> Problem {
-    let what = "a server refused a statement of deltabench";
-    match error {
-        WireError::Server(error) => {
-            let said = said::message(error, &Known::default());
-            Problem::new(what).detail(format!("{} {said}", error.sqlstate))
-        }
-        error => error.problem(what),
-    }
 }
 
 #[cfg(test)]

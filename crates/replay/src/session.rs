@@ -1,6 +1,7 @@
-//! Connections to the servers of a replay.
+//! Connections to the servers of a replay, and deltabench's own statements on them.
 
-use deltabench_driver::{Client, ServerError};
+use crate::said::{self, Known};
+use deltabench_driver::{Client, ServerError, WireError};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::problem::Problem;
 use std::time::Duration;
@@ -48,6 +49,33 @@ pub fn quoted(name: &str) -> String {
 pub fn ends_the_rest(error: &ServerError) -> bool {
     let state = error.sqlstate.as_str();
     error.is_fatal() || USELESS.contains(&state)
+}
+
+/// Carries out a statement of ours.
+///
+/// Errors: what the server answered.
+pub fn run(client: &mut Client, sql: &str) -> Result<(), Problem> {
+    client.execute(sql).map_err(|error| refused(&error))
+}
+
+/// The rows of a query of ours.
+///
+/// Errors: what the server answered.
+pub fn query(client: &mut Client, sql: &str) -> Result<Vec<Vec<Option<String>>>, Problem> {
+    client.query(sql).map_err(|error| refused(&error))
+}
+
+/// What the server answered to a statement of ours. It may be about rows of the user: an index on an
+/// expression computes it again.
+pub fn refused(error: &WireError) -> Problem {
+    let what = "a server refused a statement of deltabench";
+    match error {
+        WireError::Server(error) => {
+            let said = said::message(error, &Known::default());
+            Problem::new(what).detail(format!("{} {said}", error.sqlstate))
+        }
+        error => error.problem(what),
+    }
 }
 
 #[cfg(test)]
