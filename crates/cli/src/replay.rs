@@ -21,7 +21,7 @@ use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{REPLAYED_FORMAT, Replayed};
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::to_u64;
-use deltabench_replay::{DumpFile, Request, Stopped, Wish, survey};
+use deltabench_replay::{Consent, DumpFile, Request, Stopped, Wish, survey};
 use deltabench_report::{replayed_json, replayed_page, replayed_text};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -61,8 +61,7 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         dump: &dump,
         survey: &survey,
         draws: arguments.draws,
-        execute: !arguments.no_execute,
-        allow_functions: arguments.allow_functions,
+        consent: consent(arguments),
         timeout_seconds: timeout(arguments).map_err(Failure::Refused)?,
         checksums: match arguments.checksums {
             Checksums::On => Some(true),
@@ -211,6 +210,14 @@ fn check(arguments: &ReplayArguments) -> Result<Vec<TargetSpec>, Problem> {
             .hint("name a file, or leave out --html"));
     }
     Ok(specs)
+}
+
+/// What may be executed.
+fn consent(arguments: &ReplayArguments) -> Consent {
+    Consent {
+        reads: !arguments.no_execute,
+        functions: arguments.allow_functions,
+    }
 }
 
 /// The limit of a statement, seconds.

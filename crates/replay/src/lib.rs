@@ -17,6 +17,7 @@
 
 mod asking;
 mod clause;
+mod consent;
 mod dump;
 mod replay;
 mod request;
@@ -31,6 +32,7 @@ mod verdict;
 mod watched;
 mod work;
 
+pub use consent::Consent;
 pub use dump::{DumpError, DumpFile, LoadFailure, Loaded, Loading, Skipped, Survey, load, survey};
 pub use replay::{Stopped, replay};
 pub use request::{Request, Wish};

@@ -1,6 +1,7 @@
 //! A replay from its servers to its answers.
 
 use crate::asking::{AllRows, Asking, Plans, Shapes};
+use crate::consent::{Consent, Facts};
 use crate::request::Request;
 use crate::safety::Volatile;
 use crate::servers::{Member, Servers};
@@ -96,7 +97,7 @@ fn load_and_ask(
         })
         .collect();
     explain(request, work, (&asking, &mut asked), tell)?;
-    if request.execute {
+    if request.consent.reads {
         tell("reads are executed once for each of their values");
         execute(request, work, servers, (&asking, &mut asked))?;
     }
@@ -171,7 +172,7 @@ fn execute(
         volatile.functions.extend(found.functions);
         volatile.views.extend(found.views);
     }
-    asked.object(work, &volatile, request.allow_functions);
+    asked.object(work, &volatile, request.consent);
     let may = |job: usize, tuple: usize| asked.may_execute(job, tuple);
     let rows = side_by_side(request, asking, |asking| asking.execute(&work.jobs, &may))?;
     for (place, rows) in rows.into_iter().enumerate() {
@@ -243,11 +244,11 @@ impl Asked {
     }
 
     /// Notes why tuples are not executed.
-    fn object(&mut self, work: &Work<'_>, volatile: &Volatile, allowed: bool) {
+    fn object(&mut self, work: &Work<'_>, volatile: &Volatile, consent: Consent) {
         for (number, job) in work.jobs.iter().enumerate() {
             for (place, tuple) in job.tuples.iter().enumerate() {
-                let of_plans = self.objection_of_plans((number, place));
-                let objection = job.objection(tuple, volatile, allowed).or(of_plans);
+                let plans = self.plans((number, place));
+                let objection = consent.objection(job, tuple, &Facts { volatile, plans });
                 let entry = self
                     .objections
                     .get_mut(number)
@@ -259,16 +260,11 @@ impl Asked {
         }
     }
 
-    /// Why the plans of a tuple speak against executing it.
-    fn objection_of_plans(&self, place: (usize, usize)) -> Option<String> {
+    /// All plans of a tuple.
+    fn plans(&self, place: (usize, usize)) -> Vec<&Shape> {
         let outcomes = (0..self.outcomes.len()).filter_map(|server| self.outcome(server, place));
         let plans = outcomes.flat_map(|outcome| outcome.plans.keys());
-        let shapes: Vec<&Shape> = plans.filter_map(|plan| self.shapes.get(plan)).collect();
-        if shapes.iter().any(|shape| shape.is_foreign()) {
-            return Some("it reads a table of another server".to_owned());
-        }
-        let catalogs = shapes.iter().any(|shape| shape.reads_catalogs());
-        catalogs.then(|| "it reads system catalogs, and every server has its own".to_owned())
+        plans.filter_map(|plan| self.shapes.get(plan)).collect()
     }
 
     /// Whether all servers have explained a tuple and nothing speaks against executing it.
@@ -383,7 +379,7 @@ impl Asked {
             },
             servers: servers.members.iter().map(server).collect(),
             draws: request.draws,
-            executed: request.execute,
+            executed: request.consent.reads,
             covered: self.covered(work, count(request.capture.statements.len())),
             load_failures: load_failures(servers),
             statements,

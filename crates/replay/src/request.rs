@@ -1,5 +1,6 @@
 //! What is asked for: servers, statements, a dump.
 
+use crate::consent::Consent;
 use crate::dump::{DumpFile, Survey};
 use deltabench_capture::Capture;
 use deltabench_model::installation::Installation;
@@ -32,10 +33,7 @@ pub struct Request<'a> {
     pub survey: &'a Survey,
     /// How often each server draws statistics.
     pub draws: u32,
-    /// Whether reads are executed.
-    pub execute: bool,
-    /// Whether statements with volatile functions of the user are executed, too.
-    pub allow_functions: bool,
+    pub consent: Consent,
     /// Limit of a statement, seconds.
     pub timeout_seconds: u32,
     /// Data checksums; absent: each version's own default.

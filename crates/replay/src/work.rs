@@ -1,7 +1,6 @@
 //! What is replayed: statements with their tuples, as they are sent.
 
 use crate::results::Promises;
-use crate::safety::Volatile;
 use deltabench_capture::{Basis, Capture, Kind, Obstacle, Statement, Summary, Tuple, tokens};
 use deltabench_model::replayed::{LeftOut, WeightedBy};
 use deltabench_model::units::{count, to_f64};
@@ -49,22 +48,6 @@ impl<'a> Job<'a> {
             tuples: tuples.collect(),
             promises: Promises::of(&tokens(&statement.text).tokens),
         }
-    }
-
-    /// Why a tuple of it is explained only; absent if it may be executed.
-    pub fn objection(
-        &self,
-        tuple: &TupleJob<'_>,
-        volatile: &Volatile,
-        allowed: bool,
-    ) -> Option<String> {
-        if self.statement.kind != Kind::Read {
-            return Some(format!(
-                "a {} is only explained",
-                self.statement.kind.word()
-            ));
-        }
-        volatile.objection(&tokens(tuple.sql).tokens, allowed)
     }
 }
 

@@ -1,8 +1,10 @@
 //! What a replay would send, and to which servers.
 
+use super::consent;
 use crate::arguments::replay::ReplayArguments;
 use deltabench_capture::{Capture, Kind};
-use deltabench_replay::{Survey, Work};
+use deltabench_replay::{Consent, Job, Survey, Work};
+use std::collections::BTreeMap;
 
 /// The words of `--dry-run`. No value is among them.
 pub fn outlook(arguments: &ReplayArguments, capture: &Capture, survey: &Survey) -> String {
@@ -65,24 +67,49 @@ fn sending(arguments: &ReplayArguments, capture: &Capture) -> Vec<String> {
         capture.statements.len(),
         arguments.draws
     )];
+    let consent = consent(arguments);
     for job in &work.jobs {
-        let what = match job.statement.kind {
-            Kind::Read if !arguments.no_execute => "explain, execute once",
-            _ => "explain",
-        };
-        let name = job.statement.name.as_deref().unwrap_or(&job.statement.id);
-        let (values, text) = (job.tuples.len(), &job.statement.normalised);
-        lines.push(format!("  {what:<21}  {name}  {values} values  {text}"));
+        lines.extend(of_statement(job, consent));
     }
-    if !arguments.no_execute {
-        lines.push(
-            "only explained: a read that calls a volatile function of the database, or reads a foreign table"
-                .to_owned(),
-        );
+    if consent.reads {
+        lines.push(format!(
+            "a read is executed only if {}; again on the base if its result differs",
+            consent.conditions().join(", ")
+        ));
     }
     let left_out = work.left_out.iter();
     lines.extend(
         left_out.map(|left| format!("not sent: {} statements: {}", left.statements, left.why)),
     );
+    lines
+}
+
+/// What would be sent of a statement, and why some of it would only be explained.
+fn of_statement(job: &Job<'_>, consent: Consent) -> Vec<String> {
+    let mut objections: BTreeMap<String, usize> = BTreeMap::new();
+    for tuple in &job.tuples {
+        if let Some(objection) = consent.objection_of_text(job, tuple) {
+            *objections.entry(objection).or_default() += 1;
+        }
+    }
+    let (of, explained) = (job.tuples.len(), objections.values().sum::<usize>());
+    let what = match explained {
+        0 => "explain, execute once",
+        explained if explained == of => "explain",
+        _ => "explain, execute some",
+    };
+    let name = job.statement.name.as_deref().unwrap_or(&job.statement.id);
+    let text = &job.statement.normalised;
+    let mut lines = vec![format!("  {what:<21}  {name}  {of} values  {text}")];
+    // Of writes, and of --no-execute, the user knows.
+    if consent.reads && job.statement.kind == Kind::Read {
+        let why = |(objection, values): (String, usize)| {
+            format!(
+                "  {:<21}  not executed for {values} of {of}: {objection}",
+                ""
+            )
+        };
+        lines.extend(objections.into_iter().map(why));
+    }
     lines
 }

@@ -454,6 +454,49 @@ fn what_cannot_be_replayed_is_refused_before_a_server_starts() {
 }
 
 #[test]
+fn a_dry_run_says_what_would_be_executed_and_what_only_a_server_can_say() {
+    let lab = Lab::new();
+    let (dump, queries) = (lab.path().join("t.dump"), lab.path().join("q.sql"));
+    std::fs::write(&dump, "CREATE TABLE t (a int);\n").unwrap();
+    let text_of =
+        "-- name: sleeps\nSELECT pg_sleep(1), a FROM t;\n-- name: reads\nSELECT a FROM t;\n";
+    std::fs::write(&queries, text_of).unwrap();
+    let arguments = [
+        "replay",
+        queries.to_str().unwrap(),
+        "postgres:17",
+        "postgres:18",
+        "--plans-only",
+        "--dry-run",
+        "--data",
+        dump.to_str().unwrap(),
+    ];
+    let shown = |more: &[&str]| {
+        let output = lab.run(&join(&arguments, more));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let careful = shown(&[]);
+    for wanted in [
+        "explain                sleeps",
+        "not executed for 1 of 1: it calls pg_sleep",
+        "explain, execute once  reads",
+        "every server explains it",
+        "no foreign table and no system catalog, it calls no volatile function",
+    ] {
+        assert!(careful.contains(wanted), "{wanted}: {careful}");
+    }
+    let bold = shown(&["--allow-functions"]);
+    assert!(bold.contains("not executed for 1 of 1: it calls pg_sleep"));
+    assert!(
+        bold.contains("no system catalog") && !bold.contains("volatile"),
+        "{bold}"
+    );
+    let explained = shown(&["--no-execute"]);
+    assert!(!explained.contains("execute"), "{explained}");
+}
+
+#[test]
 fn extensions_that_a_server_lacks_are_named_before_anything_is_loaded() {
     let lab = Lab::new();
     let dump = lab.path().join("e.dump");
