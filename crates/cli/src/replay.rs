@@ -21,7 +21,7 @@ use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{REPLAYED_FORMAT, Replayed};
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::to_u64;
-use deltabench_replay::{Consent, DumpFile, Request, Stopped, Wish, survey};
+use deltabench_replay::{Consent, DumpFile, End, Request, Stopped, Wish, survey};
 use deltabench_report::{replayed_json, replayed_page, replayed_text};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -79,15 +79,25 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         request.disk_bytes() >> 20,
         host.workspaces.display()
     ));
-    let replayed = deltabench_replay::replay(&request, &mut say);
-    if interrupted.load(Ordering::Relaxed) {
-        say("interrupted; nothing is left behind");
-        return Ok(interrupt::STATUS);
+    let End { answer, left } = deltabench_replay::replay(&request, &mut say);
+    if let Some(left) = &left {
+        say(&left.to_string());
     }
-    let replayed = replayed.map_err(|stopped| match stopped {
-        Stopped::Refused(problem) => Failure::Refused(problem),
-        Stopped::Failed(problem) => Failure::Failed(problem),
-    })?;
+    let replayed = match answer {
+        Ok(replayed) => replayed,
+        Err(Stopped::Refused(problem)) => return Err(Failure::Refused(problem)),
+        Err(Stopped::Failed(problem)) => return Err(Failure::Failed(problem)),
+        Err(Stopped::Interrupted) => {
+            say(match left {
+                None => "interrupted; the servers have ended, and their data are removed",
+                Some(_) => "interrupted",
+            });
+            return Ok(interrupt::STATUS);
+        }
+    };
+    if interrupted.load(Ordering::Relaxed) {
+        say("interrupted after the last answer: the report is whole");
+    }
     publish(&replayed, arguments, config)?;
     code(&replayed)
 }

@@ -9,8 +9,8 @@
 //!
 //! ```no_run
 //! # fn demo(request: &deltabench_replay::Request<'_>) -> Result<(), deltabench_replay::Stopped> {
-//! let replayed = deltabench_replay::replay(request, &mut |text| eprintln!("{text}"))?;
-//! println!("{} plans", replayed.plans.len());
+//! let end = deltabench_replay::replay(request, &mut |text| eprintln!("{text}"));
+//! println!("{} plans", end.answer?.plans.len());
 //! # Ok(())
 //! # }
 //! ```
@@ -34,6 +34,6 @@ mod work;
 
 pub use consent::Consent;
 pub use dump::{DumpError, DumpFile, LoadFailure, Loaded, Loading, Skipped, Survey, load, survey};
-pub use replay::{Stopped, replay};
+pub use replay::{End, Stopped, replay};
 pub use request::{Request, Wish};
 pub use work::{Job, Work};

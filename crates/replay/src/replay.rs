@@ -16,6 +16,7 @@ use deltabench_model::replayed::{
 };
 use deltabench_model::units::count;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 
 /// Less than this share of the captured rows means that the data or the time have moved.
 const MOVED: f64 = 0.5;
@@ -38,24 +39,32 @@ const CLOCKS: [&str; 10] = [
 ///
 /// Must be called on a thread that outlives the servers.
 ///
-/// Errors: whatever makes an answer impossible; nothing is left behind.
-pub fn replay(request: &Request<'_>, tell: &mut dyn FnMut(&str)) -> Result<Replayed, Stopped> {
+/// Errors: whatever makes an answer impossible.
+pub fn replay(request: &Request<'_>, tell: &mut dyn FnMut(&str)) -> End {
     let work = Work::of(request.capture);
-    if work.jobs.is_empty() {
-        return Err(Stopped::Refused(
-            Problem::new("there is nothing to replay")
-                .detail(
-                    "the capture has no statement that reads or writes tables and has its values",
-                )
-                .hint("`deltabench capture` says what it left out, and why"),
-        ));
+    let servers = check(&work).and_then(|()| Servers::prepare(request));
+    let mut servers = match servers {
+        Ok(servers) => servers,
+        Err(problem) => return End::refused(problem),
+    };
+    let started = servers.start(request).map_err(Stopped::Refused);
+    let answer = started.and_then(|()| {
+        let asked = load_and_ask(request, &work, &mut servers, tell).map_err(Stopped::Failed)?;
+        Ok(asked.report(request, &work, &servers))
+    });
+    let interrupted = request.interrupted.load(Ordering::Relaxed);
+    End {
+        answer: ended(answer, interrupted),
+        left: servers.dismantle().err(),
     }
-    let mut servers = Servers::start(request).map_err(Stopped::Refused)?;
-    let asked = load_and_ask(request, &work, &mut servers, tell);
-    let report = asked.map(|asked| asked.report(request, &work, &servers));
-    let gone = servers.dismantle();
-    let report = report.map_err(Stopped::Failed)?;
-    gone.map(|()| report).map_err(Stopped::Failed)
+}
+
+/// How a replay ended.
+#[derive(Debug)]
+pub struct End {
+    pub answer: Result<Replayed, Stopped>,
+    /// What of its servers could not be removed; absent if nothing is left behind.
+    pub left: Option<Problem>,
 }
 
 /// Why a replay has no answer.
@@ -65,6 +74,35 @@ pub enum Stopped {
     Refused(Problem),
     /// Loading or asking failed.
     Failed(Problem),
+    /// The user interrupted it.
+    Interrupted,
+}
+
+impl End {
+    fn refused(problem: Problem) -> Self {
+        Self {
+            answer: Err(Stopped::Refused(problem)),
+            left: None,
+        }
+    }
+}
+
+/// An answer that was whole before the interruption stays; else the interruption is the reason why there is
+/// none, whatever failed because of it.
+fn ended<T>(answer: Result<T, Stopped>, interrupted: bool) -> Result<T, Stopped> {
+    answer.map_err(|stopped| match interrupted {
+        true => Stopped::Interrupted,
+        false => stopped,
+    })
+}
+
+fn check(work: &Work<'_>) -> Result<(), Problem> {
+    if !work.jobs.is_empty() {
+        return Ok(());
+    }
+    Err(Problem::new("there is nothing to replay")
+        .detail("the capture has no statement that reads or writes tables and has its values")
+        .hint("`deltabench capture` says what it left out, and why"))
 }
 
 fn load_and_ask(
@@ -552,6 +590,14 @@ fn load_failures(servers: &Servers<'_>) -> Vec<ReplayedLoadFailure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interruption_throws_no_whole_answer_away() {
+        assert!(matches!(ended(Ok(1), true), Ok(1)));
+        let failed = || Err::<u32, _>(Stopped::Failed(Problem::new("a connection ended")));
+        assert!(matches!(ended(failed(), true), Err(Stopped::Interrupted)));
+        assert!(matches!(ended(failed(), false), Err(Stopped::Failed(_))));
+    }
 
     #[test]
     fn a_locale_that_is_unknown_or_another_is_told() {

@@ -90,12 +90,10 @@ pub struct Servers<'a> {
 }
 
 impl<'a> Servers<'a> {
-    /// Starts an empty server for each target, which has all extensions of the dump.
+    /// A directory for the servers, of which none has started.
     ///
-    /// Must be called on a thread that outlives the servers.
-    ///
-    /// Errors: too little disk or memory, an extension that a server lacks, a setting that it does not take.
-    pub fn start(request: &'a Request<'_>) -> Result<Self, Problem> {
+    /// Errors: too little disk or memory, a directory that cannot be made.
+    pub fn prepare(request: &Request<'_>) -> Result<Self, Problem> {
         let servers = u64::try_from(request.servers.len()).unwrap_or(u64::MAX);
         let memory = servers.saturating_mul((SHARED_BUFFERS_MB + LOADING_MB) << 20);
         check_room(request.workspaces, request.disk_bytes(), memory).map_err(|problem| {
@@ -104,23 +102,31 @@ impl<'a> Servers<'a> {
             )
         })?;
         let workspace = Workspace::create(request.workspaces, request.name, request.user)?;
-        let mut servers = Self {
+        Ok(Self {
             members: Vec::new(),
             workspace,
-        };
+        })
+    }
+
+    /// Starts an empty server for each target, which has all extensions of the dump.
+    ///
+    /// Must be called on a thread that outlives the servers.
+    ///
+    /// Errors: an extension that a server lacks, a setting that it does not take.
+    pub fn start(&mut self, request: &'a Request<'_>) -> Result<(), Problem> {
         for (place, wish) in request.servers.iter().enumerate() {
-            let member = servers.start_one(request, place, wish)?;
-            servers.members.push(member);
+            let member = self.start_one(request, place, wish)?;
+            self.members.push(member);
         }
-        servers.check_extensions(request)?;
-        for member in &servers.members {
+        self.check_extensions(request)?;
+        for member in &self.members {
             let mut client = connect(&member.endpoint, &superuser("postgres"))?;
             run(
                 &mut client,
                 &format!("CREATE DATABASE {DATABASE} TEMPLATE template0"),
             )?;
         }
-        Ok(servers)
+        Ok(())
     }
 
     fn start_one(

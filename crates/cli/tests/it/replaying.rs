@@ -333,6 +333,9 @@ fn a_replay_that_is_stopped_or_killed_leaves_nothing() {
     assert!(!lab.servers().is_empty());
     signal(child.id(), "-INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
+    let said = std::fs::read_to_string(lab.path().join("stderr")).unwrap();
+    let ended = "interrupted; the servers have ended, and their data are removed";
+    assert!(said.contains(ended), "{said}");
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
     let nap = "CREATE FUNCTION nap() RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 1 FROM pg_sleep(600)';";
     std::fs::write(lab.path().join("nap.dump"), nap).unwrap();
