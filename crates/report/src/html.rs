@@ -74,25 +74,25 @@ pub fn html(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> St
 }
 
 /// What makes a page of one kind.
-struct Document<'a> {
-    title: &'a str,
+pub(crate) struct Document<'a> {
+    pub(crate) title: &'a str,
     /// Style that only this kind needs.
-    style: &'a str,
-    body: Markup,
+    pub(crate) style: &'a str,
+    pub(crate) body: Markup,
     /// For the script: the name of the element with the data, by which it knows the kind, and JSON that is
     /// ready to stand inside a script element. Absent for a page that needs no script.
-    script: Option<(&'a str, &'a str)>,
+    pub(crate) script: Option<(&'a str, &'a str)>,
 }
 
 /// A page with its style, its data and the script, under a policy that forbids all else.
-fn document(document: &Document<'_>) -> String {
+pub(crate) fn document(document: &Document<'_>) -> String {
     let page = markup! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(policy());
+                meta http-equiv="Content-Security-Policy" content=(policy(document.script.is_some()));
                 meta name="color-scheme" content="light dark";
                 title { (document.title) " - deltabench" }
                 style { (PreEscaped(STYLE)) (PreEscaped(document.style)) }
@@ -118,12 +118,17 @@ fn embedded(value: &impl serde::Serialize) -> String {
     text.replace('<', "\\u003c")
 }
 
-/// Nothing from outside; images only for saving a chart.
-fn policy() -> String {
-    let hash = SCRIPT_HASH.trim();
+/// Nothing from outside; our script alone, on a page that has it; images only for saving its charts.
+fn policy(has_script: bool) -> String {
+    let script = match has_script {
+        true => format!(
+            "script-src 'sha256-{}'; img-src data: blob:; ",
+            SCRIPT_HASH.trim()
+        ),
+        false => String::new(),
+    };
     format!(
-        "default-src 'none'; script-src 'sha256-{hash}'; style-src 'unsafe-inline'; img-src data: blob:; \
-         base-uri 'none'; form-action 'none'"
+        "default-src 'none'; {script}style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     )
 }
 

@@ -2,6 +2,7 @@
 //!
 //! The JSON is a contract (`docs/reference/replay.schema.json`): fields are added, never renamed.
 
+mod findings;
 mod page;
 mod parting;
 
@@ -10,11 +11,10 @@ pub use page::replayed_page;
 use crate::lines::wrapped;
 use crate::words::plural;
 use deltabench_model::replayed::{
-    ErrorVerdict, PlanVerdict, ReplayFailure, ReplayVerdict, Replayed, ReplayedLoadFailure,
-    ReplayedStatement, ResultVerdict,
+    PlanVerdict, ReplayFailure, ReplayVerdict, Replayed, ReplayedStatement, ResultVerdict,
 };
 use deltabench_model::units::count;
-use parting::Parting;
+use findings::{Finding, Section, verdicts};
 use std::collections::BTreeMap;
 
 /// Characters of a statement that a line shows.
@@ -48,54 +48,15 @@ pub fn replayed_text(replayed: &Replayed, width: usize) -> String {
 
 fn of_candidate(replayed: &Replayed, place: usize, width: usize) -> Vec<String> {
     let mut lines = wrapped(&head(replayed, place), width, 0, 2);
-    let found = Found::of(replayed, place);
-    let with_errors = |wanted: ErrorVerdict| {
-        found.with(
-            move |verdict| verdict.errors == wanted,
-            |_, statement, verdict| error_texts(statement, verdict),
-        )
-    };
-    let lists: [(&str, Vec<Entry<'_>>); 11] = [
-        ("fails", found.failing()),
-        ("time-out", with_errors(ErrorVerdict::TooLong)),
-        ("error", with_errors(ErrorVerdict::Differs)),
-        (
-            "plan",
-            found.with(|verdict| verdict.plans == PlanVerdict::Changed, plan_texts),
-        ),
-        (
-            "result",
-            found.with(ReplayVerdict::results_differ, |_, _, verdict| {
-                result_texts(verdict)
-            }),
-        ),
-        ("unstable", found.with(is_unstable, unstable_texts)),
-        (
-            "order",
-            found.with(
-                |verdict| verdict.results == ResultVerdict::OrderDiffers,
-                |_, _, verdict| result_texts(verdict),
-            ),
-        ),
-        (
-            "moved",
-            found.with(
-                |verdict| verdict.results == ResultVerdict::Moved,
-                |_, _, verdict| result_texts(verdict),
-            ),
-        ),
-        ("unknown", with_errors(ErrorVerdict::Unknown)),
-        ("both", found.on_both(with_errors(ErrorVerdict::Both))),
-        ("base", found.on_base(with_errors(ErrorVerdict::Resolved))),
-    ];
-    for (sign, entries) in lists {
-        if !entries.is_empty() {
+    for section in Section::ALL {
+        let findings = section.findings(replayed, place);
+        if !findings.is_empty() {
             lines.push(String::new());
         }
-        for entry in entries.iter().take(SHOWN) {
-            lines.extend(entry.lines(sign, width));
+        for finding in findings.iter().take(SHOWN) {
+            lines.extend(finding_lines(replayed, section, finding, width));
         }
-        let more = entries.len().saturating_sub(SHOWN);
+        let more = findings.len().saturating_sub(SHOWN);
         if more > 0 {
             lines.push(format!(
                 "{:<INDENT$}and {more} more, in the page and in the JSON",
@@ -107,38 +68,34 @@ fn of_candidate(replayed: &Replayed, place: usize, width: usize) -> Vec<String> 
 }
 
 /// What is said of one statement or object.
-struct Entry<'a> {
-    share: Option<f64>,
-    name: String,
-    /// Further lines.
-    texts: Vec<String>,
-    statement: Option<&'a ReplayedStatement>,
-}
-
-impl Entry<'_> {
-    fn lines(&self, sign: &str, width: usize) -> Vec<String> {
-        let share = self.share.map_or_else(
-            || " ".repeat(8),
-            |share| format!("{:>6.1} %", share * 100.0),
-        );
-        let text = self
-            .statement
-            .map_or("", |statement| statement.text.as_str());
-        let name = if self.name.is_empty() {
-            String::new()
-        } else {
-            format!("{}  ", self.name)
-        };
-        let mut lines = vec![
-            format!("{sign:<INDENT$}{share}  {name}{}", short(text))
-                .trim_end()
-                .to_owned(),
-        ];
-        for text in &self.texts {
-            lines.extend(wrapped(text, width, INDENT, INDENT + 2));
+fn finding_lines(
+    replayed: &Replayed,
+    section: Section,
+    finding: &Finding<'_>,
+    width: usize,
+) -> Vec<String> {
+    let (share, name, texts) = match finding {
+        Finding::Object(object) => (
+            None,
+            format!("{} (line {} of the dump)", object.what, object.line),
+            vec![format!("{} {}", object.sqlstate, object.message)],
+        ),
+        Finding::Statement(statement, verdict) => {
+            let text = short(&statement.text);
+            let name = statement.name.as_ref();
+            (
+                statement.share,
+                name.map_or(text.clone(), |name| format!("{name}  {text}")),
+                section.texts(replayed, statement, verdict),
+            )
         }
-        lines
+    };
+    let share = share.map_or_else(String::new, |share| format!("{:>6.1} %", share * 100.0));
+    let mut lines = vec![format!("{:<INDENT$}{share:<8}  {name}", section.sign())];
+    for text in &texts {
+        lines.extend(wrapped(text, width, INDENT, INDENT + 2));
     }
+    lines
 }
 
 /// A text in at most so many characters.
@@ -148,111 +105,6 @@ fn short(text: &str) -> String {
     }
     let cut: String = text.chars().take(TEXT_SHOWN - 1).collect();
     format!("{}…", cut.trim_end())
-}
-
-/// The statements with their verdicts on one candidate.
-struct Found<'a> {
-    replayed: &'a Replayed,
-    place: usize,
-    verdicts: Vec<(&'a ReplayedStatement, &'a ReplayVerdict)>,
-}
-
-impl<'a> Found<'a> {
-    fn of(replayed: &'a Replayed, place: usize) -> Self {
-        let of = |statement: &'a ReplayedStatement| {
-            let verdict = statement
-                .verdicts
-                .iter()
-                .find(|verdict| verdict.server == place)?;
-            Some((statement, verdict))
-        };
-        Self {
-            replayed,
-            place,
-            verdicts: replayed.statements.iter().filter_map(of).collect(),
-        }
-    }
-
-    fn count(&self, wanted: impl Fn(&ReplayVerdict) -> bool) -> u64 {
-        count(
-            self.verdicts
-                .iter()
-                .filter(|(_, verdict)| wanted(verdict))
-                .count(),
-        )
-    }
-
-    fn with(
-        &self,
-        wanted: impl Fn(&ReplayVerdict) -> bool,
-        texts: impl Fn(&Replayed, &ReplayedStatement, &ReplayVerdict) -> Vec<String>,
-    ) -> Vec<Entry<'a>> {
-        let found = self.verdicts.iter().filter(|(_, verdict)| wanted(verdict));
-        found
-            .map(|(statement, verdict)| Entry {
-                share: statement.share,
-                name: statement.name.clone().unwrap_or_default(),
-                texts: texts(self.replayed, statement, verdict),
-                statement: Some(statement),
-            })
-            .collect()
-    }
-
-    /// What fails only here: objects of the dump, then statements.
-    fn failing(&self) -> Vec<Entry<'a>> {
-        let mut entries = objects(new_load_failures(self.replayed, self.place));
-        entries.extend(self.with(
-            |verdict| verdict.errors == ErrorVerdict::New,
-            |_, statement, verdict| error_texts(statement, verdict),
-        ));
-        entries
-    }
-
-    /// What fails on both: objects of the dump, then statements.
-    fn on_both(&self, statements: Vec<Entry<'a>>) -> Vec<Entry<'a>> {
-        let mut entries = objects(load_failures(self.replayed, &[0, self.place], &[]));
-        entries.extend(statements);
-        entries
-    }
-
-    /// What fails on the base only.
-    fn on_base(&self, statements: Vec<Entry<'a>>) -> Vec<Entry<'a>> {
-        let mut entries = objects(load_failures(self.replayed, &[0], &[self.place]));
-        entries.extend(statements);
-        entries
-    }
-}
-
-fn objects<'a>(failures: impl Iterator<Item = &'a ReplayedLoadFailure>) -> Vec<Entry<'a>> {
-    failures
-        .map(|failure| Entry {
-            share: None,
-            name: format!("{} (line {} of the dump)", failure.what, failure.line),
-            texts: vec![format!("{} {}", failure.sqlstate, failure.message)],
-            statement: None,
-        })
-        .collect()
-}
-
-/// Objects that a candidate refused and the base took.
-pub(crate) fn new_load_failures(
-    replayed: &Replayed,
-    place: usize,
-) -> impl Iterator<Item = &ReplayedLoadFailure> + use<'_> {
-    load_failures(replayed, &[place], &[0])
-}
-
-/// Objects that these servers refused and those took.
-pub(crate) fn load_failures<'a>(
-    replayed: &'a Replayed,
-    refused: &[usize],
-    took: &[usize],
-) -> impl Iterator<Item = &'a ReplayedLoadFailure> + use<'a> {
-    let (refused, took) = (refused.to_vec(), took.to_vec());
-    replayed.load_failures.iter().filter(move |failure| {
-        let by = |place: &usize| failure.servers.contains(place);
-        refused.iter().all(by) && !took.iter().any(by)
-    })
 }
 
 /// `postgres:18.6 vs postgres:14.24 on shop.sql …: 1 statement fails, …`.
@@ -312,16 +164,13 @@ fn sets(count: u64) -> String {
 
 /// `1 statement fails, 2 have another plan, …`.
 fn found_words(replayed: &Replayed, place: usize) -> String {
-    let found = Found::of(replayed, place);
-    let objects = count(new_load_failures(replayed, place).count());
-    let fails = found.count(|verdict| verdict.errors == ErrorVerdict::New);
-    let plans = found.count(|verdict| verdict.plans == PlanVerdict::Changed);
-    let results = found.count(ReplayVerdict::results_differ);
-    let with = |wanted: ErrorVerdict| found.count(|verdict| verdict.errors == wanted);
-    let late = with(ErrorVerdict::TooLong);
-    let unstable = found.count(is_unstable);
-    let known = found.count(|verdict| verdict.results_differ() && !verdict.causes.is_empty());
-    let caused = match known {
+    let with = |section: Section| section.statements(replayed, place);
+    let objects = count(Section::Fails.objects(replayed, place).count());
+    let (plans, results) = (with(Section::Plan), with(Section::Result));
+    let caused = |(_, verdict): &(&ReplayedStatement, &ReplayVerdict)| {
+        Section::Result.has(verdict) && !verdict.causes.is_empty()
+    };
+    let caused = match verdicts(replayed, place).filter(caused).count() {
         0 => String::new(),
         known => format!(" ({known} for known causes)"),
     };
@@ -336,7 +185,8 @@ fn found_words(replayed: &Replayed, place: usize) -> String {
             plural(objects, "object")
         ));
     }
-    parts.push(verb(fails, "fails", "fail"));
+    parts.push(verb(with(Section::Fails), "fails", "fail"));
+    let late = with(Section::TimeOut);
     if late > 0 {
         parts.push(format!("{late} no longer in time"));
     }
@@ -349,32 +199,28 @@ fn found_words(replayed: &Replayed, place: usize) -> String {
         (true, 1) => format!("1 returns something else{caused}"),
         (true, results) => format!("{results} return something else{caused}"),
     });
-    let moved = found.count(|verdict| verdict.results == ResultVerdict::Moved);
     let more = [
-        (with(ErrorVerdict::Differs), "with another error"),
-        (unstable, "with unstable plans"),
-        (moved, "with too few rows to compare"),
-        (with(ErrorVerdict::Unknown), "without an answer"),
+        (Section::OtherError, "with another error"),
+        (Section::Unstable, "with unstable plans"),
+        (Section::Order, "in another order"),
+        (Section::Varies, "with results that also differ on the base"),
+        (Section::Moved, "with too few rows to compare"),
+        (Section::Unknown, "without an answer"),
     ];
+    let more = more.map(|(section, what)| (with(section), what));
     let more = more.iter().filter(|(many, _)| *many > 0);
     parts.extend(more.map(|(many, what)| format!("{many} {what}")));
     let failing = [
-        (with(ErrorVerdict::Resolved), "on the base only"),
-        (with(ErrorVerdict::Both), "on both"),
+        (Section::FailsOnBase, "on the base only"),
+        (Section::FailsOnBoth, "on both"),
     ];
+    let failing = failing.map(|(section, where_)| (with(section), where_));
     parts.extend(failing.iter().filter_map(|(many, where_)| match many {
         0 => None,
         1 => Some(format!("1 fails {where_}")),
         many => Some(format!("{many} fail {where_}")),
     }));
     parts.join(", ")
-}
-
-fn is_unstable(verdict: &ReplayVerdict) -> bool {
-    matches!(
-        verdict.plans,
-        PlanVerdict::UnstableBase | PlanVerdict::UnstableCandidate
-    )
 }
 
 /// Why a server did not do a statement: errors, time-outs, what it could not say.
@@ -417,24 +263,6 @@ pub(crate) fn error_texts(statement: &ReplayedStatement, verdict: &ReplayVerdict
     candidate.chain(side("on the base", base)).collect()
 }
 
-/// For which values a plan changed, and what it is now.
-fn plan_texts(
-    replayed: &Replayed,
-    statement: &ReplayedStatement,
-    verdict: &ReplayVerdict,
-) -> Vec<String> {
-    let mut texts = vec![changed_for(statement, verdict)];
-    for change in verdict.changes.iter().take(3) {
-        let parting = Parting::of(replayed, &change.from, &change.to);
-        let of = match verdict.changes.len() {
-            1 => String::new(),
-            _ => format!("{} of them: ", change.tuples),
-        };
-        texts.push(format!("{of}{}", parting.sentence()));
-    }
-    texts
-}
-
 /// `another plan for 4 of 64 sets of values, 31 % of the statement`.
 pub(crate) fn changed_for(statement: &ReplayedStatement, verdict: &ReplayVerdict) -> String {
     if statement.tuples == 1 {
@@ -456,7 +284,9 @@ pub(crate) fn result_texts(verdict: &ReplayVerdict) -> Vec<String> {
         ResultVerdict::RowsDiffer => "another number of rows",
         ResultVerdict::ResultsDiffer => "as many rows, with other values",
         ResultVerdict::OrderDiffers => "the same rows in another order",
-        ResultVerdict::NotRepeatable => "another result, also between two executions on the base",
+        ResultVerdict::NotRepeatable => {
+            "results that also differ between two executions on the base"
+        }
         ResultVerdict::Same => "the same result",
         ResultVerdict::Moved => "the same result, of too few rows to say something",
         ResultVerdict::NotExecuted => "not executed",
@@ -477,11 +307,7 @@ pub(crate) fn result_texts(verdict: &ReplayVerdict) -> Vec<String> {
 }
 
 /// Where plans flip with the statistics.
-fn unstable_texts(
-    _: &Replayed,
-    statement: &ReplayedStatement,
-    verdict: &ReplayVerdict,
-) -> Vec<String> {
+fn unstable_texts(statement: &ReplayedStatement, verdict: &ReplayVerdict) -> Vec<String> {
     let unstable = |place: usize| statement.servers.get(place).map_or(0, |on| on.unstable);
     vec![match verdict.plans {
         PlanVerdict::UnstableBase => format!(

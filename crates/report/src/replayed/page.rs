@@ -1,150 +1,67 @@
 //! The page of a replay: one file without a script, with both plans side by side.
 
+use super::findings::{Finding, Section, verdicts};
 use super::parting::Parting;
-use super::{
-    Found, changed_for, error_texts, head, is_unstable, left_out, load_failures, new_load_failures,
-    result_texts, server_name,
-};
+use super::{changed_for, head, left_out, server_name};
+use crate::html::{Document, document};
 use deltabench_model::replayed::{
-    ErrorVerdict, PlanLine, PlanVerdict, ReplayVerdict, Replayed, ReplayedLoadFailure,
-    ReplayedStatement, ResultVerdict,
+    ErrorVerdict, PlanLine, PlanVerdict, ReplayVerdict, Replayed, ReplayedStatement, ResultVerdict,
 };
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
-const STYLE: &str = include_str!("../html/style.css");
-/// What only this page has.
-const OWN_STYLE: &str = include_str!("page.css");
-/// Nothing from outside, and no script.
-const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+const STYLE: &str = include_str!("page.css");
 
 /// A replay as one self-contained HTML file.
 pub fn replayed_page(replayed: &Replayed) -> String {
-    let title = head(replayed, 1);
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="color-scheme" content="light dark";
-                title { (title) " - deltabench" }
-                style { (PreEscaped(STYLE)) (PreEscaped(OWN_STYLE)) }
-            }
-            body { main {
-                @for place in 1..replayed.servers.len() { (candidate(replayed, place)) }
-                (conditions(replayed))
-            } }
-        }
-    };
-    let mut text = page.into_string();
-    text.push('\n');
-    text
+    document(&Document {
+        title: &head(replayed, 1),
+        style: STYLE,
+        body: html! {
+            @for place in 1..replayed.servers.len() { (candidate(replayed, place)) }
+            (conditions(replayed))
+        },
+        script: None,
+    })
 }
 
 fn candidate(replayed: &Replayed, place: usize) -> Markup {
-    let found = Found::of(replayed, place);
-    let of = |wanted: fn(&ReplayVerdict) -> bool| -> Vec<(&ReplayedStatement, &ReplayVerdict)> {
-        found
-            .verdicts
-            .iter()
-            .copied()
-            .filter(|(_, verdict)| wanted(verdict))
-            .collect()
-    };
-    let failing = of(|verdict| verdict.errors == ErrorVerdict::New);
-    let objects: Vec<_> = new_load_failures(replayed, place).collect();
-    let changed = of(|verdict| verdict.plans == PlanVerdict::Changed);
-    let differing = of(ReplayVerdict::results_differ);
-    let unstable = of(is_unstable);
     html! {
         h1 { (head(replayed, place)) }
-        (failures("Fails on the candidate only", &objects, &failing))
-        (failures(
-            "Ends in time on the base only",
-            &[],
-            &of(|verdict| verdict.errors == ErrorVerdict::TooLong),
-        ))
-        (failures("Other errors", &[], &of(|verdict| verdict.errors == ErrorVerdict::Differs)))
-        @if !changed.is_empty() {
-            h2 { "Other plans" }
-            @for (statement, verdict) in changed { (card(statement, plans(replayed, statement, verdict))) }
-        }
-        @if !differing.is_empty() {
-            h2 { "Other results" }
-            @for (statement, verdict) in differing {
-                (card(statement, html! { @for text in result_texts(verdict) { p { (text) } } }))
+        @for section in Section::ALL {
+            @let findings = section.findings(replayed, place);
+            @if !findings.is_empty() {
+                h2 { (section.title()) }
+                @for finding in findings { (card(replayed, section, finding)) }
             }
         }
-        @if !unstable.is_empty() {
-            h2 { "Plans that change with the statistics" }
-            @for (statement, verdict) in unstable {
-                (card(statement, html! {
-                    @for text in super::unstable_texts(replayed, statement, verdict) { p { (text) } }
-                }))
-            }
-        }
-        @let moved = of(|verdict| verdict.results == ResultVerdict::Moved);
-        @if !moved.is_empty() {
-            h2 { "Too few rows to compare" }
-            @for (statement, verdict) in moved {
-                (card(statement, html! { @for text in result_texts(verdict) { p { (text) } } }))
-            }
-        }
-        (failures(
-            "Without an answer",
-            &[],
-            &of(|verdict| verdict.errors == ErrorVerdict::Unknown),
-        ))
-        (failures(
-            "Fails on both, and is not compared",
-            &load_failures(replayed, &[0, place], &[]).collect::<Vec<_>>(),
-            &of(|verdict| verdict.errors == ErrorVerdict::Both),
-        ))
-        (failures(
-            "Fails on the base only",
-            &load_failures(replayed, &[0], &[place]).collect::<Vec<_>>(),
-            &of(|verdict| verdict.errors == ErrorVerdict::Resolved),
-        ))
-        (all(replayed, place, &found))
+        (all(replayed, place))
     }
 }
 
-/// Objects of the dump and statements that servers did not do.
-fn failures(
-    title: &str,
-    objects: &[&ReplayedLoadFailure],
-    statements: &[(&ReplayedStatement, &ReplayVerdict)],
-) -> Markup {
+/// A statement or an object of the dump with what is said of it.
+fn card(replayed: &Replayed, section: Section, finding: Finding<'_>) -> Markup {
     html! {
-        @if !(objects.is_empty() && statements.is_empty()) {
-            h2 { (title) }
-            @for object in objects {
-                section.replayed {
+        section.replayed {
+            @match finding {
+                Finding::Object(object) => {
                     h3 { (object.what) " " small { "line " (object.line) " of the dump" } }
                     p.worse { (object.sqlstate) " " (object.message) }
                 }
+                Finding::Statement(statement, verdict) => {
+                    h3 {
+                        (statement.name.as_deref().unwrap_or(&statement.id)) " "
+                        small { (share(statement)) }
+                    }
+                    pre { (statement.text) }
+                    @if section == Section::Plan {
+                        (plans(replayed, statement, verdict))
+                    } @else {
+                        @for text in section.texts(replayed, statement, verdict) {
+                            p.worse[section.is_failure()] { (text) }
+                        }
+                    }
+                }
             }
-            @for (statement, verdict) in statements {
-                (card(statement, html! {
-                    @for text in error_texts(statement, verdict) { p.worse { (text) } }
-                }))
-            }
-        }
-    }
-}
-
-/// A statement with what is said of it.
-fn card(statement: &ReplayedStatement, body: Markup) -> Markup {
-    html! {
-        section.replayed {
-            h3 {
-                (statement.name.as_deref().unwrap_or(&statement.id)) " "
-                small { (share(statement)) }
-            }
-            pre { (statement.text) }
-            (body)
         }
     }
 }
@@ -157,7 +74,7 @@ fn plans(replayed: &Replayed, statement: &ReplayedStatement, verdict: &ReplayVer
             @let parting = Parting::of(replayed, &change.from, &change.to);
             @let (from_alone, to_alone) = parting.alone();
             p { (parting.sentence()) " " small { (change.tuples) " of " (statement.tuples) } }
-            div.sides {
+            div.both-plans {
                 div { h4 { (server_name(replayed, 0)) } (plan(parting.from, &from_alone)) }
                 div { h4 { (server_name(replayed, verdict.server)) } (plan(parting.to, &to_alone)) }
             }
@@ -182,15 +99,16 @@ fn plan(lines: &[PlanLine], alone: &[bool]) -> Markup {
 }
 
 /// Every statement in a table.
-fn all(replayed: &Replayed, place: usize, found: &Found<'_>) -> Markup {
+fn all(replayed: &Replayed, place: usize) -> Markup {
+    let verdicts: Vec<_> = verdicts(replayed, place).collect();
     html! {
         h2 { "All statements" }
-        table.numbers {
+        table.replayed-all {
             thead { tr {
                 th { "statement" } th { "share" } th { "errors" } th { "plans" } th { "result" } th { "rows" }
             } }
             tbody {
-                @for (statement, verdict) in &found.verdicts {
+                @for (statement, verdict) in &verdicts {
                     tr {
                         td title=(statement.text) {
                             (label(statement))
@@ -204,7 +122,7 @@ fn all(replayed: &Replayed, place: usize, found: &Found<'_>) -> Markup {
                 }
             }
         }
-        @if found.verdicts.is_empty() { p { "No statement of " (replayed.capture.path) " was replayed." } }
+        @if verdicts.is_empty() { p { "No statement of " (replayed.capture.path) " was replayed." } }
     }
 }
 

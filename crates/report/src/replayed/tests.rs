@@ -1,7 +1,9 @@
+use super::parting::Parting;
 use super::*;
 use deltabench_model::replayed::{
-    Covered, LeftOut, OnServer, PlanChange, PlanLine, PlanShare, REPLAYED_FORMAT, ReplayFailure,
-    ReplayedData, ReplayedFile, ReplayedPlan, ReplayedServer, WeightedBy,
+    Covered, ErrorVerdict, LeftOut, OnServer, PlanChange, PlanLine, PlanShare, REPLAYED_FORMAT,
+    ReplayFailure, ReplayedData, ReplayedFile, ReplayedLoadFailure, ReplayedPlan, ReplayedServer,
+    WeightedBy,
 };
 
 fn server(name: &str, settings: &[(&str, &str)]) -> ReplayedServer {
@@ -66,23 +68,46 @@ fn statement(name: &str, share: f64, verdict: ReplayVerdict) -> ReplayedStatemen
     }
 }
 
-/// A replay with one finding of each sort.
-pub(crate) fn replayed() -> Replayed {
-    let mut failing = statement(
-        "tags_new",
-        0.2,
-        ReplayVerdict {
-            errors: ErrorVerdict::New,
+fn failure(sqlstate: &str, message: &str) -> ReplayFailure {
+    ReplayFailure {
+        sqlstate: sqlstate.to_owned(),
+        message: message.to_owned(),
+        tuples: 4,
+    }
+}
+
+/// Statements that a server did not do, each in its own way.
+fn failing() -> Vec<ReplayedStatement> {
+    let denied = || failure("42501", "permission denied for table orders");
+    let missing = || failure("42P01", "relation \"orders\" does not exist");
+    let fails = |name: &str, share: f64, errors: ErrorVerdict| {
+        let verdict = ReplayVerdict {
+            errors,
             plans: PlanVerdict::Unknown,
             results: ResultVerdict::NotExecuted,
             ..verdict()
-        },
-    );
-    failing.servers[1].failures.push(ReplayFailure {
-        sqlstate: "42883".to_owned(),
-        message: "operator does not exist".to_owned(),
-        tuples: 4,
-    });
+        };
+        statement(name, share, verdict)
+    };
+    let mut new = fails("tags_new", 0.2, ErrorVerdict::New);
+    new.servers[1].failures = vec![failure("42883", "operator does not exist")];
+    let mut late = fails("late", 0.05, ErrorVerdict::TooLong);
+    late.servers[1].too_long = 3;
+    let mut both = fails("denied", 0.04, ErrorVerdict::Both);
+    both.servers[0].failures = vec![denied()];
+    both.servers[1].failures = vec![denied()];
+    let mut other = fails("other_error", 0.04, ErrorVerdict::Differs);
+    other.servers[0].failures = vec![denied()];
+    other.servers[1].failures = vec![missing()];
+    let mut resolved = fails("merged", 0.03, ErrorVerdict::Resolved);
+    resolved.servers[0].failures = vec![missing()];
+    let mut unknown = fails("no_memory", 0.03, ErrorVerdict::Unknown);
+    unknown.servers[0].unknown = vec!["53200 out of memory".to_owned()];
+    vec![new, late, both, other, resolved, unknown]
+}
+
+/// Statements that servers did in different ways.
+fn differing() -> Vec<ReplayedStatement> {
     let changed = ReplayVerdict {
         plans: PlanVerdict::Changed,
         changed: 1,
@@ -94,52 +119,50 @@ pub(crate) fn replayed() -> Replayed {
         }],
         ..verdict()
     };
-    let differing = ReplayVerdict {
-        results: ResultVerdict::RowsDiffer,
+    let flips = |plans: PlanVerdict| ReplayVerdict { plans, ..verdict() };
+    let returns = |results: ResultVerdict, cause: &str| ReplayVerdict {
+        results,
         differing: 2,
-        causes: vec!["it has a LIMIT without ORDER BY".to_owned()],
+        causes: vec![cause.to_owned()],
         ..verdict()
     };
-    let unstable = ReplayVerdict {
-        plans: PlanVerdict::UnstableBase,
-        ..verdict()
-    };
-    let mut late = statement(
-        "late",
-        0.05,
-        ReplayVerdict {
-            errors: ErrorVerdict::TooLong,
-            ..verdict()
-        },
-    );
-    late.servers[1].too_long = 3;
-    let mut both = statement(
-        "denied",
-        0.04,
-        ReplayVerdict {
-            errors: ErrorVerdict::Both,
-            plans: PlanVerdict::Unknown,
-            results: ResultVerdict::NotExecuted,
-            ..verdict()
-        },
-    );
-    let denied = ReplayFailure {
-        sqlstate: "42501".to_owned(),
-        message: "permission denied for table orders".to_owned(),
-        tuples: 4,
-    };
-    both.servers[0].failures.push(denied.clone());
-    both.servers[1].failures.push(denied.clone());
-    let mut other = both.clone();
-    other.name = Some("other_error".to_owned());
-    other.verdicts[0].errors = ErrorVerdict::Differs;
-    other.servers[1].failures[0].sqlstate = "42P01".to_owned();
-    other.servers[1].failures[0].message = "relation \"orders\" does not exist".to_owned();
     let moved = ReplayVerdict {
-        results: ResultVerdict::Moved,
-        causes: vec!["data-moved: 0.0 rows for each call, 12.0 in the capture".to_owned()],
-        ..verdict()
+        differing: 0,
+        ..returns(
+            ResultVerdict::Moved,
+            "data-moved: 0.0 rows for each call, 12.0 in the capture",
+        )
     };
+    let results = |name: &str, results: ResultVerdict, cause: &str| {
+        statement(name, 0.1, returns(results, cause))
+    };
+    vec![
+        statement("by_customer", 0.4, changed),
+        results(
+            "some_rows",
+            ResultVerdict::RowsDiffer,
+            "it has a LIMIT without ORDER BY",
+        ),
+        results("total", ResultVerdict::ResultsDiffer, "it calls random"),
+        results(
+            "by_day",
+            ResultVerdict::OrderDiffers,
+            "rows that are equal in ORDER BY have no order",
+        ),
+        results("today", ResultVerdict::NotRepeatable, "it calls now"),
+        statement("old_orders", 0.01, moved),
+        results(
+            "visit",
+            ResultVerdict::NotExecuted,
+            "it calls visit, a volatile function of the database",
+        ),
+        statement("flips", 0.1, flips(PlanVerdict::UnstableBase)),
+        statement("flips_now", 0.1, flips(PlanVerdict::UnstableCandidate)),
+    ]
+}
+
+/// A replay with each finding.
+pub(crate) fn replayed() -> Replayed {
     Replayed {
         format: REPLAYED_FORMAT.0.to_owned(),
         version: REPLAYED_FORMAT.1,
@@ -182,17 +205,15 @@ pub(crate) fn replayed() -> Replayed {
                 sqlstate: "58P01".to_owned(),
                 message: "could not access file \"?\": No such file or directory".to_owned(),
             },
+            ReplayedLoadFailure {
+                servers: vec![0],
+                line: 18,
+                what: "CREATE FUNCTION public.later".to_owned(),
+                sqlstate: "42601".to_owned(),
+                message: "syntax error at or near \"?\"".to_owned(),
+            },
         ],
-        statements: vec![
-            failing,
-            statement("by_customer", 0.4, changed),
-            statement("some_rows", 0.1, differing),
-            statement("flips", 0.1, unstable),
-            late,
-            both,
-            other,
-            statement("old_orders", 0.01, moved),
-        ],
+        statements: failing().into_iter().chain(differing()).collect(),
         plans: vec![
             plan(
                 "a",
@@ -241,16 +262,40 @@ fn the_page_has_both_plans_and_nothing_of_a_statement_is_markup() {
     );
     assert!(page.contains("&lt;script&gt;"));
     assert!(page.contains("default-src 'none'"));
-    for title in [
-        "Ends in time on the base only",
-        "Other errors",
-        "Too few rows to compare",
-        "Fails on both, and is not compared",
-    ] {
-        assert!(page.contains(title), "{title}");
+    assert!(!page.contains("script-src"));
+}
+
+#[test]
+fn whatever_is_found_is_in_the_text_and_on_the_page() {
+    let replayed = replayed();
+    let (text, page) = (replayed_text(&replayed, 2000), replayed_page(&replayed));
+    // What HTML writes in other ways is the same to a reader.
+    let page = page
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"");
+    for section in Section::ALL {
+        let findings = section.findings(&replayed, 1);
+        assert!(!findings.is_empty(), "{section:?} is not in the fixture");
+        let title = format!("<h2>{}</h2>", section.title());
+        let (_, below) = page.split_once(&title).unwrap();
+        let (below, _) = below.split_once("<h2>").unwrap();
+        for finding in findings {
+            let (name, texts) = match finding {
+                Finding::Object(object) => (object.what.clone(), vec![object.message.clone()]),
+                Finding::Statement(statement, verdict) => (
+                    statement.name.clone().unwrap(),
+                    section.texts(&replayed, statement, verdict),
+                ),
+            };
+            let line = |line: &str| line.starts_with(section.sign()) && line.contains(&name);
+            assert!(text.lines().any(line), "{section:?} {name}: {text}");
+            for said in std::iter::once(&name).chain(&texts) {
+                assert!(text.contains(said), "{section:?} {said}: {text}");
+                assert!(below.contains(said), "{section:?} {said}: {below}");
+            }
+        }
     }
-    assert!(page.contains("could not access file") && page.contains("permission denied"));
-    assert!(!page.contains("Fails on the base only"));
 }
 
 #[test]
@@ -290,4 +335,24 @@ fn plans_of_the_same_nodes_part_at_their_conditions() {
         "Index Scan using i on orders (Index Cond: customer = ?) → Index Scan using i on orders (Filter: \
          customer = ?)"
     );
+}
+
+#[test]
+fn the_page_gives_no_class_of_all_pages_another_style() {
+    let classes = |style: &str| -> Vec<String> {
+        let pieces = style.split('.').skip(1);
+        let name = |piece: &str| {
+            let end = piece.find(|next: char| !next.is_ascii_alphanumeric() && next != '-');
+            piece[..end.unwrap_or(piece.len())].to_owned()
+        };
+        let names = pieces.map(name);
+        names
+            .filter(|name| name.starts_with(|first: char| first.is_ascii_alphabetic()))
+            .collect()
+    };
+    let all = classes(include_str!("../html/style.css"));
+    let own = classes(include_str!("page.css"));
+    let both: Vec<&String> = own.iter().filter(|name| all.contains(name)).collect();
+    assert_eq!(both, [""; 0]);
+    assert!(all.contains(&"numbers".to_owned()) && own.contains(&"replayed".to_owned()));
 }
