@@ -73,8 +73,8 @@ fn sending(arguments: &ReplayArguments, capture: &Capture) -> Vec<String> {
     }
     if consent.reads {
         lines.push(format!(
-            "a read is executed only if {}; again on the base if its result differs",
-            consent.conditions().join(", ")
+            "may execute: once for each set of values, if {}; again on the base if a result differs",
+            consent.conditions().join(", and ")
         ));
     }
     let left_out = work.left_out.iter();
@@ -93,19 +93,18 @@ fn of_statement(job: &Job<'_>, consent: Consent) -> Vec<String> {
         }
     }
     let (of, explained) = (job.tuples.len(), objections.values().sum::<usize>());
-    let what = match explained {
-        0 => "explain, execute once",
-        explained if explained == of => "explain",
-        _ => "explain, execute some",
+    let what = match explained == of {
+        true => "explain",
+        false => "explain, may execute",
     };
     let name = job.statement.name.as_deref().unwrap_or(&job.statement.id);
     let text = &job.statement.normalised;
-    let mut lines = vec![format!("  {what:<21}  {name}  {of} values  {text}")];
+    let mut lines = vec![format!("  {what:<20}  {name}  {of} values  {text}")];
     // Of writes, and of --no-execute, the user knows.
     if consent.reads && job.statement.kind == Kind::Read {
         let why = |(objection, values): (String, usize)| {
             format!(
-                "  {:<21}  not executed for {values} of {of}: {objection}",
+                "  {:<20}  not executed for {values} of {of}: {objection}",
                 ""
             )
         };
