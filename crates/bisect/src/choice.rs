@@ -71,21 +71,33 @@ fn halve(sequence: &Sequence<'_>, interval: &Interval) -> Option<Choice> {
             candidates.push((point, bits(before / whole)));
         }
     }
-    let near = away_from(&skipped, &candidates, interval.to - interval.from);
-    let best = near.iter().map(|(_, bits)| *bits).fold(0.0, f64::max);
-    let good = near
-        .into_iter()
-        .filter(|(_, bits)| *bits >= best - BITS_FOR_A_CHEAPER_POINT);
-    let point = good
-        .min_by(|(a, a_bits), (b, b_bits)| {
-            let price = sequence.price(*a).total_cmp(&sequence.price(*b));
-            price.then(b_bits.total_cmp(a_bits))
-        })
-        .map(|(point, _)| point)?;
+    let price = |point: usize| sequence.price(point);
+    let point = pick(&candidates, &skipped, interval.to - interval.from, price)?;
     Some(Choice {
         point,
         interval: *interval,
     })
+}
+
+/// Of points, each with the bits that measuring it would say, the one to measure: away from those that could
+/// not be measured, and the cheapest of those that say nearly as much as the best. `length` is that of the
+/// interval they lie in.
+pub(crate) fn pick(
+    candidates: &[(usize, f64)],
+    skipped: &[usize],
+    length: usize,
+    price: impl Fn(usize) -> f64,
+) -> Option<usize> {
+    let near = away_from(skipped, candidates, length);
+    let best = near.iter().map(|(_, bits)| *bits).fold(0.0, f64::max);
+    let good = near
+        .into_iter()
+        .filter(|(_, bits)| *bits >= best - BITS_FOR_A_CHEAPER_POINT);
+    good.min_by(|(a, a_bits), (b, b_bits)| {
+        let dearer = price(*a).total_cmp(&price(*b));
+        dearer.then(b_bits.total_cmp(a_bits))
+    })
+    .map(|(point, _)| point)
 }
 
 /// The candidates that are far enough from points that could not be measured: at distance 1, then 2, then 4,
@@ -109,7 +121,7 @@ fn away_from(skipped: &[usize], candidates: &[(usize, f64)], length: usize) -> V
 }
 
 /// What the answer to a yes-or-no question says whose "yes" is so likely.
-fn bits(yes: f64) -> f64 {
+pub(crate) fn bits(yes: f64) -> f64 {
     let part = |p: f64| if p > 0.0 { -p * p.log2() } else { 0.0 };
     part(yes) + part(1.0 - yes)
 }

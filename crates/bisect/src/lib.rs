@@ -14,13 +14,17 @@
 mod choice;
 mod forecast;
 mod found;
+mod gaussian;
 mod prior;
 mod sequence;
+mod stairs;
 mod timed;
 
 pub use choice::{Choice, Next, next};
 pub use forecast::{Looks, forecast};
 pub use found::{Found, Quiet, Step, found};
+pub use gaussian::TimedRun;
 pub use prior::{Touches, weights};
 pub use sequence::{Interval, Known, Sequence, Wish};
-pub use timed::{NextTimed, Noise, Timed, TimedBlock};
+pub use stairs::{Climbed, Contrast, Stairs, TimedStep};
+pub use timed::{Answer, Timed};

@@ -1,6 +1,8 @@
 //! `deltabench bisect`: the commit, or the release, that changed a cell.
 
+mod by_time;
 mod convict;
+mod evidence;
 mod in_time;
 mod learnt;
 mod prior;
@@ -8,6 +10,7 @@ mod question;
 mod range;
 mod search;
 mod shown;
+mod shown_by_time;
 
 use crate::arguments::bisect::BisectArguments;
 use crate::arguments::conditions::Servers;
@@ -22,7 +25,7 @@ use crate::interrupt;
 use crate::request::{percent, time};
 use crate::store::{open, open_store, store_problem};
 use deltabench_bisect::{Known, Sequence, forecast};
-use deltabench_model::bisection::{Asked, Bisection, Happened, Point, Question};
+use deltabench_model::bisection::{Asked, BisectedBy, Bisection, Happened, Point, Question};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64};
 use deltabench_report::{Bisected, bisected_html, bisected_json, bisected_text};
@@ -48,6 +51,9 @@ const LEAST: f64 = 0.000_5;
 const COUNT_SECONDS: f64 = 25.0;
 const BUILD_SECONDS: f64 = 150.0;
 
+/// Seconds of a run of a look in time, with three or four servers.
+const RUN_SECONDS: f64 = 70.0;
+
 /// Seconds of a block with a culprit, its parent and the placebo, and of starting them.
 const BLOCK_SECONDS: f64 = 5.0;
 const SET_UP_SECONDS: f64 = 25.0;
@@ -61,6 +67,7 @@ pub fn bisect(arguments: &BisectArguments, config: &Config) -> Result<u8, Failur
         check_writable(path).map_err(Failure::Refused)?;
     }
     let wanted = Wanted::read(arguments, config)?;
+    asked.cpu_of_run = wanted.cpu_of_run;
     asked.skip = skipped(&arguments.skip, &wanted.points.points).map_err(Failure::Refused)?;
     for line in outlook(&wanted.points.points, &asked) {
         say(&line);
@@ -200,15 +207,15 @@ fn carry_out(
 
 /// The exit code of an answer.
 fn code(bisected: &Bisected) -> u8 {
-    let is_counted = bisected.instructions.is_some();
-    code_of(bisected.end, bisected.culprits.len(), is_counted)
+    let is_measured = bisected.change.is_some();
+    code_of(bisected.end, bisected.convicted(), is_measured)
 }
 
-fn code_of(end: &str, culprits: usize, is_counted: bool) -> u8 {
+fn code_of(end: &str, culprits: usize, is_measured: bool) -> u8 {
     match end {
         // Even if the time was over before all of them were found.
         _ if culprits > 0 => 0,
-        "interrupted" if !is_counted => NOT_MEASURED,
+        "interrupted" if !is_measured => NOT_MEASURED,
         _ => UNDECIDED,
     }
 }
@@ -250,7 +257,17 @@ fn asked(arguments: &BisectArguments) -> Result<Asked, Problem> {
         .detail("starts of one server differ by up to a few hundredths of a percent")
         .hint("name 0.05% or more"));
     }
+    let metric = BisectedBy::from(arguments.metric);
+    if arguments.count_only && matches!(metric, BisectedBy::Cpu | BisectedBy::Throughput) {
+        return Err(
+            Problem::new("--count-only and --metric contradict each other")
+                .detail("without time there are only counts")
+                .hint("leave one of them out"),
+        );
+    }
     Ok(Asked {
+        metric,
+        cpu_of_run: None,
         min,
         culprits: arguments.culprits,
         skip: Vec::new(),
@@ -309,26 +326,40 @@ fn outlook(points: &[Point], asked: &Asked) -> Vec<String> {
     let places = vec![Known::Unknown; differ + 1];
     let culprits = usize::try_from(asked.culprits).unwrap_or(usize::MAX);
     let looks = forecast(&Sequence::plain(&places), culprits);
-    let each = COUNT_SECONDS + if builds { BUILD_SECONDS } else { 0.0 };
+    let is_by_time = matches!(asked.metric, BisectedBy::Cpu | BisectedBy::Throughput);
+    let look = if is_by_time {
+        RUN_SECONDS
+    } else {
+        COUNT_SECONDS
+    };
+    let each = look + if builds { BUILD_SECONDS } else { 0.0 };
     let time = |looks: usize| crate::amounts::span(to_f64(count(looks + 2)) * each);
-    let what = match builds {
-        true => "builds and counts",
-        false => "counts",
+    let what = match (builds, is_by_time) {
+        (true, false) => "builds and counts",
+        (false, false) => "counts",
+        (true, true) => "builds and runs",
+        (false, true) => "runs",
     };
     let mut lines = vec![
         format!(
             "{} {noun} after the base, {differ} of them may have another server than the one before",
             points.len().saturating_sub(1)
         ),
-        format!(
-            "both ends, then about {} looks for one culprit, {} for {}: at most about {} to {} of {what} on \
-             two cores",
-            looks.one,
-            looks.all,
-            asked.culprits,
-            time(looks.one),
-            time(looks.all)
-        ),
+        match asked.culprits {
+            1 => format!(
+                "both ends, then about {} looks: at most about {} of {what} on two cores",
+                looks.one,
+                time(looks.one)
+            ),
+            several => format!(
+                "both ends, then about {} looks for one culprit, {} for {several}: at most about {} to {} of \
+                 {what} on two cores",
+                looks.one,
+                looks.all,
+                time(looks.one),
+                time(looks.all)
+            ),
+        },
     ];
     if !asked.count_only {
         let undone = match noun {
@@ -401,6 +432,8 @@ mod tests {
             budget_seconds: None,
             count_only: false,
             blocks: 14,
+            metric: BisectedBy::Auto,
+            cpu_of_run: None,
         };
         let lines = outlook(&points, &asked).join("\n");
         assert!(

@@ -66,10 +66,35 @@ pub struct Asked {
     /// Restart blocks in which a culprit is measured next to its parent.
     #[serde(default = "default_blocks")]
     pub blocks: u32,
+    /// What decides which points differ.
+    #[serde(default)]
+    pub metric: BisectedBy,
+    /// CPU per operation of the candidate over the base in the run that is bisected; absent without one, and
+    /// where that run does not know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_of_run: Option<f64>,
+}
+
+/// What a bisection compares points by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BisectedBy {
+    /// Counts, unless they do not show what changed; then CPU per operation.
+    #[default]
+    Auto,
+    /// Instructions of an operation.
+    Count,
+    /// CPU of the server per operation.
+    Cpu,
+    Throughput,
 }
 
 /// Blocks of a culprit where nothing else is asked for: those of a quick comparison, some two minutes.
 pub const CULPRIT_BLOCKS: u32 = 14;
+
+/// Fewer blocks of a culprit say too little: Student's t of four blocks or fewer is far from that of many, and
+/// one odd restart is a large part of them.
+pub const FEWEST_CULPRIT_BLOCKS: u32 = 6;
 
 fn default_blocks() -> u32 {
     CULPRIT_BLOCKS
@@ -92,6 +117,20 @@ pub struct Look {
     pub built: bool,
 }
 
+/// A look in time: servers that are measured in the same restart blocks of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Together {
+    pub run: String,
+    /// Points in the order of the run's servers; the first is its base.
+    pub points: Vec<usize>,
+    /// What each of these servers is made of, as [`Look::made_of`].
+    pub made_of: Vec<String>,
+    /// Those that were built for this look.
+    pub built: Vec<usize>,
+    /// Seconds until all servers were there: fetched, built or found.
+    pub acquire_seconds: f64,
+}
+
 /// How a look ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome")]
@@ -109,6 +148,8 @@ pub enum Outcome {
     },
     /// Its server is the same as that of another point, whose counts are its own.
     Same { point: usize },
+    /// It was measured in time in this run, as the candidate.
+    Timed { run: String },
     /// It could not be measured.
     Skipped {
         /// What failed.
@@ -152,6 +193,8 @@ pub enum Happened {
         point: usize,
     },
     Look(Look),
+    /// Points are about to be measured together in time.
+    Together(Together),
     /// The command's time was over before the next look.
     OutOfTime,
     /// A culprit is about to be measured in time, next to its parent, as this run.
@@ -233,6 +276,14 @@ impl Bisection {
         })
     }
 
+    /// All looks in time, in order of time.
+    pub fn together(&self) -> impl Iterator<Item = &Together> {
+        self.happened.iter().filter_map(|one| match one {
+            Happened::Together(together) => Some(together),
+            _ => None,
+        })
+    }
+
     /// The latest look at a point.
     pub fn look(&self, point: usize) -> Option<&Look> {
         self.looks().filter(|look| look.point == point).last()
@@ -246,7 +297,7 @@ impl Bisection {
             match look.outcome {
                 Outcome::Same { point } => look = self.look(point)?,
                 Outcome::Counted { .. } => return Some(look),
-                Outcome::Skipped { .. } => return None,
+                Outcome::Timed { .. } | Outcome::Skipped { .. } => return None,
             }
         }
         None

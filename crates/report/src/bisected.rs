@@ -17,8 +17,10 @@ pub struct Bisected {
     pub format: &'static str,
     pub version: u32,
     pub name: String,
-    /// The workload that was counted.
+    /// The workload that was measured.
     pub workload: String,
+    /// What points are compared by: all changes but those in time are of this.
+    pub by: By,
     pub base: BisectedPoint,
     pub candidate: BisectedPoint,
     /// Points from the base to the candidate, both included.
@@ -34,7 +36,10 @@ pub struct Bisected {
     pub instructions: Option<(f64, f64)>,
     /// Candidate over base - 1.
     pub change: Option<f64>,
-    /// How the search ended: `found`, `nothing-differs`, `same-server`, `undecided`, `interrupted`.
+    /// Its 95 % interval; absent for instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci95: Option<(f64, f64)>,
+    /// How the search ended: `found`, `nothing-differs`, `same-server`, `unsure`, `undecided`, `interrupted`.
     pub end: &'static str,
     /// The steps that are found, the largest first.
     pub culprits: Vec<Culprit>,
@@ -60,6 +65,47 @@ pub struct BisectedPoint {
     pub subject: Option<String>,
 }
 
+/// What points are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    Instructions,
+    Cpu,
+    /// More of it is less cost: changes are those of the time of an operation.
+    Throughput,
+}
+
+impl Bisected {
+    /// The culprits that stand: counts leave no doubt, a search by time needs fresh blocks that agree.
+    pub fn convicted(&self) -> usize {
+        let agrees = |culprit: &&Culprit| {
+            let in_time = culprit.in_time.as_ref();
+            self.by == By::Instructions || in_time.is_some_and(|it| it.says == TimeSays::Agrees)
+        };
+        self.culprits.iter().filter(agrees).count()
+    }
+}
+
+impl By {
+    /// What an operation takes.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::Instructions => "instructions per operation",
+            Self::Cpu => "CPU per operation",
+            Self::Throughput => "time per operation",
+        }
+    }
+
+    /// The heading of the staircase.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Instructions => "Instructions of an operation, point after point",
+            Self::Cpu => "CPU of an operation, point after point",
+            Self::Throughput => "Time of an operation, point after point",
+        }
+    }
+}
+
 /// What a base of another branch has alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BaseAlone {
@@ -74,10 +120,18 @@ pub struct Culprit {
     pub parent: BisectedPoint,
     /// The point that made it; several where all but the last could not be measured: it is one of them.
     pub one_of: Vec<SuspectPoint>,
-    /// Instructions after it over those before - 1.
+    /// Cost after it over that before - 1.
     pub change: f64,
-    /// Instructions of an operation before and after.
-    pub instructions: (f64, f64),
+    /// Its 95 % interval, with what the layout of code does; absent for instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci95: Option<(f64, f64)>,
+    /// How sure it is that the step is here, if all points are as likely; absent for instructions, which leave
+    /// no doubt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// Instructions of an operation before and after; absent if they were not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<(f64, f64)>,
     /// What changed in which function, one text each; empty if that is not known.
     pub functions: Vec<String>,
     /// Next to its parent in time; absent if that was not begun.
@@ -91,8 +145,11 @@ pub struct Culprit {
 /// The candidate without a commit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WithoutCulprit {
-    /// Its instructions over those of the base - 1; absent if there is no such server.
+    /// Its cost over that of the base - 1; absent if there is no such server.
     pub change: Option<f64>,
+    /// Its 95 % interval; absent for instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci95: Option<(f64, f64)>,
     /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -102,6 +159,14 @@ impl WithoutCulprit {
     /// A sentence.
     fn words(&self) -> String {
         match (self.change, &self.why) {
+            (Some(change), _) if self.ci95.is_some() => format!(
+                "without it the candidate differs from the base by {}",
+                TimeChange {
+                    change,
+                    ci95: self.ci95
+                }
+                .words()
+            ),
             (Some(change), _) => format!(
                 "without it the candidate has {} instructions, compared with the base",
                 percent(change)
@@ -132,6 +197,36 @@ pub struct OpenInterval {
     pub change: f64,
     /// Points that may have made it.
     pub points: usize,
+    /// The likeliest part of it; absent for instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub likely: Option<LikelyInterval>,
+}
+
+/// A part of an interval, and how likely the step is there.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LikelyInterval {
+    pub from: BisectedPoint,
+    pub to: BisectedPoint,
+    pub probability: f64,
+}
+
+impl LikelyInterval {
+    fn words(&self) -> String {
+        format!(
+            "; likeliest after {} and up to {} ({})",
+            self.from.name,
+            self.to.name,
+            certainty(self.probability)
+        )
+    }
+}
+
+/// `97 %`; never 100 %.
+fn certainty(probability: f64) -> String {
+    match probability > 0.99 {
+        true => "more than 99 %".to_owned(),
+        false => format!("{:.0} %", probability * 100.0),
+    }
 }
 
 /// What was not searched because it differs by too little.
@@ -151,11 +246,14 @@ pub struct BisectedLook {
     pub number: usize,
     #[serde(flatten)]
     pub point: BisectedPoint,
-    /// `counted`, `same` or `skipped`.
+    /// `counted`, `timed`, `same` or `skipped`.
     pub outcome: &'static str,
-    /// Instructions over those of the base - 1; absent if it was skipped.
+    /// Cost over that of the base - 1; absent if it was skipped.
     pub change: Option<f64>,
-    /// The run with the counts.
+    /// Its 95 % interval, with what the layout of code does; absent for instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci95: Option<(f64, f64)>,
+    /// The run with the counts, or the runs in which it was measured in time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// Why it could not be measured.
@@ -205,12 +303,30 @@ pub fn bisected_text(bisected: &Bisected, width: usize) -> String {
 /// `scan, 17.0 → 17.11: +44.32 % instructions per operation (64765546 → 93468213)`.
 pub(crate) fn head(bisected: &Bisected) -> String {
     let (base, candidate) = (&bisected.base.name, &bisected.candidate.name);
-    let said = match (bisected.change, bisected.instructions) {
-        (Some(change), Some((before, after))) => format!(
-            "{} instructions per operation ({before:.0} → {after:.0})",
-            percent(change)
+    let counted = bisected.instructions.filter(|(before, _)| *before > 0.0);
+    let said = match (bisected.by, bisected.change, counted) {
+        (By::Instructions, Some(change), Some((before, after))) => format!(
+            "{} {} ({before:.0} → {after:.0})",
+            percent(change),
+            bisected.by.noun()
         ),
-        _ => "not counted".to_owned(),
+        (By::Instructions, ..) => "not counted".to_owned(),
+        (_, Some(change), counted) => {
+            let ci95 = bisected.ci95;
+            let counted = counted.map_or_else(String::new, |(before, after)| {
+                format!(
+                    "; {} {}",
+                    percent(after / before - 1.0),
+                    By::Instructions.noun()
+                )
+            });
+            format!(
+                "{} {}{counted}",
+                TimeChange { change, ci95 }.words(),
+                bisected.by.noun()
+            )
+        }
+        (_, None, _) => "not measured".to_owned(),
     };
     format!("{}, {base} → {candidate}: {said}", bisected.workload)
 }
@@ -265,10 +381,24 @@ fn of_culprit(culprit: &Culprit, width: usize) -> Vec<String> {
 
 /// What is known of a culprit beside its count: where, in time, and what is left without it.
 pub(crate) fn beside(culprit: &Culprit) -> Vec<String> {
-    let in_time = culprit.in_time.iter().flat_map(InTime::texts);
+    let again = culprit.probability.is_some();
+    let in_time = culprit
+        .in_time
+        .iter()
+        .flat_map(|in_time| in_time.texts(again));
     let without = culprit.without.iter().map(WithoutCulprit::words);
     let functions = culprit.functions.iter().cloned();
-    functions.chain(in_time).chain(without).collect()
+    let sure = culprit.probability.map(|probability| {
+        let ci95 = culprit.ci95.map_or_else(String::new, |(low, high)| {
+            format!("between {:+.1} and {:+.1} %; ", low * 100.0, high * 100.0)
+        });
+        format!(
+            "{ci95}the step is here with a probability of {}, if builds scatter by 0.3 %",
+            certainty(probability)
+        )
+    });
+    let known = sure.into_iter().chain(functions);
+    known.chain(in_time).chain(without).collect()
 }
 
 /// What the reader must know beside the culprits.
@@ -280,6 +410,11 @@ pub(crate) fn left_out(bisected: &Bisected) -> Vec<String> {
             "nothing to bisect: the ends differ by less than {min}; steps between them that cancel are not \
              seen"
         )),
+        "unsure" => texts.push(
+            "the ends differ, and time cannot tell which point did it: builds differ by too much for no \
+             reason, or by too little from each other"
+                .to_owned(),
+        ),
         "same-server" => texts.push(
             "nothing to bisect: both ends are the same server, and nothing was counted".to_owned(),
         ),
@@ -296,11 +431,14 @@ pub(crate) fn left_out(bisected: &Bisected) -> Vec<String> {
     }
     for open in &bisected.open {
         texts.push(format!(
-            "not searched to the end: {} between {} and {}, {}",
+            "not searched to the end: {} between {} and {}, {}{}",
             percent(open.change),
             open.from.name,
             open.to.name,
-            plural(count(open.points), "point")
+            plural(count(open.points), "point"),
+            open.likely
+                .as_ref()
+                .map_or_else(String::new, LikelyInterval::words)
         ));
     }
     let quiet = bisected.quiet;
@@ -313,8 +451,12 @@ pub(crate) fn left_out(bisected: &Bisected) -> Vec<String> {
             percent(quiet.change)
         ));
     }
+    let by_count = bisected.by == By::Instructions;
     let untimed = bisected.culprits.iter().find(|one| one.in_time.is_none());
-    if let Some((culprit, suspect)) = untimed.and_then(|one| Some((one, one.one_of.last()?))) {
+    if let Some((culprit, suspect)) = untimed
+        .filter(|_| by_count)
+        .and_then(|one| Some((one, one.one_of.last()?)))
+    {
         texts.push(format!(
             "instructions are not time: `deltabench compare {} {} --only {}` measures {} next to its parent",
             culprit.parent.target, suspect.point.target, bisected.workload, suspect.point.name
@@ -380,7 +522,9 @@ mod tests {
             parent: point("17.1"),
             one_of,
             change,
-            instructions: (1e4, 1e4 * (1.0 + change)),
+            ci95: None,
+            probability: None,
+            instructions: Some((1e4, 1e4 * (1.0 + change))),
             functions: vec!["+116 LockAcquireExtended: 7 calls, each 16 more".to_owned()],
             in_time: None,
             without: None,
@@ -390,6 +534,7 @@ mod tests {
             version: BISECTED_FORMAT.1,
             name: "bisect-x".to_owned(),
             workload: "scan".to_owned(),
+            by: By::Instructions,
             base: point("17.0"),
             candidate: point("17.9"),
             points: 10,
@@ -398,6 +543,7 @@ mod tests {
             min: 0.005,
             instructions: Some((10_000.0, 10_300.0)),
             change: Some(0.03),
+            ci95: None,
             end: "found",
             culprits: vec![
                 culprit(0.04, vec![suspect("17.2", None)]),
@@ -460,6 +606,7 @@ mod tests {
         };
         bisected.culprits[0].in_time = Some(InTime::new(timed, 0.04));
         bisected.culprits[0].without = Some(WithoutCulprit {
+            ci95: None,
             change: Some(0.001),
             why: None,
         });

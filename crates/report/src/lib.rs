@@ -49,9 +49,9 @@ pub mod words;
 pub use axis::interval_bar;
 pub use benchstat::benchstat;
 pub use bisected::{
-    BISECTED_FORMAT, BaseAlone, Bisected, BisectedLook, BisectedPoint, Culprit, InTime,
-    OpenInterval, Quiet, SuspectPoint, TimeChange, TimeSays, Timed, WithoutCulprit, bisected_json,
-    bisected_text,
+    BISECTED_FORMAT, BaseAlone, Bisected, BisectedLook, BisectedPoint, By, Culprit, InTime,
+    LikelyInterval, OpenInterval, Quiet, SuspectPoint, TimeChange, TimeSays, Timed, WithoutCulprit,
+    bisected_json, bisected_text,
 };
 pub use context::{
     CellWarmUp, ConfirmationWithdrawn, DeltaChosen, LedgerLine, ReportContext, ServerFacts,

@@ -35,6 +35,7 @@
 
 mod access;
 mod burn;
+mod catalogs;
 mod cgroups;
 mod cluster;
 mod configuration;

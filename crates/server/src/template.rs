@@ -1,6 +1,7 @@
 //! Initialised data directories, made once for each installation and copied from then on.
 
 use crate::access::check_reachable;
+use crate::catalogs;
 use crate::failure::failed;
 use crate::kernel;
 use crate::log;
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Part of the cache key: raise it when what is done to a template here changes.
-const REVISION: u32 = 1;
+const REVISION: u32 = 2;
 /// Limit for initdb, which takes half a second.
 const INITDB_LIMIT: Duration = Duration::from_secs(180);
 /// The file of ours that `postgresql.conf` includes.
@@ -111,8 +112,9 @@ fn key(installation: &Installation, checksums: Option<bool>) -> Result<String, P
         Some(true) => "checksums",
         Some(false) => "plain",
     };
+    let catalogs = catalogs::checksum(installation)?;
     Ok(format!(
-        "{}-{hash}-{checksums}-r{REVISION}",
+        "{}-{hash}-{catalogs}-{checksums}-r{REVISION}",
         major(installation.version_num)
     ))
 }
@@ -300,6 +302,32 @@ mod tests {
         for (n, first) in keys.iter().enumerate() {
             assert!(keys[n + 1..].iter().all(|second| second != first));
         }
+    }
+
+    #[test]
+    fn builds_with_one_program_and_other_catalogs_never_share_a_template() {
+        let scratch = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = scratch.path().join("share/postgresql").join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let mut one = installation(180_006, &"a".repeat(64));
+        one.bin_dir = scratch.path().join("bin");
+        let mut keys = Vec::new();
+        for (name, text) in [
+            ("postgres.bki", "i"),
+            ("postgres.bki", "s"),
+            ("system_views.sql", "CREATE VIEW"),
+            ("extension/plpgsql--1.0.sql", "CREATE FUNCTION"),
+        ] {
+            write(name, text);
+            keys.push(key(&one, None).unwrap());
+        }
+        keys.dedup();
+        assert_eq!(keys.len(), 4);
+        write("README", "what initdb does not read");
+        assert_eq!(Some(key(&one, None).unwrap()), keys.pop());
     }
 
     #[test]

@@ -489,7 +489,7 @@ pub(super) fn refusal(target: &str, missing: &[Missing]) -> Problem {
     ))
     .detail(facts.join("\n"))
     .hint(format!(
-        "Debian, Ubuntu: apt-get install {}\nFedora, RHEL: dnf install {}\nif {they} are elsewhere: \
+        "Debian, Ubuntu: apt-get install {}\nFedora, RHEL: dnf install {}\nif {they} {are} elsewhere: \
          put them on PATH, or name their paths in your own variant (environment, options)",
         debian.join(" "),
         fedora.join(" ")

@@ -2,8 +2,8 @@
 
 use super::conditions::Servers;
 use crate::amounts::row_count;
-use clap::Args;
-use deltabench_model::bisection::CULPRIT_BLOCKS;
+use clap::{Args, ValueEnum};
+use deltabench_model::bisection::{BisectedBy, CULPRIT_BLOCKS, FEWEST_CULPRIT_BLOCKS};
 use std::path::PathBuf;
 
 /// `deltabench bisect`.
@@ -26,7 +26,11 @@ pub struct BisectArguments {
     /// repository, built with this variant
     #[arg(long, value_name = "DIR[+VARIANT]")]
     pub repository: Option<String>,
-    /// Smallest step to look for: at least this many percent more or fewer instructions per operation
+    /// What points are compared by. auto: instructions, unless both ends show that these are not what
+    /// changed; then CPU per operation, in restart blocks
+    #[arg(long, value_name = "METRIC", value_enum, default_value_t = MetricWord::Auto)]
+    pub metric: MetricWord,
+    /// Smallest step to look for: at least this many percent more or less. In time it is 1% or more
     #[arg(long, value_name = "PERCENT", default_value = "0.5%")]
     pub min: String,
     /// Most culprits to look for, the largest first
@@ -45,9 +49,9 @@ pub struct BisectArguments {
     /// commit is undone on the candidate if that is possible
     #[arg(long)]
     pub count_only: bool,
-    /// Restart blocks in which a culprit is measured next to its parent; an interval needs 2
+    /// Restart blocks in which a culprit is measured next to its parent; fewer than 6 say nothing
     #[arg(long, value_name = "N", default_value_t = CULPRIT_BLOCKS,
-        value_parser = clap::value_parser!(u32).range(2..=100))]
+        value_parser = clap::value_parser!(u32).range(i64::from(FEWEST_CULPRIT_BLOCKS)..=100))]
     pub blocks: u32,
     /// Keep this many of the builds that were made for looks; the oldest others are removed from the cache
     #[arg(long, value_name = "N", default_value_t = 20)]
@@ -70,4 +74,24 @@ pub struct BisectArguments {
     /// How servers run here
     #[command(flatten, next_help_heading = "On this machine")]
     pub servers: Servers,
+}
+
+/// `--metric`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MetricWord {
+    Auto,
+    Count,
+    Cpu,
+    Throughput,
+}
+
+impl From<MetricWord> for BisectedBy {
+    fn from(word: MetricWord) -> Self {
+        match word {
+            MetricWord::Auto => Self::Auto,
+            MetricWord::Count => Self::Count,
+            MetricWord::Cpu => Self::Cpu,
+            MetricWord::Throughput => Self::Throughput,
+        }
+    }
 }

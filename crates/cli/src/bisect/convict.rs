@@ -1,6 +1,6 @@
 //! Culprits that counts have named: each is measured next to its parent in time, and undone on the candidate.
 
-use super::learnt::{commit, known, seconds_of_a_look, wish};
+use super::learnt::{commit, is_by_time, seconds_of_a_look};
 use super::search::{Ended, Search, free_lab, skipped};
 use crate::bench::library_of;
 use crate::clock::{now, seed_from_clock};
@@ -11,7 +11,7 @@ use crate::store::store_problem;
 use deltabench_acquire::{
     Revert, Undone, did_not_compile, forget_build, is_of_machine, made_of, without,
 };
-use deltabench_bisect::{Sequence, Step, found};
+use deltabench_bisect::Step;
 use deltabench_kinds::run_half;
 use deltabench_model::bisection::{FailedStep, Happened, Outcome};
 use deltabench_model::installation::Installation;
@@ -35,10 +35,7 @@ impl Search<'_> {
         if self.asked.count_only || !matches!(ended, Ended::Found | Ended::Budget) {
             return Ok(SessionEnd::Finished);
         }
-        let known = known(&self.bisection, &self.asked, &self.places);
-        let sequence = Sequence::plain(&known);
-        let steps = found(&sequence, &wish(&self.bisection, &self.asked)).steps;
-        for (rank, step) in steps.iter().enumerate() {
+        for (rank, step) in self.steps()?.iter().enumerate() {
             for part in [Self::time, Self::undo] {
                 match part(self, step, rank == 0) {
                     _ if self.interrupted() => return Ok(SessionEnd::Interrupted),
@@ -55,10 +52,6 @@ impl Search<'_> {
             }
         }
         Ok(SessionEnd::Finished)
-    }
-
-    fn number(&self, place: usize) -> usize {
-        self.places.get(place).copied().unwrap_or(0)
     }
 
     /// Whether what takes so long may begin.
@@ -149,7 +142,7 @@ impl Search<'_> {
     /// Counts the candidate without a commit, if the commit reverts there.
     fn undo(&mut self, step: &Step, is_largest: bool) -> Result<SessionEnd, Failure> {
         let culprit = self.number(step.last);
-        let last = self.places.last().copied().unwrap_or(0);
+        let last = self.last();
         // Of the candidate itself the parent is what is left without it; one of several is nobody.
         let is_one = step.first == step.last && culprit != last;
         let commit = |point| commit(&self.bisection, point);
@@ -182,9 +175,8 @@ impl Search<'_> {
             }
             Undone::Absent => not_reverted("the candidate does not have it any more".to_owned()),
             Undone::Made(directory, commit) => {
-                say(&format!("counting the candidate without {name}"));
                 let target = format!("git:{}@{commit}+{variant}", directory.display());
-                match self.count_built(&target)? {
+                match self.look_at_built(&target, &name)? {
                     Some(outcome) => outcome,
                     None => return Ok(SessionEnd::Interrupted),
                 }
@@ -194,8 +186,22 @@ impl Search<'_> {
         Ok(SessionEnd::Finished)
     }
 
-    /// Builds a target and counts it; nothing if the user stopped it.
-    fn count_built(&mut self, target: &str) -> Result<Option<Outcome>, Failure> {
+    /// Measures a server next to the base and a copy of that.
+    fn time_next_to_base(&mut self, found: &Installation) -> Result<Option<Outcome>, Failure> {
+        let base = self.base()?;
+        let mut plan = in_time(&self.bisection.question.plan, self.asked.blocks);
+        place(&mut plan, &base, found);
+        plan.bisects = Some(self.bisection.name.clone());
+        let run = self.next_run()?;
+        Ok(match self.measure(&run, &plan, true)? {
+            SessionEnd::Interrupted => None,
+            SessionEnd::Finished => Some(Outcome::Timed { run }),
+        })
+    }
+
+    /// Builds the candidate without a commit and counts it, or measures it in time where that is how points
+    /// differ; nothing if the user stopped it.
+    fn look_at_built(&mut self, target: &str, name: &str) -> Result<Option<Outcome>, Failure> {
         let specs = [target.parse().map_err(Failure::Failed)?];
         let found = crate::targets::resolve_servers(&specs, self.config);
         let found = match found.map(|found| found.into_iter().next()) {
@@ -208,8 +214,15 @@ impl Search<'_> {
         if self.interrupted() {
             return Ok(None);
         }
+        let is_by_time = is_by_time(&self.bisection, &self.asked, &self.places);
+        let how = match is_by_time {
+            true => "measuring",
+            false => "counting",
+        };
+        say(&format!("{how} the candidate without {name}"));
         let outcome = match self.same(&made_of(&found).map_err(Failure::Failed)?) {
             Some(point) => Some(Outcome::Same { point }),
+            None if is_by_time => self.time_next_to_base(&found)?,
             None => self.count_point(found.clone())?,
         };
         // Nobody needs it again.
@@ -220,8 +233,8 @@ impl Search<'_> {
     }
 }
 
-/// The plan of a count as one that measures the same cell in time.
-fn in_time(counted: &Plan, blocks: u32) -> Plan {
+/// The plan of a count as one that measures the same cell in time, on the same servers.
+pub fn timed_plan(counted: &Plan, blocks: u32) -> Plan {
     let mut plan = counted.clone();
     plan.seed = seed_from_clock();
     plan.observing = Observing::default();
@@ -230,6 +243,12 @@ fn in_time(counted: &Plan, blocks: u32) -> Plan {
     plan.delta_from_noise = true;
     // As of a quick comparison.
     plan.timing = small(Vec::new(), plan.data.rows, blocks, plan.seed).timing;
+    plan
+}
+
+/// The plan of a count as one that measures its base, a copy of that and its candidate in time.
+fn in_time(counted: &Plan, blocks: u32) -> Plan {
+    let mut plan = timed_plan(counted, blocks);
     // A second parent shows what chance does.
     let base = plan.servers.first().cloned();
     plan.servers.splice(1..1, base);

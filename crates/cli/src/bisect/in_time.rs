@@ -41,7 +41,7 @@ pub fn in_time(run: &str, change: f64, store: &Store) -> Result<Option<InTime>, 
 }
 
 /// Why the run cannot be trusted, or was withdrawn.
-fn unfit(comparison: &Comparison) -> Option<String> {
+pub fn unfit(comparison: &Comparison) -> Option<String> {
     let mut findings = comparison.findings.iter();
     let of_host = findings.find(|finding| finding.severity == Severity::Unfit);
     let of_host = of_host.map(|finding| finding.text.clone());

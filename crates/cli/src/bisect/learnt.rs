@@ -1,9 +1,12 @@
 //! What the looks of a bisection say together, whatever command took them.
 
+use super::evidence::LEAST_BY_TIME;
 use crate::failure::Failure;
 use crate::store::store_problem;
 use deltabench_bisect::{Known, Wish};
-use deltabench_model::bisection::{Asked, Bisection, Happened, Look, Outcome, Point, Question};
+use deltabench_model::bisection::{
+    Asked, BisectedBy, Bisection, Happened, Look, Outcome, Point, Question,
+};
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::profile::Profile;
 use deltabench_model::target::{BuildSource, TargetSpec};
@@ -19,6 +22,9 @@ pub const FAILURES: usize = 12;
 /// The smallest step that is searched is at least this many times what starts of one server differ by.
 const SPANS: f64 = 3.0;
 
+/// Counts are what changed if they are at least this share of the change of CPU, both as natural logarithms.
+const SHARE_OF_COUNTS: f64 = 1.0 / 3.0;
+
 /// The points that may differ from the one before, as a search sees them: `places[0]` is the base.
 pub fn places(question: &Question) -> Vec<usize> {
     let points = question.points.iter().enumerate();
@@ -31,8 +37,11 @@ pub fn known(bisection: &Bisection, asked: &Asked, places: &[usize]) -> Vec<Know
     let again = looked_at_again(bisection);
     let of = |point: &usize| match (bisection.ratio(*point), bisection.look(*point)) {
         (Some(ratio), _) => Known::Cost(ratio.ln()),
-        (None, Some(_)) if again.contains(point) => Known::Unknown,
-        (None, Some(_)) => Known::Skipped,
+        (None, Some(look)) => match look.outcome {
+            Outcome::Skipped { .. } if !again.contains(point) => Known::Skipped,
+            // Of a server that is not counted: that of a look in time.
+            _ => Known::Unknown,
+        },
         (None, None) if asked.skip.contains(point) => Known::Skipped,
         (None, None) => Known::Unknown,
     };
@@ -49,7 +58,7 @@ fn looked_at_again(bisection: &Bisection) -> BTreeSet<usize> {
                 again.remove(&look.point);
                 match look.outcome {
                     Outcome::Skipped { .. } => failed.insert(look.point),
-                    Outcome::Counted { .. } | Outcome::Same { .. } => {
+                    Outcome::Counted { .. } | Outcome::Timed { .. } | Outcome::Same { .. } => {
                         failed.clear();
                         false
                     }
@@ -60,6 +69,7 @@ fn looked_at_again(bisection: &Bisection) -> BTreeSet<usize> {
                 again.extend(std::mem::take(&mut failed).into_iter().filter(|_| gave_up));
             }
             Happened::Building { .. }
+            | Happened::Together(_)
             | Happened::OutOfTime
             | Happened::Timing { .. }
             | Happened::Without { .. } => {}
@@ -75,7 +85,7 @@ pub fn is_out_of_time(bisection: &Bisection) -> bool {
     let told = latest.find(|one| {
         matches!(
             one,
-            Happened::Asked(_) | Happened::Look(_) | Happened::OutOfTime
+            Happened::Asked(_) | Happened::Look(_) | Happened::Together(_) | Happened::OutOfTime
         )
     });
     matches!(told, Some(Happened::OutOfTime))
@@ -168,6 +178,24 @@ pub fn profile_of(
     profile.map_err(store_problem)
 }
 
+/// Whether points are compared by time: if that is asked for, or if counts do not show what changed.
+pub fn is_by_time(bisection: &Bisection, asked: &Asked, places: &[usize]) -> bool {
+    let last = places.last().copied().unwrap_or(0);
+    let counted = bisection.ratio(last).map(f64::ln);
+    match asked.metric {
+        BisectedBy::Count => false,
+        BisectedBy::Cpu | BisectedBy::Throughput => true,
+        BisectedBy::Auto => counted.is_some_and(|counted| {
+            let hides = asked.cpu_of_run.is_some_and(|cpu| {
+                let cpu = cpu.ln();
+                cpu.abs() >= LEAST_BY_TIME && counted * cpu.signum() < cpu.abs() * SHARE_OF_COUNTS
+            });
+            let nothing = counted.abs() < wish(bisection, asked).min;
+            !asked.count_only && (hides || nothing)
+        }),
+    }
+}
+
 /// Whether both ends turned out to be one server, or nothing between them can differ.
 pub fn is_same_server(bisection: &Bisection, places: &[usize]) -> bool {
     let last = places.last().copied().unwrap_or(0);
@@ -200,6 +228,8 @@ mod tests {
         budget_seconds: None,
         count_only: false,
         blocks: 14,
+        metric: BisectedBy::Auto,
+        cpu_of_run: None,
     };
 
     fn bisection(happened: Vec<Happened>) -> Bisection {

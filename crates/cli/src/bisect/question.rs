@@ -16,6 +16,7 @@ use crate::invalidate::meant;
 use crate::store::{open, store_problem};
 use crate::targets::resolve_servers;
 use deltabench_acquire::{Cache, did_not_compile, history};
+use deltabench_compare::comparison::Metric;
 use deltabench_lab::{Judged, changed};
 use deltabench_model::bisection::{BISECTION_FORMAT, BaseAlone, Point, Question};
 use deltabench_model::installation::Origin;
@@ -38,6 +39,8 @@ pub struct Wanted {
     pub points: Points,
     /// A run, as its plan counts the cell in question.
     run: Option<Plan>,
+    /// CPU per operation in that cell, candidate over base, if the run knows it.
+    pub cpu_of_run: Option<f64>,
 }
 
 impl Wanted {
@@ -46,19 +49,23 @@ impl Wanted {
     /// Errors: all that is refused before anything is fetched or built.
     pub fn read(arguments: &BisectArguments, config: &Config) -> Result<Self, Failure> {
         let range = Range::read(&arguments.what).map_err(Failure::Refused)?;
-        let (range, run) = match range {
+        let (range, run, cpu_of_run) = match range {
             Some(range) => {
                 check_of_targets(arguments).map_err(Failure::Refused)?;
-                (range, None)
+                (range, None, None)
             }
             None => {
-                let (range, plan) = of_run(arguments, config)?;
-                (range, Some(plan))
+                let (range, plan, cpu) = of_run(arguments, config)?;
+                (range, Some(plan), cpu)
             }
         };
         let points = Points::of(&range, loads_extensions(arguments, run.as_ref()), config)
             .map_err(Failure::Refused)?;
-        Ok(Self { points, run })
+        Ok(Self {
+            points,
+            run,
+            cpu_of_run,
+        })
     }
 
     /// Finds the servers of both ends, which may take two builds, and makes the plan that counts them.
@@ -277,23 +284,25 @@ fn count_of(first: &Point, last: &Point, arguments: &BisectArguments) -> Count {
     }
 }
 
-/// The range between the sides of a run, and the plan that counts the cell in question.
-fn of_run(arguments: &BisectArguments, config: &Config) -> Result<(Range, Plan), Failure> {
+/// The range between the sides of a run, the plan that counts the cell in question, and what CPU per operation
+/// is there on the candidate over the base.
+fn of_run(
+    arguments: &BisectArguments,
+    config: &Config,
+) -> Result<(Range, Plan, Option<f64>), Failure> {
     check_of_run(arguments).map_err(Failure::Refused)?;
     let name = arguments.what.first().map_or("last", String::as_str);
     let store = open(config)?;
     let run = store.find(name).map_err(Failure::Refused)?;
     let plan = store.plan(&run).map_err(store_problem)?;
+    let judged = Judged::of(&run, &plan, &store).map_err(Failure::Failed)?;
+    let comparison = judged.standing(&store).map_err(Failure::Failed)?;
     let cell = match &arguments.cell {
         Some(cell) => {
             let meant = meant(&plan, &run, std::slice::from_ref(cell)).map_err(Failure::Refused)?;
             meant.into_iter().flatten().next()
         }
-        None => {
-            let judged = Judged::of(&run, &plan, &store).map_err(Failure::Failed)?;
-            let comparison = judged.standing(&store).map_err(Failure::Failed)?;
-            changed(&comparison).first().copied()
-        }
+        None => changed(&comparison).first().copied(),
     };
     let Some(cell) = cell else {
         return Err(Failure::Refused(
@@ -305,7 +314,11 @@ fn of_run(arguments: &BisectArguments, config: &Config) -> Result<(Range, Plan),
     if let Some(cell) = plan.cells.first() {
         say(&format!("{run}: bisecting {}", cell.workload));
     }
-    Ok((range, plan))
+    let mut cells = comparison.cells.iter();
+    let cpu = cells
+        .find(|one| one.cell == cell)
+        .and_then(|cell| cell.metric(Metric::ServerCpuPerOperation));
+    Ok((range, plan, cpu.map(|cpu| cpu.ratio.estimate)))
 }
 
 /// Refuses options that only a range or targets have a meaning for.

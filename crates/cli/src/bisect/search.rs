@@ -1,6 +1,6 @@
 //! The loop: which point next, its server, its count; each look is stored as it ends.
 
-use super::learnt::{FAILURES, is_same_server, known, places, seconds_of_a_look, wish};
+use super::learnt::{FAILURES, is_by_time, is_same_server, known, places, seconds_of_a_look, wish};
 use super::prior::prior;
 use crate::amounts::span;
 use crate::bench::{Bench, library_of};
@@ -13,9 +13,11 @@ use crate::targets::resolve_servers;
 use deltabench_acquire::{
     Cache, build_here, built_names, did_not_compile, forget_build, is_of_machine, made_of,
 };
-use deltabench_bisect::{Choice, Known, Next, Sequence, Wish, forecast, found, next};
+use deltabench_bisect::{Choice, Known, Next, Sequence, Step, Wish, forecast, found, next};
 use deltabench_compare::ServerCount;
-use deltabench_model::bisection::{Asked, Bisection, FailedStep, Happened, Look, Outcome, Point};
+use deltabench_model::bisection::{
+    Asked, BisectedBy, Bisection, FailedStep, Happened, Look, Outcome, Point,
+};
 use deltabench_model::counts::Counting;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Plan, ServerId};
@@ -39,6 +41,8 @@ pub enum Ended {
     NothingDiffers,
     /// Both ends are the same server.
     SameServer,
+    /// Something differs, and time cannot tell which point made it.
+    Unsure,
     /// Another look would take longer than allowed.
     Budget,
     /// The user stopped it.
@@ -81,7 +85,7 @@ pub struct Search<'a> {
     /// When the command began.
     pub began: Instant,
     /// How likely each place is to have done it; empty without a prior.
-    weights: Vec<f64>,
+    pub weights: Vec<f64>,
     /// Looks in a row that failed.
     failures: usize,
     /// The server of the base, as soon as this command found it.
@@ -112,8 +116,19 @@ impl<'a> Search<'a> {
 
     /// Looks at points until nothing is left to be found, or it has to stop.
     pub fn go_on(&mut self) -> Result<Ended, Failure> {
+        if matches!(self.asked.metric, BisectedBy::Cpu | BisectedBy::Throughput) {
+            return self.by_time();
+        }
         if let Some(ended) = self.ends()? {
             return Ok(ended);
+        }
+        if is_by_time(&self.bisection, &self.asked, &self.places) {
+            say(&format!(
+                "instructions per operation differ by {}, which is not what is searched: measuring in time",
+                percent(self.bisection.ratio(self.last()).unwrap_or(1.0))
+            ));
+            self.weights = prior(&self.bisection, &self.places, &self.bench.store)?;
+            return self.by_time();
         }
         let wish = wish(&self.bisection, &self.asked);
         let known_now = known(&self.bisection, &self.asked, &self.places);
@@ -124,6 +139,26 @@ impl<'a> Search<'a> {
             }
         }
         self.narrow_down()
+    }
+
+    /// The last point that may differ from the one before: it stands for the candidate.
+    pub fn last(&self) -> usize {
+        self.places.last().copied().unwrap_or(0)
+    }
+
+    /// The number of a place's point.
+    pub fn number(&self, place: usize) -> usize {
+        self.places.get(place).copied().unwrap_or(0)
+    }
+
+    /// The steps that are found, the largest first.
+    pub fn steps(&self) -> Result<Vec<Step>, Failure> {
+        if is_by_time(&self.bisection, &self.asked, &self.places) {
+            return self.steps_by_time();
+        }
+        let known = known(&self.bisection, &self.asked, &self.places);
+        let wish = wish(&self.bisection, &self.asked);
+        Ok(found(&Sequence::plain(&known), &wish).steps)
     }
 
     /// Looks at the next point until there is none.
@@ -157,7 +192,7 @@ impl<'a> Search<'a> {
 
     /// Counts both ends next to each other, if that was not done.
     fn ends(&mut self) -> Result<Option<Ended>, Failure> {
-        let last = self.places.last().copied().unwrap_or(0);
+        let last = self.last();
         if is_same_server(&self.bisection, &self.places) {
             return Ok(Some(Ended::SameServer));
         }
@@ -244,7 +279,7 @@ impl<'a> Search<'a> {
             ..Sequence::plain(known)
         };
         let looks = forecast(&sequence, wish.steps);
-        let last = self.places.last().copied().unwrap_or(0);
+        let last = self.last();
         let ends = self.bisection.counted(last);
         // The ends had two starts.
         let each = ends.map_or(0.0, |look| look.count_seconds / 2.0);
@@ -309,7 +344,7 @@ impl<'a> Search<'a> {
         look.count_seconds = counting.elapsed().as_secs_f64();
         self.keep(look.clone())?;
         self.tell(&look, &point, (from, to));
-        self.forget_builds([from, to, number]);
+        self.forget_builds([from, to, number])?;
         self.count_failures(&look)?;
         Ok(SessionEnd::Finished)
     }
@@ -352,7 +387,7 @@ impl<'a> Search<'a> {
     }
 
     /// The server of the base: found again by each command, because its build may be gone since.
-    fn base(&mut self) -> Result<Installation, Failure> {
+    pub fn base(&mut self) -> Result<Installation, Failure> {
         if let Some(base) = &self.base {
             return Ok(base.clone());
         }
@@ -454,7 +489,7 @@ impl<'a> Search<'a> {
     }
 
     /// What it costs to look at each place: nothing to build if it is in the cache.
-    fn prices(&self) -> Vec<f64> {
+    pub fn prices(&self) -> Vec<f64> {
         let built: BTreeSet<String> = built_names(&self.cache).into_iter().collect();
         // Those of a repository bear its name, and the first ten letters of the commit.
         let of_commits: BTreeSet<&str> = built
@@ -479,7 +514,7 @@ impl<'a> Search<'a> {
         let Some(budget) = self.asked.budget_seconds else {
             return true;
         };
-        let last = self.places.last().copied().unwrap_or(0);
+        let last = self.last();
         self.began.elapsed().as_secs_f64() + seconds_of_a_look(&self.bisection, last) <= budget
     }
 
@@ -491,23 +526,21 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn is_to_be_built(&self, point: &Point) -> bool {
+    pub fn is_to_be_built(&self, point: &Point) -> bool {
         let spec = point.target.parse();
         matches!(spec, Ok(TargetSpec::Built(_))) && self.build_of(point).is_none()
     }
 
     /// Removes builds that were made for looks from the cache, the oldest first, but not those of these
     /// points, nor of those on both sides of a step: a culprit is measured next to its parent.
-    fn forget_builds(&self, at_hand: [usize; 3]) {
+    pub fn forget_builds(&self, at_hand: [usize; 3]) -> Result<(), Failure> {
         let built = self.bisection.built();
         let keep = usize::try_from(self.asked.keep_builds).unwrap_or(usize::MAX);
         if built.len() <= keep {
-            return;
+            return Ok(());
         }
-        let known = known(&self.bisection, &self.asked, &self.places);
-        let sequence = Sequence::plain(&known);
-        let found = found(&sequence, &wish(&self.bisection, &self.asked));
-        let of_steps = found.steps.iter().flat_map(|step| [step.before, step.last]);
+        let steps = self.steps()?;
+        let of_steps = steps.iter().flat_map(|step| [step.before, step.last]);
         let of_steps = of_steps.filter_map(|place| self.places.get(place).copied());
         let needed: BTreeSet<usize> = at_hand.into_iter().chain(of_steps).collect();
         let here = |number: usize| {
@@ -525,9 +558,10 @@ impl<'a> Search<'a> {
                 ));
             }
         }
+        Ok(())
     }
 
-    fn count_failures(&mut self, look: &Look) -> Result<(), Failure> {
+    pub fn count_failures(&mut self, look: &Look) -> Result<(), Failure> {
         let Outcome::Skipped { why, .. } = &look.outcome else {
             self.failures = 0;
             return Ok(());
@@ -560,6 +594,7 @@ impl<'a> Search<'a> {
     fn tell(&self, look: &Look, point: &Point, (from, to): (usize, usize)) {
         let found = match &look.outcome {
             Outcome::Counted { .. } => percent(self.bisection.ratio(look.point).unwrap_or(1.0)),
+            Outcome::Timed { .. } => "measured in time".to_owned(),
             Outcome::Same { point } => format!("the same server as {}", self.name(*point)),
             Outcome::Skipped { step, why } => format!("{}: {why}", step.words()),
         };
@@ -604,7 +639,7 @@ pub fn skipped(step: FailedStep, problem: &Problem) -> Outcome {
 }
 
 /// The count of a look tells nothing: the look has a line of its own.
-struct Silent;
+pub struct Silent;
 
 impl Observer for Silent {
     fn note(&mut self, _text: &str) {}

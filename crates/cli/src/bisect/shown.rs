@@ -1,14 +1,14 @@
 //! What a bisection says now, from its looks.
 
 use super::in_time::in_time;
-use super::learnt::{is_out_of_time, is_same_server, known, places, profile_of, wish};
+use super::learnt::{is_by_time, is_out_of_time, is_same_server, known, places, profile_of, wish};
 use super::search::Ended;
 use crate::failure::Failure;
 use deltabench_bisect::{Interval, Next, Sequence, Step, found, next};
 use deltabench_explain::explain;
-use deltabench_model::bisection::{Asked, Bisection, Look, Outcome, Point};
+use deltabench_model::bisection::{Asked, BisectedBy, Bisection, Look, Outcome, Point};
 use deltabench_report::{
-    BISECTED_FORMAT, BaseAlone, Bisected, BisectedLook, BisectedPoint, Culprit, OpenInterval,
+    BISECTED_FORMAT, BaseAlone, Bisected, BisectedLook, BisectedPoint, By, Culprit, OpenInterval,
     Quiet, SuspectPoint, WithoutCulprit, explanation_lines,
 };
 use deltabench_store::Store;
@@ -30,37 +30,35 @@ pub fn shown(
         budget_seconds: None,
         count_only: false,
         blocks: 14,
+        metric: BisectedBy::Auto,
+        cpu_of_run: None,
     };
     let asked = bisection.asked().unwrap_or(&none);
     let (question, places) = (&bisection.question, places(&bisection.question));
-    let known = known(bisection, asked, &places);
-    let (sequence, wish) = (Sequence::plain(&known), wish(bisection, asked));
-    let found = found(&sequence, &wish);
     let told = Told {
         bisection,
         places: &places,
         store,
     };
+    let said = match is_by_time(bisection, asked, &places) {
+        true => told.by_time(asked)?,
+        false => told.by_count(asked)?,
+    };
     let last = places.last().copied().unwrap_or(0);
-    let mut culprits = Vec::new();
-    for step in &found.steps {
-        culprits.push(told.culprit(step)?);
-    }
+    let counted = |point| Some((told.instructions(0)?, told.instructions(point)?));
     let is_same = is_same_server(bisection, &places);
     let is_out_of_time = is_out_of_time(bisection);
-    let ended = ended.unwrap_or_else(|| match next(&sequence, &wish) {
+    let ended = ended.unwrap_or(match said.ended {
         _ if is_same => Ended::SameServer,
-        Next::Measure(_) if is_out_of_time => Ended::Budget,
-        Next::NothingDiffers => Ended::NothingDiffers,
-        Next::Done => Ended::Found,
-        Next::End(_) | Next::Measure(_) => Ended::Interrupted,
+        Ended::Interrupted if is_out_of_time => Ended::Budget,
+        ended => ended,
     });
-    let counted = |point| Some((told.instructions(0)?, told.instructions(point)?));
     Ok(Bisected {
         format: BISECTED_FORMAT.0,
         version: BISECTED_FORMAT.1,
         name: bisection.name.clone(),
         workload: workload(bisection),
+        by: said.by,
         base: told.point(0),
         candidate: told.point(question.points.len().saturating_sub(1)),
         points: question.points.len(),
@@ -69,19 +67,30 @@ pub fn shown(
             commit: alone.commit.clone(),
             commits: alone.commits,
         }),
-        min: wish.min.exp_m1(),
+        min: said.min,
         instructions: counted(last),
-        change: bisection.ratio(last).map(|ratio| ratio - 1.0),
+        change: said.change,
+        ci95: said.ci95,
         end: word(ended),
-        culprits,
-        open: found.open.iter().map(|one| told.open(one)).collect(),
-        quiet: Quiet {
-            intervals: found.quiet.intervals,
-            points: found.quiet.points,
-            change: found.quiet.together.exp_m1(),
-        },
-        looks: bisection.looks().map(|look| told.look(look)).collect(),
+        culprits: said.culprits,
+        open: said.open,
+        quiet: said.quiet,
+        looks: said.looks,
     })
+}
+
+/// What the looks say, by count or by time.
+pub struct Said {
+    pub by: By,
+    pub min: f64,
+    pub change: Option<f64>,
+    pub ci95: Option<(f64, f64)>,
+    /// How the search ended; interrupted if more looks would follow.
+    pub ended: Ended,
+    pub culprits: Vec<Culprit>,
+    pub open: Vec<OpenInterval>,
+    pub quiet: Quiet,
+    pub looks: Vec<BisectedLook>,
 }
 
 fn workload(bisection: &Bisection) -> String {
@@ -96,31 +105,60 @@ fn word(ended: Ended) -> &'static str {
         Ended::Found => "found",
         Ended::NothingDiffers => "nothing-differs",
         Ended::SameServer => "same-server",
+        Ended::Unsure => "unsure",
         Ended::Budget => "undecided",
         Ended::Interrupted => "interrupted",
     }
 }
 
 /// A bisection with its looks.
-struct Told<'a> {
-    bisection: &'a Bisection,
-    places: &'a [usize],
-    store: &'a Store,
+pub struct Told<'a> {
+    pub bisection: &'a Bisection,
+    pub places: &'a [usize],
+    pub store: &'a Store,
 }
 
 impl Told<'_> {
+    /// What counts say.
+    fn by_count(&self, asked: &Asked) -> Result<Said, Failure> {
+        let known = known(self.bisection, asked, self.places);
+        let (sequence, wish) = (Sequence::plain(&known), wish(self.bisection, asked));
+        let found = found(&sequence, &wish);
+        let last = self.places.last().copied().unwrap_or(0);
+        let culprits = found.steps.iter().map(|step| self.culprit(step));
+        Ok(Said {
+            by: By::Instructions,
+            min: wish.min.exp_m1(),
+            change: self.bisection.ratio(last).map(|ratio| ratio - 1.0),
+            ci95: None,
+            ended: match next(&sequence, &wish) {
+                Next::NothingDiffers => Ended::NothingDiffers,
+                Next::Done => Ended::Found,
+                Next::End(_) | Next::Measure(_) => Ended::Interrupted,
+            },
+            culprits: culprits.collect::<Result<_, _>>()?,
+            open: found.open.iter().map(|one| self.open(one)).collect(),
+            quiet: Quiet {
+                intervals: found.quiet.intervals,
+                points: found.quiet.points,
+                change: found.quiet.together.exp_m1(),
+            },
+            looks: self.bisection.looks().map(|look| self.look(look)).collect(),
+        })
+    }
+
     /// The number of a place's point.
-    fn number(&self, place: usize) -> usize {
+    pub fn number(&self, place: usize) -> usize {
         self.places.get(place).copied().unwrap_or(0)
     }
 
-    fn point(&self, number: usize) -> BisectedPoint {
+    pub fn point(&self, number: usize) -> BisectedPoint {
         let point = self.bisection.question.points.get(number);
         // A bisection has at least two.
         point.map_or_else(BisectedPoint::default, of_point)
     }
 
-    fn culprit(&self, step: &Step) -> Result<Culprit, Failure> {
+    pub fn culprit(&self, step: &Step) -> Result<Culprit, Failure> {
         let (before, last) = (self.number(step.before), self.number(step.last));
         let suspect = |place: usize| {
             let number = self.number(place);
@@ -139,28 +177,46 @@ impl Told<'_> {
             parent: self.point(before),
             one_of: (step.first..=step.last).map(suspect).collect(),
             change,
-            instructions: instructions.unwrap_or_default(),
+            ci95: None,
+            probability: None,
+            instructions,
             functions: self.functions(before, last)?,
             in_time: timing.flatten(),
             without: self
                 .bisection
                 .without(last)
-                .map(|outcome| self.without(outcome)),
+                .map(|outcome| self.without(outcome))
+                .transpose()?,
         })
     }
 
-    fn without(&self, outcome: &Outcome) -> WithoutCulprit {
+    /// The candidate without a commit, where it was measured in time.
+    fn without_in_time(&self, run: &str) -> Result<WithoutCulprit, Failure> {
+        let timed = in_time(run, 1.0, self.store)?;
+        let change = timed.and_then(|timed| timed.cpu.or(timed.throughput));
+        Ok(WithoutCulprit {
+            change: change.map(|change| change.change),
+            ci95: change.and_then(|change| change.ci95),
+            why: change
+                .is_none()
+                .then(|| "its measurement in time did not end".to_owned()),
+        })
+    }
+
+    fn without(&self, outcome: &Outcome) -> Result<WithoutCulprit, Failure> {
         let (ratio, why) = match outcome {
             Outcome::Counted {
                 instructions, base, ..
             } => (Some(instructions / base), None),
             Outcome::Same { point } => (self.bisection.ratio(*point), None),
+            Outcome::Timed { run } => return self.without_in_time(run),
             Outcome::Skipped { step, why } => (None, Some(format!("{}: {why}", step.words()))),
         };
-        WithoutCulprit {
+        Ok(WithoutCulprit {
             change: ratio.map(|ratio| ratio - 1.0),
+            ci95: None,
             why,
-        }
+        })
     }
 
     fn open(&self, interval: &Interval) -> OpenInterval {
@@ -169,12 +225,14 @@ impl Told<'_> {
             to: self.point(self.number(interval.to)),
             change: interval.step.exp_m1(),
             points: interval.to - interval.from,
+            likely: None,
         }
     }
 
-    fn look(&self, look: &Look) -> BisectedLook {
+    pub fn look(&self, look: &Look) -> BisectedLook {
         let (outcome, run) = match &look.outcome {
             Outcome::Counted { run, .. } => ("counted", Some(run.clone())),
+            Outcome::Timed { run } => ("timed", Some(run.clone())),
             Outcome::Same { .. } => ("same", None),
             Outcome::Skipped { .. } => ("skipped", None),
         };
@@ -183,6 +241,7 @@ impl Told<'_> {
             point: self.point(look.point),
             outcome,
             change: self.bisection.ratio(look.point).map(|ratio| ratio - 1.0),
+            ci95: None,
             run,
             skipped: why(look),
             built: look.built,
@@ -192,7 +251,7 @@ impl Told<'_> {
     }
 
     /// Why a point could not be measured.
-    fn skipped(&self, number: usize) -> Option<String> {
+    pub fn skipped(&self, number: usize) -> Option<String> {
         match self.bisection.look(number) {
             Some(look) => why(look),
             None => Some("left out by --skip".to_owned()),

@@ -2,15 +2,12 @@
 
 use crate::remarks::LAYOUT;
 use crate::words::p_value;
+use deltabench_model::bisection::FEWEST_CULPRIT_BLOCKS;
 use serde::Serialize;
 
 /// One-sided p up to which time shows a culprit.
 /// Source: as for differences of which there is one question only; a culprit is named by its count already.
 const SHOWN: f64 = 0.01;
-
-/// Blocks below which an interval says too little: Student's t of four blocks or fewer is far from that of
-/// many, and one odd restart is a large part of them.
-const FEWEST_BLOCKS: u32 = 6;
 
 /// What a run measured of a culprit next to its parent.
 #[derive(Debug, Clone, Default)]
@@ -117,8 +114,9 @@ impl InTime {
         }
     }
 
-    /// The figures and what they say, a sentence each.
-    pub fn texts(&self) -> Vec<String> {
+    /// The figures and what they say, a sentence each; `again` if the search itself was by time, so that these
+    /// are fresh blocks of what it found.
+    pub fn texts(&self, again: bool) -> Vec<String> {
         let named = [
             ("CPU per operation", self.cpu),
             ("throughput", self.throughput),
@@ -142,12 +140,12 @@ impl InTime {
         };
         vec![
             format!("in time: {figures}; {blocks} blocks, {clients}, {rows} rows"),
-            self.sentence(),
+            self.sentence(again),
         ]
     }
 
     /// What time says.
-    fn sentence(&self) -> String {
+    fn sentence(&self, again: bool) -> String {
         let layout = LAYOUT * 100.0;
         let cost = cost(self.cpu, self.throughput).and_then(|cost| cost.ci95);
         let between = cost.map_or_else(String::new, |(low, high)| {
@@ -156,8 +154,15 @@ impl InTime {
         let can_be_layout =
             format!("up to {layout:.0} % can be the layout of code alone: time cannot tell");
         match self.says {
+            TimeSays::Agrees if again => "these fresh blocks show it, too".to_owned(),
             TimeSays::Agrees => "time shows it too".to_owned(),
             TimeSays::Layout => format!("time shows a cost{between}; {can_be_layout}"),
+            TimeSays::Opposite | TimeSays::OppositeLayout if again => {
+                "these fresh blocks show the opposite: nobody is convicted".to_owned()
+            }
+            TimeSays::NotShown if again => {
+                "these fresh blocks do not show it: nobody is convicted".to_owned()
+            }
             TimeSays::Opposite => {
                 "time changed the other way: instructions are not what counts here".to_owned()
             }
@@ -205,8 +210,8 @@ fn doubt(timed: &Timed) -> Option<String> {
         differs.then(|| "two copies of the parent differ (placebo)".to_owned())
     });
     let too_few = || {
-        (timed.blocks < FEWEST_BLOCKS)
-            .then(|| format!("fewer than {FEWEST_BLOCKS} blocks count, which is too few"))
+        (timed.blocks < FEWEST_CULPRIT_BLOCKS)
+            .then(|| format!("fewer than {FEWEST_CULPRIT_BLOCKS} blocks count, which is too few"))
     };
     timed.unfit.clone().or(of_placebo).or_else(too_few)
 }
@@ -261,12 +266,24 @@ mod tests {
         assert_eq!(of(-0.02, 0.005, 1e-4).says, TimeSays::Opposite);
         let small = of(-0.005, 0.001, 1e-4);
         assert_eq!(small.says, TimeSays::OppositeLayout);
-        assert!(!small.texts()[1].contains("chance"), "{:?}", small.texts());
-        let wide = of(0.04, 0.031, 1e-4).texts();
+        assert!(
+            !small.texts(false)[1].contains("chance"),
+            "{:?}",
+            small.texts(false)
+        );
+        let wide = of(0.04, 0.031, 1e-4).texts(false);
         assert!(
             wide[1].contains("a cost of +0.9 to +7.1 %; up to 1 %"),
             "{wide:?}"
         );
+    }
+
+    #[test]
+    fn fresh_blocks_of_a_search_by_time_convict_or_do_not() {
+        let said = |cpu: f64, half: f64, p: f64| of(cpu, half, p).texts(true)[1].clone();
+        assert!(said(0.02, 0.005, 1e-4).contains("show it, too"));
+        assert!(said(0.02, 0.03, 0.2).contains("nobody is convicted"));
+        assert!(said(-0.02, 0.005, 1e-4).contains("opposite: nobody"));
     }
 
     #[test]
@@ -290,7 +307,7 @@ mod tests {
         };
         assert_eq!(of(true).says, TimeSays::Agrees);
         assert_eq!(of(false).says, TimeSays::Unfinished);
-        let texts = of(true).texts();
+        let texts = of(true).texts(false);
         assert!(
             texts[0].starts_with("in time: throughput -5.0 % [-6.0, -4.0], one-sided p"),
             "{texts:?}"
@@ -311,7 +328,7 @@ mod tests {
         assert_eq!(said(&|_| {}).says, TimeSays::Agrees);
         let unfit = said(&|timed| timed.unfit = Some("the host swapped".to_owned()));
         let of_placebo = said(&|timed| timed.placebo = change(-0.02, 0.01));
-        let few = said(&|timed| timed.blocks = FEWEST_BLOCKS - 1);
+        let few = said(&|timed| timed.blocks = FEWEST_CULPRIT_BLOCKS - 1);
         let nothing = said(&|timed| (timed.blocks, timed.cpu, timed.throughput) = (0, None, None));
         for (one, why) in [
             (unfit, "the host swapped"),
@@ -320,7 +337,7 @@ mod tests {
             (nothing, "fewer than 6 blocks"),
         ] {
             assert_eq!(one.says, TimeSays::Untrusted);
-            let texts = one.texts();
+            let texts = one.texts(false);
             assert!(
                 texts[1].contains("cannot be trusted") && texts[1].contains(why),
                 "{texts:?}"

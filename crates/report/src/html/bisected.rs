@@ -1,4 +1,4 @@
-//! The page of a bisection: the staircase of its counts, the culprits, every look, what was not searched.
+//! The page of a bisection: the staircase of its looks, the culprits, every look, what was not searched.
 //!
 //! It needs no script: each mark of the staircase is a link to its look.
 
@@ -6,7 +6,7 @@ mod staircase;
 
 use super::{Document, document, typeset};
 use crate::bisected::{
-    Bisected, BisectedLook, Culprit, beside, head, left_out, percent, searched, words,
+    Bisected, BisectedLook, Culprit, TimeChange, beside, head, left_out, percent, searched, words,
 };
 use maud::{Markup, html};
 
@@ -59,7 +59,11 @@ fn culprits(bisected: &Bisected) -> Markup {
 
 fn culprit(number: usize, culprit: &Culprit) -> Markup {
     let change = typeset(&percent(culprit.change));
-    let (before, after) = culprit.instructions;
+    let counted = culprit.instructions.map(|(before, after)| {
+        typeset(&format!(
+            "{before:.0} → {after:.0} instructions per operation"
+        ))
+    });
     html! {
         article.culprit id={ "culprit-" (number) } {
             h3 {
@@ -80,15 +84,15 @@ fn culprit(number: usize, culprit: &Culprit) -> Markup {
                 } }
             }
             p.muted {
-                (typeset(&format!("{before:.0} → {after:.0} instructions per operation"))) ", compared with "
-                (words(&culprit.parent))
+                @if let Some(counted) = counted { (counted) ", " }
+                "compared with " (words(&culprit.parent))
             }
             ul { @for text in beside(culprit) { li { (typeset(&text)) } } }
         }
     }
 }
 
-/// More instructions are worse.
+/// More cost is worse.
 fn class(change: f64) -> &'static str {
     if change > 0.0 { "worse" } else { "better" }
 }
@@ -103,7 +107,9 @@ fn looks(bisected: &Bisected) -> Markup {
                         th scope="col" { "point" }
                         th scope="col" { "committed" }
                         th scope="col" { "subject" }
-                        th.figure scope="col" { "instructions" br; small { "compared with the base" } }
+                        th.figure scope="col" {
+                            (bisected.by.noun()) br; small { "compared with the base" }
+                        }
                         th scope="col" { "how" }
                         th scope="col" { "run" }
                     } }
@@ -115,7 +121,15 @@ fn looks(bisected: &Bisected) -> Markup {
 }
 
 fn look(look: &BisectedLook) -> Markup {
-    let change = look.change.map(|change| typeset(&percent(change)));
+    let words = |change| match look.ci95 {
+        Some(_) => TimeChange {
+            change,
+            ci95: look.ci95,
+        }
+        .words(),
+        None => percent(change),
+    };
+    let change = look.change.map(|change| typeset(&words(change)));
     html! {
         tr id=(anchor(look)) {
             th scope="row" { (look.point.name) }
@@ -141,6 +155,7 @@ fn how(look: &BisectedLook) -> String {
     };
     match look.outcome {
         "counted" => format!("{built}counted in {:.0} s", look.count_seconds),
+        "timed" => format!("{built}measured in time"),
         "same" => format!("{built}the same server as another point"),
         _ => look.skipped.clone().unwrap_or_else(|| "skipped".to_owned()),
     }

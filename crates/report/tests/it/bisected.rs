@@ -1,8 +1,9 @@
 //! The page of a bisection.
 
 use deltabench_report::{
-    BISECTED_FORMAT, Bisected, BisectedLook, BisectedPoint, Culprit, InTime, OpenInterval, Quiet,
-    SuspectPoint, TimeChange, Timed, WithoutCulprit, bisected_html,
+    BISECTED_FORMAT, Bisected, BisectedLook, BisectedPoint, By, Culprit, InTime, LikelyInterval,
+    OpenInterval, Quiet, SuspectPoint, TimeChange, Timed, WithoutCulprit, bisected_html,
+    bisected_text,
 };
 
 fn point(number: usize) -> BisectedPoint {
@@ -20,6 +21,7 @@ fn look(number: usize, outcome: &'static str, change: Option<f64>) -> BisectedLo
         point: point(number),
         outcome,
         change,
+        ci95: None,
         run: (outcome == "counted").then(|| format!("bisect-x-{number}")),
         skipped: (outcome == "skipped").then(|| "does not build: make ended with 2".to_owned()),
         built: number % 20 == 5,
@@ -60,11 +62,14 @@ fn culprit(parent: usize, one_of: &[usize], change: f64) -> Culprit {
         parent: point(parent),
         one_of: others.chain([suspect(last, None)]).collect(),
         change,
-        instructions: (38_000.0, 38_000.0 * (1.0 + change)),
+        ci95: None,
+        probability: None,
+        instructions: Some((38_000.0, 38_000.0 * (1.0 + change))),
         functions: vec!["+270 LockAcquireExtended: same calls (3), each 90 more".to_owned()],
         in_time: (change > 0.0).then(|| in_time(change)),
         without: (change > 0.0).then_some(WithoutCulprit {
             change: Some(0.001),
+            ci95: None,
             why: None,
         }),
     }
@@ -77,6 +82,7 @@ pub fn bisected() -> Bisected {
         version: BISECTED_FORMAT.1,
         name: "bisect-x".to_owned(),
         workload: "point-query".to_owned(),
+        by: By::Instructions,
         base: point(0),
         candidate: point(60),
         points: 61,
@@ -85,6 +91,7 @@ pub fn bisected() -> Bisected {
         min: 0.005,
         instructions: Some((38_000.0, 39_000.0)),
         change: Some(0.026),
+        ci95: None,
         end: "undecided",
         culprits: vec![culprit(24, &[25], 0.04), culprit(39, &[40, 41], -0.02)],
         open: vec![OpenInterval {
@@ -92,6 +99,7 @@ pub fn bisected() -> Bisected {
             to: point(60),
             change: 0.007,
             points: 15,
+            likely: None,
         }],
         quiet: Quiet {
             intervals: 3,
@@ -180,4 +188,55 @@ fn a_bisection_without_counts_has_a_page_without_a_chart() {
     let page = bisected_html(&nothing);
     assert!(page.contains("both ends are the same server"));
     assert!(!page.contains("<svg"), "{page}");
+}
+
+/// The same by CPU: intervals at every look, one culprit with a probability, a range that time cannot divide.
+pub fn bisected_by_time() -> Bisected {
+    let mut bisected = bisected();
+    let wide = |change: f64| Some((change - 0.006, change + 0.006));
+    bisected.by = By::Cpu;
+    bisected.min = 0.01;
+    bisected.ci95 = wide(0.026);
+    bisected.culprits.truncate(1);
+    bisected.culprits[0].probability = Some(0.97);
+    bisected.culprits[0].ci95 = wide(0.04);
+    bisected.open[0].likely = Some(LikelyInterval {
+        from: point(50),
+        to: point(52),
+        probability: 0.61,
+    });
+    for look in &mut bisected.looks {
+        if look.outcome == "counted" {
+            look.outcome = "timed";
+            look.ci95 = look.change.filter(|_| look.number > 0).and_then(wide);
+        }
+    }
+    bisected
+}
+
+#[test]
+fn a_search_by_time_shows_intervals_and_how_sure_it_is() {
+    let bisected = bisected_by_time();
+    let page = bisected_html(&bisected);
+    let intervals = bisected
+        .looks
+        .iter()
+        .filter(|look| look.ci95.is_some())
+        .count();
+    assert_eq!(page.matches("<line class=\"interval\"").count(), intervals);
+    assert!(page.contains("CPU of an operation, point after point"));
+    let text = bisected_text(&bisected, 300);
+    for said in [
+        "point-query, 0000000000 → 000000003c: +2.6 % [+2.0, +3.2] CPU per operation; +2.63 % instructions per \
+         operation",
+        "between +3.4 and +4.6 %; the step is here with a probability of 97 %",
+        "these fresh blocks show it, too",
+        "15 points; likeliest after 0000000032 and up to 0000000034 (61 %)",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert_eq!(bisected.convicted(), 1);
+    let mut doubted = bisected;
+    doubted.culprits[0].in_time = None;
+    assert_eq!(doubted.convicted(), 0);
 }

@@ -1,6 +1,7 @@
-//! Points across, instructions up: what was counted, and where it changed.
+//! Points across, cost up: what was measured, and where it changed. What was measured in time has a bar for its
+//! interval.
 //!
-//! Shapes say what colours say: a filled dot is counted, a hollow one has the server of another point, a
+//! Shapes say what colours say: a filled dot is measured, a hollow one has the server of another point, a
 //! cross could not be measured, a diamond is a culprit. What was not searched is dashed.
 
 use super::super::typeset;
@@ -25,7 +26,7 @@ pub(super) fn section(bisected: &Bisected) -> Markup {
     let levels = scale.levels();
     html! {
         section #staircase {
-            h2 { "Instructions of an operation, point after point" }
+            h2 { (bisected.by.title()) }
             div.stairs {
                 div.levels aria-hidden="true" {
                     @for level in &levels {
@@ -69,7 +70,10 @@ struct Scale {
 
 impl Scale {
     fn of(bisected: &Bisected) -> Option<Self> {
-        let changes = bisected.looks.iter().filter_map(|look| look.change);
+        let changes = bisected.looks.iter().flat_map(|look| {
+            let ends = look.ci95.map(|(low, high)| [low, high]);
+            look.change.into_iter().chain(ends.into_iter().flatten())
+        });
         let (low, high) = changes.fold((f64::MAX, f64::MIN), |(low, high), change| {
             (low.min(change), high.max(change))
         });
@@ -158,7 +162,7 @@ fn mark(bisected: &Bisected, look: &BisectedLook, scale: &Scale) -> Markup {
     let culprit = culprit(bisected, look);
     let change = look.change.map_or_else(String::new, percent);
     let what = match look.outcome {
-        "counted" => change,
+        "counted" | "timed" => change,
         "same" => format!("{change}, the same server as another point"),
         _ => look.skipped.clone().unwrap_or_else(|| "skipped".to_owned()),
     };
@@ -173,6 +177,10 @@ fn mark(bisected: &Bisected, look: &BisectedLook, scale: &Scale) -> Markup {
     // What has no count stands at the foot.
     let y = look.change.map_or(97.0, |change| scale.y(change));
     html! {
+        @if let Some((low, high)) = look.ci95 {
+            @let x = place(scale.x(look.number));
+            line.interval x1=(x) x2=(x) y1=(place(scale.y(high))) y2=(place(scale.y(low))) {}
+        }
         a href={ "#" (target) } aria-label=(typeset(&said)) class=[tone] {
             svg x=(place(scale.x(look.number))) y=(place(y)) width="1" height="1" {
                 title { (typeset(&said)) }
@@ -183,7 +191,7 @@ fn mark(bisected: &Bisected, look: &BisectedLook, scale: &Scale) -> Markup {
                         // Beyond the end of the step, where no line is.
                         text y=(if change > 0.0 { "-13" } else { "23" }) { (number) }
                     }
-                    (None, "counted") => circle.dot r="4" {},
+                    (None, "counted" | "timed") => circle.dot r="4" {},
                     (None, "same") => circle.dot.hollow r="4" {},
                     _ => path.cross d="M-4 -4L4 4M-4 4L4 -4" {},
                 }
@@ -194,7 +202,7 @@ fn mark(bisected: &Bisected, look: &BisectedLook, scale: &Scale) -> Markup {
 
 fn key() -> Markup {
     let shapes = [
-        ("counted", html! { circle.dot cx="8" cy="7" r="4" {} }),
+        ("measured", html! { circle.dot cx="8" cy="7" r="4" {} }),
         (
             "the same server as another point",
             html! { circle.dot.hollow cx="8" cy="7" r="4" {} },

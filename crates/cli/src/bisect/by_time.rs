@@ -1,0 +1,371 @@
+//! The search by time: which servers are measured together next, in a run of a few restart blocks.
+
+use super::BUILD_SECONDS;
+use super::convict::timed_plan;
+use super::evidence::Evidence;
+use super::learnt::is_same_server;
+use super::search::{Ended, Search, Silent, free_lab, skipped};
+use crate::amounts::span;
+use crate::bench::library_of;
+use crate::clock::now;
+use crate::console::say;
+use crate::failure::Failure;
+use crate::store::store_problem;
+use deltabench_acquire::{did_not_compile, is_of_machine, made_of};
+use deltabench_bisect::{Climbed, Step};
+use deltabench_kinds::run_half;
+use deltabench_model::bisection::{FailedStep, Happened, Look, Outcome, Together};
+use deltabench_model::installation::Installation;
+use deltabench_model::plan::{Plan, Role};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::{count, to_f64};
+use deltabench_run::estimate::estimate;
+use deltabench_run::session::SessionEnd;
+use deltabench_store::RunState;
+use std::time::Instant;
+
+/// Restart blocks of a look in time.
+const BLOCKS: u32 = 6;
+
+/// A server for a look.
+struct Ready {
+    point: usize,
+    made_of: String,
+    installation: Installation,
+    built: bool,
+}
+
+impl Search<'_> {
+    /// Measures points in time until the search knows its steps, or that it cannot.
+    pub fn by_time(&mut self) -> Result<Ended, Failure> {
+        if self.finish_begun()? == SessionEnd::Interrupted {
+            return Ok(Ended::Interrupted);
+        }
+        loop {
+            if self.interrupted() {
+                return Ok(Ended::Interrupted);
+            }
+            if is_same_server(&self.bisection, &self.places) {
+                return Ok(Ended::SameServer);
+            }
+            let evidence = self.evidence()?;
+            let climbed = evidence.climb(&self.weights, &self.prices());
+            if climbed.measure.is_empty() {
+                return Ok(end_of(&climbed));
+            }
+            let points: Vec<usize> = climbed.measure.iter().map(|at| self.number(*at)).collect();
+            if !self.fits_a_run(&points)? {
+                self.tell_store(Happened::OutOfTime)?;
+                return Ok(Ended::Budget);
+            }
+            if self.look_at(&points)? == SessionEnd::Interrupted {
+                return Ok(Ended::Interrupted);
+            }
+        }
+    }
+
+    /// The steps that time shows.
+    pub fn steps_by_time(&self) -> Result<Vec<Step>, Failure> {
+        let climbed = self.evidence()?.climb(&[], &[]);
+        let step = |found: &deltabench_bisect::TimedStep| Step {
+            before: found.at.before,
+            first: found.at.before + 1,
+            last: found.at.last,
+            size: found.contrast.size,
+        };
+        Ok(climbed.steps.iter().map(step).collect())
+    }
+
+    pub fn evidence(&self) -> Result<Evidence, Failure> {
+        Evidence::of(
+            &self.bisection,
+            &self.asked,
+            &self.places,
+            &self.bench.store,
+        )
+    }
+
+    /// Ends the last look in time, if the command before was killed during it.
+    fn finish_begun(&mut self) -> Result<SessionEnd, Failure> {
+        let Some(begun) = self.bisection.together().last().cloned() else {
+            return Ok(SessionEnd::Finished);
+        };
+        let reached = self
+            .bench
+            .store
+            .reached(&begun.run)
+            .map_err(store_problem)?;
+        match reached.map(|reached| reached.state) {
+            // Before anything was stored of it: the look is made again.
+            None | Some(RunState::Finished) => Ok(SessionEnd::Finished),
+            Some(_) => {
+                let plan = self.bench.store.plan(&begun.run).map_err(store_problem)?;
+                say(&format!("going on with look {}", begun.run));
+                self.measure_look(&begun.run, &plan, false)
+            }
+        }
+    }
+
+    /// Whether a run of these points, and what has to be built for it, would probably end in time.
+    fn fits_a_run(&self, points: &[usize]) -> Result<bool, Failure> {
+        let Some(budget) = self.asked.budget_seconds else {
+            return Ok(true);
+        };
+        let base = self.bisection.question.plan.servers.first();
+        let servers = base.into_iter().cycle().take(points.len());
+        let mut plan = timed_plan(&self.bisection.question.plan, BLOCKS);
+        plan.servers = servers.cloned().collect();
+        let takes = estimate(&plan, run_half(&plan.work), &self.bench.host);
+        let takes = takes.map_err(Failure::Failed)?;
+        let seconds =
+            (takes.set_up + takes.measuring).as_secs_f64() + self.build_seconds(points)?;
+        Ok(self.began.elapsed().as_secs_f64() + seconds <= budget)
+    }
+
+    /// How long the builds of these points will take, as those before them did on average.
+    fn build_seconds(&self, points: &[usize]) -> Result<f64, Failure> {
+        let mut builds = 0;
+        for point in points {
+            builds += usize::from(self.is_to_be_built(&self.point(*point)?));
+        }
+        let (mut seconds, mut before) = (0.0, 0);
+        for look in self.bisection.together() {
+            seconds += look.acquire_seconds;
+            before += look.built.len();
+        }
+        let each = match before {
+            0 => BUILD_SECONDS,
+            some => seconds / to_f64(count(some)),
+        };
+        Ok(each * to_f64(count(builds)))
+    }
+
+    /// Finds the servers of these points, the first of which is the base of the run, and measures them.
+    fn look_at(&mut self, points: &[usize]) -> Result<SessionEnd, Failure> {
+        let began = Instant::now();
+        let mut ready: Vec<Ready> = Vec::new();
+        for point in points {
+            match self.ready(*point, &ready)? {
+                Some(server) => ready.push(server),
+                // What is known now leads to another look.
+                None => return Ok(SessionEnd::Finished),
+            }
+            if self.interrupted() {
+                return Ok(SessionEnd::Interrupted);
+            }
+        }
+        let mut plan = timed_plan(&self.bisection.question.plan, BLOCKS);
+        place(&mut plan, &ready);
+        plan.bisects = Some(self.bisection.name.clone());
+        let run = self.next_run()?;
+        let acquire_seconds = began.elapsed().as_secs_f64();
+        let built = ready.iter().filter(|one| one.built).map(|one| one.point);
+        self.tell_store(Happened::Together(Together {
+            run: run.clone(),
+            points: points.to_vec(),
+            made_of: ready.iter().map(|one| one.made_of.clone()).collect(),
+            built: built.collect(),
+            acquire_seconds,
+        }))?;
+        let new = self.first_time(points);
+        let measuring = Instant::now();
+        match self.measure_look(&run, &plan, true) {
+            Err(_) if self.interrupted() => return Ok(SessionEnd::Interrupted),
+            Err(failure) => self.blame(&new, failure)?,
+            Ok(SessionEnd::Interrupted) => return Ok(SessionEnd::Interrupted),
+            Ok(SessionEnd::Finished) => {
+                let evidence = self.evidence()?;
+                if let Some(why) = &evidence.doubt {
+                    return Err(Failure::Failed(
+                        self.with_a_way_on(Problem::new(format!("{run} says nothing: {why}"))),
+                    ));
+                }
+                let seconds = (acquire_seconds, measuring.elapsed().as_secs_f64());
+                self.tell_together(&evidence, points, seconds);
+            }
+        }
+        let ends = [points.first(), points.last()].map(|point| point.copied().unwrap_or(0));
+        self.forget_builds([ends[0], ends[1], new.first().copied().unwrap_or(0)])?;
+        Ok(SessionEnd::Finished)
+    }
+
+    /// The server of a point; nothing if it cannot be built or is one that is known, which is stored.
+    fn ready(&mut self, number: usize, others: &[Ready]) -> Result<Option<Ready>, Failure> {
+        let point = self.point(number)?;
+        let began = Instant::now();
+        let built = self.is_to_be_built(&point);
+        if built {
+            self.tell_store(Happened::Building { point: number })?;
+        }
+        let found = self.found(&point);
+        let found = found.and_then(|found| Ok((made_of(&found)?, found)));
+        let mut look = Look {
+            point: number,
+            outcome: Outcome::Same { point: number },
+            made_of: None,
+            acquire_seconds: began.elapsed().as_secs_f64(),
+            count_seconds: 0.0,
+            built,
+        };
+        let (made_of, installation) = match found {
+            _ if self.interrupted() => return Ok(None),
+            Err(problem) if did_not_compile(&problem) && !self.is_end(number) => {
+                look.outcome = skipped(FailedStep::Build, &problem);
+                say(&format!("{} does not build: {}", point.name, problem.error));
+                self.count_failures(&look)?;
+                self.tell_store(Happened::Look(look))?;
+                return Ok(None);
+            }
+            Err(problem) => return Err(Failure::Failed(self.with_a_way_on(problem))),
+            Ok(found) => found,
+        };
+        let mut others = others.iter().map(|one| (one.point, &one.made_of));
+        let same = others
+            .find(|(_, other)| **other == made_of)
+            .map(|(one, _)| one);
+        if let Some(other) = same.or_else(|| self.same_in_time(number, &made_of)) {
+            say(&format!(
+                "{} has the same server as {}",
+                point.name,
+                self.name(other)
+            ));
+            look.outcome = Outcome::Same { point: other };
+            look.made_of = Some(made_of);
+            self.tell_store(Happened::Look(look))?;
+            return Ok(None);
+        }
+        Ok(Some(Ready {
+            point: number,
+            made_of,
+            installation,
+            built,
+        }))
+    }
+
+    /// Another point that was measured in time and has the same server.
+    fn same_in_time(&self, number: usize, made_of: &str) -> Option<usize> {
+        let mut servers = self
+            .bisection
+            .together()
+            .flat_map(|look| look.points.iter().zip(&look.made_of));
+        let same = servers.find(|(point, made)| **point != number && *made == made_of);
+        same.map(|(point, _)| *point)
+    }
+
+    fn is_end(&self, number: usize) -> bool {
+        number == 0 || Some(&number) == self.places.last()
+    }
+
+    /// The points whose first look in time is the last one that was begun.
+    fn first_time(&self, points: &[usize]) -> Vec<usize> {
+        let times = |point: &usize| {
+            let looks = self.bisection.together();
+            looks.filter(|look| look.points.contains(point)).count()
+        };
+        points
+            .iter()
+            .copied()
+            .filter(|point| times(point) == 1)
+            .collect()
+    }
+
+    /// Leaves out the one point that is new in a run that failed.
+    fn blame(&mut self, new: &[usize], failure: Failure) -> Result<(), Failure> {
+        let problem = failure.problem().clone();
+        let [point] = new else {
+            return Err(Failure::Failed(self.with_a_way_on(problem)));
+        };
+        if is_of_machine(&problem) || self.is_end(*point) {
+            return Err(Failure::Failed(self.with_a_way_on(problem)));
+        }
+        say(&format!(
+            "{} does not run: {}",
+            self.name(*point),
+            problem.error
+        ));
+        let look = Look {
+            point: *point,
+            outcome: skipped(FailedStep::Run, &problem),
+            made_of: None,
+            acquire_seconds: 0.0,
+            count_seconds: 0.0,
+            built: false,
+        };
+        self.count_failures(&look)?;
+        self.tell_store(Happened::Look(look))
+    }
+
+    fn measure_look(
+        &mut self,
+        run: &str,
+        plan: &Plan,
+        is_new: bool,
+    ) -> Result<SessionEnd, Failure> {
+        let library = library_of(plan)?;
+        let store = &mut self.bench.store;
+        let Some(lock) = free_lab(store, run, &self.bench.interrupted)? else {
+            return Ok(SessionEnd::Interrupted);
+        };
+        let stored = match is_new {
+            true => store.create_run(run, plan, RunState::Running, now().1),
+            false => store.finish_run(run, RunState::Running, now().1),
+        };
+        stored.map_err(store_problem)?;
+        let measured = self
+            .bench
+            .measure_told(run, plan, &library, lock, false, &mut Silent)?;
+        Ok(measured.end)
+    }
+
+    /// A line for a look in time: what its points cost over the base, by all looks so far.
+    fn tell_together(&self, evidence: &Evidence, points: &[usize], (acquired, took): (f64, f64)) {
+        let cost = |point: &usize| {
+            let place = self.places.binary_search(point).ok()?;
+            let (cost, error) = evidence.cost(place).filter(|_| place > 0)?;
+            let name = self.name(*point);
+            Some(format!(
+                "{name} {:+.1} ± {:.1} %",
+                cost.exp_m1() * 100.0,
+                1.96 * error * 100.0
+            ))
+        };
+        let costs: Vec<String> = points.iter().filter_map(cost).collect();
+        let acquired = match acquired >= 10.0 {
+            true => format!("servers after {}, ", span(acquired)),
+            false => String::new(),
+        };
+        say(&format!(
+            "look {:>2} in time  {}  ({acquired}measured in {})",
+            self.bisection.together().count(),
+            costs.join(", "),
+            span(took)
+        ));
+    }
+}
+
+/// How a search ended that has nothing left to measure.
+pub fn end_of(climbed: &Climbed) -> Ended {
+    match (climbed.steps.is_empty(), climbed.open.is_empty()) {
+        (false, _) => Ended::Found,
+        (true, false) => Ended::Unsure,
+        (true, true) => Ended::NothingDiffers,
+    }
+}
+
+/// Puts servers into a plan: the first is the base.
+fn place(plan: &mut Plan, ready: &[Ready]) {
+    let Some(base) = plan.servers.first().cloned() else {
+        return;
+    };
+    let server = |(number, one): (usize, &Ready)| {
+        let mut server = base.clone();
+        server.role = match number {
+            0 => Role::Base,
+            _ => Role::Candidate,
+        };
+        server.installation = one.installation.clone();
+        server.label = None;
+        server
+    };
+    plan.servers = ready.iter().enumerate().map(server).collect();
+}

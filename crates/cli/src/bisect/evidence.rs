@@ -1,0 +1,248 @@
+//! What the looks in time say together, for the search by time.
+
+use super::in_time::unfit;
+use crate::failure::Failure;
+use crate::store::store_problem;
+use deltabench_bisect::{Climbed, Stairs, Timed, TimedRun};
+use deltabench_compare::comparison::{BlockRate, CellComparison};
+use deltabench_lab::Judged;
+use deltabench_model::bisection::{Asked, BisectedBy, Bisection, Outcome, Together};
+use deltabench_model::units::{count, to_f64};
+use deltabench_store::Store;
+
+/// Standard deviation of what the layout of a build does to CPU per operation.
+/// Source: builds of one source with their objects in another order, `bisect.md` and docs/measuring.md; 1 % is
+/// the most that was seen.
+const LAYOUT: f64 = 0.003;
+
+/// Standard deviation of the difference of two servers that a run of its own makes: its load, its place in
+/// memory.
+/// Source: runs of equal trees in docs/measuring.md.
+const OF_A_RUN: f64 = 0.002;
+
+/// The smallest scatter of a pair of blocks that is believed, and that of runs that do not say theirs.
+const PAIR: (f64, f64) = (0.001, 0.004_4);
+
+/// The smallest step that is searched by time, as a share: the layout of code does as much.
+pub const LEAST_BY_TIME: f64 = 0.01;
+
+/// What was measured in time, by the places of points.
+#[derive(Debug, Clone, Default)]
+pub struct Evidence {
+    pub runs: Vec<TimedRun>,
+    /// Places with the server of another one, and that one.
+    pub same: Vec<(usize, usize)>,
+    /// Places that cannot be measured, or that the user leaves out.
+    pub skipped: Vec<usize>,
+    /// Why the last run says nothing; absent if it says something.
+    pub doubt: Option<String>,
+    min: f64,
+    steps: usize,
+    places: usize,
+}
+
+/// The values of a run before it is known how much chance does.
+struct Values {
+    /// Places with the mean of their blocks.
+    means: Vec<(usize, f64)>,
+    /// The fewest blocks of a place.
+    blocks: usize,
+    /// Sums of squares around these means, and their degrees of freedom.
+    squares: (f64, usize),
+}
+
+impl Evidence {
+    /// Reads the runs of all looks in time.
+    ///
+    /// Errors: the lab.
+    pub fn of(
+        bisection: &Bisection,
+        asked: &Asked,
+        places: &[usize],
+        store: &Store,
+    ) -> Result<Self, Failure> {
+        let mut evidence = Self {
+            min: asked.min.max(LEAST_BY_TIME).ln_1p(),
+            steps: usize::try_from(asked.culprits).unwrap_or(usize::MAX),
+            places: places.len(),
+            ..Self::default()
+        };
+        let mut values = Vec::new();
+        for together in bisection.together() {
+            match read(together, asked.metric, places, store)? {
+                Ok(found) => {
+                    evidence.doubt = None;
+                    values.extend(found);
+                }
+                Err(why) => evidence.doubt = Some(why),
+            }
+        }
+        evidence.runs = runs(values);
+        for (place, point) in places.iter().enumerate() {
+            let at = |point: usize| places.binary_search(&point).ok();
+            let look = bisection.look(*point).map(|look| &look.outcome);
+            match look {
+                Some(Outcome::Same { point }) => {
+                    evidence.same.extend(at(*point).map(|other| (place, other)));
+                }
+                Some(Outcome::Skipped { .. }) => evidence.skipped.push(place),
+                _ if asked.skip.contains(point) => evidence.skipped.push(place),
+                _ => {}
+            }
+        }
+        Ok(evidence)
+    }
+
+    /// What is known of all steps, and what comes next.
+    pub fn climb(&self, weights: &[f64], prices: &[f64]) -> Climbed {
+        self.stairs(weights, prices).climb()
+    }
+
+    fn stairs<'a>(&'a self, weights: &'a [f64], prices: &'a [f64]) -> Stairs<'a> {
+        Stairs {
+            timed: Timed {
+                points: self.places,
+                runs: &self.runs,
+                same: &self.same,
+                skipped: &self.skipped,
+                weights,
+                prices,
+                layout: LAYOUT,
+            },
+            min: self.min,
+            steps: self.steps,
+        }
+    }
+
+    /// What a place costs over the base, as natural logarithms: the value and its standard error, layout
+    /// included. Nothing if it was not measured.
+    pub fn cost(&self, place: usize) -> Option<(f64, f64)> {
+        let contrast = self.stairs(&[], &[]).contrast(0, place);
+        contrast
+            .error
+            .is_finite()
+            .then_some((contrast.size, contrast.error))
+    }
+
+    /// The smallest step that is searched, as a share.
+    pub fn min(&self) -> f64 {
+        self.min.exp_m1()
+    }
+}
+
+/// The values of a look in time; nothing yet of a run that did not come far enough, or why it says nothing.
+fn read(
+    together: &Together,
+    metric: BisectedBy,
+    places: &[usize],
+    store: &Store,
+) -> Result<Result<Option<Values>, String>, Failure> {
+    if store
+        .reached(&together.run)
+        .map_err(store_problem)?
+        .is_none()
+    {
+        return Ok(Ok(None));
+    }
+    let plan = store.plan(&together.run).map_err(store_problem)?;
+    let judged = Judged::of(&together.run, &plan, store).map_err(Failure::Failed)?;
+    let comparison = judged.standing(store).map_err(Failure::Failed)?;
+    if let Some(why) = unfit(&comparison) {
+        return Ok(Err(why));
+    }
+    let place = |server: usize| places.binary_search(together.points.get(server)?).ok();
+    let mut values = Values {
+        means: place(0).map(|base| (base, 0.0)).into_iter().collect(),
+        blocks: usize::MAX,
+        squares: (0.0, 0),
+    };
+    for cell in &comparison.cells {
+        let server = usize::try_from(cell.candidate.0).unwrap_or(usize::MAX);
+        let Some(place) = place(server) else { continue };
+        let logs = logs(cell, metric);
+        if logs.is_empty() && !cell.rates.is_empty() {
+            return Ok(Err("the CPU of an operation is not known here".to_owned()));
+        }
+        values.add(place, &logs);
+    }
+    Ok(Ok(
+        (values.blocks >= 2 && values.means.len() >= 2).then_some(values)
+    ))
+}
+
+impl Values {
+    fn add(&mut self, place: usize, logs: &[f64]) {
+        let mean = logs.iter().sum::<f64>() / to_f64(count(logs.len().max(1)));
+        let squares = logs.iter().map(|log| (log - mean).powi(2));
+        self.squares.0 += squares.sum::<f64>();
+        self.squares.1 += logs.len().saturating_sub(1);
+        self.blocks = self.blocks.min(logs.len());
+        self.means.push((place, mean));
+    }
+}
+
+/// What a candidate costs over the base in each block, as natural logarithms.
+fn logs(cell: &CellComparison, metric: BisectedBy) -> Vec<f64> {
+    let cost = |rate: &BlockRate| match metric {
+        BisectedBy::Throughput => Some((rate.base / rate.candidate).ln()),
+        BisectedBy::Auto | BisectedBy::Count | BisectedBy::Cpu => {
+            let (base, candidate) = rate.server_cpu_us?;
+            Some((candidate / base).ln())
+        }
+    };
+    let costs = cell.rates.iter().filter_map(cost);
+    costs.filter(|log| log.is_finite()).collect()
+}
+
+/// Runs with their noise, which all of them tell together.
+fn runs(values: Vec<Values>) -> Vec<TimedRun> {
+    let (least, usual) = PAIR;
+    let squares: f64 = values.iter().map(|run| run.squares.0).sum();
+    let freedom: usize = values.iter().map(|run| run.squares.1).sum();
+    let block = match freedom {
+        0 => usual,
+        some => (squares / to_f64(count(some))).sqrt().max(least),
+    };
+    let run = |values: Values| TimedRun {
+        pair: (block.powi(2) / to_f64(count(values.blocks)) + OF_A_RUN.powi(2)).sqrt(),
+        values: values.means,
+    };
+    values.into_iter().map(run).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(logs: &[f64]) -> Values {
+        let mut values = Values {
+            means: vec![(0, 0.0)],
+            blocks: usize::MAX,
+            squares: (0.0, 0),
+        };
+        values.add(3, logs);
+        values
+    }
+
+    #[test]
+    fn the_noise_of_a_run_is_that_of_all_blocks_of_all_runs_and_what_a_run_has_of_its_own() {
+        let found = runs(vec![
+            values(&[0.02, 0.04]),
+            values(&[0.01, 0.03, 0.02, 0.02]),
+        ]);
+        // Squares: 2 × 0.01², 2 × 0.01²; four degrees of freedom.
+        let block: f64 = 0.01;
+        let wanted = |blocks: f64| (block.powi(2) / blocks + OF_A_RUN.powi(2)).sqrt();
+        assert!((found[0].pair - wanted(2.0)).abs() < 1e-12);
+        assert!((found[1].pair - wanted(4.0)).abs() < 1e-12);
+        assert_eq!(found[0].values.len(), 2);
+        assert!((found[0].values[1].1 - 0.03).abs() < 1e-12);
+    }
+
+    #[test]
+    fn blocks_that_happen_to_agree_are_not_believed_to_have_no_noise() {
+        let found = runs(vec![values(&[0.02, 0.02])]);
+        let wanted = (PAIR.0.powi(2) / 2.0 + OF_A_RUN.powi(2)).sqrt();
+        assert!((found[0].pair - wanted).abs() < 1e-12);
+    }
+}
