@@ -71,7 +71,10 @@ impl Search<'_> {
             Some(run) => self.bench.store.reached(run).map_err(store_problem)?,
             None => None,
         };
-        if reached.is_some_and(|reached| reached.state == RunState::Finished) {
+        if let (Some(run), Some(RunState::Finished)) =
+            (&begun, reached.map(|reached| reached.state))
+        {
+            self.tell_if_fewer(run)?;
             return Ok(SessionEnd::Finished);
         }
         let (parent, culprit) = (self.point(sides.0)?, self.point(sides.1)?);
@@ -108,6 +111,23 @@ impl Search<'_> {
             _ => self.new_timing(sides)?,
         };
         self.measure(&run, &plan, reached.is_none())
+    }
+
+    /// Says that a measurement stays as it is, if it has fewer blocks than are asked for now.
+    fn tell_if_fewer(&self, run: &str) -> Result<(), Failure> {
+        let blocks = self
+            .bench
+            .store
+            .plan(run)
+            .map_err(store_problem)?
+            .timing
+            .blocks;
+        if blocks < self.asked.blocks {
+            say(&format!(
+                "{run} has {blocks} blocks and stays as it is: what is finished is not measured again"
+            ));
+        }
+        Ok(())
     }
 
     /// The run of a culprit that is about to be measured, told to the store.

@@ -100,7 +100,10 @@ pub fn wish(bisection: &Bisection, asked: &Asked) -> Wish {
         } = look.outcome
         {
             span = span.max(own.unwrap_or(0.0));
-            bases.push(base);
+            // Both ends were counted in one run, with one base.
+            if look.point != 0 {
+                bases.push(base);
+            }
         }
     }
     // The base is counted in every look, and any two looks may be compared.
@@ -313,6 +316,17 @@ mod tests {
         assert!((min(vec![ends(0.01)]) - 0.03).abs() < 1e-9);
         let uneven = vec![ends(0.000_1), look(9, counted(1010.0, None))];
         assert!((min(uneven) - 0.005 - 0.01 * SQRT_2).abs() < 1e-9);
+        let steady = [1, 2, 3, 4].map(|point| look(point, counted(1000.0, None)));
+        let odd = [
+            look(0, counted(1010.0, None)),
+            look(19, counted(1010.0, None)),
+        ];
+        let one_run = odd.into_iter().chain(steady).collect();
+        let found = min(one_run);
+        assert!(
+            (found - 0.005).abs() < 1e-9,
+            "the ends are one odd run: {found}"
+        );
     }
 
     #[test]

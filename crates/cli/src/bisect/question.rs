@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::invalidate::meant;
 use crate::store::{open, store_problem};
 use crate::targets::resolve_servers;
-use deltabench_acquire::{Cache, did_not_compile, history};
+use deltabench_acquire::{Cache, did_not_compile, history, is_of_machine};
 use deltabench_compare::comparison::Metric;
 use deltabench_lab::{Judged, changed};
 use deltabench_model::bisection::{BISECTION_FORMAT, BaseAlone, Point, Question};
@@ -59,8 +59,8 @@ impl Wanted {
                 (range, Some(plan), cpu)
             }
         };
-        let points = Points::of(&range, loads_extensions(arguments, run.as_ref()), config)
-            .map_err(Failure::Refused)?;
+        let extensions = loads_extensions(&arguments.settings, run.as_ref());
+        let points = Points::of(&range, extensions, config).map_err(Failure::Refused)?;
         Ok(Self {
             points,
             run,
@@ -127,10 +127,12 @@ impl Wanted {
 }
 
 /// Whether the servers load libraries that are no part of them as they come.
-fn loads_extensions(arguments: &BisectArguments, run: Option<&Plan>) -> bool {
-    let typed = arguments.settings.iter().map(String::as_str);
-    let of_run = run.into_iter().flat_map(|plan| &plan.servers);
-    let of_run = of_run.flat_map(|server| &server.settings);
+fn loads_extensions(typed: &[String], run: Option<&Plan>) -> bool {
+    let typed = typed.iter().map(String::as_str);
+    let of_servers = run.into_iter().flat_map(|plan| &plan.servers);
+    let of_servers = of_servers.flat_map(|server| &server.settings);
+    let of_all = run.into_iter().flat_map(|plan| &plan.settings);
+    let of_run = of_all.chain(of_servers);
     let mut names = typed.chain(of_run.map(|(name, _)| name.as_str()));
     names.any(|name| {
         name.split('=')
@@ -141,10 +143,12 @@ fn loads_extensions(arguments: &BisectArguments, run: Option<&Plan>) -> bool {
     })
 }
 
-/// An end that cannot be built is no bad request.
+/// An end that cannot be built is no bad request, nor is a machine that fails.
 fn of_end(failure: Failure) -> Failure {
     match failure {
-        Failure::Refused(problem) if did_not_compile(&problem) => Failure::Failed(problem),
+        Failure::Refused(problem) if did_not_compile(&problem) || is_of_machine(&problem) => {
+            Failure::Failed(problem)
+        }
         failure => failure,
     }
 }
@@ -435,6 +439,23 @@ fn tag(version: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn libraries_are_loaded_by_what_is_typed_by_a_plan_or_by_one_of_its_servers() {
+        let mut plan = deltabench_testkit::small_run::plan();
+        let typed = |text: &str| loads_extensions(&[text.to_owned()], None);
+        assert!(typed("shared_preload_libraries=pg_stat_statements") && !typed("work_mem=4MB"));
+        assert!(!loads_extensions(&[], Some(&plan)));
+        let setting = (
+            "session_preload_libraries".to_owned(),
+            "auto_explain".to_owned(),
+        );
+        plan.settings.push(setting.clone());
+        assert!(loads_extensions(&[], Some(&plan)));
+        plan.settings.clear();
+        plan.servers[0].settings.push(setting);
+        assert!(loads_extensions(&[], Some(&plan)));
+    }
 
     #[test]
     fn a_release_has_the_tag_that_the_repository_gave_it() {

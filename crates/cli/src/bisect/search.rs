@@ -124,7 +124,8 @@ impl<'a> Search<'a> {
         }
         if is_by_time(&self.bisection, &self.asked, &self.places) {
             say(&format!(
-                "instructions per operation differ by {}, which is not what is searched: measuring in time",
+                "instructions per operation differ by {}, which is not what changed: the search goes on by CPU \
+                 per operation",
                 percent(self.bisection.ratio(self.last()).unwrap_or(1.0))
             ));
             self.weights = prior(&self.bisection, &self.places, &self.bench.store)?;
@@ -134,7 +135,8 @@ impl<'a> Search<'a> {
         let known_now = known(&self.bisection, &self.asked, &self.places);
         if let Next::Measure(_) = next(&Sequence::plain(&known_now), &wish) {
             self.weights = prior(&self.bisection, &self.places, &self.bench.store)?;
-            if self.bisection.looks().count() <= 2 {
+            // Without a prior it is the one that was told before.
+            if self.bisection.looks().count() <= 2 && !self.weights.is_empty() {
                 self.tell_forecast(&known_now, &wish);
             }
         }

@@ -180,7 +180,7 @@ fn a_commit_that_does_not_compile_is_passed_over_and_the_one_that_did_it_is_name
     assert_eq!(answer(&short)["end"], "undecided");
 
     // Killed while the culprit is measured in time, and typed again.
-    let whole = ["--keep-builds", "0", "--blocks", "2", "--json", "-"];
+    let whole = ["--keep-builds", "0", "--blocks", "6", "--json", "-"];
     let mut command = fork.command("base..documents", &whole);
     let errors = std::fs::File::create(lab.path().join("stderr")).unwrap();
     let mut child = command
@@ -188,7 +188,7 @@ fn a_commit_that_does_not_compile_is_passed_over_and_the_one_that_did_it_is_name
         .stderr(errors)
         .spawn()
         .unwrap();
-    lab.wait_for(&mut child, "block 1/2");
+    lab.wait_for(&mut child, "block 1/6");
     child.kill().unwrap();
     child.wait().unwrap();
     lab.wait_until_no_servers();
@@ -221,7 +221,7 @@ fn a_commit_that_does_not_compile_is_passed_over_and_the_one_that_did_it_is_name
     assert_eq!(in_time["run"], killed["culprits"][0]["in_time"]["run"]);
     assert_ne!(in_time["says"], "unfinished");
     assert!(
-        !said.contains("block 1/2"),
+        !said.contains("block 1/6"),
         "what was measured stays: {said}"
     );
     // On a busy machine all rounds of a block may be disturbed.

@@ -5,6 +5,7 @@
 mod action;
 mod agent;
 mod bisecting;
+mod bisecting_by_time;
 mod bisecting_commits;
 mod capturing;
 mod checks;
