@@ -13,7 +13,7 @@ use crate::gaussian::{Model, TimedRun, at, points};
 const STEP: f64 = 0.05;
 
 /// An answer is certain enough.
-pub(crate) const CERTAIN: f64 = 0.95;
+const CERTAIN: f64 = 0.95;
 
 /// A measured point that is slow with a probability between this and 1 − this is measured again before
 /// another one is built: a run takes less than a build.
@@ -22,7 +22,7 @@ const DOUBTFUL: f64 = 0.05;
 /// Runs of one point at most: then its layout decides, and more runs say nothing.
 const RUNS: usize = 3;
 
-/// Points that are measured at most, the ends included: a search that needs more is one that layout has lost.
+/// Points of a range that are measured at most, its ends included: a search that needs more is one that layout has lost.
 const BUILDS: usize = 25;
 
 /// Points that are measured in a run beside both ends.
@@ -109,7 +109,7 @@ impl<'a> Range<'a> {
         let likelihood = self.likelihood();
         let even = self.posterior(&likelihood, |_| 1.0);
         let answer = self.answer(&even);
-        if answer.probability >= CERTAIN && self.open(answer.before, answer.last).is_empty() {
+        if self.is_certain(&answer) {
             return OneStep::Answer(answer);
         }
         let weight = |point: usize| {
@@ -117,10 +117,16 @@ impl<'a> Range<'a> {
             given.filter(|weight| *weight > 0.0).unwrap_or(1.0)
         };
         let steering = self.posterior(&likelihood, weight);
-        match self.doubtful(&steering).or_else(|| self.build(&steering)) {
+        let doubtful = self.doubtful(&steering).or_else(|| self.doubtful(&even));
+        match doubtful.or_else(|| self.build(&steering)) {
             Some(points) => OneStep::Measure(points),
             None => OneStep::Answer(answer),
         }
+    }
+
+    /// Whether an answer is sure enough, and nothing between its points can be measured.
+    pub(crate) fn is_certain(&self, answer: &Answer) -> bool {
+        answer.probability >= CERTAIN && self.open(answer.before, answer.last).is_empty()
     }
 
     /// The likeliest pair of neighbours among the measured points.
@@ -133,7 +139,11 @@ impl<'a> Range<'a> {
             [before, last] => Some(Answer {
                 before: *before,
                 last: *last,
-                probability: (before + 1..=*last).map(|point| self.of(even, point)).sum(),
+                // A sum of shares may be a little more than 1.
+                probability: (before + 1..=*last)
+                    .map(|point| self.of(even, point))
+                    .sum::<f64>()
+                    .min(1.0),
             }),
             _ => None,
         });
@@ -173,7 +183,7 @@ impl<'a> Range<'a> {
 
     /// The point that splits the posterior best, of those that were not built, with both ends.
     fn build(&self, posterior: &[f64]) -> Option<Vec<usize>> {
-        if points(self.timed.runs).len() >= BUILDS {
+        if self.known.len() >= BUILDS {
             return None;
         }
         let open = self.open(self.from, self.to);

@@ -156,7 +156,7 @@ pub fn line(bisection: &Bisection) -> String {
         name(points.last()),
         cell.map_or("", |cell| cell.workload.as_str()),
         points.len(),
-        bisection.looks().count()
+        bisection.looked()
     )
 }
 
@@ -227,7 +227,7 @@ fn begun(bench: &mut Bench, question: Question) -> Result<Bisection, Failure> {
         if known.question == question {
             say(&format!(
                 "continuing {name}: {} looks are known",
-                known.looks().count()
+                known.looked()
             ));
             return Ok(known);
         }

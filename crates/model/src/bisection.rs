@@ -69,8 +69,8 @@ pub struct Asked {
     /// What decides which points differ.
     #[serde(default)]
     pub metric: BisectedBy,
-    /// CPU per operation of the candidate over the base in the run that is bisected; absent without one, and
-    /// where that run does not know it.
+    /// CPU per operation of the candidate over the base in the run that is bisected, the end of its interval
+    /// nearest to 1; absent without a run, and where that run does not show a change of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_of_run: Option<f64>,
 }
@@ -248,6 +248,23 @@ impl Bisection {
         built
     }
 
+    /// Whether a run of this name was told, though perhaps never begun.
+    pub fn names(&self, run: &str) -> bool {
+        let of_outcome = |outcome: &Outcome| matches!(outcome, Outcome::Counted { run: own, .. } | Outcome::Timed { run: own } if own == run);
+        self.happened.iter().any(|happened| match happened {
+            Happened::Together(together) => together.run == run,
+            Happened::Timing { run: own, .. } => own == run,
+            Happened::Look(look) => of_outcome(&look.outcome),
+            Happened::Without { outcome, .. } => of_outcome(outcome),
+            Happened::Asked(_) | Happened::Building { .. } | Happened::OutOfTime => false,
+        })
+    }
+
+    /// How many looks there are, by count and in time.
+    pub fn looked(&self) -> usize {
+        self.looks().count() + self.together().count()
+    }
+
     /// The run that measures a culprit next to its parent in time, if that was begun.
     pub fn timing(&self, sides: (usize, usize)) -> Option<&str> {
         self.happened.iter().rev().find_map(|one| match one {
@@ -289,8 +306,14 @@ impl Bisection {
         self.looks().filter(|look| look.point == point).last()
     }
 
-    /// The look with the counts of a point: its own, or that at a point with the same server.
+    /// The look with the counts of a point: its own, or that at a point with the same server. What a search by
+    /// time found later does not take its counts away.
     pub fn counted(&self, point: usize) -> Option<&Look> {
+        let is_counted = |look: &&Look| matches!(look.outcome, Outcome::Counted { .. });
+        let own = self.looks().filter(|look| look.point == point);
+        if let Some(counted) = own.filter(is_counted).last() {
+            return Some(counted);
+        }
         let mut look = self.look(point)?;
         // As many steps as there are looks at most: who wrote this file may not have been us.
         for _ in self.looks() {

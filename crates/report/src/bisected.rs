@@ -452,6 +452,25 @@ pub(crate) fn left_out(bisected: &Bisected) -> Vec<String> {
         ));
     }
     let by_count = bisected.by == By::Instructions;
+    if !by_count && bisected.end == "nothing-differs" && bisected.by == By::Cpu {
+        texts.push(
+            "what waits is not in CPU: `--metric throughput` searches what only throughput shows"
+                .to_owned(),
+        );
+    }
+    for culprit in &bisected.culprits {
+        let is_begun = culprit
+            .in_time
+            .as_ref()
+            .is_some_and(|it| it.says != TimeSays::Unfinished);
+        if let (false, false, Some(suspect)) = (by_count, is_begun, culprit.one_of.last()) {
+            texts.push(format!(
+                "{} is not convicted yet: fresh blocks next to its parent are missing; `deltabench resume {}` \
+                 measures them",
+                suspect.point.name, bisected.name
+            ));
+        }
+    }
     let untimed = bisected.culprits.iter().find(|one| one.in_time.is_none());
     if let Some((culprit, suspect)) = untimed
         .filter(|_| by_count)
@@ -598,6 +617,7 @@ mod tests {
             blocks: 12,
             clients: 1,
             rows: 20_000,
+            by_throughput: false,
             cpu: Some(change(0.03)),
             throughput: Some(change(-0.03)),
             placebo: Some(change(0.0)),

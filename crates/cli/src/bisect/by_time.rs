@@ -2,7 +2,7 @@
 
 use super::BUILD_SECONDS;
 use super::convict::timed_plan;
-use super::evidence::Evidence;
+use super::evidence::{Evidence, NO_CPU};
 use super::learnt::is_same_server;
 use super::search::{Ended, Search, Silent, free_lab, skipped};
 use crate::amounts::span;
@@ -26,6 +26,9 @@ use std::time::Instant;
 
 /// Restart blocks of a look in time.
 const BLOCKS: u32 = 6;
+
+/// Looks in a row that may say nothing, because other load or the machine made them unfit.
+const DOUBTS: usize = 3;
 
 /// A server for a look.
 struct Ready {
@@ -54,11 +57,12 @@ impl Search<'_> {
                 return Ok(end_of(&climbed));
             }
             let points: Vec<usize> = climbed.measure.iter().map(|at| self.number(*at)).collect();
-            if !self.fits_a_run(&points)? {
+            // Both ends are measured in any case.
+            if !evidence.runs.is_empty() && !self.fits_a_run(&points)? {
                 self.tell_store(Happened::OutOfTime)?;
                 return Ok(Ended::Budget);
             }
-            if self.look_at(&points)? == SessionEnd::Interrupted {
+            if self.measure_together(&points, None)? == SessionEnd::Interrupted {
                 return Ok(Ended::Interrupted);
             }
         }
@@ -85,7 +89,8 @@ impl Search<'_> {
         )
     }
 
-    /// Ends the last look in time, if the command before was killed during it.
+    /// Ends the last look in time, if the command before was stopped during it. One that failed, or whose point
+    /// was left out since, is made again if the search still wants it.
     fn finish_begun(&mut self) -> Result<SessionEnd, Failure> {
         let Some(begun) = self.bisection.together().last().cloned() else {
             return Ok(SessionEnd::Finished);
@@ -95,15 +100,17 @@ impl Search<'_> {
             .store
             .reached(&begun.run)
             .map_err(store_problem)?;
-        match reached.map(|reached| reached.state) {
-            // Before anything was stored of it: the look is made again.
-            None | Some(RunState::Finished) => Ok(SessionEnd::Finished),
-            Some(_) => {
-                let plan = self.bench.store.plan(&begun.run).map_err(store_problem)?;
-                say(&format!("going on with look {}", begun.run));
-                self.measure_look(&begun.run, &plan, false)
-            }
+        let stopped = reached.is_some_and(|reached| {
+            matches!(reached.state, RunState::Running | RunState::Interrupted)
+        });
+        let evidence = self.evidence()?;
+        let place = |point: &usize| self.places.binary_search(point).ok();
+        let mut places = begun.points.iter().filter_map(place);
+        if !stopped || places.any(|place| evidence.skipped.contains(&place)) {
+            return Ok(SessionEnd::Finished);
         }
+        say(&format!("going on with look {}", begun.run));
+        self.measure_together(&begun.points, Some(&begun.run))
     }
 
     /// Whether a run of these points, and what has to be built for it, would probably end in time.
@@ -128,20 +135,29 @@ impl Search<'_> {
         for point in points {
             builds += usize::from(self.is_to_be_built(&self.point(*point)?));
         }
+        Ok(self.seconds_of_a_build() * to_f64(count(builds)))
+    }
+
+    /// How long a build took on average in looks in time.
+    pub fn seconds_of_a_build(&self) -> f64 {
         let (mut seconds, mut before) = (0.0, 0);
         for look in self.bisection.together() {
             seconds += look.acquire_seconds;
             before += look.built.len();
         }
-        let each = match before {
+        match before {
             0 => BUILD_SECONDS,
             some => seconds / to_f64(count(some)),
-        };
-        Ok(each * to_f64(count(builds)))
+        }
     }
 
-    /// Finds the servers of these points, the first of which is the base of the run, and measures them.
-    fn look_at(&mut self, points: &[usize]) -> Result<SessionEnd, Failure> {
+    /// Finds the servers of these points, the first of which is the base of the run, and measures them: in a
+    /// new run, or in one that was stopped.
+    fn measure_together(
+        &mut self,
+        points: &[usize],
+        begun: Option<&str>,
+    ) -> Result<SessionEnd, Failure> {
         let began = Instant::now();
         let mut ready: Vec<Ready> = Vec::new();
         for point in points {
@@ -154,11 +170,48 @@ impl Search<'_> {
                 return Ok(SessionEnd::Interrupted);
             }
         }
-        let mut plan = timed_plan(&self.bisection.question.plan, BLOCKS);
+        let evidence = self.evidence()?;
+        let is_new = |point: &usize| {
+            let place = self.places.binary_search(point);
+            place.is_ok_and(|place| !evidence.is_measured(place))
+        };
+        let new: Vec<usize> = points.iter().copied().filter(is_new).collect();
+        let acquired = began.elapsed().as_secs_f64();
+        let (run, mut plan) = match begun {
+            Some(run) => (
+                run.to_owned(),
+                self.bench.store.plan(run).map_err(store_problem)?,
+            ),
+            None => (
+                self.tell_begun(points, &ready, acquired)?,
+                timed_plan(&self.bisection.question.plan, BLOCKS),
+            ),
+        };
         place(&mut plan, &ready);
         plan.bisects = Some(self.bisection.name.clone());
+        let measuring = Instant::now();
+        match self.measure_look(&run, &plan, begun.is_none()) {
+            Err(_) if self.interrupted() => return Ok(SessionEnd::Interrupted),
+            Err(failure) => self.blame(&new, failure)?,
+            Ok(SessionEnd::Interrupted) => return Ok(SessionEnd::Interrupted),
+            Ok(SessionEnd::Finished) => {
+                self.failures = 0;
+                self.tell_together(points, (acquired, measuring.elapsed().as_secs_f64()))?;
+            }
+        }
+        let at_hand = [points.first(), points.last(), new.first()];
+        self.forget_builds(at_hand.map(|point| point.copied().unwrap_or(0)))?;
+        Ok(SessionEnd::Finished)
+    }
+
+    /// Tells the store that these servers are about to be measured, as which run.
+    fn tell_begun(
+        &mut self,
+        points: &[usize],
+        ready: &[Ready],
+        acquire_seconds: f64,
+    ) -> Result<String, Failure> {
         let run = self.next_run()?;
-        let acquire_seconds = began.elapsed().as_secs_f64();
         let built = ready.iter().filter(|one| one.built).map(|one| one.point);
         self.tell_store(Happened::Together(Together {
             run: run.clone(),
@@ -167,26 +220,7 @@ impl Search<'_> {
             built: built.collect(),
             acquire_seconds,
         }))?;
-        let new = self.first_time(points);
-        let measuring = Instant::now();
-        match self.measure_look(&run, &plan, true) {
-            Err(_) if self.interrupted() => return Ok(SessionEnd::Interrupted),
-            Err(failure) => self.blame(&new, failure)?,
-            Ok(SessionEnd::Interrupted) => return Ok(SessionEnd::Interrupted),
-            Ok(SessionEnd::Finished) => {
-                let evidence = self.evidence()?;
-                if let Some(why) = &evidence.doubt {
-                    return Err(Failure::Failed(
-                        self.with_a_way_on(Problem::new(format!("{run} says nothing: {why}"))),
-                    ));
-                }
-                let seconds = (acquire_seconds, measuring.elapsed().as_secs_f64());
-                self.tell_together(&evidence, points, seconds);
-            }
-        }
-        let ends = [points.first(), points.last()].map(|point| point.copied().unwrap_or(0));
-        self.forget_builds([ends[0], ends[1], new.first().copied().unwrap_or(0)])?;
-        Ok(SessionEnd::Finished)
+        Ok(run)
     }
 
     /// The server of a point; nothing if it cannot be built or is one that is known, which is stored.
@@ -212,8 +246,8 @@ impl Search<'_> {
             Err(problem) if did_not_compile(&problem) && !self.is_end(number) => {
                 look.outcome = skipped(FailedStep::Build, &problem);
                 say(&format!("{} does not build: {}", point.name, problem.error));
+                self.tell_store(Happened::Look(look.clone()))?;
                 self.count_failures(&look)?;
-                self.tell_store(Happened::Look(look))?;
                 return Ok(None);
             }
             Err(problem) => return Err(Failure::Failed(self.with_a_way_on(problem))),
@@ -243,7 +277,7 @@ impl Search<'_> {
     }
 
     /// Another point that was measured in time and has the same server.
-    fn same_in_time(&self, number: usize, made_of: &str) -> Option<usize> {
+    pub fn same_in_time(&self, number: usize, made_of: &str) -> Option<usize> {
         let mut servers = self
             .bisection
             .together()
@@ -254,19 +288,6 @@ impl Search<'_> {
 
     fn is_end(&self, number: usize) -> bool {
         number == 0 || Some(&number) == self.places.last()
-    }
-
-    /// The points whose first look in time is the last one that was begun.
-    fn first_time(&self, points: &[usize]) -> Vec<usize> {
-        let times = |point: &usize| {
-            let looks = self.bisection.together();
-            looks.filter(|look| look.points.contains(point)).count()
-        };
-        points
-            .iter()
-            .copied()
-            .filter(|point| times(point) == 1)
-            .collect()
     }
 
     /// Leaves out the one point that is new in a run that failed.
@@ -291,8 +312,8 @@ impl Search<'_> {
             count_seconds: 0.0,
             built: false,
         };
-        self.count_failures(&look)?;
-        self.tell_store(Happened::Look(look))
+        self.tell_store(Happened::Look(look.clone()))?;
+        self.count_failures(&look)
     }
 
     fn measure_look(
@@ -318,7 +339,23 @@ impl Search<'_> {
     }
 
     /// A line for a look in time: what its points cost over the base, by all looks so far.
-    fn tell_together(&self, evidence: &Evidence, points: &[usize], (acquired, took): (f64, f64)) {
+    ///
+    /// Errors: several looks in a row that say nothing, or a metric that is not known on this machine.
+    fn tell_together(&self, points: &[usize], (acquired, took): (f64, f64)) -> Result<(), Failure> {
+        let evidence = self.evidence()?;
+        if let Some(why) = evidence.doubts.last() {
+            let problem = Problem::new(format!("a look says nothing: {why}"));
+            return match why == NO_CPU {
+                true => Err(Failure::Failed(problem.hint("add --metric throughput"))),
+                false if evidence.doubts.len() >= DOUBTS => {
+                    Err(Failure::Failed(self.with_a_way_on(problem)))
+                }
+                false => {
+                    say(&format!("{}; it is made again", problem.error));
+                    Ok(())
+                }
+            };
+        }
         let cost = |point: &usize| {
             let place = self.places.binary_search(point).ok()?;
             let (cost, error) = evidence.cost(place).filter(|_| place > 0)?;
@@ -340,6 +377,7 @@ impl Search<'_> {
             costs.join(", "),
             span(took)
         ));
+        Ok(())
     }
 }
 

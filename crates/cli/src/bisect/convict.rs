@@ -169,11 +169,11 @@ impl Search<'_> {
         let (Some(candidate), Some(own)) = (commit(last), commit(culprit)) else {
             return Ok(SessionEnd::Finished);
         };
-        if !is_one || self.bisection.without(culprit).is_some() {
+        if !is_one || self.is_undone(culprit)? {
             return Ok(SessionEnd::Finished);
         }
         let name = self.name(culprit).to_owned();
-        if !self.fits(seconds_of_a_look(&self.bisection, last), is_largest) {
+        if !self.fits(self.seconds_to_undo(last)?, is_largest) {
             say(&format!(
                 "the candidate is not counted without {name}: there is no time left for it"
             ));
@@ -196,7 +196,7 @@ impl Search<'_> {
             Undone::Absent => not_reverted("the candidate does not have it any more".to_owned()),
             Undone::Made(directory, commit) => {
                 let target = format!("git:{}@{commit}+{variant}", directory.display());
-                match self.look_at_built(&target, &name)? {
+                match self.look_at_built(&target, culprit)? {
                     Some(outcome) => outcome,
                     None => return Ok(SessionEnd::Interrupted),
                 }
@@ -207,21 +207,68 @@ impl Search<'_> {
     }
 
     /// Measures a server next to the base and a copy of that.
-    fn time_next_to_base(&mut self, found: &Installation) -> Result<Option<Outcome>, Failure> {
+    fn time_next_to_base(
+        &mut self,
+        found: &Installation,
+        culprit: usize,
+    ) -> Result<Option<Outcome>, Failure> {
         let base = self.base()?;
-        let mut plan = in_time(&self.bisection.question.plan, self.asked.blocks);
+        let begun = match self.bisection.without(culprit) {
+            Some(Outcome::Timed { run }) => Some(run.clone()),
+            _ => None,
+        };
+        let begun = begun.filter(|run| matches!(self.bench.store.reached(run), Ok(Some(_))));
+        let (run, mut plan) = match &begun {
+            Some(run) => (
+                run.clone(),
+                self.bench.store.plan(run).map_err(store_problem)?,
+            ),
+            None => {
+                let run = self.next_run()?;
+                let outcome = Outcome::Timed { run: run.clone() };
+                self.tell_store(Happened::Without { culprit, outcome })?;
+                (
+                    run,
+                    in_time(&self.bisection.question.plan, self.asked.blocks),
+                )
+            }
+        };
         place(&mut plan, &base, found);
         plan.bisects = Some(self.bisection.name.clone());
-        let run = self.next_run()?;
-        Ok(match self.measure(&run, &plan, true)? {
-            SessionEnd::Interrupted => None,
-            SessionEnd::Finished => Some(Outcome::Timed { run }),
+        match self.measure(&run, &plan, begun.is_none()) {
+            Ok(SessionEnd::Interrupted) => Ok(None),
+            Ok(SessionEnd::Finished) => Ok(Some(Outcome::Timed { run })),
+            Err(_) if self.interrupted() => Ok(None),
+            Err(failure) if is_of_machine(failure.problem()) => Err(failure),
+            Err(failure) => Ok(Some(skipped(FailedStep::Run, failure.problem()))),
+        }
+    }
+
+    /// Whether the candidate without a commit was looked at, to the end.
+    fn is_undone(&self, culprit: usize) -> Result<bool, Failure> {
+        Ok(match self.bisection.without(culprit) {
+            Some(Outcome::Timed { run }) => {
+                let reached = self.bench.store.reached(run).map_err(store_problem)?;
+                reached.is_some_and(|reached| reached.state == RunState::Finished)
+            }
+            known => known.is_some(),
         })
+    }
+
+    /// How long it will take to build the candidate without a commit and to look at it.
+    fn seconds_to_undo(&self, last: usize) -> Result<f64, Failure> {
+        if !is_by_time(&self.bisection, &self.asked, &self.places) {
+            return Ok(seconds_of_a_look(&self.bisection, last));
+        }
+        let plan = in_time(&self.bisection.question.plan, self.asked.blocks);
+        let takes = estimate(&plan, run_half(&plan.work), &self.bench.host);
+        let takes = takes.map_err(Failure::Failed)?;
+        Ok((takes.set_up + takes.measuring).as_secs_f64() + self.seconds_of_a_build())
     }
 
     /// Builds the candidate without a commit and counts it, or measures it in time where that is how points
     /// differ; nothing if the user stopped it.
-    fn look_at_built(&mut self, target: &str, name: &str) -> Result<Option<Outcome>, Failure> {
+    fn look_at_built(&mut self, target: &str, culprit: usize) -> Result<Option<Outcome>, Failure> {
         let specs = [target.parse().map_err(Failure::Failed)?];
         let found = crate::targets::resolve_servers(&specs, self.config);
         let found = match found.map(|found| found.into_iter().next()) {
@@ -239,10 +286,20 @@ impl Search<'_> {
             true => "measuring",
             false => "counting",
         };
-        say(&format!("{how} the candidate without {name}"));
-        let outcome = match self.same(&made_of(&found).map_err(Failure::Failed)?) {
+        say(&format!(
+            "{how} the candidate without {}",
+            self.name(culprit)
+        ));
+        let made_of = made_of(&found).map_err(Failure::Failed)?;
+        // It is no point itself.
+        let none = usize::MAX;
+        let same = match is_by_time {
+            true => self.same_in_time(none, &made_of),
+            false => self.same(none, &made_of),
+        };
+        let outcome = match same {
             Some(point) => Some(Outcome::Same { point }),
-            None if is_by_time => self.time_next_to_base(&found)?,
+            None if is_by_time => self.time_next_to_base(&found, culprit)?,
             None => self.count_point(found.clone())?,
         };
         // Nobody needs it again.

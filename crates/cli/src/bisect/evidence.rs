@@ -1,6 +1,7 @@
 //! What the looks in time say together, for the search by time.
 
 use super::in_time::unfit;
+use super::learnt::looked_at_again;
 use crate::failure::Failure;
 use crate::store::store_problem;
 use deltabench_bisect::{Climbed, Stairs, Timed, TimedRun};
@@ -8,7 +9,7 @@ use deltabench_compare::comparison::{BlockRate, CellComparison};
 use deltabench_lab::Judged;
 use deltabench_model::bisection::{Asked, BisectedBy, Bisection, Outcome, Together};
 use deltabench_model::units::{count, to_f64};
-use deltabench_store::Store;
+use deltabench_store::{RunState, Store};
 
 /// Standard deviation of what the layout of a build does to CPU per operation.
 /// Source: builds of one source with their objects in another order, `bisect.md` and docs/measuring.md; 1 % is
@@ -26,6 +27,9 @@ const PAIR: (f64, f64) = (0.001, 0.004_4);
 /// The smallest step that is searched by time, as a share: the layout of code does as much.
 pub const LEAST_BY_TIME: f64 = 0.01;
 
+/// Why a run has no values where CPU is asked for.
+pub const NO_CPU: &str = "the CPU of an operation is not known here";
+
 /// What was measured in time, by the places of points.
 #[derive(Debug, Clone, Default)]
 pub struct Evidence {
@@ -34,8 +38,8 @@ pub struct Evidence {
     pub same: Vec<(usize, usize)>,
     /// Places that cannot be measured, or that the user leaves out.
     pub skipped: Vec<usize>,
-    /// Why the last run says nothing; absent if it says something.
-    pub doubt: Option<String>,
+    /// Why the last runs say nothing, the latest last; empty if the last one says something.
+    pub doubts: Vec<String>,
     min: f64,
     steps: usize,
     places: usize,
@@ -70,27 +74,39 @@ impl Evidence {
         let mut values = Vec::new();
         for together in bisection.together() {
             match read(together, asked.metric, places, store)? {
+                Ok(None) => {}
                 Ok(found) => {
-                    evidence.doubt = None;
+                    evidence.doubts.clear();
                     values.extend(found);
                 }
-                Err(why) => evidence.doubt = Some(why),
+                Err(why) => evidence.doubts.push(why),
             }
         }
-        evidence.runs = runs(values);
-        for (place, point) in places.iter().enumerate() {
-            let at = |point: usize| places.binary_search(&point).ok();
+        let again = looked_at_again(bisection);
+        let is_skipped = |point: &usize| {
             let look = bisection.look(*point).map(|look| &look.outcome);
-            match look {
-                Some(Outcome::Same { point }) => {
-                    evidence.same.extend(at(*point).map(|other| (place, other)));
-                }
-                Some(Outcome::Skipped { .. }) => evidence.skipped.push(place),
-                _ if asked.skip.contains(point) => evidence.skipped.push(place),
-                _ => {}
-            }
+            let failed = matches!(look, Some(Outcome::Skipped { .. })) && !again.contains(point);
+            failed || asked.skip.contains(point)
+        };
+        let skipped = places
+            .iter()
+            .enumerate()
+            .filter(|(_, point)| is_skipped(point));
+        evidence.skipped = skipped.map(|(place, _)| place).collect();
+        for run in &mut values {
+            run.means
+                .retain(|(place, _)| !evidence.skipped.contains(place));
         }
+        values.retain(|run| run.means.len() >= 2);
+        evidence.runs = runs(values);
+        evidence.same = same(bisection, places, &evidence);
         Ok(evidence)
+    }
+
+    /// Whether a place has values of its own.
+    pub fn is_measured(&self, place: usize) -> bool {
+        let mut values = self.runs.iter().flat_map(|run| &run.values);
+        values.any(|(one, _)| *one == place)
     }
 
     /// What is known of all steps, and what comes next.
@@ -124,10 +140,30 @@ impl Evidence {
             .then_some((contrast.size, contrast.error))
     }
 
-    /// The smallest step that is searched, as a share.
+    /// The smallest step inside the sequence that is searched, as a share.
     pub fn min(&self) -> f64 {
-        self.min.exp_m1()
+        self.stairs(&[], &[]).least().exp_m1()
     }
+}
+
+/// Places without values of their own that have the server of one with values, and that one.
+fn same(bisection: &Bisection, places: &[usize], evidence: &Evidence) -> Vec<(usize, usize)> {
+    let measured = |made_of: &str| {
+        let servers = bisection
+            .together()
+            .flat_map(|look| look.points.iter().zip(&look.made_of));
+        let mut found = servers.filter(|(_, made)| *made == made_of);
+        found.find_map(|(point, _)| {
+            let place = places.binary_search(point).ok()?;
+            evidence.is_measured(place).then_some(place)
+        })
+    };
+    let of = |(place, point): (usize, &usize)| {
+        let made_of = bisection.look(*point)?.made_of.as_deref()?;
+        let other = measured(made_of).filter(|_| !evidence.is_measured(place))?;
+        Some((place, other))
+    };
+    places.iter().enumerate().filter_map(of).collect()
 }
 
 /// The values of a look in time; nothing yet of a run that did not come far enough, or why it says nothing.
@@ -137,13 +173,9 @@ fn read(
     places: &[usize],
     store: &Store,
 ) -> Result<Result<Option<Values>, String>, Failure> {
-    if store
-        .reached(&together.run)
-        .map_err(store_problem)?
-        .is_none()
-    {
+    let Some(reached) = store.reached(&together.run).map_err(store_problem)? else {
         return Ok(Ok(None));
-    }
+    };
     let plan = store.plan(&together.run).map_err(store_problem)?;
     let judged = Judged::of(&together.run, &plan, store).map_err(Failure::Failed)?;
     let comparison = judged.standing(store).map_err(Failure::Failed)?;
@@ -161,13 +193,16 @@ fn read(
         let Some(place) = place(server) else { continue };
         let logs = logs(cell, metric);
         if logs.is_empty() && !cell.rates.is_empty() {
-            return Ok(Err("the CPU of an operation is not known here".to_owned()));
+            return Ok(Err(NO_CPU.to_owned()));
         }
         values.add(place, &logs);
     }
-    Ok(Ok(
-        (values.blocks >= 2 && values.means.len() >= 2).then_some(values)
-    ))
+    let says = values.blocks >= 2 && values.means.len() >= 2;
+    Ok(match (says, reached.state) {
+        (true, _) => Ok(Some(values)),
+        (false, RunState::Finished) => Err("fewer than two blocks count".to_owned()),
+        (false, _) => Ok(None),
+    })
 }
 
 impl Values {

@@ -5,12 +5,16 @@ use crate::store::store_problem;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_lab::Judged;
 use deltabench_model::finding::Severity;
-use deltabench_report::{InTime, TimeChange, Timed};
+use deltabench_report::{By, InTime, TimeChange, Timed};
 use deltabench_store::{RunState, Store};
 
-/// What a run says of a culprit next to its parent; nothing if it was not begun. `change` is the culprit's by
-/// count.
-pub fn in_time(run: &str, change: f64, store: &Store) -> Result<Option<InTime>, Failure> {
+/// What a run says of a culprit next to its parent; nothing if it was not begun. `change` is the culprit's, by
+/// what points are compared by.
+pub fn in_time(
+    run: &str,
+    (change, by): (f64, By),
+    store: &Store,
+) -> Result<Option<InTime>, Failure> {
     let Some(reached) = store.reached(run).map_err(store_problem)? else {
         return Ok(None);
     };
@@ -20,9 +24,10 @@ pub fn in_time(run: &str, change: f64, store: &Store) -> Result<Option<InTime>, 
     let cell = comparison.cells.first();
     let of = |cell: Option<&CellComparison>, metric| cell.and_then(|cell| change_of(cell, metric));
     let cpu = of(cell, Metric::ServerCpuPerOperation);
-    let judged_by = match cpu {
-        Some(_) => Metric::ServerCpuPerOperation,
-        None => Metric::Throughput,
+    let by_throughput = by == By::Throughput || cpu.is_none();
+    let judged_by = match by_throughput {
+        false => Metric::ServerCpuPerOperation,
+        true => Metric::Throughput,
     };
     let planned = plan.cells.first();
     let timed = Timed {
@@ -31,6 +36,7 @@ pub fn in_time(run: &str, change: f64, store: &Store) -> Result<Option<InTime>, 
         blocks: cell.map_or(0, |cell| cell.blocks),
         clients: planned.map_or(0, |cell| cell.clients),
         rows: plan.data.rows,
+        by_throughput,
         cpu,
         throughput: of(cell, Metric::Throughput),
         placebo: of(comparison.placebo_cells.first(), judged_by),

@@ -50,7 +50,7 @@ pub fn known(bisection: &Bisection, asked: &Asked, places: &[usize]) -> Vec<Know
 
 /// The points that failed one after the other until a command gave up: a later command looks at them again,
 /// because it was probably not they.
-fn looked_at_again(bisection: &Bisection) -> BTreeSet<usize> {
+pub fn looked_at_again(bisection: &Bisection) -> BTreeSet<usize> {
     let (mut again, mut failed) = (BTreeSet::new(), BTreeSet::new());
     for happened in &bisection.happened {
         match happened {
@@ -64,12 +64,12 @@ fn looked_at_again(bisection: &Bisection) -> BTreeSet<usize> {
                     }
                 };
             }
+            Happened::Together(_) => failed.clear(),
             Happened::Asked(_) => {
                 let gave_up = failed.len() >= FAILURES;
                 again.extend(std::mem::take(&mut failed).into_iter().filter(|_| gave_up));
             }
             Happened::Building { .. }
-            | Happened::Together(_)
             | Happened::OutOfTime
             | Happened::Timing { .. }
             | Happened::Without { .. } => {}
@@ -193,8 +193,17 @@ pub fn is_by_time(bisection: &Bisection, asked: &Asked, places: &[usize]) -> boo
                 let cpu = cpu.ln();
                 cpu.abs() >= LEAST_BY_TIME && counted * cpu.signum() < cpu.abs() * SHARE_OF_COUNTS
             });
-            let nothing = counted.abs() < wish(bisection, asked).min;
-            !asked.count_only && (hides || nothing)
+            // By the ends alone: what later looks say of the noise must not turn a search around.
+            let span = match bisection.counted(last).map(|look| &look.outcome) {
+                Some(Outcome::Counted { span, .. }) => span.unwrap_or(0.0),
+                _ => 0.0,
+            };
+            let nothing = counted.abs() < asked.min.max(span * SPANS).ln_1p();
+            let inside = |look: &Look| {
+                let is_counted = matches!(look.outcome, Outcome::Counted { .. });
+                is_counted && look.point != 0 && look.point != last
+            };
+            !asked.count_only && (hides || nothing) && !bisection.looks().any(inside)
         }),
     }
 }

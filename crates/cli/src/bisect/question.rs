@@ -39,7 +39,8 @@ pub struct Wanted {
     pub points: Points,
     /// A run, as its plan counts the cell in question.
     run: Option<Plan>,
-    /// CPU per operation in that cell, candidate over base, if the run knows it.
+    /// CPU per operation in that cell, candidate over base, if the run shows a change: the end of its 95 %
+    /// interval that is nearest to 1.
     pub cpu_of_run: Option<f64>,
 }
 
@@ -288,8 +289,8 @@ fn count_of(first: &Point, last: &Point, arguments: &BisectArguments) -> Count {
     }
 }
 
-/// The range between the sides of a run, the plan that counts the cell in question, and what CPU per operation
-/// is there on the candidate over the base.
+/// The range between the sides of a run, the plan that counts the cell in question, and the least that CPU per
+/// operation changed there.
 fn of_run(
     arguments: &BisectArguments,
     config: &Config,
@@ -322,7 +323,17 @@ fn of_run(
     let cpu = cells
         .find(|one| one.cell == cell)
         .and_then(|cell| cell.metric(Metric::ServerCpuPerOperation));
-    Ok((range, plan, cpu.map(|cpu| cpu.ratio.estimate)))
+    let cpu = cpu.and_then(|cpu| nearest_to_equal(cpu.ratio.ci95?));
+    Ok((range, plan, cpu))
+}
+
+/// The end of an interval of a ratio that is nearest to 1; nothing if 1 is inside.
+fn nearest_to_equal((low, high): (f64, f64)) -> Option<f64> {
+    match (low > 1.0, high < 1.0) {
+        (true, _) => Some(low),
+        (_, true) => Some(high),
+        _ => None,
+    }
 }
 
 /// Refuses options that only a range or targets have a meaning for.

@@ -87,7 +87,7 @@ pub struct Search<'a> {
     /// How likely each place is to have done it; empty without a prior.
     pub weights: Vec<f64>,
     /// Looks in a row that failed.
-    failures: usize,
+    pub failures: usize,
     /// The server of the base, as soon as this command found it.
     base: Option<Installation>,
 }
@@ -332,7 +332,7 @@ impl<'a> Search<'a> {
             Err(problem) => return Err(Failure::Failed(self.with_a_way_on(problem))),
             Ok((made, found)) => {
                 look.built = is_built;
-                let same = self.same(&made);
+                let same = self.same(number, &made);
                 look.made_of = Some(made);
                 look.outcome = match same {
                     Some(point) => Outcome::Same { point },
@@ -429,7 +429,8 @@ impl<'a> Search<'a> {
         loop {
             let name = format!("{}-{number}", self.bisection.name);
             let reached = self.bench.store.reached(&name).map_err(store_problem)?;
-            if reached.is_none() {
+            // What was told and never created keeps its name: nothing else may be read as it.
+            if reached.is_none() && !self.bisection.names(&name) {
                 return Ok(name);
             }
             number += 1;
@@ -455,10 +456,12 @@ impl<'a> Search<'a> {
     }
 
     /// A point that was counted and has the same server.
-    pub fn same(&self, made: &str) -> Option<usize> {
+    pub fn same(&self, number: usize, made: &str) -> Option<usize> {
         let mut looks = self.bisection.looks();
         let same = |look: &&Look| {
-            matches!(look.outcome, Outcome::Counted { .. }) && look.made_of.as_deref() == Some(made)
+            matches!(look.outcome, Outcome::Counted { .. })
+                && look.point != number
+                && look.made_of.as_deref() == Some(made)
         };
         looks.find(same).map(|look| look.point)
     }

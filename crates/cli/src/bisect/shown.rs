@@ -1,15 +1,17 @@
 //! What a bisection says now, from its looks.
 
+use super::evidence::Evidence;
 use super::in_time::in_time;
 use super::learnt::{is_by_time, is_out_of_time, is_same_server, known, places, profile_of, wish};
 use super::search::Ended;
+use super::shown_by_time::interval;
 use crate::failure::Failure;
 use deltabench_bisect::{Interval, Next, Sequence, Step, found, next};
 use deltabench_explain::explain;
 use deltabench_model::bisection::{Asked, BisectedBy, Bisection, Look, Outcome, Point};
 use deltabench_report::{
-    BISECTED_FORMAT, BaseAlone, Bisected, BisectedLook, BisectedPoint, By, Culprit, OpenInterval,
-    Quiet, SuspectPoint, WithoutCulprit, explanation_lines,
+    BISECTED_FORMAT, BaseAlone, Bisected, BisectedLook, BisectedPoint, By, Culprit, InTime,
+    OpenInterval, Quiet, SuspectPoint, TimeSays, WithoutCulprit, explanation_lines,
 };
 use deltabench_store::Store;
 
@@ -38,9 +40,14 @@ pub fn shown(
     let told = Told {
         bisection,
         places: &places,
+        by: match is_by_time(bisection, asked, &places) {
+            false => By::Instructions,
+            true if asked.metric == BisectedBy::Throughput => By::Throughput,
+            true => By::Cpu,
+        },
         store,
     };
-    let said = match is_by_time(bisection, asked, &places) {
+    let said = match told.by != By::Instructions {
         true => told.by_time(asked)?,
         false => told.by_count(asked)?,
     };
@@ -58,7 +65,7 @@ pub fn shown(
         version: BISECTED_FORMAT.1,
         name: bisection.name.clone(),
         workload: workload(bisection),
-        by: said.by,
+        by: told.by,
         base: told.point(0),
         candidate: told.point(question.points.len().saturating_sub(1)),
         points: question.points.len(),
@@ -81,7 +88,6 @@ pub fn shown(
 
 /// What the looks say, by count or by time.
 pub struct Said {
-    pub by: By,
     pub min: f64,
     pub change: Option<f64>,
     pub ci95: Option<(f64, f64)>,
@@ -115,6 +121,8 @@ fn word(ended: Ended) -> &'static str {
 pub struct Told<'a> {
     pub bisection: &'a Bisection,
     pub places: &'a [usize],
+    /// What points are compared by.
+    pub by: By,
     pub store: &'a Store,
 }
 
@@ -127,7 +135,6 @@ impl Told<'_> {
         let last = self.places.last().copied().unwrap_or(0);
         let culprits = found.steps.iter().map(|step| self.culprit(step));
         Ok(Said {
-            by: By::Instructions,
             min: wish.min.exp_m1(),
             change: self.bisection.ratio(last).map(|ratio| ratio - 1.0),
             ci95: None,
@@ -171,7 +178,7 @@ impl Told<'_> {
         let change = step.size.exp_m1();
         let timing = self.bisection.timing((before, last));
         let timing = timing
-            .map(|run| in_time(run, change, self.store))
+            .map(|run| in_time(run, (change, self.by), self.store))
             .transpose()?;
         Ok(Culprit {
             parent: self.point(before),
@@ -192,14 +199,42 @@ impl Told<'_> {
 
     /// The candidate without a commit, where it was measured in time.
     fn without_in_time(&self, run: &str) -> Result<WithoutCulprit, Failure> {
-        let timed = in_time(run, 1.0, self.store)?;
-        let change = timed.and_then(|timed| timed.cpu.or(timed.throughput));
+        let timed = in_time(run, (1.0, self.by), self.store)?;
+        let doubted = |timed: &InTime| match timed.says {
+            TimeSays::Unfinished => Some("its measurement in time did not end".to_owned()),
+            TimeSays::Untrusted => timed.doubt.clone(),
+            _ => None,
+        };
+        let why = match &timed {
+            None => Some("it was not measured".to_owned()),
+            Some(timed) => doubted(timed),
+        };
+        let change = timed
+            .and_then(|timed| timed.cost())
+            .filter(|_| why.is_none());
         Ok(WithoutCulprit {
             change: change.map(|change| change.change),
             ci95: change.and_then(|change| change.ci95),
-            why: change
+            why,
+        })
+    }
+
+    /// The candidate without a commit, where it is the server of a point that was measured in time.
+    fn without_like(&self, point: usize) -> Result<WithoutCulprit, Failure> {
+        let asked = self.bisection.asked().cloned();
+        let evidence =
+            asked.map(|asked| Evidence::of(self.bisection, &asked, self.places, self.store));
+        let place = self.places.binary_search(&point).ok();
+        let cost = evidence
+            .transpose()?
+            .zip(place)
+            .and_then(|(all, place)| all.cost(place));
+        Ok(WithoutCulprit {
+            change: cost.map(|(size, _)| size.exp_m1()),
+            ci95: cost.map(interval),
+            why: cost
                 .is_none()
-                .then(|| "its measurement in time did not end".to_owned()),
+                .then(|| "its server was not measured".to_owned()),
         })
     }
 
@@ -208,6 +243,9 @@ impl Told<'_> {
             Outcome::Counted {
                 instructions, base, ..
             } => (Some(instructions / base), None),
+            Outcome::Same { point } if self.by != By::Instructions => {
+                return self.without_like(*point);
+            }
             Outcome::Same { point } => (self.bisection.ratio(*point), None),
             Outcome::Timed { run } => return self.without_in_time(run),
             Outcome::Skipped { step, why } => (None, Some(format!("{}: {why}", step.words()))),
@@ -254,8 +292,15 @@ impl Told<'_> {
     pub fn skipped(&self, number: usize) -> Option<String> {
         match self.bisection.look(number) {
             Some(look) => why(look),
+            None if self.is_timed(number) => None,
             None => Some("left out by --skip".to_owned()),
         }
+    }
+
+    /// Whether a look in time measured a point.
+    fn is_timed(&self, number: usize) -> bool {
+        let mut looks = self.bisection.together();
+        looks.any(|look| look.points.contains(&number))
     }
 
     fn instructions(&self, number: usize) -> Option<f64> {

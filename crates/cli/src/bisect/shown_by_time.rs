@@ -5,8 +5,8 @@ use super::search::Ended;
 use super::shown::{Said, Told};
 use crate::failure::Failure;
 use deltabench_bisect::{Answer, Climbed, Contrast, Step, TimedStep};
-use deltabench_model::bisection::{Asked, BisectedBy, Outcome};
-use deltabench_report::{BisectedLook, By, Culprit, LikelyInterval, OpenInterval, Quiet};
+use deltabench_model::bisection::{Asked, Outcome};
+use deltabench_report::{BisectedLook, Culprit, LikelyInterval, OpenInterval, Quiet};
 
 /// Half a 95 % interval, in standard errors.
 const HALF_WIDTH: f64 = 1.96;
@@ -21,10 +21,6 @@ impl Told<'_> {
         let mut culprits = culprits.collect::<Result<Vec<_>, _>>()?;
         culprits.sort_by(|a, b| b.change.abs().total_cmp(&a.change.abs()));
         Ok(Said {
-            by: match asked.metric {
-                BisectedBy::Throughput => By::Throughput,
-                BisectedBy::Auto | BisectedBy::Count | BisectedBy::Cpu => By::Cpu,
-            },
             min: evidence.min(),
             change: whole.map(|(size, _)| size.exp_m1()),
             ci95: whole.map(interval),
@@ -116,7 +112,7 @@ impl Told<'_> {
 }
 
 /// The 95 % interval of a change as shares, from its natural logarithm and standard error.
-fn interval((size, error): (f64, f64)) -> (f64, f64) {
+pub fn interval((size, error): (f64, f64)) -> (f64, f64) {
     let end = |sign: f64| (size + sign * HALF_WIDTH * error).exp_m1();
     (end(-1.0), end(1.0))
 }

@@ -20,6 +20,8 @@ pub struct Timed {
     pub clients: u32,
     /// Rows of the data.
     pub rows: u64,
+    /// Whether throughput is judged, because the search was by it or CPU is not known; else CPU is.
+    pub by_throughput: bool,
     pub cpu: Option<TimeChange>,
     pub throughput: Option<TimeChange>,
     /// By the metric that is judged.
@@ -45,12 +47,14 @@ pub struct InTime {
     pub cpu: Option<TimeChange>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throughput: Option<TimeChange>,
-    /// A second copy of the parent, by CPU per operation; by throughput where CPU is not known.
+    /// A second copy of the parent, by CPU per operation; by throughput where that is judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placebo: Option<TimeChange>,
     /// One-sided p of "it does not cost more" for a culprit that takes more instructions, "not less" for one
     /// that takes fewer.
     pub p: Option<f64>,
+    /// Whether throughput is judged; else CPU per operation is.
+    pub by_throughput: bool,
     pub says: TimeSays,
     /// Why it cannot be trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,7 +93,7 @@ pub enum TimeSays {
 impl InTime {
     /// A culprit whose instructions changed by this share.
     pub fn new(timed: Timed, by_count: f64) -> Self {
-        let cost = cost(timed.cpu, timed.throughput);
+        let cost = cost(timed.by_throughput, timed.cpu, timed.throughput);
         let p = cost.zip(timed.p).map(|(cost, p)| {
             let same_way = cost.change.signum() * by_count.signum() > 0.0;
             if same_way { p / 2.0 } else { 1.0 - p / 2.0 }
@@ -109,9 +113,15 @@ impl InTime {
             throughput: timed.throughput,
             placebo: timed.placebo,
             p,
+            by_throughput: timed.by_throughput,
             says,
             doubt,
         }
+    }
+
+    /// The change of what an operation costs, by the metric that is judged.
+    pub fn cost(&self) -> Option<TimeChange> {
+        cost(self.by_throughput, self.cpu, self.throughput)
     }
 
     /// The figures and what they say, a sentence each; `again` if the search itself was by time, so that these
@@ -147,7 +157,7 @@ impl InTime {
     /// What time says.
     fn sentence(&self, again: bool) -> String {
         let layout = LAYOUT * 100.0;
-        let cost = cost(self.cpu, self.throughput).and_then(|cost| cost.ci95);
+        let cost = self.cost().and_then(|cost| cost.ci95);
         let between = cost.map_or_else(String::new, |(low, high)| {
             format!(" of {:+.1} to {:+.1} %", low * 100.0, high * 100.0)
         });
@@ -156,10 +166,18 @@ impl InTime {
         match self.says {
             TimeSays::Agrees if again => "these fresh blocks show it, too".to_owned(),
             TimeSays::Agrees => "time shows it too".to_owned(),
+            TimeSays::Layout if again => format!(
+                "these fresh blocks show a cost{between}, and up to {layout:.0} % can be the layout of code \
+                 alone: nobody is convicted"
+            ),
             TimeSays::Layout => format!("time shows a cost{between}; {can_be_layout}"),
             TimeSays::Opposite | TimeSays::OppositeLayout if again => {
                 "these fresh blocks show the opposite: nobody is convicted".to_owned()
             }
+            TimeSays::Untrusted if again => format!(
+                "these fresh blocks cannot be trusted, and nobody is convicted: {}",
+                self.doubt.as_deref().unwrap_or("there is no interval")
+            ),
             TimeSays::NotShown if again => {
                 "these fresh blocks do not show it: nobody is convicted".to_owned()
             }
@@ -194,12 +212,17 @@ impl TimeChange {
 }
 
 /// The change of what an operation costs: CPU, or throughput turned around, because more of it is less time.
-fn cost(cpu: Option<TimeChange>, throughput: Option<TimeChange>) -> Option<TimeChange> {
+fn cost(
+    by_throughput: bool,
+    cpu: Option<TimeChange>,
+    throughput: Option<TimeChange>,
+) -> Option<TimeChange> {
     let turned = |change: TimeChange| TimeChange {
         change: -change.change,
         ci95: change.ci95.map(|(low, high)| (-high, -low)),
     };
-    cpu.or(throughput.map(turned))
+    cpu.filter(|_| !by_throughput)
+        .or_else(|| throughput.map(turned))
 }
 
 /// Why what was measured says nothing.
@@ -245,6 +268,7 @@ mod tests {
             blocks: 12,
             clients: 1,
             rows: 20_000,
+            by_throughput: false,
             cpu: change(cpu, half),
             throughput: change(-cpu, half),
             placebo: change(0.001, half.max(0.002)),
@@ -284,6 +308,20 @@ mod tests {
         assert!(said(0.02, 0.005, 1e-4).contains("show it, too"));
         assert!(said(0.02, 0.03, 0.2).contains("nobody is convicted"));
         assert!(said(-0.02, 0.005, 1e-4).contains("opposite: nobody"));
+    }
+
+    #[test]
+    fn a_search_by_throughput_is_judged_by_it() {
+        let waits = |by_throughput| {
+            let timed = Timed {
+                by_throughput,
+                throughput: change(-0.2, 0.01),
+                ..timed(0.0, 0.005, 1e-6)
+            };
+            InTime::new(timed, 0.2).says
+        };
+        assert_eq!(waits(true), TimeSays::Agrees);
+        assert_ne!(waits(false), TimeSays::Agrees);
     }
 
     #[test]

@@ -42,6 +42,7 @@ fn culprit(parent: usize, one_of: &[usize], change: f64) -> Culprit {
             blocks: 14,
             clients: 1,
             rows: 20_000,
+            by_throughput: false,
             cpu: Some(change(1.0)),
             throughput: Some(change(-0.9)),
             placebo: Some(change(0.0)),
@@ -239,4 +240,9 @@ fn a_search_by_time_shows_intervals_and_how_sure_it_is() {
     let mut doubted = bisected;
     doubted.culprits[0].in_time = None;
     assert_eq!(doubted.convicted(), 0);
+    let text = bisected_text(&doubted, 300);
+    assert!(
+        text.contains("is not convicted yet: fresh blocks"),
+        "{text}"
+    );
 }

@@ -2,7 +2,8 @@
 
 use crate::data::plan;
 use deltabench_model::bisection::{
-    Asked, BISECTION_FORMAT, Bisection, FailedStep, Happened, Look, Outcome, Point, Question,
+    Asked, BISECTION_FORMAT, BisectedBy, Bisection, FailedStep, Happened, Look, Outcome, Point,
+    Question,
 };
 use deltabench_store::{Found, RunState, Store, StoreError};
 use rusqlite::Connection;
@@ -54,6 +55,8 @@ fn happened() -> Vec<Happened> {
             budget_seconds: None,
             count_only: false,
             blocks: 14,
+            metric: BisectedBy::Cpu,
+            cpu_of_run: Some(1.02),
         }),
         Happened::Building { point: 2 },
         look(0, counted(1000.0)),

@@ -1,0 +1,71 @@
+//! `deltabench bisect --metric cpu` over real servers: a large step, a point with the server of another one, a
+//! search that is killed.
+
+use crate::bisecting::{answer, prebuilt};
+use crate::counting::untested;
+use crate::lab::{Lab, text};
+use serde_json::Value;
+
+fn of<'a>(answer: &'a Value, list: &str, field: &str) -> Vec<&'a str> {
+    let all = answer[list].as_array().unwrap().iter();
+    all.map(|one| one[field].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_large_step_is_found_by_time_and_a_killed_look_is_gone_on_with() {
+    if untested() {
+        return;
+    }
+    let lab = Lab::new();
+    let same = format!("path:{}", prebuilt(&lab, "postgres:14").display());
+    let servers = ["bisect", "postgres:14", &same, "postgres:18"];
+    // Of 100 values: index scans take half of the CPU since 17.
+    let options = ["--metric", "cpu", "--only", "hot-points", "--rows", "5000"];
+    let few = ["--blocks", "6", "--huge-pages", "off"];
+    let command = [&servers[..], &options, &few].concat();
+    let mut child = lab.start(&command);
+    lab.wait_for(&mut child, "bisection bisect-");
+    while lab.servers().is_empty() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lab.wait_until_no_servers();
+    assert_eq!(lab.report()["by"], "cpu");
+
+    let output = lab.run(&[&command[..], &["--json", "-"]].concat());
+    let said = text(&output.stderr);
+    assert!(said.contains("going on with look bisect-"), "{said}");
+    assert!(said.contains("has the same server as"), "{said}");
+    let found = answer(&output);
+    assert_eq!(found["end"], "found", "{found:#}");
+    let [culprit] = found["culprits"].as_array().unwrap().as_slice() else {
+        panic!("{found:#}")
+    };
+    assert_eq!(culprit["parent"]["target"], same);
+    assert_eq!(of(culprit, "one_of", "target"), ["postgres:18"]);
+    assert!(culprit["change"].as_f64().unwrap() < -0.2, "{found:#}");
+    assert!(culprit.get("instructions").is_none(), "nothing was counted");
+    assert_eq!(culprit["in_time"]["blocks"], 6);
+    assert_eq!(of(&found, "looks", "outcome"), ["timed", "timed", "same"]);
+    // Whether fresh blocks agree is up to the machine; the code says what they said.
+    let agrees = culprit["in_time"]["says"] == "agrees";
+    assert_eq!(
+        output.status.code(),
+        Some(if agrees { 0 } else { 3 }),
+        "{said}"
+    );
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+
+    // What is known is not measured again.
+    let again = lab.run(&[&command[..], &["--json", "-"]].concat());
+    assert_eq!(answer(&again), found);
+    let table = text(&lab.run(&["report", "last"]).stdout);
+    assert!(
+        table.contains("the step is here with a probability of"),
+        "{table}"
+    );
+    let contradicts = lab.run(&[&command[..], &["--count-only"]].concat());
+    assert_eq!(contradicts.status.code(), Some(2));
+}
